@@ -1,1 +1,1 @@
-"""The wizard without its window: what was typed, what is wrong with it, and the campaign that it makes."""
+"""The wizard without its window: typed texts, their problems, and the resulting campaign."""

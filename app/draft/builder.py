@@ -1,7 +1,8 @@
-"""From the fields of a draft to a campaign: they go through the reader of campaign files, as typed.
+"""Build a campaign from the fields of a draft, using the reader of campaign files on the typed texts.
 
-What that reader refuses becomes a problem of the page that holds the field. Two things are not as in a file:
-texts become values by the kind of their field, and files of scripts are read by whoever answers a question.
+Whatever that reader refuses becomes a problem of the page with the field. Two things differ from a file:
+texts become values by the kind of their field, and script files are read in the background by answering a
+question.
 """
 
 from __future__ import annotations
@@ -51,24 +52,24 @@ from app.draft.machine_answers import MachineAnswer, MachineQuestion, ScriptsQue
 from app.draft.matrix.reading import DraftMatrix, read_draft_matrix
 
 _LAST: Final = frozenset({"repeats", "name"})
-"""Told after what the pages say of PostgreSQL and of the workload."""
+"""Listed after the problems of the PostgreSQL and workload pages."""
 _ENTRY: Final = re.compile(r"\[(\d+)\]")
-"""A place in a list that was typed."""
+"""An index in a typed list."""
 
 
 @dataclass(frozen=True, slots=True)
 class ValidationResult:
-    """What became of a draft.
+    """The result of building a draft.
 
     Attributes:
-        campaign: None where something is wrong or not known yet.
-        problems: of the fields; not what the machine says.
-        questions: without whose answers there is no campaign.
-        postgresql: what the second page says; None where something on it is wrong.
-        workload: what the third page says; None likewise.
-        targets: what each chosen configuration says, by its place in the list of those chosen.
-        configurations: each that is right, by the same number.
-        matrix: what becomes of the dimensions; None where there are none, or something is wrong.
+        campaign: None if something is wrong or not known yet.
+        problems: of the fields; without those that only the machine knows.
+        questions: their answers are needed for a campaign.
+        postgresql: from the second page; None if something on it is wrong.
+        workload: from the third page; None if something on it is wrong.
+        targets: of each chosen configuration, by its index among those chosen.
+        configurations: the valid ones, by the same index.
+        matrix: from the dimensions; None if there are none, or something is wrong.
     """
 
     campaign: Campaign | None
@@ -82,7 +83,7 @@ class ValidationResult:
 
 
 def build(parts: DraftParts, answers: Mapping[MachineQuestion, MachineAnswer]) -> ValidationResult:
-    """Return the campaign of a draft, or everything that is wrong with its fields."""
+    """Return the campaign of a draft, or all problems of its fields."""
     reader = _DraftReader(Path("/"), Problems(most=MOST_RUNS), parts, answers)
     chosen = parts.chosen()
     read = reader.read_campaign(_document(parts))
@@ -118,7 +119,7 @@ def build(parts: DraftParts, answers: Mapping[MachineQuestion, MachineAnswer]) -
 
 
 def _of_matrix(parts: DraftParts, top: Partial, matrix: DraftMatrix) -> Campaign | None:
-    """Return the campaign of a matrix, called after its cells where nobody gave it a name."""
+    """Return the campaign of a matrix, named after its cells unless it has a name."""
     if matrix.read is None or matrix.problems:
         return None
     made = [build_configuration(*each) for each in matrix.read.configurations]
@@ -131,7 +132,7 @@ def _of_matrix(parts: DraftParts, top: Partial, matrix: DraftMatrix) -> Campaign
     return replace(campaign, name=automatic_name([each.name for each in found]))
 
 
-# --- the fields as a document: what TOML would hold, but for texts that are not values yet
+# --- the fields as a document, as in TOML, except for texts that are not values yet
 
 
 def _document(parts: DraftParts) -> Mapping[str, Any]:
@@ -161,7 +162,7 @@ def _section(parts: DraftParts, section: str) -> dict[str, Any]:
 
 
 def _workload(parts: DraftParts) -> Mapping[str, Any]:
-    """Return the third page; of what can be said in two ways only the one that is chosen."""
+    """Return the third page; of alternative keys only the chosen one."""
     values = _section(parts, "workload")
     if values["script"] == OWN_SCRIPTS:
         values["script"] = raw_scripts(parts.scripts)
@@ -175,7 +176,7 @@ def _workload(parts: DraftParts) -> Mapping[str, Any]:
 
 
 def names_files(raw: object) -> bool:
-    """Whether a value of scripts or phases names a file, which has to be read."""
+    """Whether a value of scripts or phases names a file to be read."""
     if isinstance(raw, list):
         return any(map(names_files, raw))
     return isinstance(raw, dict) and ("file" in raw or names_files(raw.get("script")))
@@ -189,7 +190,7 @@ def _entry(name: str, each: ConfigurationDraft) -> Mapping[str, Any]:
         instead = [
             other.name for other in SECTIONS[section] if other.attribute == FIELDS[change.key].instead_of
         ]
-        for other in instead:  # of two changes that exclude each other the last one counts
+        for other in instead:  # of two exclusive changes the last one counts
             values.pop(other, None)
         values[key] = change.text
     if each.settings.strip():
@@ -199,12 +200,12 @@ def _entry(name: str, each: ConfigurationDraft) -> Mapping[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class _DraftReader(CampaignReader):
-    """Reads what was typed.
+    """Read the typed fields.
 
     Attributes:
         parts: the draft.
         answers: of the machine, so far.
-        questions: without whose answers there is no campaign.
+        questions: their answers are needed for a campaign.
     """
 
     parts: DraftParts
@@ -238,13 +239,13 @@ class _DraftReader(CampaignReader):
         if isinstance(field.kind, Scripts | Phases) and names_files(raw):
             return self._read_scripts(field, raw, place)
         read = CampaignReader.read_value(self, field, raw, place)
-        return replace(read, refused=False) if field in OPTIONAL else read  # the rest counts meanwhile
+        return replace(read, refused=False) if field in OPTIONAL else read  # the rest stays valid
 
     def _read_scripts(self, field: CampaignField, raw: object, place: KeyPath) -> Given:
-        """Return scripts, or phases with some, whose files were read by whoever answers the question."""
+        """Return scripts, or phases with some, with file contents from the answered question."""
         try:
             question = ScriptsQuestion(json.dumps(raw), f"workload.{field.name}")
-        except TypeError:  # TOML knows dates, which nothing here takes
+        except TypeError:  # TOML has dates, which no key here accepts
             return CampaignReader.read_value(self, field, None, place)
         known = self.answers.get(question)
         if known is None:
@@ -281,7 +282,7 @@ class _DraftReader(CampaignReader):
         return CampaignReader.read_target(self, {kind: table}, place)
 
     def _read_disks(self, each: ConfigurationDraft, place: KeyPath) -> Partial:
-        """Return the keys of the spare disks with what is made of them; their pages say what is wrong."""
+        """Return the keys of the spare disks and their filesystem; problems appear on their own pages."""
         found = read_target(self.parts.disks_of(each), each.made, wal_apart=each.wal_apart)
         is_of_pages = each.made is None and each.disks is None
         for problem in found.problems:
@@ -292,7 +293,7 @@ class _DraftReader(CampaignReader):
 
     @override
     def check(self, layer: Stated, shared: Stated) -> None:
-        """Note what does not go together; at the configuration where its change is the reason."""
+        """Report contradictions, at the configuration if its change causes one."""
         if layer.target is None:
             sentence = tr("Tick at least one place: PostgreSQL's data has to lie somewhere.")
             self.add(KeyPath("target"), sentence)
@@ -304,7 +305,7 @@ class _DraftReader(CampaignReader):
             place, sentence = breach
             if place.path.startswith("configuration") or rule(shared) == breach:
                 self.add(place, sentence)
-            elif place.path.startswith(PHASES):  # which all configurations have alike
+            elif place.path.startswith(PHASES):  # the same in all configurations
                 self.add(place, sentence, about=f"“{layer.place.configuration}”")
             else:
                 path = place.path

@@ -1,6 +1,6 @@
-"""The commands that a campaign will execute, from the same builders that execute them. Pure.
+"""List the commands that a campaign will execute, from the builders that also execute them. Pure.
 
-Names of folders are random and only known then; they are written as ``pgfooting-XXXXXXXX`` and the like.
+Names of folders are random and not known yet; they are written as ``pgfooting-XXXXXXXX`` and the like.
 """
 
 from __future__ import annotations
@@ -61,11 +61,11 @@ from app.postgres.tablespaces import Tablespaces, roles_of
 from app.process.starter import Account
 
 RANDOM_NAMES: Final = ("pgfooting-XXXXXXXX", "pgfooting-YYYYYYYY", "pgfooting-ZZZZZZZZ")
-"""Stand for the names that `app.hosts.folders.socket_folders.own_name` will make."""
+"""Placeholders for names that `app.hosts.folders.socket_folders.own_name` will create."""
 
 
 class LineAction(StrEnum):
-    """What a line of the list is."""
+    """Kind of a line of the list."""
 
     PROGRAM = "program"
     ROOT = "root"
@@ -76,13 +76,13 @@ class LineAction(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CommandLine:
-    """One thing that will be done.
+    """One planned action.
 
     Attributes:
-        action: what kind of thing.
-        text: a command as a shell would take it, a file's text, a statement, or paths.
-        comment: what it is for.
-        file: the file whose text it is; else empty.
+        action: its kind.
+        text: a shell command, the content of a file, a statement, or paths.
+        comment: its purpose.
+        file: path, if the text is the content of a file; else empty.
     """
 
     action: LineAction
@@ -93,14 +93,14 @@ class CommandLine:
 
 @dataclass(frozen=True, slots=True)
 class PlannedFolders:
-    """Where a run will keep its files.
+    """Folders of a run.
 
     Attributes:
-        root: in the target; holds the data directory.
+        root: in the target; contains the data directory.
         socket: of the server's socket.
-        private: of logs and scripts.
-        wal: of pg_wal on disks of its own; empty where it lies in the data directory.
-        tablespaces: on disks of their own.
+        private: for logs and scripts.
+        wal: of pg_wal on separate disks; empty if it is in the data directory.
+        tablespaces: on separate disks.
     """
 
     root: str
@@ -121,7 +121,7 @@ class PlannedFolders:
 
 
 def run_folders(resolved: ResolvedConfiguration, account: Account) -> PlannedFolders:
-    """Return the folders of a run; what exists already is looked at, nothing is made."""
+    """Return the folders of a run; checks which exist, creates nothing."""
     if resolved.target.plan is not None:  # mounts of the helper's session
         wal = f"{FOLDER}/wal/pg_wal" if resolved.target.plan.wal else ""
         spaces = Tablespaces(
@@ -142,7 +142,7 @@ def run_folders(resolved: ResolvedConfiguration, account: Account) -> PlannedFol
 def run_commands(
     campaign: Campaign, resolved: ResolvedConfiguration, folders: PlannedFolders
 ) -> tuple[CommandLine, ...]:
-    """Return what the first run of a configuration does, in order."""
+    """Return the actions of the first run of a configuration, in order."""
     target = resolved.configuration.target
     if isinstance(target, ServerTarget):
         return _on_server(campaign, resolved, folders, target)
@@ -198,7 +198,7 @@ def run_commands(
 def _on_server(
     campaign: Campaign, resolved: ResolvedConfiguration, folders: PlannedFolders, target: ServerTarget
 ) -> tuple[CommandLine, ...]:
-    """Return what is done on a server that already runs: SQL in one database, and pgbench from here."""
+    """Return the actions on a server that already runs: SQL in one database, and pgbench from here."""
     installation = resolved.installation
     pgbench = PgbenchProgram(installation.program("pgbench"), installation.major)
     bare = own_connection(target.connection, OWN_DATABASE)
@@ -237,7 +237,7 @@ def _measuring(
     connection: Connection,
     seed: int,
 ) -> Iterator[CommandLine]:
-    """Yield the warm-up and every phase, with what is done before it."""
+    """Yield the warm-up and every phase, with the actions before it."""
     workload = resolved.configuration.workload
 
     def line(comment: str, does: Workload, request: BenchmarkRequest) -> CommandLine:
@@ -277,7 +277,7 @@ def _maintenance(resolved: ResolvedConfiguration, phase: WorkloadPhase) -> Itera
 def _beside(
     resolved: ResolvedConfiguration, folders: PlannedFolders, phase: WorkloadPhase
 ) -> Iterator[CommandLine]:
-    """Yield what is done beside a phase, for as long as it lasts."""
+    """Yield the actions parallel to a phase, for its duration."""
     if phase.background is None:
         return
     work, target = background(phase.background), resolved.configuration.target
@@ -321,7 +321,7 @@ def _cold_lines(resolved: ResolvedConfiguration, folders: PlannedFolders) -> lis
 
 
 def removed_folders(resolved: ResolvedConfiguration, folders: PlannedFolders) -> tuple[str, ...]:
-    """Return what each run of a configuration makes and removes again."""
+    """Return everything that each run of a configuration creates and removes."""
     if isinstance(resolved.configuration.target, ServerTarget):
         return (
             tr("the database {name}, on the server").format(name=OWN_DATABASE),
@@ -347,7 +347,7 @@ def removed_folders(resolved: ResolvedConfiguration, folders: PlannedFolders) ->
 def _loading(
     resolved: ResolvedConfiguration, folders: PlannedFolders, pgbench: PgbenchProgram, connection: Connection
 ) -> Iterator[CommandLine]:
-    """Yield the programs that load the data, and the script of rows that are not pgbench's own."""
+    """Yield the commands that load the data, and the script for rows that are not pgbench's own."""
     ratio, scale = resolved.configuration.workload.compressibility, resolved.scale.scale
     comments: tuple[str, ...] = (tr("Load the data"),)
     path = None

@@ -1,7 +1,7 @@
-"""What the data sets of a campaign cost before it is started, loaded or copied, and where copies come from.
+"""Estimate the cost of the data sets of a campaign, loaded or copied, and the source of copies.
 
-Measured where this was written (PostgreSQL 15, 2 CPUs, a virtual disk, 2026-11):
-loading 0.85 GB takes 9 s, copying it 2 s.
+Measured on the development machine (PostgreSQL 15, 2 CPUs, a virtual disk, 2026-11): loading 0.85 GB takes 9
+s, copying it 2 s.
 """
 
 from __future__ import annotations
@@ -28,21 +28,22 @@ from app.process.starter import Account
 LOAD_BYTES_PER_S: Final = 100e6
 COPY_BYTES_PER_S: Final = 400e6
 STATED_TAKE_LONGER: Final = 2
-"""Times as long as pgbench's own rows those with a stated compressibility take to load (measured at scale 10
-with PostgreSQL 15: 1.5 to 2.6)."""
+"""Rows with a stated compressibility take this many times as long to load as pgbench's own (measured at scale
+10 with PostgreSQL 15: 1.5 to 2.6).
+"""
 LOAD_WRITES: Final = 2
-"""Times its size that loading writes: data and WAL. A copy is written once."""
+"""Loading writes this many times the size: data and WAL. A copy is written once."""
 _WORTH_TELLING_S: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class TemplatesFound:
-    """What is known of the place where data sets are kept.
+    """The templates of a campaign found on this machine.
 
     Attributes:
         folder: of the templates.
-        obstacle: why they cannot be kept there while this campaign runs; empty where they can.
-        kept: data sets of the campaign that are there already.
+        obstacle: why they cannot be kept there while this campaign runs; empty if they can.
+        kept: data sets of the campaign that already exist there.
     """
 
     folder: str
@@ -51,9 +52,9 @@ class TemplatesFound:
 
 
 def as_it_will_be(resolved: ResolvedCampaign, found: TemplatesFound | None) -> ResolvedCampaign:
-    """Return the campaign as it will bring its data sets to the storage: loaded, where none can be kept.
+    """Return the campaign with its actual way of providing data: loading, if no template can be kept.
 
-    For what it costs only: what was chosen stays what the campaign says.
+    For estimates only: the campaign itself keeps its choice.
     """
     if found is None or not found.obstacle:
         return resolved
@@ -70,30 +71,30 @@ def _loaded(resolved: ResolvedConfiguration) -> ResolvedConfiguration:
 
 
 def is_copied(resolved: ResolvedCampaign) -> bool:
-    """Whether the data sets are made once and copied; all configurations of a campaign say the same."""
+    """Whether the data sets are created once and copied; the same for all configurations of a campaign."""
     return all(_copies(each) for each in resolved.configurations.values())
 
 
 def data_seconds(resolved: ResolvedCampaign) -> float:
-    """Return about how long all data sets of a campaign take."""
+    """Return the estimated seconds for all data sets of a campaign."""
     each_run = sum(map(run_seconds, resolved.configurations.values()))
     return resolved.campaign.repeats * each_run + _making_seconds(_orders(resolved))
 
 
 def run_seconds(resolved: ResolvedConfiguration) -> float:
-    """Return about how long the data set of one run takes."""
+    """Return the estimated seconds for the data set of one run."""
     copied = resolved.scale.data_bytes / COPY_BYTES_PER_S
     return copied if _copies(resolved) else load_seconds(order_of(resolved))
 
 
 def load_seconds(order: DataSetOrder) -> float:
-    """Return about how long loading takes."""
+    """Return the estimated seconds to load a data set."""
     seconds = order.data_bytes / LOAD_BYTES_PER_S
     return seconds if order.compressibility is None else STATED_TAKE_LONGER * seconds
 
 
 def data_writes(resolved: ResolvedConfiguration) -> int:
-    """Return what bringing the data set onto the storage writes, of one run."""
+    """Return the bytes written to provide the data set of one run."""
     return resolved.scale.data_bytes * (1 if _copies(resolved) else LOAD_WRITES)
 
 
@@ -102,7 +103,7 @@ def _copies(resolved: ResolvedConfiguration) -> bool:
 
 
 def _orders(resolved: ResolvedCampaign) -> tuple[DataSetOrder, ...]:
-    """Return the data sets that are made once, each once."""
+    """Return the distinct data sets that are created once."""
     found = (order_of(each) for each in resolved.configurations.values() if _copies(each))
     return tuple(dict.fromkeys(found))
 
@@ -112,17 +113,17 @@ def _making_seconds(orders: Iterable[DataSetOrder]) -> float:
 
 
 def data_sentences(resolved: ResolvedCampaign, found: TemplatesFound | None = None) -> tuple[str, ...]:
-    """Return what the data sets cost, and where copies come from.
+    """Return the cost of the data sets, and the source of copies, as sentences.
 
     Args:
         resolved: the campaign.
-        found: None where that is not known, or nothing is copied.
+        found: None if unknown, or nothing is copied.
     """
     return (*_bringing_sentences(resolved, found), *at_most_sentences(resolved.campaign))
 
 
 def at_most_sentences(campaign: Campaign) -> tuple[str, ...]:
-    """Return what a campaign that may end early adds to figures of all its rounds; none where it cannot."""
+    """Return what a campaign that may end early adds to figures for all its rounds; empty if it cannot."""
     if campaign.design is not Design.SEQUENTIAL:
         return ()
     told = tr("That is for all {rounds} rounds: what is left out, or a campaign that ends earlier, has less.")
@@ -158,7 +159,7 @@ def _bringing_sentences(resolved: ResolvedCampaign, found: TemplatesFound | None
 
 
 def _template_sentences(missing: list[DataSetOrder], found: TemplatesFound | None) -> tuple[str, ...]:
-    """Say what is made once, and where it lies."""
+    """State which data sets are created once, and where they are kept."""
     where = tr(" in {folder}").format(folder=found.folder) if found is not None else ""
     if not missing:
         return (tr("What is copied is there already{where}.").format(where=where),)
@@ -177,7 +178,7 @@ def _runs(count: int) -> str:
 
 
 def loading_sentence(configurations: Iterable[ResolvedConfiguration], repeats: int) -> str:
-    """Return what bringing the data sets of configurations onto disks writes, before transactions."""
+    """Return the bytes that providing the data sets of configurations writes to disks, as a sentence."""
     each = [item for item in configurations if not isinstance(item.configuration.target, MemoryTarget)]
     size = format_size(sum(map(data_writes, each)) * repeats)
     if each and all(map(_copies, each)):
@@ -186,13 +187,13 @@ def loading_sentence(configurations: Iterable[ResolvedConfiguration], repeats: i
 
 
 def look_for_templates(resolved: ResolvedCampaign, account: Account) -> TemplatesFound | None:
-    """Look where data sets are kept, whether they may be, and which are there; changes nothing.
+    """Find where templates are kept, whether they can be, and which exist; changes nothing.
 
-    Reads the programs of PostgreSQL, which takes a moment. None where the campaign copies nothing.
+    Starts programs of PostgreSQL, which takes a moment. None if the campaign copies nothing.
 
     Raises:
         OSError: the folder, or a program, cannot be read.
-        FootingError: the account cannot be asked.
+        FootingError: the account cannot be used.
     """
     if not is_copied(resolved):
         return None

@@ -1,11 +1,11 @@
-"""The wizard without its window: what was typed, what is wrong with it, and the campaign that it makes.
+"""The wizard without its window: typed texts, their problems, and the resulting campaign.
 
 ::
 
     fields (`app.draft.fields`) -> `app.draft.builder` -> problems of fields, questions, campaign
     questions -> answered in the background (`machine_questions`) -> problems that only the machine knows
 
-A draft never waits: what is not known yet is a problem that is *pending*, and goes away with its answer.
+A draft never waits: an open question is a *pending* problem, which disappears with its answer.
 """
 
 from __future__ import annotations
@@ -64,11 +64,11 @@ from app.storage.spare.disks import Listing
 
 
 class CampaignDraft:
-    """A campaign while it is put together.
+    """A campaign being edited.
 
     Attributes:
-        parts: what stands in the fields; whoever changes them need not tell.
-        environment: of this machine; None until it was read.
+        parts: content of the fields; may be changed without notice.
+        environment: of this machine; None until read.
     """
 
     def __init__(self, parts: DraftParts | None = None, environment: DraftEnvironment | None = None) -> None:
@@ -81,24 +81,24 @@ class CampaignDraft:
 
     @classmethod
     def of(cls, campaign: Campaign, environment: DraftEnvironment | None = None) -> CampaignDraft:
-        """Return a draft whose fields say what a campaign says."""
+        """Return a draft with the fields of a campaign."""
         return cls(parts_of(campaign), environment)
 
     # --- what the pages show
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """The pages that there are."""
+        """The pages that exist now."""
         return self.parts.steps()
 
     @property
     def storage(self) -> StorageFacts:
-        """What is known of this machine's disks and of what it can make of them."""
+        """Known facts about this machine's disks and storage support."""
         support = cast("Support | None", self._result(SupportQuestion()))
         return replace(self._storage, support=support, server_page_bytes=self._server_page_bytes())
 
     def _server_page_bytes(self) -> int:
-        """Return the size of a data page of the chosen server; the usual one while that is not known."""
+        """Return the data page size of the chosen server; the usual one while unknown."""
         found = self.environment.installations if self.environment else ()
         try:
             return choose_installation(self.parts.values["postgresql.installation"], found).page_bytes
@@ -107,20 +107,20 @@ class CampaignDraft:
 
     @property
     def built(self) -> ValidationResult:
-        """What becomes of the fields as they are now."""
+        """The result of building the current fields."""
         state = (repr(self.parts), self._answered)
         if self._built is None or self._built[0] != state:
             self._built = (state, build(self.parts, self._answers))
         return self._built[1]
 
     def problems_for(self, step: Step) -> tuple[Problem, ...]:
-        """Return why a step is not complete, what is wrong before what is only not known yet."""
+        """Return the problems of a step, errors before pending ones."""
         return self._problems(step, self.built)
 
     def blockers(self, step: Step) -> Mapping[Problem, Step]:
-        """Return why one cannot go on from a step, with the page that solves it: its own or one before.
+        """Return the problems that block a step, with the page that solves each: its own or an earlier one.
 
-        What is wrong comes before what is only not known yet.
+        Errors come before pending problems.
         """
         built = self.built
         pages: dict[Problem, Step] = {}
@@ -130,7 +130,7 @@ class CampaignDraft:
         return {problem: pages[problem] for problem in sorted(pages, key=lambda each: each.pending)}
 
     def questions_for(self, step: Step) -> tuple[MachineQuestion, ...]:
-        """Return what has to be found out for this step and those before it, and is not known yet."""
+        """Return the unanswered questions of this step and those before it."""
         inquiry = self._inquiry(self.built)
         if inquiry is None:
             return ()
@@ -138,22 +138,22 @@ class CampaignDraft:
         return tuple(question for question in wanted if question not in self._answers)
 
     def take(self, answer: MachineAnswer) -> None:
-        """Take an answer; one to a question that nobody asks any more does no harm."""
+        """Store an answer; one to an obsolete question does no harm."""
         self._answers[answer.question] = answer
         self._answered += 1
 
     def see_disks(self, listing: Listing) -> None:
-        """Take what the disks of this machine look like now."""
+        """Store the current listing of disks."""
         self._storage = replace(self._storage, listing=listing)
 
     def see_inspection(self, told: Mapping[str, InspectionResult]) -> None:
-        """Take what root said of disks, by kernel name."""
+        """Store root's answers about disks, by kernel name."""
         self._storage = replace(self._storage, inspected={**self._storage.inspected, **told})
 
     def forget_refusals(self) -> None:
-        """Ask again what was answered with no: folders are made, packages installed, meanwhile.
+        """Discard negative answers to ask again: folders or packages may have appeared since.
 
-        Scripts are read again in any case: their files may have changed.
+        Scripts are always read again: their files may have changed.
         """
         self._answers = {
             question: answer
@@ -163,14 +163,14 @@ class CampaignDraft:
         self._answered += 1
 
     def differs_in(self) -> tuple[str, ...]:
-        """Return of each chosen configuration in what it differs from the others; empty for nothing."""
+        """Return how each chosen configuration differs from the others; empty for no difference."""
         known = configuration_differences(self.built.configurations)
         return tuple(known.get(number, "") for number in range(len(self.parts.chosen())))
 
-    # --- what is known
+    # --- answers
 
     def checked_target(self, place: Place) -> CheckedTarget | None:
-        """Return where the folder or the memory of the first page is; None where that is not known."""
+        """Return the checked folder or memory of the first page; None if unknown."""
         built = self.built
         inquiry = self._inquiry(built)
         for number, each in enumerate(self.parts.chosen()):
@@ -181,10 +181,10 @@ class CampaignDraft:
         return None
 
     def storage_plan(self, configuration: ConfigurationDraft | None = None) -> StoragePlan | None:
-        """Return what would be made of the disks as they are now; None where that is not known.
+        """Return the plan for the disks as they are now; None if unknown.
 
         Args:
-            configuration: of the list; None for what the pages about disks say.
+            configuration: of the list; None for the pages about disks.
         """
         made = configuration.made if configuration else None
         apart = configuration.wal_apart if configuration else True
@@ -200,62 +200,62 @@ class CampaignDraft:
         return draw(self.parts.disks, self.storage, self.partition_bytes())
 
     def partition_bytes(self) -> dict[Role, int | None]:
-        """Return the size of the partitions of each group of the pages about disks, where it is known."""
+        """Return the partition size of each group of the pages about disks, if known."""
         plan = self.storage_plan()
         return {} if plan is None else {role: group.partition_bytes for role, group in plan.by_role.items()}
 
     def making_lines(self) -> tuple[str, ...]:
-        """Return the commands that make what the pages about disks say; none where that is not known."""
+        """Return the commands that create the storage of the pages about disks; empty if unknown."""
         plan = self.storage_plan()
         return making_lines(plan, self.storage.disks) if plan else ()
 
     def postgres_answer(self) -> PostgresAnswer | None:
-        """Return installation and settings of the second page; None where they are not known."""
+        """Return installation and settings of the second page; None if unknown."""
         inquiry = self._inquiry(self.built)
         question = inquiry.postgres_question() if inquiry else None
         return cast("PostgresAnswer | None", self._result(question))
 
     def resolved(self) -> ResolvedCampaign | None:
-        """Return the whole campaign on this machine; None where it is not known, or cannot be."""
+        """Return the whole campaign on this machine; None if unknown or impossible."""
         campaign = self.built.campaign
         question = CampaignQuestion(campaign) if campaign else None
         return cast("ResolvedCampaign | None", self._result(question))
 
     @property
     def wants_baseline(self) -> bool:
-        """Whether a storage is asked what it can do by itself before the first run on it."""
+        """Whether raw storage is benchmarked before the first run on it."""
         said = self.parts.values["io_baseline"]
         return said == "true" or (not said and bool(self.parts.on_disks()))
 
     def ask_for_baseline(self, *, wanted: bool) -> None:
-        """Take the tick of the review; what is so anyway is left out of the campaign."""
+        """Store the check box of the review; the default is omitted from the campaign."""
         as_it_is = wanted == bool(self.parts.on_disks())
         self.parts.values["io_baseline"] = "" if as_it_is else "true" if wanted else "false"
 
     def agreement(self) -> Agreement | None:
-        """Return what a person is asked to agree to; None where that is not known."""
+        """Return what the user must agree to; None if unknown."""
         campaign = self.built.campaign
         return cast("Agreement | None", self._result(TrustQuestion(campaign) if campaign else None))
 
     def agree(self, *, agreed: bool) -> None:
-        """Take the tick of the review; it is for what is listed there now."""
+        """Store the check box of the review; it applies to the list shown now."""
         agreement = self.agreement()
         self.parts.agreed = agreement.digest if agreement is not None and agreed else ""
 
     def agreed_digest(self) -> str:
-        """Return the digest to be kept where a person has ticked; else empty."""
+        """Return the agreed digest if the box is ticked; else empty."""
         agreement = self.agreement()
         ticked = agreement is not None and agreement.is_open and agreement.digest == self.parts.agreed
         return self.parts.agreed if ticked else ""
 
     def described(self) -> Mapping[StoragePlan, tuple[str, ...]]:
-        """Return what the root helper will execute, in its own words, by plan; nothing where not known."""
+        """Return the commands of the root helper, in its own words, by plan; empty if unknown."""
         question = describe_question(self.resolved())
         texts = cast("tuple[tuple[str, ...], ...] | None", self._result(question))
         return dict(zip(question.plans, texts, strict=True)) if question and texts else {}
 
     def scale_choice(self, size: SizeChoice | None = None) -> ScaleChoice | None:
-        """Return the scale that the third page's size, or another choice there, comes to on this machine."""
+        """Return the scale for the third page's size, or for another choice there, on this machine."""
         parts = replace(self.parts, size_choice=size or self.parts.size_choice, dimensions=[])
         built = build(parts, self._answers)
         inquiry = self._inquiry(built)
@@ -274,12 +274,12 @@ class CampaignDraft:
         raise CampaignError(problem.message, field=problem.path, hint=problem.hint)
 
     def servers_to_contact(self) -> Mapping[str, str]:
-        """Return the servers of others that nobody has said yet may be connected to, with their machines."""
+        """Return the external servers not yet approved for contact, with their machines."""
         found = ((each.connection, each.ssh) for each in server_questions(self.built.campaign))
         return {connection: ssh for connection, ssh in found if (connection, ssh) not in self.parts.contacted}
 
     def allow_contact(self) -> None:
-        """Have those servers looked at: a person was told which they are, and said so."""
+        """Approve contact with these servers; the user has seen the list and agreed."""
         wanted = tuple(self.servers_to_contact().items())
         self._answers = {
             question: known
@@ -289,7 +289,7 @@ class CampaignDraft:
         self.parts.contacted += wanted
 
     def server_confirmations(self) -> tuple[ServerConfirmation, ...]:
-        """Return the servers of others that were looked at, with what was typed for each."""
+        """Return the inspected external servers, with the text typed for each."""
         waiting = self.servers_to_contact()
         answers = (
             (each.connection, self._result(each))
@@ -300,11 +300,11 @@ class CampaignDraft:
         return server_confirmations(self.parts.loaded, found)
 
     def agreed_servers(self) -> tuple[str, ...]:
-        """Return the names of the servers of others that a person agreed to load."""
+        """Return the names of the external servers that the user agreed to load."""
         return agreed_names(self.server_confirmations())
 
     def forget_confirmations(self) -> None:
-        """Want serial numbers and names of servers anew: what they confirmed has begun."""
+        """Require serial numbers and server names again: the confirmed campaign has started."""
         forget_confirmations(self.parts.disks)
         self.parts.contacted = ()
         self.parts.loaded.clear()
@@ -312,11 +312,11 @@ class CampaignDraft:
     # --- the list of configurations
 
     def configuration_of(self, place: Place) -> ConfigurationDraft:
-        """Return the configuration that the first page's tick for a place stands for."""
+        """Return the configuration of the first page's check box for a place."""
         return next(each for each in self.parts.configurations if each.from_where and each.place is place)
 
     def choose_place(self, place: Place, *, ticked: bool) -> None:
-        """Take a tick of the first page; what a first look suggests makes room for spare disks."""
+        """Store a check box of the first page; spare disks replace the ticks of an unchanged first look."""
         suggested = self.parts == first_parts()
         self.configuration_of(place).chosen = ticked
         if suggested and ticked and place is Place.DISKS:
@@ -324,7 +324,7 @@ class CampaignDraft:
                 each.chosen = each.place is place
 
     def copy_configuration(self, original: ConfigurationDraft) -> ConfigurationDraft:
-        """Add a copy of a configuration under a name of its own, after it, and return it."""
+        """Add a copy of a configuration under a new name after it, and return it."""
         names = {each.name.strip() for each in self.parts.configurations}
         base = original.name.strip()[:70]
         number = next(n for n in range(2, len(names) + 3) if f"{base} {n}" not in names)
@@ -337,10 +337,10 @@ class CampaignDraft:
         return copy
 
     def add_alternative(self, original: ConfigurationDraft, wanted: Alternative) -> ConfigurationDraft:
-        """Add a copy that makes something else of the same disks, and return it."""
+        """Add a copy with another layout of the same disks, and return it."""
         made, count = made_by(self.parts, original), len(self.parts.disks_of(original).data.disks)
         if original.from_where and original.name == default_name(original.place):
-            original.name = short_name(made, count)  # what is compared is what it is called
+            original.name = short_name(made, count)  # name it by its difference
         copy = self.copy_configuration(original)
         self.parts.configurations.remove(copy)
         self.parts.configurations.append(copy)
@@ -351,14 +351,14 @@ class CampaignDraft:
         return copy
 
     def remove_configuration(self, configuration: ConfigurationDraft) -> None:
-        """Take a configuration out of the list; one of the first page loses its tick there."""
+        """Remove a configuration from the list; if it is of the first page, untick it there."""
         if configuration.from_where:
             configuration.chosen = False
         else:
             self.parts.configurations.remove(configuration)
 
     def automatic_name(self) -> str:
-        """Return what the campaign is called where nobody gives it a name."""
+        """Return the campaign's name if the user gives none."""
         matrix = self.built.matrix
         cells = [name for name, _ in matrix.configurations] if matrix else []
         return automatic_name(cells or [each.name.strip() for each in self.parts.chosen()])
@@ -392,7 +392,7 @@ class CampaignDraft:
             known = self._answers.get(question)
             if known is None:
                 problems.append(Problem("", question.waiting, pending=True))
-            elif known.error is not None and not isinstance(question, ScriptsQuestion):  # told when built
+            elif known.error is not None and not isinstance(question, ScriptsQuestion):  # reported when built
                 problems.append(inquiry.refusal(step, question, known.error))
         if step is Step.REVIEW:
             problems += confirmation_problems(self.parts, self.storage)
@@ -408,17 +408,17 @@ class CampaignDraft:
         return tuple(each for each in self.steps if each.value <= step.value)
 
 
-# --- In what the configurations of a draft differ, before anything is measured: as said of runs. Pure.
+# --- Differences between the configurations of a draft before anything is measured, worded as for runs. Pure.
 
 
 _PLACE: Final = {(TARGET, name) for name in (KIND, PATH, LABELS["size_bytes"])}
-"""What the place of a configuration says by itself, beside which the differences stand."""
+"""Properties that describe a place itself; differences are shown in addition to them."""
 
 
 def configuration_differences(configurations: Mapping[int, Configuration]) -> Mapping[int, str]:
-    """Return for each configuration its values of everything that is not the same in all of them.
+    """Return for each configuration its values of every property that is not the same in all.
 
-    Empty where it is as all the others, apart from its place.
+    Empty if it equals the others apart from its place.
     """
     numbers = list(configurations)
     runs = [_beside_the_place(configurations[each]) for each in numbers]

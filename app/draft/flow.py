@@ -1,4 +1,4 @@
-"""Going through the steps of a draft: forward only where nothing speaks against it, back always."""
+"""Navigate the steps of a draft: forward only without obstacles, back always."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from app.draft.fields.state import Step
 
 
 class DraftFlow:
-    """Where somebody is in the wizard.
+    """The position in the wizard.
 
     Attributes:
-        draft: what is put together.
-        step: the page that is open.
-        furthest: the last step that was open; those up to here can be jumped to.
+        draft: the edited draft.
+        step: the open page.
+        furthest: the last step opened so far; steps up to it can be jumped to.
     """
 
     def __init__(self, draft: CampaignDraft) -> None:
@@ -24,16 +24,16 @@ class DraftFlow:
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """The pages that there are; those about disks come and go with their tick on the first page."""
+        """The pages that exist now; those about disks depend on a check box of the first page."""
         return self.draft.steps
 
     @property
     def is_last(self) -> bool:
-        """Whether going on means to start."""
+        """Whether the next button starts the campaign."""
         return self.step is self.steps[-1]
 
     def obstacle(self) -> Problem | None:
-        """Return the first reason why one cannot go on; None where one can."""
+        """Return the first obstacle to the next step; None if there is none."""
         return next(iter(self.draft.blockers(self.step)), None)
 
     def page_of(self, obstacle: Problem) -> Step:
@@ -41,7 +41,7 @@ class DraftFlow:
         return self.draft.blockers(self.step)[obstacle]
 
     def reason(self) -> str:
-        """Return the obstacle as a sentence beside the button, with its page where that is another."""
+        """Return the obstacle as a sentence for the button, with its page if that is another."""
         problem = self.obstacle()
         if problem is None:
             return ""
@@ -52,7 +52,7 @@ class DraftFlow:
         return tr("Page {number}: {message}").format(number=number, message=problem.message)
 
     def number(self, step: Step) -> int:
-        """Return the place of a page among those that there are, from 1."""
+        """Return the number of a page, from 1."""
         return self.steps.index(step) + 1
 
     def advance(self) -> bool:
@@ -70,7 +70,7 @@ class DraftFlow:
         return True
 
     def may_jump(self, step: Step) -> bool:
-        """Whether a step can be opened: back always, forward over steps that are complete as they are."""
+        """Whether a step can be opened: back always, forward if the steps between are complete."""
         if step not in self.steps:
             return False
         if step.value <= self.step.value:
@@ -86,7 +86,7 @@ class DraftFlow:
         return True
 
     def is_complete(self, step: Step) -> bool:
-        """Whether a step was seen and nothing is wrong with it: it gets its tick."""
+        """Whether a step was visited and has no problems: it then gets a check mark."""
         return step.value < self.furthest.value and not self.draft.problems_for(step)
 
     def _open(self, step: Step) -> None:

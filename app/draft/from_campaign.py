@@ -1,4 +1,4 @@
-"""From a campaign back to the fields of a draft: recipes, saved campaign files, an earlier campaign."""
+"""Convert a campaign back to the fields of a draft: recipes, saved campaign files, earlier campaigns."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ def first_parts(repeats: int = 0, *, on_disks: bool = False) -> DraftParts:
     """Return the draft of a first look: the default folder against memory, or spare disks.
 
     Args:
-        repeats: as often each configuration is measured; 0 for what a campaign file has that says nothing.
-        on_disks: spare disks are ticked, and nothing else.
+        repeats: runs per configuration; 0 for the default of a campaign file.
+        on_disks: tick only spare disks.
     """
     parts = DraftParts()
     parts.values["repeats"] = str(repeats) if repeats else ""
@@ -76,7 +76,7 @@ def first_parts(repeats: int = 0, *, on_disks: bool = False) -> DraftParts:
 
 
 def tick_disks(parts: DraftParts) -> None:
-    """Tick spare disks on the first page; what is ticked there already stays."""
+    """Tick spare disks on the first page, in addition to existing ticks."""
     for each in parts.configurations:
         if each.from_where and each.place is Place.DISKS:
             each.chosen = True
@@ -85,9 +85,9 @@ def tick_disks(parts: DraftParts) -> None:
 def parts_of(campaign: Campaign) -> DraftParts:
     """Return fields that build this campaign again.
 
-    The pages before the list show what the first configuration says; what others say differently are their
-    changes, except that settings stand on the second page only where all configurations have them. Of a
-    matrix the pages show what every configuration starts with.
+    The pages before the list show the first configuration; differences of others are their changes, except
+    that settings are on the second page only if all configurations have them. For a matrix the pages show the
+    values that every configuration starts with.
     """
     if campaign.matrix is not None:
         opened = open_matrix(campaign, campaign.matrix)
@@ -150,18 +150,18 @@ def parts_of(campaign: Campaign) -> DraftParts:
 
 
 def with_places(parts: DraftParts) -> DraftParts:
-    """Return a draft with every configuration that a tick of the first page stands for."""
+    """Return a draft with the configurations of all check boxes of the first page."""
     _complete_where(parts, ticked=frozenset())
     return parts
 
 
 def default_name(place: Place) -> str:
-    """Return what the configuration of a tick of the first page is called before somebody renames it."""
+    """Return the default name of the configuration of a check box of the first page."""
     return _NAMES.get(place, "")
 
 
 def _complete_where(parts: DraftParts, *, ticked: Collection[Place]) -> None:
-    """Add what the ticks of the first page would add, where it is not there yet."""
+    """Add the missing configurations of the first page's check boxes."""
     for place, name in _NAMES.items():
         if not any(each.from_where and each.place is place for each in parts.configurations):
             made = ConfigurationDraft(name, place, from_where=True, chosen=place in ticked)
@@ -178,7 +178,7 @@ def _shared_settings(configurations: Sequence[Configuration]) -> Settings:
 
 
 def _stands(configuration: Configuration, key: str) -> bool:
-    """Whether a value of None is a statement, and not only the other side of an alternative."""
+    """Whether None is a stated value, and not only the unused alternative."""
     instead = FIELDS[key].instead_of
     if not instead:
         return True
@@ -215,7 +215,7 @@ def _ssh_of(target: Target) -> str:
 
 
 def _remember_choices(parts: DraftParts, workload: Workload) -> None:
-    """Note in which way size, length and scripts are said."""
+    """Store how size, length and scripts are given."""
     if workload.scale is not None:
         parts.size_choice = SizeChoice.SCALE
     elif isinstance(workload.size, str):
@@ -235,11 +235,11 @@ def _is_plain(scripts: Sequence[Script]) -> bool:
     return len(scripts) == 1 and scripts[0].builtin is not None and scripts[0].weight == 1
 
 
-# --- From a target on spare disks back to the fields of its pages.
+# --- From a target on spare disks back to the fields of its pages
 
 
 def disks_of(target: Target) -> DisksDraft:
-    """Return fields that build this target again; empty ones for a target that is none on disks."""
+    """Return fields that build this target again; empty ones if it is not on disks."""
     if not isinstance(target, DiskTarget):
         return DisksDraft()
     limit = write_text(FIELDS[f"{PREFIX}memory_limit"], target.memory_limit_bytes)
@@ -256,12 +256,12 @@ def disks_of(target: Target) -> DisksDraft:
 
 @dataclass(frozen=True, slots=True)
 class OwnStorage:
-    """In what a configuration differs from the pages about disks; see `ConfigurationDraft`.
+    """The differences of a configuration from the pages about disks; see `ConfigurationDraft`.
 
     Attributes:
-        disks: of its own; None for those of the pages.
-        made: of the disks; None for what the pages say.
-        wal_apart: whether its WAL lies on the disks for it.
+        disks: its own; None for those of the pages.
+        made: level, filesystem and options; None for those of the pages.
+        wal_apart: whether its WAL is on the disks chosen for it.
     """
 
     disks: DisksDraft | None = None
@@ -270,7 +270,7 @@ class OwnStorage:
 
 
 def own_storage(disks: DisksDraft, target: Target) -> OwnStorage:
-    """Return in what a target differs from the pages: in what is made of the same disks, or in everything."""
+    """Return how a target differs from the pages: in the layout of the same disks, or in everything."""
     if not isinstance(target, DiskTarget):
         return OwnStorage()
     same = OwnStorage(None, made_of(target.data), target.wal is not None)
@@ -280,7 +280,7 @@ def own_storage(disks: DisksDraft, target: Target) -> OwnStorage:
 
 
 def made_of(group: GroupChoice) -> MadeDraft:
-    """Return what is made of a group."""
+    """Return level, filesystem and options of a group."""
     spec = filesystem(group.filesystem)
     typed = {name: write_option(spec.option(name), value) for name, value in group.options}
     return MadeDraft(group.level, spec.id, {spec.id: group.preset}, {spec.id: typed})

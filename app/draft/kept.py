@@ -1,7 +1,7 @@
-"""A draft that survives the window: written whenever it changes, offered at the next start.
+"""Keep a draft across restarts of the window: written on each change, offered at the next start.
 
-It lies in the user's state folder. What a person confirmed or agreed to is never kept: that is asked anew.
-What a file lacks is as in a first look, what this version does not know is ignored; damaged, it is no draft.
+The file is in the user's state folder. Confirmations and agreements are never kept: they are required again.
+Missing entries are as in a first look, unknown ones are ignored; a damaged file is not a draft.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ FILE_NAME: Final = "draft.json"
 _FORMAT: Final = 1
 _LONGEST_BYTES: Final = 4 << 20
 _NEVER: Final = frozenset({"confirmed", "agreed", "contacted", "loaded"})
-"""Fields that hold what a person confirmed."""
+"""Fields that contain confirmations."""
 
 
 class DamagedDraftError(UsageError):
-    """What was kept is no draft that this version understands."""
+    """The kept file is not a draft that this version understands."""
 
     code = "draft"
 
 
 def draft_text(parts: DraftParts) -> str:
-    """Return a draft as it is kept."""
+    """Return a draft as the text to keep."""
     return json.dumps({"format": _FORMAT, "parts": _plain(parts)}, ensure_ascii=False)
 
 
 def read_draft_text(text: str) -> DraftParts:
-    """Return the draft that a text holds.
+    """Return the draft of a text.
 
     Raises:
-        DamagedDraftError: it holds none.
+        DamagedDraftError: it does not contain one.
     """
     try:
         document = json.loads(text)
@@ -58,7 +58,7 @@ def read_draft_text(text: str) -> DraftParts:
 
 
 def keep_draft(text: str) -> None:
-    """Write a draft (`draft_text`) in place of the one before; where that cannot be, nothing is kept."""
+    """Write a draft (`draft_text`) over the previous one; on failure nothing is kept."""
     with suppress(OSError, FootingError):
         path = create_state_folder() / FILE_NAME
         part = path.with_name(f".{FILE_NAME}")
@@ -71,10 +71,10 @@ def keep_draft(text: str) -> None:
 
 
 def read_kept_draft() -> DraftParts | None:
-    """Return the draft that was kept; None where there is none.
+    """Return the kept draft; None if there is none.
 
     Raises:
-        DamagedDraftError: there is one that cannot be read; it is removed, so that this is told once.
+        DamagedDraftError: it cannot be read; it is removed, to report this only once.
     """
     try:
         path = create_state_folder() / FILE_NAME
@@ -91,7 +91,7 @@ def read_kept_draft() -> DraftParts | None:
 
 
 def forget_draft() -> None:
-    """Remove the draft that was kept."""
+    """Remove the kept draft."""
     with suppress(OSError, FootingError):
         (create_state_folder() / FILE_NAME).unlink(missing_ok=True)
 
@@ -100,7 +100,7 @@ def forget_draft() -> None:
 
 
 def _plain(value: object) -> object:
-    """Return what JSON can say of a value."""
+    """Return a value as JSON allows it."""
     if isinstance(value, Enum):
         return value.value
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -114,11 +114,11 @@ def _plain(value: object) -> object:
 
 
 def _typed(hint: Any, value: object) -> Any:  # noqa: ANN401 - whatever the hint says
-    """Return a value of the type that an annotation names.
+    """Return a value converted to the type of an annotation.
 
     Raises:
-        TypeError: it is of another one.
-        ValueError: it is no member of an enumeration.
+        TypeError: it has another type.
+        ValueError: it is not a member of an enumeration.
     """
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if origin in {types.UnionType, typing.Union}:

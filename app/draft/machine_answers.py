@@ -1,7 +1,7 @@
-"""What a draft wants to know about this machine: asked apart from it, because answers take time.
+"""The questions of a draft about this machine: asked separately, because answers take time.
 
-A question is a value; whoever holds the draft answers it in the background with `answer` and hands the result
-back (`app.draft.draft`). Nothing here starts a server or writes, except that the default folder is made.
+A question is a value; the owner of the draft answers it in the background with `answer` and passes the result
+back (`app.draft.draft`). Nothing here starts a server or writes, except that the default folder is created.
 """
 
 from __future__ import annotations
@@ -47,25 +47,25 @@ from app.storage.layout.availability import Support, read_support
 
 @dataclass(frozen=True, slots=True)
 class MachineQuestion(ABC):
-    """Something that only the machine knows."""
+    """A question that only the machine can answer."""
 
     @property
     @abstractmethod
     def waiting(self) -> str:
-        """What is being done while the answer is not there, a sentence."""
+        """The current activity while waiting, a sentence."""
 
     @abstractmethod
     def find_out(self, environment: DraftEnvironment) -> object:
         """Return the answer.
 
         Raises:
-            FootingError: the answer is no.
+            FootingError: the answer is negative.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class TargetQuestion(MachineQuestion):
-    """Can this place hold so much?"""
+    """Can this place hold the data?"""
 
     target: Target
     need_bytes: int
@@ -83,11 +83,11 @@ class TargetQuestion(MachineQuestion):
 
 @dataclass(frozen=True, slots=True)
 class ScriptsQuestion(MachineQuestion):
-    """What is in these script files?
+    """What do these script files contain?
 
     Attributes:
-        raw: the value of the campaign file's key, as JSON.
-        key: dotted; of the scripts themselves, or of phases that have some.
+        raw: value of the campaign file's key, as JSON.
+        key: dotted; of the scripts themselves, or of phases with scripts.
     """
 
     raw: str
@@ -106,7 +106,7 @@ class ScriptsQuestion(MachineQuestion):
 
 
 def _read(kind: ValueKind, raw: object, key: str = "workload.script") -> Any:  # noqa: ANN401
-    """Return what the files of scripts hold now.
+    """Return the current content of script files.
 
     Raises:
         CampaignError: one of them cannot be read.
@@ -134,10 +134,10 @@ class SupportQuestion(MachineQuestion):
 
 @dataclass(frozen=True, slots=True)
 class PostgresAnswer:
-    """A PostgreSQL that takes its settings.
+    """A PostgreSQL that accepts its settings.
 
     Attributes:
-        installation: the one chosen.
+        installation: the chosen one.
         settings: complete, as for an empty disk of the target's size.
         unsafe: (setting, value, what it risks).
     """
@@ -149,12 +149,12 @@ class PostgresAnswer:
 
 @dataclass(frozen=True, slots=True)
 class PostgresQuestion(MachineQuestion):
-    """Is there such a PostgreSQL, and does it take these settings?
+    """Does this PostgreSQL exist, and does it accept these settings?
 
     Attributes:
         choice: installation, preset and settings.
         workload: for the number of connections and the size of the data.
-        targets: whose smallest room decides about the WAL, as in `app.execution.resolve`.
+        targets: the smallest one determines the size of the WAL, as in `app.execution.resolve`.
     """
 
     choice: PostgresChoice
@@ -214,7 +214,7 @@ class CampaignQuestion(MachineQuestion):
 
 @dataclass(frozen=True, slots=True)
 class TrustQuestion(MachineQuestion):
-    """May this campaign do more than measure, and did a person agree to that?"""
+    """May this campaign do more than measure, and did the user agree to that?"""
 
     campaign: Campaign
 
@@ -246,11 +246,11 @@ class DescribeQuestion(MachineQuestion):
 
 @dataclass(frozen=True, slots=True)
 class ServerQuestion(MachineQuestion):
-    """What is this server, and what do others do there?
+    """Which server is this, and how do others use it?
 
     Attributes:
-        connection: as the campaign says it.
-        ssh: by which name ssh reaches its machine; empty where that is not asked.
+        connection: as in the campaign.
+        ssh: ssh name of its machine; empty if ssh is not used.
     """
 
     connection: str
@@ -267,17 +267,17 @@ class ServerQuestion(MachineQuestion):
 
 
 def _ignore(_outcome: CommandOutcome) -> None:
-    """Record nothing: what runs here belongs to no run."""
+    """Record nothing: commands here belong to no run."""
 
 
 @dataclass(frozen=True, slots=True)
 class MachineAnswer:
-    """What was found out.
+    """The answer to a question.
 
     Attributes:
-        question: that was asked.
-        result: None where the answer is no.
-        error: why it is no.
+        question: the question.
+        result: None if the answer is negative.
+        error: why it is negative.
     """
 
     question: MachineQuestion
@@ -286,7 +286,7 @@ class MachineAnswer:
 
 
 def answer(question: MachineQuestion, environment: DraftEnvironment) -> MachineAnswer:
-    """Find out one answer; never raises."""
+    """Answer one question; never raises."""
     try:
         return MachineAnswer(question, question.find_out(environment))
     except FootingError as error:

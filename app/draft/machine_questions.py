@@ -1,4 +1,4 @@
-"""Which questions a step of a draft has for this machine, and which field a no is told beside. Pure."""
+"""Determine a step's questions for this machine, and the field that shows a negative answer. Pure."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ _FIELDS: Final[dict[type[FootingError], str]] = {
 
 
 _LOOKED_AT: Final = frozenset({Place.FOLDER, Place.MEMORY})
-"""Places that the first page asks about; disks have pages of their own, a server is asked on the last one."""
+"""Places checked on the first page; disks have their own pages, a server is checked on the last one."""
 
 
 def describe_question(resolved: ResolvedCampaign | None) -> DescribeQuestion | None:
-    """Return the question about the helper's own words; None where no disks are used."""
+    """Return the question about the helper's commands; None if no disks are used."""
     found = resolved.configurations.values() if resolved else ()
     plans = tuple(dict.fromkeys(each.target.plan for each in found if each.target.plan is not None))
     return DescribeQuestion(plans) if plans else None
@@ -61,7 +61,7 @@ def server_questions(campaign: Campaign | None) -> tuple[ServerQuestion, ...]:
 
 
 def _words(error: FootingError) -> str:
-    """Return a refusal without the keys of campaign files, which stand before each problem of a plan."""
+    """Return a refusal without the keys of campaign files that begin each problem of a plan."""
     if not isinstance(error, PlanError):
         return error.message
     allowed = tr("{message} Allowed: {allowed}.")
@@ -74,13 +74,13 @@ def _words(error: FootingError) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Inquiry:
-    """What is to be found out about one state of a draft.
+    """One state of a draft, to derive its questions.
 
     Attributes:
         parts: the fields.
-        built: what becomes of them.
+        built: the result of building them.
         environment: of this machine.
-        resolved: the campaign on this machine, where that is known.
+        resolved: the campaign on this machine, if known.
     """
 
     parts: DraftParts
@@ -89,7 +89,7 @@ class Inquiry:
     resolved: ResolvedCampaign | None = None
 
     def questions(self, step: Step) -> tuple[MachineQuestion, ...]:
-        """Return the questions of one step, also those that are answered."""
+        """Return the questions of one step, including answered ones."""
         if self.environment.account is None:
             return ()
         askers: dict[Step, Callable[[], Iterator[MachineQuestion]]] = {
@@ -109,21 +109,21 @@ class Inquiry:
         return TargetQuestion(target, scale.data_bytes if scale else 0)
 
     def postgres_question(self) -> PostgresQuestion | None:
-        """Return the question about the second page; None where something on it is wrong."""
+        """Return the question about the second page; None if something on it is wrong."""
         if self.built.postgresql is None:
             return None
         targets = tuple(dict.fromkeys(self.built.targets.values()))
         return PostgresQuestion(self.built.postgresql, self.built.workload or Workload(), targets)
 
     def scale(self, workload: Workload) -> ScaleChoice | None:
-        """Return the scale of a workload here; None where there is none, which `CampaignQuestion` tells."""
+        """Return the scale of a workload here; None if there is none, which `CampaignQuestion` reports."""
         try:
             return resolve_scale(workload, self.environment.machine.usable_ram_bytes)
         except CampaignError:
             return None
 
     def refusal(self, step: Step, question: MachineQuestion, error: FootingError) -> Problem:
-        """Return the machine's no as a problem of the field that can change it."""
+        """Return the machine's negative answer as a problem of the field that can change it."""
         field, message = _FIELDS.get(type(error), ""), _words(error)
         if isinstance(error, CampaignError):
             field = error.field
@@ -181,7 +181,7 @@ class Inquiry:
                 yield each
 
     def _alone(self, configuration: Configuration) -> CampaignQuestion:
-        """Return the question about one configuration, so that a no is one about that."""
+        """Return the question about one configuration alone, so that a negative answer refers to it."""
         seeds = self.parts.seeds
         return CampaignQuestion(Campaign(configuration.name, (configuration,), 1, seeds))
 

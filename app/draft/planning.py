@@ -1,8 +1,8 @@
-"""What so many runs can show, and how many runs show what: said before anything is measured. Pure.
+"""Estimate before measuring which differences a number of runs can detect, and how many are needed. Pure.
 
-Said and simulated detectable differences: resources/manual/method.md.
+Stated and simulated detectable differences: resources/manual/method.md.
 
-A reference beside a server that already runs: what two campaigns there are ranked by. Pure.
+Also adds a reference on a server that already runs, which links two campaigns.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ from app.statistics.sample_size import (
 )
 
 QUIET_SPREAD: Final = 0.01
-"""Of runs of one configuration on a quiet machine of its own (standard deviation of logarithms)."""
+"""Variation of runs of one configuration on a quiet, dedicated machine (standard deviation of logarithms)."""
 NOISY_SPREAD: Final = 0.04
 """The same on a virtual machine with neighbours (measured: 2.5 to 4.3 % pinned, more when shared)."""
 
 _DIFFERENCES: Final = (0.02, 0.05, 0.10, 0.20)
-"""That may matter to somebody; for each the repeats and the time are told."""
+"""Differences of possible interest; repeats and time are shown for each."""
 _HOURS: Final = (1, 8, 48)
-"""That somebody may have: an hour, a night, a weekend; for each the repeats and the difference are told."""
+"""Available times: an hour, a night, a weekend; repeats and detectable difference are shown for each."""
 _MOST_REPEATS_TOLD: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How many configurations are compared, and how much their runs spread.
+    """The number of compared configurations, and the variation of their runs.
 
     Attributes:
-        comparisons: of the others with the first, under one condition.
+        comparisons: with the first configuration, under one condition.
         spread: standard deviation of the logarithms of run means.
     """
 
@@ -53,16 +53,16 @@ class Plan:
     spread: float
 
     def detectable(self, repeats: int) -> float | None:
-        """Return the difference that so many repeats show in 4 of 5 campaigns; None below two.
+        """Return the difference that `repeats` runs detect in 4 of 5 campaigns; None below two.
 
-        The verdict pairs the runs of a round, and the difference of two runs spreads by the square root of
-        two more than one run does.
+        The verdict pairs the runs of a round, and the difference of two runs varies by the square root of two
+        more than one run does.
         """
         alpha = holm_alpha(self.comparisons)
         return minimum_detectable_effect(self.spread * math.sqrt(2), repeats, paired=True, alpha=alpha)
 
     def repeats(self, difference: float) -> int | None:
-        """Return the repeats that show a difference in 4 of 5 campaigns; None above 10 000."""
+        """Return the repeats that detect a difference in 4 of 5 campaigns; None above 10 000."""
         alpha = holm_alpha(self.comparisons)
         return runs_needed(self.spread * math.sqrt(2), effect=difference, paired=True, alpha=alpha)
 
@@ -70,12 +70,12 @@ class Plan:
 def effect_sentences(
     campaign: Campaign, about_s: float | None = None, spreads: Mapping[str, KnownSpread] | None = None
 ) -> tuple[str, ...]:
-    """Return which differences so many runs show, how many show which, and what time allows.
+    """Return the differences that the runs detect, the repeats that others need, and what time allows.
 
     Args:
-        campaign: what is to be measured.
-        about_s: how long all of it takes; None where that is open.
-        spreads: of the library's runs, by kind of target.
+        campaign: to be measured.
+        about_s: estimated seconds for all of it; None if open.
+        spreads: variation of the library's runs, by kind of target.
     """
     comparisons = _comparisons(campaign)
     if len(campaign.configurations) < 2:
@@ -102,7 +102,7 @@ def effect_sentences(
 
 
 def no_verdict_sentences(campaign: Campaign) -> tuple[str, ...]:
-    """Return why nothing that a campaign measures can be a verdict, where that is known before."""
+    """Return why a campaign cannot give a verdict, if that is known beforehand."""
     if len(campaign.configurations) < 2:
         return ()
     told = [
@@ -122,7 +122,7 @@ def no_verdict_sentences(campaign: Campaign) -> tuple[str, ...]:
 
 
 def _works_beside(campaign: Campaign) -> Iterator[str]:
-    """Yield the names of what runs do beside the phase whose figures are theirs."""
+    """Yield the names of parallel work in the phase that gives a run's figures."""
     for each in campaign.configurations:
         for turn in turns_of(each.workload):
             if turn.is_own and turn.phase.background is not None:
@@ -130,9 +130,9 @@ def _works_beside(campaign: Campaign) -> Iterator[str]:
 
 
 def _comparisons(campaign: Campaign) -> int:
-    """Return how many are compared with the first of the condition that has most.
+    """Return the number of comparisons with the first, in the condition that has most.
 
-    Where nothing but conditions differ the campaign asks about one: with the same transactions.
+    If only conditions differ the campaign compares the levels of one, with the same transactions.
     """
     asks = len({each.footing for each in campaign.configurations}) == 1
     alike: Counter[Hashable] = Counter(
@@ -142,9 +142,9 @@ def _comparisons(campaign: Campaign) -> int:
 
 
 def _spread(campaign: Campaign, spreads: Mapping[str, KnownSpread]) -> tuple[float, str]:
-    """Return the spread that is planned with, and where it is from, a clause.
+    """Return the variation used for planning, and its source, a clause.
 
-    Of several kinds of target the largest counts; where one of them is not known, none is.
+    Of several kinds of target the largest counts; if one of them is unknown, none is used.
     """
     kinds = {each.target.kind for each in campaign.configurations}
     known = [spreads[kind] for kind in kinds if kind in spreads]
@@ -194,7 +194,7 @@ def _first(campaign: Campaign, plan: Plan, source: str) -> str:
 
 
 def _for_differences(plan: Plan, per_repeat_s: float | None) -> str:
-    """Say how many repeats show which difference, and what they take."""
+    """State how many repeats detect which difference, and how long they take."""
     parts = []
     for difference in _DIFFERENCES:
         repeats = plan.repeats(difference)
@@ -211,7 +211,7 @@ def _for_differences(plan: Plan, per_repeat_s: float | None) -> str:
 
 
 def _for_times(plan: Plan, per_repeat_s: float) -> str:
-    """Say what the repeats show for which there is time."""
+    """State what the repeats detect that fit into certain times."""
     parts = []
     for hours in _HOURS:
         repeats = int(hours * 3600 / per_repeat_s)
@@ -225,7 +225,7 @@ def _for_times(plan: Plan, per_repeat_s: float) -> str:
 
 
 def roughly(seconds: float) -> str:
-    """Return an estimated time without digits that nobody can know."""
+    """Return an estimated time without meaningless digits."""
     if seconds < 100:
         return tr("{count} s").format(count=math.ceil(seconds / 10) * 10)
     if seconds < 5400:
@@ -246,7 +246,7 @@ _PAGE_SSH: Final = "target.server.ssh"
 
 
 def reference_words() -> str:
-    """Return what a reference is for, and what it needs."""
+    """Return the purpose and the requirements of a reference."""
     sentence = tr(
         "Two campaigns, such as before and after a disk there was made anew, are ranked only by a reference: "
         "a second server on that machine, on a port of its own, whose filesystem stays as it is. It has the "
@@ -258,14 +258,14 @@ def reference_words() -> str:
 
 
 def has_reference(parts: DraftParts) -> bool:
-    """Whether a server is called reference already."""
+    """Whether a server is already named reference."""
     return any(each.name.strip() in {"reference", tr("reference")} for each in parts.on_servers())
 
 
 def add_reference(parts: DraftParts) -> ConfigurationDraft:
-    """Add a server as a reference to the list, last, and return it; its connection is to be typed.
+    """Add a server as a reference at the end of the list, and return it; the user types its connection.
 
-    ssh reaches it as it reaches the server of the first page: they are on one machine.
+    Its ssh name is that of the first page's server: they are on one machine.
     """
     made = ConfigurationDraft(tr("reference"), Place.OTHER_SERVER, ssh=parts.values[_PAGE_SSH])
     parts.configurations.append(made)

@@ -1,4 +1,4 @@
-"""A recipe chosen by its question: which of the ticked disks or servers it takes, what becomes of it here."""
+"""Choose a recipe by its question: find the ticked disks or servers that it uses, and build its draft."""
 
 from __future__ import annotations
 
@@ -25,14 +25,15 @@ from app.process.starter import Account
 
 @dataclass(frozen=True, slots=True)
 class RecipeChoice:
-    """What somebody wants of a recipe.
+    """A chosen recipe and its resources.
 
     Attributes:
-        recipe: which one.
-        quick: its quick variant.
-        disks: those that are ticked, in the order of members.
-        servers: those that already run and are ticked.
-        wants_servers: whether it is measured on them: one is ticked, no spare disks are, and it can be.
+        recipe: the recipe.
+        quick: whether to use its quick variant.
+        disks: the ticked ones, in the order of members.
+        servers: ticked ones that already run.
+        wants_servers: whether it is measured on them: one is ticked, no spare disks are, and the recipe
+            allows it.
     """
 
     recipe: Recipe
@@ -43,7 +44,7 @@ class RecipeChoice:
 
     @property
     def obstacle(self) -> str:
-        """Why it cannot be taken; empty where it can."""
+        """Why it cannot be used; empty if it can."""
         if self.wants_servers:
             return "" if self.servers else tr("Say below how the server is reached, to measure it there.")
         missing = self.recipe.head.disks - len(self.disks)
@@ -61,7 +62,7 @@ class RecipeChoice:
 
     @property
     def description(self) -> str:
-        """What is compared, on what, and what a quick variant cannot show."""
+        """The comparison, its storage, and what a quick variant cannot show."""
         head = self.recipe.head
         told = [self.recipe.summary]
         if head.source:
@@ -72,7 +73,7 @@ class RecipeChoice:
 
     @property
     def steps(self) -> tuple[str, ...]:
-        """What its owner prepares on a server, step by step; empty where it is measured on none."""
+        """Preparations by the owner of a server, step by step; empty if it is not measured on one."""
         return _steps(self.recipe) if self.wants_servers else ()
 
 
@@ -82,12 +83,12 @@ def _steps(recipe: Recipe) -> tuple[str, ...]:
 
 
 def recipe_choice(draft: CampaignDraft, recipe: Recipe, *, quick: bool) -> RecipeChoice:
-    """Return what a recipe would be measured on: what is ticked in a draft.
+    """Return the resources that a recipe would use: those ticked in a draft.
 
     Args:
         draft: of the wizard.
-        recipe: which one.
-        quick: its quick variant is wanted, where it has one.
+        recipe: the recipe.
+        quick: whether to use its quick variant, if it has one.
     """
     parts = draft.parts
     chosen, targets = parts.chosen(), draft.built.targets
@@ -106,21 +107,21 @@ def recipe_choice(draft: CampaignDraft, recipe: Recipe, *, quick: bool) -> Recip
 
 
 def ticked_disks(parts: DraftParts) -> tuple[str, ...]:
-    """Return the disks that are chosen on the page about disks, those for data first."""
+    """Return the disks chosen on the page about disks, those for data first."""
     return tuple(dict.fromkeys(parts.disks.chosen))
 
 
 def draft_of_recipe(choice: RecipeChoice, account: Account) -> tuple[CampaignDraft, tuple[str, ...]]:
-    """Return a draft with the fields of a recipe, and sentences on what this machine cannot measure of it.
+    """Return a draft with the fields of a recipe, and sentences on the parts this machine cannot measure.
 
     Args:
-        choice: what is wanted; more disks than the recipe has places for are not used.
-        account: who will run the server.
+        choice: disks beyond those that the recipe uses are ignored.
+        account: runs the server.
 
     Raises:
-        UsageError: it wants other disks.
+        UsageError: it needs other disks.
         CampaignError: nothing of it can be measured here.
-        InstallationError: no PostgreSQL that can be used.
+        InstallationError: there is no usable PostgreSQL.
     """
     file = read_campaign_file(choice.recipe.path)
     refuse_programs(file)
@@ -128,7 +129,7 @@ def draft_of_recipe(choice: RecipeChoice, account: Account) -> tuple[CampaignDra
     disks = choice.disks if choice.recipe.head.disks and not servers else ()
     places = RecipePlaces(disks, most_used=True, servers=servers)
     adapted: Adapted = adapt_recipe(file, places, quick=choice.quick, account=account)
-    # What a quick variant cannot show is not kept: its fields may be changed, and then it would be wrong.
+    # The limits of a quick variant are dropped: its fields may be changed, which would make them wrong.
     return CampaignDraft.of(with_remarks(adapted, file.head, quick=False)), left_out_sentences(
         adapted.left_out
     )

@@ -1,9 +1,9 @@
-"""What a campaign will take before it is started: time, space, what is written, what it can show. Pure.
+"""Estimate the cost of a campaign before its start: time, space, bytes written, detectable effect. Pure.
 
-Estimates are rough on purpose and say so. Measured where this was written (PostgreSQL 15, scale 13 to 100, a
-virtual disk): preparing and ending a run takes 3 s, and a TPC-B-like transaction writes 13 to 18 kB while
-pages are new since the checkpoint; with pages of 4, 8, 16 and 32 kB it wrote 14.4, 18.9, 25.9 and 35.1 KiB to
-the disk. What data sets take: `app.draft.data_sets`.
+Estimates are rough on purpose and labelled so. Measured on the development machine (PostgreSQL 15, scale 13
+to 100, a virtual disk): preparing and ending a run takes 3 s, and a TPC-B-like transaction writes 13 to 18 kB
+while pages are new since the checkpoint; with pages of 4, 8, 16 and 32 kB it wrote 14.4, 18.9, 25.9 and 35.1
+KiB to the disk. Data sets: `app.draft.data_sets`.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ from app.statistics.selection import FEWEST_ROUNDS
 
 OVERHEAD_S: Final = 3.0
 TRANSACTION_BYTES: Final = 16_000
-"""Of a server with the usual pages."""
+"""Bytes written by a transaction on a server with the usual page size."""
 _TRANSACTION_PAGES: Final = 0.75
-"""By how many times the size of a page that grows with it."""
+"""Increase of that per byte of page size."""
 _TOLD_TURNS: Final = 24
 
 
@@ -67,15 +67,15 @@ class ReviewRow:
 
     Attributes:
         name: of the configuration.
-        place: where its data lies.
+        place: location of its data.
         postgresql: version and preset.
         data_bytes: expected size of the loaded database.
-        scale: pgbench's scale factor, and where it comes from.
-        need_bytes: room that the target should have.
-        free_bytes: room that it has; None where nobody knows.
+        scale: pgbench's scale factor, and its source.
+        need_bytes: space that the target should have.
+        free_bytes: space that it has; None if unknown.
         unsafe: (setting, value, what it risks).
         commands: of its first run.
-        removed: what each of its runs makes and removes.
+        removed: created and removed by each of its runs.
         contended: fewer branches than clients.
     """
 
@@ -98,14 +98,14 @@ class Review:
 
     Attributes:
         name: of the campaign.
-        turns: in which order the runs are taken, a sentence.
+        turns: order of the runs, a sentence.
         rows: the configurations.
-        baseline: what is asked of the storage before the first run, in a sentence; empty for nothing.
-        about_s: estimated time of everything; None where a number of transactions decides.
+        baseline: benchmark of the raw storage before the first run, a sentence; empty for none.
+        about_s: estimated time of everything; None if a number of transactions decides.
         time: the same in a sentence.
-        data: what the data sets cost, in sentences, and where copies come from if that is known.
-        written: what is written to disks, in sentences.
-        effect: what so many runs can show, in sentences.
+        data: cost of the data sets, in sentences, and the source of copies if known.
+        written: bytes written to disks, in sentences.
+        effect: detectable differences, in sentences.
     """
 
     name: str
@@ -131,11 +131,11 @@ def make_review(
 
     Args:
         resolved: the campaign.
-        account: whom server and pgbench run as.
-        described: what the root helper will execute, in its own words, by plan.
-        disks: of this machine, where spare ones are used.
-        spreads: of runs of the library, by kind of target.
-        templates: of data sets, once they were looked at: where none can be kept, what that costs is told.
+        account: runs server and pgbench.
+        described: commands of the root helper, in its own words, by plan.
+        disks: of this machine, if spare ones are used.
+        spreads: variation of runs of the library, by kind of target.
+        templates: of data sets, once checked: if none can be kept, the cost is shown.
     """
     campaign = resolved.campaign
     costing = as_it_will_be(resolved, templates)
@@ -157,14 +157,14 @@ def make_review(
 
 
 def plan_sentences(resolved: ResolvedCampaign) -> tuple[str, ...]:
-    """Return what a campaign comes to, in sentences: configurations, time, and what is written to disks."""
+    """Return the size of a campaign as sentences: configurations, time, and bytes written to disks."""
     campaign = resolved.campaign
     matrix = describe_matrix(campaign.matrix) if campaign.matrix is not None else ()
     return (*matrix, *cost_sentences(resolved), *no_verdict_sentences(campaign))
 
 
 def cost_sentences(resolved: ResolvedCampaign) -> tuple[str, ...]:
-    """Return how many runs a campaign has, how long they take, and what is written to disks."""
+    """Return the number of runs of a campaign, their duration, and the bytes written to disks."""
     campaign = resolved.campaign
     time = _with_repeated(time_sentence(campaign, estimated_seconds(resolved)), campaign.repeat_disturbed)
     return (
@@ -209,7 +209,7 @@ def _row(campaign: Campaign, resolved: ResolvedConfiguration, account: Account) 
 def _with_storage(
     row: ReviewRow, resolved: ResolvedConfiguration, described: Described, disks: Sequence[Disk]
 ) -> ReviewRow:
-    """Return a row with what is made of spare disks, where it uses any."""
+    """Return a row with the commands for spare disks, if it uses any."""
     plan, target = resolved.target.plan, resolved.configuration.target
     if plan is None or not isinstance(target, DiskTarget):
         return row
@@ -219,7 +219,7 @@ def _with_storage(
 
 
 def estimated_seconds(resolved: ResolvedCampaign) -> float | None:
-    """Return about how long a campaign takes; None where a number of transactions decides."""
+    """Return the estimated seconds of a campaign; None if a number of transactions decides."""
     order = [each.name for each in resolved.campaign.configurations] * resolved.campaign.repeats
     measured_s = planned_seconds(resolved.campaign, order)
     if measured_s is None:
@@ -230,7 +230,7 @@ def estimated_seconds(resolved: ResolvedCampaign) -> float | None:
 
 
 def baseline_seconds(resolved: ResolvedCampaign) -> float:
-    """Return about how long it takes to ask the storages of a campaign what they can do."""
+    """Return the estimated seconds for benchmarking the raw storage of a campaign."""
     asked = storages_to_ask(resolved)
     return sum(PLANNED_SECONDS + making_seconds(each.target.plan) for each in asked)
 
@@ -261,12 +261,12 @@ def _turns_sentence(campaign: Campaign) -> str:
 
 
 def time_sentence(campaign: Campaign, about_s: float | None) -> str:
-    """Return how many runs a campaign has, and how long they take.
+    """Return the number of runs of a campaign, and their duration.
 
     Args:
-        campaign: of a sequential one both are told from its third round, the first that may end it, to its
+        campaign: for a sequential one both range from its third round, the first that may end it, to its
             last.
-        about_s: how long all rounds take; None where a number of transactions decides.
+        about_s: estimated seconds for all rounds; None if a number of transactions decides.
     """
     runs = campaign.total_runs
     if campaign.design is Design.SEQUENTIAL:
@@ -292,7 +292,7 @@ def time_sentence(campaign: Campaign, about_s: float | None) -> str:
 
 
 def _with_repeated(sentence: str, most: int) -> str:
-    """Say that a campaign may have more runs: of those that others disturb."""
+    """State that a campaign may have more runs, to repeat disturbed ones."""
     if not most:
         return sentence
     return tr("{sentence} At most {most} more, of those that others disturb.").format(
@@ -301,7 +301,7 @@ def _with_repeated(sentence: str, most: int) -> str:
 
 
 def written_sentences(resolved: ResolvedCampaign) -> tuple[str, ...]:
-    """Return what the campaign writes to disks: memory is none."""
+    """Return the bytes that the campaign writes to disks; memory is not counted."""
     on_disk = [
         each
         for each in resolved.configurations.values()
@@ -327,7 +327,7 @@ def written_sentences(resolved: ResolvedCampaign) -> tuple[str, ...]:
 
 
 def _written(resolved: ResolvedCampaign) -> dict[str, WrittenVolume]:
-    """Return what all runs of each configuration write."""
+    """Return the bytes written by all runs of each configuration."""
     found: dict[str, WrittenVolume] = {}
     for name, each in resolved.configurations.items():
         measured = _measured_bytes(each)
@@ -337,12 +337,12 @@ def _written(resolved: ResolvedCampaign) -> dict[str, WrittenVolume]:
 
 
 def transaction_bytes(page_bytes: int) -> int:
-    """Return what a TPC-B-like transaction writes, with data pages of this size."""
+    """Return the bytes written by a TPC-B-like transaction, with data pages of this size."""
     return TRANSACTION_BYTES + round(_TRANSACTION_PAGES * (page_bytes - USUAL_PAGE_BYTES))
 
 
 def _measured_bytes(resolved: ResolvedConfiguration) -> int | None:
-    """Return what the transactions of a run write; None where only the speed decides."""
+    """Return the bytes written by the transactions of a run; None if only the speed decides."""
     workload = resolved.configuration.workload
     each_bytes = transaction_bytes(resolved.installation.page_bytes)
     if not workload.phases:
@@ -367,13 +367,13 @@ def _transactions_bytes(workload: Workload, warmup_s: int, each_bytes: int) -> i
     return None
 
 
-# --- What the review says of spare disks: where the data lies, what root executes, what the disks bear. Pure.
+# --- Spare disks in the review: location of the data, root's commands, wear of the disks. Pure.
 
 
 MAKING_S: Final = 5.0
-"""Partitions, array, filesystem and mount, and all of it undone (seen on virtual disks)."""
+"""Seconds to create and remove partitions, array, filesystem and mount (observed on virtual disks)."""
 SYNC_BYTES_PER_S: Final = 200e6
-"""Speed up to which md synchronises (dev.raid.speed_limit_max of md(4))."""
+"""Highest speed at which md synchronises (dev.raid.speed_limit_max of md(4))."""
 
 Described = Mapping[StoragePlan, tuple[str, ...]]
 
@@ -381,12 +381,12 @@ Described = Mapping[StoragePlan, tuple[str, ...]]
 def storage_commands(
     plan: StoragePlan, described: Described, disks: Sequence[Disk]
 ) -> tuple[CommandLine, ...]:
-    """Return what root does before a run, and after it: the helper's own words, else ours, labelled.
+    """Return root's commands before and after a run: the helper's own list, else ours, labelled.
 
     Args:
         plan: of a configuration.
-        described: the helper's words by plan; without this plan where it was not asked or did not answer.
-        disks: of this machine, for our own words.
+        described: the helper's list by plan; lacks this plan if the helper was not asked or did not answer.
+        disks: of this machine, for our own list.
     """
     if plan in described:
         comment = tr("As root, in the helper's own words: make the storage")
@@ -398,7 +398,7 @@ def storage_commands(
 
 
 def unmaking() -> CommandLine:
-    """Return what root does after each run."""
+    """Return root's actions after each run."""
     text = tr("filesystem unmounted, arrays and pools stopped, pgFooting's own signatures wiped")
     return CommandLine(
         LineAction.REMOVE,
@@ -413,7 +413,7 @@ def _all_there(plan: StoragePlan, disks: Sequence[Disk]) -> bool:
 
 
 def making_seconds(plan: StoragePlan | None) -> float:
-    """Return about how long it takes to make and unmake storage: mostly the first synchronisation."""
+    """Return the estimated seconds to create and remove storage: mostly the first synchronisation."""
     if plan is None:
         return 0.0
     return MAKING_S + sum(map(synchronised_bytes, plan.groups)) / SYNC_BYTES_PER_S

@@ -1,7 +1,7 @@
-"""What a draft asks the root helper: its answer about disks, and the commands in its own words.
+"""Query the root helper for a draft: its answer about disks, and its commands in its own words.
 
-Both only look. Nobody is asked for a password here, except where this machine's rules want it for looking at
-the content of disks, as they do of a person without a local session.
+Most queries only read. They need no password, unless this machine's rules require one to read the content of
+disks, as they do for users without a local session.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ def inspect_disks(disks: Sequence[Disk], progress: Callable[[float], None]) -> M
     """Return root's answers about disks, by kernel name.
 
     Args:
-        disks: as they were listed.
-        progress: told which share of all disks is looked at, 0 to 1; disks that rotate take a while.
+        disks: as listed.
+        progress: called with the share of all disks that is done, 0 to 1; rotating disks take a while.
 
     Raises:
-        FootingError: there is no helper, or it does not answer; nothing was touched.
+        FootingError: the helper is missing or does not answer; nothing was touched.
     """
     client = HelperClient.open()
     try:
@@ -46,15 +46,15 @@ def _inspected(disk: Disk, told: RootAnswer) -> InspectionResult:
 def read_disk(
     disk: Disk, progress: Callable[[ReadProgress], None], watch: Callable[[], None] = lambda: None
 ) -> InspectionResult:
-    """Have root read every byte of a disk and return what it says of it then; may take hours.
+    """Have root read every byte of a disk and return its answer afterwards; may take hours.
 
     Args:
-        disk: as it was listed.
-        progress: told how far it is.
-        watch: called often; what it raises ends the reading.
+        disk: as listed.
+        progress: called with the progress.
+        watch: called often; an exception from it ends the reading.
 
     Raises:
-        FootingError: there is no helper, or it does not answer; nothing was touched.
+        FootingError: the helper is missing or does not answer; nothing was touched.
     """
     client = HelperClient.open()
     try:
@@ -64,10 +64,10 @@ def read_disk(
 
 
 def inspect_kept(disk: Disk) -> tuple[KeptDisk, str]:
-    """Return what is on a disk that the helper's journal keeps, and the digest by which it is released.
+    """Return the content of a disk that the helper's journal keeps, and the digest needed to release it.
 
     Raises:
-        FootingError: there is no helper, it does not answer, or it does not keep the disk.
+        FootingError: the helper is missing, does not answer, or does not keep the disk.
     """
     client = HelperClient.open()
     try:
@@ -77,15 +77,15 @@ def inspect_kept(disk: Disk) -> tuple[KeptDisk, str]:
 
 
 def release_kept(disk: Disk, digest: str, watch: Callable[[], None] = lambda: None) -> ReleaseOutcome:
-    """Have root release a disk that its journal keeps, and return how; a person is asked for a password.
+    """Have root release a disk that its journal keeps, and return how; the user is asked for a password.
 
     Args:
-        disk: as it was listed.
+        disk: as listed.
         digest: of `inspect_kept`.
-        watch: called often while the person is asked; what it raises calls the question off.
+        watch: called often while the user is asked; an exception from it cancels the question.
 
     Raises:
-        FootingError: it is not released, with the reason.
+        FootingError: it is not released; carries the reason.
     """
     client = HelperClient.open()
     try:
@@ -95,10 +95,10 @@ def release_kept(disk: Disk, digest: str, watch: Callable[[], None] = lambda: No
 
 
 def describe_plans(plans: Sequence[StoragePlan]) -> tuple[tuple[str, ...], ...]:
-    """Return what the helper would execute for each plan, a line for each step.
+    """Return the helper's commands for each plan, a line for each step.
 
     Raises:
-        FootingError: there is no helper, it does not answer, or refuses a plan; nothing was touched.
+        FootingError: the helper is missing, does not answer, or refuses a plan; nothing was touched.
     """
     client = HelperClient.open()
     try:

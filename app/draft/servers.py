@@ -1,4 +1,4 @@
-"""Confirming that servers of others are loaded: a person types the name of each. Pure."""
+"""Confirm that external servers are put under load: the user types the name of each. Pure."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ LOAD_FIELD: Final = "load"
 
 @dataclass(frozen=True, slots=True)
 class ServerConfirmation:
-    """A server that will be loaded.
+    """A server that will be put under load.
 
     Attributes:
-        connection: as the campaign says it.
-        name: what has to be typed.
-        typed: what was typed so far.
-        rows: what was found there, as (what, value).
-        sentences: what is done there, and what is not known of it.
+        connection: as in the campaign.
+        name: to be typed.
+        typed: text so far.
+        rows: findings, as (property, value).
+        sentences: planned actions there, and unknown facts.
     """
 
     connection: str
@@ -42,11 +42,11 @@ class ServerConfirmation:
 def server_confirmations(
     typed: Mapping[str, str], found: Iterable[tuple[str, OpenServer]]
 ) -> tuple[ServerConfirmation, ...]:
-    """Return every server of the campaign that was looked at.
+    """Return every inspected server of the campaign.
 
     Args:
-        typed: what was typed, by connection.
-        found: connection and what was found there.
+        typed: texts by connection.
+        found: connection and findings.
     """
     return tuple(
         ServerConfirmation(
@@ -61,10 +61,10 @@ def server_confirmations(
 
 
 def contact_words(servers: Mapping[str, str]) -> str:
-    """Return where is connected to, a line each; what a campaign file says is foreign.
+    """Return the connections to be made, a line each; texts of campaign files are escaped.
 
     Args:
-        servers: connection strings, and how ssh names each machine.
+        servers: connection strings, and the ssh name of each machine.
     """
     lines = [tr("This campaign connects to:")]
     for connection, ssh in servers.items():
@@ -81,14 +81,14 @@ def contact_words(servers: Mapping[str, str]) -> str:
 
 
 def contact_problems(servers: Mapping[str, str]) -> tuple[Problem, ...]:
-    """Return why nothing was looked at yet; `servers` as in `contact_words`."""
+    """Return why nothing was inspected yet; `servers` as in `contact_words`."""
     if not servers:
         return ()
     return (Problem(LOAD_FIELD, tr("Say that the server may be looked at; nothing was connected to yet.")),)
 
 
 def load_problems(confirmations: Iterable[ServerConfirmation]) -> tuple[Problem, ...]:
-    """Return why nothing may be loaded yet."""
+    """Return why no server may be put under load yet."""
     for each in confirmations:
         if not each.matches:
             message = tr("Type the name of the server, {name}, to agree that it is loaded.")
@@ -97,5 +97,5 @@ def load_problems(confirmations: Iterable[ServerConfirmation]) -> tuple[Problem,
 
 
 def agreed_names(confirmations: Iterable[ServerConfirmation]) -> tuple[str, ...]:
-    """Return the names that were typed: on these servers, and no others, may load begin."""
+    """Return the typed names: load may start on these servers and no others."""
     return tuple(dict.fromkeys(each.name for each in confirmations if each.matches))

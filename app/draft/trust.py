@@ -1,4 +1,4 @@
-"""Agreeing to what a campaign may do beyond measuring: a tick on the review, for exactly what is shown."""
+"""Agree to actions of a campaign beyond measuring: a check box of the review, for exactly what it shows."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ TRUST_FIELD: Final = "trust"
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """What a person is asked to agree to.
+    """The actions that the user must agree to.
 
     Attributes:
-        concerns: what the campaign may do; empty where it only measures.
-        digest: of the campaign as its file would be written, and of its scripts as they were read.
-        known: this user agreed to just that before.
+        concerns: what the campaign may do; empty if it only measures.
+        digest: of the campaign as its file would be written, and of its scripts as read.
+        known: whether this user agreed to exactly that before.
     """
 
     concerns: tuple[Concern, ...]
@@ -34,34 +34,34 @@ class Agreement:
 
     @property
     def is_open(self) -> bool:
-        """Whether a person has to agree."""
+        """Whether the user must agree."""
         return bool(self.concerns) and not self.known
 
 
 def agreement_of(campaign: Campaign) -> Agreement:
-    """Return what a person has to agree to; reads scripts through, and the user's data folder."""
+    """Return what the user must agree to; reads all scripts, and the user's data folder."""
     digest = campaign_digest(format_campaign(campaign), campaign)
     return Agreement(find_concerns(campaign), digest, is_trusted(digest))
 
 
 def keep_agreement(digest: str) -> None:
-    """Keep what a person ticked, where anything is: the runner then asks nothing of just that.
+    """Store an agreement, if there is one: the runner then does not ask again about exactly that.
 
     Raises:
-        UsageError: it cannot be kept.
+        UsageError: it cannot be stored.
     """
     if digest:
         trust(digest)
 
 
 def refuse_programs(file: CampaignFile) -> None:
-    """Refuse to open a file in the wizard that names programs or scripts which are not its own.
+    """Refuse to open a file in the wizard that names foreign programs, or scripts outside of its folder.
 
-    The wizard asks PostgreSQL's programs about settings before anything is shown, and what is a script there
-    was chosen by the person who sits at it.
+    The wizard asks PostgreSQL's programs about settings before it shows anything, and treats its scripts as
+    chosen by the user.
 
     Raises:
-        RefusedError: nobody agreed to this file.
+        RefusedError: the user has not agreed to this file.
     """
     folders, scripts = foreign_programs(file.campaign), outside_scripts(file.campaign)
     if not (folders or scripts) or is_trusted(campaign_digest(file.text, file.campaign)):
@@ -82,7 +82,7 @@ def refuse_programs(file: CampaignFile) -> None:
 
 
 def agreement_problems(agreement: Agreement | None, agreed: str) -> tuple[Problem, ...]:
-    """Return why it may not be started yet; `agreed` is the digest that was ticked."""
+    """Return why the campaign may not be started yet; `agreed` is the digest that was ticked."""
     if agreement is None or not agreement.is_open or agreed == agreement.digest:
         return ()
     message = tr("This campaign may run programs: read what is listed, and tick that you trust it.")
@@ -90,7 +90,7 @@ def agreement_problems(agreement: Agreement | None, agreed: str) -> tuple[Proble
 
 
 def agreement_text(agreement: Agreement) -> str:
-    """Return everything that is agreed to, each text once, as one reads it."""
+    """Return all texts to agree to, each once, as plain text."""
     blocks: list[str] = []
     shown: set[str] = set()
     for concern in agreement.concerns:

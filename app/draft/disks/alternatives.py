@@ -1,4 +1,4 @@
-"""What else can be compared on the same disks: another filesystem, level, preset, place of the WAL. Pure."""
+"""Offer alternatives on the same disks: another filesystem, level, preset, location of the WAL. Pure."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from app.storage.layout.availability import level_availability
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """One thing that a copy would do differently.
+    """One difference that a copy would have.
 
     Attributes:
-        heading: what kind of thing.
-        label: what people read.
+        heading: its kind.
+        label: as shown.
         name: of the copy.
-        made: what the copy makes of the disks; None for what their pages say.
-        wal_apart: whether its WAL lies on disks of its own.
-        obstacle: why it cannot be; empty where it can.
+        made: level, filesystem and options of the copy; None for those of the pages.
+        wal_apart: whether its WAL is on separate disks.
+        obstacle: why it is impossible; empty if it is not.
     """
 
     heading: str
@@ -40,14 +40,14 @@ class Alternative:
 
 
 def made_by(parts: DraftParts, configuration: ConfigurationDraft) -> MadeDraft:
-    """Return what a configuration makes of the data's disks."""
+    """Return level, filesystem and options of a configuration's data disks."""
     return configuration.made or parts.disks_of(configuration).data.made
 
 
 def alternatives(
     parts: DraftParts, configuration: ConfigurationDraft, facts: StorageFacts
 ) -> tuple[Alternative, ...]:
-    """Return what else could be compared with a configuration on spare disks, in order of headings."""
+    """Return the alternatives to a configuration on spare disks, ordered by heading."""
     offering = _Offering(parts, configuration, facts)
     found = (
         offering.filesystems(),
@@ -61,7 +61,7 @@ def alternatives(
 
 @dataclass(frozen=True, slots=True)
 class _Offering:
-    """Makes alternatives to one configuration."""
+    """Make the alternatives to one configuration."""
 
     parts: DraftParts
     each: ConfigurationDraft
@@ -90,7 +90,7 @@ class _Offering:
                 yield self._offer(tr("Another RAID level"), level.label, other)
 
     def options(self) -> Iterator[Alternative]:
-        """Return the same with another value of one option, of those that matter for PostgreSQL."""
+        """Yield the same with another value of one option that matters for PostgreSQL."""
         spec, values = spec_of(self.made), chosen_values(self.made)
         for option in spec.options:
             if part_of(option, spec) is not OptionGroup.MATTERS:
@@ -156,7 +156,7 @@ def _wal(parts: DraftParts, each: ConfigurationDraft) -> Iterator[Alternative]:
 
 
 def short_name(made: MadeDraft, disks: int) -> str:
-    """Return a name for a configuration from what it makes of the disks."""
+    """Return a name for a configuration from its level, filesystem and options."""
     words = [spec_of(made).label, level_of(made, disks).value]
     if preset_of(made) != DEFAULT_PRESET:
         words.append(preset_of(made))

@@ -1,7 +1,7 @@
-"""What a plan will execute, in our own words: commands that make filesystems, from the same builders. Pure.
+"""Preview the commands that create filesystems, from the builders that also execute them. Pure.
 
-Identifiers are random and only known then. The helper's own words count (`app.draft.root_answers`); these
-stand where it cannot be asked, and grow on the page while one chooses.
+Identifiers are random and not known yet. The helper's own list is authoritative (`app.draft.root_answers`);
+this one is used if the helper cannot be asked, and updates on the page with each choice.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _UUID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[89ab][0-9a-f]{
 _MAKING: Final = frozenset(
     ("mdadm", "mount", "chattr", *(program.name for spec in FILESYSTEMS for program in spec.programs))
 )
-"""Programs whose commands say what the layout is like; partitions and waiting are left to the review."""
+"""Programs whose commands show the layout; partitioning and waiting appear only in the review."""
 
 
 def plan_of(target: DiskTarget, disks: Sequence[Disk], data_bytes: int) -> StoragePlan | None:
-    """Return the plan of a target with these disks; None where there is none (told as a problem)."""
+    """Return the plan of a target with these disks; None if impossible (reported as a problem)."""
     try:
         return storage_plan(target, disks, data_bytes)
     except FootingError:
@@ -49,12 +49,12 @@ def devices_of(plan: StoragePlan, disks: Sequence[Disk]) -> Mapping[str, Planned
 
 
 def all_lines(plan: StoragePlan, disks: Sequence[Disk]) -> tuple[str, ...]:
-    """Return every step of making a plan as a line."""
+    """Return every step of creating a plan as a line."""
     return tuple(_line(step) for step in _steps(plan, disks))
 
 
 def making_lines(plan: StoragePlan, disks: Sequence[Disk]) -> tuple[str, ...]:
-    """Return the commands that make arrays, pools and filesystems and mount them."""
+    """Return the commands that create arrays, pools and filesystems and mount them."""
     return tuple(
         _line(step)
         for step in _steps(plan, disks)
@@ -63,7 +63,7 @@ def making_lines(plan: StoragePlan, disks: Sequence[Disk]) -> tuple[str, ...]:
 
 
 def maintenance_lines(target: DiskTarget, kind: Maintenance) -> tuple[str, ...]:
-    """Return the commands with which root does a maintenance of what it made."""
+    """Return the commands of a maintenance by root."""
     found = []
     for role, group in {Role.DATA: target.data, **target.further}.items():
         mounted = MountIs(f"{FOLDER}/{MOUNT_NAMES[role]}", (f"{PARTITION_NAME_PREFIX}{role.value}-SESSION",))

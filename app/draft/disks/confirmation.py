@@ -1,4 +1,4 @@
-"""Confirming that disks are erased: a person types the last four characters of the serial of each. Pure."""
+"""Confirm that disks are erased: the user types the last four characters of each serial number. Pure."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class Confirmation:
 
     Attributes:
         key: of the disk.
-        use: what for.
-        model: maker's name.
-        serial: in full; the WWN where it has none.
+        use: its purpose.
+        model: vendor's name.
+        serial: in full; the WWN if it has none.
         size_bytes: of the disk.
-        typed: what was typed so far.
-        matches: whether that is the end of the serial.
+        typed: text so far.
+        matches: whether that matches the end of the serial.
         is_test_device: its figures measure a file.
     """
 
@@ -40,12 +40,12 @@ class Confirmation:
 
 
 def erased_keys(parts: DraftParts) -> tuple[str, ...]:
-    """Return every disk that some configuration uses, in the order in which disks are claimed."""
+    """Return every disk that any configuration uses, in the order of claims."""
     return tuple(dict.fromkeys(key for disks in parts.used_disks() for key in disks.chosen))
 
 
 def confirmations(parts: DraftParts, facts: StorageFacts) -> tuple[Confirmation, ...]:
-    """Return every disk that will be erased and is there, in the order in which disks are claimed."""
+    """Return every present disk that will be erased, in the order of claims."""
     found = []
     for key in erased_keys(parts):
         disk = facts.disk(key)
@@ -69,7 +69,7 @@ def confirmations(parts: DraftParts, facts: StorageFacts) -> tuple[Confirmation,
 
 
 def looking_words(parts: DraftParts, facts: StorageFacts) -> str:
-    """Return what was looked at on the disks that will be erased, else what will be; a line for each kind."""
+    """Return the checks done on the disks to be erased, else those planned; a line for each kind."""
     disks = [disk for key in erased_keys(parts) if (disk := facts.disk(key)) is not None]
     told = [
         disk.looked.sentence() if disk.looked else looked_before(disk.identity.size_bytes).promise()
@@ -81,17 +81,17 @@ def looking_words(parts: DraftParts, facts: StorageFacts) -> str:
 
 
 def confirm(disks: DisksDraft, key: str, typed: str) -> None:
-    """Take what was typed for a disk."""
+    """Store the text typed for a disk."""
     disks.confirmed[key] = typed
 
 
 def forget_confirmations(disks: DisksDraft) -> None:
-    """Forget what was typed: the disks or what is made of them are others now."""
+    """Discard typed texts because the disks or their layout have changed."""
     disks.confirmed.clear()
 
 
 def confirmation_problems(parts: DraftParts, facts: StorageFacts) -> tuple[Problem, ...]:
-    """Return why nothing may be erased yet; nothing where no disks are used."""
+    """Return why nothing may be erased yet; empty if no disks are used."""
     if not parts.on_disks():
         return ()
     right = sum(each.matches for each in confirmations(parts, facts))

@@ -1,4 +1,4 @@
-"""Filesystem and preset as choices, with why some cannot be made here. Pure."""
+"""Offer filesystems and presets, with reasons why some are unavailable. Pure."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class FilesystemCard:
 
     Attributes:
         id: of the filesystem.
-        label: what people read.
+        label: as shown.
         good_for: one or two sentences.
-        obstacles: why it cannot be chosen here, with what would help; none where it can.
+        obstacles: why it cannot be chosen here, with remedies; empty if it can.
     """
 
     id: str
@@ -43,9 +43,9 @@ class PresetChoice:
 
     Attributes:
         id: of the preset.
-        label: what people read.
-        words: what it sets, why, and where that is from.
-        obstacle: why it cannot be chosen here; empty where it can.
+        label: as shown.
+        words: its settings, reasons and sources.
+        obstacle: why it cannot be chosen here; empty if it can.
     """
 
     id: str
@@ -62,7 +62,7 @@ def circumstances(
     server: Mapping[str, str] | None = None,
     zfs_log: int = 0,
 ) -> Circumstances:
-    """Return everything that rules may look at."""
+    """Return the input for rules about options."""
     disks = tuple(
         DiskSetFacts(disk.identity.size_bytes, disk.logical_block_bytes, bool(disk.rotational))
         for key in group.disks
@@ -84,7 +84,7 @@ def circumstances(
 
 
 def filesystem_cards(group: GroupDraft, made: MadeDraft, facts: StorageFacts) -> tuple[FilesystemCard, ...]:
-    """Return every filesystem that disks can have, with why it cannot be chosen."""
+    """Return every filesystem for disks, with reasons why it cannot be chosen."""
     level = level_of(made, len(group.disks))
     cards = []
     for spec in FILESYSTEMS:
@@ -102,7 +102,7 @@ def filesystem_cards(group: GroupDraft, made: MadeDraft, facts: StorageFacts) ->
 
 
 def shared_obstacles(cards: Sequence[FilesystemCard]) -> tuple[str, ...]:
-    """Return what speaks against several filesystems at once, a sentence each with their names."""
+    """Return obstacles common to several filesystems, a sentence each with their names."""
     counts = Counter(obstacle for card in cards for obstacle in card.obstacles)
     return tuple(
         f"{', '.join(card.label for card in cards if obstacle in card.obstacles)}: {obstacle}"
@@ -112,7 +112,7 @@ def shared_obstacles(cards: Sequence[FilesystemCard]) -> tuple[str, ...]:
 
 
 def preset_choices(made: MadeDraft, facts: StorageFacts) -> tuple[PresetChoice, ...]:
-    """Return the presets of the filesystem that is chosen."""
+    """Return the presets of the chosen filesystem."""
     spec = spec_of(made)
     versions = facts.support.versions if facts.support else {}
     return tuple(
@@ -139,18 +139,18 @@ def _preset_words(spec: FilesystemSpec, preset: FilesystemPreset) -> str:
 
 
 def choose_filesystem(made: MadeDraft, filesystem_id: str) -> None:
-    """Choose a filesystem; what was said about it before counts again."""
+    """Choose a filesystem; earlier choices for it apply again."""
     made.filesystem = filesystem_id
 
 
 def choose_preset(made: MadeDraft, preset_id: str) -> None:
-    """Choose a preset; own options over the one before are taken back, because they were about that."""
+    """Choose a preset; own options are discarded, because they modified the previous one."""
     made.presets[made.filesystem] = preset_id
     made.typed.clear()
 
 
 def say(made: MadeDraft, option: OptionSpec, text: str) -> None:
-    """Say something about an option; nothing, or what counts anyway, leaves it to preset and default."""
+    """Set an option; an empty text, or the value that applies anyway, unsets it."""
     preset = spec_of(made).preset(preset_of(made)).options
     counts = preset.get(option.id, option.default)
     if not text.strip() or (counts is not None and text == write_option(option, counts)):
@@ -160,7 +160,7 @@ def say(made: MadeDraft, option: OptionSpec, text: str) -> None:
 
 
 def say_lines(made: MadeDraft, text: str) -> None:
-    """Say everything about options of the filesystem: one a line, such as ``recordsize = 8 KiB``."""
+    """Set all options of the filesystem: one per line, such as ``recordsize = 8 KiB``."""
     said: dict[str, str] = {}
     for line in text.splitlines():
         name, _, value = line.partition("=")

@@ -1,4 +1,4 @@
-"""The drawing of a layout as data: disks, partitions, what is made of them and what lies there. Pure."""
+"""Describe the drawing of a layout as data: disks, partitions, arrays and their content. Pure."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class DrawnDisk:
     """A disk of the drawing.
 
     Attributes:
-        title: what it is for, such as ``data 1``.
+        title: purpose, such as ``data 1``.
         name: model.
         detail: end of the serial, and size.
-        partition: size of the partition on it, in words.
+        partition: size of its partition, as text.
         share: of the disk that the partition takes, 0 to 1.
-        there: whether it is there at all.
+        there: whether the disk is present.
     """
 
     title: str
@@ -40,16 +40,16 @@ class DrawnDisk:
 
 @dataclass(frozen=True, slots=True)
 class DrawnGroup:
-    """Disks that make one filesystem, from the bottom to the top.
+    """Disks that form one filesystem, from bottom to top.
 
     Attributes:
-        title: what lies on it.
+        title: its content.
         disks: members, in order.
-        pairs: whether two neighbours each hold the same.
-        array: what is made of the partitions; empty where nothing lies between.
-        filesystem: what is made on that.
-        facts: what it holds and survives.
-        partitions: how large they are, where they do not take whole disks: why it holds no more.
+        pairs: whether each pair of neighbours mirrors the same data.
+        array: made of the partitions; empty if the filesystem uses them directly.
+        filesystem: on top.
+        facts: capacity, and failures it survives.
+        partitions: their size, if they do not take whole disks: it explains the capacity.
     """
 
     title: str
@@ -62,7 +62,7 @@ class DrawnGroup:
 
     @property
     def words(self) -> str:
-        """The whole group in words, for people who do not see the drawing."""
+        """The whole group as text, for screen readers."""
         members = ", ".join(f"{disk.title} {disk.name} {disk.detail}" for disk in self.disks)
         layers = "; ".join(
             part for part in (self.array, self.filesystem, self.facts, self.partitions) if part
@@ -81,12 +81,12 @@ _TITLES: Final = {
 def draw(
     disks: DisksDraft, facts: StorageFacts, partition_bytes: Mapping[Role, int | None] | None = None
 ) -> tuple[DrawnGroup, ...]:
-    """Return the groups of the drawing: data, the WAL's, tables, indexes, then the log devices.
+    """Return the groups of the drawing: data, WAL, tables, indexes, then the log devices.
 
     Args:
-        disks: what is chosen.
+        disks: the choices.
         facts: of this machine.
-        partition_bytes: of each group, where known; else the whole disk.
+        partition_bytes: of each group, if known; else the whole disk.
     """
     groups: list[DrawnGroup] = []
     titles = _TITLES if disks.wal.disks else {**_TITLES, Role.DATA: tr("Data directory and WAL")}

@@ -1,4 +1,4 @@
-"""RAID levels as choices: what each needs, holds and survives with the disks that are chosen. Pure."""
+"""Offer RAID levels: what each needs, holds and survives with the chosen disks. Pure."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from app.storage.layout.availability import Support, level_availability
 
 @dataclass(frozen=True, slots=True)
 class LevelChoice:
-    """One level for the disks that are chosen.
+    """One level for the chosen disks.
 
     Attributes:
-        level: which one.
-        label: what people read, with what whole disks would hold, else with what it needs.
-        obstacle: why these disks do not make it; empty where they do.
-        facts: what whole disks would hold, and what it survives, a sentence; empty where they do not make it.
-        words: what is special about it, who makes it, whom it needs.
+        level: the level.
+        label: as shown, with the capacity of whole disks, else with the required number of disks.
+        obstacle: why these disks cannot form it; empty if they can.
+        facts: capacity of whole disks, and failures it survives, a sentence; empty if impossible.
+        words: its characteristics and requirements.
     """
 
     level: Level
@@ -36,13 +36,13 @@ class LevelChoice:
 
 
 def layout_of(made: MadeDraft, level: Level) -> ArrayLayout | None:
-    """Return how the chosen filesystem makes a level; None where it does not."""
+    """Return how the chosen filesystem implements a level; None if it does not."""
     spec = spec_of(made)
     return layout(level, spec.assembler(level)) if level in spec.levels else None
 
 
 def level_choices(group: GroupDraft, made: MadeDraft, facts: StorageFacts) -> tuple[LevelChoice, ...]:
-    """Return every level that any filesystem has, in order."""
+    """Return every level of any filesystem, in order."""
     return tuple(_choice(level, group, made, facts) for level in Level)
 
 
@@ -51,10 +51,10 @@ class LevelOffer:
     """A level for several filesystems at once.
 
     Attributes:
-        level: which one.
-        note: which of the filesystems do not make it here, why, and what can; empty where all do, and where
-            it takes another number of disks.
-        obstacle: why none of them does, with what can; empty where one does.
+        level: the level.
+        note: which of the filesystems cannot make it here, why, and which can; empty if all can, or if it
+            needs another number of disks.
+        obstacle: why none of them can, and which others can; empty if one can.
     """
 
     level: Level
@@ -65,7 +65,7 @@ class LevelOffer:
 def level_offers(
     specs: Sequence[FilesystemSpec], disks: int, support: Support | None
 ) -> tuple[LevelOffer, ...]:
-    """Return every level that one of these filesystems has, with what this machine can make of it."""
+    """Return every level that one of these filesystems has, with its availability on this machine."""
     found = []
     for level in Level:
         having = [spec for spec in specs if level in spec.levels]
@@ -88,7 +88,7 @@ def level_offers(
 
 
 def unmakeable(spec: FilesystemSpec, level: Level, disks: int, support: Support | None) -> str:
-    """Return why a filesystem's level cannot be made of so many disks here; empty where it can."""
+    """Return why a filesystem cannot make a level of `disks` disks here; empty if it can."""
     problem = layout(level, spec.assembler(level)).problem(disks)
     if problem or support is None:
         return problem
@@ -97,7 +97,7 @@ def unmakeable(spec: FilesystemSpec, level: Level, disks: int, support: Support 
 
 
 def makers_words(level: Level, disks: int, support: Support | None) -> str:
-    """Return which filesystems can make a level of so many disks here, a sentence; empty for none."""
+    """Return which filesystems can make a level of `disks` disks here, a sentence; empty for none."""
     able = [
         spec.label
         for spec in FILESYSTEMS
@@ -141,7 +141,7 @@ def needs(found: ArrayLayout) -> str:
 
 
 def usable_words(found: ArrayLayout, sizes: Sequence[int], copies: int | None = None) -> str:
-    """Return what disks or partitions of these sizes hold, in a few words."""
+    """Return the capacity of disks or partitions of these sizes, in a few words."""
     size = format_size(found.usable_bytes(sizes, copies))
     return (
         tr("about {size} usable").format(size=size)
@@ -167,7 +167,7 @@ def copies_of(made: MadeDraft) -> int | None:
 
 
 def level_reasons(made: MadeDraft, disks: int, facts: StorageFacts) -> tuple[str, ...]:
-    """Return why this machine cannot make the level with the filesystem, with what would help."""
+    """Return why this machine cannot make the level with the filesystem, with remedies."""
     if facts.support is None:
         return ()
     spec, level = spec_of(made), level_of(made, disks)

@@ -1,6 +1,6 @@
-"""The options of a filesystem as rows of a form: value, what it costs, what speaks against it. Pure.
+"""Present the options of a filesystem as rows of a form: value, cost, problems. Pure.
 
-Everything follows from the declarations: a new option is one new declaration.
+Everything follows from the declarations: a new option needs only a declaration.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from app.draft.disks.target import preset_of, read_options, spec_of, write_optio
 from app.draft.fields.storage_state import MadeDraft
 
 _MOST_STEPS: Final = 16
-"""Of a size that is a power of two, so many values fit a list to choose from."""
+"""Sizes that are powers of two are offered as a list up to this many values."""
 _FEW: Final = 6
-"""So many values are all offered to be compared, where the declaration names none."""
+"""Up to this many values are all offered for comparison, unless the declaration lists some."""
 _MOST_TOLD: Final = 3
-"""Filesystems that have an option are told up to so many."""
+"""Filesystems listed as having an option."""
 
 
 class OptionGroup(StrEnum):
@@ -41,7 +41,7 @@ class OptionGroup(StrEnum):
 
     @property
     def label(self) -> str:
-        """What people read."""
+        """The visible name."""
         return _PART_WORDS[self]
 
 
@@ -66,10 +66,10 @@ class ValueChoice:
     """A value of an option in a list.
 
     Attributes:
-        text: as it is typed; empty for "nothing is said".
-        label: what people read.
+        text: as typed; empty for unset.
+        label: as shown.
         effect: one sentence; may be empty.
-        obstacle: why it does not exist here; empty where it does.
+        obstacle: why it does not exist here; empty if it does.
     """
 
     text: str
@@ -84,21 +84,21 @@ class OptionRow:
 
     Attributes:
         option: its declaration.
-        part: where it stands.
-        text: the value that counts, as typed; empty where nothing is said.
-        is_own: whether somebody chose it here, over preset and default.
-        values: what can be chosen from a list; none where it is typed.
-        default: what counts where nothing is said, in words.
-        badges: what the value costs in safety, in words.
+        part: its group.
+        text: the effective value, as typed; empty if unset.
+        is_own: whether the user set it here, over preset and default.
+        values: a list to choose from; empty if the value is typed.
+        default: effective value if unset, as text.
+        badges: safety costs of the value, in words.
         costs: the same, a sentence each.
-        obstacle: why there is no such option here; empty where there is.
-        wrong: why the value cannot be.
-        warnings: what has to be known about it.
-        implied: what follows from others for it; empty where nothing does.
-        word: its real name, as mount, mkfs, zpool or zfs know it.
-        usual: what tools and kernel do where nobody says anything, in words.
-        is_changed: whether something else counts than that.
-        told: how the program is told what counts, such as ``mount -o nobarrier``; empty where nothing is.
+        obstacle: why the option does not exist here; empty if it does.
+        wrong: why the value is invalid.
+        warnings: about it.
+        implied: value that follows from other options; empty if none does.
+        word: its real name in mount, mkfs, zpool or zfs.
+        usual: default of tools and kernel, as text.
+        is_changed: whether the effective value differs from that.
+        told: command line fragment for the effective value, such as ``mount -o nobarrier``; empty for none.
     """
 
     option: OptionSpec
@@ -119,12 +119,12 @@ class OptionRow:
     told: str = ""
 
     def matches(self, text: str) -> bool:
-        """Whether a search means it: every word of the search is in its label or in a real name of it."""
+        """Whether a search matches: every word of it is in its label or in one of its real names."""
         return _is_named(self.option, text.casefold().split())
 
     @property
     def is_switch(self) -> bool:
-        """Whether it is a tick: on or off, and it is known what counts where nothing is said."""
+        """Whether it is a check box: on or off, with a known default."""
         return isinstance(self.option.kind, Toggle) and self.option.default is not None
 
 
@@ -134,8 +134,8 @@ class OptionsPage:
 
     Attributes:
         rows: in order.
-        general: (message, is a refusal) of findings that are no single option's.
-        unsafe: (what, value, sentence) of everything that trades safety away.
+        general: (message, is a refusal) of findings about several options.
+        unsafe: (option, value, sentence) of everything that trades safety away.
     """
 
     rows: tuple[OptionRow, ...]
@@ -144,7 +144,7 @@ class OptionsPage:
 
 
 def options_page(made: MadeDraft, around: Circumstances) -> OptionsPage:
-    """Return every option with its value, what it costs, and what speaks against it."""
+    """Return every option with its value, its cost, and its problems."""
     spec = spec_of(made)
     findings = check(around)
     making = _Making(made, around, findings)
@@ -164,7 +164,7 @@ def _unsafe(around: Circumstances) -> tuple[tuple[str, str, str], ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Making:
-    """Makes the rows of one filesystem."""
+    """Make the rows of one filesystem."""
 
     made: MadeDraft
     around: Circumstances
@@ -202,7 +202,7 @@ class _Making:
 
 
 def changed_words(page: OptionsPage) -> str:
-    """Return what is not as tools and kernel have it, in their own words; empty where everything is."""
+    """Return the options that differ from the defaults of tools and kernel, by real name; empty for none."""
     return ", ".join(
         row.told.partition(" -o ")[2] or row.told or f"{row.option.label}: {row.text}"
         for row in page.rows
@@ -234,7 +234,7 @@ def _is_named(option: OptionSpec, wanted: Sequence[str]) -> bool:
 
 
 def part_of(option: OptionSpec, spec: FilesystemSpec) -> OptionGroup:
-    """Return where an option stands: what presets set or what costs safety matters for PostgreSQL."""
+    """Return the group of an option: those set by presets or with a safety cost matter for PostgreSQL."""
     if option.stage is Stage.SERVER:
         return OptionGroup.SERVER
     in_presets = any(item.option == option.id for preset in spec.presets for item in preset.choices)
@@ -243,7 +243,7 @@ def part_of(option: OptionSpec, spec: FilesystemSpec) -> OptionGroup:
 
 
 def default_words(option: OptionSpec, of_preset: OptionValue | None) -> str:
-    """Return what counts where nobody says anything here: the preset's value, else the default."""
+    """Return the effective value of an unset option: the preset's value, else the default."""
     if of_preset is not None:
         return tr("{value} (preset)").format(value=shown_value(option, of_preset))
     if option.default is None:
@@ -252,7 +252,7 @@ def default_words(option: OptionSpec, of_preset: OptionValue | None) -> str:
 
 
 def shown_value(option: OptionSpec, value: OptionValue) -> str:
-    """Return a value as people read it."""
+    """Return a value for display."""
     if isinstance(value, bool):
         return tr("on") if value else tr("off")
     if isinstance(option.kind, Integer) and isinstance(value, int):
@@ -295,7 +295,7 @@ def steps_of(kind: Integer) -> tuple[int, ...]:
 
 
 def values_of(option: OptionSpec) -> tuple[OptionValue, ...]:
-    """Return the values that can be chosen from a list; none where they are typed."""
+    """Return the values that can be chosen from a list; empty if the value is typed."""
     match option.kind:
         case Toggle():
             return (True, False)
@@ -306,5 +306,5 @@ def values_of(option: OptionSpec) -> tuple[OptionValue, ...]:
 
 
 def tried_values(option: OptionSpec) -> tuple[OptionValue, ...]:
-    """Return the values that are tried against each other: those declared so, else the few that there are."""
+    """Return the values to compare with each other: the declared ones, else all if there are few."""
     return option.tried or (values if len(values := values_of(option)) <= _FEW else ())

@@ -1,4 +1,4 @@
-"""What speaks against chosen disks, filesystem and options on this machine: problems of their pages. Pure."""
+"""Find problems of chosen disks, filesystem and options on this machine, for their pages. Pure."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _FIELDS: Final = {
 
 
 def storage_problems(parts: DraftParts, facts: StorageFacts, step: Step) -> tuple[Problem, ...]:
-    """Return what speaks against a step about disks, as this machine is now."""
+    """Return the problems of a step about disks on this machine as it is now."""
     if not parts.on_disks():
         return ()
     found: dict[Step, Iterator[Problem]] = {
@@ -42,13 +42,13 @@ def storage_problems(parts: DraftParts, facts: StorageFacts, step: Step) -> tupl
 
 
 def group_warnings(group: GroupDraft, made: MadeDraft, facts: StorageFacts) -> tuple[str, ...]:
-    """Return what has to be known about disks that do not match."""
+    """Return warnings about disks that do not match."""
     findings = check(circumstances(group, made, facts)) if len(group.disks) > 1 else ()
     return tuple(item.message for item in findings if item.field == "disks" and item.action is Action.WARN)
 
 
 def server_settings_of(parts: DraftParts) -> Mapping[str, str]:
-    """Return the server settings that somebody typed; none where they cannot be read."""
+    """Return the typed server settings; empty if they cannot be read."""
     try:
         return {line.name.lower(): line.value for line in setting_lines(parts.values["postgresql.settings"])}
     except InvalidValueError:
@@ -99,7 +99,7 @@ def _of_filesystems(parts: DraftParts, facts: StorageFacts) -> Iterator[Problem]
 def _contradictions(
     disks: DisksDraft, made: MadeDraft, server: Mapping[str, str]
 ) -> Iterator[tuple[str, str]]:
-    """Yield (key, sentence) of an own option that an own server setting contradicts."""
+    """Yield (key, sentence) for each own option that contradicts an own server setting."""
     target = read_target(disks, made).target
     option = None if target is None else contradiction(target, server)
     if option is not None:
@@ -118,7 +118,7 @@ def _of_group(
 
 
 def _of_copies(parts: DraftParts, facts: StorageFacts) -> Iterator[Problem]:
-    """Yield the problems of configurations that have disks, or make something of them, of their own."""
+    """Yield the problems of configurations with their own disks or layout."""
     server = server_settings_of(parts)
     for number, each in enumerate(parts.chosen(), start=1):
         if each.place is not Place.DISKS or (each.made is None and each.disks is None):
@@ -136,7 +136,7 @@ def _of_copies(parts: DraftParts, facts: StorageFacts) -> Iterator[Problem]:
 
 
 def cell_problems(parts: DraftParts, facts: StorageFacts, campaign: Campaign) -> tuple[Problem, ...]:
-    """Return why this machine cannot make what the cells of a matrix want, each reason once."""
+    """Return why this machine cannot make what the cells of a matrix need, each reason once."""
     server, found = server_settings_of(parts), dict[str, None]()
     targets = dict.fromkeys(each.target for each in campaign.configurations)
     if facts.support is None:

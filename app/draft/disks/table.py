@@ -1,6 +1,6 @@
-"""The table of disks: what this machine has, what may be used, and what each one was chosen for. Pure.
+"""Present the table of disks: those of this machine, their availability, and their chosen role. Pure.
 
-A disk is chosen by its key (WWN or serial); what the table says of it is looked up anew with every listing.
+A disk is chosen by its key (WWN or serial); its details come from the latest listing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from app.storage.layout.availability import Support
 from app.storage.spare.disks import Listing
 
 JOURNALED: Final = "D18"
-"""The rule by which a disk that the helper's journal names is not spare."""
+"""The rule by which a disk in the helper's journal is not spare."""
 ROLE_WORDS: Final = {
     Role.DATA: tr("data"),
     Role.WAL: tr("WAL"),
@@ -30,18 +30,18 @@ ROLE_WORDS: Final = {
     Role.ZFS_LOG: tr("log"),
 }
 _UNTRUE_ROTATION: Final = frozenset({"virtio", "xen", "loop"})
-"""Buses of disks whose rotation is a default of the kernel's and not the disk's own word."""
+"""Buses of disks whose rotation flag is a default of the kernel, not reported by the disk."""
 
 
 @dataclass(frozen=True, slots=True)
 class InspectionResult:
-    """What root said of a disk, good for as long as the disk looks as it did then.
+    """Root's answer about a disk, valid while the disk looks the same.
 
     Attributes:
-        disk: as it looked when root was asked.
+        disk: as listed when root was asked.
         answer: root's.
         refusals: root's reasons.
-        looked: what root looked at.
+        looked: root's checks.
     """
 
     disk: Disk
@@ -57,13 +57,13 @@ class InspectionResult:
 
 @dataclass(frozen=True, slots=True)
 class StorageFacts:
-    """What is known of this machine's disks and of what it can make of them.
+    """Known facts about this machine's disks and storage support.
 
     Attributes:
-        listing: its disks; None until they were looked at.
-        support: kernel and programs; None until they were looked at.
+        listing: its disks; None until listed.
+        support: kernel and programs; None until checked.
         inspected: root's answers, by kernel name.
-        server_page_bytes: of a data page of the chosen server; the usual ones while that is not known.
+        server_page_bytes: data page size of the chosen server; the usual one while unknown.
     """
 
     listing: Listing | None = None
@@ -73,12 +73,12 @@ class StorageFacts:
 
     @property
     def disks(self) -> tuple[Disk, ...]:
-        """Every disk, with root's answer where it is still good."""
+        """Every disk, with root's answer if still valid."""
         found = self.listing.disks if self.listing else ()
         return tuple(self._answered(disk) for disk in found)
 
     def disk(self, key: str) -> Disk | None:
-        """Return the disk of a key; None where it is not there."""
+        """Return the disk of a key; None if it is absent."""
         return next((disk for disk in self.disks if disk.identity.key() == key), None)
 
     def _answered(self, disk: Disk) -> Disk:
@@ -89,9 +89,9 @@ class StorageFacts:
 
 
 def _is_kept_still(told: InspectionResult, disk: Disk) -> bool:
-    """Whether root's reason for a disk that it could not give back still counts, however else it looks.
+    """Whether root's reason for an unreleased disk still counts, even if the disk looks different.
 
-    Root's own look makes udev look again, so that for a moment the disk looks different.
+    Root's check makes udev re-read the disk, which changes its listing for a moment.
     """
     return told.is_journaled and disk.is_left_over and told.disk.identity == disk.identity
 
@@ -101,11 +101,11 @@ class DiskRow:
     """A disk in the table.
 
     Attributes:
-        key: WWN or serial; empty where it has neither.
-        disk: None where a disk that was chosen or shown is not there any more.
-        role: what it was chosen for.
-        number: its place among those of that role, from 1; 0 where it was not chosen.
-        obstacle: why it cannot be chosen; empty where it can.
+        key: WWN or serial; empty if it has neither.
+        disk: None if a chosen or shown disk has disappeared.
+        role: its chosen purpose.
+        number: its position in that role, from 1; 0 if it is not chosen.
+        obstacle: why it cannot be chosen; empty if it can.
     """
 
     key: str
@@ -116,19 +116,19 @@ class DiskRow:
 
     @property
     def place(self) -> str:
-        """What stands for it in the order of rows: its key, and the name of a disk that has none."""
+        """Its identity in the order of rows: its key, else the name of a disk."""
         return self.key or (self.disk.name if self.disk is not None else "")
 
     @property
     def is_left_over(self) -> bool:
-        """Whether pgFooting has something on it, so that root may be able to give it back."""
+        """Whether it has something of pgFooting on it that root may be able to release."""
         if self.disk is None or self.disk.answer is SpareAnswer.SPARE:
             return False
         return self.disk.is_left_over or any(each.rule == JOURNALED for each in self.disk.refusals)
 
     @property
     def can_be_read(self) -> bool:
-        """Whether reading every byte could tell more than is known of the disk."""
+        """Whether reading every byte could reveal more about the disk."""
         if self.disk is None or not self.key or self.disk.answer is SpareAnswer.NOT_SPARE:
             return False
         looked = self.disk.looked
@@ -136,15 +136,15 @@ class DiskRow:
 
     @property
     def use(self) -> str:
-        """What it was chosen for, in a word and a number."""
+        """Its chosen role, as a word and a number."""
         return f"{ROLE_WORDS[self.role]} {self.number}" if self.role else ""
 
     @property
     def answer(self) -> str:
-        """The answer in a word or two."""
+        """Its availability in a word or two."""
         if self.disk is None:
             return tr("gone")
-        if self.is_left_over:  # whatever else speaks against it: root refuses it until it was given back
+        if self.is_left_over:  # root refuses it until it is released, whatever other reasons there are
             return tr("not spare")
         words = {
             SpareAnswer.SPARE: tr("spare"),
@@ -170,7 +170,7 @@ class DiskRow:
 
 
 def disk_rows(disks: DisksDraft, facts: StorageFacts) -> tuple[DiskRow, ...]:
-    """Return every disk of this machine, those that may be used first, and those chosen that are gone."""
+    """Return every disk of this machine, usable ones first, then those chosen that have disappeared."""
     uses = {
         key: (role, number)
         for role, keys in _keys_by_role(disks).items()
@@ -188,12 +188,12 @@ def disk_rows(disks: DisksDraft, facts: StorageFacts) -> tuple[DiskRow, ...]:
 
 
 def gone_row(place: str) -> DiskRow:
-    """Return the row of a disk that was shown and is not there any more; it keeps its place."""
+    """Return the row of a shown disk that has disappeared; it keeps its position."""
     return DiskRow(place, None, obstacle=tr("gone"))
 
 
 def obstacle(disk: Disk, *, twin: bool = False) -> str:
-    """Return why a disk cannot be chosen, in one line; empty where it can."""
+    """Return why a disk cannot be chosen, in one line; empty if it can."""
     kept = next((each for each in disk.refusals if each.rule == JOURNALED), None)
     if kept is not None:
         return f"{kept.message} {kept.evidence}".strip()
@@ -211,29 +211,29 @@ def obstacle(disk: Disk, *, twin: bool = False) -> str:
 
 
 def model_of(disk: Disk) -> str:
-    """Return the maker's name for a disk, as it can be shown: what a disk says of itself is foreign."""
+    """Return the vendor's name for a disk, escaped for display: a disk's own texts are not trusted."""
     return plain_line(disk.identity.model.strip()) or tr("unknown model")
 
 
 def serial_of(disk: Disk) -> str:
-    """Return the serial number in full, else the WWN, as it can be shown; empty where there is neither."""
+    """Return the serial number in full, else the WWN, escaped for display; empty if there is neither."""
     return plain_line(disk.identity.serial.strip() or disk.identity.wwn or "")
 
 
 def plain_line(text: str) -> str:
-    """Return a text on one line, with what cannot be shown as codes."""
+    """Return a text on one line, with unprintable characters as codes."""
     return "".join(
         letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in text
     )
 
 
 def turns(disk: Disk) -> bool | None:
-    """Return whether a disk turns; None where nobody knows."""
+    """Return whether a disk rotates; None if unknown."""
     return bool(disk.rotation_rpm) or (None if disk.bus in _UNTRUE_ROTATION else disk.rotational)
 
 
 def rotation(disk: Disk) -> str:
-    """Return how a disk turns, in a word or two."""
+    """Return whether a disk rotates, in a word or two."""
     if disk.rotation_rpm:
         return tr("{rpm} rpm").format(rpm=number_text(disk.rotation_rpm, ","))
     rotates = turns(disk)
@@ -241,7 +241,7 @@ def rotation(disk: Disk) -> str:
 
 
 def reasons(row: DiskRow) -> str:
-    """Return everything that is known about whether a disk may be used: what, where seen, what would help."""
+    """Return all reasons for or against using a disk: finding, source, remedy."""
     if row.disk is None and row.role is None:
         return tr("The disk {key} was here and is not there any more.").format(key=plain_line(row.key))
     if row.disk is None:
@@ -259,7 +259,7 @@ def reasons(row: DiskRow) -> str:
 
 
 def _full_name(disk: Disk) -> str:
-    """Return everything by which people know a disk, in one line."""
+    """Return everything that identifies a disk to users, in one line."""
     identity = disk.identity
     words = [model_of(disk), disk.path]
     if identity.serial:
@@ -282,7 +282,7 @@ def _told(refusals: Sequence[DiskRefusal]) -> Iterator[str]:
 
 
 def assign(disks: DisksDraft, key: str, role: Role | None) -> None:
-    """Use a disk for something, as the last of its kind; None for nothing."""
+    """Assign a disk to a role, as the last one there; None removes it."""
     for keys in _keys_by_role(disks).values():
         if key in keys:
             keys.remove(key)
@@ -291,12 +291,12 @@ def assign(disks: DisksDraft, key: str, role: Role | None) -> None:
 
 
 def role_of(disks: DisksDraft, key: str) -> Role | None:
-    """Return what a disk was chosen for."""
+    """Return the role of a disk."""
     return next((role for role, keys in _keys_by_role(disks).items() if key in keys), None)
 
 
 def move(disks: DisksDraft, key: str, by: int) -> bool:
-    """Move a disk among those of its kind; return whether there was room."""
+    """Move a disk within its role; return whether that was possible."""
     for keys in _keys_by_role(disks).values():
         if key in keys:
             place = keys.index(key) + by
@@ -309,13 +309,13 @@ def move(disks: DisksDraft, key: str, by: int) -> bool:
 
 
 def sizes_of(keys: Sequence[str], facts: StorageFacts) -> tuple[int, ...]:
-    """Return the sizes of the disks that are there."""
+    """Return the sizes of the disks that are present."""
     found = (facts.disk(key) for key in keys)
     return tuple(disk.identity.size_bytes for disk in found if disk is not None)
 
 
 def chosen_words(disks: DisksDraft, facts: StorageFacts) -> str:
-    """Return how many disks are chosen and how much they hold together, a sentence."""
+    """Return the number and total capacity of the chosen disks, a sentence."""
     keys = disks.chosen
     if not keys:
         return tr("No disk is chosen.")

@@ -1,6 +1,6 @@
-"""From the pages about spare disks to a target: every value through its declaration, every rule of targets.
+"""Build a target from the pages about spare disks: values by declarations, then the rules of targets.
 
-What depends on this machine (is the disk there, is it spare, can this kernel do it) is asked in
+Checks that depend on this machine (disk present, disk spare, kernel support) are in
 `app.draft.disks.problems`.
 """
 
@@ -32,16 +32,16 @@ from app.draft.fields.text import read_text
 
 PREFIX: Final = "target.disks."
 PREFIXES: Final = {Role.DATA: PREFIX, **{role: f"{PREFIX}{role.value}." for role in FURTHER_ROLES}}
-"""Of the keys of campaign files, by what disks are for."""
+"""Prefixes of keys of campaign files, by role of the disks."""
 
 
 @dataclass(slots=True)
 class ReadTarget:
-    """What became of the pages.
+    """The target of the pages, or their problems.
 
     Attributes:
-        target: None where something is wrong.
-        problems: everything that is.
+        target: None if something is wrong.
+        problems: all that were found.
     """
 
     target: DiskTarget | None = None
@@ -49,11 +49,11 @@ class ReadTarget:
 
 
 def read_target(disks: DisksDraft, made: MadeDraft | None = None, *, wal_apart: bool = True) -> ReadTarget:
-    """Return the target that the pages describe, or everything that is wrong with it.
+    """Return the target that the pages describe, or all their problems.
 
     Args:
         disks: the pages.
-        made: of the data disks, where a configuration has its own.
+        made: of the data disks, if a configuration has its own.
         wal_apart: whether the disks for the WAL count.
     """
     found = ReadTarget()
@@ -81,18 +81,18 @@ def read_target(disks: DisksDraft, made: MadeDraft | None = None, *, wal_apart: 
 
 
 def spec_of(made: MadeDraft) -> FilesystemSpec:
-    """Return the filesystem that is chosen."""
+    """Return the chosen filesystem."""
     return filesystem(made.filesystem)
 
 
 def preset_of(made: MadeDraft) -> str:
-    """Return the id of the preset that is chosen; the defaults where the filesystem has no such one."""
+    """Return the id of the chosen preset; the defaults if the filesystem lacks it."""
     known = {preset.id for preset in spec_of(made).presets}
     return made.preset if made.preset in known else DEFAULT_PRESET
 
 
 def chosen_values(made: MadeDraft) -> dict[str, OptionValue]:
-    """Return what preset and own options say together; what cannot be read is left out."""
+    """Return the values of preset and own options together, without unreadable ones."""
     values, _ = read_options(spec_of(made), made.typed)
     return spec_of(made).preset(preset_of(made)).options | values
 
@@ -100,7 +100,7 @@ def chosen_values(made: MadeDraft) -> dict[str, OptionValue]:
 def read_options(
     spec: FilesystemSpec, typed: Mapping[str, str]
 ) -> tuple[dict[str, OptionValue], list[tuple[str, str]]]:
-    """Return the options that somebody typed, and (id, sentence) of those that cannot be read."""
+    """Return the typed options, and (id, sentence) of those that cannot be read."""
     known = {option.id: option for option in spec.options}
     values: dict[str, OptionValue] = {}
     wrong: list[tuple[str, str]] = []
@@ -119,7 +119,7 @@ def read_options(
 
 
 def read_option(option: OptionSpec, text: str) -> OptionValue | None:
-    """Return the value that a text stands for; None where it is none of this option."""
+    """Return the value of a text; None if the option does not allow it."""
     value: OptionValue
     match option.kind:
         case Toggle():
@@ -169,7 +169,7 @@ def _group(group: GroupDraft, made: MadeDraft, prefix: str, problems: list[Probl
 
 
 def _read(field_: CampaignField, text: str, path: str, problems: list[Problem]) -> Any:  # noqa: ANN401
-    """Return a value of a field of campaign files; None where it is empty or refused, which is noted."""
+    """Return a value of a field of campaign files; None if it is empty, or refused and reported."""
     if not text.strip():
         return None
     try:

@@ -1,4 +1,4 @@
-"""What the disks of a campaign bear: what is written to each, and what that is of their life. Pure."""
+"""Estimate the wear of a campaign's disks: the bytes written to each, and its share of their life. Pure."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from app.storage.layout.disk_target import group_layout
 from app.storage.layout.partitions import planned_bytes
 
 _LEAST_TOLD: Final = 0.001
-"""Of a disk or its life; below it the figure is told as less."""
+"""Smallest shown share of a disk or its life; below it the figure is shown as less."""
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenVolume:
-    """What all runs of a configuration write, before copies and parity.
+    """Bytes written by all runs of a configuration, before copies and parity.
 
     Attributes:
-        known_bytes: loading, and transactions whose number is known.
-        is_least: more is written, the faster the more: only the speed decides how much.
+        known_bytes: by loading, and by transactions if their number is known.
+        is_least: whether more is written, depending on the speed.
     """
 
     known_bytes: int
@@ -34,11 +34,11 @@ class WrittenVolume:
 
 
 def wear_sentences(resolved: ResolvedCampaign, written: Mapping[str, WrittenVolume]) -> tuple[str, ...]:
-    """Return what the disks bear: what copies, parity and the first synchronisation make of what is written.
+    """Return the wear of the disks, including copies, parity and the first synchronisation, as sentences.
 
     Args:
         resolved: the campaign.
-        written: by configuration, what its runs write together.
+        written: by all runs of each configuration.
     """
     plans = {name: each.target.plan for name, each in resolved.configurations.items() if each.target.plan}
     if not plans:
@@ -73,7 +73,7 @@ def wear_sentences(resolved: ResolvedCampaign, written: Mapping[str, WrittenVolu
 def _bytes_per_disk(
     plans: Mapping[str, StoragePlan], written: Mapping[str, WrittenVolume], runs: int
 ) -> dict[DiskIdentity, float]:
-    """Return what all runs write at most to each disk with tables or indexes."""
+    """Return the most that all runs write to each disk with tables or indexes."""
     found: dict[DiskIdentity, float] = {}
     for name, plan in plans.items():
         for group in plan.of_relations:
@@ -87,7 +87,7 @@ def _bytes_per_disk(
 def _endurance_sentences(
     per_disk: Mapping[DiskIdentity, float], wear: Mapping[str, DriveWear], *, is_least: bool
 ) -> Iterator[str]:
-    """Yield the share of the drives' life that this takes, as an estimate, else who knows it."""
+    """Yield the estimated share of the drives' life that this uses, else where to find it."""
     known: dict[DiskIdentity, DriveWear] = {}
     for disk in per_disk:
         told = wear.get(disk.device_number)
@@ -143,13 +143,13 @@ def _share_words(share: float) -> str:
 
 
 def _factor(group: Group) -> float:
-    """Return how many bytes are written to all disks for each byte of the filesystem."""
+    """Return the bytes written to all disks for each byte of the filesystem."""
     equal = [1 << 40] * len(group.disks)
     return sum(equal) / max(1, group_layout(group).usable_bytes(equal))
 
 
 def synchronised_bytes(group: Group) -> int:
-    """Return what the kernel writes at most to one disk to synchronise a new array; 0 where there is none."""
+    """Return the most that the kernel writes to one disk to synchronise a new array; 0 without one."""
     is_md = group_layout(group).assembler is Assembler.MD and group.level is not Level.STRIPE
     if not is_md or group.initial_sync is InitialSync.ASSUME_CLEAN:
         return 0

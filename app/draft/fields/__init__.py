@@ -1,1 +1,1 @@
-"""The fields of the wizard's pages, as typed, and what turns them into values."""
+"""The fields of the wizard's pages, as typed, and their conversion to values."""

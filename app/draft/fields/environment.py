@@ -1,4 +1,4 @@
-"""What the wizard shows of this machine before anything is chosen; read once, in the background."""
+"""Describe this machine for the wizard before any choice; read once, in the background."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ _DISKS: Final = "target.disks"
 
 @dataclass(frozen=True, slots=True)
 class DraftEnvironment:
-    """This machine, as far as a wizard needs it.
+    """The facts about this machine that a wizard needs.
 
     Attributes:
         machine: memory and CPUs.
-        account: whom server and pgbench run as; None where there is none.
-        account_sentence: why it is that one, or why there is none.
-        installations: the newest first; those that cannot be used carry their reasons.
-        install_hint: how PostgreSQL is installed here.
-        folder: the default folder, or why it cannot be used; None where nobody looked.
-        folder_path: its path, also where it cannot be used.
-        memory: the memory target, likewise.
-        recipes: that ship with pgFooting.
-        disks: why spare disks cannot be used; None where they can.
+        account: runs server and pgbench; None if there is none.
+        account_sentence: why this account, or why none.
+        installations: the newest first; unusable ones carry their reasons.
+        install_hint: how to install PostgreSQL here.
+        folder: the default folder, or why it cannot be used; None if not checked.
+        folder_path: its path, even if unusable.
+        memory: the memory target, or why it cannot be used; None if not checked.
+        recipes: shipped with pgFooting.
+        disks: why spare disks cannot be used; None if they can.
     """
 
     machine: Machine
@@ -55,12 +55,12 @@ class DraftEnvironment:
 
     @property
     def newest(self) -> Installation | None:
-        """The installation that “newest” means; None where none can be used."""
+        """The installation that “newest” selects; None if none can be used."""
         return next((found for found in self.installations if found.usable), None)
 
 
 def read_environment(extra_folders: Sequence[str] = ()) -> DraftEnvironment:
-    """Look at this machine; takes a second at most where programs answer.
+    """Inspect this machine; takes at most a second if programs answer.
 
     Args:
         extra_folders: absolute folders of further PostgreSQL installations.
@@ -87,7 +87,7 @@ def read_environment(extra_folders: Sequence[str] = ()) -> DraftEnvironment:
 
 
 def look_for_helper() -> Problem | None:
-    """Return why disks cannot be formatted: the root helper is not there; does not start it."""
+    """Return why disks cannot be formatted: the root helper is missing; does not start it."""
     found = service_presence(HELPER)
     if found.there:
         return None
@@ -102,7 +102,7 @@ def look_for_helper() -> Problem | None:
 
 
 def serving_account(environment: DraftEnvironment) -> Account:
-    """Return whom the server runs as.
+    """Return the account of the server.
 
     Raises:
         InstallationError: there is no such account.

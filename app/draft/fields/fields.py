@@ -1,4 +1,4 @@
-"""The fields of campaign files as a draft uses them: by dotted name, with the page that holds each."""
+"""List the fields of campaign files for a draft: by dotted name, with the page of each."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FIELDS: Final[dict[str, CampaignField]] = (
 
 _MADE: Final = frozenset({"data", "level", "filesystem", "preset", "options"})
 TYPED_FIELDS: Final = tuple(field for field in GROUP_FIELDS if field.name not in _MADE)
-"""What a group says beside its disks and what is made of them; `GroupDraft.texts` has their texts."""
+"""Keys of a group besides its disks, level, filesystem and options; `GroupDraft.texts` has their texts."""
 
 _GROUPS: Final = frozenset(role.value for role in FURTHER_ROLES)
 _OF_FILESYSTEM: Final = frozenset(
@@ -37,18 +37,17 @@ _OF_FILESYSTEM: Final = frozenset(
 OF_PAGES: Final = tuple(
     key for key in FIELDS if key.split(".")[0] in SECTIONS and key not in {SETTINGS, PHASES}
 )
-"""What the pages about PostgreSQL and the workload say one by one; settings have a text of their own, phases
-a list."""
+"""Keys of the pages about PostgreSQL and the workload; settings have their own text, phases a list."""
 
 CHANGEABLE: Final = tuple(key for key in OF_PAGES if key not in ALIKE)
-"""What of this a configuration may change."""
+"""Keys of these that a configuration may change."""
 
 OPTIONAL: Final = tuple(
     field
     for field in SECTIONS["workload"]
     if not field.instead_of and getattr(Workload(), field.attribute) is None
 )
-"""What may be left empty: pgbench or pgFooting decides then."""
+"""Fields that may be empty: pgbench or pgFooting then decides."""
 
 
 _PAGES: Final = {
@@ -60,11 +59,11 @@ _PAGES: Final = {
     "postgresql": Step.POSTGRESQL,
     "workload": Step.WORKLOAD,
 }
-"""The pages of keys that are not about disks."""
+"""Pages of keys that are not about disks."""
 
 
 def step_of(path: str) -> Step:
-    """Return the page that holds a field."""
+    """Return the page of a field."""
     if path.startswith("target.disks"):
         keys = path.replace("[", ".").split(".")[2:]
         key = next((key for key in keys if key not in _GROUPS), "")
@@ -74,7 +73,7 @@ def step_of(path: str) -> Step:
 
 
 def automatic_name(names: Sequence[str]) -> str:
-    """Return a name for a campaign from what it compares."""
+    """Return a name for a campaign from the names it compares."""
     if not names:
         return tr("Benchmark")
     for name in (

@@ -1,6 +1,6 @@
-"""The phases of a draft: from a campaign's and back, and as a table that people read. Pure.
+"""Convert the phases of a draft from a campaign and back, and present them as a table. Pure.
 
-What each key is called and shown as goes by the declarations of campaign files: a new one is in all of it.
+Names and formats of keys follow from the declarations of campaign files: a new key appears everywhere.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _USUAL: Final = WorkloadPhase("")
 
 
 def phase_part(phase: WorkloadPhase) -> PhaseDraft:
-    """Return what the fields of a phase say."""
+    """Return the fields of a phase."""
     part = PhaseDraft()
     for field in PHASE_FIELDS:
         value = getattr(phase, field.attribute)
@@ -36,7 +36,7 @@ def phase_part(phase: WorkloadPhase) -> PhaseDraft:
 
 
 def raw_phase(part: PhaseDraft) -> Mapping[str, object]:
-    """Return a phase as a table of a campaign file; what is not a value stays as it was typed."""
+    """Return a phase as a table of a campaign file; a text that is not a value stays as typed."""
     raw: dict[str, object] = {}
     for field in PHASE_FIELDS:
         if isinstance(field.kind, Scripts):
@@ -50,12 +50,12 @@ def raw_phase(part: PhaseDraft) -> Mapping[str, object]:
 def _raw(field: CampaignField, text: str) -> object:
     try:
         return raw_value(field.kind, text)
-    except InvalidValueError:  # the reader says what is wrong with it, and where
+    except InvalidValueError:  # the reader reports its problem and place
         return text
 
 
 def script_parts(scripts: Iterable[Script]) -> list[ScriptDraft]:
-    """Return what the fields of scripts say."""
+    """Return the fields of scripts."""
     return [
         ScriptDraft(each.builtin.value if each.builtin else "", each.path or "", str(each.weight))
         for each in scripts
@@ -74,14 +74,14 @@ def _raw_script(each: ScriptDraft) -> Mapping[str, object]:
 
 
 def new_phase(phases: Sequence[PhaseDraft]) -> PhaseDraft:
-    """Return a phase with a name that none of these has."""
+    """Return a phase with an unused name."""
     taken = {each.texts.get(NAME, "").strip() for each in phases}
     names = (tr("phase {number}").format(number=number) for number in range(1, len(phases) + 2))
     return PhaseDraft({NAME: next(name for name in names if name not in taken)})
 
 
 def scripts_words(scripts: Sequence[ScriptDraft]) -> str:
-    """Return scripts for people: names, and the last part of paths, with weights as pgbench spells them."""
+    """Return scripts for display: names, and the last part of paths, with weights in pgbench's syntax."""
     names = [each.builtin or each.path.strip().rsplit("/", 1)[-1] or tr("a file") for each in scripts]
     if len(scripts) < 2:
         return "".join(names)
@@ -99,15 +99,15 @@ class PlannedPhase:
     """One phase in the table.
 
     Attributes:
-        part: what its fields say.
-        above: what the workload says where it says nothing, by key of a phase.
+        part: its fields.
+        above: values of the workload that fill empty fields, by key of a phase.
     """
 
     part: PhaseDraft
     above: Mapping[str, str]
 
     def text(self, name: str) -> str:
-        """Return what a key comes to, as it was typed."""
+        """Return the effective text of a key."""
         return self.part.texts.get(name, "").strip() or self.above.get(name, "")
 
 
@@ -134,7 +134,7 @@ def _counts(row: PlannedPhase) -> str:
 
 
 def _else(row: PlannedPhase) -> str:
-    """Return everything that has no column of its own."""
+    """Return everything without a column."""
     said = ((field.name, row.part.texts.get(field.name, "").strip()) for field in PHASE_FIELDS)
     return ", ".join(f"{name} {text}" for name, text in said if text and name not in _IN_COLUMNS)
 
@@ -166,7 +166,7 @@ PHASE_COLUMNS: Final[tuple[Column[PlannedPhase], ...]] = (
     Column("counts", tr("Compared"), _counts, CellKind.LABEL),
     Column("else", tr("Else"), _else, CellKind.WORDS),
 )
-"""Of the table of phases: what each comes to, and everything else that it says."""
+"""Columns of the table of phases: effective values, and all other keys."""
 
 
 def phase_rows(parts: DraftParts) -> list[PlannedPhase]:
@@ -186,5 +186,5 @@ def phase_rows(parts: DraftParts) -> list[PlannedPhase]:
 
 
 def shown_columns(rows: Sequence[PlannedPhase]) -> tuple[Column[PlannedPhase], ...]:
-    """Return the columns of these phases: not those in which nothing would stand."""
+    """Return the columns of these phases, without empty ones."""
     return tuple(each for each in PHASE_COLUMNS if any(map(each.cell, rows)))

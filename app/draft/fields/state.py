@@ -1,4 +1,4 @@
-"""The parts of a draft: what stands in the fields of the wizard's pages, as typed, right or wrong."""
+"""The parts of a draft: the content of the wizard's fields, as typed, valid or not."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from app.draft.fields.storage_state import DisksDraft, MadeDraft
 from app.draft.fields.text import write_text
 
 OWN_SCRIPTS: Final = "own"
-"""Value of ``workload.script`` where the list of scripts counts."""
+"""Value of ``workload.script`` that selects the list of scripts."""
 
 
 class Step(Enum):
-    """The pages, in order; those about disks are only there where spare disks are chosen."""
+    """The pages, in order; those about disks exist only if spare disks are chosen."""
 
     WHERE = 0
     DISKS = 1
@@ -37,11 +37,11 @@ class Step(Enum):
 
 
 ABOUT_DISKS: Final = frozenset({Step.DISKS, Step.FILESYSTEM})
-"""Pages that are only there with spare disks."""
+"""Pages that exist only with spare disks."""
 
 
 class Place(StrEnum):
-    """Where the data of a configuration lies."""
+    """Location of the data of a configuration."""
 
     FOLDER = "folder"
     MEMORY = "memory"
@@ -58,11 +58,11 @@ ON_SERVERS: Final = frozenset({Place.SERVER, Place.OTHER_SERVER})
 
 @dataclass(slots=True)
 class ChangeDraft:
-    """One value in which a configuration differs from the pages before.
+    """One difference of a configuration from the pages before.
 
     Attributes:
         key: dotted, such as ``workload.clients``.
-        text: as typed; empty for "left out".
+        text: as typed; empty for unset.
     """
 
     key: str
@@ -75,17 +75,17 @@ class ConfigurationDraft:
 
     Attributes:
         name: as typed.
-        place: the folder, memory or disks of the first pages, or a place of its own.
-        text: path, size or connection of its own place; empty for the default.
-        room: what the database on a server of its own may take; empty where nobody says.
-        ssh: by which name ssh reaches that server's machine; empty where it is not asked.
-        disks: disks of its own, of a campaign file; None for those of the pages.
-        made: what is made of the disks where that is not what their pages say.
-        wal_apart: whether pg_wal lies on the disks that were chosen for it, where there are any.
-        settings: server settings over those of all configurations, as lines.
+        place: the folder, memory or disks of the first pages, or a separate one.
+        text: path, size or connection of a separate place; empty for the default.
+        room: size limit of the database on a separate server; empty for none.
+        ssh: ssh name of that server's machine; empty if ssh is not used.
+        disks: its own, from a campaign file; None for those of the pages.
+        made: level, filesystem and options, if they differ from the pages.
+        wal_apart: whether pg_wal is on the disks chosen for it, if there are any.
+        settings: server settings that override those of all configurations, as lines.
         changes: other differences.
-        from_where: made by a tick on the first page, and without differences.
-        chosen: False where the tick was taken away.
+        from_where: created by a check box of the first page, and without differences.
+        chosen: False if unticked.
     """
 
     name: str
@@ -122,8 +122,8 @@ class PhaseDraft:
     """One of several phases that a run measures.
 
     Attributes:
-        texts: of its keys in a campaign file but for its scripts, as typed; what is missing or empty is as in
-            the workload.
+        texts: of its keys in a campaign file except scripts, as typed; missing or empty ones are as in the
+            workload.
         scripts: empty for those of the workload.
     """
 
@@ -132,7 +132,7 @@ class PhaseDraft:
 
 
 class SizeChoice(StrEnum):
-    """How the size of the data is said."""
+    """How the size of the data is given."""
 
     SMALL = DataSize.SMALL.value
     MEDIUM = DataSize.MEDIUM.value
@@ -151,7 +151,7 @@ class Length(StrEnum):
 TYPED_OF_CAMPAIGN: Final = tuple(
     each.name for each in CAMPAIGN_FIELDS if each.name not in {"seeds", "order_seed", "remarks"}
 )
-"""The keys of a campaign as a whole that have a text on a page."""
+"""Keys of a campaign as a whole that have a text on a page."""
 
 _FIRST_LOOK: Final = {
     **dict.fromkeys(TYPED_OF_CAMPAIGN, ""),
@@ -169,11 +169,11 @@ _FIRST_LOOK: Final = {
     "workload.transactions": "10000",
     "workload.warmup": "5s",
 }
-"""Six short runs, over in five minutes; what is not here is as in a campaign file that leaves it out."""
+"""A first look: six short runs, done in five minutes; missing keys default as in a campaign file."""
 
 
 def first_values() -> dict[str, str]:
-    """Return what the fields of a first look say, by key of campaign files."""
+    """Return the fields of a first look, by key of campaign files."""
     parts = {"postgresql": PostgresChoice(), "workload": Workload()}
     left_out = {
         f"{section}.{each.name}": write_text(each, getattr(parts[section], each.attribute))
@@ -186,25 +186,25 @@ def first_values() -> dict[str, str]:
 
 @dataclass(slots=True)
 class DraftParts:
-    """Everything that the pages hold.
+    """The content of all pages.
 
     Attributes:
-        values: of campaign files, by key such as ``workload.clients``, as typed; empty where left out. Both
-            are kept of what can be said in two ways.
+        values: of campaign files, by key such as ``workload.clients``, as typed; empty for the default.
+            Alternative keys are both kept.
         seeds: of the recipe, else the default ones.
-        order_seed: of a random order, where a file states one; None where the start draws it.
-        remarks: of the campaign file or recipe that it began with.
+        order_seed: of a random order, from a file; None to draw it at the start.
+        remarks: of the original campaign file or recipe.
         size_choice: which of ``workload.size`` and ``workload.scale`` counts.
         length: which of ``workload.duration`` and ``workload.transactions`` counts.
-        scripts: own scripts, which count where ``workload.script`` is `OWN_SCRIPTS`.
-        phases: those that each run measures; empty for one that does what the third page says.
+        scripts: own scripts, used if ``workload.script`` is `OWN_SCRIPTS`.
+        phases: measured by each run; empty for a single one from the third page.
         disks: the pages about spare disks.
         configurations: the list.
-        dimensions: what is tried with several values, in every combination.
-        left_out: combinations that are not measured: names of values by name of their dimension.
-        agreed: digest of the campaign of which a person ticked that it may do what is listed.
-        contacted: servers that a person said may be connected to: connection, and its machine for ssh.
-        loaded: what a person typed to agree that a server is loaded, by its connection.
+        dimensions: varied keys; all combinations of their values are measured.
+        left_out: excluded combinations: names of values by name of their dimension.
+        agreed: digest of the campaign that the user agreed to.
+        contacted: servers approved for contact: connection, and its machine for ssh.
+        loaded: text typed to agree to load a server, by its connection.
     """
 
     values: dict[str, str] = field(default_factory=first_values)
@@ -224,20 +224,20 @@ class DraftParts:
     loaded: dict[str, str] = field(default_factory=dict)
 
     def chosen(self) -> list[ConfigurationDraft]:
-        """Return the configurations that count."""
+        """Return the chosen configurations."""
         return [each for each in self.configurations if each.chosen]
 
     def on_disks(self) -> list[ConfigurationDraft]:
-        """Return those of them whose data lies on spare disks."""
+        """Return the chosen configurations on spare disks."""
         return [each for each in self.chosen() if each.place is Place.DISKS]
 
     def on_servers(self) -> list[ConfigurationDraft]:
-        """Return those of them whose data lies on servers that already run."""
+        """Return the chosen configurations on servers that already run."""
         return [each for each in self.chosen() if each.place in ON_SERVERS]
 
     @property
     def is_only_on_servers(self) -> bool:
-        """Whether all data lies on servers that run already, whose set-up is not ours to choose."""
+        """Whether all data is on servers that already run, with a set-up that is not ours."""
         return bool(self.on_servers()) and len(self.on_servers()) == len(self.chosen())
 
     def disks_of(self, configuration: ConfigurationDraft) -> DisksDraft:
@@ -245,11 +245,11 @@ class DraftParts:
         return configuration.disks or self.disks
 
     def used_disks(self) -> tuple[DisksDraft, ...]:
-        """Return every choice of disks that some configuration uses, that of the pages first."""
+        """Return every set of disks that a configuration uses, that of the pages first."""
         used = {id(disks): disks for disks in map(self.disks_of, self.on_disks())}
         return tuple(sorted(used.values(), key=lambda disks: disks is not self.disks))
 
     def steps(self) -> tuple[Step, ...]:
-        """Return the pages that there are."""
+        """Return the pages that exist now."""
         needed = bool(self.on_disks())
         return tuple(step for step in Step if needed or step not in ABOUT_DISKS)

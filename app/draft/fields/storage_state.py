@@ -1,4 +1,4 @@
-"""The fields of the wizard's pages about spare disks: which disks, and what is made of them, as typed."""
+"""The fields of the wizard's pages about spare disks: disks, level, filesystem and options, as typed."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ DEFAULT_PRESET: Final = "defaults"
 
 @dataclass(slots=True)
 class MadeDraft:
-    """What is made of a group of disks; what was said about one filesystem is kept while another is chosen.
+    """Level, filesystem and options of a group of disks; texts of other filesystems are kept.
 
     Attributes:
-        level: None for what suits the number of disks.
+        level: None for the default of the number of disks.
         filesystem: id.
-        presets: id of the preset by filesystem; the defaults where it is not here.
-        options: by filesystem, options over the preset by id, as typed.
+        presets: id of the preset by filesystem; missing ones use the defaults.
+        options: by filesystem, options that override the preset by id, as typed.
     """
 
     level: Level | None = None
@@ -32,29 +32,29 @@ class MadeDraft:
 
     @property
     def preset(self) -> str:
-        """The preset of the filesystem that is chosen."""
+        """The preset of the chosen filesystem."""
         return self.presets.get(self.filesystem, DEFAULT_PRESET)
 
     @property
     def typed(self) -> dict[str, str]:
-        """The options of the filesystem that is chosen; to be changed in place."""
+        """The options of the chosen filesystem; to be changed in place."""
         return self.options.setdefault(self.filesystem, {})
 
     def copy(self) -> MadeDraft:
-        """Return another one that says the same."""
+        """Return an independent copy."""
         options = {name: dict(typed) for name, typed in self.options.items()}
         return MadeDraft(self.level, self.filesystem, dict(self.presets), options)
 
 
 @dataclass(slots=True)
 class GroupDraft:
-    """Disks that make one filesystem.
+    """Disks that form one filesystem.
 
     Attributes:
         disks: WWN or serial of each (`app.domain.disk.DiskIdentity.key`), in the order of members.
         made: level, filesystem and options.
-        texts: what was typed or chosen for the other keys that a group has in campaign files
-            (`app.campaign_file.disks.GROUP_FIELDS`), by key; empty or left out for the default.
+        texts: of the other keys of a group in campaign files (`app.campaign_file.disks.GROUP_FIELDS`), by
+            key; empty or missing for the default.
     """
 
     disks: list[str] = field(default_factory=list)
@@ -63,7 +63,7 @@ class GroupDraft:
 
     @property
     def whole_disk(self) -> bool:
-        """Whether each partition is as large as its disk."""
+        """Whether each partition takes its whole disk."""
         return self.texts.get("partition_size") == WholeDisk.WHOLE
 
 
@@ -72,13 +72,13 @@ class DisksDraft:
     """The pages about spare disks.
 
     Attributes:
-        data: holds the data directory.
-        wal: holds pg_wal where it has disks.
+        data: contains the data directory.
+        wal: contains pg_wal if it has disks.
         zfs_log: log devices of the pool.
         memory_limit: of PostgreSQL and pgbench together, as typed; empty for none.
-        confirmed: what was typed on the last page to confirm each disk, by its key; never saved.
-        tables: holds a tablespace with the tables where it has disks.
-        indexes: holds one with the indexes likewise.
+        confirmed: text typed on the last page to confirm each disk, by its key; never saved.
+        tables: contains a tablespace with the tables if it has disks.
+        indexes: contains one with the indexes if it has disks.
     """
 
     data: GroupDraft = field(default_factory=GroupDraft)
@@ -91,12 +91,12 @@ class DisksDraft:
 
     @property
     def chosen(self) -> tuple[str, ...]:
-        """Every disk that is chosen, in the order in which disks are claimed."""
+        """Every chosen disk, in the order of claims."""
         return (*(disk for group in self.groups.values() for disk in group.disks), *self.zfs_log)
 
     @property
     def groups(self) -> dict[Role, GroupDraft]:
-        """What disks can be made into a filesystem for; those without disks are not made."""
+        """The groups by role; those without disks are not created."""
         return {
             Role.DATA: self.data,
             Role.WAL: self.wal,
@@ -106,7 +106,7 @@ class DisksDraft:
 
 
 def level_of(made: MadeDraft, disks: int) -> Level:
-    """Return the level that was chosen, else the one that suits so many disks: redundancy first."""
+    """Return the chosen level, else the default for `disks` disks: redundancy first."""
     if made.level is not None:
         return made.level
     if disks < 2:

@@ -1,4 +1,4 @@
-"""Between what a person types and the values of a campaign file: both ways, through the fields' own kinds."""
+"""Convert typed texts to values of a campaign file and back, through the kinds of the fields."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SWITCH_WORDS: Final = {"true": True, "on": True, "false": False, "off": False}
 
 
 def read_text(field: CampaignField, text: str) -> Any:  # noqa: ANN401 - the field's attribute has the type
-    """Return the value of a field that somebody typed as `text`.
+    """Return the value of a field from its typed text.
 
     Raises:
         InvalidValueError: not allowed; carries what is.
@@ -36,13 +36,13 @@ def read_text(field: CampaignField, text: str) -> Any:  # noqa: ANN401 - the fie
 
 
 def raw_value(kind: ValueKind, text: str) -> object:
-    """Return what TOML would hold for a text: a number or a truth value where the kind wants one.
+    """Return the TOML equivalent of a text: a number or a truth value if the kind needs one.
 
     Raises:
-        InvalidValueError: lines that are no settings, where the kind wants those.
+        InvalidValueError: lines that are not settings, if the kind needs settings.
     """
     if isinstance(kind, SettingsTable):
-        return _settings_table(text)  # whose lines are counted
+        return _settings_table(text)  # its lines are numbered in errors
     text = text.strip()
     match kind:
         case IntKind() | FloatKind() | RateKind() if _NUMBER.fullmatch(text) and len(text) <= 300:
@@ -73,7 +73,7 @@ def write_text(field: CampaignField, value: Any) -> str:  # noqa: ANN401
     return str(int(raw)) if isinstance(raw, float) and raw.is_integer() else str(raw)
 
 
-# --- scripts: names and absolute paths with weights, as pgbench's own options spell them
+# --- scripts: names and absolute paths with weights, in the syntax of pgbench's own options
 
 
 def parse_scripts(text: str) -> list[object]:
@@ -122,10 +122,10 @@ class SettingLine:
 
 
 def setting_lines(text: str) -> list[SettingLine]:
-    """Return the settings of a text as postgresql.conf holds them (manual 19.1.2).
+    """Return the settings of a text in the syntax of postgresql.conf (manual 19.1.2).
 
     Raises:
-        InvalidValueError: a line that is not one; every one of them, with its number.
+        InvalidValueError: lines that are not settings; lists all, with their numbers.
     """
     found: list[SettingLine] = []
     faults: list[Problem] = []
@@ -146,7 +146,7 @@ def setting_lines(text: str) -> list[SettingLine]:
 
 
 def _value_of(text: str) -> str | None:
-    """Return a value without quotation marks and comment; None for what is neither quoted nor plain."""
+    """Return a value without quotation marks and comment; None if it is neither quoted nor plain."""
     if text.startswith("'"):
         match = _QUOTED.fullmatch(text)
         return match[1].replace("''", "'") if match else None
@@ -157,7 +157,7 @@ def _settings_table(text: str) -> Mapping[str, str]:
     """Return the settings of a text as a table of a campaign file.
 
     Raises:
-        InvalidValueError: lines that are no settings, names given twice.
+        InvalidValueError: lines that are not settings, or duplicate names.
     """
     lines = setting_lines(text)
     first: dict[str, int] = {}

@@ -1,1 +1,1 @@
-"""A matrix in the wizard: dimensions made by ticking values, cells, and what they come to."""
+"""The matrix of the wizard: dimensions from ticked values, cells, and the total cost."""

@@ -1,4 +1,4 @@
-"""The cells of a draft's matrix in a list, and what all of it comes to, told while one ticks. Pure."""
+"""List the cells of a draft's matrix and their total cost, updated with each tick. Pure."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class CellRow:
     """A cell in the list.
 
     Attributes:
-        name: the shortest that tells it from all others, also from those that are left out.
-        measured: whether it is not left out.
+        name: the shortest that distinguishes it from all others, including excluded ones.
+        measured: whether it is included.
     """
 
     name: str
@@ -29,7 +29,7 @@ class CellRow:
 
 
 def cell_rows(matrix: ReadMatrix | None) -> tuple[CellRow, ...]:
-    """Return every cell in order; none where there is no matrix."""
+    """Return every cell in order; empty without a matrix."""
     if matrix is None:
         return ()
     declared = matrix.matrix
@@ -41,13 +41,13 @@ def cell_rows(matrix: ReadMatrix | None) -> tuple[CellRow, ...]:
 
 
 def tick_cell(parts: DraftParts, matrix: ReadMatrix, number: int, *, measured: bool) -> None:
-    """Measure a cell or leave it out.
+    """Include or exclude a cell.
 
     Args:
         parts: of the draft.
-        matrix: as it is shown.
-        number: of the cell, from 0.
-        measured: whether it is measured from now on.
+        matrix: as shown.
+        number: index of the cell, from 0.
+        measured: whether to include it.
     """
     cell, dimensions = matrix.every[number], matrix.matrix.dimensions
     if measured:
@@ -59,12 +59,12 @@ def tick_cell(parts: DraftParts, matrix: ReadMatrix, number: int, *, measured: b
 def total_sentences(
     campaign: Campaign | None, resolved: ResolvedCampaign | None, *, refused: bool = False
 ) -> tuple[str, ...]:
-    """Return what a campaign comes to: how many runs at once, hours and bytes once they are worked out.
+    """Return the cost of a campaign: the number of runs at once, hours and bytes once computed.
 
     Args:
-        campaign: None where something is wrong or not known.
-        resolved: the same on this machine; None while that is not known.
-        refused: whether this machine cannot run it, which is told elsewhere.
+        campaign: None if something is wrong or unknown.
+        resolved: the same on this machine; None while unknown.
+        refused: whether this machine cannot run it, which is reported elsewhere.
     """
     if campaign is None:
         return ()

@@ -1,8 +1,7 @@
-"""What can be ticked on the page of dimensions: each key with its values, what they do, what they risk. Pure.
+"""Offer the values on the page of dimensions: each key with its values, their effects and risks. Pure.
 
-Storage follows from the declarations of filesystems and options: a new option is offered by itself.
-
-Settings of postgresql.conf that are offered with several values; any other can be added. Data.
+Storage follows from the declarations of filesystems and options: a new option is offered automatically. The
+settings of postgresql.conf offered with several values are listed here; any other can be added.
 """
 
 from __future__ import annotations
@@ -39,15 +38,15 @@ from app.storage.layout.availability import filesystem_availability
 
 @dataclass(frozen=True, slots=True)
 class SettingOffer:
-    """A setting with values that are worth a comparison.
+    """A setting with values worth comparing.
 
     Attributes:
-        name: as postgresql.conf knows it.
-        values: that are offered.
-        about: what it does, a sentence.
+        name: in postgresql.conf.
+        values: the offered ones.
+        about: its effect, a sentence.
         takes_text: whether other values can be typed.
-        by_session: whether anybody can set it for sessions of a database of their own: on a server that
-            runs already no other setting is changed.
+        by_session: whether the owner of a database can set it for its sessions: on a server that already
+            runs, other settings are never changed.
     """
 
     name: str
@@ -57,7 +56,7 @@ class SettingOffer:
     by_session: bool = False
 
     def risks_of(self, value: str) -> tuple[str, ...]:
-        """Return what a value costs in safety, a sentence each."""
+        """Return the safety costs of a value, a sentence each."""
         return tuple(risk for _, _, risk in unsafe_settings([(self.name, value)]))
 
 
@@ -107,7 +106,7 @@ class RowGroup(StrEnum):
 
     @property
     def label(self) -> str:
-        """What people read."""
+        """The visible name."""
         return _GROUPS[self]
 
 
@@ -125,14 +124,14 @@ class ValueOffer:
     """A value that can be ticked.
 
     Attributes:
-        value: what the tick stands for.
-        label: what people read.
-        effect: what it does, a sentence; may be empty.
-        risks: what it costs in safety, in a few words each.
-        obstacle: why it cannot be here; empty where it can.
+        value: set by the check box.
+        label: as shown.
+        effect: a sentence; may be empty.
+        risks: safety costs, a few words each.
+        obstacle: why it is unavailable here; empty if it is available.
         ticked: whether it is measured.
-        told: how a program is told it, such as ``nobarrier``; empty where nothing is told.
-        is_tried: whether it is worth trying against the others, of many.
+        told: its command line fragment, such as ``nobarrier``; empty for none.
+        is_tried: whether it is, out of many values, worth comparing.
     """
 
     value: DimensionValue
@@ -147,24 +146,24 @@ class ValueOffer:
 
 @dataclass(frozen=True, slots=True)
 class DimensionRow:
-    """Something that can be tried with several values.
+    """A property that can be varied.
 
     Attributes:
-        group: where it stands.
-        key: of the dimension, or its name where it has no key.
-        label: what people read.
-        word: the real name, as mount, mkfs or postgresql.conf know it; empty where the label says it.
-        about: what it does, a sentence.
-        values: that can be ticked.
-        first: what the first configuration has; None where it has nothing there.
-        note: where it counts, or what counts where nothing is ticked; may be empty.
+        group: part of the page.
+        key: of the dimension, or its name if it has no key.
+        label: as shown.
+        word: the real name in mount, mkfs or postgresql.conf; empty if the label is that name.
+        about: its effect, a sentence.
+        values: with check boxes.
+        first: value in the first configuration; None if it has none.
+        note: its scope, or the value used if nothing is ticked; may be empty.
         takes_text: whether other values can be typed.
-        typed: those that were, as they are typed.
-        help_key: of the quiet panel's explanation.
-        words: what the search finds it by.
-        is_usual: whether it is shown before anybody looks for it.
-        base: what counts where nothing is ticked: what the first configuration has, else the default.
-        is_compared: whether a dimension of the draft has it.
+        typed: typed values, as typed.
+        help_key: of the explanation in the help panel.
+        words: search terms.
+        is_usual: whether it is shown without a search.
+        base: value used if nothing is ticked: that of the first configuration, else the default.
+        is_compared: whether it is a dimension of the draft.
     """
 
     group: RowGroup
@@ -185,17 +184,17 @@ class DimensionRow:
 
     @property
     def is_dimension(self) -> bool:
-        """Whether several values of it are measured."""
+        """Whether several of its values are measured."""
         return sum(each.ticked for each in self.values) + len(self.typed.split(",")) * bool(self.typed) > 1
 
     def matches(self, text: str) -> bool:
-        """Whether a search means it."""
+        """Whether a search matches it."""
         found = f"{self.label} {self.word} {self.key} {self.words}".casefold()
         return all(word in found for word in text.casefold().split())
 
 
 def first_of(built: ValidationResult) -> Configuration | None:
-    """Return the configuration that dimensions change: the first on disks, else the first."""
+    """Return the configuration that dimensions modify: the first on disks, else the first."""
     made = list(built.configurations.values())
     on_disks = [each for each in made if isinstance(each.target, DiskTarget)]
     return next(iter((*on_disks, *made)), None)
@@ -204,7 +203,7 @@ def first_of(built: ValidationResult) -> Configuration | None:
 def dimension_rows(
     parts: DraftParts, built: ValidationResult, facts: StorageFacts, environment: DraftEnvironment | None
 ) -> tuple[DimensionRow, ...]:
-    """Return everything that can be ticked, as it is ticked now; nothing while no configuration is right."""
+    """Return every row with its current ticks; empty while no configuration is valid."""
     first = first_of(built)
     if first is None:
         return ()
@@ -217,7 +216,7 @@ def dimension_rows(
 
 @dataclass(frozen=True, slots=True)
 class _Making:
-    """Makes the rows of one draft."""
+    """Make the rows of one draft."""
 
     parts: DraftParts
     first: Configuration
@@ -232,7 +231,7 @@ class _Making:
         yield from self._workload()
 
     def _specs(self, target: DiskTarget) -> list[FilesystemSpec]:
-        """Return the filesystems that are measured, in the order of their declarations."""
+        """Return the measured filesystems, in the order of their declarations."""
         known = dimension_of(self.parts, FILESYSTEM)
         ids = {value.name for value in known.values} if known else {target.data.filesystem}
         for each in self.parts.dimensions:
@@ -379,7 +378,7 @@ class _Making:
                 yield self.setting(each)
 
     def _own_server(self) -> Iterator[DimensionRow]:
-        """Yield what is chosen of a server that is started for the run."""
+        """Yield the choices about a server that is started for the run."""
         found = self.environment.installations if self.environment else ()
         key = "postgresql.installation"
         usable = {each.major: each for each in reversed(found) if each.usable}
@@ -454,7 +453,7 @@ class _Making:
             )
 
     def other(self, key: str) -> DimensionRow | None:
-        """Return the row of a dimension that is not offered; its values can be taken away."""
+        """Return the row of a dimension that is not offered; its values can be removed."""
         found = dimension_of(self.parts, key)
         if found is None:
             return None
@@ -479,7 +478,7 @@ class _Making:
         text: bool = False,
         first: DimensionValue | None = None,
     ) -> DimensionRow:
-        """Return a row with its ticks: of the dimension, else of what the first configuration has."""
+        """Return a row with its ticks: of the dimension, else of the first configuration's value."""
         known = dimension_of(self.parts, key)
         first = first or self._first(key)
         offered = list(offers)
@@ -491,7 +490,7 @@ class _Making:
         listed = {each.value.changes for each in offered}
         typed = ", ".join(each.name for each in now if each.changes not in listed)
         values = ticked
-        if not text and typed:  # of a file, what nobody would offer
+        if not text and typed:  # values from a file that are not offered
             rest = [each for each in now if each.changes not in listed]
             values, typed = (*ticked, *(ValueOffer(each, each.name, ticked=True) for each in rest)), ""
         words = " ".join(each.label for each in values)
@@ -513,7 +512,7 @@ class _Making:
         )
 
     def _first(self, key: str) -> DimensionValue | None:
-        """Return what the first configuration says of a key."""
+        """Return the first configuration's value of a key."""
         path: Key = tuple(key.split(".", 2)) if key.startswith(_SETTINGS) else tuple(key.split("."))
         for change in changes_of(partial_of(self.first)):
             if change.key == path:
@@ -522,7 +521,7 @@ class _Making:
 
 
 def _matters(spec: FilesystemSpec, name: str) -> bool:
-    """Whether presets set an option, or it costs safety: it stands first."""
+    """Whether presets set an option, or it has a safety cost: it is listed first."""
     return part_of(spec.option(name), spec) is OptionGroup.MATTERS
 
 

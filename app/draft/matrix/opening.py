@@ -1,4 +1,4 @@
-"""From the matrix of a campaign back to a draft: first page fields, dimensions, what is left out. Pure."""
+"""Convert the matrix of a campaign to a draft: fields of the first pages, dimensions, exclusions. Pure."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ _SETTINGS: Key = ("postgresql", "settings")
 
 @dataclass(frozen=True, slots=True)
 class OpenedMatrix:
-    """What a draft makes of a matrix.
+    """A matrix as parts of a draft.
 
     Attributes:
-        first: what the pages before the dimensions show.
+        first: content of the pages before the dimensions.
         dimensions: of the page of dimensions.
-        left_out: names of values by name of their dimension.
+        left_out: exclusions: names of values by name of their dimension.
     """
 
     first: Configuration
@@ -47,7 +47,8 @@ class OpenedMatrix:
 def open_matrix(campaign: Campaign, matrix: Matrix) -> OpenedMatrix:
     """Return the parts of a draft that build this matrix again.
 
-    The pages show what every configuration starts with; what only the dimensions say is their first value.
+    The pages show the values that every configuration starts with; a key that only a dimension sets shows its
+    first value.
     """
     first, more = _first(campaign, matrix)
     left_out = [
@@ -61,13 +62,13 @@ def open_matrix(campaign: Campaign, matrix: Matrix) -> OpenedMatrix:
 
 
 def _first(campaign: Campaign, matrix: Matrix) -> tuple[Configuration, list[MatrixDimension]]:
-    """Return what the pages show, and dimensions of one value for options that they cannot show."""
+    """Return the content of the pages, and single-value dimensions for options that the pages cannot show."""
     reader = CampaignReader(Path("/"), Problems())
     partials = [
         _read(reader, changes) for changes in (_fitting(_filling(matrix), matrix.shared), matrix.shared)
     ]
     made = None if reader.problems.count else _configuration(reader, partials, campaign.name)
-    if made is None:  # a script that cannot be read any more, say
+    if made is None:  # such as a script that is no longer readable
         return campaign.configurations[0], []
     fits = given_keys(fitting_start(partials[1], situation_of(partials)))
     lost = [each for each in matrix.shared if each.key not in fits and _is_option(each)]
@@ -79,9 +80,9 @@ def _read(reader: CampaignReader, changes: Sequence[Change]) -> Partial:
 
 
 def _filling(matrix: Matrix) -> list[Change]:
-    """Return of each dimension what all its values say otherwise, as one of them says it.
+    """Return for each dimension the changes common to all its values, as one of them states them.
 
-    That is the first value; of filesystems the first that has the options that all start with.
+    That is the first value; of filesystems the first that has the common options.
     """
     wanted = {each.key[3] for each in matrix.shared if _is_option(each)}
     found = []
@@ -92,10 +93,11 @@ def _filling(matrix: Matrix) -> list[Change]:
 
 
 def _fitting(filling: Sequence[Change], shared: Sequence[Change]) -> list[Change]:
-    """Return what fills the pages, without what may suit the filesystem of a dimension only.
+    """Return the changes for the pages, without those that may suit only one filesystem of a dimension.
 
-    The pages show the one that all start with. Filesystems have options of one name with other bounds, and
-    server settings that one may do without (full_page_writes) another needs; the dimensions say them anyway.
+    The pages show the common starting filesystem. Filesystems have options of the same name with other
+    limits, and one may allow server settings that another forbids (full_page_writes); the dimensions set them
+    anyway.
     """
     shown = next((str(_word(each)) for each in (*shared, *filling) if each.key == _FILESYSTEM), "")
     options = {each.id: each for each in filesystem(shown).options} if shown else {}
@@ -129,7 +131,7 @@ def _is_option(change: Change) -> bool:
 
 
 def _word(change: Change) -> object:
-    """Return the value of a change as TOML has it."""
+    """Return the value of a change in TOML form."""
     return tomllib.loads(f"value = {change.text}")["value"]
 
 

@@ -1,10 +1,10 @@
-"""From the ticks of the page of dimensions to the cells: they go through the reader of campaign files.
+"""Build the cells from the ticks of the page of dimensions, using the reader of campaign files.
 
 ::
 
-    chosen configurations -> what all start with (and a dimension of what they differ in) \
-    ticked dimensions -> tables as in a file                                                -> expand -> cells
-    combinations that were unticked -> those that are still there                          /
+    chosen configurations -> common start (and a dimension of their differences)     \
+    ticked dimensions     -> tables as in a file                                      -> expand -> cells
+    unticked combinations -> those that still exist                                  /
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ from app.domain.text import tr
 from app.draft.fields.state import DraftParts
 
 FIELD = "dimension"
-"""Key of problems of the page of dimensions."""
+"""Path of problems of the page of dimensions."""
 
 
 @dataclass(frozen=True, slots=True)
 class DraftMatrix:
-    """What became of the ticks.
+    """The result of reading the ticks.
 
     Attributes:
-        read: None where something is wrong.
-        problems: all that is; paths begin with `FIELD` and the number of a dimension, from 1.
+        read: None if something is wrong.
+        problems: all that were found; paths begin with `FIELD` and the number of a dimension, from 1.
     """
 
     read: ReadMatrix | None
@@ -60,7 +60,7 @@ def read_draft_matrix(
 
     Args:
         parts: the draft; with at least one dimension.
-        configurations: that are chosen, at least one; all are right.
+        configurations: the chosen ones, at least one; all valid.
         top: of the campaign as a whole.
     """
     empty = tuple(
@@ -94,11 +94,11 @@ def read_draft_matrix(
 def shared_of(
     configurations: Sequence[Configuration], taken: set[str]
 ) -> tuple[Partial, tuple[MatrixDimension, ...]]:
-    """Return what all configurations start with, and the dimension of what they differ in, if anything.
+    """Return the common start of all configurations, and a dimension of their differences, if any.
 
     Args:
-        configurations: that are chosen.
-        taken: names that the dimension must not have.
+        configurations: the chosen ones.
+        taken: names already in use.
     """
     partials = [partial_of(made) for made in configurations]
     if len(configurations) == 1:
@@ -125,7 +125,7 @@ def _alike(changes: Sequence[Mapping[Key, Change]]) -> dict[Key, Change]:
 
 
 def _without_warmup(base: Partial, dimensions: Sequence[Dimension]) -> Partial:
-    """Return what all start with, without the usual warm-up where caches are a dimension: cold have none."""
+    """Return the common start without the default warm-up if caches are a dimension: cold ones have none."""
     warmup = base.get(("workload", "warmup"))
     about_caches = any(("workload", "caches") in partial for each in dimensions for partial in each.partials)
     if warmup is None or warmup.value != Workload().warmup_s or not about_caches:
@@ -134,7 +134,7 @@ def _without_warmup(base: Partial, dimensions: Sequence[Dimension]) -> Partial:
 
 
 def _without_decided(base: Partial, dimensions: Sequence[Dimension]) -> Partial:
-    """Return what all start with, without keys of disks and settings that every value of a dimension says."""
+    """Return the common start without keys of disks and settings that every value of a dimension sets."""
     said = (frozenset.intersection(*map(given_keys, each.partials)) for each in dimensions)
     decided = frozenset[Key]().union(*said)
     return {
@@ -147,7 +147,7 @@ def _without_decided(base: Partial, dimensions: Sequence[Dimension]) -> Partial:
 def _still_there(
     parts: DraftParts, base: Partial, dimensions: Sequence[Dimension]
 ) -> list[dict[str, list[str]]]:
-    """Return what is left out, without what other ticks have taken away meanwhile."""
+    """Return the exclusions, without those that later changes made obsolete."""
     places = {each.declared.name: number for number, each in enumerate(dimensions)}
     values = [[value.name for value in each.declared.values] for each in dimensions]
     cells = every_cell(base, dimensions)
@@ -166,7 +166,7 @@ def _still_there(
 
 
 def _told(problems: Problems, dimensions: Sequence[MatrixDimension], of_list: int) -> tuple[Problem, ...]:
-    """Return what the reader found as sentences of the page: a dimension is called by its name."""
+    """Return the reader's problems as sentences for the page, with dimensions by name."""
     found: dict[tuple[str, str], Problem] = {}
     for each in problems.found:
         head, _, rest = each.path.partition("]")
@@ -181,14 +181,14 @@ def _told(problems: Problems, dimensions: Sequence[MatrixDimension], of_list: in
             message = sentence.format(dimension=dimensions[place].name, value=value, message=message)
         elif message[:1].islower() and each.path not in {FIELD, "exclude"}:
             message = f"{each.path.rpartition('.')[2]}: {message}"
-        if path == FIELD:  # else a name begins it, which stays as it is written
+        if path == FIELD:  # else a name begins it, which stays unchanged
             message = message[:1].upper() + message[1:]
         found.setdefault((path, message), Problem(path, message, each.hint))
     return tuple(found.values())
 
 
 def _value_named(dimension: MatrixDimension, rest: str) -> str:
-    """Return the name of the value that a path such as ``.values[3]`` means; empty for none."""
+    """Return the name of the value at a path such as ``.values[3]``; empty for none."""
     number = rest.partition("[")[2].partition("]")[0]
     place = int(number) - 1 if number.isdigit() else -1
     return dimension.values[place].name if 0 <= place < len(dimension.values) else ""

@@ -1,4 +1,4 @@
-"""What a tick does to a draft: values come and go, cells are left out and come back. Pure."""
+"""Apply ticks to a draft: add and remove values, exclude and include cells. Pure."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ CLIENTS: Final = "workload.clients"
 
 
 def value_of(key: str, raw: object) -> DimensionValue:
-    """Return a value of a dimension of one key.
+    """Return a value of a dimension with one key.
 
     Args:
-        key: dotted, one that campaign files have.
-        raw: as TOML has it; what cannot be read stays as it is, and is refused with the whole matrix.
+        key: dotted, a key of campaign files.
+        raw: as in TOML; if it cannot be read it is kept, and refused with the whole matrix.
     """
     found = find_field(key)
     if found is None:
@@ -43,7 +43,7 @@ def value_of(key: str, raw: object) -> DimensionValue:
 
 
 def typed_values(key: str, text: str) -> list[DimensionValue]:
-    """Return the values of a line such as ``16, 64``; what cannot be read is refused with the matrix."""
+    """Return the values of a line such as ``16, 64``; unreadable ones are refused with the matrix."""
     found = find_field(key)
     values = []
     for word in filter(None, (each.strip() for each in text.split(","))):
@@ -57,12 +57,12 @@ def typed_values(key: str, text: str) -> list[DimensionValue]:
 
 
 def dimension_of(parts: DraftParts, key: str) -> MatrixDimension | None:
-    """Return the dimension of a key, or of a name where it has no key; None where there is none."""
+    """Return the dimension of a key, or of a name if it has no key; None if there is none."""
     return next((each for each in parts.dimensions if key in {each.key, "" if each.key else each.name}), None)
 
 
 def set_values(parts: DraftParts, key: str, values: Sequence[DimensionValue], *, keep: bool = False) -> None:
-    """Let a key have these values; none takes its dimension away, unless it is kept without any."""
+    """Set the values of a key; without values its dimension is removed unless `keep` is set."""
     unique = {each.changes: each for each in values}
     before = dimension_of(parts, key)
     place = parts.dimensions.index(before) if before else len(parts.dimensions)
@@ -88,15 +88,15 @@ def tick(
     *,
     ticked: bool,
 ) -> None:
-    """Take the tick of a value.
+    """Apply the check box of a value.
 
     Args:
         parts: of the draft.
         key: of the dimension, or its name.
-        value: that is ticked or unticked.
-        offered: values in the order in which they are offered.
-        first: what the first configuration has; stands first. None where it has nothing there.
-        ticked: whether it is tried from now on.
+        value: ticked or unticked.
+        offered: values in the order shown.
+        first: value in the first configuration, kept first; None if it has none.
+        ticked: whether it is now measured.
     """
     known = dimension_of(parts, key)
     now = list(known.values) if known else [each for each in (first,) if each is not None]
@@ -112,7 +112,7 @@ def tick(
 
 
 def sweep_clients(parts: DraftParts, cpus: int, first: DimensionValue | None) -> None:
-    """Try 1 client, 2, 4 and so on up to twice the CPUs."""
+    """Compare 1 client, 2, 4 and so on up to twice the CPUs."""
     values = [value_of(CLIENTS, each) for each in doubling(1, 2 * max(1, cpus))]
     at_first = first.changes if first else None
     values.sort(key=lambda each: each.changes != at_first)
@@ -123,14 +123,14 @@ def sweep_clients(parts: DraftParts, cpus: int, first: DimensionValue | None) ->
 
 
 def leave_out(parts: DraftParts, dimensions: Sequence[MatrixDimension], cell: Cell) -> None:
-    """Do not measure one cell."""
+    """Exclude one cell."""
     parts.left_out.append(_words(dimensions, cell))
 
 
 def take_in(
     parts: DraftParts, dimensions: Sequence[MatrixDimension], cell: Cell, every: Sequence[Cell]
 ) -> None:
-    """Measure a cell again; what was left out with it stays out, cell by cell."""
+    """Include a cell again; other cells of the same exclusion stay excluded, one by one."""
     kept: list[dict[str, list[str]]] = []
     places = {each.name: place for place, each in enumerate(dimensions)}
     for each in parts.left_out:

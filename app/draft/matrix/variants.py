@@ -1,4 +1,4 @@
-"""What a filesystem can be compared with: other filesystems, the same one with another option. Pure."""
+"""Offer comparisons for a filesystem: other filesystems, or the same with another option. Pure."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from app.draft.matrix.ticking import dimension_of, set_values, value_of
 
 OPTION: Final = "target.disks.options."
 _MOST_TOGETHER: Final = 4
-"""Values that are measured with one click."""
+"""Most values added with one click."""
 
 
 @dataclass(frozen=True, slots=True)
 class VariantOffer:
-    """Something that is compared with what stands on the page.
+    """A comparison with the choice on the page.
 
     Attributes:
         key: of the dimension.
-        label: what people read, such as ``the same with nobarrier``.
-        values: that are measured too.
-        base: what they are compared with; None where that has no words.
+        label: as shown, such as ``the same with nobarrier``.
+        values: measured in addition.
+        base: value that they are compared with; None if it cannot be stated.
         ticked: whether they are measured.
-        about: what it does and costs.
-        obstacle: why it cannot be here; empty where it can.
+        about: effect and cost.
+        obstacle: why it is unavailable here; empty if it is available.
     """
 
     key: str
@@ -42,11 +42,11 @@ class VariantOffer:
 
 @dataclass(frozen=True, slots=True)
 class VariantGroup:
-    """Variants of one row, in a menu of their own where there are several.
+    """Variants of one row, in a submenu if there are several.
 
     Attributes:
         label: of the row, with its real name.
-        variants: of it.
+        variants: of the row.
     """
 
     label: str
@@ -54,7 +54,7 @@ class VariantGroup:
 
 
 def other_filesystems(rows: Sequence[DimensionRow]) -> tuple[VariantOffer, ...]:
-    """Return the filesystems beside the one on the page; each is made anew on the same disks."""
+    """Return the filesystems other than the one on the page; each is created on the same disks."""
     row = next((row for row in rows if row.key == FILESYSTEM), None)
     if row is None:
         return ()
@@ -62,7 +62,7 @@ def other_filesystems(rows: Sequence[DimensionRow]) -> tuple[VariantOffer, ...]:
 
 
 def variant_groups(rows: Sequence[DimensionRow]) -> tuple[VariantGroup, ...]:
-    """Return what else can be compared on the same disks: options that matter, levels, presets."""
+    """Return the other comparisons on the same disks: options that matter, levels, presets."""
     offered = sorted(filter(_is_offered, rows), key=lambda row: row.group is not RowGroup.OPTIONS)
     return tuple(group for group in map(_group, offered) if group.variants)
 
@@ -103,13 +103,13 @@ def _is_base(row: DimensionRow, each: ValueOffer) -> bool:
 def compare(
     parts: DraftParts, variant: VariantOffer, offered: Sequence[DimensionValue], *, ticked: bool
 ) -> None:
-    """Measure a variant beside what stands on the page, or do not any more.
+    """Measure a variant in addition to the choice on the page, or stop measuring it.
 
     Args:
         parts: of the draft.
-        variant: which one.
+        variant: to add or remove.
         offered: values of its row in order.
-        ticked: whether it is measured from now on.
+        ticked: whether to measure it.
     """
     known = dimension_of(parts, variant.key)
     mine = {each.changes for each in variant.values}
@@ -126,7 +126,7 @@ def compare(
 
 
 def follow_filesystem(parts: DraftParts, before: str, now: str) -> None:
-    """Let what is compared follow another choice of the filesystem: it takes the place of the first."""
+    """Update the compared filesystems after another choice on the page: it becomes the first of them."""
     known = dimension_of(parts, FILESYSTEM)
     if known is None or before == now:
         return
@@ -136,7 +136,7 @@ def follow_filesystem(parts: DraftParts, before: str, now: str) -> None:
 
 
 def compared_words(rows: Sequence[DimensionRow]) -> dict[str, str]:
-    """Return the values of each option that is compared, by the id of the option."""
+    """Return the values of each compared option, by the id of the option."""
     return {
         row.key.removeprefix(OPTION): ", ".join(
             (*(_with_risks(each) for each in row.values if each.ticked), *filter(None, (row.typed,)))
@@ -151,7 +151,7 @@ def _with_risks(each: ValueOffer) -> str:
 
 
 def comparison_words(rows: Sequence[DimensionRow]) -> str:
-    """Return everything that is measured with several values, in a line; empty where nothing is."""
+    """Return everything that is measured with several values, in a line; empty for nothing."""
     told = []
     for row in rows:
         if row.is_compared:
