@@ -1,1 +1,1 @@
-"""What one run says: its properties and facts in words, how steady it went, how its latencies lie."""
+"""Analysis of one run: its properties and facts in words, its stability, its latency distribution."""

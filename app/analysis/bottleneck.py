@@ -1,12 +1,10 @@
-"""What limited a run: from what pgbench's sessions waited for, and from what CPUs and devices did. Pure.
+"""Find a run's bottleneck from the waits of pgbench's sessions, and from CPUs and devices. Pure.
 
-The method is that of average active sessions by wait (pg_stat_activity sampled, as Oracle's ASH and Amazon's
-Performance Insights do) beside utilisation and saturation of each resource (B. Gregg, "The USE Method"). A
-share of the sessions is a share of the clients' time, because pgbench's clients always want something: what
-takes the share s of it is worth at most 1 / (1 - s) times the TPS (Amdahl). What has no evidence in the run
-file is "not known".
-
-What a run file holds of what limited its run: means of its series over the measured phase.
+The method is average active sessions by wait (pg_stat_activity sampled, as in Oracle's ASH and Amazon's
+Performance Insights) together with utilisation and saturation of each resource (B. Gregg, "The USE Method").
+A share of the sessions is a share of the clients' time, because pgbench's clients always want something:
+removing what takes the share s multiplies TPS by at most 1 / (1 - s) (Amdahl). A cause without evidence in
+the run file is "not known". The evidence is the means of the file's series over the measured phase.
 """
 
 from __future__ import annotations
@@ -30,42 +28,47 @@ from app.runfile.metadata.offered_load import Figures, LoadKind, OfferedLoad, of
 from app.runfile.reader import RunFile
 
 DOMINANT: Final = 0.5
-"""Share of the clients' time from which on one thing is named alone: without it TPS might be doubled."""
+"""Least share of the clients' time of a single cause: without it TPS might be doubled."""
 
 WORTH_NAMING: Final = 0.15
-"""Share from which on it is named among several."""
+"""Least share to be named among several."""
 
 SATURATED: Final = 0.9
-"""Share of the CPUs from which on they are saturated: what is left is too short to be used (in a queue of one
-server, tasks then wait nine times as long as they run: M/M/1)."""
+"""Share of the CPUs from which they are saturated: the rest is too short to be used (in a queue of one
+server, tasks then wait nine times as long as they run: M/M/1).
+"""
 
 PGBENCH_SHARE: Final = 90.0
-"""Per cent of its threads' CPU time from which on pgbench itself is saturated, as for the CPUs."""
+"""Per cent of its threads' CPU time from which pgbench itself is saturated, as for the CPUs."""
 
 QUEUEING: Final = 0.5
-"""Tasks that wait for a CPU for each that has one, from which on CPUs are saturated ("saturation" in the USE
-method is the length of the run queue)."""
+"""Tasks waiting for a CPU, per running one, from which CPUs are saturated ("saturation" in the USE method is
+the length of the run queue).
+"""
 
 PRESSURE: Final = 50.0
-"""Per cent of the time in which some task waited for I/O (PSI): without it a busy device limited nobody."""
+"""Per cent of the time in which some task waited for I/O (PSI): below it a busy device limited no task."""
 
 MEMORY: Final = THRESHOLDS[DisturbanceKind.MEMORY_PRESSURE].least
-"""Per cent of the time in which some task waited for memory: for pages that were thrown out and are wanted
-again, or for others to be thrown out; the same as counts as disturbed where the run itself needs less."""
+"""Per cent of the time in which some task waited for memory: to read evicted pages again, or for others to be
+evicted; equals the threshold of a disturbance, for runs that need less memory themselves.
+"""
 
 BUSY: Final = 90.0
-"""Per cent of the time with requests in flight from which on a device counts as busy. A necessary sign only:
-one that works in parallel can do more (iostat(1), %util)."""
+"""Per cent of the time with requests in flight from which a device counts as busy. Necessary, not sufficient:
+a parallel device can do more (iostat(1), %util).
+"""
 
 FEWEST_SECONDS: Final = 2
 FEWEST_SAMPLES: Final = 20
 """Samples of sessions that always suffice: a share of one half of 20 is uncertain by 11 points (one standard
-error). A larger share is as certain with fewer, but for fewer than `LEAST_SAMPLES`."""
+error). A larger share is as certain with fewer samples, but at least `LEAST_SAMPLES`.
+"""
 LEAST_SAMPLES: Final = 8
 
 
 class Cause(StrEnum):
-    """What limited a run."""
+    """Bottleneck of a run."""
 
     CPU = "cpu"
     OTHERS_CPU = "others-cpu"
@@ -97,12 +100,12 @@ CAUSES: Final[Mapping[Cause, str]] = MappingProxyType(
         Cause.NOT_KNOWN: tr("not known"),
     }
 )
-"""In words, after "Limited by"."""
+"""Words after "Limited by"."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceEvidence:
-    """What a chosen device did in the measured phase, means; None where unknown.
+    """Means of a chosen device in the measured phase; None if unknown.
 
     Attributes:
         name: in words.
@@ -128,7 +131,7 @@ class DeviceEvidence:
 
     @property
     def flushing(self) -> float | None:
-        """Share of the time with a flush in flight, more than 1 where several were; None where unknown."""
+        """Share of the time with a flush in flight, above 1 with several at once; None if unknown."""
         if self.flushes is None or (self.flush_ms is None and self.flushes):
             return None
         return self.flushes * (self.flush_ms or 0.0) / 1000
@@ -136,29 +139,29 @@ class DeviceEvidence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """What a run file tells of its measured phase: means over it; None where unknown.
+    """Means of a run file's measured phase; None if unknown.
 
     Attributes:
         seconds: with samples.
         clients: sessions of pgbench.
-        sessions: how many were in which group, see `app.probes.sources.postgres_statistics.GROUPS`; empty
-            where wait events are unknown.
-        events: mean sessions by wait event, the most first.
-        cpus: that could be used.
-        busy: cores of the machine that were busy, what a hypervisor took included.
-        server: cores that PostgreSQL used.
-        pgbench: cores that pgbench used.
-        kernel: cores that kernel threads used, which work for whoever writes.
-        queueing: processes of the server that were ready to run and had no CPU.
-        pgbench_queueing: threads of pgbench, likewise.
+        sessions: number by group, see `app.probes.sources.postgres_statistics.GROUPS`; empty if wait events
+            are unknown.
+        events: mean sessions by wait event, the largest first.
+        cpus: number of usable ones.
+        busy: busy cores of the machine, including time taken by a hypervisor.
+        server: cores used by PostgreSQL.
+        pgbench: cores used by pgbench.
+        kernel: cores used by kernel threads, which work for every writer.
+        queueing: the server's processes that were ready to run and had no CPU.
+        pgbench_queueing: pgbench's threads that were ready to run and had no CPU.
         pgbench_share: of its threads' CPU, %.
         io_some: time in which some task waited for I/O, %.
         memory_some: time in which some task waited for memory, %.
-        devices: those that were chosen.
-        used: how much of what the storage can do the run used, by metric; empty where nobody asked it.
+        devices: the chosen ones.
+        used: share of the storage's capability that the run used, by metric; empty without a baseline.
         rate: transactions a second that pgbench offered; None for a closed loop.
-        tps: that were done.
-        is_kept: whether that is the rate, but for chance; None for a closed loop, and where nobody knows.
+        tps: completed transactions a second.
+        is_kept: whether `tps` equals the rate, except for chance; None for a closed loop, or if unknown.
     """
 
     seconds: int = 0
@@ -183,18 +186,18 @@ class Evidence:
 
     @property
     def samples(self) -> float:
-        """How many samples of sessions there are."""
+        """Number of samples of sessions."""
         return (self.clients or 0.0) * self.seconds if self.sessions else 0.0
 
     @property
     def has_sessions(self) -> bool:
-        """Whether enough samples of sessions are there to speak of shares."""
+        """Whether there are enough samples of sessions for shares."""
         largest = max(0.5, *(self.share(group) for group in self.sessions), 0.0)
         return self.samples >= max(LEAST_SAMPLES, 4 * FEWEST_SAMPLES * largest * (1 - largest))
 
     @property
     def others(self) -> float | None:
-        """Cores that neither PostgreSQL, nor pgbench, nor kernel threads used; None where unknown."""
+        """Cores used by neither PostgreSQL, nor pgbench, nor kernel threads; None if unknown."""
         if self.busy is None or self.server is None or self.pgbench is None:
             return None
         return max(0.0, self.busy - self.server - self.pgbench - (self.kernel or 0.0))
@@ -209,18 +212,18 @@ class Evidence:
         """Whether pgbench's threads waited for CPUs most of the time, and the server's processes no less."""
         server = (self.queueing or 0.0) * (self.pgbench or 0.0)
         pgbench = (self.pgbench_queueing or 0.0) * (self.server or 0.0)
-        return self.pgbench_waited >= DOMINANT and server >= pgbench  # else a quota keeps pgbench
+        return self.pgbench_waited >= DOMINANT and server >= pgbench  # else a quota limits pgbench
 
     def share(self, group: str) -> float:
-        """Return the share of the clients' time in a group."""
+        """Return a group's share of the clients' time."""
         return self.sessions.get(group, 0.0) / self.clients if self.clients else 0.0
 
     @property
     def on_cpu(self) -> float:
-        """Share of the clients' time in which the server had it on a CPU or in a queue for one.
+        """Share of the clients' time that the server spent on a CPU or in a queue for one.
 
-        By the clock of the scheduler where that is known: a session that was sent a statement and waits for a
-        CPU still looks idle to pg_stat_activity.
+        By the scheduler's clock if known: a session that was sent a statement and waits for a CPU still looks
+        idle to pg_stat_activity.
         """
         running = self.share("running")
         if self.queueing is None or self.server is None or not self.clients:
@@ -229,7 +232,7 @@ class Evidence:
 
     @property
     def for_pgbench(self) -> float:
-        """Share of the clients' time in which pgbench had it."""
+        """Share of the clients' time that pgbench spent."""
         return max(0.0, self.share("for_client") - (self.on_cpu - self.share("running")))
 
     @property
@@ -239,14 +242,14 @@ class Evidence:
 
     @property
     def pgbench_threads(self) -> float:
-        """How many threads pgbench has, as far as its CPU time tells; at least 1."""
+        """Number of pgbench's threads, derived from its CPU time; at least 1."""
         if not self.pgbench or not self.pgbench_share:
             return 1.0
         return max(1.0, 100 * self.pgbench / self.pgbench_share)
 
     @property
     def is_saturated(self) -> bool:
-        """Whether server and pgbench wanted more CPUs than they could have."""
+        """Whether server and pgbench wanted more CPUs than they had."""
         if self.server is None:
             return self._all_busy
         if self.queueing is not None:
@@ -271,11 +274,11 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Bottleneck:
-    """What limited a run.
+    """Bottleneck of a run.
 
     Attributes:
-        cause: the one thing, or that there is none.
-        evidence: clauses that say why; of what is not known, why it is not.
+        cause: the dominant one, or none.
+        evidence: clauses that explain it; for an unknown cause, why it is unknown.
     """
 
     cause: Cause
@@ -288,7 +291,7 @@ class Bottleneck:
 
     @property
     def sentence(self) -> str:
-        """Cause and evidence."""
+        """Cause and evidence, as a sentence."""
         told = tr("Limited by {cause}")
         if self.cause is Cause.NOT_KNOWN:
             told = tr("What limited it is {cause}")
@@ -297,12 +300,12 @@ class Bottleneck:
 
 
 UNKNOWN: Final = Bottleneck(Cause.NOT_KNOWN)
-"""Of a run of which nothing is known."""
+"""Bottleneck of a run without any data."""
 
 
 def find_bottleneck(evidence: Evidence) -> Bottleneck:
-    """Return what limited a run."""
-    if evidence.is_kept:  # that needs no samples
+    """Return a run's bottleneck."""
+    if evidence.is_kept:  # needs no samples
         return Bottleneck(Cause.RATE, tuple(_rate(evidence)))
     if evidence.seconds < FEWEST_SECONDS:
         reason = tr("the file has no samples of what the machine did")
@@ -320,7 +323,7 @@ def find_bottleneck(evidence: Evidence) -> Bottleneck:
 
 
 def describe_causes() -> Iterator[str]:
-    """Yield how a cause is told, as sentences for the method of a report."""
+    """Yield the explanation of the causes, as sentences for a report's method chapter."""
     sentence = tr(
         "What limited a run is told from what pgbench's sessions waited for at one moment of each second "
         "(pg_stat_activity), from how long processes waited for a CPU (/proc/PID/schedstat), and from the"
@@ -341,12 +344,12 @@ def describe_causes() -> Iterator[str]:
 
 
 def _by_sessions(evidence: Evidence) -> Cause:
-    """Return the cause from what the sessions waited for; the first rule that fits."""
+    """Return the cause from the waits of the sessions; the first matching rule."""
     share = evidence.share
     cpu, client = evidence.on_cpu, evidence.for_pgbench
     device = share("for_wal") + share("for_data")
     saturated = evidence.is_saturated
-    # Where nobody knows who waited for a CPU, all CPUs busy are what keeps pgbench waiting, too.
+    # If waits for CPUs are unknown, busy CPUs explain the waits for pgbench as well.
     unclear = evidence.queueing is None and saturated
     with_queues = cpu + client * evidence.pgbench_waited
     rules = (
@@ -355,7 +358,7 @@ def _by_sessions(evidence: Evidence) -> Cause:
         (Cause.PGBENCH, evidence.pgbench_is_saturated and client >= cpu),
         (Cause.CPU, saturated and cpu >= DOMINANT),
         (Cause.CPU, unclear and cpu + client >= DOMINANT),
-        # What keeps pgbench is then the server: its threads wait for a CPU, and PostgreSQL has most of them.
+        # The server then delays pgbench: its threads wait for a CPU, and PostgreSQL uses most CPUs.
         (Cause.CPU, saturated and evidence.server_fills_cpus and with_queues >= DOMINANT),
         (Cause.PGBENCH, client >= DOMINANT),
         (Cause.CPU, saturated and with_queues >= DOMINANT),
@@ -369,7 +372,7 @@ def _by_sessions(evidence: Evidence) -> Cause:
 
 
 def _without_sessions(evidence: Evidence) -> Cause:
-    """Return the cause of a run whose file has no wait events, where resources alone prove one."""
+    """Return the cause of a run without wait events in its file, if resources alone prove one."""
     waited = evidence.io_some is not None and evidence.io_some >= PRESSURE
     flushing = any((device.flushing or 0.0) >= DOMINANT for device in evidence.devices)
     busy = any((device.utilisation or 0.0) >= BUSY for device in evidence.devices)
@@ -383,7 +386,7 @@ def _without_sessions(evidence: Evidence) -> Cause:
     return next((cause for cause, fits in rules if fits), Cause.NOT_KNOWN)
 
 
-# --- Why, in words.
+# # --- Evidence in words
 
 
 def _percent(share: float) -> str:
@@ -404,7 +407,7 @@ _GROUPS: Final = {
 
 
 def _time(evidence: Evidence, *groups: str) -> list[str]:
-    """Return in which share of their time the sessions were in these groups."""
+    """Return the shares of time that the sessions spent in these groups, as a clause."""
     if not evidence.has_sessions:
         return []
     shares = {group: evidence.share(group) for group in groups}
@@ -415,7 +418,7 @@ def _time(evidence: Evidence, *groups: str) -> list[str]:
 
 
 def _events(evidence: Evidence, least: float = WORTH_NAMING) -> list[str]:
-    """Return the wait events that took much time."""
+    """Return the most frequent wait events, as a clause."""
     clients = evidence.clients or 1.0
     told = [
         f"{event} {_percent(sessions / clients)}"
@@ -485,7 +488,7 @@ _OF_DATA: Final = ("storage.reads", "storage.writes", "storage.read_bytes", "sto
 
 
 def _used(evidence: Evidence, metrics: tuple[str, ...]) -> list[str]:
-    """Return of what the storage can do that of which the run used most, as a clause."""
+    """Return a clause about the most used of the storage's capabilities."""
     shares = [evidence.used[metric] for metric in metrics if metric in evidence.used]
     most = max(shares, key=lambda each: each.share, default=None)
     return [] if most is None else [most.sentence[:1].lower() + most.sentence[1:].rstrip(".")]
@@ -563,7 +566,7 @@ _DEVICE: Final[Mapping[str, str]] = {
     "write_ms": "device.write_await",
     "flush_ms": "device.flush_await",
 }
-"""Attribute of `DeviceEvidence` and metric."""
+"""Metric by attribute of `DeviceEvidence`."""
 
 _KERNEL: Final = "kernel.cpu"
 _QUEUEING: Final = "process.queueing"
@@ -597,13 +600,13 @@ def evidence_of(
     load: OfferedLoad = _CLOSED,
     printed: Figures = MappingProxyType({}),
 ) -> Evidence:
-    """Return the means of what tells a cause.
+    """Return the means that serve as evidence.
 
     Args:
         totals: sum, maximum and count of the samples of the measured phase by metric and instance.
-        environment: facts of before the run.
+        environment: facts from before the run.
         load: how it was offered.
-        printed: what pgbench said of the run: `tps`, `transactions`, `failed`, `skipped`.
+        printed: pgbench's own figures: `tps`, `transactions`, `failed`, `skipped`.
     """
     seconds = max((count for _, _, count in totals.values()), default=0)
 
@@ -636,7 +639,7 @@ def evidence_of(
         if seconds
         else None,
         queueing=mean(_QUEUEING, "postgres"),
-        # That of pgbench is for CPUs of this machine, not of the server's.
+        # pgbench waits for CPUs of this machine, not of the server's.
         pgbench_queueing=None if environment.reached.over else mean(_QUEUEING, "pgbench"),
         pgbench_share=mean("process.pgbench_share"),
         io_some=mean("pressure.io_some"),
@@ -656,14 +659,14 @@ def evidence_of(
 
 
 def _plain(value: float) -> float | None:
-    """Return a mean; None for what no machine does, which a foreign file may hold."""
+    """Return a mean; None for an impossible value, which a foreign file may contain."""
     return value if math.isfinite(value) and 0 <= value <= _MOST else None
 
 
 def limit_elsewhere(evidence: Evidence) -> Bottleneck:
-    """Return what limited a run on a server elsewhere: what is of this machine is pgbench's alone.
+    """Return the bottleneck of a run on a remote server: this machine's figures concern only pgbench.
 
-    A server that waits for its client waits for the network as well, which nothing tells apart.
+    A server that waits for its client also waits for the network; the two are indistinguishable.
     """
     there = replace(
         evidence, busy=None, server=None, queueing=None, io_some=None, memory_some=None, devices=()
@@ -676,7 +679,7 @@ def limit_elsewhere(evidence: Evidence) -> Bottleneck:
 
 
 def read_bottleneck(run: RunFile) -> Bottleneck:
-    """Return what limited a run, by its file.
+    """Return a run's bottleneck from its file.
 
     Raises:
         CorruptRunFileError: it is damaged.
@@ -684,7 +687,7 @@ def read_bottleneck(run: RunFile) -> Bottleneck:
     measured = run.phase(Phase.MEASURE)
     if measured is None or measured.ended_ms is None:
         return Bottleneck(Cause.NOT_KNOWN, (tr("it was not measured to its end"),))
-    # A sample is the mean of the second before it: the first one whole inside.
+    # A sample is the mean of the second before it: start with the first one completely inside.
     totals = run.totals(measured.started_ms + _TICK_MS, measured.ended_ms, metrics=METRICS_READ)
     told, environment = run.metadata, read_environment_facts(run.facts("before"))
     evidence = evidence_of(

@@ -1,11 +1,11 @@
-"""What the figures of a run cannot show, however exact they are: how and on what it was measured.
+"""Limits of a run's figures, however exact they are, that follow from how it was measured.
 
-Each has its evidence in the run file; what the file does not tell is not claimed. Sources: SNIA Solid State
-Storage Performance Test Specification (a new or trimmed SSD is faster than one in use); Kadekodi et al.,
-"Geriatrix", USENIX ATC 2018 (ageing changes which filesystem is faster); G. Tene, "How NOT to Measure
-Latency" (a closed loop does not count the waiting of who could not start).
+Each limit has its evidence in the run file; nothing is claimed without it. Sources: SNIA Solid State Storage
+Performance Test Specification (a new or trimmed SSD is faster than one in use); Kadekodi et al., "Geriatrix",
+USENIX ATC 2018 (ageing changes which filesystem is faster); G. Tene, "How NOT to Measure Latency" (a closed
+loop ignores the waiting of delayed requests).
 
-Volumes of clouds that may have burst credit: a short run on one is not what one gets later.
+Volumes of clouds may have burst credit: a short run on one does not show its later speed.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from app.runfile.metadata.typed_json import known, or_none
 from app.runfile.reader import RunFile
 
 BURST_CREDIT: Final = "burst-credit"
-"""Of the mark of such runs."""
+"""Kind of the mark for such runs."""
 
 
 def bursting(environment: EnvironmentFacts, service: str = "") -> str:
-    """Return the names of what may have burst credit; empty where nothing is known that may.
+    """Return the names of devices and services that may have burst credit; empty if none is known.
 
     Args:
-        environment: of the machine whose devices were measured.
-        service: that runs the server, as `app.postgres.existing.look` names it; empty for none.
+        environment: of the machine with the measured devices.
+        service: of the server, as `app.postgres.existing.look` names it; empty for none.
     """
     found = [each.played_words for each in environment.devices if each.is_counted and each.may_burst]
     named = [*found[:MOST_NAMED], *([tr("the volume of {name}").format(name=service)] if service else [])]
@@ -46,7 +46,7 @@ def bursting(environment: EnvironmentFacts, service: str = "") -> str:
 
 
 def burst_sentence(what: str) -> str:
-    """Return the reason of the mark, of what `bursting` names."""
+    """Return the reason of the mark, for the names from `bursting`."""
     words = tr(
         "{what} may have burst credit, which neither a device nor SQL tells: a short run may be faster than "
         "what one gets once that is used up"
@@ -55,14 +55,14 @@ def burst_sentence(what: str) -> str:
 
 
 SHORT_S: Final = 900
-"""Three times the default of checkpoint_timeout: below it no run has three cycles."""
+"""Three times the default of checkpoint_timeout: a shorter run has less than three cycles."""
 
 MUCH_WRITTEN: Final = 1.0
-"""Bytes that an SSD was ever written by its size, below which it has blocks that were never used."""
+"""Bytes ever written to an SSD, per byte of its size; below, it has blocks that were never used."""
 
 
 class Limit(StrEnum):
-    """What cannot be shown, in the order in which it is told."""
+    """A limit of the figures, in the order of the sentence."""
 
     MEMORY = "fits-in-memory"
     NO_DEVICE = "no-device"
@@ -77,11 +77,11 @@ class Limit(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Unshown:
-    """Something that the figures of a run cannot show.
+    """A limit of a run's figures.
 
     Attributes:
-        limit: which.
-        words: a clause: what, and why.
+        limit: its kind.
+        words: a clause about it and its reason.
     """
 
     limit: Limit
@@ -94,13 +94,13 @@ def find_unshown(
     facts: Mapping[str, Json],
     shape: RunStability | None,
 ) -> tuple[Unshown, ...]:
-    """Return what the figures of a run cannot show.
+    """Return the limits of a run's figures.
 
     Args:
-        told: what the file says of its run.
-        environment: facts of before it.
-        facts: the same, as they are stored.
-        shape: how its measured phase went; None where there is nothing of it.
+        told: metadata of the run file.
+        environment: facts from before the run.
+        facts: the same, as stored.
+        shape: of its measured phase; None if there is none.
     """
     if shape is None:
         return ()
@@ -122,19 +122,19 @@ def find_unshown(
 
 
 def read_unshown(run: RunFile) -> tuple[Unshown, ...]:
-    """Return what the figures of a run file cannot show; nothing where its seconds are no numbers."""
+    """Return the limits of a run file's figures; empty if its TPS are damaged."""
     try:
         shape = read_shape(run)
-    except CorruptRunFileError:  # of a foreign file: it has no figures either
+    except CorruptRunFileError:  # a foreign file: it has no figures either
         return ()
     facts = run.facts("before")
     return find_unshown(run.metadata, read_environment_facts(facts), facts, shape)
 
 
 def describe_unshown(runs: Iterable[tuple[Unshown, ...]]) -> str:
-    """Return one sentence for all runs; empty where there is nothing to say.
+    """Return one sentence for all runs; empty if there are no limits.
 
-    Where runs give different reasons the first ones are named.
+    Of different reasons for one limit the first ones are named.
     """
     found: dict[Limit, dict[str, None]] = {}
     for run in runs:
@@ -147,7 +147,7 @@ def describe_unshown(runs: Iterable[tuple[Unshown, ...]]) -> str:
 
 
 def _longest(reasons: Iterable[str]) -> list[str]:
-    """Return the reasons but those that others begin with."""
+    """Return the reasons, except those that are the beginning of another."""
     known = list(reasons)
     return [each for each in known if not any(other != each and other.startswith(each) for other in known)]
 
@@ -180,7 +180,7 @@ def _without_device(told: RunMetadata, environment: EnvironmentFacts) -> str:
 
 
 def _elsewhere(told: RunMetadata, environment: EnvironmentFacts) -> str:
-    """Say that a server's machine was not asked: the memory and hardware that are known are pgbench's."""
+    """Return the limit of a server on an unknown machine: the known memory and hardware are pgbench's."""
     is_asked = bool(environment.reached.over) and not environment.reached.reason
     if known(told.target.kind, "") != ServerTarget.kind or is_asked:
         return ""
@@ -194,7 +194,7 @@ def _fresh_filesystem(told: RunMetadata) -> str:
 
 
 def _fresh_ssd(told: RunMetadata, facts: Mapping[str, Json]) -> str:
-    """Say how new the SSDs of a run were, as far as they tell."""
+    """Return the limit of new SSDs, as far as they report their use."""
     plan = known(told.target.plan, None)
     if not isinstance(plan, StoragePlan):
         return ""
@@ -219,7 +219,7 @@ def _fresh_ssd(told: RunMetadata, facts: Mapping[str, Json]) -> str:
 
 
 def _ssds(facts: Mapping[str, Json]) -> Iterator[tuple[str, int | None, float | None]]:
-    """Yield (name, bytes, bytes ever written) of the SSDs that were used; None where unknown."""
+    """Yield (name, bytes, bytes ever written) of the used SSDs; None if unknown."""
     health = facts.get("disk_health")
     told = [each for each in health.values() if isinstance(each, dict)] if isinstance(health, dict) else []
     written = [_number(each.get("bytes_written")) for each in told]

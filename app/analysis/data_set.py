@@ -1,9 +1,4 @@
-"""How the data set of a run came where it was measured, in words. Pure.
-
-How cold emptied caches were when measuring began, as it was read back. Pure.
-
-How far data can be compressed, whether a filesystem does, and what may be said of it. Pure.
-"""
+"""Describe a run's data set: how it was loaded, cold caches as read back, its compression. Pure."""
 
 from __future__ import annotations
 
@@ -29,9 +24,9 @@ _STATES: Final = {
 
 
 class CopiedCaches(StrEnum):
-    """What the cache of the operating system held of a copy when the run began on it.
+    """Contents of the operating system's cache when a run started on a copy.
 
-    FILLED: what copying left in it. EMPTIED: nothing of the data.
+    FILLED: left by copying. EMPTIED: nothing of the data.
     """
 
     FILLED = "filled"
@@ -45,12 +40,12 @@ _CACHES: Final[dict[str, str]] = {
 
 
 def data_set_words(state: str) -> str:
-    """Return a state as people read it."""
+    """Return a state for users."""
     return _STATES.get(state, state[:MOST_CHARACTERS])
 
 
 def describe_data_set(told: DataSetMetadata | None) -> str:
-    """Return how the data came there, in a line; empty where the file does not tell."""
+    """Return how the data was loaded, in a line; empty if unknown."""
     if told is None or not told.state:
         return ""
     words = [data_set_words(told.state)]
@@ -73,14 +68,14 @@ def describe_data_set(told: DataSetMetadata | None) -> str:
 
 
 STILL_CACHED: Final = "still-cached"
-"""Kind of the mark of a run whose caches were to be cold and were not."""
+"""Kind of the mark for a run with caches that should have been cold and were not."""
 
 MOST_CACHED: Final = 0.05
-"""Of the data; our own choice: above it, more than one read in twenty would not have come from storage."""
+"""Share of the data; our own choice: above it, more than one read in twenty would not come from storage."""
 
 
 def still_cached(cached: CachedMetadata) -> str:
-    """Return the sentence for caches that were not cold; empty where they were, or there was no data."""
+    """Return a sentence about caches that were not cold; empty if they were, or there was no data."""
     if cached.data_bytes <= 0 or cached.cached_bytes <= MOST_CACHED * cached.data_bytes:
         return ""
     sentence = tr("{percent:.0f} % of the data was still cached when measuring began with cold caches.")
@@ -93,39 +88,42 @@ def still_cached(cached: CachedMetadata) -> str:
 
 
 COMPRESSED_NOTHING: Final = "compressed-nothing"
-"""Kind of the mark of a run whose filesystem was to compress and did not."""
+"""Kind of the mark for a run with a filesystem that should have compressed and did not."""
 
 OTHER_COMPRESSIBILITY: Final = "other-compressibility"
-"""Kind of the mark of a run whose loaded tables can be compressed less or more than was stated."""
+"""Kind of the mark for a run with loaded tables of another compressibility than stated."""
 
 RATIO_TOLERANCE: Final = 0.1
-"""By which share of the stated ratio the loaded tables may differ from it: in
-tests/postgres/test_compressibility.py no ratio, version or size of pages differs by more than half of it."""
+"""Greatest difference of the loaded tables from the stated ratio, as a share of it: in
+tests/postgres/test_compressibility.py no ratio, version or size of pages differs by more than half of it.
+"""
 
 INCOMPRESSIBLE_BELOW: Final = 1.6
-"""Where a filesystem left rows alone that compress less than this, the rows are the reason: btrfs looks at a
-sample first (fs/btrfs/compression.c), and ZFS saves whole sectors only, half of a record of 8 KiB where a
-sector has 4 (recordsize, ashift)."""
+"""If a filesystem did not compress rows with a ratio below this, the rows are the reason: btrfs checks a
+sample first (fs/btrfs/compression.c), and ZFS saves only whole sectors, half of a record of 8 KiB if a sector
+has 4 (recordsize, ashift).
+"""
 
 LEAST_SHARE: Final = 0.05
-"""Pages of blanks lose nine tenths and more, those of random data still their headers: what is below a
-twentieth is a table that was left alone."""
+"""Pages of blanks shrink by nine tenths and more, those of random data still by their headers: below a
+twentieth, a table was not compressed.
+"""
 
 FIRST_THAT_ALLOCATES: Final = 16
-"""Major version of PostgreSQL from which on tables grow by posix_fallocate(3), several pages at once."""
+"""Major version of PostgreSQL from which tables grow by posix_fallocate(3), several pages at once."""
 
 _GUESSING: Final = "compress="
 _MOUNT_OPTIONS: Final = (_GUESSING, "compress-force=")
 _PROPERTY: Final = "compression"
 _OFF: Final = frozenset({"", "off", "none", "no", "0", "autozero"})
-"""HAMMER2's autozero leaves blocks of zeros out and compresses nothing."""
+"""HAMMER2's autozero omits blocks of zeros and compresses nothing."""
 
 
 def compression_in_effect(environment: EnvironmentFacts) -> str:
-    """Return how the filesystem of the data is set to compress, such as ``compress=zstd:3``; empty for not.
+    """Return the compression set for the data's filesystem, such as ``compress=zstd:3``; empty for none.
 
-    Told by the mount (btrfs), the dataset (ZFS) or the folder (HAMMER2); f2fs compresses only what is asked
-    for file by file.
+    From the mount (btrfs), the dataset (ZFS) or the folder (HAMMER2); f2fs only compresses files that request
+    it.
     """
     for option in environment.mount_options:
         if option.startswith(_MOUNT_OPTIONS) and option.partition("=")[2] not in _OFF:
@@ -137,10 +135,10 @@ def compression_in_effect(environment: EnvironmentFacts) -> str:
 
 
 def compressed_share(stored: StoredMetadata) -> float | None:
-    """Return what part of the tables was compressed; where their size on the disk is told, what that saved.
+    """Return the compressed share of the tables; if their size on disk is known, the share saved.
 
     Returns:
-        0 to 1, or below 0 where they take more than they hold; None for tables without a byte.
+        0 to 1, or below 0 if they need more than their size; None for empty tables.
     """
     if stored.logical_bytes <= 0:
         return None
@@ -150,21 +148,21 @@ def compressed_share(stored: StoredMetadata) -> float | None:
 
 
 def ratio_words(ratio: float) -> str:
-    """Return how far something can be compressed, such as ``2:1``."""
+    """Return a compression ratio in words, such as ``2:1``."""
     return f"{number_text(float(f'{ratio:.2g}'), 'g')}:1"
 
 
 def data_words(compressibility: float | None) -> str:
-    """Return what rows were loaded.
+    """Return a description of the loaded rows.
 
     Args:
-        compressibility: that was stated; None for pgbench's own rows.
+        compressibility: as stated; None for pgbench's own rows.
     """
     return tr("pgbench's own, mostly blanks") if compressibility is None else ratio_words(compressibility)
 
 
 def differs_from_stated(stated: float | None, sample: CompressionSample) -> str:
-    """Return the sentence for tables that are not as compressible as was stated; empty where they are."""
+    """Return a sentence about tables of another compressibility than stated; empty if it matches."""
     found = sample.ratio
     if stated is None or found is None or abs(found / stated - 1) <= RATIO_TOLERANCE:
         return ""
@@ -173,13 +171,13 @@ def differs_from_stated(stated: float | None, sample: CompressionSample) -> str:
 
 
 def did_nothing(effect: str, stored: StoredMetadata, ratio: float | None = None, major: int = 0) -> str:
-    """Return the sentence for a compression that compressed nothing; empty where it did, or nobody knows.
+    """Return a sentence about compression without effect; empty if it had one, or that is unknown.
 
     Args:
-        effect: as `compression_in_effect` tells it.
-        stored: what was read back after loading.
-        ratio: how far the tables can be compressed, read back; None where nobody knows.
-        major: version of the server that wrote them; 0 where nobody knows.
+        effect: from `compression_in_effect`.
+        stored: as read back after loading.
+        ratio: compressibility of the tables, read back; None if unknown.
+        major: version of the server that wrote them; 0 if unknown.
     """
     share = compressed_share(stored)
     if not effect or share is None or share >= LEAST_SHARE:
@@ -194,7 +192,7 @@ def did_nothing(effect: str, stored: StoredMetadata, ratio: float | None = None,
 
 
 def _reasons(effect: str, ratio: float | None, major: int) -> Iterator[str]:
-    """Yield what keeps a filesystem from compressing rows that can be."""
+    """Yield reasons why a filesystem did not compress compressible rows."""
     if not effect.startswith(_MOUNT_OPTIONS):
         return
     if not 0 < major < FIRST_THAT_ALLOCATES:

@@ -1,7 +1,7 @@
-"""What a run file says of its run in words: properties that may differ between runs, and everything else.
+"""Describe a run file in words: properties that may differ between runs, and everything else.
 
-A property is what somebody chose or what the machine was; figures and times are none. The facts panel and
-the report show them, `app.comparison.differences` compares them.
+A property is a choice, or a feature of the machine; figures and times are none. The facts panel and the
+report show them, `app.comparison.differences` compares them.
 """
 
 from __future__ import annotations
@@ -52,47 +52,46 @@ class RunFacts:
 
     Attributes:
         path: of the run file.
-        id: hexadecimal identity; empty where the file has none.
+        id: hexadecimal identity; empty if the file has none.
         name: of the run: configuration and repeat.
         campaign: name of its campaign.
-        campaign_key: the same for runs of one campaign only.
+        campaign_key: the same only for runs of one campaign.
         configuration: name of its configuration.
         repeat: 0-based.
-        attempt: 1, or more where it was measured again because others disturbed it.
-        place: 1-based place of its configuration in the campaign; 0 where it is not told.
-        number: 1-based place in the order of the campaign; None where it is not told.
-        order: how the runs of its campaign follow each other, a `RunOrder`; empty where it is not told.
-        order_seed: that this order was drawn with; None where it was not, or is not told.
+        attempt: 1, or more if it was repeated because of a disturbance.
+        place: 1-based place of its configuration in the campaign; 0 if unknown.
+        number: 1-based place in the order of the campaign; None if unknown.
+        order: of its campaign's runs, a `RunOrder`; empty if unknown.
+        order_seed: seed of that order; None without one, or if unknown.
         remarks: sentences of its campaign that belong to the result.
-        design: how it was settled how often each configuration ran, see `Design`; empty where it is not told.
-        rivals: names of the configurations that it competed with in a sequential campaign, and its own.
+        design: of its campaign, decides how often each configuration ran, see `Design`; empty if unknown.
+        rivals: names of its configuration and its competitors in a sequential campaign.
         state: how far it came, see `RunState`.
-        error: why it failed; empty where it did not.
-        started_epoch_s: seconds since the epoch; None where unknown.
+        error: why it failed; empty if it did not.
+        started_epoch_s: seconds since the epoch; None if unknown.
         marks: (kind, reason) labels.
-        properties: what was chosen and what the machine was.
-        disturbances: what others did while it was measured.
-        others: options that nobody chose, and what the file does not tell: for `app.comparison.differences`.
+        properties: choices, and features of the machine.
+        disturbances: by other processes during the measurement.
+        others: options left at their default, and unknown values: for `app.comparison.differences`.
         summary: figures, see app/runfile/summary.py.
-        commands: every program that was executed, and what root did without one, in order; see
-            `command_line`.
-        environment: dotted name and value of every fact that was read before the run.
+        commands: every executed program, and root's own actions, in order; see `command_line`.
+        environment: dotted name and value of every fact from before the run.
         unavailable: (source, reason) of series that do not exist.
-        shape: how its measured phase went; None where there is nothing of it.
-        tags: that people gave it.
-        note: that people wrote.
-        file: where its figures can be read again; None where nothing may be read.
-        devices: of which operations, bytes and flushes are, in a few words; empty where unknown.
+        shape: of its measured phase; None if there is none.
+        tags: given by the user.
+        note: written by the user.
+        file: for reading its figures again; None if that is not allowed.
+        devices: those with counted operations, bytes and flushes, in a few words; empty if unknown.
         load: how it was offered.
         has_played_devices: whether one of them is a loop device or a virtual disk.
-        bottleneck: what limited it.
-        unshown: what its figures cannot show.
-        compression: how the filesystem of its data is set to compress; empty for not.
-        compressibility: that the loaded rows were to have; None for pgbench's own and where unknown.
-        baseline: what the storage can do by itself; None where nobody asked it.
-        used: how much of that the run used.
-        phases: with figures of their own, where it measured several.
-        plan: what pgFooting made of which disks; None where it made nothing, or nobody tells.
+        bottleneck: of the run.
+        unshown: limits of its figures.
+        compression: setting of the data's filesystem; empty for none.
+        compressibility: stated ratio of the loaded rows; None for pgbench's own, or if unknown.
+        baseline: of the storage; None if it was not measured.
+        used: shares of the baseline that the run used.
+        phases: with their own figures, if it measured several.
+        plan: of the storage that pgFooting created; None if it created none, or if unknown.
     """
 
     path: str
@@ -139,10 +138,10 @@ class RunFacts:
     plan: StoragePlan | None = field(default=None, repr=False, compare=False)
 
     def figures_after(self, cut_s: float) -> dict[str, float | None]:
-        """Return the figures without the first seconds of the measured phase; `summary` where nothing is cut.
+        """Return the figures without the first seconds of the measured phase; `summary` if nothing is cut.
 
         Raises:
-            RunFileError: the file cannot be read any more.
+            RunFileError: the file can no longer be read.
         """
         if not cut_s:
             return self.summary
@@ -213,16 +212,16 @@ def read_run_facts(path: Path) -> RunFacts:
 kept_run_facts: Final = KeptByFile(
     read_run_facts, most=400, is_final=lambda run: run.state != RunState.RUNNING.value
 )
-"""The same for pages that ask again, with the figures that were computed of them."""
+"""The same, cached with the computed figures for pages that ask repeatedly."""
 
 
 def is_elsewhere(run: RunFacts) -> bool:
-    """Whether a run was on a server that already ran."""
+    """Whether a run was on an existing server."""
     return any(kind == EXISTING_SERVER for kind, _ in run.marks)
 
 
 def _executed(run: RunFile) -> tuple[CommandRecord, ...]:
-    """Return the programs of a run and, among them, what root did itself, such as wiping what it signed."""
+    """Return the programs of a run in order, including root's own actions, such as wiping signatures."""
     own = [
         CommandRecord(event.t_ms, 0, _ROOT, (event.message,), None, "", "")
         for event in run.events()
@@ -232,7 +231,7 @@ def _executed(run: RunFile) -> tuple[CommandRecord, ...]:
 
 
 def command_line(command: CommandRecord) -> str:
-    """Return a command as it could be typed, or as a comment what root did without a program."""
+    """Return a command as it could be typed, or root's own action as a comment."""
     if command.exit_code is None:
         return f"# {' '.join(command.argv)}"
     return shell_line(command.argv)
@@ -243,7 +242,7 @@ def _text(value: Known[str]) -> str:
 
 
 def _value(value: Json, name: str = "") -> str:
-    """Return a JSON value as people read it; empty where there is nothing."""
+    """Return a JSON value for users; empty if there is none."""
     if isinstance(value, Mapping | Sequence) and not isinstance(value, str):
         return _nested(value)[:MOST_CHARACTERS]
     return value_words(value, name if name.endswith("_bytes") else "")

@@ -1,6 +1,6 @@
-"""The glossary: what the words of window, commands and reports mean, each said once.
+"""The glossary of window, commands and reports.
 
-A heading of a table finds its word by the stable name of its column or figure (`meaning_of`).
+The heading of a table finds its term by the stable name of its column or figure (`meaning_of`).
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from app.statistics.sample_size import RUNS_FOR_A_REFERENCE, RUNS_FOR_A_VERDICT
 
 @dataclass(frozen=True, slots=True)
 class GlossaryTerm:
-    """A word and what it means.
+    """A term and its meaning.
 
     Attributes:
-        word: as it is shown.
+        word: as shown.
         meaning: whole sentences.
-        columns: names of the columns and figures whose heading it explains.
+        columns: names of the columns and figures with that heading.
     """
 
     word: str
@@ -84,7 +84,7 @@ _OF_REPORT: Final = (
         tr("The log holds one in so many transactions; counts of seconds are scaled by that."),
     ),
 )
-"""Those that every report explains, in its order."""
+"""Terms explained in every report, in its order."""
 
 _OF_WINDOW: Final = (
     GlossaryTerm(
@@ -217,17 +217,17 @@ _OF_WINDOW: Final = (
 )
 
 GLOSSARY: Final = tuple(sorted((*_OF_REPORT, *_OF_WINDOW), key=lambda each: each.word.casefold()))
-"""Every word, in the order of the alphabet."""
+"""Every term, in alphabetical order."""
 
 _BY_COLUMN: Final = {column: each for each in GLOSSARY for column in each.columns}
 
 
 def terms_of_report() -> tuple[GlossaryTerm, ...]:
-    """Return the words that every report explains."""
+    """Return the terms explained in every report."""
     return _OF_REPORT
 
 
 def meaning_of(column: str) -> str:
-    """Return what the heading of a column or figure means; empty where its words say it."""
+    """Return the meaning of a column's or figure's heading; empty if it needs no explanation."""
     term = _BY_COLUMN.get(column)
     return term.meaning if term is not None else ""

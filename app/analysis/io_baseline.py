@@ -1,7 +1,7 @@
-"""The I/O baseline in words and figures, and how much of it a run used.
+"""Describe the I/O baseline in words and figures, and how much of it a run used.
 
-What the disks can do is compared with what they did: the same counters, read in the same way, once while fio
-and pg_test_fsync had the storage for themselves and once while the run was measured.
+The disks' capabilities are compared with their use by the same counters, read in the same way: once while fio
+and pg_test_fsync had the storage to themselves, and once during the run's measurement.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ _WORDS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class UsedShare:
-    """How much a run used of what a storage can do.
+    """A run's use of one of a storage's capabilities.
 
     Attributes:
         metric: id of the series.
-        able: what the storage can do, in the unit of the metric.
-        used: mean over the measured phase, likewise.
+        able: capability of the storage, in the unit of the metric.
+        used: mean over the measured phase, in the same unit.
     """
 
     metric: str
@@ -53,12 +53,12 @@ class UsedShare:
 
     @property
     def share(self) -> float:
-        """Of `able`; more than 1 where several writers together get more than one gets alone."""
+        """Share of `able`; above 1 if several writers together achieve more than one alone."""
         return self.used / self.able
 
     @property
     def sentence(self) -> str:
-        """For people."""
+        """A sentence for users."""
         able = self.able / 1e6 if self.metric.endswith("_bytes") else self.able
         share = tr("less than 1 %") if self.share < 0.01 else f"{number_text(100 * self.share, '.0f')} %"
         return _WORDS[self.metric].format(able=_figure(able), share=share)
@@ -67,7 +67,7 @@ class UsedShare:
 def used_shares(
     baseline: IoBaseline, means: Mapping[str, float], method: str = DEFAULT_METHOD
 ) -> tuple[UsedShare, ...]:
-    """Return how much a run used, the sync of WAL first; what is not known of either is left out.
+    """Return a run's use of each capability, the sync of WAL first; unknown ones are omitted.
 
     Args:
         baseline: of the storage.
@@ -83,7 +83,7 @@ def used_shares(
 
 
 def read_used_shares(run: RunFile) -> tuple[UsedShare, ...]:
-    """Return how much a run used of what its storage can do; nothing where its file tells no baseline."""
+    """Return a run's use of its storage's capabilities; empty if its file has no baseline."""
     told = run.metadata
     baseline, measured = or_none(told.io_baseline), run.phase(Phase.MEASURE)
     if baseline is None or measured is None or measured.ended_ms is None:
@@ -116,11 +116,11 @@ JOB_COLUMNS: Final[tuple[Column[JobResult], ...]] = (
     Column("mean", tr("mean µs"), lambda row: _figure(row.latency_mean_us)),
     Column("p99", tr("p99 µs"), lambda row: _figure(row.latency_p99_us)),
 )
-"""Of what fio measured."""
+"""Columns of fio's results."""
 
 
 def job_cell(baseline: IoBaseline | None, job: JobId) -> str:
-    """Return one figure for a table of several storages: operations a second, of sequential jobs MB/s."""
+    """Return one figure for a table of several storages: operations a second, for sequential jobs MB/s."""
     result = None if baseline is None else baseline.job(job)
     if result is None:
         return ""
@@ -129,12 +129,12 @@ def job_cell(baseline: IoBaseline | None, job: JobId) -> str:
 
 
 def sync_cell(baseline: IoBaseline | None, method: str = DEFAULT_METHOD) -> str:
-    """Return how often a second a write becomes durable, for a table of several storages."""
+    """Return the durable writes a second, for a table of several storages."""
     return "" if baseline is None else _figure(baseline.syncs_per_s(method))
 
 
 def sync_sentences(baseline: IoBaseline) -> tuple[str, ...]:
-    """Return what pg_test_fsync measured, and what that says of the drives."""
+    """Return the results of pg_test_fsync, and the conclusion about the drives."""
     if not baseline.sync_methods:
         return ()
     sentence = tr("Writes of 8 kB made durable a second, one after the other (pg_test_fsync): {methods}.")

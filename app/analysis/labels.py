@@ -1,4 +1,4 @@
-"""Words and numbers of runs as people read them: states, marks, figures. Pure."""
+"""Words and numbers of runs for users: states, marks, figures. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from app.runfile.metadata.run_metadata import EXISTING_SERVER, IMPORTED
 from app.runfile.metadata.safety import NOT_DURABLE, UNSAFE, UNVERIFIED
 
 UNREADABLE: Final = "unreadable"
-"""State of an entry whose file cannot be read, see `app.library.entries.LibraryEntry`."""
+"""State of an entry for an unreadable file, see `app.library.entries.LibraryEntry`."""
 
 STATE_WORDS: Final = {
     RunState.RUNNING: tr("running"),
@@ -62,18 +62,18 @@ MARK_WORDS: Final = {
     "aborted": tr("aborted"),
     "connecting": tr("time for connecting"),
 }
-"""Marks that have a name of their own; others are shown as they are stored."""
+"""Names of marks; marks without one are shown as stored."""
 
 DISK_MARKS: Final = frozenset({"left-over", "database-left", "disk-failed", "helper-lost"})
-"""Marks of runs whose disks or server need somebody: they are shown as warnings everywhere."""
+"""Marks of runs with disks or a server that need attention: always shown as warnings."""
 
 
 def safety_warning(*, unsafe: object, not_durable: object) -> str:
-    """Return what stands beside the name of what trades safety for speed, wherever that is shown.
+    """Return the warning next to the name of anything that trades safety for speed.
 
     Args:
-        unsafe: true where its numbers were bought with safety.
-        not_durable: true where it may lose commits that it acknowledged.
+        unsafe: true if its numbers depend on an unsafe option.
+        not_durable: true if it may lose commits that it acknowledged.
     """
     if not_durable:
         return mark_words(NOT_DURABLE)
@@ -81,17 +81,17 @@ def safety_warning(*, unsafe: object, not_durable: object) -> str:
 
 
 def with_warning(name: str, warning: str) -> str:
-    """Return a name with its warning, for where no mark stands beside it; without one the name."""
+    """Return a name with its warning, for places without marks; without a warning the name."""
     return tr("{name} ({warning})").format(name=name, warning=warning) if warning else name
 
 
 def state_words(state: str) -> str:
-    """Return a state of a run as people read it."""
+    """Return a run's state for users."""
     return STATE_WORDS.get(state, state)
 
 
 def mark_words(kind: str) -> str:
-    """Return the kind of a mark as people read it."""
+    """Return the kind of a mark for users."""
     return MARK_WORDS.get(kind, one_line(kind).replace("-", " "))
 
 
@@ -125,7 +125,7 @@ def format_figure(figure: Figure, value: float) -> str:
 
 
 def at_least(text: str, *, is_bound: bool) -> str:
-    """Return a figure in words; where it is only known to be that or more, with what says so."""
+    """Return a figure in words; marked if it is only a lower bound."""
     return tr("≥ {figure}").format(figure=text) if is_bound and text else text
 
 
@@ -133,7 +133,7 @@ _FEW_TPS: Final = 0.95
 
 
 WHOLE_RUN_TPS: Final = tr("TPS, whole run")
-"""Over the mean of all measured seconds: of a comparison some may be left out."""
+"""Label of the mean over all measured seconds; a comparison may exclude some."""
 
 
 def format_tps(tps: float | None) -> str:

@@ -1,4 +1,4 @@
-"""How latencies are distributed: merged histograms of runs, as shares and as percentiles by their nines."""
+"""Distribution of latencies: merged histograms of runs, as shares and as percentiles by their nines."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from app.runfile.summary import EDGE_S
 Array = NDArray[np.float64]
 
 FEWEST_ABOVE: Final = 10
-"""A percentile with fewer transactions above it is decided by chance (HdrHistogram's and wrk2's practice)."""
+"""A percentile with fewer transactions above it depends on chance (practice of HdrHistogram and wrk2)."""
 
 
 @dataclass(frozen=True)
@@ -29,8 +29,8 @@ class Distribution:
 
     Attributes:
         histogram: of all logged transactions.
-        one_in: one in so many was logged; the largest where runs differ.
-        partial: seconds of which lines may be missing.
+        one_in: one in n was logged; the largest n if runs differ.
+        partial: seconds with possibly missing lines.
     """
 
     histogram: Histogram = field(repr=False, compare=False)
@@ -49,7 +49,7 @@ class Distribution:
     def nines(self) -> tuple[Array, Array]:
         """Return (number of nines, latency in ms): 1 is the 90th percentile, 2 the 99th, 3 the 99.9th.
 
-        It ends where fewer than `FEWEST_ABOVE` transactions lie above.
+        It ends where fewer than `FEWEST_ABOVE` transactions are above.
         """
         total = self.histogram.total
         ends = np.cumsum(self.histogram.counts)
@@ -63,7 +63,7 @@ def read_distribution(path: Path, cut_s: float = 0.0) -> Distribution:
 
     Args:
         path: of the run file.
-        cut_s: seconds left out at the beginning.
+        cut_s: seconds excluded at the start.
 
     Raises:
         RunFileError: the file cannot be read, or a histogram is damaged.
@@ -83,9 +83,9 @@ def read_distribution(path: Path, cut_s: float = 0.0) -> Distribution:
 
 
 def merge_distributions(distributions: Iterable[Distribution]) -> Distribution:
-    """Return the latencies of several runs as one; a sampled run counts as many times as it was sampled.
+    """Return the latencies of several runs as one; a sampled run is scaled by its sampling.
 
-    Percentiles of it are those of all transactions together, never means of percentiles.
+    Its percentiles are those of all transactions together, never means of percentiles.
     """
     found = list(distributions)
     rates = {each.one_in for each in found}

@@ -1,4 +1,4 @@
-"""The phases of a workload that has several, each with figures of its own: rows of a table."""
+"""The phases of a workload that has several, each with its own figures: rows of a table."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from app.runfile.summary import figures_of, is_lower_bound, summarise, summarise
 
 @dataclass(frozen=True, slots=True)
 class PhaseFigures:
-    """One time of one phase.
+    """One repetition of one phase.
 
     Attributes:
-        told: what the run file says of it.
-        figures: as in `app.runfile.figures`; empty where it was not reached, or nothing can be said.
+        told: its metadata in the run file.
+        figures: as in `app.runfile.figures`; empty if it was not reached, or there are none.
     """
 
     told: PhaseMetadata
@@ -31,7 +31,7 @@ class PhaseFigures:
 
 
 def read_phase_figures(run: RunFile) -> tuple[PhaseFigures, ...]:
-    """Return the phases of a run that began, in order; none of a run with one phase.
+    """Return the phases of a run that started, in order; empty for a run with one phase.
 
     Raises:
         CorruptRunFileError: the file is damaged.
@@ -40,7 +40,7 @@ def read_phase_figures(run: RunFile) -> tuple[PhaseFigures, ...]:
     if not told:
         return ()
     stored, own = run.phase_figures(), figures_of(run)
-    if not stored and not own:  # while it lasts, or nobody could finish it yet
+    if not stored and not own:  # while it runs, or before it can be finished
         stored, own = summarise_phases(run), summarise(run)
     begun = {times.number for times in run.phases() if times.phase is Phase.PART}
     if run.phase(Phase.MEASURE) is not None:
@@ -53,7 +53,7 @@ def read_phase_figures(run: RunFile) -> tuple[PhaseFigures, ...]:
 
 
 def phase_note(told: PhaseMetadata) -> str:
-    """Return what is to be known of a phase beside its figures; empty for nothing."""
+    """Return remarks about a phase, in addition to its figures; empty for none."""
     notes = [] if told.counts else [tr("does not count")]
     rate, percent, of = or_none(told.workload.rate_tps), or_none(told.rate_percent), or_none(told.rate_of)
     if rate is not None and percent is not None:
@@ -70,7 +70,7 @@ def phase_note(told: PhaseMetadata) -> str:
 
 
 def executed_words(told: PhaseMetadata) -> str:
-    """Return what a phase executed, and beside what: phases that differ in it are not the same."""
+    """Return a phase's script and background work: phases that differ in them are not the same."""
     executed, beside = known(told.workload.label, ""), told.background
     if not beside.name:
         return executed
@@ -79,7 +79,7 @@ def executed_words(told: PhaseMetadata) -> str:
 
 
 def _background_words(told: BackgroundMetadata) -> str:
-    """Return what was done beside a phase, as it was stated."""
+    """Return a phase's background work, as stated."""
     if told.every_s is not None:
         return tr("{name} every {every}").format(name=told.name, every=format_duration(told.every_s))
     if told.max_rate_bytes is not None:
@@ -89,7 +89,7 @@ def _background_words(told: BackgroundMetadata) -> str:
 
 
 def _background_note(told: BackgroundMetadata) -> str:
-    """Return what was done beside a phase, and how often; empty for nothing."""
+    """Return a phase's background work and its number of repetitions; empty for none."""
     if not told.name:
         return ""
     counts = []
@@ -126,4 +126,4 @@ PHASE_COLUMNS: Final[tuple[Column[PhaseFigures], ...]] = (
     Column("length", tr("length"), _seconds, optional=5),
     Column("note", tr("note"), lambda each: phase_note(each.told), CellKind.WORDS, optional=6),
 )
-"""Of the table of a run's phases."""
+"""Columns of the table of a run's phases."""

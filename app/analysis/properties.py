@@ -1,8 +1,8 @@
-"""What was chosen for a run and what its machine was, property by property, in words. Pure.
+"""Describe a run's choices and its machine, property by property, in words. Pure.
 
 The properties follow the declarations: the fields of workload, storage plan, installation and target, the
-options of the filesystems, the server settings. A field or option that comes is a property without anybody
-remembering it: `LABELS` may call it more nicely than its name.
+options of the filesystems, the server settings. A new field or option is a property automatically: `LABELS`
+may give it a better name.
 """
 
 from __future__ import annotations
@@ -39,28 +39,28 @@ POSTGRESQL: Final = tr("PostgreSQL")
 SETTING: Final = tr("Setting")
 MACHINE: Final = tr("Machine")
 PGBENCH_MACHINE: Final = tr("Machine of pgbench")
-"""In its place where the server's own machine is not this one, and told nothing of itself."""
+"""Topic of the machine if the server's own machine is another one, and unknown."""
 
 PGBENCH: Final = tr("pgbench")
-"""Name of the property that holds pgbench's version."""
+"""Name of the property for pgbench's version."""
 
 RATE_VALUE: Final = tr("value of the rate limit")
-"""Name of what is not known where a rate was set that nobody tells."""
+"""Name of the unknown value of a rate that was set."""
 
 PLAN: Final = tr("how the storage was made")
-"""Name of what is not known of a target whose plan nobody tells."""
+"""Name of the unknown plan of a target."""
 
 SETTINGS: Final = tr("server settings")
 
 KIND: Final = tr("kind")
 IDENTIFIER: Final = tr("system identifier")
-"""Name of the property that tells one cluster of PostgreSQL from every other one."""
+"""Name of the property that distinguishes one PostgreSQL cluster from every other."""
 
 ROUND_TRIP: Final = tr("round trip of the network")
 PATH: Final = tr("path")
 
 DATA_SET: Final = tr("data set")
-"""Name of the property that says how the data came onto the storage."""
+"""Name of the property for how the data was loaded."""
 
 LABELS: Final = {
     "label": tr("transactions"),
@@ -91,7 +91,7 @@ LABELS: Final = {
     "memory_limit_bytes": tr("memory limit"),
     "zfs_log": tr("ZFS log disks"),
 }
-"""What people call fields; the others are called as they are."""
+"""Names of fields for users; others keep their own name."""
 
 _ZFS_PROPERTIES: Final = (
     "recordsize",
@@ -105,7 +105,7 @@ _ZFS_PROPERTIES: Final = (
     "relatime",
     "xattr",
 )
-"""Properties of a dataset that somebody chooses; the others are sizes and names."""
+"""Properties of a dataset that the user chooses; the others are sizes and names."""
 
 _TOLD: Final = {
     "made_with": tr("filesystem made with"),
@@ -113,32 +113,32 @@ _TOLD: Final = {
     "compression": tr("filesystem compresses with"),
     "check": tr("filesystem checks with"),
 }
-"""What tools of other systems tell of a filesystem, see `app.runfile.metadata.environment.TOLD`."""
+"""Facts about a filesystem from tools of other systems, see `app.runfile.metadata.environment.TOLD`."""
 
 _NO_MATTER: Final = re.compile(
     r"(?:lc|log|ssl|unix_socket|krb|bonjour|default_text_search|dynamic_shared_memory)_.*|ssl|port|cluster_name"
     r"|listen_addresses|DateStyle|TimeZone|.*_file"
 )
-"""Settings of a server that was not started here which tell where and for whom it is, not how fast."""
+"""Settings of an existing server that concern its location and users, not its speed."""
 
 _DIGEST_LENGTH: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """One thing that was chosen or found.
+    """One choice or fact.
 
     Attributes:
-        topic: heading under which it stands.
-        name: what people read; unique within its topic.
-        value: as text; empty where nobody knows it.
-        is_shown: whether it is worth a line: not what an option is that nobody chose.
-        is_known: whether the file tells it.
-        part: name of the property that is not known of a file that tells nothing of this kind.
-        within: name of the property without which this one means nothing; empty for none.
-        follows: whether others decide it: a setting that a preset makes of machine, clients and data.
-        measured: what was measured, which never comes out twice the same; None for what is exact. It differs
-            where one is more than twice another and the two are apart by more than 0.1.
+        topic: its heading.
+        name: for users; unique within its topic.
+        value: as text; empty if unknown.
+        is_shown: whether it is worth a line: not the default of an option.
+        is_known: whether the file has it.
+        part: name of the unknown property in a file without any property of this kind.
+        within: name of the property without which this one is meaningless; empty for none.
+        follows: whether it is derived: a setting that a preset computes from machine, clients and data.
+        measured: a measured value, which never repeats exactly; None for an exact property. It differs if one
+            is more than twice the other and the two are more than 0.1 apart.
     """
 
     topic: str
@@ -153,7 +153,7 @@ class Property:
 
     @property
     def key(self) -> tuple[str, str]:
-        """What tells it from every other one."""
+        """Its unique key."""
         return self.topic, self.name
 
 
@@ -162,11 +162,11 @@ def _label(name: str) -> str:
 
 
 def value_words(value: object, name: str = "") -> str:
-    """Return a value as people read it; empty for None.
+    """Return a value for users; empty for None.
 
     Args:
         value: of a field.
-        name: of the field; what ends in _bytes or _s has its unit, and so has block_size.
+        name: of the field; names in _bytes or _s get a unit, and so does block_size.
     """
     if value is None:
         return ""
@@ -193,8 +193,8 @@ def properties_of(run: RunMetadata, environment: EnvironmentFacts | None) -> Ite
     """Yield every property of a run, each once.
 
     Args:
-        run: what was chosen; what is not known of it is yielded so.
-        environment: what was found; None before a run, where that is nobody's question.
+        run: the choices; unknown ones are yielded as unknown.
+        environment: the facts; None before a run, when they do not matter.
     """
     yield from _target(run.target, environment)
     yield from _workload(run)
@@ -212,7 +212,7 @@ def properties_of(run: RunMetadata, environment: EnvironmentFacts | None) -> Ite
 
 
 def _given(topic: str, name: str, value: object, field: str = "") -> Iterator[Property]:
-    """Yield a property where it has a value, or where that is not known."""
+    """Yield a property if it has a value, or if that is unknown."""
     if isinstance(value, NotKnown):
         yield Property(topic, name, "", is_shown=False, is_known=False)
     elif text := value_words(value, field):
@@ -220,7 +220,7 @@ def _given(topic: str, name: str, value: object, field: str = "") -> Iterator[Pr
 
 
 def _found(topic: str, name: str, value: str, *, is_key: bool = False) -> Iterator[Property]:
-    """Yield a fact; one that every machine has and nobody tells is not known."""
+    """Yield a fact; a missing one that every machine has is unknown."""
     if value:
         yield Property(topic, name, value)
     elif is_key:
@@ -251,7 +251,7 @@ def _target(target: TargetMetadata, environment: EnvironmentFacts | None) -> Ite
 def _filesystem(
     plan: StoragePlan | NotKnown | None, environment: EnvironmentFacts | None
 ) -> Iterator[Property]:
-    """Yield what the data lies on, and what is set there."""
+    """Yield the filesystem of the data, and its settings."""
     if environment is None:
         if isinstance(plan, StoragePlan):
             yield Property(TARGET, tr("filesystem"), plan.data.filesystem)
@@ -267,7 +267,7 @@ def _filesystem(
 
 
 def _server(server: ServerMetadata) -> Iterator[Property]:
-    """Yield what a server that was not started here told of itself."""
+    """Yield an existing server's own description."""
     if server.system_identifier == "":
         yield Property(TARGET, IDENTIFIER, "", is_shown=False, is_known=False)
     rows = (
@@ -291,7 +291,7 @@ def _limits(target: TargetMetadata) -> Iterator[Property]:
     for name in ("size_bytes", "memory_limit_bytes"):
         value = getattr(target, name)
         if name == "size_bytes" and isinstance(value, NotKnown):
-            continue  # of targets in memory only
+            continue  # only for targets in memory
         yield from _given(TARGET, _label(name), value, name)
 
 
@@ -312,7 +312,7 @@ def _of_group(role: str, name: str) -> str:
 
 
 def _group(role: str, group: Group, preset: object) -> Iterator[Property]:
-    """Yield what one filesystem was made of; `role` is the field of the plan."""
+    """Yield the parts of one filesystem; `role` is the field of the plan."""
     named = partial(_of_group, role)
     spec = _spec(group.filesystem)
     if role != "data":
@@ -334,7 +334,7 @@ def _spec(name: str) -> FilesystemSpec | None:
 
 
 def _part_words(group: Group, spec: FilesystemSpec | None, name: str) -> str | None:
-    """Return a field of a group as it was in effect; None where it means nothing for that level."""
+    """Return a field of a group as it was in effect; None if it is meaningless for that level."""
     value = getattr(group, name)
     if name == "disks":
         return _disks_words(value)
@@ -364,7 +364,7 @@ def _disk_words(disk: DiskIdentity) -> str:
 
 
 def _options(group: Group, spec: FilesystemSpec | None, named: Callable[[str], str]) -> Iterator[Property]:
-    """Yield every option of a filesystem: those that nobody chose as the default, which is not shown."""
+    """Yield every option of a filesystem: unchosen ones with their default, which is not shown."""
     chosen = group.chosen
     options = spec.options if spec is not None else ()
     defaults = {each.id: each.default for each in options}
@@ -399,7 +399,7 @@ def _workload(run: RunMetadata) -> Iterator[Property]:
         if each.name == "data_set":
             yield from _data_set(run)
             continue
-        if each.name == "phases":  # one, where a file tells none
+        if each.name == "phases":  # one, if a file has none
             words = tr("one") if isinstance(value, NotKnown) else value[:MOST_CHARACTERS]
             yield Property(WORKLOAD, _label(each.name), words, is_shown=not isinstance(value, NotKnown))
             continue
@@ -413,7 +413,7 @@ def _workload(run: RunMetadata) -> Iterator[Property]:
 
 
 def _data_set(run: RunMetadata) -> Iterator[Property]:
-    """Yield how the data came there: as it really was, where the file tells, else as it was stated."""
+    """Yield how the data was loaded: as it really was, if known, else as stated."""
     told = or_none(run.data_set)
     state = run.workload.data_set if told is None or not told.state else told.state
     if isinstance(state, NotKnown):
@@ -426,7 +426,7 @@ _LOADS: Final = frozenset({"rate_tps", "latency_limit_ms"})
 
 
 def _load(run: RunMetadata, name: str, value: object) -> Iterator[Property]:
-    """Yield rate or limit; what a file does not tell may follow from what pgbench printed."""
+    """Yield rate or limit; a missing value may follow from pgbench's output."""
     load = offered_load(run)
     if not isinstance(value, NotKnown):
         yield from _given(WORKLOAD, _label(name), value, name)
@@ -442,7 +442,7 @@ def _load(run: RunMetadata, name: str, value: object) -> Iterator[Property]:
 
 
 def _scripts(scripts: tuple[ScriptMetadata, ...] | NotKnown) -> Iterator[Property]:
-    """Yield what labels do not tell: weights, own files and their texts."""
+    """Yield details missing from labels: weights, own files and their texts."""
     for number, each in enumerate(() if isinstance(scripts, NotKnown) else scripts, 1):
         name = tr("script {number}").format(number=number)
         words = [tr("weight {weight}").format(weight=each.weight)] if each.weight != 1 else []
@@ -466,7 +466,7 @@ def _postgresql(run: RunMetadata) -> Iterator[Property]:
 
 
 def _postgresql_elsewhere(run: RunMetadata, environment: EnvironmentFacts | None) -> Iterator[Property]:
-    """Yield what a server that was not started here is: as it says, because nobody chose it."""
+    """Yield an existing server's own description of its build and settings, because they were not chosen."""
     yield from _given(POSTGRESQL, _label("version"), run.installation.version)
     yield from _given(POSTGRESQL, PGBENCH, run.pgbench_version)
     if environment is None:
@@ -486,7 +486,7 @@ def _postgresql_elsewhere(run: RunMetadata, environment: EnvironmentFacts | None
 
 
 def _settings(run: RunMetadata, in_effect: Mapping[str, str]) -> Iterator[Property]:
-    """Yield what was chosen, as the server has it, and hidden what it has where nobody chose."""
+    """Yield the chosen settings, as the server reports them, and its other values hidden."""
     if isinstance(run.settings, NotKnown):
         yield Property(SETTING, SETTINGS, "", is_shown=False, is_known=False)
         return

@@ -18,13 +18,13 @@ WITHIN_RUN_NOTE: Final = tr(
     "Intervals within a run come from its own seconds, which are alike in time; they are blind to what"
     " differs between runs, which is often two or three times as much."
 )
-"""To stand wherever such intervals do."""
+"""Shown wherever such intervals are."""
 
 CLOSED_LOOP_NOTE: Final = tr(
     "Closed loop: each client sends its next transaction when it has its answer. Latencies are of what was"
     " sent; the waiting of those who could not start is not counted."
 )
-"""To stand wherever latencies without a rate do (“coordinated omission”, G. Tene; README of wrk2)."""
+"""Shown wherever latencies without a rate are (“coordinated omission”, G. Tene; README of wrk2)."""
 
 _DRIFT_TOLD: Final = 0.05
 _EFFECT_TOLD: Final = 0.02
@@ -33,12 +33,12 @@ _EFFECT_TOLD: Final = 0.02
 def describe_shape(
     shape: RunStability | None, tps: float | None = None, cut_s: float = 0.0
 ) -> tuple[str, ...]:
-    """Return what one run's own seconds show, as sentences; empty where there are none.
+    """Return sentences about one run's own seconds; empty if there are none.
 
     Args:
-        shape: the run, without what is left out.
-        tps: its mean as pgbench counted it; None: that of the seconds.
-        cut_s: what is left out at its beginning.
+        shape: of the run, without the excluded seconds.
+        tps: its mean as counted by pgbench; None: the mean of the seconds.
+        cut_s: seconds excluded at its start.
     """
     if shape is None:
         return ()
@@ -46,12 +46,12 @@ def describe_shape(
 
 
 def is_closed_loop(load: OfferedLoad, figures: Mapping[str, float | None]) -> bool:
-    """Return whether a run has latencies that leave out the waiting of those who could not start."""
+    """Return whether a run's latencies ignore the waiting of delayed transactions."""
     return load.kind is LoadKind.CLOSED and figures.get("latency_p99_ms") is not None
 
 
 def describe_disturbances(judged: Disturbances) -> str:
-    """Return how others disturbed a run, or why nobody knows; empty where they did not."""
+    """Return how other processes disturbed a run, or why that is unknown; empty if undisturbed."""
     if judged.found:
         return tr("Disturbed: {reason}.").format(reason=judged.reason)
     if not judged.not_known:

@@ -1,9 +1,7 @@
-"""How one run went, second by second: its own seconds, read once, with every figure taken from them.
+"""Describe one run second by second: its own seconds, read once, with all figures derived from them.
 
-All of it are facts of that run. Whether two configurations differ is said by `app.comparison.comparison`
-alone.
-
-A run over the time since its last checkpoint began: its cycles laid over each other. For charts only.
+All figures are facts of that run; only `app.comparison.comparison` compares configurations. For charts, a run
+can also be folded over the time since its last checkpoint started: its cycles laid over each other.
 """
 
 from __future__ import annotations
@@ -46,14 +44,14 @@ from app.statistics.student_t import student_t_quantile
 Array = NDArray[np.float64]
 
 FEWEST_FOR_A_CUT_S: Final = 120
-"""MSER-5 takes a quarter or more off one in four steady runs of 60 s (simulated, lag-1 correlation 0.6)."""
+"""MSER-5 cuts a quarter or more off one in four steady runs of 60 s (simulated, lag-1 correlation 0.6)."""
 
 _MOST_TPS: Final = 1e12
 
 
 @dataclass(frozen=True, slots=True)
 class OwnInterval:
-    """The interval of a run's mean that its own seconds give; blind to what differs between runs.
+    """Interval of a run's mean from its own seconds; it ignores the variation between runs.
 
     Attributes:
         low: TPS.
@@ -71,12 +69,12 @@ class RunStability:
     """The measured phase of one run.
 
     Attributes:
-        ends_s: end of each interval that pgbench reported, from the begin of the phase; ascending.
+        ends_s: end of each interval that pgbench reported, from the start of the phase; ascending.
         tps: mean TPS of each.
         duration_s: length of the phase.
-        checkpoints: (start_s, end_s) of those that began in the phase; one without an end lasts to its end.
-        knows_checkpoints: something told when checkpoints began, so that none means that none began.
-        interval_s: of how many seconds a report usually is; more than 1 only in a run of others.
+        checkpoints: (start_s, end_s) of those that started in the phase; one without an end lasts to its end.
+        knows_checkpoints: whether starts of checkpoints were recorded: then none means that none started.
+        interval_s: usual length of a report in seconds; above 1 only in an imported run.
     """
 
     ends_s: Array = field(repr=False, compare=False)
@@ -88,26 +86,26 @@ class RunStability:
 
     @cached_property
     def seconds(self) -> Array:
-        """TPS by the second, NaN where missed; the mean of its report where that is longer."""
+        """TPS by the second, NaN if missed; the mean of its report if that is longer."""
         return seconds_of(1000 * self.ends_s, self.tps, 0.0, self.interval_s)
 
     @cached_property
     def jitter(self) -> Jitter:
-        """How evenly it went; nothing of single seconds where reports are longer."""
+        """Its variation; without figures of single seconds if reports are longer."""
         found = jitter(self.seconds)
         return found if self.interval_s == 1 else replace(found, cv=None, p1=None, lag1=None)
 
     @cached_property
     def drift(self) -> Drift:
-        """Its last tenth against its first."""
+        """Its last tenth compared with its first."""
         return drift(self.seconds)
 
     @cached_property
     def warm_up(self) -> Truncation:
-        """Where its warm-up ends; undecided below `FEWEST_FOR_A_CUT_S`.
+        """End of its warm-up; undecided below `FEWEST_FOR_A_CUT_S`.
 
-        MSER-5 cuts at an outlier as at the end of a warm-up: seconds that stalled once the run was under way
-        are left out of it, they are told as stalls.
+        MSER-5 cuts at an outlier as at the end of a warm-up: stalled seconds after the run got going are
+        excluded from it, and reported as stalls.
         """
         seconds = self.seconds
         if len(seconds) < FEWEST_FOR_A_CUT_S:
@@ -118,7 +116,7 @@ class RunStability:
 
     @cached_property
     def steady(self) -> SteadyState:
-        """Whether it was steady."""
+        """Whether it was in steady state."""
         return steady_reports(self.seconds, [start_s for start_s, _ in self.checkpoints], self.interval_s)
 
     @cached_property
@@ -127,10 +125,10 @@ class RunStability:
         return within_run_error(self.seconds)
 
     def after(self, cut_s: float) -> RunStability | None:
-        """Return the same run without its first `cut_s` seconds; None where nothing is left.
+        """Return the same run without its first `cut_s` seconds; None if nothing is left.
 
         Args:
-            cut_s: a report of which more than half a second lies before is left out.
+            cut_s: a report with more than half a second before it is excluded.
         """
         if not cut_s:
             return self
@@ -150,9 +148,9 @@ class RunStability:
         )
 
     def own_interval(self, confidence: float = 0.95) -> OwnInterval | None:
-        """Return Student's interval with as many degrees as there are independent seconds, less one.
+        """Return Student's interval with one degree of freedom less than there are independent seconds.
 
-        None where there are fewer than ten seconds, or fewer than three independent ones.
+        None for fewer than ten seconds, or fewer than three independent ones.
 
         Args:
             confidence: above 0 and below 1.
@@ -170,34 +168,34 @@ class RunStability:
 
     @property
     def mean(self) -> float | None:
-        """Mean TPS, each report weighted by its length; None where it has none."""
+        """Mean TPS, each report weighted by its length; None without reports."""
         lengths = np.diff(self.ends_s, prepend=0.0)
         seconds = float(lengths.sum())
         return float(np.sum(self.tps * lengths)) / seconds if seconds > 0 else None
 
     @cached_property
     def checkpoint_effect(self) -> CheckpointEffect | None:
-        """What its checkpoints cost; None below three cycles."""
+        """Cost of its checkpoints; None below three cycles."""
         return checkpoint_effect(self.seconds, [start_s for start_s, _ in self.checkpoints])
 
 
 def is_weak(marks: Iterable[tuple[str, str]], judged: Disturbances, shape: RunStability | None) -> bool:
-    """Return whether others disturbed a run, or may have, or most of its seconds are unknown.
+    """Return whether a run was, or may have been, disturbed, or most of its seconds are unknown.
 
     Args:
         marks: (kind, reason) labels of the run.
-        judged: what is known of who disturbed it.
-        shape: how it went; None where that is not known.
+        judged: its disturbances.
+        shape: of the run; None if unknown.
     """
     is_unseen = shape is not None and shape.is_mostly_unseen
     return is_unseen or bool(judged.not_known) or any(kind == DISTURBED for kind, _ in marks)
 
 
 def read_shape(run: RunFile) -> RunStability | None:
-    """Return how a run went; None where the measured phase or its TPS were never reached.
+    """Return the stability of a run; None if the measured phase or its TPS were never reached.
 
     Raises:
-        RunFileError: the file cannot be read, or holds what is no TPS.
+        RunFileError: the file cannot be read, or contains invalid TPS.
     """
     measured = run.phase(Phase.MEASURE)
     if measured is None:
@@ -208,7 +206,7 @@ def read_shape(run: RunFile) -> RunStability | None:
     t_ms, tps = t_ms[kept], tps[kept]
     if not len(tps):
         return None
-    # NaN compares false: it is refused with the rest.
+    # NaN compares false: it is refused too.
     if not ((tps >= 0) & (tps <= _MOST_TPS)).all() or not np.isfinite(t_ms).all():
         raise CorruptRunFileError(tr("The run file is damaged: its TPS are no numbers from 0 on."))
     last_ms = float(t_ms[-1]) if measured.ended_ms is None else float(measured.ended_ms)
@@ -237,7 +235,7 @@ class FoldedSource:
     Attributes:
         whole: the run's samples over its own time.
         data: the run.
-        starts_s: begins of its checkpoints in the measured phase, ascending, at least one.
+        starts_s: starts of its checkpoints in the measured phase, ascending, at least one.
     """
 
     whole: SeriesSource
@@ -263,11 +261,11 @@ class FoldedSource:
         return self._merged[percent]
 
     def partial_ends_ms(self) -> Array:
-        """Return nothing: a folded second is complete or was left out."""
+        """Return nothing: a folded second is complete or excluded."""
         return np.empty(0)
 
     def load(self, keys: Iterable[SeriesKey], percents: Collection[float]) -> None:
-        """Read and fold what charts will ask for."""
+        """Read and fold the series needed by charts."""
         for key in keys:
             self.samples(key)
         for percent in percents:
@@ -308,7 +306,7 @@ class FoldedSource:
 
 
 def since_checkpoint(data: RunData) -> RunData | None:
-    """Return a run over the time since its last checkpoint began; None where it has no checkpoint."""
+    """Return a run over the time since its last checkpoint started; None without a checkpoint."""
     starts = tuple(sorted(start_s for start_s, _, _ in data.checkpoints() if start_s >= 0))
     if not starts:
         return None
