@@ -1,5 +1,5 @@
-"""Results of others as run files: what pgbench printed and logged by hand, folders of other benchmarks, CSV.
+"""Import others' results as run files: pgbench's output and logs, folders of other benchmarks, CSV.
 
-What was found becomes ordinary run files, marked ``imported``; what is missing is said, nothing is invented.
-Everything read here is foreign: bounded in size and memory, never executed, never unpacked to disk.
+The results become ordinary run files, marked ``imported``; missing values are reported, nothing is invented.
+All input is foreign: bounded in size and memory, never executed, never unpacked to disk.
 """

@@ -1,4 +1,4 @@
-"""Importing: everything below some paths becomes run files of a library; what does not is told, with why."""
+"""Import everything below some paths as run files of a library; skipped files are reported with a reason."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ _JOURNALS: Final = ("", "-wal", "-shm", "-journal")
 
 
 def write_run(run: ForeignRun, path: Path) -> Path:
-    """Write the run file; there is either a whole one at `path` in the end, or none.
+    """Write the run file completely, or leave none at `path`.
 
-    Nothing waits for the disk: what a power cut takes can be imported again.
+    Nothing waits for the disk: after a power failure the file can be imported again.
 
     Raises:
-        RunFileError: it cannot be written; what was there is as it was.
+        RunFileError: it cannot be written; an existing file is unchanged.
         ForeignDataError: the log cannot be read to its end.
     """
     part = path.with_name(f"{path.name}.part")
@@ -60,7 +60,7 @@ def write_run(run: ForeignRun, path: Path) -> Path:
     try:
         _fill(part, run)
         with RunFile(part) as made:
-            # Nothing sampled, so nothing missed either: the figure would say that all is well.
+            # Nothing was sampled, so nothing was missed: a zero would claim that all is well.
             summary = summarise(made) | {"missed_ticks": None}
         marks = (*run.marks, *marks_after(summary))
         finish_run_file(part, RunState.DONE, summary, marks, is_durable=False)
@@ -154,23 +154,23 @@ _REASONS: Final = {
 }
 
 Progress = Callable[[int, int, str], None]
-"""Told (done, of how many, what comes next); how many is 0 while it is not known."""
+"""Called with (done, total, next item); the total is 0 while unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class ImportedRun:
-    """A run that was written.
+    """An imported run.
 
     Attributes:
         id: of the run.
         path: of the run file.
         name: of the run.
         campaign: of the run.
-        tps: mean; None where nothing tells it.
-        tps_source: where TPS by the second come from; empty where they are not known.
+        tps: mean; None if unknown.
+        tps_source: source of the TPS by the second; empty if they are unknown.
         marks: kinds of labels.
-        missing: (source, reason) of what is not known.
-        notes: what was left out or decided, by file and line.
+        missing: (source, reason) of unknown values.
+        notes: skipped lines and decisions, by file and line.
     """
 
     id: str
@@ -186,12 +186,12 @@ class ImportedRun:
 
 @dataclass(slots=True)
 class ImportReport:
-    """What came of an import.
+    """Result of an import.
 
     Attributes:
         imported: runs in the order in which they were found.
-        present: (name, path of the run file) of runs that the library has already.
-        left: files that were not used, with the reason.
+        present: (name, path of the run file) of runs that the library already has.
+        left: unused files, with the reason.
     """
 
     imported: list[ImportedRun] = field(default_factory=list)
@@ -200,7 +200,7 @@ class ImportReport:
 
     @property
     def problems(self) -> list[SkippedFile]:
-        """What looks like a result and could not be read."""
+        """Files that look like a result and could not be read."""
         return [each for each in self.left if each.is_problem]
 
 
@@ -209,8 +209,8 @@ def import_paths(paths: Sequence[Path], library: Path, progress: Progress) -> Im
 
     Args:
         paths: folders, logs, outputs, tables or archives.
-        library: folder that gets a folder for each campaign.
-        progress: is told what happens.
+        library: a folder for each campaign is created in it.
+        progress: called with the current step.
 
     Raises:
         UsageError: a path does not exist, or the library cannot be written.

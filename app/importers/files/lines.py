@@ -1,7 +1,4 @@
-"""Foreign text in pieces of whole lines, however long the file is; line ends of every kind.
-
-Lines that nobody understands: left out, and told by file and line.
-"""
+"""Read foreign text in pieces of whole lines, of any length and line ending, and collect bad lines."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ class Readable(Protocol):
     """Anything with bytes to read."""
 
     def read(self, size: int, /) -> bytes:
-        """Return at most so many bytes; none at the end."""
+        """Return at most `size` bytes; empty at the end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +28,7 @@ class Lines:
     Attributes:
         first: number of the first one, from 1.
         text: with their line ends, which are all ``\n``.
-        is_cut: this is what stands after the last line end of the file: one line that may be cut off.
+        is_cut: the text after the last line end of the file: one line that may be cut off.
     """
 
     first: int
@@ -44,7 +41,7 @@ def read_lines(stream: Readable, told: str) -> Iterator[Lines]:
 
     Args:
         stream: of the file.
-        told: which file it is, for the error.
+        told: name of the file, for the error.
 
     Raises:
         ForeignDataError: a line that is too long for any text; names file and line.
@@ -67,7 +64,7 @@ def read_lines(stream: Readable, told: str) -> Iterator[Lines]:
 
 
 def read_text(stream: Readable, told: str) -> str:
-    """Return a whole text of moderate size; what is no UTF-8 becomes a replacement character.
+    """Return a whole text of moderate size; invalid UTF-8 becomes a replacement character.
 
     Raises:
         ForeignDataError: larger than 64 MiB.
@@ -81,7 +78,7 @@ def read_text(stream: Readable, told: str) -> str:
 
 
 def check_text_size(size: int, told: str) -> None:
-    """Check that a text that is to be read as a whole is of moderate size.
+    """Check that a text to be read as a whole is of moderate size.
 
     Raises:
         ForeignDataError: larger than 64 MiB.
@@ -96,12 +93,12 @@ def _unix(text: bytes) -> bytes:
 
 
 MOST_BAD_LINES: Final = 100
-"""Of one run; more than that is no log with a slip in it, but something else."""
+"""Limit for one run: with more, it is not a log with a few errors, but something else."""
 _SHOWN: Final = 80
 
 
 class BadLines:
-    """Counts and keeps bad lines of one run.
+    """Counts and keeps the bad lines of one run.
 
     Attributes:
         told: file, line and text of each.
@@ -111,7 +108,7 @@ class BadLines:
         self.told: list[str] = []
 
     def add(self, file: str, number: int, line: bytes | str, reason: str = "") -> None:
-        """Note one.
+        """Add a line.
 
         Raises:
             ForeignDataError: there are too many.

@@ -1,12 +1,9 @@
-"""A file to read, on disk or inside an archive, without reading more of it than its ends.
+"""Foreign files, on disk or in an archive: their ends are kept, their content is read as a stream.
 
-Opening members: files on disk one by one, those of an archive in one pass.
-
-Archives of others, read as a stream: nothing is unpacked to disk, and nothing in them is trusted.
-
-Refused as a whole, before anything of it is used: members whose path climbs out or is absolute, links,
-devices, sparse files, too many members, and content that is far larger than what is stored (the largest
-ratio that pgbench's logs reach is about 10; a bomb of zeros reaches 1000).
+Files on disk are opened one by one, those of an archive in one pass. Nothing is unpacked to disk, and nothing
+in an archive is trusted. An archive is refused as a whole before any of it is used if it has members with a
+path that climbs out or is absolute, links, devices, sparse files, too many members, or content that is far
+larger than stored (the largest ratio of pgbench's logs is about 10; a bomb of zeros reaches 1000).
 """
 
 from __future__ import annotations
@@ -32,7 +29,7 @@ from app.domain.text import tr
 from app.importers.files.lines import Readable, check_text_size, read_text
 
 END_BYTES: Final = 32 * 1024
-"""Kept of beginning and end: enough to tell what a file is, and every client's last line of a log."""
+"""Kept of start and end: enough to recognise a file, and for every client's last line of a log."""
 _SHORT_BYTES: Final = 1024
 _PACKED: Final = (".gz", ".bz2")
 
@@ -42,12 +39,12 @@ class ForeignFile:
     """A file that can be read.
 
     Attributes:
-        disk: where it is; for a member of an archive the archive.
+        disk: its path; for a member of an archive the archive's.
         inner: path inside the archive; empty for a file on disk.
         size: bytes, unpacked.
         head: its first 32 KiB.
         tail: its last 32 KiB.
-        identity: (st_dev, st_ino) of the file on disk when its ends were read; None if it may be any.
+        identity: (st_dev, st_ino) of the file on disk when its ends were read; None for any.
     """
 
     disk: Path
@@ -66,16 +63,16 @@ class ForeignFile:
 
     @property
     def told(self) -> str:
-        """How people are told which file it is."""
+        """Its name for users."""
         return f"{self.disk}: {self.inner}" if self.inner else str(self.disk)
 
     def trimmed(self) -> ForeignFile:
-        """Return the same with little of its ends, for files of which there are many."""
+        """Return the same with little of its ends, for kinds with many files."""
         return replace(self, head=self.head[:_SHORT_BYTES], tail=self.tail[-_SHORT_BYTES:])
 
 
 class EndsReader:
-    """Keeps beginning and end of what is fed through it."""
+    """Keeps start and end of a stream."""
 
     def __init__(self) -> None:
         self.size = 0
@@ -83,14 +80,14 @@ class EndsReader:
         self._tail = b""
 
     def feed(self, chunk: bytes) -> None:
-        """Take the next piece."""
+        """Add the next piece."""
         if len(self.head) < END_BYTES:
             self.head += chunk[: END_BYTES - len(self.head)]
         self._tail = (self._tail + chunk)[-END_BYTES:] if len(chunk) < END_BYTES else chunk[-END_BYTES:]
         self.size += len(chunk)
 
     def member(self, disk: Path, inner: str, identity: tuple[int, int] | None = None) -> ForeignFile:
-        """Return what was fed as a member of the archive `disk`."""
+        """Return the stream as a member of the archive `disk`."""
         return ForeignFile(disk, inner, self.size, self.head, self._tail, identity)
 
 
@@ -103,10 +100,10 @@ def open_regular(
     Args:
         path: of the file.
         identity: (st_dev, st_ino) that it must have; None for any.
-        folder: descriptor of its folder, which then is not looked up by its path again.
+        folder: descriptor of its folder, which is then not looked up by its path again.
 
     Raises:
-        OSError: it cannot be read, is no regular file, or is another file than `identity`.
+        OSError: it cannot be read, is not a regular file, or is another file than `identity`.
     """
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     descriptor = os.open(path.name if folder is not None else path, flags, dir_fd=folder)
@@ -118,10 +115,10 @@ def open_regular(
 
 
 def file_member(path: Path, folder: int | None = None) -> ForeignFile:
-    """Return a file on disk; `folder` is the descriptor of its folder, None to go by its path.
+    """Return a file on disk; `folder` is the descriptor of its folder, None to use its path.
 
     Raises:
-        OSError: it cannot be read, or is no regular file.
+        OSError: it cannot be read, or is not a regular file.
     """
     with open_regular(path, folder=folder) as file:
         found = os.fstat(file.fileno())
@@ -135,7 +132,7 @@ MOST_MEMBERS: Final = 20_000
 MOST_BYTES: Final = 512 * 1024**3
 MOST_RATIO: Final = 200
 FREE_BYTES: Final = 16 * 1024**2
-"""Unpacked before the ratio counts: short logs of nothing but zeros pack well."""
+"""Unpacked size before the ratio counts: short logs of only zeros pack well."""
 READ_BYTES: Final = 1024**2
 
 _GZIP: Final = b"\x1f\x8b"
@@ -163,7 +160,7 @@ _MOST_HEADERS: Final = 16
 
 
 def is_packed(head: bytes) -> bool:
-    """Return whether a file that begins so is one that this module reads."""
+    """Return whether a file with this start is an archive that this module reads."""
     return head.startswith((_GZIP, _BZIP2)) or head[_TAR_MAGIC] == b"ustar"
 
 
@@ -173,7 +170,7 @@ def unread_kind(head: bytes) -> str:
 
 
 class _Counted(io.RawIOBase):
-    """Counts what is read of a file."""
+    """Counts the bytes read from a file."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -193,7 +190,7 @@ class _Counted(io.RawIOBase):
 
 
 class _Limited:
-    """The unpacked stream of an archive; ends with an error where it grows beyond the limits."""
+    """The unpacked stream of an archive; raises if it exceeds the limits."""
 
     def __init__(self, path: Path, stored: _Counted, stream: IO[bytes]) -> None:
         self._path = path
@@ -239,7 +236,7 @@ def _unpacked(path: Path, identity: tuple[int, int] | None) -> Iterator[_Limited
 
 
 class _Prefixed:
-    """A stream whose beginning was read already."""
+    """A stream with its start already read."""
 
     def __init__(self, begin: bytes, stream: _Limited) -> None:
         self._begin = begin
@@ -260,10 +257,10 @@ class MemberStream:
         self._file = file
 
     def read(self, size: int, /) -> bytes:
-        """Return at most so many bytes; none at the end.
+        """Return at most `size` bytes; empty at the end.
 
         Raises:
-            ForeignDataError: the archive is damaged, cut off, or not to be trusted.
+            ForeignDataError: the archive is damaged, cut off, or not trustworthy.
         """
         with _told(self._path):
             return self._file.read(size)
@@ -272,11 +269,11 @@ class MemberStream:
 def read_members(path: Path, identity: tuple[int, int] | None = None) -> Iterator[tuple[str, MemberStream]]:
     """Yield (path inside, stream) of each regular member, in the order of the archive.
 
-    A stream is readable until the next member is asked for. A packed single file is one member without a
+    A stream is readable until the next member is requested. A packed single file is one member without a
     path.
 
     Raises:
-        ForeignDataError: damaged, cut off, or not to be trusted; names the archive and the member.
+        ForeignDataError: damaged, cut off, or not trustworthy; names the archive and the member.
     """
     with _told(path), _unpacked(path, identity) as limited:
         begin = b""
@@ -287,7 +284,7 @@ def read_members(path: Path, identity: tuple[int, int] | None = None) -> Iterato
             yield from _tar_members(path, stream)
         else:
             yield "", MemberStream(path, stream)
-        while limited.read(READ_BYTES):  # the checksum stands at the very end
+        while limited.read(READ_BYTES):  # the checksum is at the very end
             pass
 
 
@@ -321,7 +318,7 @@ def _tar_members(path: Path, stream: _Prefixed) -> Iterator[tuple[str, MemberStr
 
 
 def _refusal(info: tarfile.TarInfo) -> str:
-    """Return why a member is not to be trusted, empty where it is."""
+    """Return why a member is not trustworthy, empty if it is."""
     name = PurePosixPath(info.name)
     if name.is_absolute() or ".." in name.parts:
         return tr("climbs out of the archive")
@@ -337,14 +334,14 @@ def _refusal(info: tarfile.TarInfo) -> str:
 
 
 def list_members(path: Path, identity: tuple[int, int] | None = None) -> tuple[ForeignFile, ...]:
-    """Return all members with their ends, having read every byte once.
+    """Return all members with their ends, after reading every byte once.
 
     Args:
         path: of the archive.
         identity: (st_dev, st_ino) that it must have; None for any.
 
     Raises:
-        ForeignDataError: damaged, cut off, or not to be trusted.
+        ForeignDataError: damaged, cut off, or not trustworthy.
     """
     found = []
     for inner, stream in read_members(path, identity):
@@ -356,10 +353,10 @@ def list_members(path: Path, identity: tuple[int, int] | None = None) -> tuple[F
 
 
 def opened(members: Iterable[ForeignFile]) -> Iterator[tuple[ForeignFile, Readable]]:
-    """Yield each member with its stream, which is readable until the next is asked for; in any order.
+    """Yield each member with its stream, readable until the next is requested; in any order.
 
     Raises:
-        ForeignDataError: a file that cannot be read, or an archive that changed since it was looked at.
+        ForeignDataError: a file that cannot be read, or an archive that changed since it was listed.
     """
     by_archive: dict[Path, dict[str, ForeignFile]] = {}
     for member in members:
@@ -380,7 +377,7 @@ def opened(members: Iterable[ForeignFile]) -> Iterator[tuple[ForeignFile, Readab
 
 
 def _is_packed_file(member: ForeignFile) -> bool:
-    """Return whether a member is what a packed single file holds: its head is already unpacked."""
+    """Return whether a member is the content of a packed single file: its head is already unpacked."""
     if member.disk.suffix not in {".gz", ".bz2"}:
         return False
     with open_regular(member.disk, member.identity) as file:

@@ -1,4 +1,4 @@
-"""What a foreign file is, from how it begins; names decide nothing where the content can."""
+"""Recognise a foreign file by its start; its name counts only if the content does not decide."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from app.importers.formats.transaction_logs import is_transaction_line
 
 
 class FileType(StrEnum):
-    """What a file is."""
+    """Type of a file."""
 
     TRANSACTIONS = "transaction log"
     AGGREGATES = "aggregated log"
@@ -57,7 +57,7 @@ def _is_aggregates(head: bytes) -> bool:
 
 
 def _whole_lines(head: bytes) -> bytes:
-    """Return the begin of a file without a last line that may be cut."""
+    """Return the start of a file without a last line that may be cut."""
     return head if len(head) < END_BYTES else head[: head.rfind(b"\n") + 1]
 
 
@@ -86,7 +86,7 @@ _TESTS: Final[tuple[tuple[FileType, Callable[[bytes], object]], ...]] = (
 
 
 def kind_of(member: ForeignFile) -> FileType:
-    """Return what a file is."""
+    """Return the type of a file."""
     if not member.size:
         return FileType.EMPTY
     if member.head.startswith(b"SQLite format 3\0"):

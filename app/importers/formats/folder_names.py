@@ -1,13 +1,12 @@
-"""What names of folders, and labels in a table of results, say about a run.
+"""Facts about a run from names of folders, and from labels in a table of results.
 
-Only names that people use for nothing else are understood: filesystems, RAID levels, ``run-rw-1``, a machine
-that a README describes. Everything else is kept as the name of the configuration. Of the name of a campaign
-every word must be understood: ``20220903-zfs`` is of ZFS, what ``not-on-zfs`` is of nobody knows.
+Only names without another meaning are understood: filesystems, RAID levels, ``run-rw-1``, a machine described
+in a README. All others are kept as the name of the configuration. Every word of a campaign's name must be
+understood: ``20220903-zfs`` is of ZFS, the filesystem of ``not-on-zfs`` is unknown.
 
-Tables of results beside the folders of runs, as T. Vondra's scripts write them.
-
-There is no header; a row is ``begin;end;LABELS;scale;mode;tps;seconds;wal_bytes``: begin and end in seconds
-since 1970, labels such as RAID level, configuration and filesystem, mode ro or rw, TPS as pgbench printed it.
+Tables of results in the folders above the runs, as T. Vondra's scripts write them, have no header; a row is
+``begin;end;LABELS;scale;mode;tps;seconds;wal_bytes``: begin and end in seconds since 1970, labels such as
+RAID level, configuration and filesystem, mode ro or rw, TPS as pgbench printed it.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _NEUTRAL: Final = frozenset(
         *("scale", "small", "ssd", "test", "tests"),
     }
 )
-"""Words beside the name of a filesystem that leave its meaning as it is."""
+"""Words that do not change the meaning of a filesystem's name next to them."""
 _WORDED: Final = re.compile(
     r"(.*?)[-_. ]*\b(?:run|rep|repeat|iter|iteration|try|pass|round|attempt)[-_. ]?(\d{1,3})", re.IGNORECASE
 )
@@ -48,18 +47,18 @@ _COUNTED: Final = frozenset(
         *("thread", "threads", "v", "version", "vm", "wal", "worker", "workers", "zstd"),
     }
 )
-"""Words whose number is a property, and no repeat."""
+"""Words with a number that is a property, not a repeat."""
 _LAST_WORD: Final = re.compile(r"[^-_. ]+$")
 
 
 def numbered(names: Collection[str]) -> dict[str, tuple[str, int]]:
-    """Return the common name and the 0-based number of those of some names that are numbered repeats.
+    """Return the common name and the 0-based number of those names that are numbered repeats.
 
-    They are where a word says so (``xfs-run2``), or where they are numbered from 1 without a gap, or from 0
+    They are repeats if a word says so (``xfs-run2``), or if they are numbered from 1 without a gap, or from 0
     with three or more: ``wal-1`` and ``wal-16`` are two configurations, ``jit-0`` and ``jit-1`` too.
 
     Args:
-        names: of all files or folders beside each other, without endings.
+        names: of all files or folders in the same place, without endings.
     """
     found: dict[str, tuple[str, int]] = {}
     groups: dict[str, dict[int, str]] = {}
@@ -84,14 +83,14 @@ def _is_counted(base: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class FolderNameFacts:
-    """What names say.
+    """Facts from names.
 
     Attributes:
-        filesystem: empty where they do not.
-        level: as `LEVELS` has it.
-        assembler: md where they say so.
-        machine: that a README describes.
-        configuration: names that are none of these, in order.
+        filesystem: empty if unknown.
+        level: a value of `LEVELS`.
+        assembler: md if named.
+        machine: described in a README.
+        configuration: all other names, in order.
         mode: ro or rw.
         repeat: 0-based.
     """
@@ -114,13 +113,13 @@ def _strange(tokens: frozenset[str]) -> frozenset[str]:
 def read_place(
     campaign: Sequence[str], inner: Sequence[str], *, machines: Collection[str], scale: int | None
 ) -> FolderNameFacts:
-    """Return what names say.
+    """Return the facts from names.
 
     Args:
         campaign: folders down to the one of the campaign.
         inner: folders below it down to the run, or labels of a table of results.
         machines: names of described machines.
-        scale: of pgbench, so that its folder is not taken for a configuration.
+        scale: of pgbench: a folder with this name is not a configuration.
     """
     words = [frozenset(_TOKEN.findall(name.lower())) for name in campaign]
     weak = sorted({each for tokens in words if not _strange(tokens) for each in tokens & NAMES})
@@ -171,12 +170,12 @@ class ResultRow:
         line: number of the line, from 1.
         begin_s: since the epoch, whole seconds.
         end_s: since the epoch, whole seconds.
-        labels: what is between the times and the scale.
+        labels: the cells between the times and the scale.
         scale: of pgbench.
         mode: ro or rw.
         tps: as pgbench printed it.
         seconds: from before the start of pgbench to after its end.
-        wal_bytes: written meanwhile.
+        wal_bytes: written in that time.
     """
 
     line: int
@@ -191,7 +190,7 @@ class ResultRow:
 
 
 def is_results(head: bytes) -> bool:
-    """Return whether a file begins as such a table."""
+    """Return whether a file starts like such a table."""
     return _FIRST.match(head) is not None
 
 
@@ -199,7 +198,7 @@ def parse_results(text: str, told: str, bad: BadLines) -> tuple[ResultRow, ...]:
     """Return the rows of a table.
 
     Raises:
-        ForeignDataError: too many rows, or too many lines that are none.
+        ForeignDataError: too many rows, or too many invalid lines.
     """
     rows: list[ResultRow] = []
     for number, line in enumerate(text.splitlines(), 1):

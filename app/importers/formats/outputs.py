@@ -1,13 +1,12 @@
-"""What pgbench printed, as people keep it: stdout, stderr or both, of one run or of several in one file.
+"""Parse saved outputs of pgbench: stdout, stderr or both, of one run or of several in one file.
 
-Read line by line. Of its reports the figures are kept, of everything else the first and the last lines: a
-script that raises a notice fills gigabytes.
+Read line by line. Of pgbench's reports the figures are kept, of everything else the first and the last lines:
+a script that raises a notice fills gigabytes.
 
-What stands before every line of an output that was copied: indents, quotes, times, names of containers.
-
-A prefix is found, never guessed: lines that pgbench prints and that nothing else looks like are searched for
-behind it, whole. What may differ from line to line in a prefix is a time. Several prefixes in one file are
-several sources, such as two containers, whose lines are kept apart.
+A copied output may have a prefix on every line: indents, quotes, times, names of containers. A prefix is
+found, never guessed: whole lines that only pgbench prints are searched for behind it. Only a time may vary
+from line to line in a prefix. Several prefixes in one file are several sources, such as two containers, and
+are kept apart.
 """
 
 from __future__ import annotations
@@ -57,11 +56,11 @@ _LINE: Final = re.compile(
 )
 _MOST_SOURCES: Final = 16
 _FEWEST_LINES: Final = 2
-"""Behind the same prefix: one line of pgbench may stand in any text."""
+"""Least number with the same prefix: one line of pgbench may occur in any text."""
 
 
 def without_colours(line: str) -> str:
-    """Return a line without the sequences that colour it on a terminal."""
+    """Return a line without a terminal's colour sequences."""
     return _COLOURS.sub("", line) if "\x1b" in line else line
 
 
@@ -70,13 +69,13 @@ class LinePrefixes:
     """The prefixes of an output.
 
     Attributes:
-        patterns: each with the text that it has in common, times left out; empty where lines have none.
+        patterns: each with its constant text, without times; empty if lines have no prefix.
     """
 
     patterns: tuple[tuple[str, re.Pattern[str]], ...] = ()
 
     def split(self, line: str) -> tuple[str, str] | None:
-        """Return (source, line as pgbench printed it); None for a line of something else."""
+        """Return (source, line as pgbench printed it); None for any other line."""
         line = without_colours(line)
         if not self.patterns:
             return "", line
@@ -87,7 +86,7 @@ class LinePrefixes:
 
 
 def find_prefixes(head: str) -> LinePrefixes | None:
-    """Return the prefixes of an output, from how it begins; None where no line is one of pgbench's."""
+    """Return the prefixes of an output from its start; None if no line is pgbench's."""
     counts: Counter[str] = Counter()
     for line in map(without_colours, head.splitlines()):
         if match := _LINE.fullmatch(line):
@@ -116,22 +115,22 @@ MOST: Final = 1e15
 MOST_S: Final = 4.2e9
 """The year 2103."""
 MOST_RUNS: Final = 1000
-"""In one file."""
+"""Limit for one file."""
 MOST_REPORTS: Final = 31 * 86_400
-"""In one file: a month by the second."""
+"""Limit for one file: a month by the second."""
 _HEAD_LETTERS: Final = 32 * 1024
 _KEPT_LETTERS: Final = 128 * 1024
-"""Of the begin of what was printed, and as much of its end."""
+"""Kept from the start of the output, and as much from its end."""
 _SUMMARY: Final = re.compile(r"transaction type: |number of transactions actually processed: ", re.MULTILINE)
 
 
 def _prefixes(head: str) -> LinePrefixes | None:
-    """Return what stands before the lines of pgbench; None where there is none of them."""
+    """Return the prefixes of pgbench's lines; None if there are no such lines."""
     return LinePrefixes() if _SIGNS.search(without_colours(head)) else find_prefixes(head)
 
 
 def is_output(text: bytes) -> bool:
-    """Return whether a piece of a file holds what pgbench prints."""
+    """Return whether a piece of a file contains output of pgbench."""
     return _prefixes(text.decode("utf-8", "replace").replace("\r\n", "\n")) is not None
 
 
@@ -140,7 +139,7 @@ class ReportColumns:
 
     Attributes:
         times_s: end of each, seconds since the start or since the epoch.
-        series: by metric (times, values) of the reports that have a value of it.
+        series: (times, values) by metric, of the reports with a value.
         is_epoch: times count from the epoch.
         has_lag: there was a rate.
     """
@@ -155,7 +154,7 @@ class ReportColumns:
         return len(self.times_s)
 
     def add(self, line: ProgressLine) -> None:
-        """Take the next report."""
+        """Add the next report."""
         self.times_s.append(line.time_s)
         self.is_epoch = line.is_epoch
         self.has_lag = self.has_lag or line.lag_ms is not None
@@ -177,7 +176,7 @@ class _KeptLines:
         self._left_hash = hashlib.sha256()
 
     def add(self, line: str) -> None:
-        """Take the next line."""
+        """Add the next line."""
         if self._letters < _KEPT_LETTERS:
             self._letters += len(line) + 1
             self._first.append(line)
@@ -190,16 +189,16 @@ class _KeptLines:
             self._left_out += 1
 
     def leave_out(self, line: str) -> None:
-        """Note a line that is not kept."""
+        """Count a line in the digest without keeping it."""
         self._left_hash.update(line.encode())
 
     def text(self) -> str:
-        """Return all lines, and how many are left out between them."""
+        """Return all kept lines, with the number of skipped ones between them."""
         gap = [tr("[{count} lines left out]").format(count=self._left_out)] if self._left_out else []
         return "\n".join((*self._first, *gap, *self._last, ""))
 
     def left_out_digest(self) -> str:
-        """Return what is the same for the same lines that were left out; empty for none."""
+        """Return a digest of the skipped lines; empty for none."""
         found = self._left_hash.hexdigest()
         return "" if found == hashlib.sha256().hexdigest() else found
 
@@ -209,16 +208,16 @@ class _KeptLines:
 
 @dataclass(slots=True)
 class PgbenchOutput:
-    """What one pgbench printed.
+    """Output of one pgbench.
 
     Attributes:
-        file: where it stands.
-        stdout: the summary; empty where only progress was kept.
-        stderr: everything else but the reports.
+        file: its source.
+        stdout: the summary; empty if only progress was kept.
+        stderr: everything else except the reports.
         progress: its reports.
-        summary: None where there is none that can be read.
-        problem: why, where something like a summary is there.
-        left_out: a digest of the lines that are in none of these texts, reports among them.
+        summary: None if there is no readable one.
+        problem: why not, if something like a summary is there.
+        left_out: a digest of the lines missing from these texts, including reports.
     """
 
     file: str
@@ -230,7 +229,7 @@ class PgbenchOutput:
     left_out: str = ""
 
     def complete(self) -> PgbenchOutput:
-        """Read the summary, once all lines are there; return itself."""
+        """Parse the summary, once all lines are there; return itself."""
         if _SUMMARY.search(self.stdout):
             try:
                 self.summary = _sane(parse_summary(self.stdout, self.stderr, allow_remarks=True))
@@ -241,12 +240,12 @@ class PgbenchOutput:
 
     @property
     def messages(self) -> tuple[str, ...]:
-        """What pgbench complained of."""
+        """Errors that pgbench reported."""
         return error_messages(self.stderr) if "pgbench:" in self.stderr else ()
 
     @property
     def why_incomplete(self) -> str:
-        """Why its figures are not those of the run that was asked for; empty where they are."""
+        """Why its figures are not those of the requested run; empty if they are."""
         if is_aborted(self.stderr):
             return tr("pgbench says that a client or the run was aborted: its figures are incomplete")
         if self.summary is not None and self.summary.not_done:
@@ -255,7 +254,7 @@ class PgbenchOutput:
         return ""
 
     def joined(self, other: PgbenchOutput) -> PgbenchOutput:
-        """Return stdout of one file and stderr of another as of one run."""
+        """Return stdout of one file and stderr of another as one run."""
         return PgbenchOutput(
             file=f"{self.file}, {other.file}",
             stdout=self.stdout + other.stdout,
@@ -266,10 +265,10 @@ class PgbenchOutput:
 
 
 def _sane(summary: PgbenchSummary) -> PgbenchSummary:
-    """Return a summary whose figures some machine may reach.
+    """Return a summary if its figures are possible.
 
     Raises:
-        PgbenchError: they are too large for any.
+        PgbenchError: they are too large for any machine.
     """
     numbers = [getattr(summary, each.name) for each in fields(summary)]
     if any(isinstance(each, int | float) and abs(each) > MOST for each in numbers):
@@ -278,19 +277,19 @@ def _sane(summary: PgbenchSummary) -> PgbenchSummary:
 
 
 def _is_sane(line: ProgressLine) -> bool:
-    """Return whether some machine may reach what a progress line holds; NaN is left to others."""
+    """Return whether the values of a progress line are possible; NaN is checked elsewhere."""
     numbers = (line.tps, line.latency_ms, line.stddev_ms, line.lag_ms or 0.0)
     return line.time_s <= MOST_S and all(not math.isfinite(each) or abs(each) <= MOST for each in numbers)
 
 
 def split_output(stream: Readable, file: str, bad: BadLines) -> tuple[PgbenchOutput, ...]:
-    """Return what each run in a file printed, in order.
+    """Return the output of each run in a file, in order.
 
-    A run ends with its TPS; the next begins with whatever pgbench prints first. Lines of several sources,
-    which differ in what stands before them, are of several runs.
+    A run ends with its TPS; the next starts with pgbench's first line after that. Lines of several sources,
+    with different prefixes, belong to several runs.
 
     Raises:
-        ForeignDataError: too many runs or reports, or too many progress lines that are none.
+        ForeignDataError: too many runs or reports, or too many invalid progress lines.
     """
     splitters: dict[str, _Splitter] = {}
     prefixes: LinePrefixes | None = None
@@ -318,7 +317,7 @@ class _Splitter:
     """Sorts lines into runs.
 
     Attributes:
-        found: runs that are complete.
+        found: complete runs.
     """
 
     def __init__(self, file: str, bad: BadLines) -> None:
@@ -335,7 +334,7 @@ class _Splitter:
         self._last_s = -1.0
 
     def feed(self, number: int, line: str) -> bool:
-        """Take a line; return whether it is a report."""
+        """Add a line; return whether it is a report."""
         is_like_report = line.startswith("progress: ")
         parsed = parse_progress(line, allow_remarks=True) if is_like_report else None
         if parsed is not None and not _is_sane(parsed):

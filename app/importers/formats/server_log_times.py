@@ -1,7 +1,7 @@
-"""Events of a server log of others, whose lines begin as their log_line_prefix says, not ours.
+"""Parse events of a foreign server log, with its own log_line_prefix.
 
-Read is the default of PostgreSQL 10 and newer, ``%m [%p] ``, and ours, ``%n [%p] ``; time zones by the
-offset that statistics of the same machine told, by the setting log_timezone, or UTC.
+Supported are the default of PostgreSQL 10 and newer, ``%m [%p] ``, and ours, ``%n [%p] ``; time zones by the
+offset in statistics of the same machine, by the setting log_timezone, or UTC.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ Zone = Callable[[str], tzinfo | None]
 
 
 def is_server_log(head: bytes) -> bool:
-    """Return whether a file begins as a log of the server."""
+    """Return whether a file starts like a log of the server."""
     return _HEAD.search(head) is not None
 
 
 def server_version(text: str) -> str:
-    """Return the version that the server told when it started; empty where it did not."""
+    """Return the version that the server logged when it started; empty if it did not."""
     match = _VERSION.search(text)
     return match[1] if match else ""
 
 
 def zone_of(offset_s: float | None, zone_name: str) -> Zone:
-    """Return what tells the zone of an abbreviation such as CEST, which alone is ambiguous.
+    """Return a function from an abbreviation such as CEST, which alone is ambiguous, to its zone.
 
     Args:
-        offset_s: of the machine's clock, where something told it.
-        zone_name: the setting log_timezone; empty where unknown.
+        offset_s: of the machine's clock, if known.
+        zone_name: the setting log_timezone; empty if unknown.
     """
 
     def told(name: str) -> tzinfo | None:
@@ -60,7 +60,7 @@ def zone_of(offset_s: float | None, zone_name: str) -> Zone:
 
 
 def server_events(lines: Iterable[bytes], zone: Zone) -> Iterator[ServerEvent]:
-    """Yield the events of a log; none where the zone of its times is not known."""
+    """Yield the events of a log; none if the zone of its times is unknown."""
     reader = RecordReader()
     for line in lines:
         yield from reader.feed([_with_epoch(line.rstrip(b"\r\n"), zone)])

@@ -1,8 +1,8 @@
-"""Statistics views of PostgreSQL that a loop of psql wrote to a file: counters as rates.
+"""Parse statistics views of PostgreSQL that a loop of psql wrote to a file: counters as rates.
 
-A header with the names of columns, then rows, separated by ``|``, ``;``, comma or tab. Needed is a column
-``epoch`` (seconds since 1970). Counters of pg_stat_database lag: a backend reports at most once a second
-(PGSTAT_MIN_INTERVAL), and commits of others count as well.
+A header with the names of columns, then rows, separated by ``|``, ``;``, comma or tab. A column ``epoch``
+(seconds since 1970) is required. Counters of pg_stat_database lag: a backend reports at most once a second
+(PGSTAT_MIN_INTERVAL); commits of other sessions count too.
 """
 
 from __future__ import annotations
@@ -70,11 +70,11 @@ class ServerStatistics:
     """A file of statistics.
 
     Attributes:
-        series: those that any row allows.
+        series: all that its columns allow.
         begin_s: time of the first row.
         end_s: time of the last row.
-        utc_offset_s: of the clock that the server's log is written with, from column ts; None without it.
-        note: which database was chosen of several; empty for one.
+        utc_offset_s: of the clock in the server's log, from column ts; None without it.
+        note: which of several databases was chosen; empty for one.
     """
 
     series: tuple[Rates, ...]
@@ -85,7 +85,7 @@ class ServerStatistics:
 
 
 def is_statistics(head: bytes) -> bool:
-    """Return whether a file begins as such a table."""
+    """Return whether a file starts like such a table."""
     return _HEADER.match(head.replace(b"\r\n", b"\n")) is not None
 
 
@@ -101,10 +101,10 @@ class _Rows:
 
 
 def read_statistics(stream: Readable, told: str, bad: BadLines) -> ServerStatistics | None:
-    """Return the series of a file; None where it has less than two rows.
+    """Return the series of a file; None if it has fewer than two rows.
 
     Raises:
-        ForeignDataError: too many rows that are none, or no header.
+        ForeignDataError: too many invalid rows, or no header.
     """
     reader = _Reader(told, bad)
     for number, line in _numbered(stream, told):
@@ -127,12 +127,12 @@ def read_statistics(stream: Readable, told: str, bad: BadLines) -> ServerStatist
 
 
 class _Reader:
-    """Takes the lines of a table.
+    """Parses the lines of a table.
 
     Attributes:
         header: names of all columns; empty before the first line.
         databases: the wanted columns by database.
-        offset_s: of the clock that column ts is written with.
+        offset_s: of the clock in column ts.
     """
 
     def __init__(self, told: str, bad: BadLines) -> None:
@@ -145,10 +145,10 @@ class _Reader:
         self._names: tuple[str, ...] = ()
 
     def feed(self, number: int, line: str) -> None:
-        """Take a line.
+        """Add a line.
 
         Raises:
-            ForeignDataError: too many of them are no rows.
+            ForeignDataError: too many of them are invalid.
         """
         if not self.header:
             self._separator = max(_SEPARATORS, key=line.count)
@@ -186,7 +186,7 @@ def _row(header: list[str], cells: list[str], names: tuple[str, ...]) -> dict[st
         row["epoch"] = float(told["epoch"])
     except (ValueError, KeyError):
         return None
-    # NaN compares false as well.
+    # NaN compares false too.
     return row if row["epoch"] < _LAST_S and all(abs(each) < _MOST for each in row.values()) else None
 
 
@@ -206,7 +206,7 @@ def _offset_s(text: str) -> float | None:
 
 
 def _rates(epoch_s: Array, columns: Mapping[str, array[float]]) -> Iterator[Rates]:
-    """Yield the series, without intervals in which a counter fell (it was reset) or time stood still."""
+    """Yield the series, without intervals in which a counter fell (it was reset) or time did not advance."""
     lengths = np.diff(epoch_s)
     rules: tuple[tuple[Mapping[str, str], Callable[[Array], Array], bool], ...] = (
         (_RATES, lambda grown: grown / lengths, False),

@@ -1,4 +1,4 @@
-"""Settings and build of a server from what psql and pg_config printed, and from postgresql.conf."""
+"""Parse settings and build of a server from the output of psql and pg_config, and from postgresql.conf."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from typing import Final
 _UNITS: Final = {"B": 1, "kB": 1 << 10, "MB": 1 << 20} | {
     f"{count}kB": count << 10 for count in (1, 2, 4, 8, 16, 32, 64)
 }
-"""Of a data page (--with-blocksize, 1 to 32) or of one of the WAL (--with-wal-blocksize, 1 to 64), too."""
+"""Bytes by unit, including data pages (--with-blocksize, 1 to 32) and WAL pages (--with-wal-blocksize, 1 to
+64).
+"""
 _NAMES: Final = (("TB", 1 << 40), ("GB", 1 << 30), ("MB", 1 << 20), ("kB", 1 << 10), ("B", 1))
 _MILLISECONDS: Final = {"ms": 1, "s": 1000, "min": 60_000}
 _TIMES: Final = (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1000), ("ms", 1))
@@ -20,9 +22,9 @@ _BY_INITDB: Final = re.compile(
     r"DateStyle|TimeZone|log_timezone|lc_\w+|default_text_search_config|dynamic_shared_memory_type"
 )
 _FEW: Final = 100
-"""Settings of a table; SHOW ALL shows more than three hundred."""
+"""Largest number of settings in a selective table; SHOW ALL shows more than three hundred."""
 _SHOWN_ONLY: Final = frozenset({"server_version", "server_version_num", "block_size", "data_checksums"})
-"""That nobody can set."""
+"""Settings that cannot be set."""
 _CONFIGURATION_LINE: Final = re.compile(
     r"\s*(?:(?P<name>[A-Za-z_][\w.]*)(?:\s*=\s*|\s+)"
     r"(?:'(?P<quoted>(?:[^'\\]|''|\\.)*)'|(?P<plain>[^\s#']+))\s*)?(?:#.*)?"
@@ -37,12 +39,12 @@ _CONFIG: Final = re.compile(r"^([A-Z_-]+) = (.*)$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class ServerSettings:
-    """What a table of pg_settings or a configuration file says.
+    """Contents of a table of pg_settings or a configuration file.
 
     Attributes:
-        chosen: (name, value) of what somebody set, as postgresql.conf writes it; without what initdb wrote.
-            Of a table that does not say who set them, all of a few settings: somebody asked for them.
-        values: every setting that is named.
+        chosen: (name, value) of settings that were set, as postgresql.conf writes them; without initdb's.
+            From a table without their source, all if they are few: then they were selected.
+        values: every named setting.
     """
 
     chosen: tuple[tuple[str, str], ...]
@@ -50,7 +52,7 @@ class ServerSettings:
 
 
 def is_settings(head: bytes) -> bool:
-    """Return whether a file begins as a table of pg_settings."""
+    """Return whether a file starts like a table of pg_settings."""
     first = head.split(b"\n", 1)[0]
     return (
         re.fullmatch(
@@ -63,7 +65,7 @@ def is_settings(head: bytes) -> bool:
 def parse_settings(text: str) -> ServerSettings:
     """Return the settings of a table: psql's aligned or unaligned format, or CSV.
 
-    Rows that have more or fewer cells than the header are left out.
+    Rows with more or fewer cells than the header are skipped.
     """
     first = text.split("\n", 1)[0]
     separator = max("|,;\t", key=first.count)
@@ -91,7 +93,7 @@ def parse_settings(text: str) -> ServerSettings:
 
 
 def is_configuration(head: bytes) -> bool:
-    """Return whether a file begins as postgresql.conf: every line, and a setting that only PostgreSQL has."""
+    """Return whether a file starts like postgresql.conf: every line, and a setting only PostgreSQL has."""
     names = set()
     for line in head.decode("utf-8", "replace").splitlines():
         match = _CONFIGURATION_LINE.fullmatch(line)
@@ -102,7 +104,7 @@ def is_configuration(head: bytes) -> bool:
 
 
 def parse_configuration(*texts: str) -> ServerSettings:
-    """Return the settings of configuration files, of which later ones win; what they include is not read."""
+    """Return the settings of configuration files, later ones win; included files are not read."""
     values: dict[str, str] = {}
     for text in texts:
         for line in text.splitlines():
@@ -131,10 +133,10 @@ def _value(setting: str, unit: str) -> str:
 
 
 def is_pg_config(head: bytes) -> bool:
-    """Return whether a file begins as pg_config's output."""
+    """Return whether a file starts like pg_config's output."""
     return head.startswith(b"BINDIR = ")
 
 
 def parse_pg_config(text: str) -> dict[str, str]:
-    """Return what pg_config prints, by name."""
+    """Return pg_config's output, by name."""
     return {match[1]: match[2].strip() for match in _CONFIG.finditer(text)}

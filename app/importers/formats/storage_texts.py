@@ -1,8 +1,7 @@
-"""Filesystem and RAID from what tools printed: mount, findmnt, lsblk, df, mkfs, btrfs, zfs, zpool, mdadm.
+"""Parse filesystem and RAID from outputs of mount, findmnt, lsblk, df, mkfs, btrfs, zfs, zpool, mdadm.
 
-Every function takes a text and returns facts, or nothing where the text says nothing. A text is taken for
-that of a tool by its whole format: its heading, and every line below it. A word such as zfs, or a heading
-that several tools have, tells nothing.
+Every function returns facts from a text, or nothing. A tool's output is recognised by its whole format: its
+heading, and every line below it. A word such as zfs, or a heading that several tools have, proves nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ _MOUNT_LINES: Final = (
     ),
     re.compile(r"(?P<device>\S+) (?P<target>/\S*) (?P<type>[\w.]+) (?P<options>\S+) \d \d"),
 )
-"""Of mount, and of /proc/mounts."""
+"""Lines of mount, and of /proc/mounts."""
 _TABLES: Final = (
     (  # df -T
         re.compile(r"Filesystem +Type +\S+ +Used +Avail\w* +(?:Use%|Capacity) +Mounted on"),
@@ -34,13 +33,13 @@ _TABLES: Final = (
         ),
     ),
 )
-"""Heading, and lines."""
+"""Pairs of a heading and a pattern of the lines."""
 _TRACED_MOUNT: Final = re.compile(r"^\++ (?:sudo )?mount (?:.* )?(?P<device>/dev/\S+) /\S*$", re.MULTILINE)
-"""In what a shell prints of its commands (bash -x)."""
+"""A mount command in the trace of a shell (bash -x)."""
 _PLAIN_DISK: Final = re.compile(r"/dev/(?:(?:sd|vd|xvd|hd)[a-z]+\d*|(?:nvme\d+n|mmcblk)\d+(?:p\d+)?)")
 _IN_MEMORY: Final = "tmpfs"
 _SYSTEM: Final = re.compile(r"/(?:run|dev|sys)\b")
-"""Where every machine has filesystems in memory of its own."""
+"""Folders where every machine has its own filesystems in memory."""
 _LSBLK: Final = re.compile(r"NAME +(?:[A-Z%:-]+ +)*FSTYPE +(?:[A-Z%:-]+ +)*MOUNTPOINTS?")
 _LSBLK_NAME: Final = re.compile(r"[ |`├└│─-]*[\w!.-]+ *")
 _PROPERTIES: Final = re.compile(r"NAME +PROPERTY +VALUE +SOURCE")
@@ -62,11 +61,11 @@ _MDADM: Final = re.compile(r"^\s*Raid Level : (\S+)\s*$", re.MULTILINE)
 _MDADM_DISKS: Final = re.compile(r"^\s*Raid Devices : (\d+)\s*$", re.MULTILINE)
 _VDEV: Final = re.compile(r"^\t( *)(\S+)", re.MULTILINE)
 _TOP: Final = 2
-"""Blanks before a group or disk right below the pool."""
+"""Blanks before a group or disk directly below the pool."""
 _GROUP: Final = re.compile(r"(mirror|raidz[123]?|draid\S*)(?:-\d+)?")
 
 _RECORD_SIZE: Final = "recordsize"
-"""Told whatever it is: it decides whether full_page_writes=off is safe."""
+"""Always reported: it decides whether full_page_writes=off is safe."""
 
 LEVELS: Final = {
     "raid0": "stripe",
@@ -84,27 +83,27 @@ LEVELS: Final = {
     "raidz3": "raidz3",
     "single": "single",
 }
-"""What tools and people call a level, as this program does."""
+"""This program's level by the names of tools and users."""
 MD_NUMBERS: Final = {"0": "stripe", "1": "mirror", "10": "raid10", "4": "raid4", "5": "raid5", "6": "raid6"}
 NAMES: Final = frozenset(
     {"ext2", "jfs", "bcachefs", "nilfs2", "ufs", *(spec.id for spec in filesystems.FILESYSTEMS)}
 )
-"""Filesystems that published results have: those that can be made here, and others."""
+"""Filesystems in published results: those that pgFooting can create, and others."""
 
 
 @dataclass(frozen=True, slots=True)
 class StorageInfo:
-    """What one text says.
+    """Facts from one text.
 
     Attributes:
-        filesystem: empty where it does not.
+        filesystem: empty if unknown.
         options: mount options.
-        properties: of a ZFS dataset, those that are no default, and the size of its records.
-        level: as `LEVELS` has it.
+        properties: of a ZFS dataset, those that are not the default, and the record size.
+        level: a value of `LEVELS`.
         assembler: md, btrfs or zfs.
-        devices: how many.
+        devices: their number.
         detail: such as profiles of btrfs.
-        device: that was mounted; empty where it is not told.
+        device: the mounted one; empty if unknown.
     """
 
     filesystem: str = ""
@@ -118,12 +117,12 @@ class StorageInfo:
 
     @property
     def is_beside_md(self) -> bool:
-        """Whether what is told of md is of other disks: the data lay on a disk or partition of its own."""
+        """Whether the md facts concern other disks: the data was on its own disk or partition."""
         return self.assembler == "md" and _PLAIN_DISK.fullmatch(self.device) is not None
 
 
 def read_storage(text: str) -> StorageInfo | None:
-    """Return what a text of any of these tools says; None where it is of none of them."""
+    """Return the facts from any of these tools' outputs; None for another text."""
     for reader in (_zpool, _zfs, _btrfs, _mdadm, _mdstat, _mounted, _traced):
         told = reader(text)
         if told is not None:
@@ -136,7 +135,7 @@ def _lines(text: str) -> list[str]:
 
 
 def _mounted(text: str) -> StorageInfo | None:
-    """Return the only mounted filesystem that can hold data; None for several of them."""
+    """Return the only mounted filesystem that can contain data; None for several of them."""
     lines = _lines(text)
     rows = _mount_rows(lines) or _table_rows(lines) or _lsblk_rows(lines)
     found = [
@@ -159,19 +158,19 @@ def _traced(text: str) -> StorageInfo | None:
 
 
 def _all(pattern: re.Pattern[str], lines: list[str]) -> list[re.Match[str]]:
-    """Return the matches of all lines; nothing where one is another."""
+    """Return the matches of all lines; empty if one does not match."""
     found = [match for line in lines if (match := pattern.fullmatch(line))]
     return found if len(found) == len(lines) else []
 
 
 def _mount_rows(lines: list[str]) -> list[tuple[str, str, str, str]]:
-    """Return (type, options, where, device) of every line of mount or /proc/mounts."""
+    """Return (type, options, mount point, device) of every line of mount or /proc/mounts."""
     found = next((found for pattern in _MOUNT_LINES if (found := _all(pattern, lines))), [])
     return [(match["type"], match["options"], match["target"], match["device"]) for match in found]
 
 
 def _table_rows(lines: list[str]) -> list[tuple[str, str, str, str]]:
-    """Return (type, options, where, device) of every line of df or findmnt; df has no options."""
+    """Return (type, options, mount point, device) of every line of df or findmnt; df has no options."""
     for heading, line in _TABLES:
         if lines and heading.fullmatch(lines[0]):
             rows = [{"options": "", **each.groupdict()} for each in _all(line, lines[1:])]
@@ -180,7 +179,7 @@ def _table_rows(lines: list[str]) -> list[tuple[str, str, str, str]]:
 
 
 def _lsblk_rows(lines: list[str]) -> list[tuple[str, str, str, str]]:
-    """Return (type, "", where, "") of the mounted devices of ``lsblk -f``; its columns may be empty."""
+    """Return (type, "", mount point, "") of the mounted devices of ``lsblk -f``; its columns may be empty."""
     if not lines or not _LSBLK.fullmatch(lines[0]):
         return []
     begin = lines[0].index("FSTYPE")
@@ -215,7 +214,7 @@ def _zpool(text: str) -> StorageInfo | None:
     if not re.match(r"\s*pool: \S+\n\s*state: \w+\n", text):
         return None
     groups, disks, pool = [], 0, ""
-    once = text.split("\n  pool:", maxsplit=1)[0]  # some keep the status before and after in one file
+    once = text.split("\n  pool:", maxsplit=1)[0]  # the status before and after may be in one file
     for match in _VDEV.finditer(once.partition("\tNAME")[2]):
         depth, name = len(match[1]), match[2]
         if depth == 0:

@@ -1,4 +1,4 @@
-"""A small table of seconds for results of anything else: CSV that a spreadsheet or ten lines of script write.
+"""Parse a small table of seconds for any other results: CSV that a spreadsheet or a short script can write.
 
 ::
 
@@ -12,12 +12,12 @@
     1,7712,2.07,9.1
     2,7689,2.08,9.4
 
-Lines ``# key: value`` say what is known (`KEYS`; every key may be missing), then comes a header, then the
-rows. ``t_s`` is the end of each second (or longer interval) since the start and rises; `COLUMNS` are the
-others. The separator is a comma, semicolon or tab; an empty cell means "not known". Lines that begin with
-``#`` and hold no key are comments. Nothing is guessed: an unknown key or column, a value that is no number, a
-negative one, or times that are no seconds are errors with their line. Mean TPS are taken from ``tps``, else
-computed from the column.
+Lines ``# key: value`` come first (`KEYS`; every key is optional), then a header, then the rows. ``t_s`` is
+the end of each second (or longer interval) since the start, ascending; `COLUMNS` are the others. The
+separator is a comma, semicolon or tab; an empty cell means "not known". Lines that start with ``#`` without a
+key are comments. Nothing is guessed: an unknown key or column, a value that is not a number, a negative one,
+or times that are not seconds are errors with their line. The mean TPS come from ``tps``, else from the
+column.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ COLUMNS: Final[Mapping[str, str]] = {
     "writes_per_s": "storage.writes",
     "flushes_per_s": "storage.flushes",
 }
-"""Columns beside ``t_s``, and the metrics that they become."""
+"""Columns in addition to ``t_s``, and their metrics."""
 
 KEYS: Final[Mapping[str, str]] = {
     "name": "text",
@@ -75,7 +75,7 @@ KEYS: Final[Mapping[str, str]] = {
     "storage": "text",
     "note": "text",
 }
-"""Keys of the lines above the header, and what their values are."""
+"""Keys of the lines above the header, and the types of their values."""
 
 _KEY: Final = re.compile(r"#\s*([a-z_]+)\s*:\s*(.*\S)\s*")
 _HEADER: Final = re.compile(rb"(?:#[^\n]*\n|\s*\n)*\"?t_s\"?\s*[,;\t]")
@@ -90,9 +90,9 @@ class TimeTable:
     """One run.
 
     Attributes:
-        told: keys that are given, as text, numbers checked.
+        told: the given keys, as text, numbers checked.
         t_s: end of each interval since the start, ascending.
-        series: values by metric, NaN where a cell is empty.
+        series: values by metric, NaN for an empty cell.
     """
 
     told: Mapping[str, str]
@@ -101,7 +101,7 @@ class TimeTable:
 
 
 def is_time_table(head: bytes) -> bool:
-    """Return whether a file begins as such a table."""
+    """Return whether a file starts like such a table."""
     return _HEADER.match(head) is not None
 
 
@@ -109,7 +109,7 @@ def read_time_table(stream: Readable, file: str) -> TimeTable:
     """Return the table of a file.
 
     Raises:
-        ForeignDataError: anything that is not as described; names file and line.
+        ForeignDataError: it deviates from the format; names file and line.
     """
     reader = _Reader(file)
     for lines in read_lines(stream, file):

@@ -1,9 +1,7 @@
-"""Transaction logs that pgbench left behind, full or sampled, piece by piece; and what their ends tell.
+"""Read pgbench's transaction logs, full or sampled, piece by piece, and survey their ends.
 
-A line that pgbench does not write is left out and told; see `app.postgres.pgbench.transaction_log` for the
-format.
-
-At which rate a log was sampled: pgbench says it nowhere, but transactions and lines tell.
+Invalid lines are skipped and reported; see `app.postgres.pgbench.transaction_log` for the format. pgbench
+does not record the sampling rate of a log; it follows from the numbers of transactions and lines.
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ from app.postgres.pgbench.transaction_log import LogFormat, TransactionBatch, pa
 
 FIRST_US: Final = 946_684_800_000_000
 LAST_US: Final = 4_102_444_800_000_000
-"""2000 to 2100: what lies outside is no time in seconds since the epoch, but something in another unit."""
+"""2000 to 2100: anything outside is not a time in seconds since the epoch, but in another unit."""
 
 _LINE: Final = re.compile(
     rb"(\d{1,9}) (\d{1,16}) (\d{1,16}|skipped|failed|serialization|deadlock) \d{1,9} (\d{9,10}) (\d{1,6})"
@@ -38,15 +36,15 @@ def is_transaction_line(line: bytes) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class LogSurvey:
-    """What the ends of a log's files tell.
+    """Facts from the ends of a log's files.
 
     Attributes:
         begin_us: start of its first transaction since the epoch.
         end_us: end of its last one.
         fields: optional fields of a line: 0 to 2.
-        counted: transactions by the clients' own counters: also those that a sampled log leaves out.
-        threads: how many files.
-        clients: whose counters were seen.
+        counted: transactions by the clients' own counters, including those missing from a sampled log.
+        threads: number of files.
+        clients: number of those with a counter.
     """
 
     begin_us: int
@@ -58,7 +56,7 @@ class LogSurvey:
 
 
 def survey_log(members: Sequence[ForeignFile]) -> LogSurvey | None:
-    """Return what the ends of the files of one pgbench tell; None where they hold no whole line."""
+    """Return the facts from the ends of one pgbench's files; None if they have no whole line."""
     begins, ends, fields, counted, seen = [], [], set(), 0, 0
     for member in members:
         first = next(iter(_matches(member.head)), None)
@@ -82,7 +80,7 @@ def log_format(survey: LogSurvey, *, has_lag: bool | None) -> LogFormat:
 
     Args:
         survey: of the log.
-        has_lag: what a single optional field is: the lag of ``--rate``, or retries; None where unknown.
+        has_lag: meaning of a single optional field: the lag of ``--rate``, or retries; None if unknown.
     """
     if survey.fields == 1:
         return LogFormat(has_lag=has_lag is not False, has_retries=has_lag is False)
@@ -95,7 +93,7 @@ def read_transactions(
     """Yield the transactions of one file.
 
     Raises:
-        ForeignDataError: too many lines that are none.
+        ForeignDataError: too many invalid lines.
     """
     for lines in read_lines(stream, told):
         if lines.is_cut:
@@ -140,7 +138,7 @@ def _end_us(match: re.Match[bytes]) -> int:
 
 
 _WHOLE: Final = 1.02
-"""Transactions over lines up to which a log is full: counters at its end may be a little behind."""
+"""Transactions per line up to which a log is full: counters at its end may be slightly behind."""
 _STANDARD_ERRORS: Final = 5.0
 
 
@@ -149,9 +147,9 @@ class LogSampling:
     """How a log was sampled.
 
     Attributes:
-        one_in: a line stands for so many transactions; 1 for a full log.
-        is_exact: a rate that somebody would choose fits; else the ratio itself was taken.
-        missing: transactions without a line in a log that is full otherwise.
+        one_in: transactions per line; 1 for a full log.
+        is_exact: a plausible rate fits; else it is the plain ratio.
+        missing: transactions without a line in an otherwise full log.
     """
 
     one_in: float
@@ -160,11 +158,11 @@ class LogSampling:
 
 
 def find_sampling(lines: int, transactions: int) -> LogSampling:
-    """Return the rate at which so many lines were logged of so many transactions.
+    """Return the sampling rate that gives these lines for these transactions.
 
     pgbench logs each transaction with the probability of ``--sampling-rate``, so the lines are binomial; the
-    first rate that somebody would choose (1, 2 or 5 of a power of ten, one or two digits, one in a whole
-    number) is taken where it is within five standard errors.
+    first plausible rate (1, 2 or 5 of a power of ten, one or two digits, one in a whole number) within five
+    standard errors is chosen.
 
     Args:
         lines: of all threads, at least one.
@@ -181,7 +179,7 @@ def find_sampling(lines: int, transactions: int) -> LogSampling:
 
 
 def _rates_near(rate: float) -> Iterator[float]:
-    """Yield rates that somebody would choose, the likeliest first, all below 1."""
+    """Yield plausible rates, the likeliest first, all below 1."""
     power = 10.0 ** math.floor(math.log10(rate))
     nearest = min((digit * power for digit in (1, 2, 5, 10)), key=lambda each: abs(math.log(each / rate)))
     digits = -math.floor(math.log10(rate))
@@ -190,5 +188,5 @@ def _rates_near(rate: float) -> Iterator[float]:
 
 
 def _tidy(one_in: float) -> float:
-    """Return a whole number where only rounding keeps it from being one."""
+    """Return the nearest whole number if only rounding separates it."""
     return float(round(one_in)) if math.isclose(one_in, round(one_in), rel_tol=1e-9) else one_in

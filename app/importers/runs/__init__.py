@@ -1,1 +1,1 @@
-"""Foreign files become runs: grouped, put on one clock, written as run files."""
+"""Turn foreign files into runs: group them, put them on one clock, write run files."""

@@ -1,4 +1,4 @@
-"""From the files of one run to `ForeignRun`: what it was, how it went, and what is missing."""
+"""Assemble a `ForeignRun` from the files of one run: its metadata, its series, and missing values."""
 
 from __future__ import annotations
 
@@ -53,17 +53,17 @@ class RunFiles:
     """The files of one run, sorted.
 
     Attributes:
-        tree: what was looked at.
+        tree: all scanned files.
         folder: of the run.
-        place: what names say.
-        campaign: what it belonged to; unique below the root.
-        title: what to call it where nothing else tells.
-        output: what pgbench printed.
-        log: what it logged.
-        statistics: of the server, beside it.
+        place: facts from names.
+        campaign: its path; unique below the root.
+        title: name if there is no other.
+        output: of pgbench.
+        log: of pgbench.
+        statistics: of the server, in the same folder.
         row: in a table of results.
         row_told: file and line of it.
-        alike: summary of another run with the same row labels in mode, for a run that has only its row.
+        alike: summary of another run with the same mode, for a run that has only its row.
     """
 
     tree: ScanResult
@@ -80,28 +80,28 @@ class RunFiles:
 
     @property
     def summary(self) -> PgbenchSummary | None:
-        """Of pgbench, where there is one."""
+        """The summary of pgbench, if there is one."""
         return self.output.summary if self.output else None
 
     @property
     def told_summary(self) -> PgbenchSummary | None:
-        """The summary, or that of another run with the same labels."""
+        """The summary, or that of another run with the same mode."""
         return self.summary or self.alike
 
     @property
     def scale(self) -> int | None:
-        """Of pgbench."""
+        """The scale of pgbench; None if unknown."""
         if self.summary is not None and self.summary.scale is not None:
             return self.summary.scale
         return self.row.scale if self.row else None
 
     @property
     def key(self) -> Place:
-        """The same for runs that names and scale do not tell apart."""
+        """A key shared by runs that names and scale do not distinguish."""
         return place_key(self.campaign, self.place, self.scale)
 
     def digest(self) -> str:
-        """Return what is the same for the same files, and another for others."""
+        """Return a digest of the files."""
         found = hashlib.sha256()
         if self.output is not None:
             found.update(self.output.stdout.encode())
@@ -126,8 +126,8 @@ def build_run(
     Args:
         candidate: its files.
         machines: facts of described machines.
-        names: of all runs that are imported with it; those before it are settled.
-        bad: gets lines that nobody understands.
+        names: of all runs imported with it; earlier ones are settled.
+        bad: collects invalid lines.
         stack: keeps a temporary file until the run is written.
     """
     notes: list[str] = []
@@ -164,7 +164,7 @@ def build_run(
 
 
 def campaign_name(path: str) -> str:
-    """Return the name of a campaign from its path: its own folder first, to be seen in a narrow list."""
+    """Return the name of a campaign from its path: its own folder first, for narrow lists."""
     above, _, name = path.rpartition("/")
     return f"{name} ({above})" if above else name
 
@@ -193,7 +193,7 @@ def _workload(candidate: RunFiles) -> WorkloadMetadata:
 def _configuration(
     candidate: RunFiles, environment: Environment, workload: WorkloadMetadata, names: ConfigurationNames
 ) -> str:
-    """Return what distinguishes this run from others beside its repeat."""
+    """Return the name that distinguishes this run from others, except for its repeat."""
     storage, scale = environment.storage, candidate.scale
     others = [name for name in candidate.place.configuration if name != _DEFAULT]
     parts = [storage.filesystem, storage.level, *others]
@@ -215,7 +215,7 @@ def _metadata(
     tps_one_in = timeline.tps_one_in
     found = RunMetadata(
         configuration=configuration,
-        # One for each configuration: that runs were interleaved is nowhere said, so they are no pairs.
+        # One for each configuration: interleaving is not recorded, so the runs are not pairs.
         campaign_folder=f"{candidate.tree.root.parent / candidate.campaign}/{configuration}",
         repeat=candidate.place.repeat,
         number=candidate.place.repeat + 1,
@@ -253,7 +253,7 @@ def _metadata(
 
 
 def _block_size(environment: Environment) -> Known[int | None]:
-    """Return the bytes of a data page: as the server showed them, else as its build says."""
+    """Return the bytes of a data page: from the server's settings, else from its build."""
     shown = environment.settings.values.get("block_size", "") if environment.settings else ""
     size = int(shown) if shown.isdecimal() and len(shown) < 7 else None
     return if_told(size or block_size_of(environment.build.get("CONFIGURE", "")))
@@ -272,7 +272,7 @@ def _whole(number: float) -> float | int:
 
 
 def _server_version(summary: PgbenchSummary | None) -> str:
-    """Return the server's version as pgbench prints it: its own stands for both where they are the same."""
+    """Return the server's version from pgbench's output: pgbench prints only its own if they are equal."""
     return (summary.server_version or summary.version).split(" ")[0] if summary else ""
 
 
@@ -307,11 +307,11 @@ def _marks(
 
 
 _MUCH_CONNECTING: Final = 0.05
-"""Of the TPS."""
+"""Share of the TPS."""
 
 
 def _connecting(summary: PgbenchSummary) -> str:
-    """Return what the TPS of a run say of the time for connecting, where that makes a difference."""
+    """Return a sentence about connection times in the TPS of a run, if they make a difference."""
     if summary.connecting is Connecting.INCLUDED:
         return tr("its TPS include the time for connecting, which those of other runs leave out")
     with_it = summary.tps_with_connecting
@@ -352,7 +352,7 @@ def _missing(candidate: RunFiles, environment: Environment, timeline: Timeline) 
 def _events(
     candidate: RunFiles, environment: Environment, timeline: Timeline, notes: list[str]
 ) -> list[ForeignEvent]:
-    """Return what the server logged during the run."""
+    """Return the server's log events during the run."""
     if timeline.origin_s is None:
         return []
     zone_name = environment.settings.values.get("log_timezone", "") if environment.settings else ""
@@ -371,7 +371,7 @@ def _events(
     return found
 
 
-# --- The workload of a run of others, from what pgbench printed.
+# # --- The workload of a foreign run, from pgbench's output
 
 
 _BUILTINS: Final = {
@@ -382,18 +382,18 @@ _BUILTINS: Final = {
     "<builtin: select only>": BuiltinScript.SELECT_ONLY.value,
     "SELECT only": BuiltinScript.SELECT_ONLY.value,
 }
-"""What pgbench calls its scripts (builtin_script[] of pgbench.c; the last of each pair before 9.6)."""
+"""Names of pgbench's scripts (builtin_script[] of pgbench.c; the last of each pair before 9.6)."""
 
 
 def label_of(transaction_type: str) -> str:
-    """Return the label of a script as this program has it; of a file its name."""
+    """Return this program's label of a script; for a file its name."""
     return _BUILTINS.get(transaction_type) or transaction_type.rpartition("/")[2]
 
 
 def workload_of(summary: PgbenchSummary) -> WorkloadMetadata:
-    """Return what is known of a workload; what pgbench does not print is not.
+    """Return the known parts of a workload; pgbench does not print the others.
 
-    That there was a rate it prints, not which (`app.runfile.metadata.offered_load`).
+    It prints that there was a rate, but not its value (`app.runfile.metadata.offered_load`).
     """
     has_figures = bool(summary.transactions) and summary.latency_ms is not None
     scripts = [(label_of(each.title), each.weight) for each in summary.scripts]

@@ -1,7 +1,7 @@
-"""Which runs of others are repeats of one configuration, and what each configuration is called.
+"""Find the repeats of one configuration among foreign runs, and name the configurations.
 
-Runs of one place are repeats where nothing that pgbench prints about its workload and versions differs. What
-differs is told in the name; what is the same everywhere is not.
+Runs in one place are repeats if pgbench's printed workload and versions are equal. Differences become part of
+the name; common values do not.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ _SCRIPT: Final = "script"
 
 
 def place_key(campaign: str, place: FolderNameFacts, scale: int | None) -> Place:
-    """Return what is the same for runs that names and scale do not tell apart; repeats do not count."""
+    """Return a key shared by runs that names and scale do not distinguish; repeats are ignored."""
     return campaign, replace(place, repeat=0), scale
 
 
 def conditions_of(summary: PgbenchSummary | None) -> Conditions:
-    """Return what pgbench printed about how it was run, by the name that a configuration's name has it under.
+    """Return pgbench's printed conditions of a run, by their key in a configuration's name.
 
-    That there was a rate it prints, not which (`app.runfile.metadata.offered_load`).
+    It prints that there was a rate, but not its value (`app.runfile.metadata.offered_load`).
     """
     if summary is None:
         return {}
@@ -60,18 +60,18 @@ class ConfigurationNames:
     _repeats: dict[tuple[str, str], set[int]] = field(default_factory=dict)
 
     def note(self, place: Place, conditions: Conditions) -> None:
-        """Take what is known of a run."""
+        """Note the conditions of a run."""
         seen = self._seen.setdefault(place, [])
         if conditions not in seen:
             seen.append(conditions)
 
     def differing(self, place: Place, conditions: Conditions, label_of: Callable[[str], str]) -> list[str]:
-        """Return the words that tell a run from others of its place.
+        """Return the words that distinguish a run from others in its place.
 
         Args:
             place: of the run.
-            conditions: of it.
-            label_of: returns what every name has of a script.
+            conditions: of the run.
+            label_of: returns a script's part of every name.
         """
         others = self._seen.get(place, [])
         words = []
@@ -90,9 +90,9 @@ class ConfigurationNames:
 
         Args:
             place: of the run.
-            conditions: of it.
-            name: what it would be called.
-            repeat: number that its own name tells; the next free one if another run has it.
+            conditions: of the run.
+            name: the wanted one.
+            repeat: number in its own name; the next free one if another run has it.
         """
         campaign, owner = place[0], (place, repr(sorted(conditions.items())))
         told, number = name, 1

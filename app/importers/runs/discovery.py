@@ -1,6 +1,6 @@
-"""Which files lie below the paths that a person names, and which folders hold runs.
+"""Find the files below the user's paths, and the folders with runs.
 
-Names of files that are no UTF-8, as text that can be stored and printed everywhere.
+Names that are not UTF-8 become text that can be stored and printed everywhere.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from app.runfile.metadata.typed_json import values_of
 
 MOST_FILES: Final = 200_000
 DEEPEST: Final = 100
-"""Folders below a path: each level of the walk holds a descriptor and a frame."""
+"""Greatest depth below a path: each level of the walk needs a descriptor and a frame."""
 RUN_KINDS: Final = frozenset(
     {FileType.TRANSACTIONS, FileType.AGGREGATES, FileType.OUTPUT, FileType.STATISTICS, FileType.TIME_TABLE}
 )
-"""What makes a folder one with a run in it."""
+"""Types of files that make a folder a run's."""
 _LOG_KINDS: Final = frozenset({FileType.TRANSACTIONS, FileType.AGGREGATES, FileType.EMPTY})
 
 
@@ -36,9 +36,9 @@ class SkippedFile:
     """A file that was not used.
 
     Attributes:
-        path: which.
+        path: of the file.
         reason: why.
-        is_problem: it looks like a result and could not be read, rather than being something else.
+        is_problem: it looks like a result and could not be read; False for other files.
     """
 
     path: str
@@ -48,7 +48,7 @@ class SkippedFile:
 
 @dataclass(frozen=True, slots=True)
 class FoundFile:
-    """A file with what it is."""
+    """A file and its type."""
 
     member: ForeignFile
     kind: FileType
@@ -59,9 +59,9 @@ class ScanResult:
     """Everything below one path.
 
     Attributes:
-        root: the path, or the folder of the file that it is.
+        root: the path, or the folder of a single file.
         folders: files by folder, folders in order.
-        left: what cannot be looked at.
+        left: unreadable files and folders.
     """
 
     root: Path
@@ -84,14 +84,14 @@ class ScanResult:
                 return
 
     def run_folders(self) -> list[Path]:
-        """Return the folders that hold a run."""
+        """Return the folders with a run."""
         return [
             folder for folder, files in self.folders.items() if any(each.kind in RUN_KINDS for each in files)
         ]
 
 
 def look_at(path: Path, progress: Callable[[str], None]) -> ScanResult:
-    """Return what lies below a path: a folder, an archive, or a log with those of its other threads.
+    """Return the files below a path: a folder, an archive, or a log with those of its other threads.
 
     Raises:
         UsageError: there is nothing at this path, or too much below it.
@@ -111,7 +111,7 @@ def look_at(path: Path, progress: Callable[[str], None]) -> ScanResult:
 
 
 def _files(path: Path, left: list[SkippedFile], *, is_folder: bool) -> Iterator[tuple[Path, int | None]]:
-    """Yield each file with the descriptor of its folder: that cannot be swapped for a link meanwhile."""
+    """Yield each file with the descriptor of its folder, to prevent its replacement by a link."""
     if not is_folder:
         yield path, None
         threads = (each for each in path.parent.glob(f"{_escaped(path.name)}.*") if each.suffix[1:].isdigit())
@@ -167,7 +167,7 @@ def _add_archive(tree: ScanResult, file: Path, looked_at: ForeignFile) -> None:
     except ForeignDataError as error:
         tree.left.append(SkippedFile(str(file), f"{error.message} {error.hint}".strip(), is_problem=True))
         return
-    # Logs that were packed to save room belong to the folder of the archive, whatever they were packed below.
+    # Packed logs belong to the folder of the archive, in whatever folder they were packed.
     only_logs = all(each.kind in _LOG_KINDS for each in found)
     for each in found:
         inside = PurePosixPath() if only_logs else PurePosixPath(each.member.inner).parent
@@ -180,12 +180,12 @@ def members_of(found: Sequence[FoundFile], kind: FileType) -> list[ForeignFile]:
 
 
 def shown(text: str) -> str:
-    r"""Return a text in which a byte that is no UTF-8 is written as four characters, such as ``\xff``."""
+    r"""Return a text with each byte that is not UTF-8 written as four characters, such as ``\xff``."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def shown_json(value: Json) -> Json:
-    """Return a JSON value with all its texts so."""
+    """Return a JSON value with `shown` applied to all its texts."""
     if isinstance(value, str):
         return shown(value)
     if isinstance(value, Mapping):
@@ -196,7 +196,7 @@ def shown_json(value: Json) -> Json:
 
 
 def shown_run(run: ForeignRun) -> ForeignRun:
-    """Return a run with all its texts so."""
+    """Return a run with `shown` applied to all its texts."""
     return replace(
         run,
         name=shown(run.name),

@@ -1,4 +1,4 @@
-"""Facts about server, storage and machine from the files that lie beside a run."""
+"""Read facts about server, storage and machine from the files around a run."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ _DATA_BYTES_CELL: Final = -1
 
 @dataclass(slots=True)
 class Environment:
-    """What is known around a run.
+    """Environment of a run.
 
     Attributes:
         storage: merged from all texts and names.
-        origins: what each of its parts was taken from.
-        settings: of the server; None where no file tells them.
-        no_settings: why there are none although files tell some; empty otherwise.
-        version: of the server; empty where unknown.
+        origins: source of each of its parts.
+        settings: of the server; None if no file has them.
+        no_settings: why there are none although files have some; empty otherwise.
+        version: of the server; empty if unknown.
         build: pg_config's lines.
         data_bytes: size of the database before the run.
         machine: facts of the machine.
@@ -55,7 +55,7 @@ class Environment:
     machine: dict[str, Json] = field(default_factory=dict)
 
     def facts(self) -> dict[str, Json]:
-        """Return everything as the probes would name it."""
+        """Return everything under the probes' names."""
         told = self.storage
         storage: dict[str, Json] = {}
         if told.filesystem:
@@ -83,7 +83,7 @@ class Environment:
 
 
 def read_machines(tree: ScanResult, notes: list[str]) -> dict[str, dict[str, Json]]:
-    """Return facts of the machines that any README below the root describes, by name."""
+    """Return the machines described in any README below the root, by name."""
     found: dict[str, dict[str, Json]] = {}
     for files in tree.folders.values():
         for member in members_of(files, FileType.README):
@@ -97,7 +97,7 @@ def read_machines(tree: ScanResult, notes: list[str]) -> dict[str, dict[str, Jso
 
 
 def read_environment(tree: ScanResult, folder: Path, place: FolderNameFacts, notes: list[str]) -> Environment:
-    """Return what the files in a folder and above it say, files before names of folders."""
+    """Return the facts from files in a folder and above it; files win over names of folders."""
     found = Environment()
     for each, text in _texts(tree, folder, FileType.STORAGE, notes):
         told = read_storage(text)
@@ -123,7 +123,7 @@ def read_environment(tree: ScanResult, folder: Path, place: FolderNameFacts, not
 
 
 def _drop_arrays_of_others(found: Environment) -> None:
-    """Forget an array that the data did not lie on, and what assembles a level that is not known."""
+    """Remove an array that did not contain the data, and the assembler of an unknown level."""
     if found.storage.is_beside_md:
         found.storage = replace(found.storage, level="", devices=None)
         found.origins.pop("level", None)
@@ -132,11 +132,11 @@ def _drop_arrays_of_others(found: Environment) -> None:
 
 
 _ADDED: Final = "postgresql.auto.conf"
-"""What ALTER SYSTEM wrote, read after postgresql.conf."""
+"""Written by ALTER SYSTEM, read after postgresql.conf."""
 
 
 def _read_configuration(found: Environment, tree: ScanResult, folder: Path, notes: list[str]) -> None:
-    """Read the nearest configuration file; of several nobody knows which was used."""
+    """Read the nearest configuration file; of several, the used one is unknown."""
     texts = [(each.member.name, text) for each, text in _texts(tree, folder, FileType.CONFIGURATION, notes)]
     files = [text for name, text in texts if name != _ADDED]
     added = [text for name, text in texts if name == _ADDED]
@@ -151,9 +151,7 @@ def _texts(
     tree: ScanResult, folder: Path, kind: FileType, notes: list[str], *, above: bool = True
 ) -> Iterator[tuple[FoundFile, str]]:
     files = tree.context(folder, kind)
-    if (
-        kind is FileType.STORAGE
-    ):  # each level tells something else: the folder of the run, that of the filesystem
+    if kind is FileType.STORAGE:  # the folders of the run and of the filesystem have different facts
         files = list(tree.all_context(folder, kind))
     if not above:
         files = [each for each in tree.folders.get(folder, ()) if each.kind is kind]
@@ -165,7 +163,7 @@ def _texts(
 
 
 def _merge(found: Environment, told: StorageInfo, origin: str) -> None:
-    """Take what is not known yet."""
+    """Add the facts that are still unknown."""
     for name in ("filesystem", "options", "properties", "level", "assembler", "devices", "detail", "device"):
         if not getattr(found.storage, name) and getattr(told, name):
             found.storage = replace(found.storage, **{name: getattr(told, name)})
@@ -200,7 +198,7 @@ Machine = Mapping[str, str]
 
 
 def parse_machines(text: str) -> dict[str, Machine]:
-    """Return what a README says of machines, by heading; headings without such lines are left out."""
+    """Return the machines in a README, by heading; headings without such lines are skipped."""
     found: dict[str, dict[str, str]] = {}
     heading = ""
     for line in text.splitlines():
@@ -213,12 +211,12 @@ def parse_machines(text: str) -> dict[str, Machine]:
 
 
 def machine_facts(name: str, machine: Machine) -> Facts:
-    """Return facts as the probes name them, of what a README says."""
+    """Return a README's facts under the probes' names."""
     facts: Facts = {"machine": {"name": name, **machine}}
     if processor := machine.get("processor"):
         facts["processor"] = {"info": {"model_name": processor}}
     if size := _SIZE.search(machine.get("memory", "")):
-        # Memory is sold in powers of two, whatever unit is written.
+        # Memory is sold in powers of two, in whatever unit it is written.
         facts["memory"] = {"info": {"MemTotal": int(size[1]) * _UNITS[size[2][0].lower()]}}
     if kernel := _KERNEL.search(machine.get("kernel", "")):
         facts["kernel"] = {"release": kernel[0]}

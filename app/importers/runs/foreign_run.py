@@ -1,4 +1,4 @@
-"""A run of others, ready to be written: what is known of it, and what is not."""
+"""A foreign run, ready to be written, with its known and missing values."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class ForeignSeries:
     Attributes:
         metric: see app/domain/metrics.py.
         t_s: end of each interval since the start of the run.
-        values: in the metric's unit; what is no number is left out when written.
-        source: where the numbers come from, in words.
+        values: in the metric's unit; NaN is not written.
+        source: of the numbers, in words.
     """
 
     metric: str
@@ -34,7 +34,7 @@ class ForeignSeries:
 
 @dataclass(frozen=True, slots=True)
 class ForeignEvent:
-    """Something that happened, see table `event`."""
+    """An event, see table `event`."""
 
     t_s: float
     kind: str
@@ -47,21 +47,21 @@ class ForeignRun:
     """One run.
 
     Attributes:
-        digest: of what it was read from; the same for the same files.
+        digest: of its sources; the same for the same files.
         name: configuration and repeat.
-        campaign: what it belonged to, in words.
-        folder: the same as a path below the root that was imported.
-        started_epoch_s: None where nothing tells it.
+        campaign: its name.
+        folder: its campaign as a path below the imported root.
+        started_epoch_s: None if unknown.
         duration_s: measured time.
-        metadata: what is known of it beside name, campaign and start.
-        facts: of the environment, as the probes name them.
+        metadata: all that is known except name, campaign and start.
+        facts: of the environment, under the probes' names.
         series: by the second.
-        seconds: latencies by the second, None where there are none; may be called once.
+        seconds: latencies by the second, None if there are none; may be called once.
         events: of the server.
-        outputs: what programs printed, verbatim.
+        outputs: of programs, verbatim.
         marks: (kind, reason) labels.
-        missing: (source, reason) of what is not known.
-        notes: what was left out or decided while reading, by file and line.
+        missing: (source, reason) of unknown values.
+        notes: skipped lines and decisions, by file and line.
     """
 
     digest: str

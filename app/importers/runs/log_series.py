@@ -1,4 +1,4 @@
-"""Series by the second from what pgbench logged or printed."""
+"""Compute series by the second from pgbench's logs and reports."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NUMBER, _TRANSACTIONS, _LATENCY, _LAG, _SKIPPED, _FAILED = range(6)
 def ends_of_seconds(end_s: float) -> Array:
     """Return the ends of the seconds of a run.
 
-    What is left at the end belongs to the last second, half a second or more is one of its own.
+    A rest of less than half a second belongs to the last second, a longer one is a second itself.
     """
     ends = np.arange(1.0, max(1, round(end_s)) + 1)
     ends[-1] = max(end_s, _SHORTEST_S)
@@ -36,12 +36,12 @@ def ends_of_seconds(end_s: float) -> Array:
 
 
 def transaction_series(store: SecondStore, end_s: float, one_in: float) -> list[ForeignSeries]:
-    """Return the series of a transaction log; a second without a line is one without a transaction.
+    """Return the series of a transaction log; a second without a line had no transaction.
 
     Args:
         store: all of it.
         end_s: measured time.
-        one_in: transactions for which a line stands.
+        one_in: transactions per line.
     """
     source = tr("pgbench --log")
     if one_in != 1:
@@ -72,7 +72,7 @@ def progress_series(reports: ReportColumns, origin_s: float) -> list[ForeignSeri
 
     Args:
         reports: of one run.
-        origin_s: its start, since the epoch where their times count from there, else 0.
+        origin_s: its start since the epoch if their times count from there, else 0.
     """
     source = tr("pgbench --progress")
     return [
@@ -82,7 +82,7 @@ def progress_series(reports: ReportColumns, origin_s: float) -> list[ForeignSeri
 
 
 def progress_origin_s(reports: ReportColumns) -> float:
-    """Return the start of a run whose reports count from the epoch: one interval before the first."""
+    """Return the start of a run with reports that count from the epoch: one interval before the first."""
     if not reports.is_epoch:
         return 0.0
     steps = np.diff(np.array(reports.times_s))
@@ -93,12 +93,12 @@ def progress_origin_s(reports: ReportColumns) -> float:
 class AggregatedLog:
     """An aggregated log without its first interval, which is shorter than the others.
 
-    pgbench aligns intervals to whole seconds, so the first one lasts from the start to the next border; and
-    it never prints the last one, which the end of the run cuts (doLog() of 13 to 18; recorded).
+    pgbench aligns intervals to whole seconds, so the first one lasts from the start to the next border; it
+    never prints the last one, which the end of the run cuts (doLog() of 13 to 18; recorded).
 
     Attributes:
         begin_s: start of its first whole interval since the epoch.
-        interval_s: length of each; None where only one is there, which lasts as long as the run.
+        interval_s: length of each; None for a single one, which lasts as long as the run.
         intervals: all threads added up, ascending.
     """
 
@@ -114,7 +114,7 @@ class AggregatedLog:
         return float(self.intervals[-1].start_s - self.begin_s + self.interval_s)
 
     def series(self, end_s: float) -> list[ForeignSeries]:
-        """Return the series; `end_s` is the length of a single interval and else not asked for."""
+        """Return the series; `end_s` is the length of a single interval and otherwise unused."""
         source = tr("pgbench --log --aggregate-interval")
         length_s = float(self.interval_s) if self.interval_s else max(end_s, _SHORTEST_S)
         ends = np.array([each.start_s - self.begin_s + length_s for each in self.intervals])
@@ -136,13 +136,13 @@ class AggregatedLog:
 
 
 def read_aggregates(members: Iterable[ForeignFile], bad: BadLines) -> AggregatedLog | None:
-    """Return the log of all threads; None where no line is whole.
+    """Return the log of all threads; None if no line is whole.
 
-    Threads may begin their intervals at different seconds; what begins within the same interval of the first
-    thread is added up.
+    Threads may start their intervals at different seconds; those that start within the same interval of the
+    first thread are added up.
 
     Raises:
-        ForeignDataError: too many lines that are none.
+        ForeignDataError: too many invalid lines.
     """
     sums: dict[int, AggregateInterval] = {}
     steps: Counter[int] = Counter()

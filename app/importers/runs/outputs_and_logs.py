@@ -1,8 +1,8 @@
-"""Which outputs and logs of one folder belong to the same run; what cannot be told is left apart.
+"""Match outputs and logs of one folder that belong to the same run; ambiguous ones stay separate.
 
-pgbench calls its logs PREFIX.PID and PREFIX.PID.THREAD, and says its pid nowhere else. With one output and
-one log there is no doubt. With several, a log belongs to the output whose number of transactions it has, or
-that is called like it; whatever fits none or several stays alone.
+pgbench names its logs PREFIX.PID and PREFIX.PID.THREAD, and prints its pid nowhere else. One output and one
+log match. With several, a log belongs to the output with its number of transactions, or with its name; one
+that fits none or several stays alone.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from app.importers.runs.discovery import SkippedFile
 
 _NUMBERED: Final = re.compile(r"(.+?)\.(\d+)(?:\.(\d+))?")
 _ALIKE: Final = 0.02
-"""How far the clients' counters at the end of a sampled log may be from the transactions in the summary."""
+"""Greatest relative difference of the clients' counters in a sampled log from the summary's transactions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class ThreadLogs:
     Attributes:
         name: without the number of the thread.
         stem: of the name, without pid and ending.
-        members: one a thread, in order.
+        members: one per thread, in order.
         is_aggregated: lines of intervals instead of transactions.
     """
 
@@ -40,13 +40,13 @@ class ThreadLogs:
     is_aggregated: bool
 
     def survey(self) -> LogSurvey | None:
-        """Return what the ends tell; None for an aggregated log or one without a whole line."""
+        """Return the facts from the ends; None for an aggregated log or one without a whole line."""
         return None if self.is_aggregated else survey_log(self.members)
 
 
 @dataclass(frozen=True, slots=True)
 class OutputWithLogs:
-    """What belongs together: an output, a log, or both."""
+    """An output, a log, or both, of one run."""
 
     output: PgbenchOutput | None
     log: ThreadLogs | None
@@ -80,7 +80,7 @@ def _stem(name: str) -> str:
 
 
 def join_outputs(outputs: Sequence[PgbenchOutput]) -> list[PgbenchOutput]:
-    """Return the outputs with stdout and stderr of the same run in one, where they were kept apart."""
+    """Return the outputs, with separate stdout and stderr of the same run joined."""
     summaries = [each for each in outputs if each.summary and not each.progress]
     streams = [each for each in outputs if not each.summary and not each.problem]
     joined: list[PgbenchOutput] = [each for each in outputs if each not in summaries and each not in streams]
@@ -104,7 +104,7 @@ def _name_stem(file: str) -> str:
 def pair_up(
     outputs: Sequence[PgbenchOutput], logs: Sequence[ThreadLogs], left: list[SkippedFile]
 ) -> list[OutputWithLogs]:
-    """Return what belongs together in one folder, every output and log once."""
+    """Return the matches of one folder, with every output and log once."""
     if len(outputs) <= 1 and len(logs) <= 1:
         return [OutputWithLogs(outputs[0] if outputs else None, logs[0] if logs else None)]
     free = list(outputs)

@@ -1,8 +1,8 @@
-"""Latencies of a whole log by the second, in memory that does not grow with the log.
+"""Store the latencies of a whole log by the second, in memory that does not grow with the log.
 
-Every transaction is a cell (second, bucket of its latency); equal cells are counted together. What no longer
-fits is written, sorted, to a temporary file; at the end the pieces are merged, some minutes of seconds at a
-time. What grows is one row of sums a second, and a log may span a month.
+Every transaction is a cell (second, bucket of its latency); equal cells are counted together. Cells beyond
+the limit are written, sorted, to a temporary file; at the end the pieces are merged, some minutes of seconds
+at a time. Only one row of sums per second grows, and a log may span a month.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from app.postgres.pgbench.transaction_log import Outcome, TransactionBatch
 LONGEST_S: Final = 31 * 86_400
 _STEP_S: Final = 60
 _MOST_CELLS: Final = 1 << 19
-"""Kept in memory: 8 MiB of cells; as many again while they are sorted."""
+"""Limit in memory: 8 MiB of cells; as many again while they are sorted."""
 _PENDING_CELLS: Final = 1 << 18
 _SECONDS_AT_ONCE: Final = 300
 _SECOND_US: Final = 1_000_000
@@ -60,10 +60,10 @@ _TRANSACTIONS, _LATENCY, _LAG, _SKIPPED, _FAILED = range(_COLUMNS)
 
 
 class SecondStore:
-    """Takes the transactions of a log in any order. A context manager: it may hold a temporary file.
+    """Takes the transactions of a log in any order. A context manager: it may have a temporary file.
 
     Attributes:
-        origin_us: when second 0 begins, since the epoch.
+        origin_us: start of second 0, since the epoch.
         lines: lines so far, of any outcome.
         transactions: lines with a latency.
         last_us: end of the latest transaction; `origin_us` before the first.
@@ -120,7 +120,7 @@ class SecondStore:
         return np.array(rows, np.int64).reshape(-1, 1 + _COLUMNS)
 
     def seconds(self) -> Iterator[StoredSecond]:
-        """Yield every second that has lines, ascending."""
+        """Yield every second with lines, ascending."""
         self._merge_pending()
         numbers = sorted(self._sums)
         place = 0
@@ -153,7 +153,7 @@ class SecondStore:
             message = tr("The log spans more than {days} days, or its times run backwards.")
             hint = tr("Is it of several runs? Import each of them alone.")
             raise ForeignDataError(message.format(days=LONGEST_S // 86_400), hint=hint)
-        # A clock that was set back a little: what seems to end before the first start belongs to second 0.
+        # After a clock was set back slightly: an end before the first start belongs to second 0.
         return np.maximum(numbers, 0)
 
     def _row(self, number: int) -> list[int]:

@@ -1,4 +1,4 @@
-"""The runs below a path, one by one: what lies in each folder, then rows of tables that no folder has."""
+"""Yield the runs below a path: first those of folders, then rows of tables without a folder."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from app.importers.runs.outputs_and_logs import OutputWithLogs, group_logs, join
 from app.postgres.pgbench.summary import PgbenchSummary
 
 _MOST_REPORTS_KEPT: Final = 1_000_000
-"""Between two finders; a report has about 70 bytes."""
+"""Limit of reports kept between two finders; a report has about 70 bytes."""
 _SAME_TPS: Final = 5e-7
 """pgbench prints six decimals."""
 
 
 @dataclass(slots=True)
 class _Table:
-    """A table of results with the rows that no run has taken yet."""
+    """A table of results with the rows not yet assigned to a run."""
 
     folder: Path
     told: str
@@ -37,10 +37,10 @@ class _Table:
 
 
 class CandidateFinder:
-    """Sorts the files of one tree into runs. Nothing of a run is kept once the next one is asked for.
+    """Sorts the files of one tree into runs. Keeps nothing of a run once the next one is requested.
 
     Attributes:
-        parsed: outputs, with their bad lines, by file: those of a finder before, of few reports in all.
+        parsed: outputs, with their bad lines, by file: passed to a second finder, if the reports are few.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class CandidateFinder:
 
     @property
     def count(self) -> int:
-        """How many there will be at most: folders and rows."""
+        """Greatest possible number of runs: folders and rows."""
         return len(self._tree.run_folders()) + sum(len(table.rows) for table in self._tables)
 
     def __iter__(self) -> Iterator[RunFiles]:
@@ -136,7 +136,7 @@ class CandidateFinder:
         return found
 
     def _with_result(self, outputs: Sequence[PgbenchOutput]) -> list[PgbenchOutput]:
-        """Return the outputs that hold a result; the others are told with pgbench's complaint."""
+        """Return the outputs with a result; the others are reported with pgbench's errors."""
         found = []
         for each in outputs:
             if each.summary or each.progress:
@@ -182,13 +182,13 @@ class CandidateFinder:
         return candidate
 
     def _without_repeats(self, top: Path, folder: Path) -> tuple[list[str], int | None]:
-        """Return the names of the folders down to one, and its number where they are numbered repeats."""
+        """Return the names of the folders down to `folder`, and the number of a numbered repeat."""
         names, number = [], None
         for place in reversed([folder, *folder.parents]):
             if place == top or not place.is_relative_to(top):
                 continue
             name, told = numbered(self._beside.get(place.parent, ())).get(place.name, (place.name, None))
-            if told is None or not name:  # that of a run alone is understood as a whole
+            if told is None or not name:  # the name of a run alone is understood as a whole
                 names.append(place.name)
             else:
                 names.append(name)
@@ -203,7 +203,7 @@ class CandidateFinder:
         return max(above, key=lambda table: len(table.folder.parts), default=None)
 
     def _take_row(self, candidate: RunFiles, table: _Table) -> None:
-        """Give a run its row: that with its TPS, or the only one that is called like its folders."""
+        """Assign a row to a run: the one with its TPS, or the only one with the names of its folders."""
         summary = candidate.summary
         if summary is not None:
             rows = [
@@ -254,11 +254,11 @@ _GENERIC: Final = frozenset(
         *("progress", "report", "result", "results", "run", "stderr", "stdout", "summary", "test"),
     }
 )
-"""What people call the only output of a folder: it says nothing of the run."""
+"""Usual names of the only output of a folder, without information about the run."""
 
 
 def _stem(pair: OutputWithLogs, beside: Sequence[OutputWithLogs]) -> str:
-    """Return what the name of its file says of a run; empty where that could stand for any run."""
+    """Return the part of a file's name that describes the run; empty if it could be any run."""
     if pair.output is None:
         return pair.log.name if pair.log is not None and len(beside) > 1 else ""
     file = pair.output.file.split(", ")[0]
@@ -270,6 +270,6 @@ def _stem(pair: OutputWithLogs, beside: Sequence[OutputWithLogs]) -> str:
 
 
 def _alike(found: Sequence[PgbenchSummary]) -> PgbenchSummary | None:
-    """Return one of the summaries where all of them are of the same workload."""
+    """Return one of the summaries if they all have the same workload."""
     kinds = {(each.transaction_type, each.clients, each.threads, each.protocol) for each in found}
     return found[0] if len(kinds) == 1 else None

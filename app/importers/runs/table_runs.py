@@ -1,4 +1,4 @@
-"""A table of seconds becomes a run; see `app.importers.formats.time_tables` for the format."""
+"""Convert a table of seconds into a run; see `app.importers.formats.time_tables` for the format."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def table_run(member: ForeignFile, tree: ScanResult) -> ForeignRun:
     """Return the run of a table.
 
     Raises:
-        ForeignDataError: the table is not as described, or says nothing of TPS.
+        ForeignDataError: the table deviates from the format, or has no TPS.
     """
     table = _read(member)
     told = table.told

@@ -1,7 +1,7 @@
-"""The seconds of a run: from progress, log or statistics, whichever is best, on one clock.
+"""Put the seconds of a run on one clock: from progress, log or statistics, whichever is best.
 
 TPS by the second come, in this order, from progress lines, from a whole log (a sampled one scaled by its
-rate), and where there is neither from commits in pg_stat_database, which is said.
+rate), and without either from commits in pg_stat_database, which is reported.
 """
 
 from __future__ import annotations
@@ -46,22 +46,22 @@ _EARLY_S: Final = 1.0
 _LATE_S: Final = 5.0
 _MOSTLY_CONNECTED: Final = 0.95
 _NEAR_S: Final = 2.0
-"""How far the time that pgbench's figures imply may be from the end of its log."""
+"""Seconds within which the first statistics count as the recorded start of the run."""
 
 Gap = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class TimelineInputs:
-    """What the seconds of one run can be taken from.
+    """Sources of the seconds of one run.
 
     Attributes:
-        summary: of pgbench; None where there is none.
+        summary: of pgbench; None if there is none.
         progress: its reports.
-        log: its log, None where there is none.
+        log: its log, None if there is none.
         statistics: files of statistics of the server.
-        begin_s: when something started it, whole seconds since the epoch; None where nothing tells.
-        seconds: how long it lasted with start and end of pgbench; None where nothing tells.
+        begin_s: its start, whole seconds since the epoch; None if unknown.
+        seconds: its length including start and end of pgbench; None if unknown.
     """
 
     summary: PgbenchSummary | None
@@ -77,16 +77,16 @@ class Timeline:
     """The seconds of one run.
 
     Attributes:
-        origin_s: its start since the epoch; None where nothing tells.
+        origin_s: its start since the epoch; None if unknown.
         duration_s: measured time.
         series: by the second.
         seconds: latencies by the second; may be called once.
-        log_one_in: transactions for which a line of the log stands; None without a log.
-        tps_one_in: the same where TPS by the second come from it.
-        utc_offset_s: of the machine's clock, where statistics tell it.
+        log_one_in: transactions per line of the log; None without a log.
+        tps_one_in: the same if the TPS by the second come from it.
+        utc_offset_s: of the machine's clock, if statistics have it.
         marks: (kind, reason) labels.
-        missing: (source, reason) of what is not there.
-        notes: what was decided.
+        missing: (source, reason) of missing values.
+        notes: decisions.
     """
 
     origin_s: float | None = None
@@ -107,11 +107,11 @@ class Timeline:
 
 
 def read_timeline(sources: TimelineInputs, bad: BadLines, stack: ExitStack) -> Timeline:
-    """Return the seconds of a run; a source that cannot be read is missing, with the reason.
+    """Return the seconds of a run; an unreadable source is missing, with the reason.
 
     Args:
-        sources: what there is.
-        bad: gets lines that nobody understands.
+        sources: the available ones.
+        bad: collects invalid lines.
         stack: keeps a temporary file until the run is written.
 
     Raises:
@@ -146,9 +146,9 @@ def _guarded(timeline: Timeline, log: ThreadLogs, take: Callable[[], None]) -> N
 
 
 def _printed_s(summary: PgbenchSummary | None) -> float | None:
-    """Return the time that pgbench divided by; None where it told no TPS.
+    """Return the time that pgbench divided by; None if it printed no TPS.
 
-    Without connecting, but for clients that connect for every transaction: that is no beginning.
+    Without connecting, except for clients that connect for every transaction: that is not only the start.
     """
     if summary is None or not summary.tps or not summary.transactions:
         return None
@@ -169,7 +169,7 @@ def _take_progress(timeline: Timeline, sources: TimelineInputs) -> None:
     reports = sources.progress
     origin_s = progress_origin_s(reports)
     if reports.is_epoch:
-        # With a log its first transaction tells the start exactly.
+        # With a log, its first transaction gives the exact start.
         origin_s = timeline.origin_s = origin_s if timeline.origin_s is None else timeline.origin_s
     timeline.series += progress_series(reports, origin_s)
     timeline.duration_s = max(timeline.duration_s, _end_s(sources.summary, reports.times_s[-1] - origin_s))
@@ -226,7 +226,7 @@ def _take_transactions(
 
 
 def _has_lag(sources: TimelineInputs) -> bool | None:
-    """Return whether the one optional field of a log is a lag, or else retries; None where nothing tells."""
+    """Return whether the single optional field of a log is a lag, or else retries; None if unknown."""
     if sources.summary is not None:
         return sources.summary.lag_ms is not None
     return True if sources.progress.has_lag else None
@@ -235,17 +235,17 @@ def _has_lag(sources: TimelineInputs) -> bool | None:
 def _sampling(
     timeline: Timeline, summary: PgbenchSummary | None, survey: LogSurvey, lines: int
 ) -> tuple[LogSampling, bool]:
-    """Return at which rate the log was sampled, and whether it covers the whole run."""
+    """Return the sampling rate of the log, and whether it covers the whole run."""
     counted = max(survey.counted, lines)
     if summary is None or not summary.transactions:
         return find_sampling(lines, counted), True
     total = summary.transactions + (summary.failed or 0) + (summary.skipped or 0)
     if summary.threads and summary.clients and survey.clients:
-        # Clients whose last line is not near the end of a file are taken to be like the others.
+        # Clients without a last line near the end of a file are assumed to be like the others.
         expected = summary.clients * survey.threads / summary.threads
         counted = round(counted * max(1.0, expected / survey.clients)) if survey.counted > lines else counted
     has_all_threads = survey.threads >= min(summary.threads or 1, summary.clients or 1)
-    # Logs of several threads may have been joined in one file.
+    # Logs of several threads may be joined in one file.
     is_joined = lines >= _WHOLE * total or survey.clients == summary.clients
     is_whole = counted >= _WHOLE * total and (has_all_threads or is_joined)
     sampling = find_sampling(lines, total if is_whole else counted)
@@ -309,7 +309,7 @@ def _inside(told: ServerStatistics, origin_s: float, duration_s: float) -> Itera
 
 
 def missing_between_reports(ends_s: Array) -> list[Gap]:
-    """Return what is not known of a run whose reports are longer than a second."""
+    """Return the missing values of a run with reports longer than a second."""
     interval_s = usual_length_s(np.diff(ends_s, prepend=0.0))
     if interval_s == 1:
         return []
@@ -318,7 +318,7 @@ def missing_between_reports(ends_s: Array) -> list[Gap]:
 
 
 def _settle(timeline: Timeline, sources: TimelineInputs) -> None:
-    """Fill in what no series tells."""
+    """Fill in values that no series has."""
     if timeline.origin_s is None:
         timeline.origin_s = sources.begin_s
     if not timeline.duration_s:
