@@ -1,1 +1,1 @@
-"""Run files: their format, writing, reading, the figures and series computed from them."""
+"""Run files: their format, writing, reading, and the figures and series computed from them."""

@@ -1,8 +1,8 @@
-"""An SQLite file of somebody else, opened so that no statement can take more than the file's size justifies.
+"""Open an untrusted SQLite file: no statement can use more resources than the file's size justifies.
 
-A table of n bytes has fewer than n rows and less than n bytes of text; a file whose pages lead in circles, or
-whose schema computes, has not. Each statement gets steps, rows and text in proportion to the size of the file
-and its journal, and a deadline; nothing is spilled to the disk.
+A table of n bytes has fewer than n rows and less than n bytes of text; a file with circular page links, or a
+schema that computes, does not obey that. Each statement gets steps, rows and text in proportion to the size
+of the file and its journal, and a deadline; nothing is spilled to the disk.
 """
 
 from __future__ import annotations
@@ -21,22 +21,24 @@ from app.domain.errors import RunFileError
 from app.domain.text import tr
 
 DEADLINE_S: Final = 30.0
-"""Time that SQLite may take for one batch of rows; a disk that answers is far below."""
+"""Time limit of SQLite for one batch of rows; a working disk is far below."""
 
 STEPS: Final = 2_000_000
 STEPS_PER_BYTE: Final = 40
 """Instructions of SQLite's machine (https://www.sqlite.org/opcode.html). Real files of an hour, finished or
-growing, take fewer than 4 for each byte in every statement (tests/unit/runfile/test_bounds.py)."""
+growing, need fewer than 4 per byte in every statement (tests/unit/runfile/test_bounds.py).
+"""
 
 _LEAST_ROW_BYTES: Final = 6
 """A cell of any table has a pointer of two bytes, a length and a header of two bytes or more, and a key."""
 
 _SPARE_BYTES: Final = 1 << 16
-"""What a growing file may have got since it was looked at: four seconds of it."""
+"""Possible growth of a file since its size was read: four seconds of it."""
 
 MOST_TEXT_BYTES: Final = 64 << 20
 MOST_NUMBER_BYTES: Final = 1 << 20
-"""The longest value in statements that give text, and in those that give numbers (or a second of them)."""
+"""The longest value in statements that return text, and in those that return numbers (or a second of them).
+"""
 
 _HANDLER_STEPS: Final = 10_000
 _BATCH_ROWS: Final = 256
@@ -57,14 +59,14 @@ _PRAGMAS: Final = ("trusted_schema=OFF", "query_only=ON", "temp_store=MEMORY", "
 
 
 class TooMuchError(ValueError):
-    """The file asks for more than it can need; the message is a clause."""
+    """The file needs more than its size justifies; the message is a clause."""
 
 
 def check_regular(path: Path) -> None:
-    """Refuse what is no plain file: to open a FIFO waits for ever. SQLite opens what lies beside it as well.
+    """Refuse anything but a regular file: opening a FIFO waits for ever. SQLite opens the journals too.
 
     Raises:
-        RunFileError: the file, or one of its journals, is something else or cannot be looked at.
+        RunFileError: the file, or one of its journals, is something else or cannot be examined.
     """
     try:
         mode = path.stat().st_mode
@@ -84,18 +86,18 @@ class BoundedConnection:
     """One connection, for reading. Belongs to one thread.
 
     Attributes:
-        connection: SQLite's own; a statement that goes around `rows` has the bounds of the one before.
+        connection: SQLite's own; a statement that bypasses `rows` has the bounds of the one before.
     """
 
     def __init__(self, path: Path, flags: str) -> None:
         """Open a file.
 
         Args:
-            path: of it, a regular file.
+            path: of a regular file.
             flags: of SQLite's URI, such as mode=ro.
 
         Raises:
-            sqlite3.Error: it is no database, or cannot be opened.
+            sqlite3.Error: it is not a database, or cannot be opened.
         """
         self._name = os.path.realpath(path)
         self._text_left = self._steps_left = 0
@@ -128,12 +130,12 @@ class BoundedConnection:
 
         Args:
             statement: SQL.
-            values: for its places.
-            longest: bytes that one value may have.
-            most_text: bytes that all text may have; never more than the file has.
+            values: for its placeholders.
+            longest: limit of one value, bytes.
+            most_text: limit of all text, bytes; never more than the file has.
 
         Raises:
-            TooMuchError: it takes more than a file of this size can need.
+            TooMuchError: it needs more than a file of this size justifies.
             sqlite3.Error: the file is damaged.
         """
         size_bytes = self._renew(longest)
@@ -142,7 +144,7 @@ class BoundedConnection:
         rows_left = size_bytes // _LEAST_ROW_BYTES
         cursor = None
         while True:
-            # Another statement may have run since the last batch: the bounds of this one are its own.
+            # Another statement may have run since the last batch: restore the bounds of this one.
             self._text_left, self._steps_left, self._stopped = text_left, steps_left, ""
             self._deadline_s = time.monotonic() + DEADLINE_S
             try:
@@ -166,7 +168,7 @@ class BoundedConnection:
         self.connection.close()
 
     def _renew(self, longest: int) -> int:
-        """Set the bounds of a statement that is about to begin; return the size of the file."""
+        """Set the bounds of the next statement; return the size of the file."""
         size_bytes = _SPARE_BYTES
         for name in (self._name, self._name + "-wal"):
             with suppress(OSError):
@@ -177,7 +179,7 @@ class BoundedConnection:
         return size_bytes
 
     def _progress(self) -> bool:
-        """Called by SQLite after so many steps; True stops the statement."""
+        """Called by SQLite every `_HANDLER_STEPS` steps; True stops the statement."""
         self._steps_left -= _HANDLER_STEPS
         if self._steps_left < 0:
             self._stopped = tr("to read it takes more steps than a file of its size can need")
@@ -186,7 +188,7 @@ class BoundedConnection:
         return bool(self._stopped)
 
     def _text(self, raw: bytes) -> str:
-        """Called by SQLite's module for every text."""
+        """Called by Python's sqlite3 module for every text."""
         self._text_left -= len(raw)
         if self._text_left < 0:
             raise TooMuchError(tr("it has more text than bytes"))

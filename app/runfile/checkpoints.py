@@ -1,4 +1,4 @@
-"""The checkpoints of a run's measured phase, as the server's log told them."""
+"""The checkpoints of a run's measured phase, from the server's log."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Span = tuple[float, float]
 def checkpoint_spans(
     events: Iterable[RunEvent], measured: PhaseTimes, duration_s: float
 ) -> tuple[Span, ...] | None:
-    """Return (start_s, end_s) of the checkpoints that began in the measured phase, from its begin on.
+    """Return (start_s, end_s) of the checkpoints that started in the measured phase, relative to its start.
 
     One without an end lasts to the end of the phase.
 
@@ -25,8 +25,8 @@ def checkpoint_spans(
         duration_s: its length.
 
     Returns:
-        None where the run tells of no checkpoint at all, not even of that before the measurement: then nobody
-        listened.
+        None if the run has no checkpoint at all, not even the one before the measurement: then they were not
+            recorded.
     """
     found: list[Span] = []
     started: float | None = None

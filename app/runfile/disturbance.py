@@ -1,7 +1,7 @@
-"""Whether others disturbed a run while it was measured, from the series of its file.
+"""Judge from the series of a run file whether other processes disturbed the measurement.
 
-The kinds and their limits are in `app.domain.disturbances`. Nothing here looks at transactions. What a
-file does not hold is not known, and said as such: a run without these series is neither quiet nor disturbed.
+The kinds and their limits are in `app.domain.disturbances`. Transactions are not considered. Missing series
+are unknown, and reported as such: without them a run is neither quiet nor disturbed.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from app.runfile.summary import NOT_STEADY, figures_of, has_older_definitions, s
 from app.runfile.writer import WHOLE_PHASE
 
 DISTURBED: Final = "disturbed"
-"""Kind of the mark of a run that others disturbed."""
+"""Kind of the mark for a disturbed run."""
 
 REPEATED: Final = "repeated"
-"""Kind of the mark of a disturbed run that was measured again."""
+"""Kind of the mark for a disturbed run that was measured again."""
 
 _TICK_MS: Final = 1000
 _LONGEST_S: Final = 1e9
@@ -40,7 +40,7 @@ _KERNEL_THREADS: Final = "kernel-threads"
 
 
 def read_disturbances(run: RunFile) -> Disturbances:
-    """Judge a run by its file: one that was finished, or one whose measured phase is over.
+    """Judge a run by its file: a finished one, or one with its measured phase over.
 
     Raises:
         CorruptRunFileError: it is damaged.
@@ -49,7 +49,7 @@ def read_disturbances(run: RunFile) -> Disturbances:
     if measured is None or measured.ended_ms is None:
         reason = tr("it was not measured to its end")
         return Disturbances(unknown=tuple((kind, reason) for kind in THRESHOLDS))
-    # A sample is the mean of the second before it: the first one whole inside.
+    # A sample is the mean of the second before it: start with the first one completely inside.
     totals: Totals = run.totals(measured.started_ms + _TICK_MS, measured.ended_ms, metrics=DISTURBING_METRICS)
     whole = run.facts(WHOLE_PHASE)
     counted = totals_of_whole_phase(whole)
@@ -77,7 +77,7 @@ def read_disturbances(run: RunFile) -> Disturbances:
 
 
 def totals_of_whole_phase(facts: Mapping[str, Json]) -> Totals:
-    """Return what the kernel's counters say of the whole phase, as if of its seconds; empty for nothing.
+    """Return the kernel's counters over the whole phase, in the form of samples; empty if there are none.
 
     Args:
         facts: `seconds`, `cpus`, and `means` by metric and instance (`app.probes.sampling.whole_phase`).
@@ -96,14 +96,14 @@ def totals_of_whole_phase(facts: Mapping[str, Json]) -> Totals:
 
 
 def marks_of(run: RunFile, judged: Disturbances | None = None) -> tuple[tuple[str, str], ...]:
-    """Return all marks of a run: those in its file, and whether it was disturbed by the thresholds of today.
+    """Return all marks of a run: the stored ones, and its disturbance by the present thresholds.
 
-    Files of before do not say whether they were disturbed, and thresholds may have changed since; what they
-    call not steady is judged anew as well.
+    Earlier files have no mark of a disturbance, and thresholds may have changed since; their "not steady" is
+    judged again too.
 
     Args:
         run: the file.
-        judged: what `read_disturbances` said of it, where that was asked already.
+        judged: result of `read_disturbances`, if already known.
     """
     stored, figures = run.marks(), run.summary()
     if has_older_definitions(run, figures):
@@ -117,5 +117,5 @@ def marks_of(run: RunFile, judged: Disturbances | None = None) -> tuple[tuple[st
 
 
 def disturbance_marks(judged: Disturbances) -> Sequence[tuple[str, str]]:
-    """Return the (kind, reason) label of a disturbed run; none of another."""
+    """Return the (kind, reason) label of a disturbed run; empty for another."""
     return [(DISTURBED, judged.reason)] if judged.found else []

@@ -15,10 +15,10 @@ class Figure:
 
     Attributes:
         name: key in table `summary`.
-        label: what people read.
+        label: for users.
         unit: of the value.
         better: direction.
-        heading: its label over a column, with the unit where cells have none; empty where it has no column.
+        heading: of its column, with the unit if cells have none; empty without a column.
     """
 
     name: str

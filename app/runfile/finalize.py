@@ -1,4 +1,4 @@
-"""Finishing a run file: one file without a journal, its samples clustered, its percentiles as series."""
+"""Finish a run file: one file without a journal, its samples clustered, its percentiles as series."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from app.runfile.summary import DEFINITIONS
 from app.runfile.writer import compact, write_errors_told
 
 PERCENTS: Final = (50.0, 95.0, 99.0)
-"""Percentiles of each second that a finished file holds as series latency.p50 ..., besides the histograms."""
+"""Percentiles of each second, stored in a finished file as series latency.p50 ..., next to the histograms."""
 _AT_ONCE: Final = 1024
-"""Seconds whose histograms are in memory at once: a day has 86 400."""
+"""Histograms in memory at once, one per second: a day has 86 400."""
 _LOOK_S: Final = 0.02
 
 
@@ -36,13 +36,20 @@ def finish_run_file(  # noqa: PLR0913 - all that a finished file says, each by i
 ) -> None:
     """Cluster the samples, store state, summary and marks, and leave one file without a journal.
 
-    Used at the end of a run, and on files whose runner died. May be repeated. Without `is_durable`
-    nothing waits for the disk. Who reads the file all the time is waited for during `readers_s`; then it is
-    whole, but stays a file with a journal beside it (which is empty). `phases` are the figures of those but
-    `measure`, by number, of a workload that has several.
+    Used at the end of a run, and on files whose runner died. May be repeated.
+
+    Args:
+        path: of the file.
+        state: of the run.
+        summary: its figures.
+        marks: (kind, reason) labels.
+        phases: figures of the phases other than `measure`, by number, of a workload with several.
+        is_durable: wait for the disk.
+        readers_s: how long to wait for permanent readers; then the file is complete, but keeps an empty
+            journal.
 
     Raises:
-        RunFileError: the file cannot be written or is damaged; it is left as it was.
+        RunFileError: the file cannot be written or is damaged; it is unchanged.
     """
     with write_errors_told(path):
         connection = sqlite3.connect(path, isolation_level=None, timeout=10)
@@ -63,7 +70,7 @@ def finish_run_file(  # noqa: PLR0913 - all that a finished file says, each by i
             )
             connection.execute("DELETE FROM summary")
             connection.executemany("INSERT INTO summary VALUES (?, ?)", summary.items())
-            if phases:  # a file of the format that has them
+            if phases:  # a file of the format with phases
                 connection.execute("DELETE FROM phase_figure")
                 connection.executemany(
                     "INSERT INTO phase_figure VALUES (?, ?, ?)",
@@ -78,10 +85,10 @@ def finish_run_file(  # noqa: PLR0913 - all that a finished file says, each by i
 
 
 def _leave_wal_mode(connection: sqlite3.Connection, readers_s: float) -> None:
-    """Make the file one file; where somebody reads it all the time, at least move the whole journal into it.
+    """Make the file one file; with a permanent reader, at least move the whole journal into it.
 
-    SQLite gives the lock that this needs only while nobody else has the file open, and says so at once: its
-    busy timeout does not count here. A window that looks at the run just then must not make the run fail.
+    SQLite grants the necessary lock only if no other process has the file open, and fails at once: its busy
+    timeout does not apply here. A window that shows the run must not make the run fail.
     """
     deadline_s = time.monotonic() + readers_s
     while True:
@@ -93,7 +100,7 @@ def _leave_wal_mode(connection: sqlite3.Connection, readers_s: float) -> None:
             if time.monotonic() >= deadline_s:
                 connection.execute(f"PRAGMA busy_timeout={round(readers_s * 1000)}")
                 (is_busy, *_) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-                if is_busy:  # somebody reads what was there before: without its journal the file is not whole
+                if is_busy:  # a reader needs the journal: the file is not complete without it
                     raise
                 return
             time.sleep(_LOOK_S)
@@ -102,9 +109,9 @@ def _leave_wal_mode(connection: sqlite3.Connection, readers_s: float) -> None:
 
 
 def _store_percentiles(connection: sqlite3.Connection) -> None:
-    """Store the percentiles of each second as series, so that a chart need not decode an hour of histograms.
+    """Store the percentiles of each second as series, to save charts from decoding an hour of histograms.
 
-    Where a histogram is damaged nothing is stored: whoever asks for percentiles then meets the damage.
+    If a histogram is damaged nothing is stored: readers of percentiles then find the damage.
     """
     cursor = connection.execute("SELECT t_ms, buckets FROM histogram WHERE transactions > 0 ORDER BY t_ms")
     times_ms: list[int] = []

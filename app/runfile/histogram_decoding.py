@@ -1,8 +1,8 @@
-"""Percentiles of many encoded histograms at once: what `Histogram.decode(...).percentile(...)` says of each.
+"""Compute percentiles of many encoded histograms at once, equal to `Histogram.decode(...).percentile(...)`.
 
-An hour has 3600 of them; one by one that takes a third of a second a run, which one waits for. The encoding
-is that of `app.postgres.pgbench.histogram`; whatever is not plainly right is left to `Histogram.decode`,
-which knows how to refuse it.
+An hour has 3600 histograms; one by one that takes a third of a second per run, a noticeable wait. The
+encoding is that of `app.postgres.pgbench.histogram`; anything unusual is left to `Histogram.decode`, which
+refuses it properly.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ Integers = NDArray[np.int64]
 _BATCH: Final = 256
 _VERSION: Final = 1
 _LONGEST: Final = 4
-"""Bytes of a number: 2**28 transactions in one bucket of one second are more than any machine does."""
+"""Bytes of a number: no machine has 2**28 transactions in one bucket of one second."""
 
 
 def percentiles(encoded: Sequence[bytes], percents: Sequence[float]) -> Array:
     """Return the percentiles in microseconds, a row for each of `percents`, a column for each histogram.
 
-    NaN for a histogram of nothing.
+    NaN for an empty histogram.
 
     Raises:
         CorruptRunFileError: a histogram is damaged.
@@ -47,7 +47,7 @@ def percentiles(encoded: Sequence[bytes], percents: Sequence[float]) -> Array:
 def merge_encoded(encoded: Iterable[bytes]) -> Histogram:
     """Return all latencies of many encoded histograms in one: `Histogram.merged` of the decoded ones.
 
-    They are taken in batches: a day's do not have to be in memory at once.
+    They are decoded in batches: a day's need not be in memory at once.
 
     Raises:
         CorruptRunFileError: a histogram is damaged.
@@ -81,7 +81,7 @@ def _batch(encoded: Sequence[bytes], percents: Sequence[float]) -> Array | None:
 
 
 def _decode(encoded: Sequence[bytes]) -> tuple[Integers, Integers] | None:
-    """Return the numbers of histograms that are all as `Histogram.encode` writes them; None where not."""
+    """Return the numbers of histograms if all have the form of `Histogram.encode`; else None."""
     limit = _LONGEST * (1 + 2 * BUCKETS)
     if not encoded or any(len(each) < 2 or each[0] != _VERSION or len(each) > limit for each in encoded):
         return None
@@ -104,7 +104,7 @@ def _content(encoded: bytes, limit: int) -> bytes | None:
 
 
 def _numbers(octets: NDArray[np.uint8], borders: Integers) -> tuple[Integers, Integers] | None:
-    """Return all numbers and how many of them each histogram has; None where one is cut off or too long."""
+    """Return all numbers and their count per histogram; None if one is cut off or too long."""
     last = octets < 0x80
     if (borders == np.concatenate(([0], borders[:-1]))).any() or not last[borders - 1].all():
         return None
@@ -124,7 +124,7 @@ def _numbers(octets: NDArray[np.uint8], borders: Integers) -> tuple[Integers, In
 
 @dataclass(frozen=True, slots=True)
 class _Buckets:
-    """Buckets and counts of several histograms one after the other; `firsts` and `sizes` say whose."""
+    """Buckets and counts of several histograms in sequence; `firsts` and `sizes` delimit each."""
 
     buckets: Integers
     counts: Integers
@@ -137,7 +137,7 @@ def _buckets(numbers: Integers, lengths: Integers) -> _Buckets | None:
     sizes = numbers[begins]
     if (lengths != 1 + 2 * sizes).any() or (sizes > BUCKETS).any():
         return None
-    # Places of gaps and counts of all histograms, one after the other.
+    # Positions of gaps and counts of all histograms, in sequence.
     firsts = np.cumsum(sizes) - sizes
     places = np.arange(int(sizes.sum())) - np.repeat(firsts, sizes) + np.repeat(begins + 1, sizes)
     gaps, counts = numbers[places], numbers[places + np.repeat(sizes, sizes)] + 1

@@ -1,4 +1,4 @@
-"""What was read of run files, kept as long as these stay as they are: pages ask for the same runs in turn."""
+"""Cache values read from run files while the files are unchanged: pages read the same runs in turn."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import Generic, TypeVar
 from weakref import WeakValueDictionary
 
 Signature = tuple[tuple[int, int, int], ...]
-"""What changes when a file is written."""
+"""Changes when a file is written."""
 
 Value = TypeVar("Value")
 
 
 def signature_of(path: Path) -> Signature:
-    """Return what changes when a file or its journal is written; empty where there is no file."""
+    """Return a value that changes when a file or its journal is written; empty if there is no file."""
     name = os.fspath(path)
     found = []
     with suppress(OSError):
@@ -31,12 +31,13 @@ def signature_of(path: Path) -> Signature:
 
 
 class KeptByFile(Generic[Value]):
-    """Reads files, each once as long as it stays as it is. May be called in any thread.
+    """Reads each file once while it is unchanged. Thread-safe.
+
+    A value that is not final is read each time: the state of a running run depends on its runner, not on its
+    file alone.
 
     Attributes:
-        most: so many values stay although nobody holds them any more; the others as long as somebody does.
-
-    What is not final is read each time: what a run that lasts is, its runner decides and not its file alone.
+        most: number of values kept without other references; referenced ones are always kept.
     """
 
     def __init__(self, read: Callable[[Path], Value], most: int, is_final: Callable[[Value], bool]) -> None:
@@ -48,7 +49,7 @@ class KeptByFile(Generic[Value]):
         self._newest: OrderedDict[tuple[str, Signature], Value] = OrderedDict()
 
     def __call__(self, path: Path) -> Value:
-        """Return what the file says; raises what reading it raises, which is not kept."""
+        """Return the file's value; errors of reading it propagate, and are not cached."""
         key = os.fspath(path), signature_of(path)
         with self._lock:
             value = self._held.get(key)

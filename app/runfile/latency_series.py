@@ -1,6 +1,6 @@
 """Latency percentiles by the second, from the histograms of a run file, finished or growing.
 
-A second of a growing run may be read again: pgbench writes its log in blocks, lines come late.
+A second of a growing run may be read again: pgbench writes its log in blocks, and lines come late.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ Array = NDArray[np.float64]
 
 SECOND_MS: Final = 1000
 COMMON: Final = PERCENTS
-"""Percentiles that charts ask for; they are taken together, because decoding is what costs."""
+"""Percentiles used by charts; computed together, because decoding is the expensive part."""
 
 
 class LatencySeries:
-    """The seconds of one run with what was computed of them. Safe for several threads."""
+    """The seconds of one run with the computed percentiles. Thread-safe."""
 
     def __init__(self) -> None:
-        # The window reads what is under the pointer while a look at the file adds seconds.
+        # The window reads values under the pointer while another thread adds seconds.
         self._lock = threading.Lock()
         self._seconds: list[LatencySecond] = []
         self._t_ms: list[int] = []
@@ -36,8 +36,8 @@ class LatencySeries:
         self._settled = 0
 
     def update(self, seconds: Iterable[LatencySecond]) -> None:
-        """Take new seconds and newer contents of known ones, ascending."""
-        fresh = list(seconds)  # reads the file, for which nobody shall wait
+        """Add new seconds and newer contents of known ones, ascending."""
+        fresh = list(seconds)  # reads the file, outside of the lock
         with self._lock:
             self._take(fresh)
 
@@ -59,27 +59,27 @@ class LatencySeries:
 
     @property
     def unsettled_ms(self) -> int:
-        """Everything after this time may still change; -1 where nothing is settled."""
+        """Everything after this time may still change; -1 if nothing is settled."""
         with self._lock:
             while self._settled < len(self._seconds) and not self._seconds[self._settled].partial:
                 self._settled += 1
             return self._t_ms[self._settled - 1] if self._settled else -1
 
     def percentile(self, percent: float) -> tuple[Array, Array]:
-        """Return (end of each second in ms, latency in ms) of the seconds that have transactions.
+        """Return (end of each second in ms, latency in ms) of the seconds with transactions.
 
         Raises:
             CorruptRunFileError: a histogram is damaged.
         """
         with self._lock:
             self._complete(percent)
-            values = self._known[percent].copy()  # a second that is completed later is changed in place
+            values = self._known[percent].copy()  # later completed seconds are changed in place
             ends = np.array(self._t_ms, dtype=np.float64) + SECOND_MS
         present = ~np.isnan(values)
         return ends[present], values[present]
 
     def partial_ends_ms(self) -> Array:
-        """Return the ends of the seconds of which lines may be missing."""
+        """Return the ends of the seconds with possibly missing lines."""
         with self._lock:
             ends = [second.t_ms + SECOND_MS for second in self._seconds if second.partial]
         return np.array(ends, dtype=np.float64)

@@ -1,8 +1,7 @@
-"""Writing a file that a user names: never over another one unasked, never a half of it.
+"""Write a file named by the user: never replace another one unasked, never leave a partial one.
 
-The content comes into being beside its place under a name of its own, and takes its place when it is whole.
-
-Names of files made from names that people gave.
+The content is written to a temporary file in the same folder, which is renamed when complete. Also makes file
+names from users' names.
 """
 
 from __future__ import annotations
@@ -21,14 +20,14 @@ from app.domain.text import tr
 
 
 def check_output(output: Path, *, replace: bool | None) -> None:
-    """Make sure, before anything is computed, that a file can come to stand there.
+    """Check, before anything is computed, that a file can be written.
 
     Args:
-        output: where to.
-        replace: whether a file that is there may be replaced; None where nobody can say so.
+        output: its path.
+        replace: whether an existing file may be replaced; None if there is no option to allow it.
 
     Raises:
-        RefusedError: a file is there.
+        RefusedError: the file exists.
         UsageError: something else is there, or there is no such folder.
     """
     try:
@@ -53,10 +52,10 @@ def check_output(output: Path, *, replace: bool | None) -> None:
 
 
 def write_output(output: Path, write: Callable[[BinaryIO], object]) -> None:
-    """Write a file; where that fails, what was there before is untouched and nothing else is left.
+    """Write a file; on failure an existing file is unchanged and nothing else is left.
 
     Args:
-        output: where to; a symbolic link is followed.
+        output: its path; a symbolic link is followed.
         write: writes the content.
 
     Raises:
@@ -77,7 +76,7 @@ def write_output(output: Path, write: Callable[[BinaryIO], object]) -> None:
 
 
 def _keep_mode(place: Path, stream: BinaryIO) -> None:
-    """Give a file that is replaced its permissions back."""
+    """Restore the permissions of a replaced file."""
     with suppress(OSError):
         os.fchmod(stream.fileno(), place.stat().st_mode & 0o777)
 

@@ -1,11 +1,8 @@
-"""Reading a run file: finished, growing, left behind, or from somebody else.
+"""Read a run file: finished, growing, abandoned, or foreign.
 
-A run file is foreign input: it is opened read-only, has to consist of what its format consists of
-(`app.runfile.schema`), may take what its size justifies (`app.runfile.bounds`), and its values are
-of the kind and length that is expected (`app.runfile.reader`). Every damage becomes a
-`CorruptRunFileError`, never a traceback.
-
-Values of a run file of somebody else: of the kind that was expected, and no longer than anybody needs.
+A run file is untrusted input: it is opened read-only, must have exactly the schema of its format
+(`app.runfile.schema`), may use what its size justifies (`app.runfile.bounds`), and its values must have the
+expected type and a reasonable length. Every damage becomes a `CorruptRunFileError`, never a traceback.
 """
 
 from __future__ import annotations
@@ -44,26 +41,27 @@ from app.runfile.schema import strange_part
 from app.runfile.writer import APPLICATION_ID, FORMAT, ONE_PHASE_FORMAT, LatencySecond
 
 NAME_CHARS: Final = 1_000
-"""Of a name, which stands in every row of an export. Names that are given here have at most 200."""
+"""Characters of a name, which is repeated in every row of an export. pgFooting's own names have at most 200.
+"""
 
 TEXT_CHARS: Final = 100_000
-"""Of a sentence, a reason or a source."""
+"""Characters of a sentence, a reason or a source."""
 
 JSON_CHARS: Final = 4 << 20
 JSON_DEPTH: Final = 60
-"""How deep lists and objects may lie in each other: what walks them stays far from Python's limit."""
+"""Nesting depth of lists and objects: recursive code stays far from Python's limit."""
 
 _SLOW: Final = re.compile(r"[0-9]{16}|[0-9][eE]\+?[0-9]{3}|\\u[dD][89a-fA-F]")
-"""Numbers that might be too large, and halves of a character: everything else takes the quick way."""
+"""Numbers that might be too large, and surrogates: everything else takes the quick way."""
 
 _HALVES: Final = re.compile("[\ud800-\udfff]")
-"""Halves of a character without the other half, which no encoding has: they are shown as they stand."""
+"""Lone surrogates, which no encoding has: they are shown as escapes."""
 
 _MOST_WHOLE: Final = 2**63
 
 
 def _nothing(_constant: str) -> None:
-    """NaN and Infinity, which Python writes and JSON does not have."""
+    """Drop NaN and Infinity, which Python writes and JSON does not have."""
 
 
 def _whole(digits: str) -> int | None:
@@ -81,12 +79,12 @@ _CAREFUL: Final = json.JSONDecoder(parse_constant=_nothing, parse_int=_whole, pa
 
 
 def json_value(text: object) -> Json:
-    """Return what a JSON text says; numbers that nothing can be done with are None.
+    """Return the value of a JSON text; unusable numbers are None.
 
     Raises:
         TooMuchError: it is too long or nested too deeply.
-        ValueError: it is no JSON.
-        TypeError: it is no text.
+        ValueError: it is not JSON.
+        TypeError: it is not a text.
     """
     if not isinstance(text, str):
         raise TypeError(tr("a value is no text"))
@@ -197,13 +195,13 @@ def number_value(value: object) -> float:
 
 _SQLITE_HEADER = b"SQLite format 3\0"
 _MOST_VALUES_BYTES: Final = 16 << 20
-"""Of all keys of table `run`, or all facts of a moment: they are in memory as objects."""
+"""Limit of all keys of table `run`, or all facts of a moment: they are in memory as objects."""
 
 _NAMES: Final = ("id", "name", "campaign", "campaign_folder", "configuration")
 _NUMBERS: Final = frozenset({int, float})
 
-# The view `samples` of the file is for people; with trusted_schema off SQLite 3.40 refuses the JSON
-# functions inside it. None of these statements sorts, which would take memory for what is thrown away.
+# The view `samples` of the file is for users; with trusted_schema off SQLite 3.40 refuses the JSON functions
+# inside it. None of these statements sorts, which would waste memory.
 _SAMPLES: Final = """
     WITH chosen(id) AS (SELECT id FROM series WHERE metric = ? AND instance = ?)
     SELECT t_ms, value FROM sample WHERE series = (SELECT id FROM chosen) AND t_ms > ?
@@ -243,7 +241,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class PhaseTimes:
-    """When a phase was, in ms of the run's clock; `ended_ms` is None while it lasts."""
+    """Start and end of a phase, in ms of the run's clock; `ended_ms` is None while it lasts."""
 
     phase: Phase
     started_ms: int
@@ -252,13 +250,13 @@ class PhaseTimes:
 
     @property
     def name(self) -> PhaseName:
-        """What tells it from every other phase of its run."""
+        """Its unique name within the run."""
         return PhaseName(self.phase, self.number)
 
 
 @dataclass(frozen=True, slots=True)
 class RunEvent:
-    """Something that happened at a moment."""
+    """An event of the run."""
 
     t_ms: int
     kind: str
@@ -268,7 +266,7 @@ class RunEvent:
 
 @dataclass(frozen=True, slots=True)
 class LiveTick:
-    """The samples of one second of a file that grows: (number of the series, t_ms, value)."""
+    """The samples of one second of a growing file: (number of the series, t_ms, value)."""
 
     number: int
     t_ms: int
@@ -277,7 +275,7 @@ class LiveTick:
 
 @dataclass(frozen=True, slots=True)
 class CommandRecord:
-    """An executed program as stored; `exit_code` is None for what root did without one, told in words."""
+    """An executed program as stored; `exit_code` is None for root's own action, described in words."""
 
     started_ms: int
     duration_ms: int
@@ -391,7 +389,7 @@ class RunFile:
 
     @property
     def metadata(self) -> RunMetadata:
-        """What the file says of its run."""
+        """Metadata of the run."""
         return read_metadata(self.values)
 
     @property
@@ -446,7 +444,7 @@ class RunFile:
     def samples(
         self, metric: str, instance: str = "", *, after_ms: int = -1
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return (t_ms, values) of one series, ascending; empty arrays where there is none.
+        """Return (t_ms, values) of one series, ascending; empty arrays if there is none.
 
         Args:
             metric: `Metric.id`.
@@ -457,14 +455,14 @@ class RunFile:
             rows = self._numbers(_SAMPLES, (metric, instance, after_ms, after_ms))
             table = np.array(rows, dtype=np.float64).reshape(-1, 2)
         t_ms = table[:, 0]
-        if (t_ms[1:] < t_ms[:-1]).any():  # late ones of a growing file
+        if (t_ms[1:] < t_ms[:-1]).any():  # late samples of a growing file
             table = table[np.argsort(t_ms, kind="stable")]
         return table[:, 0], table[:, 1]
 
     def live_ticks(self, *, after: int) -> tuple[LiveTick, ...]:
         """Return the seconds of a growing file later than number `after`, and those without a number.
 
-        What pgbench said last has no tick of the sampler: its number is negative, it is always returned.
+        pgbench's last report has no tick of the sampler: its number is negative, and it is always returned.
         """
         with self._told():
             found = [
@@ -495,9 +493,9 @@ class RunFile:
         """Return (sum, maximum, count) of every series over start_ms < t_ms <= end_ms.
 
         Args:
-            start_ms: begin, not included.
+            start_ms: start, excluded.
             end_ms: end.
-            metrics: of these alone; None for all.
+            metrics: of these only; None for all.
         """
         wanted = None if metrics is None else json.dumps(list(metrics))
         found: dict[int, tuple[float, float, int]] = {}
@@ -531,7 +529,7 @@ class RunFile:
                     )
 
     def partial_latency_seconds(self) -> tuple[int, ...]:
-        """The begins, in ms, of the seconds of which lines of the transaction log may be missing."""
+        """The starts, in ms, of the seconds with possibly missing lines of the transaction log."""
         with self._told():
             rows = self._numbers("SELECT t_ms FROM histogram WHERE partial ORDER BY t_ms")
             return tuple(int(row[0]) for row in rows)
@@ -554,7 +552,7 @@ class RunFile:
             )
 
     def commands(self) -> tuple[CommandRecord, ...]:
-        """Every program that was executed."""
+        """Every executed program."""
         with self._told():
             return tuple(
                 CommandRecord(
@@ -581,7 +579,7 @@ class RunFile:
             return {name_value(name): json_value(value) for name, value in rows}
 
     def output(self, name: str) -> str | None:
-        """What a program printed, None where nothing is stored."""
+        """Output of a program, None if nothing is stored."""
         with self._told():
             rows = list(self._rows("SELECT text FROM output WHERE name = ?", (name,)))
             return text_value(rows[0][0], MOST_TEXT_BYTES) if rows else None
@@ -597,7 +595,7 @@ class RunFile:
             )
 
     def marks(self) -> tuple[tuple[str, str], ...]:
-        """(kind, reason) labels of the run: those stored, and what follows from what the file says itself."""
+        """(kind, reason) labels of the run: the stored ones, and those derived from the file's contents."""
         with self._told():
             rows = self._rows("SELECT kind, reason FROM mark ORDER BY kind, reason")
             stored = [(name_value(kind), text_value(reason)) for kind, reason in rows]
@@ -612,7 +610,7 @@ class RunFile:
             }
 
     def phase_figures(self) -> dict[int, dict[str, float | None]]:
-        """The stored figures of the phases of the workload but `measure`, by their number."""
+        """The stored figures of the workload's phases other than `measure`, by their number."""
         found: dict[int, dict[str, float | None]] = {}
         with self._told():
             if next(self._rows("PRAGMA user_version"))[0] == ONE_PHASE_FORMAT:

@@ -1,7 +1,7 @@
-"""What a run file of each format consists of: its tables, their columns and indexes, its view. Nothing else.
+"""The schema of each run file format: its tables, their columns and indexes, its view. Nothing else.
 
-SQLite runs what a schema says: a view in the place of a table may compute for ever, a trigger may write. So a
-file is read only where its schema is, word for word, that of its format.
+SQLite executes what a schema contains: a view instead of a table may compute for ever, a trigger may write. A
+file is therefore read only if its schema is, word for word, that of its format.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _OBJECTS: Final = "SELECT type, name, tbl_name, sql FROM sqlite_schema"
 
 @cache
 def schema_of(version: int) -> frozenset[SchemaObject]:
-    """Return what a file of this format consists of.
+    """Return the schema of a format.
 
     Raises:
         KeyError: there is no such format.
@@ -33,7 +33,7 @@ def schema_of(version: int) -> frozenset[SchemaObject]:
 
 
 def strange_part(connection: sqlite3.Connection) -> str:
-    """Return a clause about what makes an open file no run file of its format; empty where it is one.
+    """Return a clause about the deviation of an open file from its format; empty if there is none.
 
     Raises:
         sqlite3.Error: it cannot be read.

@@ -1,9 +1,7 @@
-"""A run as charts and the live page see it: series over the time since the measured phase began.
+"""A run for charts and the live page: series over the time since the measured phase started.
 
-`load_run_data` gives a run from its file, whose series are read as they are asked for; a file that grows is
-followed by `app.live.campaign_follower`. A `RunData` never changes.
-
-Where the samples of a run come from: a file that does not change, or one that grows.
+`load_run_data` returns a run from its file and reads its series on demand; a growing file is followed by
+`app.live.campaign_follower`. A `RunData` never changes; its samples come from a finished or a growing file.
 """
 
 from __future__ import annotations
@@ -39,26 +37,26 @@ _NOTHING: Final = (np.empty(0), np.empty(0))
 
 
 class SeriesSource(Protocol):
-    """Where a run's samples come from; times in ms of the run's clock, ascending."""
+    """Source of a run's samples; times in ms of the run's clock, ascending."""
 
     def samples(self, key: SeriesKey) -> tuple[Array, Array]:
-        """Return (t_ms, values); empty where there is no such series."""
+        """Return (t_ms, values); empty if there is no such series."""
 
     def keys(self) -> tuple[SeriesKey, ...]:
-        """Return every series there is."""
+        """Return every series."""
 
     def percentile(self, percent: float) -> tuple[Array, Array]:
         """Return (end of second in ms, latency in ms)."""
 
     def partial_ends_ms(self) -> Array:
-        """Return the ends of the seconds whose percentiles may be incomplete."""
+        """Return the ends of the seconds with possibly incomplete percentiles."""
 
     def load(self, keys: Iterable[SeriesKey], percents: Collection[float]) -> None:
-        """Read several series at once, so that later calls need no disk."""
+        """Read several series at once, to save later calls from disk access."""
 
 
 class FileSource:
-    """Samples of a file that does not change; each series is read once. Safe for several threads."""
+    """Samples of a finished file; each series is read once. Thread-safe."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -82,13 +80,13 @@ class FileSource:
             return self._keys
 
     def percentile(self, percent: float) -> tuple[Array, Array]:
-        """Return (end of second in ms, latency in ms): as stored where it is, else from the histograms."""
+        """Return (end of second in ms, latency in ms): as stored if available, else from the histograms."""
         with self._lock:
             stored = self.samples((f"latency.p{percent:g}", ""))
             return stored if len(stored[0]) else self._latency_series().percentile(percent)
 
     def partial_ends_ms(self) -> Array:
-        """Return the ends of the seconds whose percentiles may be incomplete."""
+        """Return the ends of the seconds with possibly incomplete percentiles."""
         with self._lock:
             if self._partial_ends_ms is None:
                 with RunFile(self._path) as run:
@@ -97,7 +95,7 @@ class FileSource:
             return self._partial_ends_ms
 
     def load(self, keys: Iterable[SeriesKey], percents: Collection[float]) -> None:
-        """Read what is not read yet, with one opening of the file."""
+        """Read all missing series, with one opening of the file."""
         with self._lock:
             stored = [(f"latency.p{percent:g}", "") for percent in percents]
             missing = [key for key in (*keys, *stored) if key not in self._series]
@@ -119,25 +117,25 @@ class FileSource:
 
 @dataclass(frozen=True, slots=True)
 class GrownSource:
-    """What a growing file held at one look."""
+    """Contents of a growing file at one moment."""
 
     series: Mapping[SeriesKey, tuple[Array, Array]]
     latencies: LatencySeries
 
     def samples(self, key: SeriesKey) -> tuple[Array, Array]:
-        """Return (t_ms, values) as of this look."""
+        """Return (t_ms, values) at that moment."""
         return self.series.get(key, _NOTHING)
 
     def keys(self) -> tuple[SeriesKey, ...]:
-        """Return every series that has samples."""
+        """Return every series with samples."""
         return tuple(self.series)
 
     def percentile(self, percent: float) -> tuple[Array, Array]:
-        """Return (end of second in ms, latency in ms), late lines included."""
+        """Return (end of second in ms, latency in ms), including late lines."""
         return self.latencies.percentile(percent)
 
     def partial_ends_ms(self) -> Array:
-        """Return the ends of the seconds whose percentiles may be incomplete."""
+        """Return the ends of the seconds with possibly incomplete percentiles."""
         return self.latencies.partial_ends_ms()
 
     def load(self, keys: Iterable[SeriesKey], percents: Collection[float]) -> None:
@@ -149,14 +147,13 @@ Array = NDArray[np.float64]
 TPS: Final[SeriesKey] = ("pgbench.tps", "")
 MEAN_S: Final = 15.0
 WIDTHS_S: Final = (2.0, 5.0, MEAN_S, 30.0, 60.0, 120.0, 300.0)
-"""Widths of running means."""
+"""Widths of the running means in charts, seconds, `MEAN_S` by default; statistics never use them."""
 _MEANS_IN_SIGHT: Final = 60
-"""At least so many means of the chosen width lie beside each other in what is shown, if it is long enough."""
-"""Width of the running mean of charts; statistics never use it."""
+"""Least number of running means that fit side by side into the shown time, if it is long enough."""
 
 _FEWEST_FOR_STALLS: Final = 10
 _EDGE_S: Final = 0.5
-"""pgbench's last second and a tick on the edge may come so much after the end of a phase."""
+"""pgbench's last second and a tick at the edge may come this late after the end of a phase."""
 _BENCHMARKS: Final = frozenset({Phase.WARM_UP, Phase.MAINTENANCE, Phase.PART, Phase.MEASURE})
 """Phases that charts show."""
 
@@ -166,9 +163,9 @@ class PhaseRegion:
     """A phase of a workload with several on the axis of a chart.
 
     Attributes:
-        label: what people call it.
-        start_s: begin, since that of the phase whose figures are the run's.
-        end_s: end, or the latest time that is known.
+        label: for users.
+        start_s: since the start of the phase that gives the run's figures.
+        end_s: end, or the latest known time.
         counts: its figures are compared.
     """
 
@@ -180,26 +177,25 @@ class PhaseRegion:
 
 @dataclass(frozen=True)
 class RunData:
-    """A run, or the beginning of one.
+    """A run, or its first part.
 
     Attributes:
         path: of the run file.
         id: hexadecimal identity.
         name: configuration and repeat.
-        campaign: its name; empty where there is none.
+        campaign: its name; empty if there is none.
         state: as stored; the library knows whether a running one still has its runner.
         marks: kinds of labels, such as unsafe.
-        metadata: what the file says of the run.
+        metadata: of the run file.
         phases: so far.
-        measure_start_ms: begin of the measured phase on the run's clock; None before it.
-        planned_s: length of the measured phase that was asked for; None where it ends after a number of
-            transactions.
+        measure_start_ms: start of the measured phase on the run's clock; None before it.
+        planned_s: planned length of the measured phase; None if it ends after a number of transactions.
         duration_s: length of the measured phase so far.
         events: so far, in order.
         summary: figures of `app.runfile.summary`; empty while the run lasts.
         marks_with_reasons: (kind, reason) labels.
-        last_ms: the latest time of the run's clock that this view knows.
-        devices: of which the series ``storage.*`` are, in a few words; empty where unknown.
+        last_ms: the latest known time of the run's clock.
+        devices: those of the series ``storage.*``, in a few words; empty if unknown.
     """
 
     path: Path
@@ -222,13 +218,13 @@ class RunData:
 
     @property
     def limits(self) -> Mapping[str, float]:
-        """What its storage can do by itself, by metric; empty where nobody asked it."""
+        """Capabilities of its storage, by metric; empty without a baseline."""
         baseline = or_none(self.metadata.io_baseline)
         return {} if baseline is None else baseline.limits
 
     @cached_property
     def origin_ms(self) -> float:
-        """Time 0 of every series: the begin of the measured phase, before it the earliest it can be."""
+        """Time 0 of every series: the start of the measured phase, before it the earliest possible start."""
         if self.measure_start_ms is not None:
             return float(self.measure_start_ms)
         warm_up_ms = 1000 * known(self.metadata.workload.warmup_s, 0.0)
@@ -237,18 +233,18 @@ class RunData:
 
     @property
     def is_closed_loop(self) -> bool:
-        """Whether its latencies leave out the waiting of those who could not start."""
+        """Whether its latencies ignore the waiting of delayed transactions."""
         return offered_load(self.metadata).kind is LoadKind.CLOSED
 
     @property
     def begin_s(self) -> float:
-        """Begin of the warm-up, else of the first measured phase; at most 0."""
+        """Start of the warm-up, else of the first measured phase; at most 0."""
         started = [times.started_ms for times in self.phases if times.phase in _BENCHMARKS]
         return min(0.0, (started[0] - self.origin_ms) / 1000) if started else 0.0
 
     @property
     def end_s(self) -> float:
-        """The latest time that this view knows, at most the end of the last measured phase."""
+        """The latest known time, at most the end of the last measured phase."""
         return min((self.last_ms - self.origin_ms) / 1000, self._measure_end_s)
 
     def series_keys(self) -> tuple[SeriesKey, ...]:
@@ -258,30 +254,30 @@ class RunData:
     def series(self, metric: str, instance: str = "") -> tuple[Array, Array]:
         """Return (t_s, values) up to the end of the measured phase.
 
-        t_s is the end of the interval that a value describes; load and warm-up are negative.
+        t_s is the end of a value's interval; load and warm-up are negative.
 
         Raises:
-            RunFileError: the file cannot be read any more.
+            RunFileError: the file can no longer be read.
         """
         return self._seen(*self.source.samples((metric, instance)))
 
     def percentile(self, percent: float) -> tuple[Array, Array]:
-        """Return (t_s, latency in ms) of every second that has transactions, from all logged ones.
+        """Return (t_s, latency in ms) of every second with transactions, from all logged ones.
 
         Raises:
-            RunFileError: the file cannot be read any more, or a histogram is damaged.
+            RunFileError: the file can no longer be read, or a histogram is damaged.
         """
         return self._seen(*self.source.percentile(percent))
 
     def partial_seconds(self) -> Array:
-        """Return the t_s of the seconds whose percentiles may be incomplete."""
+        """Return the t_s of the seconds with possibly incomplete percentiles."""
         ends_ms = self.source.partial_ends_ms()
         return self._seen(ends_ms, ends_ms)[0]
 
     def stalls(self) -> list[tuple[float, float]]:
-        """Return (start_s, end_s) of the measured seconds that stalled, rows joined.
+        """Return (start_s, end_s) of the stalled measured seconds, adjacent ones joined.
 
-        The definition of `app.statistics.series.stalled_seconds`.
+        As defined by `app.statistics.series.stalled_seconds`.
         """
         t_s, tps = self.series(*TPS)
         measured = (t_s > 0) & (t_s <= self.duration_s + _EDGE_S)
@@ -297,9 +293,9 @@ class RunData:
         ]
 
     def checkpoints(self) -> list[tuple[float, float, RunEvent]]:
-        """Return (start_s, end_s, event) of the checkpoints; one that lasts ends with this view.
+        """Return (start_s, end_s, event) of the checkpoints; an unfinished one ends at the latest known time.
 
-        The event is that of the end, where the server tells what it wrote, else that of the start.
+        The event is that of the end, with the server's figures, else that of the start.
         """
         found: list[tuple[float, float, RunEvent]] = []
         started: RunEvent | None = None
@@ -315,7 +311,7 @@ class RunData:
         return [each for each in found if self.begin_s <= each[1] and each[0] <= self._measure_end_s]
 
     def until(self, t_s: float) -> RunData:
-        """Return the same run as if it had only come to `t_s`, for replay; time 0 stays where it is."""
+        """Return the same run as at `t_s`, for replay; time 0 does not move."""
         end_ms = self.origin_ms + 1000 * t_s
         if end_ms >= self.last_ms:
             return self
@@ -335,10 +331,10 @@ class RunData:
         )
 
     def load(self, keys: Iterable[SeriesKey], percents: Collection[float] = ()) -> RunData:
-        """Read these series now, in whatever thread this is, and return the run.
+        """Read these series now, in the calling thread, and return the run.
 
         Raises:
-            RunFileError: the file cannot be read any more.
+            RunFileError: the file can no longer be read.
         """
         self.source.load(keys, percents)
         return self
@@ -359,7 +355,7 @@ class RunData:
 
     @property
     def regions(self) -> tuple[PhaseRegion, ...]:
-        """The phases of a workload with several, in order; none of a run with one phase."""
+        """The phases of a workload with several, in order; empty for a run with one phase."""
         told = known(self.metadata.phases, ())
         parts = {each.number: each for each in told}
         own = next((each.number for each in told if each.is_own), 0)
@@ -379,14 +375,14 @@ class RunData:
 
 
 def mean_width(span_s: float) -> float:
-    """Return the width of the running means, in s, where so much time is shown."""
+    """Return the width of the running means, in s, for a shown time span."""
     return next((width for width in WIDTHS_S if width * _MEANS_IN_SIGHT >= span_s), WIDTHS_S[-1])
 
 
 def running_mean(t_s: Array, values: Array, width_s: float = MEAN_S) -> Array:
-    """Return the mean over `width_s` centred on each time; at the ends over what is there.
+    """Return the mean over `width_s` centred on each time; at the ends over the available values.
 
-    A mean never reaches over time 0: warm-up and measured phase are two runs of pgbench.
+    A mean never crosses time 0: warm-up and measured phase are two runs of pgbench.
     """
     half = width_s / 2
     begins = np.searchsorted(t_s, np.where(t_s > 0, np.maximum(t_s - half, 1e-9), t_s - half), side="left")
@@ -397,10 +393,10 @@ def running_mean(t_s: Array, values: Array, width_s: float = MEAN_S) -> Array:
 
 
 def load_run_data(path: Path) -> RunData:
-    """Return a run from its file; series are read when they are asked for.
+    """Return a run from its file; series are read on demand.
 
     Raises:
-        RunFileError: the file is none of ours, damaged or unreadable.
+        RunFileError: the file is not a run file, damaged or unreadable.
     """
     with RunFile(path) as run:
         last_ms = float(max((times.ended_ms or times.started_ms for times in run.phases()), default=0))
@@ -412,7 +408,7 @@ def load_run_data(path: Path) -> RunData:
 kept_run_data: Final = KeptByFile(
     load_run_data, most=0, is_final=lambda run: run.state is not RunState.RUNNING
 )
-"""The same where it is shown already, with the series that were read for that."""
+"""The same for a run that is already shown, with the series read for that."""
 
 
 def _last_tick_ms(run: RunFile) -> float:
@@ -421,7 +417,7 @@ def _last_tick_ms(run: RunFile) -> float:
 
 
 def view_of(run: RunFile, events: tuple[RunEvent, ...], last_ms: float, source: SeriesSource) -> RunData:
-    """Return what the small tables of a run file say, with its samples in `source`."""
+    """Return a run from the small tables of its file, with its samples in `source`."""
     told, phases, marks = run.metadata, run.phases(), marks_of(run)
     measured = next((times for times in phases if times.phase is Phase.MEASURE), None)
     end_ms = last_ms if measured is None or measured.ended_ms is None else float(measured.ended_ms)

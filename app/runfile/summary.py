@@ -1,8 +1,7 @@
-"""The figures of a run, computed from its run file: the same for a finished, stopped or abandoned run.
+"""Compute the figures of a run from its run file, equally for a finished, stopped or abandoned run.
 
-Everything is taken over the phase `measure` alone, where something is left out of its beginning over the
-rest of it: all figures of a run are of the same seconds. Costs per transaction are the mean rate of a series
-divided by the mean TPS.
+All figures are over the phase `measure` alone, after a cut over the rest of it: all of them are of the same
+seconds. Costs per transaction are the mean rate of a series divided by the mean TPS.
 """
 
 from __future__ import annotations
@@ -37,17 +36,17 @@ from app.statistics.series import (
 )
 
 EDGE_S: Final = 0.5
-"""A second belongs to what is kept after a cut where more than half of it does."""
+"""A second counts after a cut if more than half of it is kept."""
 
 DEFINITIONS: Final = 2
-"""Number of what the figures of `_REDEFINED` mean, stored with them; files of before have none.
+"""Version of the definitions of the `_REDEFINED` figures, stored with them; earlier files have none.
 
-1: "steady" allows for the likeness of seconds, stalls are told against what was reached near them, and what
-checkpoints cost against their cycles. 2: of reports longer than a second nothing shorter is told.
+1: "steady" allows for the autocorrelation of seconds, stalls are relative to the throughput near them, and
+costs of checkpoints to their cycles. 2: reports longer than a second give no figures of anything shorter.
 """
 
 _OF_OWN_RUNS: Final = 1
-"""The newest of them that changed anything of a run that was measured here."""
+"""The newest version that changed anything for a run measured here."""
 
 _REDEFINED: Final = (
     *("stall_s", "longest_stall_s", "steady", "checkpoint_share"),
@@ -55,7 +54,7 @@ _REDEFINED: Final = (
 )
 
 _NO_CHECKPOINTS: Final = frozenset({"select-only"})
-"""Workloads that change nothing: no checkpoint has anything to write."""
+"""Read-only workloads: a checkpoint has nothing to write."""
 
 _LONGEST_RUN_S: Final = 100 * 86400
 
@@ -71,14 +70,14 @@ _PER_TRANSACTION: Final = (
 """(figure, metric, factor): rates of the machine or server as a whole."""
 
 
-@np.errstate(over="ignore", invalid="ignore")  # sums that a foreign file makes infinite are no figures
+@np.errstate(over="ignore", invalid="ignore")  # infinite sums of a foreign file are not figures
 def summarise(run: RunFile, cut_s: float = 0.0, part: int = 0) -> dict[str, float | None]:
-    """Return all figures that can be said; empty where the phase was not reached.
+    """Return all known figures; empty if the phase was not reached.
 
     Args:
         run: its file.
-        cut_s: seconds left out at the beginning of the phase. What pgbench printed is of the whole of it:
-            after a cut TPS, latency and counts are those of its reports.
+        cut_s: seconds excluded at the start of the phase. pgbench's summary covers all of it: after a cut,
+            TPS, latency and counts come from its reports.
         part: number of the phase of a workload with several; 0 for the phase `measure`.
     """
     measured = run.phase(Phase.PART, part) if part else run.phase(Phase.MEASURE)
@@ -97,7 +96,7 @@ def summarise(run: RunFile, cut_s: float = 0.0, part: int = 0) -> dict[str, floa
     printed = not isinstance(told.pgbench, NotKnown)
     figures |= _latencies(run, start_ms, end_ms, limit_ms, is_whole=not cut_s, is_printed=printed)
     figures |= _costs(run, start_ms, end_ms, figures["tps"])
-    if not part:  # of the data as it was loaded, not of a phase
+    if not part:  # of the loaded data, not of a phase
         figures |= _loading(told)
         figures |= _stored(told)
         figures |= _cached(told)
@@ -109,10 +108,10 @@ def summarise(run: RunFile, cut_s: float = 0.0, part: int = 0) -> dict[str, floa
 
 @dataclass(frozen=True, slots=True)
 class _Reports:
-    """What pgbench reported of the seconds that count.
+    """pgbench's reports of the seconds that count.
 
     Attributes:
-        start_ms: where they begin.
+        start_ms: start of the first.
         t_ms: end of each report.
         tps: of each.
         lengths_s: of each.
@@ -125,7 +124,7 @@ class _Reports:
 
 
 def _loading(told: RunMetadata) -> dict[str, float | None]:
-    """Return what loading took, and in how many extents the tables lie; of a file of before nothing."""
+    """Return the times of loading, and the number of the tables' extents; empty for earlier files."""
     data_set = or_none(told.data_set)
     if data_set is None:
         return {}
@@ -138,18 +137,18 @@ def _loading(told: RunMetadata) -> dict[str, float | None]:
 
 
 def _stored(told: RunMetadata) -> dict[str, float | None]:
-    """Return how far the loaded tables can be compressed, and what a filesystem made of them, in percent."""
+    """Return the tables' compressibility, and the result of a compressing filesystem, in percent."""
     stored, sampled = or_none(told.stored), or_none(told.sampled)
     figures = {"rows_ratio": None if sampled is None else sampled.ratio}
     if stored is None or stored.logical_bytes <= 0:
         return figures
-    if stored.encoded_bytes is not None:  # stat(2) tells uncompressed sizes there
+    if stored.encoded_bytes is not None:  # stat(2) reports uncompressed sizes there
         return figures | {"tables_compressed": 100 * stored.encoded_bytes / stored.logical_bytes}
     return figures | {"tables_on_disk": 100 * stored.disk_bytes / stored.logical_bytes}
 
 
 def _cached(told: RunMetadata) -> dict[str, float | None]:
-    """Return what was still cached after the caches were emptied, in percent of the data."""
+    """Return the data still cached after the caches were emptied, in percent."""
     cached = or_none(told.cached)
     if cached is None or cached.data_bytes <= 0:
         return {}
@@ -157,7 +156,7 @@ def _cached(told: RunMetadata) -> dict[str, float | None]:
 
 
 def _reports(run: RunFile, measured: PhaseTimes, cut_s: float) -> tuple[_Reports, float]:
-    """Return the reports of the measured phase, after a cut those that begin there or later, and its end."""
+    """Return the reports of the measured phase, without those before a cut, and its end."""
     t_ms, tps = run.samples("pgbench.tps")
     started_ms = float(measured.started_ms)
     last_ms = t_ms[-1] if len(t_ms) else measured.started_ms
@@ -173,14 +172,14 @@ def _reports(run: RunFile, measured: PhaseTimes, cut_s: float) -> tuple[_Reports
 
 
 def _plain(value: float | None) -> float | None:
-    """Return a figure, or None for what is no number."""
+    """Return a figure, or None if it is not finite."""
     return None if value is None or not np.isfinite(value) else float(value)
 
 
 def _throughput(
     told: RunMetadata, start_ms: float, end_ms: float, reports: _Reports
 ) -> dict[str, float | None]:
-    """TPS from pgbench's own summary; where it printed none, from its reports weighted by their length."""
+    """Return TPS from pgbench's own summary; without one, from its reports weighted by their length."""
     if told.printed("tps") is not None:
         return {
             "tps": told.printed("tps"),
@@ -204,7 +203,7 @@ def _reported(reports: _Reports) -> dict[str, float | None]:
 
 
 def _after_cut(run: RunFile, reports: _Reports) -> dict[str, float | None]:
-    """TPS, latency and counts from what pgbench reported after the cut."""
+    """Return TPS, latency and counts from pgbench's reports after the cut."""
     figures = _reported(reports)
     if not figures:
         return {}
@@ -224,7 +223,7 @@ def _after_cut(run: RunFile, reports: _Reports) -> dict[str, float | None]:
 
 
 def without_sampling_noise(cv: float | None, mean_tps: float, one_in: float, seconds: int) -> float | None:
-    """Return the jitter of a run whose TPS by the second are a sampled log, scaled; None below its noise.
+    """Return the jitter of a run with TPS by the second from a sampled log; None below its noise.
 
     Of N transactions a second, each logged with the probability 1/n, n times the lines have the variance of N
     plus (n - 1) times its mean: the variance of a thinned count. The second part is the noise of the sample.
@@ -232,8 +231,8 @@ def without_sampling_noise(cv: float | None, mean_tps: float, one_in: float, sec
     Args:
         cv: standard deviation over mean of the scaled seconds.
         mean_tps: their mean.
-        one_in: n; 1 where every transaction is known.
-        seconds: how many; the error of the variance that they tell is sqrt(2 / seconds) of it.
+        one_in: n; 1 if every transaction is known.
+        seconds: their number; the relative error of their variance is sqrt(2 / seconds).
     """
     if cv is None or one_in <= 1 or mean_tps <= 0:
         return cv
@@ -245,7 +244,7 @@ def without_sampling_noise(cv: float | None, mean_tps: float, one_in: float, sec
 def _checkpoint_starts(
     run: RunFile, measured: PhaseTimes, start_ms: float, end_ms: float
 ) -> tuple[float, ...] | None:
-    """Return when checkpoints began, from the first second that counts on; None where nobody listened."""
+    """Return the starts of checkpoints, relative to the first counted second; None if not recorded."""
     spans = checkpoint_spans(run.events(), measured, (end_ms - measured.started_ms) / 1000)
     if spans is None:
         return None
@@ -254,19 +253,14 @@ def _checkpoint_starts(
 
 
 def report_interval_s(told: RunMetadata, lengths_s: NDArray[np.float64]) -> int:
-    """Return how many seconds a report is of: pgbench is asked for one a second here; others chose.
-
-    Args:
-        told: what the file says of its run.
-        lengths_s: of its reports.
-    """
+    """Return the seconds per report: 1 in our own runs, as requested; imported runs vary."""
     if known(told.target.kind, "") != IMPORTED or not len(lengths_s):
         return 1
     return usual_length_s(lengths_s)
 
 
 def usual_length_s(lengths_s: NDArray[np.float64]) -> int:
-    """Return how many seconds a report is of, from the lengths of all, at least one; at least a second."""
+    """Return the usual seconds per report from the lengths of all, at least one; at least 1."""
     return max(1, round(float(np.median(lengths_s))))
 
 
@@ -277,27 +271,26 @@ def _shape(told: RunMetadata, reports: _Reports, checkpoints_s: Sequence[float])
         return {}
     try:
         found = _shape_of(tps, known(told.tps_one_in, 0) or 1.0, checkpoints_s, interval_s)
-    except ValueError as error:  # negative, or more than any machine does
+    except ValueError as error:  # negative, or impossibly large
         raise CorruptRunFileError(tr("The run file is damaged: its seconds hold impossible TPS.")) from error
     return found if interval_s == 1 else found | unseen_between_reports(found)
 
 
 def steady_reports(tps: NDArray[np.float64], checkpoints_s: Sequence[float], interval_s: int) -> SteadyState:
-    """Return whether a run was steady, by its reports: their seconds are no pieces of their own.
+    """Return whether a run was steady, by its reports: their seconds are not independent values.
 
     Args:
         tps: by the second.
-        checkpoints_s: begins of checkpoints.
-        interval_s: of how many seconds a report is.
+        checkpoints_s: starts of checkpoints.
+        interval_s: seconds per report.
     """
     return steady_state(tps[::interval_s], [start_s / interval_s for start_s in checkpoints_s])
 
 
 def unseen_between_reports(found: Mapping[str, float | None]) -> dict[str, float | None]:
-    """Return the figures of reports longer than a second that these do not show.
+    """Return the figures that reports longer than a second do not show.
 
-    Nothing is known of the unevenness of their seconds; that none of them stalled does not mean that no
-    second did.
+    The variation of their seconds is unknown; if no report stalled, a second still may have.
     """
     stalls = {name: found.get(name) or None for name in ("stall_s", "longest_stall_s")}
     return {"jitter_cv": None, **stalls}
@@ -324,16 +317,16 @@ def _shape_of(
 def seconds_of(
     t_ms: NDArray[np.float64], tps: NDArray[np.float64], start_ms: float, interval_s: int = 1
 ) -> NDArray[np.float64]:
-    """Return TPS by the second; NaN for seconds that are in no report of the usual length.
+    """Return TPS by the second; NaN for seconds outside of reports of the usual length.
 
-    A missing line means that pgbench itself was blocked: nothing is known of that second, it is no stall
-    of the server (which prints 0.0 tps).
+    A missing line means that pgbench itself was blocked: that second is unknown, not a stall of the server
+    (which prints 0.0 tps).
 
     Args:
         t_ms: end of each report.
         tps: mean of each.
-        start_ms: begin of the first.
-        interval_s: of how many seconds a report is; each of them has its mean.
+        start_ms: start of the first.
+        interval_s: seconds per report; each of them gets its mean.
     """
     lengths = np.maximum(1, np.rint(np.diff(t_ms, prepend=start_ms) / 1000 / interval_s))
     if interval_s * lengths.sum() > _LONGEST_RUN_S:
@@ -347,17 +340,17 @@ def seconds_of(
 def _latencies(
     run: RunFile, start_ms: float, end_ms: float, limit_ms: float | None, *, is_whole: bool, is_printed: bool
 ) -> dict[str, float | None]:
-    """Return the percentiles of all transactions that were offered, skipped ones included.
+    """Return the percentiles of all offered transactions, including skipped ones.
 
-    Those had waited as long as the limit allows when they were given up: where a percentile falls among
-    them, the limit is its lower bound (`is_lower_bound`).
+    Those had waited for as long as the limit allows when they were skipped: if a percentile falls among them,
+    the limit is its lower bound (`is_lower_bound`).
     """
     partial = transactions = latency_sum_us = skipped = 0
 
     def encoded() -> Iterator[bytes]:
         nonlocal partial, transactions, latency_sum_us, skipped
         for second in run.latency_seconds():  # one by one: a day has 86 400
-            # Seconds of the log lie on the clock, not on the begin of the phase or of what is compared.
+            # Seconds of the log are aligned to the clock, not to the start of the phase or the cut.
             if start_ms - (0 if is_whole else 1000 * EDGE_S) <= second.t_ms <= end_ms:
                 partial += second.partial
                 transactions += second.transactions
@@ -387,10 +380,10 @@ _PERCENTILES: Final = {
 
 
 def _percentile_ms(done: Histogram, percent: float, skipped: int, limit_ms: float | None) -> float | None:
-    """Return a percentile of the transactions that were done and those that were skipped, in milliseconds.
+    """Return a percentile of the done and the skipped transactions, in milliseconds.
 
-    What was done later than the limit and what was skipped cannot be put in order: from there on only the
-    limit is known, and nothing where that is not.
+    Those done after the limit and those skipped have no order: beyond the limit only the limit is known, and
+    nothing if the limit is not.
     """
     if not skipped:
         return done.percentile(percent) / 1000
@@ -402,10 +395,10 @@ def _percentile_ms(done: Histogram, percent: float, skipped: int, limit_ms: floa
 
 
 def is_lower_bound(figures: Mapping[str, float | None], name: str) -> bool:
-    """Return whether a figure is at least its value: a percentile that falls among skipped transactions.
+    """Return whether a figure is a lower bound: a percentile that falls among skipped transactions.
 
     Args:
-        figures: of a run, as `summarise` returns them.
+        figures: of a run, from `summarise`.
         name: of the figure.
     """
     value, limit_ms = figures.get(name), figures.get("latency_limit_ms")
@@ -415,7 +408,7 @@ def is_lower_bound(figures: Mapping[str, float | None], name: str) -> bool:
 
 
 def figures_of(run: RunFile) -> dict[str, float | None]:
-    """Return the stored figures; those that a version of before defined otherwise are made anew."""
+    """Return the stored figures, with those recomputed that an earlier version defined otherwise."""
     stored = run.summary()
     if has_older_definitions(run, stored):
         stored |= _judged_anew(run)
@@ -426,20 +419,20 @@ def figures_of(run: RunFile) -> dict[str, float | None]:
 
 
 def summarise_phases(run: RunFile) -> dict[int, dict[str, float | None]]:
-    """Return the figures of every phase of a workload with several, by number, but of `measure`."""
+    """Return the figures of every phase of a workload with several, except `measure`, by number."""
     numbers = [times.number for times in run.phases() if times.phase is Phase.PART]
     return {number: figures for number in numbers if (figures := summarise(run, part=number))}
 
 
 CLIENT_BOUND_SHARE: Final = 0.9
-"""Of the CPU that the threads of pgbench can use: from here on pgbench was the limit."""
+"""Share of the CPU that pgbench's threads can use from which pgbench was the bottleneck."""
 
 NOT_STEADY: Final = "not-steady"
-"""Kind of the label of a run that was not steady."""
+"""Kind of the mark for a run that was not steady."""
 
 
 def steadiness_marks(figures: Mapping[str, float | None]) -> Sequence[tuple[str, str]]:
-    """Return the (kind, reason) label of a run that was not steady; none of another."""
+    """Return the (kind, reason) label of a run that was not steady; empty for another."""
     if figures.get("steady") != 0:
         return []
     reason = tr("its five rounds lie apart, or have a trend, by more than its unevenness explains")
@@ -464,7 +457,7 @@ def marks_after(summary: Mapping[str, float | None]) -> list[tuple[str, str]]:
 
 
 def has_older_definitions(run: RunFile, stored: Mapping[str, float | None]) -> bool:
-    """Whether stored figures of a run mean something else than those of today.
+    """Whether stored figures of a run have other definitions than today's.
 
     Args:
         run: its file.
@@ -477,7 +470,7 @@ def has_older_definitions(run: RunFile, stored: Mapping[str, float | None]) -> b
 
 @np.errstate(over="ignore", invalid="ignore")
 def _judged_anew(run: RunFile) -> dict[str, float | None]:
-    """Return what the seconds of a file say by the definitions of today; nothing where they say nothing."""
+    """Return the `_REDEFINED` figures by today's definitions; empty if the seconds give none."""
     measured = run.phase(Phase.MEASURE)
     if measured is None:
         return {}
@@ -485,7 +478,7 @@ def _judged_anew(run: RunFile) -> dict[str, float | None]:
         reports, end_ms = _reports(run, measured, 0.0)
         starts_s = _checkpoint_starts(run, measured, reports.start_ms, end_ms)
         shape = _shape(run.metadata, reports, starts_s or ())
-    except CorruptRunFileError:  # whoever asks for the seconds is told
+    except CorruptRunFileError:  # readers of the seconds get the error
         return {}
     return {name: _plain(shape[name]) for name in _REDEFINED if name in shape}
 
@@ -519,10 +512,10 @@ def _costs(run: RunFile, start_ms: float, end_ms: float, tps: float | None) -> d
 
 
 def _amplification(mean: Callable[[str], float | None], block_bytes: float | None) -> float | None:
-    """Return bytes written to the devices over bytes that PostgreSQL asked to write: WAL and data files.
+    """Return bytes written to the devices over bytes that PostgreSQL wrote: WAL and data files.
 
-    Parity, copies, journals and copy on write are in it, what a device does inside is not (storage reference,
-    section 5.2). Data files as pg_stat_io counts them (from 16 on), before as buffers written.
+    Includes parity, copies, journals and copy on write, but not what happens inside a device (storage
+    reference, section 5.2). Data files as counted by pg_stat_io (from 16), before as buffers written.
     """
     written, wal = mean("storage.write_bytes"), mean("wal.bytes")
     data = mean("server.io_write_bytes")

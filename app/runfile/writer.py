@@ -1,7 +1,7 @@
-"""Writing a run file: create, append a second. The formats are described in schema.sql, schema_phases.sql.
+"""Write a run file: create it, append seconds. The formats are described in schema.sql, schema_phases.sql.
 
-A live file is in WAL mode with one synchronised transaction a second; a finished one is a single file
-without a journal, its samples clustered by series (`app.runfile.finalize`).
+A live file is in WAL mode with one synchronised transaction a second; a finished one is a single file without
+a journal, its samples clustered by series (`app.runfile.finalize`).
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from app.process.starter import CommandOutcome
 
 APPLICATION_ID: Final = 0x5047464F
 FORMAT: Final = 2
-"""The newest one: of a run whose workload has several phases. Earlier versions read format 1."""
+"""The newest format: for a workload with several phases. Earlier versions read format 1."""
 ONE_PHASE_FORMAT: Final = 1
-"""Of every other run."""
+"""Format of all other runs."""
 SUFFIX: Final = ".footing"
 SCHEMA: Final = Path(__file__).with_name("schema.sql")
 PHASES_SCHEMA: Final = Path(__file__).with_name("schema_phases.sql")
 SCHEMAS: Final = {ONE_PHASE_FORMAT: (SCHEMA,), FORMAT: (SCHEMA, PHASES_SCHEMA)}
-"""The files that make a run file, by format, one after the other. Those of old formats stay."""
+"""The files that define a run file, by format, in order. Those of old formats stay."""
 
 SERVER_DEFAULTS: Final = "server_defaults"
-"""Name of the fact that holds the server's settings that nobody chose, by name."""
+"""Name of the fact with the server's default settings, by name."""
 WHOLE_PHASE: Final = "whole"
-"""Moment of the facts that the kernel's counters tell of the whole measured phase."""
+"""Moment of the facts from the kernel's counters over the whole measured phase."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class LatencySecond:
     """One second of the transaction log, as stored in table `histogram`.
 
     Attributes:
-        t_ms: begin of the second on the run's clock.
+        t_ms: start of the second on the run's clock.
         transactions: lines with a latency (times the sampling factor gives the estimate).
         latency_sum_us: sum of their latencies.
         skipped: transactions skipped by the latency limit.
@@ -63,7 +63,7 @@ class LatencySecond:
 
 
 def schema_script(version: int) -> str:
-    """Return the statements that make an empty run file of a format.
+    """Return the statements that create an empty run file of a format.
 
     Raises:
         KeyError: there is no such format.
@@ -83,10 +83,10 @@ def write_errors_told(path: Path) -> Iterator[None]:
 
 
 class RunFileWriter:
-    """The one writer of a live run file. All methods belong to one thread.
+    """The only writer of a live run file. All methods belong to one thread.
 
     Attributes:
-        path: where the file grows.
+        path: of the growing file.
         started_monotonic_s: the monotonic clock at t_ms = 0.
     """
 
@@ -101,9 +101,9 @@ class RunFileWriter:
         """Create the file; it must not exist.
 
         Args:
-            path: where it grows.
+            path: of the file.
             started_monotonic_s: the monotonic clock at t_ms = 0; None for now.
-            is_durable: what is committed survives a power cut; without, nothing waits for the disk.
+            is_durable: commits survive a power failure; otherwise nothing waits for the disk.
             has_phases: its workload has several phases.
 
         Raises:
@@ -118,18 +118,18 @@ class RunFileWriter:
             self._connection = sqlite3.connect(path, isolation_level=None, timeout=10)
             try:
                 self._begin(FORMAT if has_phases else ONE_PHASE_FORMAT, is_durable=is_durable)
-            except BaseException:  # the disk is full, say
+            except BaseException:  # e.g. a full disk
                 self._connection.close()
                 raise
 
     def _begin(self, version: int, *, is_durable: bool) -> None:
         if not is_durable:
             self._connection.execute("PRAGMA synchronous=OFF")
-        # Before WAL mode, so that the header with the application id is in the file from the start. In one
-        # transaction: else the disk is waited for at every statement.
+        # Before WAL mode, to have the header with the application id in the file from the start. In one
+        # transaction, to avoid waiting for the disk at every statement.
         self._connection.executescript(f"BEGIN;{schema_script(version)}COMMIT;")
         # SQLite's manual, "PRAGMA synchronous": in WAL mode FULL syncs the WAL at every commit, so a
-        # second that was committed survives a power cut.
+        # committed second survives a power failure.
         synchronous = "FULL" if is_durable else "OFF"
         for pragma in ("journal_mode=WAL", f"synchronous={synchronous}", "wal_autocheckpoint=256"):
             self._connection.execute(f"PRAGMA {pragma}").fetchall()
@@ -164,17 +164,17 @@ class RunFileWriter:
         )
 
     def begin_phase(self, phase: Phase, t_ms: int, number: int = 0) -> None:
-        """End the phase that lasts, if any, and begin the next; `number` as in `PhaseName`."""
+        """End the current phase, if any, and start the next; `number` as in `PhaseName`."""
         self.end_phase(t_ms)
         name = PhaseName(phase, number).text
         self._connection.execute("INSERT INTO phase VALUES (?, ?, NULL)", (name, t_ms))
 
     def end_phase(self, t_ms: int) -> None:
-        """End the phase that lasts, if any."""
+        """End the current phase, if any."""
         self._connection.execute("UPDATE phase SET ended_ms = ? WHERE ended_ms IS NULL", (t_ms,))
 
     def set_phase(self, name: PhaseName, started_ms: int, ended_ms: int | None) -> None:
-        """Correct the times of a phase, once pgbench told when it really began and ended."""
+        """Correct the times of a phase, once pgbench has printed its real start and end."""
         self._connection.execute(
             "UPDATE phase SET started_ms = ?, ended_ms = ? WHERE name = ?",
             (started_ms, ended_ms, name.text),
@@ -204,7 +204,7 @@ class RunFileWriter:
         )
 
     def series_id(self, metric: str, instance: str = "") -> int:
-        """Return the number of a series, making it at first use; the metric must be registered."""
+        """Return the number of a series, creating it at first use; the metric must be registered."""
         key = (metric, instance)
         if key not in self._series:
             spec = METRICS[metric]
@@ -218,13 +218,13 @@ class RunFileWriter:
     def add_samples(
         self, metric: str, samples: Iterable[tuple[int, float]], *, source: str, instance: str = ""
     ) -> None:
-        """Store a whole series of (t_ms, value), of a run that was not measured here.
+        """Store a whole series of (t_ms, value) of an imported run.
 
         Args:
             metric: registered.
             samples: ascending.
-            source: where the numbers come from, instead of what the registry says.
-            instance: what it belongs to.
+            source: of the numbers, instead of the registered one.
+            instance: device, thread ...
         """
         number = self.series_id(metric, instance)
         self._connection.execute("UPDATE series SET source = ? WHERE id = ?", (source, number))
@@ -264,11 +264,11 @@ class RunFileWriter:
         )
 
     def complete_latency_seconds(self, before_ms: int | None) -> None:
-        """Note that nothing is missing any more in the seconds before a time; None for all."""
+        """Mark the seconds before a time as complete; None for all."""
         if before_ms is None:
             self._connection.execute("UPDATE histogram SET partial = 0 WHERE partial = 1")
         elif self._partial_from_ms is not None and self._partial_from_ms < before_ms:
-            # Only what was stored since: to read all seconds at each second costs more with every hour.
+            # Only those stored since: checking all seconds every second would cost more with every hour.
             self._connection.execute(
                 "UPDATE histogram SET partial = 0 WHERE partial = 1 AND t_ms >= ? AND t_ms < ?",
                 (self._partial_from_ms, before_ms),
@@ -283,11 +283,11 @@ class RunFileWriter:
         )
 
     def set_output(self, name: str, text: str) -> None:
-        """Store what a program printed, verbatim."""
+        """Store a program's output, verbatim."""
         self._connection.execute("INSERT OR REPLACE INTO output VALUES (?, ?)", (name, text))
 
     def append_output(self, name: str, text: str) -> None:
-        """Append to what a program printed."""
+        """Append to a program's output."""
         self._connection.execute(
             "INSERT INTO output VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET text = text || excluded.text",
             (name, text),
@@ -304,7 +304,7 @@ class RunFileWriter:
         self._connection.execute("INSERT OR IGNORE INTO mark VALUES (?, ?)", (kind, reason))
 
     def close(self) -> None:
-        """Close without finishing; the file stays live for its reader, and for who finishes it."""
+        """Close without finishing; the file stays live for its readers and the process that finishes it."""
         self._connection.close()
 
 

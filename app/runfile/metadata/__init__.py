@@ -1,1 +1,1 @@
-"""What a run file says about its run: one typed description, written and read here."""
+"""Metadata of a run file: one typed description, written and read here."""

@@ -1,6 +1,6 @@
-"""Facts of a run's environment, typed: filesystem, devices, processor, memory, kernel. Pure; foreign values.
+"""Typed facts of a run's environment: filesystem, devices, processor, memory, kernel. Pure; foreign values.
 
-`app.probes.facts.environment` reads them, importers tell what they know; what is not there is empty or None.
+`app.probes.facts.environment` collects them, importers add known ones; missing ones are empty or None.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from app.probes.base.fact_tree import MEMORY_LIMIT
 from app.runfile.writer import SERVER_DEFAULTS
 
 MOST_CHARACTERS: Final = 2000
-"""Characters of one value that are shown: a run file may come from anybody."""
+"""Limit of one shown value, in characters: a run file may come from any source."""
 
 MOST_CHARACTERS_OF_NAME: Final = 40
-"""Of what is one word."""
+"""Limit of a single word, in characters."""
 
 _LONGEST_S: Final = 1e10
 
 TOLD: Final = ("made_with", "format_version", "compression", "check")
-"""What tools of other systems tell of a filesystem; see `app.probes.remote.facts`."""
+"""Facts about a filesystem from tools of other systems; see `app.probes.remote.facts`."""
 
 _OWNERS_SOURCES: Final = frozenset({"configuration file", "command line", "environment variable", "global"})
-"""Of pg_settings.source: where the owner of a server sets something (guc.h)."""
+"""Values of pg_settings.source for settings by the owner of a server (guc.h)."""
 
 DATA_CHECKSUMS: Final = "data_checksums"
 _OF_THE_CLUSTER: Final = frozenset({DATA_CHECKSUMS})
 
 MOST_NAMED: Final = 4
-"""Devices that are named where there is little room."""
+"""Number of devices named in little space."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +46,10 @@ class DeviceFacts:
     Attributes:
         name: of the kernel.
         words: kind, model, size, scheduler and write cache.
-        kind: see `app.probes.base.backing_devices.BackingDevice`; empty where unknown.
-        played_by: who plays it, see `app.domain.virtual_disks`; empty for hardware.
+        kind: see `app.probes.base.backing_devices.BackingDevice`; empty if unknown.
+        played_by: maker of a virtual disk, see `app.domain.virtual_disks`; empty for hardware.
         is_counted: whether its requests are among those of the series ``storage.*``.
-        may_burst: whether it may have burst credit, which no device tells.
+        may_burst: whether it may have burst credit, which no device reports.
     """
 
     name: str
@@ -61,33 +61,33 @@ class DeviceFacts:
 
     @property
     def is_played(self) -> bool:
-        """Whether it is no disk of its own but a loop device or a virtual one."""
+        """Whether it is a loop device or a virtual disk instead of hardware."""
         return self.kind == LOOP or bool(self.played_by)
 
     @property
     def short_words(self) -> str:
-        """Its name, and what else it is than a disk."""
+        """Its name, and its kind if it is not hardware."""
         if self.kind == LOOP:
             return tr("{name} (loop device)").format(name=self.name)
         return tr("{name} (virtual disk)").format(name=self.name) if self.played_by else self.name
 
     @property
     def played_words(self) -> str:
-        """Its name, and who plays it."""
+        """Its name, and the maker of a virtual disk."""
         return f"{self.name} ({self.played_by})" if self.played_by else self.name
 
 
 @dataclass(frozen=True, slots=True)
 class ReachedFacts:
-    """How the machine was asked.
+    """How the machine was examined.
 
     Attributes:
-        over: "ssh"; empty for the machine that pgbench ran on.
-        system: what it calls its system; empty where unknown.
-        is_tried: pgFooting was tried on this system.
-        clock_offset_s: its clock minus ours; None where unknown.
-        clock_bound_s: the true difference is at most so far from it.
-        reason: why it could not be asked; empty where it could.
+        over: "ssh"; empty for the machine of pgbench.
+        system: its operating system; empty if unknown.
+        is_tried: pgFooting was tested on this system.
+        clock_offset_s: its clock minus ours; None if unknown.
+        clock_bound_s: greatest error of that.
+        reason: why it could not be examined; empty if it could.
     """
 
     over: str = ""
@@ -99,7 +99,7 @@ class ReachedFacts:
 
     @property
     def way(self) -> str:
-        """How it was asked, in a few words, which are the same each time; empty where there is nothing."""
+        """How it was examined, in a few words without changing values; empty for this machine."""
         if not self.over:
             return ""
         if self.reason:
@@ -111,7 +111,7 @@ class ReachedFacts:
 
     @property
     def words(self) -> str:
-        """The same, with what its clock said where that is worth it."""
+        """The same, with a large offset of its clock."""
         parts = [self.way]
         offset, bound = self.clock_offset_s, self.clock_bound_s
         is_asked = bool(self.over) and not self.reason
@@ -127,35 +127,35 @@ _HERE: Final = ReachedFacts()
 
 @dataclass(frozen=True, slots=True)
 class EnvironmentFacts:
-    """What the environment of a run was.
+    """Environment of a run.
 
     Attributes:
-        filesystem: of the data; empty where unknown.
-        in_memory: whether that is no filesystem on a device.
+        filesystem: of the data; empty if unknown.
+        in_memory: whether that is not on a device.
         mount_options: of mount and superblock, each once, in their order.
         dataset: properties of a ZFS dataset by name.
-        devices: below the data, and below the WAL where that has a filesystem of its own.
-        name: that people gave the machine.
-        storage: what they said of its storage.
+        devices: below the data, and below the WAL if that has its own filesystem.
+        name: of the machine, given by users.
+        storage: its description by users.
         processor: model.
-        cpus: list of those that may be used, or of those that are online.
-        online_cpus: how many are online; None where unknown.
-        allowed_cpus: how many of them the runner may use; None where unknown.
+        cpus: list of the allowed ones, else of those online.
+        online_cpus: their number; None if unknown.
+        allowed_cpus: number that the runner may use; None if unknown.
         governor: of the processor's frequency.
-        memory_bytes: of the machine, or of the control group where that has less; None where unknown.
+        memory_bytes: of the machine, or of the control group if that is less; None if unknown.
         kernel: release.
         distribution: of the system.
-        virtual_machine: what kind it is; empty where unknown, “none” on hardware.
-        is_virtual: whether it is one, as far as that is known: also where nothing says which kind.
-        page_bytes: page size of the server; None where unknown.
-        machine_id: tells the installed system from every other one; empty where unknown.
-        arc_max_bytes: largest size of ZFS's cache (zfs_arc_max), 0 where ZFS decides; None where data and
-            WAL lie on something else, or unknown.
-        reached: how it was asked.
-        told: by the tools of a filesystem that pgFooting does not make: by the words of `TOLD`.
-        server_version: what the server says of its version and its build.
-        server_settings: that are not as they come, by name; empty values and those of sessions left out.
-        settings_in_effect: all that the server told, by name, in lower case.
+        virtual_machine: its kind; empty if unknown, “none” on hardware.
+        is_virtual: whether it is one, as far as known: also for an unknown kind.
+        page_bytes: page size of the server; None if unknown.
+        machine_id: unique for the installed system; empty if unknown.
+        arc_max_bytes: largest size of ZFS's cache (zfs_arc_max), 0 if ZFS decides; None if data and WAL are
+            on something else, or if unknown.
+        reached: how it was examined.
+        told: by the tools of a filesystem that pgFooting does not create: by the words of `TOLD`.
+        server_version: the server's own description of its version and build.
+        server_settings: set by its owner or initdb, by name; without empty ones and those of sessions.
+        settings_in_effect: all known ones, by name, in lower case.
     """
 
     filesystem: str
@@ -206,10 +206,10 @@ def _whole(value: Json | None) -> int | None:
 
 
 def read_environment_facts(facts: Mapping[str, Json]) -> EnvironmentFacts:
-    """Return what the facts of before a run tell.
+    """Return the facts from before a run.
 
     Args:
-        facts: by name, as `app.runfile.reader.RunFile.facts` has them.
+        facts: by name, from `app.runfile.reader.RunFile.facts`.
     """
     storage, processor, kernel = (_dict(facts.get(name)) for name in ("storage", "processor", "kernel"))
     storages = (storage, *(_dict(facts.get(f"{role.value}_storage")) for role in FURTHER_ROLES))
@@ -249,7 +249,7 @@ def read_environment_facts(facts: Mapping[str, Json]) -> EnvironmentFacts:
 
 
 def _memory_bytes(facts: Mapping[str, Json]) -> int | float | None:
-    """Return the memory, page cache included, that programs could have."""
+    """Return the memory available to programs, including page cache."""
     findings = facts.get("preflight")
     limits = [
         _number(_dict(_dict(each).get("evidence")).get("bytes"))
@@ -261,7 +261,7 @@ def _memory_bytes(facts: Mapping[str, Json]) -> int | float | None:
 
 
 def _set_by_its_owner(settings: Mapping[str, Json]) -> Mapping[str, str]:
-    """Return the settings that somebody gave a server, and what its cluster was made with."""
+    """Return the settings by a server's owner, and those fixed by initdb."""
     given = {name: _dict(told) for name, told in settings.items()}
     found = {
         name: _text(told.get("value"))
@@ -272,7 +272,7 @@ def _set_by_its_owner(settings: Mapping[str, Json]) -> Mapping[str, str]:
 
 
 def _in_effect(defaults: Mapping[str, Json], settings: Mapping[str, Json]) -> Mapping[str, str]:
-    """Return the values of all settings that a server told."""
+    """Return the values of all settings that a server reported."""
     found = {name: _text(value) for name, value in defaults.items()}
     found |= {name: _text(_dict(told).get("value")) for name, told in settings.items()}
     return {name.lower(): text for name, text in found.items() if text}
@@ -296,7 +296,7 @@ def _reached(facts: Mapping[str, Json]) -> ReachedFacts:
 
 
 def _arc_max_bytes(*storages: Mapping[str, Json]) -> int | None:
-    """Return the parameter as the first of the storages that is on ZFS tells it."""
+    """Return zfs_arc_max from the first of the storages that is on ZFS."""
     for storage in storages:
         parameters = _dict(_dict(storage.get("filesystem")).get("parameters"))
         if (found := _whole(parameters.get("zfs_arc_max"))) is not None:
@@ -305,7 +305,7 @@ def _arc_max_bytes(*storages: Mapping[str, Json]) -> int | None:
 
 
 def _cpus(value: Json | None) -> str:
-    """Return a list of CPUs, or how many there are."""
+    """Return a list of CPUs, or their number."""
     if isinstance(value, list):
         return ", ".join(text for each in value if (text := _cpus(each)))
     number = _number(value)
@@ -313,11 +313,11 @@ def _cpus(value: Json | None) -> str:
 
 
 def _devices(cloud: str, *storages: Mapping[str, Json]) -> tuple[DeviceFacts, ...]:
-    """Return the devices of data and of what has disks of its own, each once."""
+    """Return the devices of all storages, each once."""
     found: dict[str, DeviceFacts] = {}
     for storage in storages:
         for name, facts in _dict(storage.get("devices")).items():
-            if not isinstance(facts, Mapping):  # why there are none
+            if not isinstance(facts, Mapping):  # the reason why there are none
                 continue
             device = _device(name[:MOST_CHARACTERS], facts, cloud)
             if name not in found or device.is_counted:
@@ -345,14 +345,14 @@ def _device(name: str, facts: Mapping[str, Json], cloud: str) -> DeviceFacts:
         tr("cache {mode}").format(mode=cache) if cache else "",
         tr("may have burst credit") if bursts else "",
     )
-    # A file without a word of what was counted: it was what nothing lay below.
+    # A file without is_counted has is_leaf: devices without another below them were counted.
     counted = facts.get("is_counted", facts.get("is_leaf"))
     words = ", ".join(part for part in parts if part)
     return DeviceFacts(name, words, kind, maker, counted is True, bursts)
 
 
 def counted_devices(facts: EnvironmentFacts) -> str:
-    """Return of which devices ``storage.*`` and the costs are, in a few words; empty where unknown."""
+    """Return the devices of ``storage.*`` and of the costs, in a few words; empty if unknown."""
     names = [device.short_words for device in facts.devices if device.is_counted]
     if len(names) > MOST_NAMED:
         more = tr("{count} more").format(count=len(names) - MOST_NAMED + 1)
@@ -361,12 +361,12 @@ def counted_devices(facts: EnvironmentFacts) -> str:
 
 
 def is_played(facts: EnvironmentFacts) -> bool:
-    """Return whether a counted device is no disk of its own but a loop device or a virtual one."""
+    """Return whether a counted device is a loop device or a virtual disk."""
     return any(device.is_counted and device.is_played for device in facts.devices)
 
 
 def machine_label(facts: EnvironmentFacts) -> str:
-    """Return what tells machines apart at a glance: processor, CPUs, memory; empty where unknown."""
+    """Return a short description of a machine: processor, CPUs, memory; empty if unknown."""
     parts = [" ".join(facts.processor.split())] if facts.processor else []
     if facts.online_cpus is not None:
         count = facts.online_cpus
@@ -377,7 +377,7 @@ def machine_label(facts: EnvironmentFacts) -> str:
 
 
 def machine_rows(facts: EnvironmentFacts) -> tuple[tuple[str, str], ...]:
-    """Return what a person is told of a machine before load starts there, as (what, value)."""
+    """Return a machine's description for the user before load starts there, as (label, value)."""
     if facts.reached.reason:
         return ((tr("Machine"), facts.reached.words),)
     unknown = tr("not known")

@@ -1,8 +1,8 @@
-"""How load was offered in a run: as fast as clients could, or at a rate of its own. Pure.
+"""How load was offered in a run: as fast as clients could, or at a fixed rate. Pure.
 
-pgbench prints a schedule lag if and only if it had a rate, how many were skipped if and only if it had a
-limit too, and the limit itself (printResults() of pgbench.c, 13 to 18); what a file does not tell otherwise,
-as of imported runs, follows from that.
+pgbench prints a schedule lag if and only if it had a rate, the number of skipped transactions if and only if
+it also had a limit, and the limit itself (printResults() of pgbench.c, 13 to 18); values missing from a file,
+as from imported runs, follow from that.
 """
 
 from __future__ import annotations
@@ -18,32 +18,32 @@ from app.runfile.metadata.run_metadata import PhaseMetadata, RunMetadata
 from app.runfile.metadata.typed_json import NotKnown, known, or_none
 
 KEPT_SHARE: Final = 0.99
-"""A rate is kept where at least this share of what was offered was done.
+"""A rate is kept if at least this share of the offered transactions was done.
 
-As many as a 99th percentile leaves out may be missing: with more, the percentiles that are told beside a rate
-would be those of a load that was not offered. Our own choice; no standard names a number for pgbench.
+The rest may be what a 99th percentile ignores: with more, percentiles reported for a rate would belong to
+another load. Our own choice; no standard names a number for pgbench.
 """
 
 CHANCE: Final = 3.0
-"""Standard deviations of what arrives by chance: pgbench's schedule is a Poisson process (manual, --rate)."""
+"""Standard deviations of random arrivals: pgbench's schedule is a Poisson process (manual, --rate)."""
 
 MOST_CHANCE: Final = 0.05
-"""Share of what was offered: where chance may take more, what is missing says nothing."""
+"""Share of the offered transactions: if chance may explain more, missing ones prove nothing."""
 
 FEWEST_OFFERED: Final = round((CHANCE / MOST_CHANCE) ** 2)
-"""Transactions from which on chance takes no more than that."""
+"""Number of transactions from which chance explains no more than that."""
 
 Figures = Mapping[str, float | None]
-"""Of a run by their names."""
+"""Figures of a run by name."""
 
 
 class LoadKind(StrEnum):
-    """Who decides when the next transaction begins."""
+    """What starts the next transaction."""
 
     CLOSED = "closed"
-    """Each client, once it has its answer: the waiting of those who could not start is not counted."""
+    """Each client, once it has its answer: the waiting of delayed transactions is not counted."""
     RATE = "rate"
-    """A schedule that the server has no say in: latency counts from the scheduled begin."""
+    """A schedule independent of the server: latency counts from the scheduled start."""
     NOT_KNOWN = "not known"
 
 
@@ -52,11 +52,11 @@ class OfferedLoad:
     """How load was offered.
 
     Attributes:
-        kind: who decides.
-        rate_tps: transactions offered a second; None without a rate, and where it is not told.
-        limit_ms: latency limit; None for none, and where it is not told.
+        kind: what starts the next transaction.
+        rate_tps: transactions offered a second; None without a rate, or if unknown.
+        limit_ms: latency limit; None for none, or if unknown.
         limit_is_known: whether None means that there was none.
-        share: of what the rate was a share, so that it is another one in every run; None for none.
+        share: the rate as a share of another phase, which makes it differ in every run; None for none.
     """
 
     kind: LoadKind = LoadKind.NOT_KNOWN
@@ -67,7 +67,7 @@ class OfferedLoad:
 
 
 def offered_load(run: RunMetadata) -> OfferedLoad:
-    """Return how load was offered in a run; where it has several phases, in that of its own figures."""
+    """Return how load was offered in a run; with several phases, in that of its own figures."""
     own = next((each for each in known(run.phases, ()) if each.is_own), None)
     return _offered(run) if own is None else replace(_offered(run), share=_share(own))
 
@@ -99,12 +99,12 @@ def _offered(run: RunMetadata) -> OfferedLoad:
 
 
 def done_of(figures: Figures) -> float:
-    """Return how many transactions a run did, also those that failed."""
+    """Return the number of transactions of a run, including failed ones."""
     return (figures.get("transactions") or 0.0) + (figures.get("failed") or 0.0)
 
 
 def run_kept_rate(load: OfferedLoad, figures: Figures) -> bool | None:
-    """Return whether a run kept its rate; None where that cannot be told.
+    """Return whether a run kept its rate; None if that is unknown.
 
     Args:
         load: at a rate.
@@ -116,7 +116,7 @@ def run_kept_rate(load: OfferedLoad, figures: Figures) -> bool | None:
     tps, transactions = figures.get("tps"), figures.get("transactions")
     if not tps or not transactions:
         return False if transactions == 0 or tps == 0 else None
-    if load.rate_tps is None:  # with a limit nothing waits longer than that: what was not skipped was done
+    if load.rate_tps is None:  # with a limit nothing waits longer: what was not skipped was done
         return None if skipped is None else True
     offered, arrived = load.rate_tps * transactions / tps, done + (skipped or 0.0)
     if arrived >= KEPT_SHARE * offered:

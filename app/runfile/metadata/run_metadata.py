@@ -1,14 +1,8 @@
-"""What a run file says about its run: one description, written and read here and nowhere else.
+"""Metadata of a run file: one description, written and read here and nowhere else.
 
 The keys of table `run` are the fields of `RunMetadata`, those of the objects in it the fields of the other
-classes. A field that a file lacks is not known (`typed_json`): files of earlier versions,
-imported ones and those of others are read as far as they go.
-
-What a run file says of a server that already ran when its campaign began, and was not started here.
-
-What a run file says of the workload of its run, and of its phases where it has several.
-
-As all metadata: a field that a file lacks is not known (`typed_json`).
+classes. A field missing from a file is not known (`typed_json`): files of earlier versions, imported ones and
+foreign ones are read as far as possible.
 """
 
 from __future__ import annotations
@@ -28,29 +22,29 @@ from app.domain.text import tr
 from app.runfile.metadata.typed_json import NOT_KNOWN, Known, NotKnown, read_values
 
 EXISTING_SERVER: Final = "existing-server"
-"""Of the mark that says what is not known of such a run's machine."""
+"""Kind of the mark for a run on an existing server, with its unknown facts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerMetadata:
-    """The server, as it told itself before the first run; nothing of its machine.
+    """An existing server's own description before the first run; nothing about its machine.
 
     Attributes:
-        host_name: host, or folder of the socket, and port: what a person typed to agree.
+        host_name: host, or folder of the socket, and port: typed by the user to agree.
         user_name: the role.
         version: such as ``15.14``.
         cluster_name: the setting; empty for none.
-        system_identifier: of the cluster; empty where the role may not ask.
+        system_identifier: of the cluster; empty if the role may not read it.
         tls: protocol and cipher; empty for none.
-        has_monitor: the role sees what other sessions do.
-        may_checkpoint: the role may write a checkpoint.
-        sessions: of others before the campaign.
-        others_tps: transactions a second of others, likewise.
-        round_trip_ms: median of the time that an empty statement takes, there and back.
+        has_monitor: the role may see the activity of other sessions.
+        may_checkpoint: the role may request a checkpoint.
+        sessions: other ones before the campaign.
+        others_tps: their transactions a second.
+        round_trip_ms: median duration of an empty statement, there and back.
         round_trip_least_ms: the shortest.
         round_trip_most_ms: the longest.
-        managed_service: that runs it, see `app.postgres.existing.look`; empty for none that is known.
-        room_bytes: what pgFooting's database could take; None where nobody said.
+        managed_service: name of it, see `app.postgres.existing.look`; empty if none is known.
+        room_bytes: limit of pgFooting's database; None if not stated.
     """
 
     host_name: str = ""
@@ -82,24 +76,24 @@ class ScriptMetadata:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkloadMetadata:
-    """What pgbench did; fields as in `app.domain.campaign.configuration.Workload`.
+    """pgbench's workload; fields as in `app.domain.campaign.configuration.Workload`.
 
     Attributes:
         label: labels of the scripts, joined.
         scripts: each with its text.
         clients: concurrent connections.
         threads: of pgbench, as resolved on that machine.
-        duration_s: of the measured phase; None where transactions decide.
-        transactions: per client; None where the duration decides.
+        duration_s: of the measured phase; None if a number of transactions is set.
+        transactions: per client; None if a duration is set.
         warmup_s: 0 for none.
         caches: a `Caches`.
         protocol: a `Protocol`.
         rate_tps: None for a closed loop.
         latency_limit_ms: None for no limit.
-        size: class or bytes as the campaign states it; None where it states the scale.
-        compressibility: that the loaded rows were to have; None for pgbench's own rows.
-        data_set: a `DataSet`, as it was stated; `DataSetMetadata` has what became of it.
-        phases: in words, everything that they say, where it has several; not told of one phase.
+        size: class or bytes as stated in the campaign; None if it states the scale.
+        compressibility: stated ratio of the loaded rows; None for pgbench's own rows.
+        data_set: a `DataSet`, as stated; `DataSetMetadata` has the real one.
+        phases: their full description in words, if it has several; not known for one phase.
     """
 
     label: Known[str] = NOT_KNOWN
@@ -121,12 +115,12 @@ class WorkloadMetadata:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaintenanceMetadata:
-    """What was done before a phase.
+    """Maintenance before a phase.
 
     Attributes:
         name: in campaign files.
-        duration_s: how long it took.
-        how: a `app.domain.maintenance.WorkEnd`; files of before have only what was done to its end.
+        duration_s: of the work.
+        how: a `app.domain.maintenance.WorkEnd`; earlier files only have completed work.
         reason: why it failed; else empty.
     """
 
@@ -138,12 +132,12 @@ class MaintenanceMetadata:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackgroundTurn:
-    """One time of what was done beside a phase.
+    """One repetition of background work.
 
     Attributes:
         started_ms: on the clock of the run.
-        ended_ms: likewise.
-        how: a `app.domain.maintenance.WorkEnd`; the last one is mostly ended with the phase.
+        ended_ms: on the clock of the run.
+        how: a `app.domain.maintenance.WorkEnd`; the last one usually ends with the phase.
         reason: why it failed; else empty.
     """
 
@@ -155,13 +149,13 @@ class BackgroundTurn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackgroundMetadata:
-    """What was done beside a phase.
+    """Background work during a phase.
 
     Attributes:
-        name: in campaign files; empty for nothing.
-        every_s: from one begin to the next; None for again as soon as it had ended.
-        max_rate_bytes: a second, that a base backup read at most; None for no limit.
-        turns: every time of it, in order.
+        name: in campaign files; empty for none.
+        every_s: from one start to the next; None to restart as soon as it has ended.
+        max_rate_bytes: limit of a base backup, bytes a second; None for no limit.
+        turns: every repetition, in order.
     """
 
     name: str = ""
@@ -171,27 +165,27 @@ class BackgroundMetadata:
 
     @property
     def done(self) -> int:
-        """How often it was done to its end."""
+        """Number of completed repetitions."""
         return sum(turn.how == WorkEnd.DONE for turn in self.turns)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PhaseMetadata:
-    """One time of one phase of a workload that has several.
+    """One repetition of one phase of a workload that has several.
 
     Attributes:
         number: its place among all of them, from 1.
         name: of the phase.
-        time: which time of this phase it is, from 1.
-        times: of the phase.
+        time: number of the repetition, from 1.
+        times: repetitions of the phase.
         counts: its figures are compared.
-        is_own: the figures of the run as a whole are those of this one: it is the phase `measure`.
-        workload: what pgbench did; a rate as the number that it became.
-        rate_percent: of what another phase reached, where the rate was stated so; None where it was not.
-        rate_of: name of that phase; None likewise.
+        is_own: its figures are those of the run as a whole: it is the phase `measure`.
+        workload: of pgbench; with the resulting number of a relative rate.
+        rate_percent: of another phase's throughput, if the rate was stated so; else None.
+        rate_of: name of that phase; else None.
         transaction_log_one_in: as in `RunMetadata`.
-        maintenance: what was done before it.
-        background: what was done beside it.
+        maintenance: before it.
+        background: work during it.
         pgbench: figures as pgbench printed them.
     """
 
@@ -211,14 +205,14 @@ class PhaseMetadata:
 
     @property
     def label(self) -> str:
-        """What people call it: the name of the phase, and which time of several it is."""
+        """Its name for users: the name of the phase, and the number of the repetition."""
         if self.times == 1:
             return self.name
         return tr("{name} ({time} of {times})").format(name=self.name, time=self.time, times=self.times)
 
 
 IMPORTED: Final = "imported"
-"""Of a run of others: kind of its mark and target, origin of installation and settings, preset."""
+"""Marks an imported run: kind of its mark and target, origin of installation and settings, preset."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,7 +224,7 @@ class ServerOptionMetadata:
         setting: of the server.
         value: as in postgresql.conf.
         fate: a `app.domain.campaign.server_options.Fate`.
-        note: why it was not applied; empty where it was.
+        note: why it was not applied; empty if it was.
     """
 
     key: str = ""
@@ -242,22 +236,22 @@ class ServerOptionMetadata:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetMetadata:
-    """Where the data lay.
+    """Location of the data.
 
     Attributes:
         kind: folder, memory, disks, server, or `IMPORTED`.
-        path: of the data; of disks the name that the person gave them.
-        given: folder as the campaign states it; None for the default one.
-        raid: level, of an array that pgFooting made or an import tells; None for single disks.
-        filesystem: id of what pgFooting made.
-        plan: what pgFooting made of which disks; None where it made nothing.
+        path: of the data; for disks the name given by the user.
+        given: folder as stated in the campaign; None for the default one.
+        raid: level, of an array created by pgFooting or reported by an import; None for single disks.
+        filesystem: id of the one created by pgFooting.
+        plan: of the storage created by pgFooting; None if it created none.
         preset: id of the preset of the filesystem of the data.
-        wal_preset: of the filesystem of the WAL; None where that has no disks of its own.
-        size_bytes: of a target in memory: what may be used at most; None for what the data needs.
+        wal_preset: of the filesystem of the WAL; None without own disks for it.
+        size_bytes: limit of a target in memory; None for as much as the data needs.
         memory_limit_bytes: of PostgreSQL and pgbench together; None for no limit.
-        described: what root said that it makes, line by line.
-        server_options: options of the filesystems that are server settings, with what became of each.
-        server: that already ran; told of such a target only.
+        described: root's own description of its actions, line by line.
+        server_options: options of the filesystems that are server settings, and whether each was applied.
+        server: an existing one; known only for such a target.
     """
 
     kind: Known[str] = NOT_KNOWN
@@ -277,14 +271,14 @@ class TargetMetadata:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstallationMetadata:
-    """Whose programs ran; fields as in `app.postgres.installations.installation.Installation`.
+    """The PostgreSQL installation; fields as in `app.postgres.installations.installation.Installation`.
 
     Attributes:
         version: of the server.
         folder: of the programs.
         origin: how they were found.
         configure: options of the build.
-        block_size: of a page, in bytes; None where the build does not tell.
+        block_size: of a page, in bytes; None if the build does not report it.
         sha256: of the server's program.
     """
 
@@ -298,11 +292,11 @@ class InstallationMetadata:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PostgresqlMetadata:
-    """How the server was set up.
+    """Setup of the server.
 
     Attributes:
         preset: id of the preset of server settings.
-        checksums: whether data pages have checksums; None where an import does not tell.
+        checksums: whether data pages have checksums; None if an import does not have it.
     """
 
     preset: Known[str] = NOT_KNOWN
@@ -311,12 +305,13 @@ class PostgresqlMetadata:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredMetadata:
-    """What pgbench's tables take after loading, as `app.probes.facts.files.StoredBytes` has it.
+    """Sizes of pgbench's tables after loading, from `app.probes.facts.files.StoredBytes`.
 
     Attributes:
-        logical_bytes: as they are read.
+        logical_bytes: size when read.
         disk_bytes: as stat(2) counts them; on btrfs those of the uncompressed data.
-        encoded_bytes: of `logical_bytes`, in compressed extents; None where the filesystem does not tell.
+        encoded_bytes: part of `logical_bytes` in compressed extents; None if the filesystem does not report
+            it.
     """
 
     logical_bytes: int = 0
@@ -326,22 +321,23 @@ class StoredMetadata:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataSetMetadata:
-    """How the data set came where it was measured.
+    """How the data set was loaded.
 
     Attributes:
         state: a `app.domain.campaign.configuration.DataSet`, as it really was.
-        reason: why it was loaded although it was to be copied; empty otherwise.
-        caches: what they held when the server started on a copy: a `CopiedCaches`; empty where it was loaded.
-        template: id of what was copied; empty where it was loaded.
-        sha256: of the stream that was copied, which is that of the template; likewise.
-        files: that were copied.
+        reason: why it was loaded although a copy was wanted; empty otherwise.
+        caches: state of the caches when the server started on a copy: a `CopiedCaches`; empty if it was
+            loaded.
+        template: id of the copied one; empty if it was loaded.
+        sha256: of the copied stream, equal to the template's; empty if it was loaded.
+        files: number of the copied ones.
         size_bytes: of them together.
-        copy_s: seconds that reading and writing them took.
-        extents: in which the tables lie; None where the filesystem does not tell.
-        tables_bytes: as they are read; None where nobody looked.
+        copy_s: seconds of reading and writing them.
+        extents: number in the tables' files; None if the filesystem does not report it.
+        tables_bytes: size when read; None if not examined.
         tables_disk_bytes: of them on the disk, see `StoredMetadata`.
-        tables_encoded_bytes: of them in compressed extents, likewise.
-        rows_s: seconds that loading the rows took; None where they were not loaded, or nobody told.
+        tables_encoded_bytes: of them in compressed extents, see `StoredMetadata`.
+        rows_s: seconds of loading the rows; None if they were not loaded, or if unknown.
         vacuum_s: of vacuuming and analysing them.
         index_s: of their primary keys.
     """
@@ -365,12 +361,12 @@ class DataSetMetadata:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CachedMetadata:
-    """What was still cached of pgbench's tables and indexes after the caches were emptied.
+    """How much of pgbench's tables and indexes was still cached after the caches were emptied.
 
     Attributes:
         data_bytes: of them all.
         cached_bytes: of those, in the cache of the operating system.
-        is_bound: what was cached is that or less: of a cache that does not tell whose data it holds (ZFS).
+        is_bound: that is an upper bound: for a cache that does not report its contents by file (ZFS).
     """
 
     data_bytes: int = 0
@@ -380,11 +376,11 @@ class CachedMetadata:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompressionSample:
-    """What became of pieces of the loaded tables; `app.probes.facts.files.SampledCompression`.
+    """Compression of samples of the loaded tables; `app.probes.facts.files.SampledCompression`.
 
     Attributes:
-        sampled_bytes: of all pieces.
-        compressed_bytes: of the same, by zstd -3, each piece of 128 KiB for itself.
+        sampled_bytes: of all samples.
+        compressed_bytes: of the same, by zstd -3, each piece of 128 KiB separately.
         zstd_version: of the library.
     """
 
@@ -394,7 +390,7 @@ class CompressionSample:
 
     @property
     def ratio(self) -> float | None:
-        """How far they can be compressed, 2.0 for 2:1; None where the file tells no sizes."""
+        """Their compression ratio, 2.0 for 2:1; None if the file has no sizes."""
         if self.sampled_bytes <= 0 or self.compressed_bytes <= 0:
             return None
         return self.sampled_bytes / self.compressed_bytes
@@ -418,8 +414,8 @@ class ErrorMetadata:
     Attributes:
         code: of the error.
         message: its sentence, in the language of the recording process.
-        hint: likewise what helps.
-        said: codes and values of those of the two that are root's sentences, by name.
+        hint: its remedy, in the same language.
+        said: codes and values of root's sentences among the two, by name.
     """
 
     code: str = ""
@@ -429,7 +425,7 @@ class ErrorMetadata:
 
     @classmethod
     def of(cls, error: FootingError) -> Self:
-        """Return what a run file says of an error."""
+        """Return the metadata of an error."""
         told = {"message": error.message, "hint": error.hint}
         said = {name: message_to_json(each) for name, each in told.items() if isinstance(each, Message)}
         return cls(code=error.code, **told, said=said)
@@ -442,7 +438,7 @@ class ErrorMetadata:
     def _sentence(self, name: str, text: str) -> str:
         try:
             found = message_from_json(self.said[name])
-        except (KeyError, ValueError, TypeError, RecursionError):  # the file may come from anybody
+        except (KeyError, ValueError, TypeError, RecursionError):  # an untrusted file
             return text
         return found if isinstance(found, Message) else text  # of another version
 
@@ -454,7 +450,7 @@ class ErrorMetadata:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningCommand:
-    """What runs at the moment: the phase, the words of the program, and of root's step its number, else 0."""
+    """The running command: phase, words of the program, and the number of root's step, else 0."""
 
     phase: str = ""
     argv: tuple[str, ...] = ()
@@ -463,7 +459,7 @@ class RunningCommand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StorageStep:
-    """How far root is with making or unmaking storage, as `app.domain.step_progress.StepProgress` has it."""
+    """Progress of root's storage work, from `app.domain.step_progress.StepProgress`."""
 
     operation: str = ""
     number: int = 0
@@ -475,7 +471,7 @@ class StorageStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportMetadata:
-    """What a run of others was read from: folder, files in it, line of a table, a person's remark."""
+    """Source of an imported run: folder, files in it, line of a table, a user's remark."""
 
     path: str = ""
     files: tuple[str, ...] = ()
@@ -485,57 +481,57 @@ class ImportMetadata:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunMetadata:
-    """Everything that the table `run` of a run file holds.
+    """All contents of the table `run` of a run file.
 
     Attributes:
         id: hexadecimal identity.
-        name: configuration and repeat, or what a person called it since.
-        measured_name: what `name` was before it was renamed.
+        name: configuration and repeat, or the user's later name.
+        measured_name: `name` before it was renamed.
         campaign: name of the campaign.
-        measured_campaign: what `campaign` was before.
-        campaign_folder: where its run files were written; the same for runs of one campaign only.
+        measured_campaign: `campaign` before it was renamed.
+        campaign_folder: original folder of its run files; the same only for runs of one campaign.
         campaign_file: the campaign's whole text.
         configuration: name of the configuration.
         place: 1-based place of the configuration in the campaign's file.
         number: 1-based place in the order of the campaign.
         repeat: 0-based repeat of the configuration.
         repeats: of each configuration.
-        order: how the runs of the campaign follow each other, a `app.domain.campaign.order.RunOrder`.
-        order_seed: that a random order was drawn with; None for another.
+        order: of the campaign's runs, a `app.domain.campaign.order.RunOrder`.
+        order_seed: seed of a random order; None for another.
         remarks: of the campaign: sentences that belong to the result.
-        design: how it was settled how often each configuration ran, a `app.domain.campaign.order.Design`.
-        rivals: names of the configurations that compete in a sequential campaign, its own among them; empty
-            where it competes with none.
-        attempt: 1, or more where it was measured again because others disturbed it.
+        design: decides how often each configuration runs, a `app.domain.campaign.order.Design`.
+        rivals: names of the competing configurations in a sequential campaign, including its own; empty if it
+            has no competitors.
+        attempt: 1, or more if it was repeated because of a disturbance.
         seed: of pgbench.
         state: a `app.domain.run.RunState`.
-        error: why it failed; None where it did not.
-        started_epoch_s: wall clock at t_ms = 0, seconds since 1970; None where an import does not tell.
-        ended_epoch_s: likewise, of its end.
+        error: why it failed; not known if it did not.
+        started_epoch_s: wall clock at t_ms = 0, seconds since 1970; None if an import does not have it.
+        ended_epoch_s: wall clock at its end; None if an import does not have it.
         program_version: of pgFooting.
-        account: whose programs were executed.
-        target: where the data lay.
-        workload: what pgbench did; where it has several phases, in the one that is `measure`.
-        phases: all of them, in order; not told of a run with one phase.
-        installation: whose programs ran.
-        postgresql: how the server was set up.
-        settings: every server setting that was written, with its origin.
-        scale: pgbench scale factor; None where an import does not tell.
-        data_bytes: of the data set, estimated; None likewise.
-        io_baseline: what the storage did by itself before the first run on it; None where nobody asked it.
-        data_set: how the data came there; files of before do not tell.
-        stored: what the loaded tables take; only where the filesystem is set to compress.
-        cached: what was still cached when measuring began; only where the caches were emptied.
-        sampled: how far the loaded tables can be compressed; where that was stated, or somebody compresses.
+        account: programs were executed as it.
+        target: location of the data.
+        workload: of pgbench; with several phases, that of `measure`.
+        phases: all of them, in order; not known for a run with one phase.
+        installation: of PostgreSQL.
+        postgresql: setup of the server.
+        settings: every written server setting, with its origin.
+        scale: pgbench scale factor; None if an import does not have it.
+        data_bytes: of the data set, estimated; None if an import does not have it.
+        io_baseline: of the storage, before the first run on it; None if not measured.
+        data_set: how the data was loaded; not known in earlier files.
+        stored: sizes of the loaded tables; only if the filesystem is set to compress.
+        cached: still cached data when the measurement started; only if the caches were emptied.
+        sampled: compressibility of the loaded tables; if it was stated, or the storage compresses.
         transaction_log_one_in: 1 = every transaction is in the log, n = one in n.
-        tps_one_in: the same where TPS by the second are counted in that log.
-        imported: what a run of others was read from.
+        tps_one_in: the same if the TPS by the second are counted in that log.
+        imported: source of an imported run.
         running_command: pgbench or root's program while it runs.
-        storage_step: how far root was last.
+        storage_step: root's last progress.
         pgbench: figures as pgbench printed them, with its version.
-        figure_definitions: what its stored figures mean, see `app.runfile.summary.DEFINITIONS`.
-        tags: that people gave it.
-        note: that people wrote.
+        figure_definitions: of its stored figures, see `app.runfile.summary.DEFINITIONS`.
+        tags: given by the user.
+        note: written by the user.
     """
 
     id: Known[str] = NOT_KNOWN
@@ -587,10 +583,10 @@ class RunMetadata:
     note: Known[str] = NOT_KNOWN
 
     def of_phase(self, number: int) -> RunMetadata:
-        """Return the same with workload and figures of pgbench of another phase than `measure`.
+        """Return the same with pgbench's workload and figures of a phase other than `measure`.
 
         Args:
-            number: of that phase; 0 for the run as it is.
+            number: of that phase; 0 for the unchanged run.
         """
         if not number:
             return self
@@ -605,13 +601,13 @@ class RunMetadata:
         )
 
     def printed(self, name: str) -> float | None:
-        """Return a figure that pgbench printed, by a field of `PgbenchSummary`; None where there is none."""
+        """Return a figure that pgbench printed, by a field of `PgbenchSummary`; None if there is none."""
         value = None if isinstance(self.pgbench, NotKnown) else self.pgbench.get(name)
         return float(value) if isinstance(value, int | float) else None
 
     @property
     def pgbench_version(self) -> str:
-        """Version of pgbench as it printed it; empty where unknown."""
+        """Version printed by pgbench; empty if unknown."""
         value = "" if isinstance(self.pgbench, NotKnown) else self.pgbench.get("version")
         return value if isinstance(value, str) else ""
 
@@ -620,21 +616,21 @@ _MAKES_NOTHING: Final = frozenset({FolderTarget.kind, MemoryTarget.kind, ServerT
 
 
 def read_metadata(values: Mapping[str, Json]) -> RunMetadata:
-    """Return what the keys of table `run` tell; what cannot be understood is not known.
+    """Return the metadata from the keys of table `run`; values of the wrong type are not known.
 
     Args:
-        values: by key, as `app.runfile.reader.RunFile.values` has them.
+        values: by key, from `app.runfile.reader.RunFile.values`.
     """
     found = read_values(RunMetadata, values)
     target = found.target
     is_own = not isinstance(target.kind, NotKnown) and target.kind != IMPORTED
     if is_own and isinstance(found.workload.compressibility, NotKnown):
-        # Earlier versions loaded nothing but pgbench's own rows.
+        # Earlier versions only loaded pgbench's own rows.
         found = replace(found, workload=replace(found.workload, compressibility=None))
     if is_own and isinstance(found.workload.data_set, NotKnown):
-        # Earlier versions loaded the data set for every run, and did not tell how long it took.
+        # Earlier versions loaded the data set for every run, and did not record the duration.
         found = replace(found, workload=replace(found.workload, data_set=DataSet.LOADED.value))
     if isinstance(target.plan, NotKnown) and target.kind in _MAKES_NOTHING:
-        # Formats of before did not say that nothing was made.
+        # Earlier formats did not record that no storage was created.
         return replace(found, target=replace(target, plan=None, memory_limit_bytes=None))
     return found

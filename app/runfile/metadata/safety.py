@@ -1,7 +1,7 @@
-"""Marks that follow from what a run file says itself: unverified, not durable, and unsafe only by evidence.
+"""Marks derived from a run file's own contents: unverified, not durable, and unsafe only by evidence.
 
-Files of earlier versions and imported ones hold marks that were made without the evidence beside them; so
-they are judged where they are read (`app.runfile.reader.RunFile.marks`), the same for every file. Pure.
+Marks in files of earlier versions and imported ones were made without that evidence; all files are therefore
+judged when read (`app.runfile.reader.RunFile.marks`), in the same way. Pure.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ if TYPE_CHECKING:
     from app.domain.options.filesystem_spec import FilesystemSpec
 
 UNSAFE: Final = "unsafe"
-"""Kind of the mark of a run whose options trade safety for speed."""
+"""Kind of the mark for a run with options that trade safety for speed."""
 
 UNVERIFIED: Final = "unverified"
-"""Kind of the mark of a run of which nobody can say whether its options are safe."""
+"""Kind of the mark for a run with options of unknown safety."""
 
 NOT_DURABLE: Final = "not-durable"
-"""Kind of the mark of a run that may lose commits it acknowledged: it is not ranked (rule C24)."""
+"""Kind of the mark for a run that may lose commits it acknowledged: it is not ranked (rule C24)."""
 
 _LOSING: Final = ("fsync", "synchronous_commit")
 """Server settings without which a commit does not wait for the disk; manual 19.5.1."""
 
 _NO_FLUSHES: Final = frozenset({"nobarrier", "barrier=0"})
-"""Mount options that keep the write cache of the disks from being flushed."""
+"""Mount options that prevent flushes of the disks' write cache."""
 
 _UNITS: Final = {"": 1, "B": 1, "K": KIB, "M": MIB, "G": GIB}
 
@@ -48,9 +48,9 @@ def judged_marks(stored: Iterable[Mark], run: RunMetadata, environment: Environm
     """Return the marks of a run, ascending.
 
     Args:
-        stored: (kind, reason) as the file has them.
-        run: what was chosen.
-        environment: what was found.
+        stored: (kind, reason) as in the file.
+        run: the choices.
+        environment: the facts.
     """
     own = f"{FULL_PAGE_WRITES} = "
     kept = {(kind, reason) for kind, reason in stored if kind != UNSAFE or not reason.startswith(own)}
@@ -64,7 +64,7 @@ def _settings(run: RunMetadata) -> dict[str, str]:
 
 
 def _half_written(run: RunMetadata, environment: EnvironmentFacts) -> tuple[Mark, ...] | None:
-    """Return what full_page_writes=off means on the filesystem of the data; None where it is not said."""
+    """Return the marks of full_page_writes=off on the filesystem of the data; None if it is not off."""
     value = _settings(run).get(FULL_PAGE_WRITES, "")
     if parse_switch(value) is not False:
         return None
@@ -93,7 +93,7 @@ _WORST_FIRST: Final = (PageWrites.TORN, PageWrites.UNVERIFIED, PageWrites.WHOLE)
 
 
 def _pages_apart(run: RunMetadata, environment: EnvironmentFacts) -> Iterator[PageWrites]:
-    """Yield what may be said of pages on each filesystem of a tablespace, as it was planned."""
+    """Yield the page writes on each filesystem of a tablespace, as planned."""
     page = known(run.installation.block_size, None) or environment.page_bytes
     plan = run.target.plan
     for group in plan.of_relations[1:] if isinstance(plan, StoragePlan) else ():
@@ -129,12 +129,12 @@ def _group(run: RunMetadata) -> Group | None:
 def _spec(name: str) -> FilesystemSpec | None:
     try:
         return filesystem(name)
-    except KeyError:  # of another version, or of others
+    except KeyError:  # of another version, or foreign
         return None
 
 
 def _bytes(value: object) -> int | None:
-    """Return bytes of a size such as 8192 or ``8K``; None for what is none."""
+    """Return bytes of a size such as 8192 or ``8K``; None for other values."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int):
@@ -156,7 +156,7 @@ def _not_durable(run: RunMetadata, environment: EnvironmentFacts) -> Iterator[Ma
 
 
 def _losing(run: RunMetadata, environment: EnvironmentFacts) -> Iterator[str]:
-    """Yield what makes that acknowledged commits can be lost, as ``name = value``."""
+    """Yield the reasons why acknowledged commits can be lost, as ``name = value``."""
     settings = _settings(run)
     for name in _LOSING:
         if parse_switch(settings.get(name, "")) is False:

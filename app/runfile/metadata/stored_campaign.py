@@ -1,4 +1,4 @@
-"""What a run file of an earlier version tells of its configuration in the campaign's text only."""
+"""Recover metadata that a run file of an earlier version only has in the campaign's text."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from app.runfile.metadata.typed_json import NotKnown
 
 
 def completed(run: RunMetadata) -> RunMetadata:
-    """Return what is known of a run, with what only the campaign's text tells of target and workload.
+    """Return a run's metadata, completed from the campaign's text for target and workload.
 
-    Format 1 of before did not say which presets and which memory limit a target had, nor what the caches
-    held: they were always warm.
+    Earlier files of format 1 did not record a target's presets and memory limit, nor the state of the caches,
+    which were always warm.
     """
     is_without_presets = run.target.kind == DiskTarget.kind and isinstance(run.target.preset, NotKnown)
     if not is_without_presets and not isinstance(run.workload.caches, NotKnown):
@@ -38,9 +38,9 @@ def completed(run: RunMetadata) -> RunMetadata:
 
 
 def stored_configuration(run: RunMetadata) -> Configuration | None:
-    """Return the configuration of a run as its campaign's text states it; None where it cannot be read.
+    """Return the configuration of a run as stated in its campaign's text; None if that cannot be read.
 
-    Own scripts are not looked for: their texts stand in the run file.
+    Own scripts are not looked up: their texts are in the run file.
     """
     if isinstance(run.campaign_file, NotKnown):
         return None

@@ -1,8 +1,8 @@
-"""Frozen dataclasses as JSON objects and back; what a file does not tell is "not known". Pure.
+"""Convert frozen dataclasses to JSON objects and back; missing values are "not known". Pure.
 
-A file may come from another version or from anybody: a key that is missing, or whose value is of another
-kind, is `NOT_KNOWN` in the object, or what the field has as its default; keys that no field has are left
-alone. Written are known fields only, each under its own name.
+A file may come from another version or any source: a key that is missing, or has a value of another type,
+becomes `NOT_KNOWN`, or the field's default; keys without a field are ignored. Only known fields are written,
+each under its own name.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ D = TypeVar("D", bound="DataclassInstance")
 
 
 class NotKnown(Enum):
-    """What a file says of something that it does not tell: not that there is none of it."""
+    """Value of a fact that a file does not have: the fact may still exist."""
 
     NOT_KNOWN = "not known"
 
@@ -36,30 +36,30 @@ class NotKnown(Enum):
 NOT_KNOWN: Final = NotKnown.NOT_KNOWN
 
 Known: TypeAlias = T | NotKnown
-"""A value, or that it is not known."""
+"""A value, or not known."""
 
 _Reader: TypeAlias = Callable[[Any], object]
 
 
 def known(value: Known[T], otherwise: T) -> T:
-    """Return a value, or something else where it is not known."""
+    """Return a value, or `otherwise` if it is not known."""
     return otherwise if isinstance(value, NotKnown) else value
 
 
 def or_none(value: Known[T]) -> T | None:
-    """Return a value, or None where it is not known: for those to whom that is the same."""
+    """Return a value, or None if it is not known: for callers that treat both the same."""
     return None if isinstance(value, NotKnown) else value
 
 
 def if_told(value: T | None) -> Known[T]:
-    """Return a value; None counts as not known: of sources that tell nothing of what they do not know."""
+    """Return a value; None becomes not known: for sources that omit unknown values."""
     return NOT_KNOWN if value is None else value
 
 
 def values_of(item: DataclassInstance) -> dict[str, Json]:
     """Return the known fields of an object by name, as JSON values.
 
-    An object in it of which nothing is known is left out.
+    Nested objects without known fields are omitted.
     """
     held = ((each.name, getattr(item, each.name)) for each in fields(item))
     found = {name: _json(value) for name, value in held if not isinstance(value, NotKnown)}
@@ -83,7 +83,7 @@ def _json(value: object) -> Json:
 
 
 def read_values(kind: type[D], values: Json) -> D:
-    """Return the object that JSON values tell; nothing that they hold raises."""
+    """Return the object from JSON values; never raises, whatever they are."""
     table = values if isinstance(values, Mapping) else {}
     found = {}
     for name, reader in _readers(kind):
@@ -101,7 +101,7 @@ def _readers(kind: type[DataclassInstance]) -> tuple[tuple[str, _Reader], ...]:
 
 
 def _reader(hint: Any) -> _Reader:  # noqa: ANN401, PLR0911 - a type form; each kind has its way
-    """Return what reads values of a type; it returns `NOT_KNOWN` for values of any other."""
+    """Return a reader for values of a type; it returns `NOT_KNOWN` for values of any other."""
     origin = get_origin(hint)
     if origin in {Union, types.UnionType}:
         readers = [_reader(each) for each in get_args(hint) if each is not NotKnown]
