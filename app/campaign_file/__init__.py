@@ -1,1 +1,1 @@
-"""Campaign files: every key with its kind, reading with all problems at once, writing, trust, recipes."""
+"""Read and write campaign files: every key with its kind, all problems at once, trust, recipes."""

@@ -1,4 +1,4 @@
-"""``[[dimension]]`` and ``[[exclude]]`` of a campaign file: read, each value a partial document.
+"""Read ``[[dimension]]`` and ``[[exclude]]`` of a campaign file; each value is a partial document.
 
 ::
 
@@ -57,7 +57,7 @@ DIMENSION_KEYS: Final = {
         "Instead of a key: tables, for values that change several keys, or none. Each has a name of its own."
     ),
 }
-"""What each key of a dimension is for; the recipe “example-matrix” says it word for word (a test asks)."""
+"""Purpose of each key of a dimension; the recipe “example-matrix” has the same words (tested)."""
 
 _KEYS: Final = tuple(DIMENSION_KEYS)
 _FORMS: Final = tr(
@@ -67,12 +67,12 @@ _FORMS: Final = tr(
 
 @dataclass(frozen=True, slots=True)
 class Dimension:
-    """A dimension with what each of its values changes.
+    """A dimension with the changes of each of its values.
 
     Attributes:
-        declared: as the campaign keeps it.
+        declared: as stored in the campaign.
         partials: one for each value.
-        places: of the values.
+        places: of the values in the file.
     """
 
     declared: MatrixDimension
@@ -81,7 +81,7 @@ class Dimension:
 
 
 def read_dimensions(reader: CampaignReader, entries: object) -> tuple[Dimension, ...] | None:
-    """Return the dimensions of a file; None where something is wrong with one, which is noted."""
+    """Return the dimensions of a file; None if one has a problem, which is reported."""
     allowed = tr("1 to {most} tables, each beginning with [[dimension]]").format(most=MOST_DIMENSIONS)
     if not isinstance(entries, list) or not 1 <= len(entries) <= MOST_DIMENSIONS:
         reader.problems.add(KeyPath("dimension"), refusal(entries, allowed))
@@ -148,7 +148,7 @@ def _read_one_key(
 def read_key(
     reader: CampaignReader, found: tuple[Key, CampaignField, Key], raw: object, place: KeyPath
 ) -> tuple[Partial, DimensionValue]:
-    """Return the document that changes one key, as `find_field` found it, and the value of a dimension."""
+    """Return the partial document that sets one key (of `find_field`), and the value of a dimension."""
     path, field, below = found
     for name in reversed(below):
         raw = {name: raw}
@@ -157,7 +157,7 @@ def read_key(
     if given.refused:
         return partial, DimensionValue("", ())
     whole = (Change((*path, field.name), field.kind.write(given.value)),)
-    changes = changes_of(partial) if below else whole  # a table that is given as a whole is one change
+    changes = changes_of(partial) if below else whole  # a whole table is one change
     return partial, DimensionValue(_word(changes[0].text, field, given.value), changes)
 
 
@@ -175,7 +175,7 @@ def _refuse_key(reader: CampaignReader, key: object, place: KeyPath) -> None:
 
 
 def _doubled(reader: CampaignReader, entry: Mapping[str, Any], place: KeyPath) -> list[int] | None:
-    """Return whole numbers, each twice the one before; None where first and last are none."""
+    """Return whole numbers, each twice the one before; None if first and last are invalid."""
     raw, kind = entry["doubling"], IntKind(1, 1_000_000)
     try:
         first, last = (kind.read(each, reader.folder) for each in raw) if isinstance(raw, list) else (1, 0)
@@ -197,7 +197,7 @@ def doubling(first: int, last: int) -> list[int]:
 
 
 def _word(text: str, field: CampaignField, value: Any) -> str:  # noqa: ANN401 - scripts, where they are
-    """Return what a person calls a value: a text without quotation marks, scripts by their names."""
+    """Return the shown name of a value: a text without quotation marks, scripts by their names."""
     if isinstance(field.kind, Scripts):
         return " + ".join(script.label for script in value)
     read = tomllib.loads(f"value = {text}")["value"]
@@ -231,11 +231,11 @@ def _read_tables(reader: CampaignReader, entries: object, name: str, place: KeyP
     return Dimension(MatrixDimension(name, tuple(values)), tuple(partials), tuple(places))
 
 
-# --- what holds between dimensions
+# --- rules between dimensions
 
 
 def _is_consistent(reader: CampaignReader, found: Sequence[Dimension]) -> bool:
-    """Whether names and values are there once, and no two dimensions change the same; else it is noted."""
+    """Whether names and values are unique, and no two dimensions change the same key; else report it."""
     before = reader.problems.count
     names: dict[str, int] = {}
     taken: dict[Key, int] = {}
@@ -272,7 +272,7 @@ def _check_values(reader: CampaignReader, each: Dimension) -> None:
 
 
 def _slots(partial: Partial) -> set[Key]:
-    """Return what a document decides: of two keys that replace each other it is the same thing."""
+    """Return the decisions of a document: two alternative keys are the same decision."""
     found: set[Key] = {(TARGET,)} if chosen_kind(partial) else set()
     for key in given_keys(partial):
         other = alternative_of(key)
@@ -280,13 +280,13 @@ def _slots(partial: Partial) -> set[Key]:
     return found
 
 
-# --- what is left out
+# --- exclusions
 
 
 def read_exclusions(
     reader: CampaignReader, entries: object, found: Sequence[Dimension]
 ) -> tuple[Exclusion, ...] | None:
-    """Return what ``[[exclude]]`` says; None where something is wrong with it, which is noted."""
+    """Return the content of ``[[exclude]]``; None if it has a problem, which is reported."""
     if not isinstance(entries, list):
         reader.problems.add(
             KeyPath("exclude"), refusal(entries, tr("tables, each beginning with [[exclude]]"))
@@ -328,7 +328,7 @@ def _read_exclusion(
 
 
 def _flat(entry: Mapping[str, Any], known: Mapping[str, int], prefix: str = "") -> list[tuple[str, Any]]:
-    """Return dotted keys with their values: without quotation marks TOML makes tables of them."""
+    """Return dotted keys with their values: TOML makes tables of unquoted ones."""
     found: list[tuple[str, Any]] = []
     for key, raw in entry.items():
         whole = f"{prefix}{key}"
@@ -340,7 +340,7 @@ def _flat(entry: Mapping[str, Any], known: Mapping[str, int], prefix: str = "") 
 
 
 def _find_value(reader: CampaignReader, each: Dimension, raw: object) -> int | None:
-    """Return the place of the value that is meant by its name or, of one key, by itself."""
+    """Return the index of a value given by its name or, in a dimension with one key, by itself."""
     values = each.declared.values
     named = next((at for at, value in enumerate(values) if value.name == raw), None)
     found = find_field(each.declared.key)

@@ -1,6 +1,6 @@
 """The table ``[target.disks]`` of a campaign file: disks by serial or WWN, level, filesystem, options.
 
-Each key is checked for itself by its kind; what belongs together by `app.domain.campaign.disk_target`.
+Kinds check each key alone; `app.domain.campaign.disk_target` checks keys together.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class WholeDisk(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DiskNames(ValueKind):
-    """Disks by full serial or WWN, never by a path: the kernel deals those out anew at every start."""
+    """Disks by full serial or WWN, never by a path: the kernel may assign paths differently at every boot."""
 
     @property
     @override
@@ -101,7 +101,7 @@ def _fault(name: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PartitionSize(SizeKind):
-    """A size, cut to whole MiB because partitions are aligned, or ``whole``."""
+    """A size, rounded down to whole MiB because partitions are aligned, or ``whole``."""
 
     @override
     def read(self, value: object, folder: Path) -> int | StrEnum:
@@ -111,7 +111,7 @@ class PartitionSize(SizeKind):
 
 @dataclass(frozen=True, slots=True)
 class OptionsTable(NamedParts):
-    """Options of a filesystem; which there are is known with the filesystem (`disk_faults`)."""
+    """Options of a filesystem; their names are checked once the filesystem is known (`disk_faults`)."""
 
     @property
     @override
@@ -157,11 +157,11 @@ _BYTES: Final = frozenset(
     for option in spec.options
     if isinstance(option.kind, Integer) and option.kind.unit == "B"
 )
-"""Options that are a number of bytes, which may have a unit."""
+"""Options in bytes, which accept a unit."""
 
 
 def _in_bytes(name: str, value: OptionValue) -> OptionValue:
-    """Return a size with its unit as bytes; what is none is left to those who know the filesystem."""
+    """Return a size with its unit as bytes; other values are left to the check by filesystem."""
     if name not in _BYTES or not isinstance(value, str):
         return value
     try:
@@ -232,7 +232,7 @@ GROUP_FIELDS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class GroupTable(TableKind):
-    """A further group of disks; whether it is complete is known with all places that say something of it."""
+    """A further group of disks; its completeness is checked after all places that mention it are merged."""
 
     @property
     @override
@@ -314,10 +314,10 @@ DISK_FIELDS: Final = (
 )
 
 FURTHER_GROUPS: Final = tuple(role.value for role in FURTHER_ROLES)
-"""Keys, and attributes of the target, of groups beside the data's."""
+"""Keys, and attributes of the target, of groups other than the data's."""
 
 DATA_GROUP: Final = ""
-"""What the group of the data is called beside `FURTHER_GROUPS`: its keys are the target's own."""
+"""Name of the data's group, among `FURTHER_GROUPS`: its keys are the target's own."""
 
 
 _REQUIRED: Final = {
@@ -327,7 +327,7 @@ _REQUIRED: Final = {
 
 
 def disk_faults(values: Mapping[str, Any]) -> Sequence[Problem]:
-    """Return what is wrong with a target whose keys are right each for itself.
+    """Return the problems of a target with individually valid keys.
 
     Args:
         values: by attribute, as `DISK_FIELDS` reads them.
@@ -340,7 +340,7 @@ def disk_faults(values: Mapping[str, Any]) -> Sequence[Problem]:
 
 
 def told(problem: Problem, below: str = ".") -> Problem:
-    """Return a problem of a target with what is allowed in its sentence, `below` another path."""
+    """Return a problem of a target with the allowed values in its sentence, `below` another path."""
     allowed = tr("Allowed: {allowed}.").format(allowed=problem.hint) if problem.hint else ""
     return Problem(f"{below}{problem.path}", f"{problem.message} {allowed}".rstrip())
 
@@ -355,7 +355,7 @@ def _missing(values: Mapping[str, Any], below: str = ".") -> Sequence[Problem]:
 
 
 def make_disk_group(values: Mapping[str, Any]) -> GroupChoice:
-    """Return the group of values by attribute; what is left out is as `GroupChoice` has it."""
+    """Return the group with these values by attribute; missing ones have `GroupChoice`'s defaults."""
     given = {"level": Level.SINGLE, **values}
     partition = given.pop("partition", None)
     whole = partition is WholeDisk.WHOLE
@@ -363,7 +363,7 @@ def make_disk_group(values: Mapping[str, Any]) -> GroupChoice:
 
 
 def make_disk_target(**values: Any) -> DiskTarget:  # noqa: ANN401 - the fields have the types
-    """Return the target of values by attribute of `DISK_FIELDS`."""
+    """Return the target with these values by attribute of `DISK_FIELDS`."""
     names = {each.attribute for each in GROUP_FIELDS}
     data = make_disk_group({name: value for name, value in values.items() if name in names})
     more = {name: value for name, value in values.items() if name not in names}
@@ -373,14 +373,14 @@ def make_disk_target(**values: Any) -> DiskTarget:  # noqa: ANN401 - the fields 
 
 
 def values_of_group(group: GroupChoice) -> dict[str, Any]:
-    """Return values by attribute of `GROUP_FIELDS`; None where nothing need be written."""
+    """Return values by attribute of `GROUP_FIELDS`; None for those that need not be written."""
     values = {name: getattr(group, name, None) for name in (each.attribute for each in GROUP_FIELDS)}
     partition = WholeDisk.WHOLE if group.whole_disk else group.partition_bytes
     return values | {"partition": partition, "options": group.options or None}
 
 
 def values_of_disks(target: DiskTarget) -> dict[str, Any]:
-    """Return values by attribute of `DISK_FIELDS`; None where nothing need be written."""
+    """Return values by attribute of `DISK_FIELDS`; None for those that need not be written."""
     groups = {name: getattr(target, name) for name in FURTHER_GROUPS}
     more = {
         **{name: each and _given(values_of_group(each)) for name, each in groups.items()},

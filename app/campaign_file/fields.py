@@ -1,7 +1,7 @@
 """Every key of a campaign file: one table that drives reading, writing, errors and documentation.
 
-The sentences stand word for word in resources/recipes/example.toml (a test holds the two together).
-What a key is when it is left out comes from the classes of `app.domain.campaign.configuration`.
+The sentences are the same as in resources/recipes/example.toml (tested). Defaults of missing keys come from
+the classes of `app.domain.campaign.configuration`.
 """
 
 from __future__ import annotations
@@ -74,10 +74,10 @@ class TargetTable:
 
     Attributes:
         kind: the table's key.
-        make: returns the domain's object; takes values by attribute.
+        make: returns the domain's object from values by attribute.
         fields: its keys.
-        faults: what is wrong with values that are right each for itself; gets those that are given.
-        values: values by attribute, from the domain's object.
+        faults: returns the problems of individually valid values.
+        values: returns values by attribute from the domain's object.
     """
 
     kind: str
@@ -247,7 +247,7 @@ PHASE_FIELDS: Final = (
     CampaignField("every", WholeSeconds(1, 86_400), "every_s", _EVERY),
     CampaignField("max_rate", SizeKind(32 * KIB, GIB), "max_rate_bytes", _MAX_RATE),
 )
-"""Keys of one phase: what it leaves out is as the workload says."""
+"""Keys of one phase; missing ones are as in the workload."""
 
 PHASES: Final = Phases(PHASE_FIELDS)
 
@@ -257,16 +257,17 @@ WORKLOAD_FIELDS: Final = (
 )
 
 ALIKE: Final = frozenset({"workload.compressibility", "workload.data_set", "workload.phase"})
-"""What all configurations of a campaign have alike: another data set is no difference of a configuration, and
-phases are compared one by one."""
+"""Keys that are the same in all configurations of a campaign: another data set is not a difference of a
+configuration, and phases are compared one by one.
+"""
 
 SECTIONS: Final = {"postgresql": POSTGRESQL_FIELDS, "workload": WORKLOAD_FIELDS}
 """The tables that merge key by key."""
 
 
 def where_it_belongs(key: str) -> str:
-    """Return a sentence saying where a key belongs that stands elsewhere; empty for an unknown word."""
-    if any(field.name == key for field in CAMPAIGN_FIELDS):  # after a [table] every key is that table's
+    """Return a sentence with the right place for a misplaced key; empty for an unknown word."""
+    if any(field.name == key for field in CAMPAIGN_FIELDS):  # after a [table] every key belongs to that table
         return tr("It belongs at the top of the file, before the first [table].")
     tables = SECTIONS | {f"target.{target.kind}": target.fields for target in TARGETS}
     having = [table for table, fields in tables.items() if any(field.name == key for field in fields)]

@@ -1,9 +1,7 @@
-"""Kinds of values in a campaign file: what each accepts, how it is read, how it is written back.
+"""Kinds of values in a campaign file: accepted values, reading and writing.
 
 A kind knows nothing about the field that uses it: `CampaignField` is one key with its kind, and
 `app.campaign_file.fields` lists them.
-
-Values of a campaign file that have a unit: durations and sizes.
 """
 
 from __future__ import annotations
@@ -28,22 +26,22 @@ Key = tuple[str, ...]
 
 
 class ValueKind(ABC):
-    """What one kind of value accepts."""
+    """The accepted values of one kind."""
 
     __slots__ = ()
 
     @property
     @abstractmethod
     def allowed(self) -> str:
-        """What is allowed, as the end of a sentence."""
+        """The allowed values, as the end of a sentence."""
 
     @abstractmethod
     def read(self, value: object, folder: Path) -> Any:  # noqa: ANN401 - the field's attribute has the type
-        """Return the value as the domain holds it.
+        """Return the value as the domain represents it.
 
         Args:
-            value: as TOML gives it.
-            folder: where relative paths start.
+            value: as in TOML.
+            folder: base of relative paths.
 
         Raises:
             InvalidValueError: not allowed.
@@ -51,11 +49,11 @@ class ValueKind(ABC):
 
     @abstractmethod
     def write(self, value: Any) -> str:  # noqa: ANN401
-        """Return the TOML that reads back to `value`."""
+        """Return TOML that `read` converts back to `value`."""
 
 
 class TableKind(ValueKind):
-    """A table of keys that merge one by one."""
+    """A table with keys that merge one by one."""
 
     __slots__ = ()
 
@@ -65,11 +63,11 @@ class TableKind(ValueKind):
 
     @abstractmethod
     def join(self, parts: Mapping[Key, Any]) -> Any:  # noqa: ANN401
-        """Return the value that `split` takes apart."""
+        """Return the value from the parts that `split` returns."""
 
     @abstractmethod
     def find(self, names: Sequence[str]) -> Key | None:
-        """Return the key that `names`, the parts of a dotted key, lead to; None if there is no such key."""
+        """Return the key for `names`, the parts of a dotted key; None if there is no such key."""
 
     @property
     @abstractmethod
@@ -82,7 +80,7 @@ class TableKind(ValueKind):
 
 
 class NamedParts(TableKind):
-    """A table of any names, each with a value of its own."""
+    """A table of arbitrary names, each with its own value."""
 
     __slots__ = ()
 
@@ -112,7 +110,7 @@ def quote(text: str) -> str:
 
 
 def bare_key(key: str) -> str:
-    """Return a key without quotation marks where TOML needs none."""
+    """Return a key, without quotation marks if TOML needs none."""
     plain = key.isascii() and key and all(c.isalnum() or c in "_-" for c in key)
     return key if plain else quote(key)
 
@@ -156,7 +154,7 @@ class FloatKind(ValueKind):
     def read(self, value: object, folder: Path) -> float:
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise unfit(value, self.allowed)
-        if not self.low <= value <= self.high:  # false for nan, too
+        if not self.low <= value <= self.high:  # also rejects nan
             raise unfit(value, self.allowed)
         return float(value)
 
@@ -187,10 +185,10 @@ class BoolKind(ValueKind):
 
 @dataclass(frozen=True, slots=True)
 class Name(ValueKind):
-    """What people call something: printable text on one line.
+    """A name for display: printable text on one line.
 
     Attributes:
-        longest: characters that it may have.
+        longest: most characters.
     """
 
     longest: int = 80
@@ -218,8 +216,8 @@ class EnumKind(ValueKind):
     """One of a few words.
 
     Attributes:
-        words: what is allowed.
-        make: turns the word into what the domain holds.
+        words: the allowed ones.
+        make: converts the word to the domain's value.
     """
 
     words: tuple[str, ...]
@@ -247,7 +245,7 @@ def read_each(values: list[object], kind: ValueKind, folder: Path) -> tuple[Any,
     """Return every value of a list, each read as `kind`.
 
     Raises:
-        InvalidValueError: with the faults of all values, each with its place (``[2]`` is the second).
+        InvalidValueError: with the problems of all values, each with its place (``[2]`` is the second).
     """
     read: list[object] = []
     faults: list[Problem] = []
@@ -263,7 +261,7 @@ def read_each(values: list[object], kind: ValueKind, folder: Path) -> tuple[Any,
 
 @dataclass(frozen=True, slots=True)
 class Seeds(ValueKind):
-    """A list of random seeds (pgbench's ``--random-seed``; 32 bits are taken by every version)."""
+    """A list of random seeds (pgbench's ``--random-seed``; every version accepts 32 bits)."""
 
     most: int = 1000
 
@@ -284,16 +282,16 @@ class Seeds(ValueKind):
 
 
 class ReadBackBy(StrEnum):
-    """Who reads back, before a run measures, what a key of target or server chose."""
+    """The component that reads back a choice about target or server before a run measures."""
 
     ROOT = "root"
-    """The helper, of the storage that it made (`app.storage.checks`)."""
+    """The helper, for storage that it created (`app.storage.checks`)."""
     SERVER = "server"
-    """The running server is asked (`app.postgres.facts.check_in_effect`)."""
+    """The running server (`app.postgres.facts.check_in_effect`)."""
     TARGET = "target"
-    """The runner, on the server's process and files (`app.hosts.own_server`)."""
+    """The runner, from the server's process and files (`app.hosts.own_server`)."""
     PARTS = "parts"
-    """Each of its parts is an option with a read back of its own, as its declaration says."""
+    """Each part is an option with its own read-back, as declared."""
     NOBODY = "nobody"
     """Nothing shows it afterwards: the run is marked (`app.domain.campaign.disk_target.unseen_choices`)."""
 
@@ -304,12 +302,12 @@ class CampaignField:
 
     Attributes:
         name: the key.
-        kind: what it accepts.
-        attribute: where the domain's class holds the value.
-        sentence: what it is for, for documentation.
-        instead_of: attribute of the key that may not stand beside it and that it replaces.
-        read_back: who reads back what it chose; None for what is no option of target or server.
-        label: the key for people; empty if it is shown by its name.
+        kind: of its values.
+        attribute: of the domain's class.
+        sentence: its purpose, for documentation.
+        instead_of: attribute of the alternative key that it excludes and replaces.
+        read_back: component that reads it back; None if it is not an option of target or server.
+        label: shown name of the key; empty to show `name`.
     """
 
     name: str
@@ -322,7 +320,7 @@ class CampaignField:
 
 
 def split_values(values: Mapping[str, Any], fields: Iterable[CampaignField]) -> dict[Key, Any]:
-    """Return values by key, those of tables key by key, from values by attribute; without None."""
+    """Return values by key from values by attribute, those of tables key by key; without None."""
     found: dict[Key, Any] = {}
     for each in fields:
         value = values.get(each.attribute)
@@ -334,7 +332,7 @@ def split_values(values: Mapping[str, Any], fields: Iterable[CampaignField]) -> 
 
 
 def join_values(parts: Mapping[Key, Any], fields: Iterable[CampaignField]) -> dict[str, Any]:
-    """Return the values by attribute that `split_values` takes apart; a key with None has None."""
+    """Return values by attribute from the parts of `split_values`; a key with None gives None."""
     below: dict[str, dict[Key, Any]] = {}
     for key, value in parts.items():
         if key:
@@ -347,7 +345,7 @@ def join_values(parts: Mapping[Key, Any], fields: Iterable[CampaignField]) -> di
 
 
 def find_key(names: Sequence[str], fields: Iterable[CampaignField]) -> Key | None:
-    """Return the key that the parts of a dotted key lead to; None if these fields have no such key."""
+    """Return the key for the parts of a dotted key; None if these fields have no such key."""
     each = next((each for each in fields if names and each.name == names[0]), None)
     if each is None:
         return None
@@ -357,7 +355,7 @@ def find_key(names: Sequence[str], fields: Iterable[CampaignField]) -> Key | Non
 
 
 def dotted_keys(fields: Iterable[CampaignField]) -> Iterator[Key]:
-    """Yield every key of these fields that can be given by itself; NAME is any name."""
+    """Yield every key of these fields that can be given alone; NAME stands for any name."""
     for each in fields:
         for part in each.kind.part_names if isinstance(each.kind, TableKind) else ("",):
             yield (each.name, *filter(None, [part]))
@@ -371,7 +369,7 @@ def write_key(key: Key, value: Any, fields: Iterable[CampaignField]) -> str:  # 
 
 @dataclass(frozen=True, slots=True)
 class WholeSeconds(ValueKind):
-    """A duration in whole seconds: 60, "60s", "5 min" (pgbench's ``--time`` takes nothing finer)."""
+    """A duration in whole seconds: 60, "60s", "5 min" (pgbench's ``--time`` accepts nothing finer)."""
 
     low: int
     high: int
@@ -401,7 +399,7 @@ class WholeSeconds(ValueKind):
 
 @dataclass(frozen=True, slots=True)
 class Milliseconds(ValueKind):
-    """A short duration with its unit, kept in milliseconds to the microsecond (pgbench's resolution)."""
+    """A short duration with its unit, stored in milliseconds to the microsecond (pgbench's resolution)."""
 
     low_ms: float
     high_ms: float
@@ -434,9 +432,9 @@ class SizeKind(ValueKind):
     """A size with its unit, or one of a few words.
 
     Attributes:
-        low: bytes at least.
-        high: bytes at most.
-        words: an enumeration whose members are allowed as well; None for no words.
+        low: least bytes.
+        high: most bytes.
+        words: an enumeration with further allowed values; None for no words.
     """
 
     low: int

@@ -1,8 +1,8 @@
-"""The cells of a matrix: every combination of the values of its dimensions, merged like what a file says.
+"""Build the cells of a matrix: combinations of the values of its dimensions, merged as partial documents.
 
 ::
 
-    what all start with + one value of each dimension -> does each value count there? -> cells, each once
+    common start + one value of each dimension -> does each value have an effect? -> cells, each once
     cells - exclusions -> names -> keys of each configuration
 """
 
@@ -53,17 +53,17 @@ if TYPE_CHECKING:
     from app.campaign_file.reader import CampaignReader
 
 MOST_COMBINATIONS: Final = 5_000
-"""Of values, before any is left out: so many are gone through."""
+"""Most combinations of values that are enumerated, before exclusions."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadMatrix:
-    """A matrix with its configurations, name and everything that counts for it.
+    """A matrix with its configurations and their merged documents.
 
     Attributes:
-        matrix: what is declared, and its cells.
+        matrix: the declaration, and its cells.
         configurations: one for each cell.
-        every: the cells with those that are left out.
+        every: the cells, including excluded ones.
     """
 
     matrix: Matrix
@@ -74,7 +74,7 @@ class ReadMatrix:
 def read_matrix(
     reader: CampaignReader, document: Mapping[str, Any], name: str
 ) -> tuple[Partial, ReadMatrix | None]:
-    """Return what every configuration starts with, and the matrix; None where something wrong was noted.
+    """Return the common start of all configurations, and the matrix; None if a problem was reported.
 
     Args:
         reader: of the campaign.
@@ -102,7 +102,7 @@ def read_matrix(
 
 
 def every_cell(base: Partial, dimensions: Sequence[Dimension]) -> tuple[Cell, ...]:
-    """Return the cells of dimensions, before any is left out; none where they are too many to go through."""
+    """Return the cells of dimensions, before exclusions; none if there are too many to enumerate."""
     if math.prod(len(each.partials) for each in dimensions) > MOST_COMBINATIONS:
         return ()
     return _Combinations(base, tuple(dimensions)).cells()
@@ -115,14 +115,14 @@ def expand(
     exclusions: object,
     name: str,
 ) -> ReadMatrix | None:
-    """Return the configurations of a matrix; None where something is wrong, which is noted.
+    """Return the configurations of a matrix; None if there is a problem, which is reported.
 
     Args:
         reader: of the campaign.
-        base: what every configuration starts with.
-        dimensions: right each for itself.
-        exclusions: as TOML gives them.
-        name: of a configuration that nothing tells from others.
+        base: common start of all configurations.
+        dimensions: individually valid.
+        exclusions: as in TOML.
+        name: of a configuration without differences.
     """
     product = math.prod(len(each.partials) for each in dimensions)
     if product > MOST_COMBINATIONS:
@@ -170,13 +170,13 @@ def expand(
 
 
 def _state(reader: CampaignReader, partials: Sequence[Partial], name: str, noted: set[str]) -> Stated:
-    """Return everything that counts for a cell.
+    """Return the merged document of a cell.
 
     Args:
-        reader: gets what is wrong with its target.
-        partials: that make the cell.
+        reader: collects the problems of its target.
+        partials: documents of the cell.
         name: of the cell.
-        noted: targets of which it was noted what is wrong.
+        noted: targets with problems already reported.
     """
     given = merge(partials)
     if kind := target_kind(partials):
@@ -192,9 +192,9 @@ def _state(reader: CampaignReader, partials: Sequence[Partial], name: str, noted
 
 
 def _stated(base: Partial, dimensions: Sequence[Dimension]) -> Partial:
-    """Return what every configuration starts with, defaults stated: later versions may have others.
+    """Return the common start with defaults stated, because later versions may have others.
 
-    Not the warm-up where anything says what the caches hold: with cold ones there is none.
+    Not the warm-up if anything sets the state of caches: cold ones have none.
     """
     partials = (base, *(partial for each in dimensions for partial in each.partials))
     about_caches = any(("workload", "caches") in partial for partial in partials)
@@ -213,12 +213,12 @@ def _stated(base: Partial, dimensions: Sequence[Dimension]) -> Partial:
 
 @dataclass(frozen=True, slots=True)
 class _Combinations:
-    """Which values count together."""
+    """The valid combinations of values."""
 
     base: Partial
     dimensions: tuple[Dimension, ...]
     _fitting: dict[tuple[int, Situation], Partial] = field(default_factory=dict)
-    """Documents without what there is nothing for, by id and situation."""
+    """Documents without ineffective keys, by id and situation."""
 
     def cells(self) -> tuple[Cell, ...]:
         """Return every cell once, the last dimension changing fastest."""
@@ -230,7 +230,7 @@ class _Combinations:
         return tuple(found)
 
     def partials(self, cell: Cell) -> list[Partial]:
-        """Return the documents of a cell, with what there is nothing for taken out."""
+        """Return the documents of a cell, without ineffective keys."""
         chosen = self.chosen(cell)
         there = situation_of(chosen)
         for partial in chosen:
@@ -241,7 +241,7 @@ class _Combinations:
         return [self._fitting[id(partial), there] for partial in chosen]
 
     def chosen(self, cell: Cell) -> list[Partial]:
-        """Return the documents of a cell as they are given."""
+        """Return the documents of a cell as given."""
         return [
             self.base,
             *(
@@ -252,7 +252,7 @@ class _Combinations:
         ]
 
     def _cell(self, values: tuple[int, ...]) -> Cell | None:
-        """Return the cell of a combination; None where one of its values does not count and another would."""
+        """Return the cell of a combination; None if a value has no effect and another would have."""
         partials = self.chosen(values)
         there = situation_of(partials)
         cell: list[int | None] = []
@@ -274,12 +274,12 @@ class _Combinations:
 
 @dataclass(frozen=True, slots=True)
 class MadeGroup:
-    """What several layers make of a group of disks.
+    """A group of disks as merged from several documents.
 
     Attributes:
         name: of the group.
-        filesystem: its id; empty for one that is open.
-        idle: (option, reason) for options of which no value is possible beside the others.
+        filesystem: its id; empty if undecided.
+        idle: (option, reason) for options without a possible value, given the others.
     """
 
     name: str
@@ -288,19 +288,19 @@ class MadeGroup:
 
     @property
     def options(self) -> frozenset[str]:
-        """The options that a value can have something to change of; of a filesystem that is known."""
+        """The options that a value can change; empty if the filesystem is undecided."""
         return frozenset(each.id for each in filesystem(self.filesystem).options) - dict(self.idle).keys()
 
     @property
     def presets(self) -> frozenset[str]:
-        """The presets of a filesystem that is known, without what only old kernels had."""
+        """The presets of a known filesystem, without those that only old kernels had."""
         spec = filesystem(self.filesystem)
         return frozenset(each.id for each in spec.presets if is_of_today(spec, each))
 
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What several layers make together.
+    """The merged facts that decide which values have an effect.
 
     Attributes:
         kind: of the target.
@@ -313,12 +313,12 @@ class Situation:
     level: Level
 
     def group(self, name: str) -> MadeGroup | None:
-        """Return a group; None where it has no disks."""
+        """Return a group; None if it has no disks."""
         return next((each for each in self.made if each.name == name), None)
 
 
 def situation_of(partials: Sequence[Partial]) -> Situation:
-    """Return what documents make together."""
+    """Return the situation that documents create together."""
     made = filesystems_of(partials)
     groups = (MadeGroup(name, spec_id, _idle_in(partials, name, spec_id)) for name, spec_id in made.items())
     return Situation(target_kind(partials), tuple(groups), level_in(partials))
@@ -344,14 +344,14 @@ def _idle(
 
 
 def counts(partial: Partial, there: Situation) -> bool:
-    """Return whether a value has anything to change.
+    """Return whether a value has any effect.
 
-    Keys of a target count on such a target; those of a further group where that has disks; options and
-    presets of a filesystem where it has one of them; keys of arrays of the data where there is one.
+    Keys of a target need such a target; keys of a further group need its disks; options and presets need a
+    filesystem that has one of them; keys of arrays of the data need an array.
 
     Args:
         partial: the value.
-        there: what the values make together.
+        there: the situation that the values create together.
     """
     data, groups = there.group(DATA_GROUP), groups_of(partial)
     if data and data.filesystem and _is_of_arrays(partial):
@@ -375,14 +375,14 @@ def _group_counts(values: Mapping[Key, Any], name: str, made: MadeGroup | None) 
 
 
 def _is_of_arrays(partial: Partial) -> bool:
-    """Whether a value changes nothing but keys that only some levels of some filesystems have."""
+    """Whether a value changes only keys that some levels of some filesystems have."""
     keys = partial.keys() - {DISKS}
     return bool(keys) and {(*DISKS, name) for name in SOMETIMES}.issuperset(keys)
 
 
 def fitting_start(base: Partial, there: Situation) -> Partial:
-    """Return what every configuration starts with, without what its filesystems do not have."""
-    # A group of which no disks are known is kept, for what it lacks is told.
+    """Return the common start, without keys that its filesystems do not have."""
+    # A group without known disks is kept, so that its missing keys are reported.
     others = tuple(MadeGroup(name, "") for name in groups_of(base) if there.group(name) is None)
     base = _fitting(base, replace(there, made=(*there.made, *others)))
     data = there.group(DATA_GROUP)
@@ -402,7 +402,7 @@ def _presets(values: Mapping[Key, Any]) -> frozenset[str]:
 
 
 def _fitting(partial: Partial, there: Situation) -> Partial:
-    """Return a value without what filesystems do not have, and without groups that have no disks."""
+    """Return a value without keys that its filesystems do not have, and without groups that have no disks."""
     return {key: given for key, given in partial.items() if _is_known(key, given, there)}
 
 
@@ -420,7 +420,7 @@ def _is_known(key: Key, given: Given, there: Situation) -> bool:
 
 
 def _all_count(problems: Problems, combinations: _Combinations, cells: Sequence[Cell]) -> bool:
-    """Whether every value counts somewhere, and every option of it exists there; what does not is noted."""
+    """Whether every value has an effect somewhere, and all its options exist there; else report it."""
     before = problems.count
     situations = [situation_of(combinations.chosen(cell)) for cell in cells]
     kinds = {each.kind for each in situations}
@@ -458,7 +458,7 @@ def _check_groups(
 
 
 def _groups(situations: Iterable[Situation], name: str) -> list[MadeGroup]:
-    """Return what is made of a group, each once, where its filesystem is known."""
+    """Return the distinct forms of a group that have a known filesystem."""
     found = {made: None for each in situations if (made := each.group(name)) and made.filesystem}
     return sorted(found, key=lambda made: made.filesystem)
 
@@ -484,7 +484,7 @@ def _check_exist(
 
 
 def _place_of(partials: Sequence[Partial], key: Key, name: str) -> KeyPath:
-    """Return where the value stands that is at fault in a cell."""
+    """Return the place of the value at fault in a cell."""
     word = key[-1].partition("[")[0]
     for partial in reversed(partials):
         for path in (key, (*key[:-1], word)):

@@ -1,4 +1,4 @@
-r"""Partial documents: the keys that one place of a campaign file gives, and the values that several make.
+r"""Partial documents: the keys given at one place of a campaign file, and their merged values.
 
 ::
 
@@ -40,7 +40,7 @@ TABLES: Final[Mapping[Key, tuple[CampaignField, ...]]] = {
     **{(TARGET, target.kind): target.fields for target in TARGETS},
     **{(name,): fields for name, fields in SECTIONS.items()},
 }
-"""The fields of each table that says something of a configuration."""
+"""The fields of each table about a configuration."""
 
 _ALTERNATIVES: Final = {
     (*path, each.name): (*path, next(other.name for other in fields if other.attribute == each.instead_of))
@@ -57,12 +57,12 @@ _RANKS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A value and the place that gave it.
+    """A value and its place.
 
     Attributes:
-        value: as the domain holds it; None if it was refused, left out, or its alternative was given.
-        place: for messages about it.
-        refused: whether it was refused, which is noted.
+        value: as the domain represents it; None if it was refused, missing, or its alternative was given.
+        place: for messages.
+        refused: whether it was refused, which is reported.
     """
 
     value: Any
@@ -71,14 +71,14 @@ class Given:
 
 
 Partial = dict[Key, Given]
-"""The values of a document by key, each key of a table by itself.
+"""The values of a document by key, each key of a table separately.
 
-The tables of targets are there too, with an empty table as their value, and groups of disks without keys.
+Includes the tables of targets, with an empty table as their value, and groups of disks without keys.
 """
 
 
 def given_at(key: Key, field: CampaignField, given: Given) -> Partial:
-    """Return what the value of one field says: of a table, each of its keys."""
+    """Return the document of the value of one field: of a table, each of its keys."""
     if given.value is None or not isinstance(field.kind, TableKind):
         return {key: given}
     parts = field.kind.split(given.value)
@@ -88,9 +88,9 @@ def given_at(key: Key, field: CampaignField, given: Given) -> Partial:
 
 
 def merge(partials: Iterable[Partial]) -> Partial:
-    """Return several partial documents as one, each over those before it.
+    """Merge several partial documents into one; later ones override earlier ones.
 
-    A key that replaces another takes that away. Keys of targets count of the kind that was chosen last.
+    A key that replaces another removes it. Keys of targets apply to the kind chosen last.
     """
     partials = tuple(partials)
     kind = target_kind(partials)
@@ -102,7 +102,7 @@ def merge(partials: Iterable[Partial]) -> Partial:
 
 
 def over(below: Partial, above: Partial) -> Partial:
-    """Return two partial documents as one, `above` first where both give a key."""
+    """Merge two partial documents; `above` overrides `below`."""
     merged = below | above
     for key, other in _ALTERNATIVES.items():
         if key in above and other not in above:
@@ -124,7 +124,7 @@ def values_at(partial: Partial, path: Key, fields: Iterable[CampaignField]) -> d
 
 
 def partial_of(configuration: Configuration) -> Partial:
-    """Return the document that makes this configuration by itself."""
+    """Return the document of a single configuration."""
     made = partial_of_target(configuration.target, KeyPath(TARGET))
     for name, fields in SECTIONS.items():
         part = getattr(configuration, name)
@@ -134,7 +134,7 @@ def partial_of(configuration: Configuration) -> Partial:
 
 
 def partial_of_target(target: Target, place: KeyPath) -> Partial:
-    """Return the document that makes this target, which is given at `place`."""
+    """Return the document of a target, given at `place`."""
     kind = next(each for each in TARGETS if each.kind == target.kind)
     path, place = (TARGET, kind.kind), place / kind.kind
     return {path: Given({}, place)} | _partial_of_values(path, kind.values(target), place)
@@ -147,7 +147,7 @@ def _partial_of_values(path: Key, values: Mapping[str, Any], place: KeyPath) -> 
 
 
 def changes_of(partial: Partial) -> tuple[Change, ...]:
-    """Return everything that a partial document says, in the order of the declarations."""
+    """Return everything in a partial document, in the order of the declarations."""
     empty = {(TARGET, kind) for kind in kinds_of(partial)} - {key[:2] for key in partial if len(key) > 2}
     given = ((key, each.value) for key, each in sorted(partial.items(), key=_rank))
     return tuple(
@@ -170,12 +170,12 @@ def text_of(key: Key, value: Any) -> str:  # noqa: ANN401
 
 
 def given_keys(partial: Partial) -> frozenset[Key]:
-    """Return every key that a partial document gives a value."""
+    """Return every key with a value in a partial document."""
     return frozenset(change.key for change in changes_of(partial))
 
 
 def place_of(partial: Partial, key: Key) -> KeyPath | None:
-    """Return where a partial document gives a key, or a part of its table; None if it does not."""
+    """Return the place that gives a key, or a part of its table; None if none does."""
     for found, given in partial.items():
         if (
             len(found) > len(DISKS)
@@ -187,7 +187,7 @@ def place_of(partial: Partial, key: Key) -> KeyPath | None:
 
 
 def find_field(dotted: str) -> tuple[Key, CampaignField, Key] | None:
-    """Return table and field of a dotted key, and what is below the field; None if there is no such key."""
+    """Return table and field of a dotted key, and the rest below the field; None if there is no such key."""
     names = dotted.split(".")
     for path, fields in TABLES.items():
         if tuple(names[: len(path)]) == path:
@@ -198,12 +198,12 @@ def find_field(dotted: str) -> tuple[Key, CampaignField, Key] | None:
 
 
 def known_keys() -> tuple[str, ...]:
-    """Return every key that a dimension may have; NAME is anything."""
+    """Return every key that a dimension may have; NAME stands for any name."""
     return tuple(".".join((*path, *key)) for path, fields in TABLES.items() for key in dotted_keys(fields))
 
 
 def alternative_of(key: Key) -> Key | None:
-    """Return the key that replaces this one; None if none does."""
+    """Return the key that replaces this one; None if there is none."""
     return _ALTERNATIVES.get(key)
 
 
@@ -211,28 +211,28 @@ def alternative_of(key: Key) -> Key | None:
 
 
 def kinds_of(partial: Partial) -> frozenset[str]:
-    """Return the kinds of targets of which a partial document has keys."""
+    """Return the kinds of targets that have keys in a partial document."""
     return frozenset(key[1] for key in partial if key[0] == TARGET and key[1:])
 
 
 def chosen_kind(partial: Partial) -> str:
     """Return the kind of target that a partial document chooses; empty if it only changes keys of one.
 
-    Naming a folder, memory, a server or disks chooses; everything else of disks counts where disks are.
+    A folder, memory, a server or disks choose it; all other keys of disks apply only to disks.
     """
     kinds = (key[1] for key in partial if key[0] == TARGET and key[1:])
     return next((kind for kind in kinds if kind != DiskTarget.kind or (*DISKS, "data") in partial), "")
 
 
 def target_kind(partials: Sequence[Partial]) -> str:
-    """Return the kind of target of several partial documents, the last that is chosen; empty for none."""
+    """Return the kind of target of several partial documents, chosen last; empty for none."""
     return next(filter(None, map(chosen_kind, reversed(partials))), "")
 
 
 def split_group(key: Key) -> tuple[str, Key] | None:
     """Return the group of disks and the rest of a key of disks; None for another key.
 
-    Keys of the target that are in no further group are with the data's, which is called by an empty text.
+    Keys of the target outside of further groups belong to the data's group, named by an empty text.
     """
     if key[:2] != DISKS or len(key) < 3:
         return None
@@ -240,7 +240,7 @@ def split_group(key: Key) -> tuple[str, Key] | None:
 
 
 def groups_of(partial: Partial) -> dict[str, dict[Key, Any]]:
-    """Return the values of each group of disks by key, without what was refused."""
+    """Return the values of each group of disks by key, without refused ones."""
     found: dict[str, dict[Key, Any]] = {}
     for key, given in partial.items():
         group = split_group(key)
@@ -251,7 +251,7 @@ def groups_of(partial: Partial) -> dict[str, dict[Key, Any]]:
 
 
 def filesystems_of(partials: Sequence[Partial]) -> dict[str, str]:
-    """Return the filesystem of each group of disks of several documents; empty where that is open."""
+    """Return the filesystem of each group of disks of several documents; empty if undecided."""
     if target_kind(partials) != DiskTarget.kind:
         return {}
     found: dict[str, dict[Key, Any]] = {}
@@ -261,11 +261,11 @@ def filesystems_of(partials: Sequence[Partial]) -> dict[str, str]:
     return {name: values.get(("filesystem",)) or "" for name, values in found.items() if ("data",) in values}
 
 
-# --- what a filesystem and its level have; nothing else counts there
+# --- keys of a filesystem and its level; no others apply there
 
 
 SOMETIMES: Final = frozenset({"chunk_size", "bitmap", "initial_sync", "read_ahead"})
-"""The keys that only some levels of some filesystems have."""
+"""Keys that only some levels of some filesystems have."""
 
 
 def array_keys(spec: FilesystemSpec, level: Level) -> tuple[str, ...]:
@@ -277,7 +277,7 @@ def array_keys(spec: FilesystemSpec, level: Level) -> tuple[str, ...]:
 
 
 def queue_keys(spec: FilesystemSpec) -> tuple[str, ...]:
-    """Return the fields of the kernel's settings for disks that act below this filesystem."""
+    """Return the fields of kernel settings for disks that take effect below this filesystem."""
     return ("scheduler",) if spec.several is Assembler.ZFS else ("scheduler", "read_ahead")
 
 
@@ -287,6 +287,6 @@ def missing_keys(spec: FilesystemSpec, level: Level) -> frozenset[str]:
 
 
 def level_in(partials: Sequence[Partial]) -> Level:
-    """Return the level that several documents make, the last that is given; a single disk for none."""
+    """Return the level of several documents, given last; a single disk if none gives one."""
     given = (partial.get((*DISKS, "level")) for partial in reversed(partials))
     return next((each.value for each in given if each is not None and each.value), Level.SINGLE)

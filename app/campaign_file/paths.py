@@ -1,6 +1,6 @@
-"""Values of a campaign file that name places: folders, servers, installations, the workload's scripts.
+"""Values of a campaign file that name locations: folders, servers, installations, scripts.
 
-Reading a text file that a user names, whatever it really is: bounded, never waiting.
+Also reads text files named by a user safely: limited in size, regular files only, never blocking.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _BYTE_ORDER_MARK: Final = "\ufeff"
 
 
 class UnreadableFileError(Exception):
-    """The file cannot be read; the message says why and fits after the file's name."""
+    """The file cannot be read; the message gives the reason, to follow the file's name."""
 
 
 def read_text_file(path: Path, most_bytes: int) -> str:
@@ -37,7 +37,7 @@ def read_text_file(path: Path, most_bytes: int) -> str:
         most_bytes: a larger file is refused.
 
     Raises:
-        UnreadableFileError: it is missing, no regular file, too large, not text, or may not be read.
+        UnreadableFileError: it is missing, not a regular file, too large, not text, or not readable.
     """
     raw = _read_bytes(path, most_bytes)
     try:
@@ -74,7 +74,7 @@ def _read_bytes(path: Path, most_bytes: int) -> bytes:
 
 
 SCRIPT_LIMIT_BYTES: Final = MIB
-"""Largest script file; pgbench itself has no limit."""
+"""Largest script file, in bytes; pgbench itself has no limit."""
 
 SCRIPT_LIMIT: Final = 128
 """Most scripts of one workload (MAX_SCRIPTS in pgbench.c, 13 to 18)."""
@@ -83,7 +83,7 @@ OLDEST_MAJOR: Final = 13
 
 
 def expand_home(text: str) -> str:
-    """Return `text` with a leading ``~`` or ``~user`` replaced, where such a user exists."""
+    """Return `text` with a leading ``~`` or ``~user`` replaced, if that user exists."""
     if not text.startswith("~"):
         return text
     try:
@@ -93,13 +93,13 @@ def expand_home(text: str) -> str:
 
 
 def _is_path(text: str) -> bool:
-    """Return whether the system could have such a path (PATH_MAX is 4096 with the final NUL)."""
+    """Return whether the system allows such a path (PATH_MAX is 4096 with the final NUL)."""
     return text.isprintable() and 0 < len(text.encode()) < 4096
 
 
 @dataclass(frozen=True, slots=True)
 class Folder(ValueKind):
-    """An absolute folder; whether it exists is checked where and by whom it will be used."""
+    """An absolute folder; its existence is checked later, by the account that uses it."""
 
     @property
     @override
@@ -119,7 +119,7 @@ class Folder(ValueKind):
 
 @dataclass(frozen=True, slots=True)
 class InstallationName(ValueKind):
-    """Which PostgreSQL: the newest one found, a major version, or the folder of its programs."""
+    """A PostgreSQL: the newest one found, a major version, or the folder of its programs."""
 
     _words: ClassVar = ("newest", *map(str, range(OLDEST_MAJOR, 100)))
 
@@ -149,7 +149,7 @@ class InstallationName(ValueKind):
 
 @dataclass(frozen=True, slots=True)
 class ConnectionString(ValueKind):
-    """A libpq connection string or URI, in which no secret stands; what is wrong with it never repeats it."""
+    """A libpq connection string or URI without a secret; messages about it never repeat it."""
 
     @property
     @override
@@ -174,7 +174,7 @@ class ConnectionString(ValueKind):
 
 @dataclass(frozen=True, slots=True)
 class SshHost(ValueKind):
-    """A name that the user's own ssh knows; empty for none."""
+    """An ssh name in the user's configuration; empty for none."""
 
     @property
     @override
@@ -246,7 +246,7 @@ def _read_file(value: object, folder: Path) -> dict[str, Any]:
     if not isinstance(value, str) or not _is_path(value):
         raise unfit(value, allowed)
     path = (folder / expand_home(value)).absolute()
-    real = os.path.realpath(path)  # what is read is what is asked about
+    real = os.path.realpath(path)  # ask about the file that is actually read
     is_outside = not Path(real).is_relative_to(os.path.realpath(folder))
     try:
         text = read_text_file(Path(real), SCRIPT_LIMIT_BYTES)
@@ -275,7 +275,7 @@ _SCRIPT_PARTS: Final = {"builtin": _read_builtin, "file": _read_file, "weight": 
 
 @dataclass(frozen=True, slots=True)
 class Scripts(ValueKind):
-    """One script or a list of scripts, of which each transaction draws one by weight."""
+    """One script or a list of scripts; each transaction draws one by weight."""
 
     @property
     @override
@@ -298,7 +298,7 @@ class Scripts(ValueKind):
         return written[0] if len(written) == 1 else f"[{', '.join(written)}]"
 
 
-# --- scripts as a run file states them: named, with nothing looked for
+# --- scripts as stated in a run file: named, but not looked up
 
 
 def _entries(raw: object) -> list[object]:
@@ -306,7 +306,7 @@ def _entries(raw: object) -> list[object]:
 
 
 def as_built_in(raw: object) -> list[object]:
-    """Return scripts with a built-in one in the place of every file, which may be gone."""
+    """Return scripts with every file replaced by a built-in one, because files may be gone."""
     return [
         each
         if _path_of(each) is None
@@ -319,7 +319,7 @@ def as_built_in(raw: object) -> list[object]:
 
 
 def with_paths(scripts: tuple[Script, ...], raw: object) -> tuple[Script, ...]:
-    """Return scripts that `as_built_in` made readable with the paths that were named."""
+    """Return scripts of `as_built_in` with their original paths."""
     paths = map(_path_of, _entries(raw))
     return tuple(
         script if path is None else replace(script, builtin=None, path=path)

@@ -1,4 +1,4 @@
-"""The phases of a workload in a campaign file: ``[[workload.phase]]``, one table a phase."""
+"""The phases of a workload in a campaign file: ``[[workload.phase]]``, one table per phase."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from app.domain.text import tr
 
 MOST_PHASES: Final = 20
 MOST_TURNS: Final = 100
-"""Of all times of all phases together."""
+"""Most occurrences of all phases together."""
 
 _SHARE: Final = re.compile(r"(\d{1,4}(?:\.\d{1,3})?) ?% of (.+)")
 _MOST_PERCENT: Final = 1000.0
@@ -28,10 +28,10 @@ _MOST_PERCENT: Final = 1000.0
 
 @dataclass(frozen=True, slots=True)
 class RateKind(ValueKind):
-    """A rate of transactions, or a share of what an earlier phase reached.
+    """A rate of transactions, or a share of the rate of an earlier phase.
 
     Attributes:
-        number: what is allowed of a rate that is a number.
+        number: kind of a rate given as a number.
     """
 
     number: FloatKind
@@ -67,7 +67,7 @@ class WorkNames(ValueKind):
     """A list of names, each at most once.
 
     Attributes:
-        words: that there are.
+        words: the known ones.
     """
 
     words: tuple[str, ...]
@@ -123,7 +123,7 @@ class Phases(ValueKind):
         return "[\n" + "".join(f"    {kind.write(phase)},\n" for phase in value) + "]"
 
     def words(self, phases: Iterable[WorkloadPhase]) -> str:
-        """Return everything that phases say in one line for people."""
+        """Return the content of phases in one line for display."""
         told = []
         for phase in phases:
             _, *keys = _OnePhase(self.fields).keys_of(phase)
@@ -177,7 +177,7 @@ class _OnePhase(ValueKind):
         for field in self.fields:
             if field.attribute in given and field.instead_of in given:
                 one, other = sorted((field.name, names[field.instead_of]))
-                if field.name == one:  # told once
+                if field.name == one:  # report once
                     yield Problem("", both.format(one=one, other=other))
 
     @override
@@ -185,7 +185,7 @@ class _OnePhase(ValueKind):
         return "{" + ", ".join(self.keys_of(value)) + "}"
 
     def keys_of(self, phase: WorkloadPhase) -> Iterator[str]:
-        """Yield what a phase says with its keys, without what is usual."""
+        """Yield the keys of a phase with values, without defaults."""
         usual = WorkloadPhase("")
         for field in self.fields:
             given = getattr(phase, field.attribute)
@@ -194,7 +194,7 @@ class _OnePhase(ValueKind):
 
 
 def _beside_faults(given: dict[str, Any]) -> Iterator[Problem]:
-    """Yield what is wrong with what is done beside a phase."""
+    """Yield the problems of the parallel work of a phase."""
     name = given.get("background")
     kind = None if name is None else background(name)
     has_interval = kind is not None and kind.has_interval
@@ -211,7 +211,7 @@ def _beside_faults(given: dict[str, Any]) -> Iterator[Problem]:
 
 
 def _faults(phases: Iterable[WorkloadPhase]) -> Iterator[Problem]:
-    """Yield what is wrong between phases that are right each for itself."""
+    """Yield the problems between individually valid phases."""
     before: dict[str, WorkloadPhase] = {}
     turns = 0
     for number, phase in enumerate(phases, start=1):

@@ -1,6 +1,6 @@
-"""Everything that is wrong with a campaign file, collected and told at once.
+"""Collect all problems of a campaign file to report them at once.
 
-Whoever wrote the file wants all mistakes in one answer; the readers therefore note problems and go on.
+The author of a file wants all mistakes in one answer, so readers report problems and continue.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from app.domain.problem import Problem
 from app.domain.text import tr
 
 _TOLD: Final = 20
-"""Problems told in full; a file of garbage would otherwise fill the screen."""
+"""Problems reported in full; a file of garbage would otherwise fill the screen."""
 
 _LONGEST: Final = 60
-"""Characters of a found value that are repeated to the user."""
+"""Characters of a found value shown to the user."""
 
 
 def printable(text: str) -> str:
-    """Return `text` with control characters escaped and cut: a file must not write to the terminal."""
+    """Return `text` shortened and with control characters escaped: a file must not control the terminal."""
     head = text[:_LONGEST]
     return _escaped(head) + ("…" if len(text) > _LONGEST else "")
 
 
 def printable_path(path: Path) -> str:
-    """Return a path for a sentence, whole, with control characters and undecodable bytes escaped."""
+    """Return a path in full, with control characters and undecodable bytes escaped."""
     return _escaped(str(path))
 
 
@@ -41,7 +41,7 @@ def _escaped(text: str) -> str:
 
 
 def found_text(value: object) -> str:
-    """Return what a value of a TOML file is, in words: 7, “7”, true, a list."""
+    """Return a value of a TOML file as text: 7, “7”, true, a list."""
     match value:
         case bool():
             text = "true" if value else "false"
@@ -64,7 +64,7 @@ class InvalidValueError(Exception):
     """A value that a field does not accept; never leaves the reader of campaign files.
 
     Attributes:
-        problems: their paths lead from the field to the faulty part, such as ``[2].weight``; mostly empty.
+        problems: with paths from the field to the faulty part, such as ``[2].weight``; mostly empty.
     """
 
     def __init__(self, *problems: Problem) -> None:
@@ -73,7 +73,7 @@ class InvalidValueError(Exception):
 
 
 def refusal(value: object, allowed: str) -> str:
-    """Return the sentence that refuses one `value`: what was found and what is `allowed`."""
+    """Return the sentence that refuses `value`: the value found, and the `allowed` ones."""
     return tr("found {found}; allowed is {allowed}.").format(found=found_text(value), allowed=allowed)
 
 
@@ -84,18 +84,18 @@ def unfit(value: object, allowed: str, *, remark: str = "") -> InvalidValueError
 
 @dataclass(frozen=True, slots=True)
 class KeyPath:
-    """Where in the file something stands.
+    """A place in the file.
 
     Attributes:
         path: dotted, such as ``configuration[2].workload.clients``; empty for the whole file.
-        configuration: name of the configuration, where there is one.
+        configuration: name of the configuration, if there is one.
     """
 
     path: str = ""
     configuration: str = ""
 
     def __truediv__(self, key: str) -> KeyPath:
-        """Return the place of `key` below this one."""
+        """Return the place of `key` below this place."""
         word = printable(key)
         return KeyPath(f"{self.path}.{word}" if self.path else word, self.configuration)
 
@@ -110,13 +110,13 @@ class KeyPath:
 
 @dataclass(slots=True)
 class Problems:
-    """The problems of one campaign file, in the order in which they were found.
+    """The problems of one campaign file, in the order found.
 
     Attributes:
-        source: the file's name as the user gave it.
-        most: so many are kept.
-        found: each problem with its place in words.
-        untold: how many more there are.
+        source: the file's name as given by the user.
+        most: limit of kept problems.
+        found: each problem with its place as text.
+        untold: number of further problems.
     """
 
     source: str = ""
@@ -126,11 +126,11 @@ class Problems:
 
     @property
     def count(self) -> int:
-        """How many there are, told or not."""
+        """The number of problems, kept or not."""
         return len(self.found) + self.untold
 
     def add(self, place: KeyPath, sentence: str) -> None:
-        """Note a problem; the same one again (from what every configuration starts with) counts once."""
+        """Add a problem; duplicates (from the common start of configurations) count once."""
         problem = Problem(place.path, sentence)
         if problem in self.found:
             return
@@ -140,17 +140,17 @@ class Problems:
             self.untold += 1
 
     def add_unknown(self, place: KeyPath, key: str, known: Iterable[str], *, belongs: str = "") -> None:
-        """Note a key that does not exist, with the word that was probably meant.
+        """Add a problem for an unknown key, with the most similar known one.
 
         Args:
-            place: the table in which the key stands.
+            place: the table of the key.
             key: the unknown key.
-            known: the keys that this table has.
-            belongs: a sentence saying where it belongs, where another table has it.
+            known: the keys of this table.
+            belongs: a sentence with the right place, if another table has it.
         """
         if (
             len(self.found) >= self.most
-        ):  # searching for a similar word is dear, a hundred thousand keys are possible
+        ):  # searching for similar words is expensive, and a hundred thousand keys are possible
             self.untold += 1
             return
         known = tuple(known)
@@ -159,10 +159,10 @@ class Problems:
         self.add(place / key, f"{sentence} {remark}".rstrip())
 
     def raise_if_any(self) -> None:
-        """Do nothing when all is well.
+        """Raise an error if there are problems.
 
         Raises:
-            CampaignError: all problems, one a line; `field` is the first one's.
+            CampaignError: all problems, one per line; `field` is the first one's.
         """
         if not self.found:
             return

@@ -1,14 +1,14 @@
-"""Campaign files: TOML in, a validated `Campaign` or all problems at once out.
+"""Read campaign files: from TOML to a validated `Campaign`, or all problems at once.
 
 ::
 
     text -> tables -> partial documents (top of the file, each configuration) -> merged -> rules -> Campaign
 
-A table at the top is what every configuration starts with; ``[[configuration]]`` entries change it key by key
-(a target as a whole), or ``[[dimension]]`` entries in every combination (`app.campaign_file.matrix`).
+Tables at the top are the common start of all configurations; ``[[configuration]]`` entries change it key by
+key (a target as a whole), or ``[[dimension]]`` entries in every combination (`app.campaign_file.matrix`).
 `app.campaign_file.writer` writes such files.
 
-What a sequential design asks of the rest of a campaign file. Pure.
+
 """
 
 from __future__ import annotations
@@ -61,11 +61,11 @@ from app.domain.units import MIB
 def design_problems(
     top: Partial, configurations: Sequence[Configuration | None]
 ) -> Iterator[tuple[KeyPath, str]]:
-    """Yield the place and the sentence of what does not go together with the design that is asked for.
+    """Yield place and sentence of each contradiction to the chosen design, such as a sequential one.
 
     Args:
         top: of the campaign as a whole.
-        configurations: None for one of which something was refused.
+        configurations: None for one with refused values.
     """
     given = top.get(("design",))
     if given is not None and given.refused:
@@ -104,7 +104,9 @@ __all__ = [
 FILE_LIMIT_BYTES: Final = MIB
 
 _MOST_DOTS_SQUARED: Final = 10**7
-"""tomllib (3.11) keeps every prefix of a dotted key: a key of 400 000 parts took all memory of 23 GiB."""
+"""Limit because tomllib (3.11) keeps every prefix of a dotted key: a key of 400 000 parts took all memory of
+23 GiB.
+"""
 
 _NAME_FIELDS: Final = tuple(field for field in CAMPAIGN_FIELDS if field.name == "name")
 _SHARED_KEYS: Final = ("target", *SECTIONS)
@@ -116,12 +118,12 @@ _TOML_PLACE: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class CampaignFile:
-    """A campaign file as it was read, once.
+    """A campaign file as read, once.
 
     Attributes:
         text: of the file.
-        campaign: what it describes, with the texts of its scripts.
-        head: what it says of itself as a recipe; None where it says nothing.
+        campaign: its campaign, with the texts of its scripts.
+        head: of a recipe; None if it has none.
     """
 
     text: str
@@ -135,13 +137,13 @@ def load_campaign(path: Path | str) -> Campaign:
 
 
 def read_campaign_file(path: Path | str) -> CampaignFile:
-    """Read a campaign file; script files are read, targets and servers are not looked at.
+    """Read a campaign file and its script files; targets and servers are not checked.
 
     Args:
-        path: the TOML file; relative names of scripts in it start at its folder.
+        path: the TOML file; script names in it are relative to its folder.
 
     Raises:
-        CampaignError: the file cannot be read, or something in it is wrong.
+        CampaignError: the file cannot be read, or has problems.
     """
     path = Path(path)
     try:
@@ -158,23 +160,23 @@ def parse_campaign(text: str, *, base_directory: Path | str, source_name: str) -
 
     Args:
         text: TOML.
-        base_directory: where relative names of script files start.
-        source_name: what error messages call the text.
+        base_directory: base of relative names of script files.
+        source_name: name of the text in error messages.
 
     Raises:
-        CampaignError: naming every problem with field, what was found and what is allowed.
+        CampaignError: lists every problem with field, value found, and allowed values.
     """
     reader = CampaignReader(Path(base_directory), Problems(source_name))
     return _parse(_read_toml(text, source_name), reader)
 
 
 def parse_stored_campaign(text: str) -> Campaign:
-    """Return the campaign whose text stands in a run file.
+    """Return the campaign stored as text in a run file.
 
-    Nothing is read beside the text: own scripts, whose texts stand in the run file, are without them here.
+    Only the text is read: scripts have no texts here, because the run file stores those separately.
 
     Raises:
-        CampaignError: it is none that this version understands.
+        CampaignError: it is not a campaign that this version understands.
     """
     return _parse(_read_toml(text, ""), _StoredReader(Path("/nonexistent"), Problems()))
 
@@ -221,13 +223,13 @@ def _not_toml(error: str, text: str, source: str) -> CampaignError:
 
 @dataclass(frozen=True, slots=True)
 class ReadCampaign:
-    """What a campaign says, key by key; what was refused is among it.
+    """The content of a campaign, key by key, including refused values.
 
     Attributes:
         top: of the campaign as a whole.
-        shared: what every configuration starts with.
-        configurations: name, empty where it was refused, and everything that counts for it.
-        matrix: whose cells the configurations are; None where each is stated.
+        shared: common start of all configurations.
+        configurations: name, empty if refused, and merged document of each.
+        matrix: with the configurations as cells; None if each is stated.
     """
 
     top: Partial
@@ -237,7 +239,7 @@ class ReadCampaign:
 
 
 def build_postgresql(given: Partial) -> PostgresChoice | None:
-    """Return what a document says of PostgreSQL; None if one of the values was refused."""
+    """Return the PostgreSQL choice of a document; None if one of the values was refused."""
     values = values_at(given, ("postgresql",), SECTIONS["postgresql"])
     return None if values is None else PostgresChoice(**values)
 
@@ -257,7 +259,7 @@ def build_workload(given: Partial) -> Workload | None:
 def build_campaign(
     top: Partial, configurations: tuple[Configuration, ...], matrix: Matrix | None = None
 ) -> Campaign:
-    """Return a campaign; where the repeats are left out they depend on the number of configurations."""
+    """Return a campaign; the default number of repeats depends on the number of configurations."""
     given = join_values({key: each.value for key, each in top.items()}, CAMPAIGN_FIELDS)
     repeats = default_repeats(len(configurations), given.get("design", Design.FIXED))
     values = {"repeats": repeats} | given
@@ -265,7 +267,7 @@ def build_campaign(
 
 
 def build_configuration(name: str, layer: Stated) -> Configuration | None:
-    """Return a configuration; None where something of it is missing or was refused."""
+    """Return a configuration; None if part of it is missing or was refused."""
     postgresql, workload = build_postgresql(layer.given), build_workload(layer.given)
     if not name or layer.target is None or layer.target.refused or postgresql is None or workload is None:
         return None
@@ -274,20 +276,20 @@ def build_configuration(name: str, layer: Stated) -> Configuration | None:
 
 @dataclass(frozen=True, slots=True)
 class CampaignReader:
-    """Walks the tables of a campaign and notes problems; a draft's fields go through it as a file does.
+    """Read the tables of a campaign and collect problems; a draft's fields use it like a file.
 
     Attributes:
-        folder: where relative names of script files start.
-        problems: all that is wrong.
+        folder: base of relative names of script files.
+        problems: all that were found.
     """
 
     folder: Path
     problems: Problems
     _targets: dict[str, tuple[Target | None, Sequence[Problem]]] = field(default_factory=dict, kw_only=True)
-    """Targets that were made, and what is wrong with them: most configurations of a matrix share one."""
+    """Targets already made, with their problems: most configurations of a matrix share one."""
 
     def read_campaign(self, document: Mapping[str, Any]) -> ReadCampaign:
-        """Return everything that the file says, merged."""
+        """Return the merged content of the file."""
         top = self.read_keys(
             document,
             CAMPAIGN_FIELDS,
@@ -319,12 +321,12 @@ class CampaignReader:
     def check_configurations(
         self, top: Partial, below: Stated, configurations: Sequence[tuple[str, Stated]]
     ) -> None:
-        """Note what is wrong with configurations, each for itself and all together.
+        """Report the problems of configurations, individually and together.
 
         Args:
             top: of the campaign as a whole.
-            below: what every configuration starts with.
-            configurations: name, and everything that counts for it.
+            below: common start of all configurations.
+            configurations: name and merged document of each.
         """
         for _, layer in configurations:
             self.check(layer, below)
@@ -339,7 +341,7 @@ class CampaignReader:
             self.problems.add(KeyPath("repeats"), sentence.format(runs=runs, most=MOST_RUNS))
 
     def _check_alike(self, layers: Sequence[Stated]) -> None:
-        """Note what all configurations have to have alike and have not; each value is told once."""
+        """Report differences in keys that must be the same in all configurations; each value once."""
         for key in ALIKE:
             given = [layer.given.get(tuple(key.split("."))) for layer in layers]
             if any(each is not None and each.refused for each in given):
@@ -356,7 +358,7 @@ class CampaignReader:
     def _read_configurations(
         self, document: Mapping[str, Any], below: Partial
     ) -> tuple[tuple[str, Stated], ...] | None:
-        """Return name and everything that counts of each ``[[configuration]]``; None where there are none."""
+        """Return name and merged document of each ``[[configuration]]``; None if there are none."""
         if "configuration" not in document:
             return None
         entries = document["configuration"]
@@ -376,7 +378,7 @@ class CampaignReader:
                 )
                 self.problems.add(KeyPath(f"configuration[{number}].name"), sentence.format(name=name))
             names.add(name)
-            has_target = any(key[0] == TARGET for key in own)  # which is replaced as a whole
+            has_target = any(key[0] == TARGET for key in own)  # a target is replaced as a whole
             given = over(without_target if has_target else below, own)
             read.append((name, self._state(given, place)))
         return tuple(read)
@@ -393,7 +395,7 @@ class CampaignReader:
         return name, place, self.read_partial(entry, place)
 
     def read_partial(self, entry: Mapping[str, Any], place: KeyPath) -> Partial:
-        """Return what a table says of target, server and workload."""
+        """Return the keys of a table about target, server and workload."""
         found = self.read_target(entry[TARGET], place / TARGET) if TARGET in entry else {}
         for name, fields in SECTIONS.items():
             if name in entry:
@@ -401,7 +403,7 @@ class CampaignReader:
         return found
 
     def read_target(self, entry: Any, place: KeyPath) -> Partial:  # noqa: ANN401 - what TOML gives
-        """Return the keys of a target; one refused value where it has no kind, or several."""
+        """Return the keys of a target; a single refused value if it has no kind, or several."""
         kind = self.find_target(entry, place)
         if kind is None:
             return {(TARGET,): Given(None, place, refused=True)}
@@ -410,14 +412,14 @@ class CampaignReader:
         return {path: Given({}, place)} | self.read_table(entry[kind.kind], kind.fields, place, path)
 
     def _state(self, given: Partial, place: KeyPath) -> Stated:
-        """Return everything that counts for a configuration at `place`, its target made."""
+        """Return the merged document of a configuration at `place`, with its target."""
         target, problems = self.make_target(given)
         if target is not None:
             self.refuse(target.place, problems)
         return Stated(place, given, target)
 
     def find_target(self, entry: Any, place: KeyPath) -> TargetTable | None:  # noqa: ANN401
-        """Return the one kind of target of a table; None where it has none or several, which is noted."""
+        """Return the kind of target of a table; None if it has none or several, which is reported."""
         kinds = {target.kind: target for target in TARGETS}
         wanted = tr("exactly one of {kinds}").format(kinds=_TARGET_KINDS)
         if not isinstance(entry, dict) or not entry:
@@ -428,7 +430,7 @@ class CampaignReader:
                 self.problems.add_unknown(place, key, kinds, belongs=where_it_belongs(key))
         given = [kinds[kind] for kind in kinds if kind in entry]
         if len(given) > 1:
-            for kind in given:  # whoever mends the one mistake is told of the others as well
+            for kind in given:  # report all other mistakes in the same pass
                 self.read_table(entry[kind.kind], kind.fields, place / kind.kind, (TARGET, kind.kind))
             self.problems.add(
                 place, tr("has several kinds at once; allowed is {wanted}.").format(wanted=wanted)
@@ -436,7 +438,7 @@ class CampaignReader:
         return given[0] if len(given) == 1 else None
 
     def make_target(self, given: Partial) -> tuple[Given | None, Sequence[Problem]]:
-        """Return the target of a document, None if it has none, and what is wrong with it below its table."""
+        """Return the target of a document, None if it has none, and its problems below its table."""
         if (TARGET,) in given:
             return given[TARGET,], ()
         kind = next((each for each in TARGETS if (TARGET, each.kind) in given), None)
@@ -447,7 +449,7 @@ class CampaignReader:
         if values is None:
             return Given(None, place, refused=True), ()
         values = {name: value for name, value in values.items() if value is not None}
-        known = f"{kind.kind} {sorted(values.items())!r}"  # of equal ones, 1 is not true
+        known = f"{kind.kind} {sorted(values.items())!r}"  # repr, because 1 equals true
         if known not in self._targets:
             found = kind.faults(values)
             self._targets[known] = None if found else kind.make(**values), found
@@ -457,7 +459,7 @@ class CampaignReader:
     def read_table(
         self, entry: object, fields: tuple[CampaignField, ...], place: KeyPath, path: Key
     ) -> Partial:
-        """Return the values of a table that `path` leads to."""
+        """Return the values of the table at `path`."""
         if isinstance(entry, dict):
             return self.read_keys(entry, fields, place, path)
         names = ", ".join(field.name for field in fields)
@@ -473,7 +475,7 @@ class CampaignReader:
         *,
         elsewhere: tuple[str, ...] = (),
     ) -> Partial:
-        """Return the values of a table's keys below `path`; keys named in `elsewhere` are read by others."""
+        """Return the values of a table's keys below `path`; keys in `elsewhere` are read by other code."""
         by_name = {field.name: field for field in fields}
         known = (*by_name, *elsewhere)
         table: Partial = {}
@@ -500,12 +502,12 @@ class CampaignReader:
             return Given(None, place, refused=True)
 
     def refuse(self, place: KeyPath, problems: Iterable[Problem]) -> None:
-        """Note what is wrong with the value of a key; the problems' paths lead on from there."""
+        """Report the problems of a key's value; their paths continue from there."""
         for problem in problems:
             self.problems.add(place.within(problem.path), problem.message)
 
     def check(self, layer: Stated, shared: Stated) -> None:  # noqa: ARG002 - for those who tell them apart
-        """Note what is wrong with a configuration as a whole."""
+        """Report the problems of a configuration as a whole."""
         if layer.target is None:
             sentence = tr("is missing: where does the data live? Allowed is one of {kinds}.")
             self.problems.add(layer.place / "target", sentence.format(kinds=_TARGET_KINDS))
@@ -517,7 +519,7 @@ class CampaignReader:
 
 @dataclass(frozen=True, slots=True)
 class _StoredReader(CampaignReader):
-    """Reads what a run file states: the scripts are named there, and nothing is looked for."""
+    """Reads the text stored in a run file: scripts are named there, and not looked up."""
 
     @override
     def read_value(self, field: CampaignField, raw: object, place: KeyPath) -> Given:

@@ -1,4 +1,4 @@
-"""The rules between the keys of a configuration: what is right by itself and wrong together."""
+"""Check the rules between the keys of a configuration: individually valid, but contradictory."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from app.domain.text import tr
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """Everything that counts for one configuration.
+    """The merged document of one configuration.
 
     Attributes:
         place: of the configuration.
@@ -42,12 +42,12 @@ class Stated:
     target: Given | None = None
 
     def workload(self, key: str) -> Given | None:
-        """Return what a key of the workload has; None if it is not given."""
+        """Return the value of a workload key; None if it is not given."""
         return self.given.get(("workload", key))
 
     @property
     def disks(self) -> DiskTarget | None:
-        """The target on spare disks; None for another one."""
+        """The target on spare disks; None for other targets."""
         target = self.target.value if self.target is not None else None
         return target if isinstance(target, DiskTarget) else None
 
@@ -58,7 +58,7 @@ class Stated:
 
 
 def _threads_within_clients(layer: Stated) -> tuple[KeyPath, str] | None:
-    """Fewer would be taken silently (`main` in pgbench.c: nthreads is cut to nclients)."""
+    """Reject more threads than clients: pgbench would silently reduce them (`main` in pgbench.c)."""
     threads, clients = layer.workload("threads"), layer.workload("clients")
     most = clients.value if clients else Workload().clients
     if threads is None or threads.value is None or most is None or threads.value <= most:
@@ -68,7 +68,7 @@ def _threads_within_clients(layer: Stated) -> tuple[KeyPath, str] | None:
 
 
 def _clients_within_connections(layer: Stated) -> tuple[KeyPath, str] | None:
-    """Every client needs a connection; what pgFooting itself needs is added in `app.postgres.settings`."""
+    """Require a connection for every client; `app.postgres.settings` adds those of pgFooting itself."""
     most, clients = layer.settings.get("max_connections"), layer.workload("clients")
     wanted = clients.value if clients else Workload().clients
     text = "" if most is None else most.value
@@ -80,7 +80,7 @@ def _clients_within_connections(layer: Stated) -> tuple[KeyPath, str] | None:
 
 
 def _settings_agree_with_options(layer: Stated) -> tuple[KeyPath, str] | None:
-    """What somebody says of one setting in two places must be the same: nobody can know which is meant."""
+    """Require that a setting given in two places has one value: the intended one is unknown."""
     if layer.disks is None:
         return None
     option = _contradiction(repr(layer.disks), layer.disks, _own_settings(layer))
@@ -93,7 +93,7 @@ def _settings_agree_with_options(layer: Stated) -> tuple[KeyPath, str] | None:
 
 
 def _settings_fit_the_disks(layer: Stated) -> tuple[KeyPath, str] | None:
-    """What the server shall do has to be safe on that filesystem; the same rules as on the wizard's page."""
+    """Require server settings that are safe on the filesystem; same rules as on the wizard's page."""
     target = layer.disks
     if target is None or layer.target is None:
         return None
@@ -106,9 +106,9 @@ def _settings_fit_the_disks(layer: Stated) -> tuple[KeyPath, str] | None:
 
 
 def _page_bytes(layer: Stated) -> int:
-    """Return what a data page of the server has at least; of a build of somebody's own nobody knows yet.
+    """Return the least data page size of the server; that of a user's own build is not known yet.
 
-    `app.execution.resolve` asks the same rules again with the page that it has.
+    `app.execution.resolve` applies the same rules again with the actual page size.
     """
     chosen = layer.given.get(("postgresql", "installation"))
     named = chosen is not None and str(chosen.value).startswith("/")
@@ -119,8 +119,8 @@ def _own_settings(layer: Stated) -> tuple[tuple[str, str], ...]:
     return tuple(sorted((name, given.value) for name, given in layer.settings.items()))
 
 
-# Of a matrix many configurations ask the same: a thousand answers took a second. `spelled` tells options
-# apart that are equal, as 1 and true are.
+# Many configurations of a matrix ask the same: a thousand answers took a second. `spelled` distinguishes
+# options that are equal, as 1 and true are.
 
 
 @lru_cache(maxsize=1024)
@@ -148,7 +148,7 @@ def _is_cold(layer: Stated) -> Given | None:
 
 
 def _cold_without_warm_up(layer: Stated) -> tuple[KeyPath, str] | None:
-    """A warm-up fills what was emptied. Where it is left out there is none with cold caches."""
+    """Reject a warm-up with cold caches: it fills them. Its default is none with cold caches."""
     caches, warmup = _is_cold(layer), layer.workload("warmup")
     if caches is None or warmup is None or not warmup.value:
         return None
@@ -165,7 +165,7 @@ def _cold_outside_memory(layer: Stated) -> tuple[KeyPath, str] | None:
 
 
 def _phases_fit(layer: Stated) -> tuple[KeyPath, str] | None:
-    """Ask the rules about clients again of each phase, with what it says itself."""
+    """Apply the rules about clients to each phase, with its own values."""
     phases = layer.workload("phase")
     for number, phase in enumerate(phases.value or () if phases else (), start=1):
         assert phases is not None  # noqa: S101 - for the type checker: it has phases
@@ -186,7 +186,7 @@ def _phases_fit(layer: Stated) -> tuple[KeyPath, str] | None:
 
 
 def _maintenance_has_its_filesystem(layer: Stated) -> tuple[KeyPath, str] | None:
-    """What root does to a filesystem needs one that root made, and that has such a thing."""
+    """Require a filesystem created by root that supports the maintenance."""
     phases = layer.workload("phase")
     if phases is None or layer.target is None or layer.target.value is None:
         return None
@@ -204,7 +204,7 @@ def _maintenance_has_its_filesystem(layer: Stated) -> tuple[KeyPath, str] | None
 
 
 def _base_backup_can_be_made(layer: Stated) -> tuple[KeyPath, str] | None:
-    """A base backup needs a WAL sender, and WAL that is enough for it (manual, pg_basebackup)."""
+    """Require a WAL sender, and sufficient WAL, for a base backup (manual, pg_basebackup)."""
     phases = layer.workload("phase")
     if phases is None or not any(phase.background == PG_BASEBACKUP.name for phase in phases.value or ()):
         return None
@@ -218,7 +218,7 @@ def _base_backup_can_be_made(layer: Stated) -> tuple[KeyPath, str] | None:
 
 
 def _cold_without_phases(layer: Stated) -> tuple[KeyPath, str] | None:
-    """Only the first of several would find them cold, and the figures of a run are those of another."""
+    """Reject cold caches with several phases: only the first finds them cold, the figures are of another."""
     caches, phases = _is_cold(layer), layer.workload("phase")
     if caches is None or phases is None or not phases.value:
         return None
@@ -227,7 +227,7 @@ def _cold_without_phases(layer: Stated) -> tuple[KeyPath, str] | None:
 
 
 def _copied_without_tablespaces(layer: Stated) -> tuple[KeyPath, str] | None:
-    """A template is one data directory: files of tablespaces would lie in it and not on their disks."""
+    """Reject copied data with tablespaces: a template is one data directory, and would hold their files."""
     data_set = layer.workload("data_set")
     if data_set is None or data_set.value is not DataSet.COPIED or layer.disks is None:
         return None
@@ -241,7 +241,7 @@ def _copied_without_tablespaces(layer: Stated) -> tuple[KeyPath, str] | None:
 
 
 def _fits_a_server_of_others(layer: Stated) -> tuple[KeyPath, str] | None:
-    """What needs its files, its processes or its machine is refused, not left out silently."""
+    """Reject keys that need files, processes or the machine of a foreign server, instead of ignoring them."""
     if layer.target is None or not isinstance(layer.target.value, ServerTarget):
         return None
     as_it_is = tr("says nothing about a server that already runs, which is as it is: leave it out.")
@@ -289,4 +289,4 @@ RULES: Final[tuple[Rule, ...]] = (
     _copied_without_tablespaces,
     _fits_a_server_of_others,
 )
-"""What holds between keys of a configuration: each returns the place and the sentence of a breach."""
+"""Rules between keys of a configuration: each returns the place and the sentence of a violation."""

@@ -1,4 +1,4 @@
-"""Server settings in a campaign file: any name with a value as postgresql.conf would hold it."""
+"""Server settings in a campaign file: any name with a value in the syntax of postgresql.conf."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ Settings = tuple[tuple[str, str], ...]
 SETTING_LIMIT: Final = 500
 _VALUE_LIMIT: Final = 1000
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*(\.[A-Za-z_][A-Za-z0-9_$]*)?")
-"""Names as guc-file.l of PostgreSQL 13 to 18 reads them: an identifier, or two with a dot between."""
+"""Names as in guc-file.l of PostgreSQL 13 to 18: an identifier, or two with a dot between."""
 
 
 @dataclass(frozen=True, slots=True)
 class SettingsTable(NamedParts):
-    """A table of settings; sorted by name, in lower case, because PostgreSQL does not mind the case."""
+    """A table of settings, sorted by name; in lower case, because PostgreSQL ignores case."""
 
     @property
     @override
@@ -69,7 +69,7 @@ class SettingsTable(NamedParts):
 
 
 def _flatten(table: dict[str, object]) -> list[tuple[str, object]]:
-    """Return (name, value) pairs; ``auto_explain.log_nested_statements`` unquoted is a table to TOML."""
+    """Return (name, value) pairs; unquoted ``auto_explain.log_nested_statements`` is a table in TOML."""
     pairs: list[tuple[str, object]] = []
     for name, value in table.items():
         if isinstance(value, dict) and value:
@@ -80,7 +80,7 @@ def _flatten(table: dict[str, object]) -> list[tuple[str, object]]:
 
 
 def _fault(name: str, value: object, before: dict[str, str]) -> str:
-    """Return what is wrong with one setting, or an empty text."""
+    """Return the problem of one setting, or an empty text."""
     if not _NAME.fullmatch(name) or len(name) > 127:
         return tr("is not a name that a server setting can have.")
     if name.lower() in before:
@@ -95,7 +95,7 @@ def _fault(name: str, value: object, before: dict[str, str]) -> str:
 
 
 def _spell(value: object) -> str:
-    """Return a value as postgresql.conf spells it: on and off instead of true and false."""
+    """Return a value in the syntax of postgresql.conf: on and off instead of true and false."""
     if isinstance(value, bool):
         return "on" if value else "off"
     if isinstance(value, int) and abs(value) >= 10**_VALUE_LIMIT:  # Python refuses to print such a number

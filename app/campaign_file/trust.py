@@ -1,8 +1,8 @@
-"""What a campaign file may do beyond measuring - run programs, be a superuser - and whether a person agreed.
+"""Find what a campaign file may do beyond measuring - run programs, be a superuser - and require consent.
 
-A campaign file may be somebody else's. What is found here is shown before anything starts; the runner asks
-at the moment of use, of the very texts that it has read and will execute. A campaign that a person agreed
-to in the wizard is known by its digest (`app.library.trusted_campaigns`).
+A campaign file may come from someone else. The concerns found here are shown before anything starts; the
+runner asks at the moment of use, about the very texts that it has read and will execute. A campaign approved
+in the wizard is known by its digest (`app.library.trusted_campaigns`).
 """
 
 from __future__ import annotations
@@ -109,15 +109,15 @@ HARMLESS: Final = frozenset(
     )
     for name in names.split()
 )
-"""Settings for which, whatever their value, no program is run and no library loaded.
+"""Settings that, whatever their value, run no program and load no library.
 
-A setting of a campaign file that is not here is shown to a person before anything starts; so is every
-setting with a dot in its name, which belongs to a library, and every setting that a later version brings.
-Here are switches, numbers and words that decide how the server plans, writes, caches, times or reports.
-Never here are commands (archive_command, restore_command, ssl_passphrase_command), libraries and where they
-are looked for (``*_preload_libraries``, jit_provider, dynamic_library_path, archive_library), files, folders
-and other places (``log_*`` destinations, data_directory, temp_tablespaces), addresses and authentication,
-recovery and replication from elsewhere. Source: manual, chapter 19, of PostgreSQL 13 to 18.
+All other settings of a campaign file are shown to the user before anything starts, including every setting
+with a dot in its name, which belongs to a library, and every setting that a later version adds. Here are
+switches, numbers and words that decide how the server plans, writes, caches, times or reports. Never here are
+commands (archive_command, restore_command, ssl_passphrase_command), libraries and their search paths
+(``*_preload_libraries``, jit_provider, dynamic_library_path, archive_library), files, folders and other
+locations (``log_*`` destinations, data_directory, temp_tablespaces), addresses and authentication, recovery
+and replication from elsewhere. Source: manual, chapter 19, of PostgreSQL 13 to 18.
 """
 
 
@@ -131,7 +131,7 @@ _MOST_LINES: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Concern:
-    """Something of a campaign that a person has to agree to.
+    """A part of a campaign that needs the user's consent.
 
     Attributes:
         what: a sentence.
@@ -145,11 +145,11 @@ class Concern:
 
 
 Ask = Callable[[tuple[Concern, ...]], None]
-"""Returns where a person agreed; raises a `RefusedError` where not."""
+"""Returns if the user agreed; else raises a `RefusedError`."""
 
 
 def refuse_concerns(_concerns: tuple[Concern, ...]) -> None:
-    """Agree to nothing: what a caller gets who has no way to ask.
+    """Agree to nothing: for callers that cannot ask.
 
     Raises:
         RefusedError: always.
@@ -159,15 +159,15 @@ def refuse_concerns(_concerns: tuple[Concern, ...]) -> None:
 
 
 def check_trust(file: CampaignFile, ask: Ask, *, is_trusted: Callable[[str], bool]) -> None:
-    """Make sure that a person agreed to what a campaign may do.
+    """Check that the user agreed to everything that a campaign may do.
 
     Args:
         file: as read; exactly what will be executed.
-        ask: asks a person.
-        is_trusted: whether a person agreed to the campaign of this digest before.
+        ask: asks the user.
+        is_trusted: whether the user agreed earlier to the campaign with this digest.
 
     Raises:
-        RefusedError: nobody agreed.
+        RefusedError: the user did not agree.
     """
     concerns = find_concerns(file.campaign)
     if concerns and not is_trusted(campaign_digest(file.text, file.campaign)):
@@ -179,7 +179,7 @@ def campaign_digest(text: str, campaign: Campaign) -> str:
 
     Args:
         text: of the file.
-        campaign: that it describes, with the scripts as they were read.
+        campaign: of the file, with the scripts as read.
     """
     digest = hashlib.sha256(b"pgFooting campaign and scripts, 1")
     scripts = (
@@ -193,7 +193,7 @@ def campaign_digest(text: str, campaign: Campaign) -> str:
 
 
 def find_concerns(campaign: Campaign) -> tuple[Concern, ...]:
-    """Return what a person has to agree to, each once; nothing for a campaign that only measures."""
+    """Return everything that needs consent, each once; empty for a campaign that only measures."""
     found: dict[tuple[str, str], list[str]] = {}
     for each in campaign.configurations:
         parts = (
@@ -224,7 +224,7 @@ def _of_settings(settings: tuple[tuple[str, str], ...]) -> Iterator[tuple[str, s
 def _on_server(
     target: Target, settings: tuple[tuple[str, str], ...], scripts: tuple[Script, ...]
 ) -> Iterator[tuple[str, str]]:
-    """Yield what a campaign does on a server that is not pgFooting's: nobody made its role powerless."""
+    """Yield the actions of a campaign on a foreign server: its role is not restricted as ours is."""
     if not isinstance(target, ServerTarget):
         return
     for script in _files(scripts):
@@ -244,7 +244,7 @@ def has_own_scripts(campaign: Campaign) -> bool:
 
 
 def outside_scripts(campaign: Campaign) -> tuple[str, ...]:
-    """Return the scripts of a campaign that do not lie below its file's folder: any file that can be read."""
+    """Return the scripts of a campaign outside its file's folder: they may be any readable file."""
     scripts = (script for each in campaign.configurations for script in _files(all_scripts(each.workload)))
     return tuple(dict.fromkeys(script.path or "" for script in scripts if script.is_outside))
 
@@ -278,7 +278,7 @@ def _lines(wishes: tuple[ScriptDemand, ...]) -> str:
 
 
 def foreign_programs(campaign: Campaign) -> tuple[str, ...]:
-    """Return the folders of programs that a campaign names and that others than root could have filled."""
+    """Return the folders of programs in a campaign that accounts other than root could have filled."""
     named = dict.fromkeys(each.postgresql.installation for each in campaign.configurations)
     return tuple(choice for choice in named if Path(choice).is_absolute() and not _is_systems(choice))
 
@@ -292,9 +292,9 @@ def _of_installation(choice: str) -> Iterator[tuple[str, str]]:
 
 
 def _is_systems(folder: str) -> bool:
-    """Return whether nobody but root can have put programs there, or there are none."""
+    """Return whether only root can have put programs there, or there are none."""
     named = [f"{prefix}/{program}" for prefix in (folder, f"{folder}/bin") for program in PROGRAMS]
-    # As it is named and where it really is: whoever owns a link on the way decides what is run.
+    # Both as named and as resolved: the owner of a link on the way decides which program runs.
     there = [path for path in named if os.path.exists(path)]  # noqa: PTH110 - Path.exists raises for long names
     found = [Path(path) for each in there for path in (each, os.path.realpath(each))]
     return all(_is_roots(part) for path in found for part in (path, *path.parents))

@@ -1,6 +1,6 @@
-"""Writing campaign files: what all configurations share stands at the top, the rest with each of them.
+"""Write campaign files: keys common to all configurations at the top, the others with each of them.
 
-``parse_campaign(format_campaign(campaign))`` is the campaign again; the wizard and the run folder use it.
+``parse_campaign(format_campaign(campaign))`` equals the campaign; the wizard and the run folder use it.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ _NEVER_SAID: Final = frozenset({"repeat_disturbed = 0", 'design = "fixed"'})
 _WARM: Final = 'caches = "warm"'
 _ORDER_KEYS: Final = frozenset({"order", "order_seed"})
 _OF_NO_CONSEQUENCE: Final = frozenset({"time_budget", "remarks"})
-"""Keys that change nothing of what is measured: a campaign goes on with others."""
+"""Keys that do not change the measurement: a campaign may be continued with other values."""
 
 
 def format_campaign(campaign: Campaign) -> str:
     """Return TOML that parses back to an equal campaign.
 
-    Script files are named by their absolute path; their text is not in the campaign file.
+    Script files are given by absolute path, without their text.
 
     Args:
-        campaign: a valid one, as `app.campaign_file.reader` makes them.
+        campaign: valid, as from `app.campaign_file.reader`.
     """
     configurations = campaign.configurations
     values = {field.attribute: getattr(campaign, field.attribute) for field in CAMPAIGN_FIELDS}
@@ -55,7 +55,7 @@ Written = dict[tuple[str, str], str]
 
 
 def _written(configuration: Configuration) -> Written:
-    """Return everything that a configuration says."""
+    """Return all values of a configuration."""
     target = next(target for target in TARGETS if target.kind == configuration.target.kind)
     keys = _keys(target.values(configuration.target), target.fields)
     written = {("target", target.kind): "\n".join(keys)}
@@ -70,13 +70,13 @@ def _written(configuration: Configuration) -> Written:
 
 
 def _common(configurations: tuple[Configuration, ...]) -> Written:
-    """Return what every configuration says alike, in the order of the first."""
+    """Return the values common to all configurations, in the order of the first."""
     first, *others = [_written(configuration) for configuration in configurations]
     return {key: text for key, text in first.items() if all(other.get(key) == text for other in others)}
 
 
 def _keys(values: Mapping[str, Any], fields: Iterable[CampaignField]) -> list[str]:
-    """Return ``key = value`` for each attribute that is given."""
+    """Return ``key = value`` for each given attribute."""
     given = ((field, values[field.attribute]) for field in fields)
     return [
         f"{field.name} = {field.kind.write(value)}"
@@ -101,7 +101,7 @@ def _tables(prefix: str, written: Written) -> list[str]:
 
 
 def _matrix(matrix: Matrix) -> list[str]:
-    """Return the lines of what all configurations start with, of the dimensions, and of what is left out."""
+    """Return the lines of the common start, of the dimensions, and of the exclusions."""
     lines = [*change_lines(matrix.shared), *dimension_lines(matrix.dimensions)]
     for exclusion in matrix.exclusions:
         lines += ["", "[[exclude]]"]
@@ -113,7 +113,7 @@ def _matrix(matrix: Matrix) -> list[str]:
 
 
 def change_lines(changes: Iterable[Change]) -> list[str]:
-    """Return the lines of tables that say these changes, each table after a blank line."""
+    """Return the lines of tables with these changes, each table after a blank line."""
     tables: dict[tuple[str, ...], list[str]] = {}
     for change in changes:
         path = change.key if change.text == "{}" else change.key[:-1]
@@ -142,27 +142,27 @@ def _dotted(path: Iterable[str]) -> str:
     return ".".join(map(bare_key, path))
 
 
-# --- What a campaign folder keeps of its campaign: the file, and digests of the scripts that it names.
-# The file names scripts by their path; whoever changes one of them changes what is measured. So the digests
-# stand below the campaign as comments of TOML, and `--resume` compares them with the scripts of now.
+# --- Text of a campaign in its folder: the file, and digests of its scripts.
+# The file gives scripts by path, and a changed script changes the measurement. So the digests follow the
+# campaign as TOML comments, and `--resume` compares them with the current scripts.
 
 
 _BEGIN: Final = "# script SHA-256 "
 
 
 def state_campaign(campaign: Campaign) -> str:
-    """Return the text of a campaign file that parses back to an equal campaign and knows its scripts."""
+    """Return a campaign file that parses back to an equal campaign and has digests of its scripts."""
     lines = [f"{_BEGIN}{digest} {path}\n" for path, digest in sorted(_digests(campaign).items())]
     return format_campaign(campaign) + "".join(lines)
 
 
 def changed_scripts(stated: str, campaign: Campaign) -> tuple[str, ...] | None:
-    """Return the paths of the scripts that are not what they were; None where it is another campaign.
+    """Return the paths of changed scripts; None if it is another campaign.
 
     Args:
-        stated: what `state_campaign` returned before; of a program that kept no digests, every script counts
-            as changed, because nobody knows.
-        campaign: as it is now; where its order is still to be drawn, any order that was drawn fits.
+        stated: earlier result of `state_campaign`; without digests, as from old versions, every script counts
+            as changed.
+        campaign: as it is now; if its order is not drawn yet, any drawn order matches.
     """
     before: dict[str, str] = {}
     rest = []
@@ -180,7 +180,7 @@ def changed_scripts(stated: str, campaign: Campaign) -> tuple[str, ...] | None:
 
 
 def _without_order(text: str) -> list[str]:
-    """Return the lines of a campaign's text but of order, time, remarks, what earlier versions never said."""
+    """Return the lines of a campaign's text without order, time, remarks and keys that old versions lack."""
     lines = text.splitlines()
     tables = next((place for place, line in enumerate(lines) if line.startswith("[")), len(lines))
     top = [line for line in lines[:tables] if line.partition(" = ")[0] not in _ORDER_KEYS]
@@ -191,9 +191,9 @@ def _without_order(text: str) -> list[str]:
 
 
 def _has_order(stated: Mapping[str, Any], campaign: Campaign) -> bool:
-    """Whether a campaign that was begun has the order that is asked for.
+    """Whether a started campaign has the requested order.
 
-    Earlier versions stated none and took AB BA: such a campaign ends as it was begun.
+    Earlier versions stored none and used AB BA: such a campaign continues that way.
     """
     order, seed = stated.get("order"), stated.get("order_seed")
     if not campaign.is_order_known:

@@ -1,1 +1,1 @@
-"""Recipes: campaign files with a head that says which question they answer."""
+"""Recipes: campaign files with a head that states the question they answer."""

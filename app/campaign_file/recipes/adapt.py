@@ -1,13 +1,11 @@
-"""From a recipe to a campaign: disks for its placeholders, the quick variant. Pure.
+"""Turn a recipe into a campaign for this machine: disks for its placeholders, the quick variant.
 
 In a recipe disks are called SERIAL-OF-DISK-1, SERIAL-OF-DISK-2 ... Each is replaced by one of the user's;
-where there are fewer of those than in the recipe, its groups become smaller, and what cannot be made of them
-is left out.
+with fewer disks the groups become smaller, and impossible configurations are skipped.
 
-What of a recipe this machine cannot measure: it is left out with the reason, the rest is measured.
-
-Recipes repeat experiments of other years: kernels have lost options since, filesystems are missing, servers
-are built without some methods. In a campaign of somebody's own the same is a mistake, and refused.
+Configurations that this machine cannot measure are skipped with a reason. Recipes repeat experiments of other
+years: kernels have lost options since, filesystems are missing, servers are built without some methods. In a
+user's own campaign the same is an error.
 """
 
 from __future__ import annotations
@@ -56,11 +54,11 @@ _MOST_NAMED: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A configuration of a recipe that is not measured here.
+    """A skipped configuration of a recipe.
 
     Attributes:
         name: of the configuration.
-        reason: why not, one sentence or a few.
+        reason: one or more sentences.
     """
 
     name: str
@@ -68,7 +66,7 @@ class LeftOut:
 
 
 def left_out_sentences(left_out: Iterable[LeftOut]) -> tuple[str, ...]:
-    """Return what is left out, one sentence for each reason."""
+    """Return the skipped configurations, one sentence for each reason."""
     names: dict[str, list[str]] = {}
     for each in left_out:
         names.setdefault(each.reason, []).append(each.name)
@@ -78,7 +76,7 @@ def left_out_sentences(left_out: Iterable[LeftOut]) -> tuple[str, ...]:
 def _left_out_sentence(names: Sequence[str], reason: str) -> str:
     if len(names) == 1:
         return tr("“{name}” is left out. {reason}").format(name=names[0], reason=reason)
-    shown = ", ".join(tr("“{name}”").format(name=name) for name in names[:_MOST_NAMED])  # they have commas
+    shown = ", ".join(tr("“{name}”").format(name=name) for name in names[:_MOST_NAMED])  # commas in names
     if len(names) > _MOST_NAMED:
         shown = tr("{names} and {count} more").format(names=shown, count=len(names) - _MOST_NAMED)
     sentence = tr("{count} configurations are left out ({names}). {reason}")
@@ -87,11 +85,11 @@ def _left_out_sentence(names: Sequence[str], reason: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Adapted:
-    """What became of a recipe.
+    """An adapted recipe.
 
     Attributes:
-        campaign: with the configurations that are left.
-        left_out: the others.
+        campaign: with the remaining configurations.
+        left_out: the skipped ones.
     """
 
     campaign: Campaign
@@ -99,12 +97,12 @@ class Adapted:
 
 
 def with_remarks(adapted: Adapted, head: RecipeHead | None, *, quick: bool) -> Campaign:
-    """Return the campaign of a recipe with what belongs to its result.
+    """Return the campaign of a recipe with remarks for its result.
 
     Args:
-        adapted: what became of the recipe.
+        adapted: the adapted recipe.
         head: of the recipe.
-        quick: it is the quick variant, which does not show everything.
+        quick: whether it is the quick variant, which cannot show everything.
     """
     campaign = adapted.campaign
     told = list(campaign.remarks)
@@ -115,13 +113,13 @@ def with_remarks(adapted: Adapted, head: RecipeHead | None, *, quick: bool) -> C
 
 
 def _one_sentence(text: str) -> str:
-    """Return a text as campaign files can hold it: on one line, and not too long."""
+    """Return a text as campaign files allow it: on one line, and not too long."""
     line = " ".join("".join(each if each.isprintable() else " " for each in text).split())
     return line if len(line) <= LONGEST_SENTENCE else line[: LONGEST_SENTENCE - 1].rstrip() + "…"
 
 
 def placeholders(campaign: Campaign) -> int:
-    """Return how many disks a recipe has places for; 0 where it names none."""
+    """Return how many disk placeholders a recipe has; 0 for none."""
     names = (name for item in campaign.configurations for name in _names(item))
     return max((int(match[1]) for match in map(_PLACEHOLDER.fullmatch, names) if match), default=0)
 
@@ -132,11 +130,11 @@ def fill_disks(campaign: Campaign, head: RecipeHead, serials: Sequence[str]) -> 
     Args:
         campaign: of the recipe.
         head: of the recipe.
-        serials: of the disks, in the order of members; none where the recipe has no place for any.
+        serials: of the disks, in the order of members; empty if the recipe has no placeholders.
 
     Raises:
-        UsageError: too few or too many disks, or one twice.
-        CampaignError: nothing is left.
+        UsageError: too few or too many disks, or a duplicate.
+        CampaignError: no configuration is left.
     """
     most = placeholders(campaign)
     if not most and serials:
@@ -153,11 +151,11 @@ def fill_disks(campaign: Campaign, head: RecipeHead, serials: Sequence[str]) -> 
 
 
 def quick_variant(campaign: Campaign, head: RecipeHead | None) -> Campaign:
-    """Return the quick variant of a recipe's campaign; its data is loaded once, where it can be copied.
+    """Return the quick variant of a recipe's campaign; its data is loaded once, if it can be copied.
 
     Raises:
         UsageError: it has none.
-        CampaignError: it names a configuration that there is not, or keeps too many.
+        CampaignError: it names an unknown configuration, or keeps too many.
     """
     if head is None or head.quick is None:
         raise UsageError(tr("This campaign has no quick variant: leave --quick out."))
@@ -178,7 +176,7 @@ def quick_variant(campaign: Campaign, head: RecipeHead | None) -> Campaign:
         words = message.format(count=len(kept), most=MOST_QUICK_CONFIGURATIONS)
         raise CampaignError(words, field="recipe.quick.configurations")
     may_copy = all(len(item.target.of_relations) == 1 for item in kept if isinstance(item.target, DiskTarget))
-    data_set = DataSet.COPIED if may_copy else DataSet.LOADED  # the same in all of a campaign
+    data_set = DataSet.COPIED if may_copy else DataSet.LOADED  # must be the same in all configurations
     return replace(
         campaign,
         name=_quick_name(campaign.name),
@@ -186,9 +184,9 @@ def quick_variant(campaign: Campaign, head: RecipeHead | None) -> Campaign:
             replace(item, workload=replace(_quick_workload(item.workload, quick), data_set=data_set))
             for item in kept
         ),
-        matrix=None,  # of a part of its cells nothing is a matrix
+        matrix=None,  # part of the cells is not a matrix
         repeats=quick.repeats,
-        design=Design.FIXED,  # so few repeats leave nothing out
+        design=Design.FIXED,  # with so few repeats nothing is dropped early
         precision=None,
         io_baseline=False,
         repeat_disturbed=0,
@@ -196,10 +194,10 @@ def quick_variant(campaign: Campaign, head: RecipeHead | None) -> Campaign:
 
 
 def keep(campaign: Campaign, change: Callable[[Configuration], Configuration | str]) -> Adapted:
-    """Return a campaign of what `change` makes of each configuration; it returns a reason to leave one out.
+    """Apply `change` to each configuration of a campaign; it returns a reason to skip one.
 
     Raises:
-        CampaignError: nothing is left.
+        CampaignError: no configuration is left.
     """
     kept: list[Configuration] = []
     left_out: list[LeftOut] = []
@@ -238,7 +236,7 @@ def _quick_workload(workload: Workload, quick: QuickVariant) -> Workload:
 
 
 def _quick_phase(phase: WorkloadPhase, quick: QuickVariant) -> WorkloadPhase:
-    """Return a phase that is as long as the quick variant says, and is run once."""
+    """Return a phase with the length of the quick variant, run once."""
     changed = replace(phase, times=1, duration_s=None, transactions=None)
     return changed if quick.clients is None else replace(changed, clients=None, threads=None)
 
@@ -248,7 +246,7 @@ def _names(item: Configuration) -> tuple[str, ...]:
 
 
 def _on_disks(item: Configuration, serials: Sequence[str]) -> Configuration | str:
-    """Return a configuration on the user's disks, or why that is none."""
+    """Return a configuration on the user's disks, or why that is impossible."""
     target = item.target
     if not isinstance(target, DiskTarget):
         return item
@@ -274,7 +272,7 @@ def _on_disks(item: Configuration, serials: Sequence[str]) -> Configuration | st
 
 
 def _found(names: Iterable[str], serials: Sequence[str]) -> tuple[str, ...]:
-    """Return the user's disks for placeholders; other names stay."""
+    """Return the user's disks for placeholders; other names are kept."""
     found: list[str] = []
     for name in names:
         match = _PLACEHOLDER.fullmatch(name)
@@ -291,12 +289,12 @@ def _ignore(_outcome: CommandOutcome) -> None:
 
 @dataclass(frozen=True, slots=True)
 class RecipePlaces:
-    """Where somebody wants a recipe to be measured.
+    """The storage for a recipe.
 
     Attributes:
         disks: serial numbers or WWNs, in the order of members.
-        most_used: disks beyond those that there are places for are not used; else they are refused.
-        servers: that already run, in place of disks and of everything else that would be made here.
+        most_used: ignore disks beyond the placeholders; else they are refused.
+        servers: that already run; they replace disks and all storage that would be created here.
     """
 
     disks: Sequence[str] = ()
@@ -312,21 +310,21 @@ def adapt_recipe(
     account: Account,
     record: Recorder = _ignore,
 ) -> Adapted:
-    """Return what a recipe becomes on this machine: on these disks, and without what cannot be measured.
+    """Return a recipe adapted to this machine: on these disks, without what cannot be measured.
 
-    On servers that already run it becomes its workload there.
+    On servers that already run only its workload is left.
 
     Args:
         file: of the recipe.
-        places: where it is to be measured.
-        quick: whether its quick variant is wanted.
-        account: who will run the server.
-        record: told of every command.
+        places: storage for it.
+        quick: whether to use its quick variant.
+        account: runs the server.
+        record: called with every command.
 
     Raises:
-        UsageError: it is no recipe, has no quick variant, wants other disks, or is for no such server.
-        CampaignError: nothing is left.
-        InstallationError: no PostgreSQL that can be used.
+        UsageError: it is not a recipe, has no quick variant, needs other disks, or is not for such servers.
+        CampaignError: no configuration is left.
+        InstallationError: there is no usable PostgreSQL.
         ProgramError: the server's program cannot be started.
     """
     head = file.head
@@ -348,19 +346,19 @@ def adapt_recipe(
 
 
 def fit_to_machine(campaign: Campaign, head: RecipeHead, account: Account, record: Recorder) -> Adapted:
-    """Return what of a recipe's campaign can be measured here.
+    """Return the configurations of a recipe's campaign that can be measured here.
 
-    Whether its disks are here and spare is not asked: the start of the campaign does.
+    Does not check whether its disks are present and spare: the start of the campaign does.
 
     Args:
         campaign: of a recipe, on the user's disks.
         head: of the recipe.
-        account: who will run the server.
-        record: told of every command.
+        account: runs the server.
+        record: called with every command.
 
     Raises:
-        CampaignError: nothing is left.
-        InstallationError: no PostgreSQL that can be used.
+        CampaignError: no configuration is left.
+        InstallationError: there is no usable PostgreSQL.
         ProgramError: the server's program cannot be started.
     """
     on_disks = any(isinstance(item.target, DiskTarget) for item in campaign.configurations)
@@ -385,7 +383,7 @@ def fit_to_machine(campaign: Campaign, head: RecipeHead, account: Account, recor
 
 
 def too_old(head: RecipeHead, installation: Installation) -> str:
-    """Return why an installation is not what a recipe is for; empty where it is."""
+    """Return why an installation is too old for a recipe; empty if it is not."""
     if installation.major >= head.postgresql:
         return ""
     message = tr("This recipe is for PostgreSQL {wanted} and later; here is {found}.")
@@ -393,7 +391,7 @@ def too_old(head: RecipeHead, installation: Installation) -> str:
 
 
 def unsupported(item: Configuration, support: Support) -> str:
-    """Return what kernel or programs lack for a configuration; empty where nothing."""
+    """Return what kernel or programs lack for a configuration; empty if nothing."""
     if not isinstance(item.target, DiskTarget):
         return ""
     try:
@@ -406,7 +404,7 @@ def unsupported(item: Configuration, support: Support) -> str:
 def _refused_settings(
     item: Configuration, installation: Installation, account: Account, record: Recorder
 ) -> str:
-    """Return why the server does not take a configuration's own settings; empty where it does."""
+    """Return why the server rejects a configuration's own settings; empty if it accepts them."""
     pairs = item.postgresql.settings
     settings = [Setting(name, value, "", "", Origin.USER) for name, value in pairs]
     try:

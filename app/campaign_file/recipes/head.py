@@ -1,9 +1,7 @@
-"""The table ``[recipe]`` at the top of a campaign file: which question it answers, and what it takes.
+"""Read the table ``[recipe]`` at the top of a campaign file, and find the recipes shipped with pgFooting.
 
-A recipe is a campaign file: what is measured stands in it as in any other. The head is for whoever chooses
-one, and holds the quick variant, which is the same comparison with little data and short runs.
-
-Recipes that ship with pgFooting, found by name.
+A recipe is a campaign file. Its head states the question it answers and its requirements, and contains the
+quick variant: the same comparison with little data and short runs.
 """
 
 from __future__ import annotations
@@ -29,7 +27,9 @@ RECIPE: Final = "recipe"
 MOST_QUICK_CONFIGURATIONS: Final = 8
 MOST_QUICK_SCALE: Final = 5
 MOST_QUICK_SECONDS: Final = 5
-"""Of a quick variant: it is over in a quarter of an hour also on a virtual machine with six disks."""
+"""Longest measured phase of a quick variant: it is done in a quarter of an hour even on a virtual machine
+with six disks.
+"""
 
 LONGEST_SENTENCE: Final = 400
 MOST_SENTENCES: Final = 12
@@ -40,13 +40,13 @@ class QuickVariant:
     """The same comparison with little data and short runs.
 
     Attributes:
-        cannot_show: what its result says nothing about.
-        configurations: names of those that are kept; empty for all.
+        cannot_show: limits of its result.
+        configurations: names of those kept; empty for all.
         repeats: runs of each.
         scale: of the data set.
         duration_s: length of the measured phase.
-        warmup_s: length of the warm-up; none where caches are cold.
-        clients: concurrent connections; None for what the recipe says.
+        warmup_s: length of the warm-up; none if caches are cold.
+        clients: concurrent connections; None for those of the recipe.
     """
 
     cannot_show: str
@@ -60,10 +60,10 @@ class QuickVariant:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerVariant:
-    """The recipe's workload on servers that already run, on whatever their owner made there.
+    """The recipe's workload on servers that already run, on storage that their owner created.
 
     Attributes:
-        prepare: what the owner makes there, step by step.
+        prepare: the owner's preparations, step by step.
         scale: of the data set; None for that of the recipe.
     """
 
@@ -73,18 +73,18 @@ class ServerVariant:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecipeHead:
-    """What a recipe says of itself.
+    """The description of a recipe.
 
     Attributes:
-        question: that it answers, in a few words.
-        source: where the experiment is from; empty where it is pgFooting's own.
-        changed: what is done otherwise today than in the source, and why, a sentence each.
-        missing: what of the source it cannot do, a sentence each.
-        needs: what a machine must have besides, a sentence each.
-        disks: how many spare disks it takes at least; 0 for none.
-        postgresql: the first major version of PostgreSQL that it is for; 0 for any.
-        quick: None where there is no quick variant.
-        server: None where it is for no server that already runs.
+        question: in a few words.
+        source: of the experiment; empty if it is pgFooting's own.
+        changed: differences from the source, and why, a sentence each.
+        missing: parts of the source that it cannot repeat, a sentence each.
+        needs: further requirements for a machine, a sentence each.
+        disks: least number of spare disks; 0 for none.
+        postgresql: oldest major version of PostgreSQL; 0 for any.
+        quick: None without a quick variant.
+        server: None if it cannot use servers that already run.
     """
 
     question: str
@@ -100,7 +100,7 @@ class RecipeHead:
 
 @dataclass(frozen=True, slots=True)
 class ListOf(ValueKind):
-    """A list of a few values of one kind."""
+    """A short list of values of one kind."""
 
     each: ValueKind
     most: int
@@ -165,9 +165,9 @@ class HeadTable(ValueKind):
     """A table below ``[recipe]``.
 
     Attributes:
-        make: returns what it says; takes values by attribute.
+        make: returns its object from values by attribute.
         fields: its keys.
-        required: those that must be given.
+        required: its required keys.
     """
 
     make: Callable[..., Any]
@@ -205,11 +205,11 @@ RECIPE_FIELDS: Final = (
 
 
 def read_head(entry: object, problems: Problems) -> RecipeHead | None:
-    """Return what the table ``[recipe]`` says; None where something of it is wrong, which is noted.
+    """Return the content of the table ``[recipe]``; None if it has a problem, which is reported.
 
     Args:
-        entry: the table, as TOML gives it.
-        problems: gets what is wrong.
+        entry: the table, as in TOML.
+        problems: collects the problems.
     """
     place = KeyPath(RECIPE)
     try:
@@ -224,7 +224,7 @@ def read_head(entry: object, problems: Problems) -> RecipeHead | None:
 
 
 def parse_head(text: str) -> RecipeHead | None:
-    """Return the head of a campaign file that was read without a problem; None where it has none.
+    """Return the head of a campaign file that was read without problems; None if it has none.
 
     Args:
         text: of the file.
@@ -239,7 +239,7 @@ def _read(
     """Return the values of a table by attribute.
 
     Raises:
-        InvalidValueError: everything that is wrong with it.
+        InvalidValueError: lists all its problems.
     """
     by_name = {each.name: each for each in fields}
     unknown = tr("is not a known key; allowed are {known}.").format(known=", ".join(by_name))
@@ -263,22 +263,22 @@ def _read(
 RECIPES: Final = TOP / "resources" / "recipes"
 
 DEFAULT_RECIPE: Final = "quick"
-"""What is run where nothing is asked for."""
+"""The recipe that runs by default."""
 
 EXAMPLE: Final = "example"
-"""How the names of those begin that explain keys."""
+"""Start of the names of recipes that explain keys."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """A campaign file that ships with pgFooting.
+    """A campaign file shipped with pgFooting.
 
     Attributes:
-        name: the file's name without its ending.
+        name: the file's name without its suffix.
         path: the file.
         summary: its first line, a sentence or a question, in the user's language.
-        head: which question it answers, what the quick variant cannot show and what is made on a server
-            that already runs, in the user's language, and what it takes.
+        head: question, limits of the quick variant and preparations on a server, in the user's language, and
+            requirements.
     """
 
     name: str
@@ -288,24 +288,24 @@ class Recipe:
 
 
 def list_recipes(folder: Path = RECIPES) -> tuple[Recipe, ...]:
-    """Return all recipes by question and name, the default one first, those that explain keys last.
+    """Return all recipes by question and name, the default first, those that explain keys last.
 
     Args:
-        folder: where they are.
+        folder: of the recipes.
     """
     recipes = list(map(_read_recipe, folder.glob("*.toml")))
     return tuple(sorted(recipes, key=_turn))
 
 
 def find_recipe(name: str, folder: Path = RECIPES) -> Recipe:
-    """Return the recipe of a name.
+    """Return the recipe with a name.
 
     Args:
-        name: as somebody typed it.
-        folder: where they are.
+        name: as typed.
+        folder: of the recipes.
 
     Raises:
-        UsageError: there is none of that name; says which one may be meant.
+        UsageError: the name is unknown; suggests a similar one.
     """
     recipes = {each.name: each for each in list_recipes(folder)}
     if name in recipes:
@@ -317,7 +317,7 @@ def find_recipe(name: str, folder: Path = RECIPES) -> Recipe:
 
 
 def _turn(recipe: Recipe) -> tuple[bool, bool, bool, str, str]:
-    """Return a key: the default one, folders, spare disks, and last of all what only explains."""
+    """Return a sort key: the default, folders, spare disks, and last those that only explain."""
     head = recipe.head
     explains = recipe.name.startswith(EXAMPLE)
     return recipe.name != DEFAULT_RECIPE, explains, head.disks > 0, head.question, recipe.name

@@ -1,7 +1,7 @@
-"""A recipe on servers that already run: which, what becomes of its configurations, what is prepared. Pure.
+"""Run a recipe on servers that already run: its configurations, its preparations. Pure.
 
-pgFooting makes no filesystem there and restarts nothing. What a recipe says of storage and server settings is
-the owner's to make, step by step; the workload is what is left, measured on each server. Filesystems are then
+pgFooting creates no filesystem there and restarts nothing. Storage and server settings of a recipe are
+prepared by the owner, step by step; only the workload is left, measured on each server. Filesystems are then
 measured one after the other, in a campaign each.
 """
 
@@ -68,7 +68,7 @@ class NamedServer:
 
     Attributes:
         name: of its configuration.
-        target: how it is reached.
+        target: its connection.
     """
 
     name: str
@@ -78,17 +78,17 @@ class NamedServer:
 def named_servers(
     connections: Sequence[str], names: Sequence[str] = (), ssh: Sequence[str] = (), room: str = ""
 ) -> tuple[NamedServer, ...]:
-    """Return servers as somebody typed them.
+    """Return servers from typed texts.
 
     Args:
         connections: libpq connection strings.
         names: of the first ones; the others are called server, server 2 ...: never by their host, which
-            anonymous exports leave out.
-        ssh: by which name ssh reaches the machine of each; one name for all of them; none: not asked.
-        room: what pgFooting's database may take on each at most; empty where nobody says.
+            anonymous exports omit.
+        ssh: ssh name of each machine, or one name for all; empty to not use ssh.
+        room: size limit of pgFooting's database on each; empty for none.
 
     Raises:
-        UsageError: too many, one twice, or something that none of a campaign file's keys takes.
+        UsageError: too many, a duplicate, or a text that the keys of campaign files reject.
     """
     if len(connections) > MOST_SERVERS:
         message = tr("Servers given: {count}; at most {most} are measured in one campaign.")
@@ -142,14 +142,14 @@ def _unfit(option: str, error: InvalidValueError) -> UsageError:
 
 
 def server_variant(name: str, head: RecipeHead | None) -> ServerVariant:
-    """Return what a recipe is on servers that already run.
+    """Return the variant of a recipe for servers that already run.
 
     Args:
         name: of the campaign.
         head: of the recipe.
 
     Raises:
-        UsageError: it is for none.
+        UsageError: it has none.
     """
     if head is None or head.server is None:
         message = tr("“{name}” has no variant for a server that already runs.")
@@ -161,9 +161,9 @@ def server_variant(name: str, head: RecipeHead | None) -> ServerVariant:
 
 
 def on_servers(campaign: Campaign, head: RecipeHead | None, servers: Sequence[NamedServer]) -> Campaign:
-    """Return what is left of a recipe on servers that already run: its workload, on each of them.
+    """Return a recipe reduced to its workload, on each of these servers.
 
-    There are so few that each is measured often enough to be compared with other campaigns.
+    The few configurations get enough repeats to be compared with other campaigns.
 
     Args:
         campaign: of the recipe, or of its quick variant.
@@ -171,7 +171,7 @@ def on_servers(campaign: Campaign, head: RecipeHead | None, servers: Sequence[Na
         servers: at least one.
 
     Raises:
-        UsageError: it is for no such server.
+        UsageError: it cannot use such servers.
     """
     variant = server_variant(campaign.name, head)
     workloads: dict[Workload, str] = {}
@@ -202,14 +202,14 @@ def on_servers(campaign: Campaign, head: RecipeHead | None, servers: Sequence[Na
 
 
 def _name_there(name: str, servers: Sequence[NamedServer]) -> str:
-    """Return a name that tells campaigns of one recipe apart: by what is measured beside a reference."""
+    """Return a name that distinguishes campaigns of one recipe: by the servers other than a reference."""
     usual = {tr("server"), "reference", tr("reference")}
     told = ", ".join([name, *(each.name for each in servers if each.name not in usual)])
     return told if len(told) <= Name().longest else name
 
 
 def _workload_there(workload: Workload, variant: ServerVariant) -> Workload:
-    """Return a workload with the data loaded, and in a size that is no share of this machine's memory."""
+    """Return a workload with loaded data, and a size that does not depend on this machine's memory."""
     changed = replace(workload, data_set=DataSet.LOADED)
     if isinstance(workload.size, DataSize) and workload.size is not DataSize.SMALL and variant.scale:
         return replace(changed, size=None, scale=variant.scale)
@@ -217,14 +217,14 @@ def _workload_there(workload: Workload, variant: ServerVariant) -> Workload:
 
 
 def settings_words(campaign: Campaign) -> str:
-    """Return the server settings that all configurations of a recipe have, as postgresql.conf spells them."""
+    """Return the server settings common to all configurations of a recipe, as in postgresql.conf."""
     first, *others = (item.postgresql.settings for item in campaign.configurations)
     shared = [pair for pair in first if all(pair in other for other in others)]
     return ", ".join(f"{name} = {value}" for name, value in shared)
 
 
 def server_steps(name: str, campaign: Campaign, head: RecipeHead) -> tuple[str, ...]:
-    """Return what is prepared on a server for a recipe and how it is measured, step by step; empty for none.
+    """Return the preparations of a server for a recipe and its measurement, step by step; empty for none.
 
     Args:
         name: of the recipe.
