@@ -195,7 +195,7 @@ def _with_values(text: str, wanted: Preferences) -> str:
 
 
 def _toml(value: str | bool | int) -> str:  # noqa: FBT001 - it is the value
-    """Return a value in TOML 1.0, whose basic strings are those of JSON except for the character delete."""
+    """Return a value in TOML 1.0: its basic strings are those of JSON except for the character delete."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 

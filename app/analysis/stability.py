@@ -104,7 +104,7 @@ class RunStability:
     def warm_up(self) -> Truncation:
         """End of its warm-up; undecided below `FEWEST_FOR_A_CUT_S`.
 
-        MSER-5 cuts at an outlier as at the end of a warm-up: stalled seconds after the run got going are
+        MSER-5 cuts at an outlier as at the end of a warm-up: stalled seconds after the run was under way are
         excluded from it, and reported as stalls.
         """
         seconds = self.seconds

@@ -111,7 +111,7 @@ class Parser(argparse.ArgumentParser):
     def _refuse_empty(self, action: argparse.Action | None, value: str) -> None:
         """Refuse an empty value of an option that names something: an empty variable of a script causes one.
 
-        Free text (no metavar) may be empty, and so may a value that is not the same as no option.
+        Free text (no metavar) may be empty, and so may a value if that differs from omitting the option.
         """
         if value or action is None or action.metavar is None:
             return

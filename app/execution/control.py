@@ -54,7 +54,7 @@ class ControlServer:
     """The runner's end: `poll` never blocks. Only this user and root are accepted."""
 
     def __init__(self, folder: Path) -> None:
-        """Listen in a campaign folder whose lock is held.
+        """Listen in a campaign folder; the caller holds its lock.
 
         Raises:
             OSError: the filesystem has no sockets (vfat, some network filesystems), or is full.

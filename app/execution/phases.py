@@ -1,9 +1,9 @@
 """One run from its first check to its removal: the state machine of the phases.
 
-All programs are started in the main thread, because the kernel ends a child when the *thread* that started it
-ends. After an error, a stop or a lost disk the teardown still runs, and the data measured so far is kept. Of
-several errors the cause is reported: a vanished target before the server that died of it, the server before
-the pgbench that lost its connections.
+Server and pgbench are started in the main thread, because the kernel ends a child when the *thread* that
+started it ends. After an error, a stop or a lost disk the teardown still runs, and the data measured so far
+is kept. Of several errors the cause is reported: a vanished target before the server that died of it, the
+server before the pgbench that lost its connections.
 """
 
 from __future__ import annotations

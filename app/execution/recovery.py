@@ -1,4 +1,4 @@
-"""Finish the run files of campaigns whose runner died: mark, complete, move them out of memory.
+"""Finish the run files of campaigns with a dead runner: mark, complete, move them out of memory.
 
 Runs at every start of pgFooting. Other remains of the campaign (processes, folders) are handled by
 `app.hosts.recovery.cleanup`.

@@ -135,10 +135,10 @@ def _within_limits(machine: Machine, campaign: Campaign) -> Machine:
 
 
 def _check_cache(item: Configuration, root: Path = Path("/")) -> None:
-    """Refuse a memory limit with a filesystem whose own cache, which no control group counts, may be larger.
+    """Refuse a memory limit with a filesystem that may have a larger cache, which no control group counts.
 
     Raises:
-        TargetError: it may be.
+        TargetError: it may.
     """
     target = item.target
     if not isinstance(target, DiskTarget) or target.memory_limit_bytes is None:

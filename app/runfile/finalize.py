@@ -36,7 +36,7 @@ def finish_run_file(  # noqa: PLR0913 - all that a finished file says, each by i
 ) -> None:
     """Cluster the samples, store state, summary and marks, and leave one file without a journal.
 
-    Used at the end of a run, and on files whose runner died. May be repeated.
+    Used at the end of a run, and on files of dead runners. May be repeated.
 
     Args:
         path: of the file.

@@ -421,7 +421,7 @@ class RunFile:
             return tuple(sorted(found, key=lambda times: times.started_ms))
 
     def phase(self, phase: Phase, number: int = 0) -> PhaseTimes | None:
-        """The times of one phase, None where it was not reached."""
+        """The times of one phase, None if it was not reached."""
         name = PhaseName(phase, number)
         return next((times for times in self.phases() if times.name == name), None)
 

@@ -185,7 +185,7 @@ def _show_disk(disk: Disk, console: Console) -> None:
     for rule, message, evidence, remedies in grouped_reasons(disk.refusals):
         for text in _folded(f"  {rule} {message} {evidence}", console, 6):
             console.print(Text(text, style="red" if rule == JOURNALED else ""), soft_wrap=True)
-        for remedy in remedies:  # whole, so that a command can be copied
+        for remedy in remedies:  # not folded: a command stays copyable
             console.print(Text(plain(f"      → {remedy}"), style="dim"), soft_wrap=True)
 
 

@@ -178,7 +178,7 @@ def begun_campaign(folder: Path) -> Campaign:
 def begun_runs(folder: Path, campaign: Campaign) -> BegunRuns:
     """Return the done runs of a campaign in its folder.
 
-    A file counts for the run whose number begins its name, if its content names the same configuration;
+    A file counts for the run with the number at the start of its name, if both name the same configuration;
     several attempts are ordered by the attempt numbers in their names.
 
     Args:

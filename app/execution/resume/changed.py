@@ -151,7 +151,7 @@ def server_changes(before: Before, look: ServerLook, facts: EnvironmentFacts | N
 
 
 def _check_machine_there(name: str, was: EnvironmentFacts, now: EnvironmentFacts) -> None:
-    """Refuse a server whose data moved; only facts known both times are compared."""
+    """Refuse a server with moved data; only facts known both times are compared."""
     if was.machine_id and now.machine_id and was.machine_id != now.machine_id:
         message = tr(
             "{name}: the server is on another machine than when the campaign began: {was} then, {now} now. "

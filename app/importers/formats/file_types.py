@@ -45,7 +45,7 @@ class FileType(StrEnum):
 _AGGREGATE: Final = re.compile(rb"\d{9,10}(?: \d+){5}(?:(?: \d+){4,5}|(?: \d+){9})?\n")
 _SIZES: Final = re.compile(rb"(?:before|after);\d+")
 _FIRST_LINES: Final = 20
-"""A log whose first lines are damaged is still a log."""
+"""Lines to check: a log with damaged first lines is still a log."""
 
 
 def _is_transactions(head: bytes) -> bool:

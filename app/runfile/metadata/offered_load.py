@@ -67,7 +67,7 @@ class OfferedLoad:
 
 
 def offered_load(run: RunMetadata) -> OfferedLoad:
-    """Return how load was offered in a run; with several phases, in that of its own figures."""
+    """Return how load was offered in a run; with several phases, in the one that gives its figures."""
     own = next((each for each in known(run.phases, ()) if each.is_own), None)
     return _offered(run) if own is None else replace(_offered(run), share=_share(own))
 
