@@ -1,1 +1,1 @@
-"""Who executes a plan: this user (local), later the root helper and a server that already runs."""
+"""Execute plans: as this user (local), by the root helper, or on a server that already runs."""

@@ -19,12 +19,12 @@ from app.process.starter import Hold
 
 @dataclass(slots=True)
 class BaselineStorage:
-    """A storage as a server would have it, without a server.
+    """Storage as a server would have it, without a server.
 
     Attributes:
         host: makes and unmakes it.
-        target: what storage.
-        need_bytes: what a run needs of it at most.
+        target: of the configuration.
+        need_bytes: largest need of a run.
     """
 
     host: Host
@@ -43,7 +43,7 @@ class BaselineStorage:
 
     @property
     def data_folder(self) -> str:
-        """Where a server would have its tables; empty."""
+        """Folder where a server would have its tables; empty."""
         spaces = {each.role: each.path for each in self._prepared.tablespaces}
         return spaces.get(Role.TABLES, self._prepared.data_directory)
 
@@ -54,12 +54,12 @@ class BaselineStorage:
 
     @property
     def private(self) -> PrivateFolder:
-        """Where programs write what they say."""
+        """Folder for the output of programs."""
         return self._prepared.private
 
     @property
     def room_bytes(self) -> int:
-        """What may still be written, without what is kept free."""
+        """Bytes that may still be written, without the reserve."""
         volume = os.statvfs(self.data_folder)
         free_bytes = volume.f_bavail * volume.f_frsize
         limit_bytes = self._prepared.limit_bytes
@@ -67,23 +67,23 @@ class BaselineStorage:
 
     @property
     def hold(self) -> Hold | None:
-        """What has to happen with a program before it is executed: it takes the server's place."""
+        """Hook for a program before it is executed: it takes the server's place."""
         return self.host.hold(ProcessRole.SERVER)
 
     def sources(self, folder: str) -> ServerSources:
-        """Return what probes read to count what the disks below a folder do."""
+        """Return the sources for probes that count the I/O of the disks below a folder."""
         return ServerSources(data_directory=folder)
 
     def open_output(self, name: str) -> IO[bytes]:
-        """Open what a program wrote; see `open_private`."""
+        """Open the output of a program; see `open_private`."""
         return open_private(self.private, name)
 
     def check(self) -> None:
-        """Make sure that it is there and not full; see `Host.check_alive`."""
+        """Make sure that it exists and is not full; see `Host.check_alive`."""
         self.host.check_alive(self._prepared, RESERVE_BYTES)
 
     def release(self) -> tuple[str, ...]:
-        """Delete what was written and unmake it; return a sentence for everything that is left over."""
+        """Delete its content and unmake it; return a sentence for everything that is left over."""
         folders, self._folders = self._folders, None
         if folders is None:
             return ()

@@ -1,9 +1,9 @@
 """The disks of a campaign: one authentication, several plans, one of them made at a time.
 
-Waiting is looking at the helper's signals one after the other; between them the caller's `watch` is called,
-so that a run file goes on being written and a stop is heard.
+Waiting handles the helper's signals one after the other; between them the caller's `watch` is called, so that
+the run file is still written and a stop is noticed.
 
-What became of disks that were to be given back, and the helper that is started to give them back.
+`recover` starts the helper again, to release disks that a lost one has left.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from app.storage.inspect.snapshot import Policy
 from app.storage.spare.disks import list_disks
 
 _SETTLE_S: Final = 5.0
-"""How long udev may take to look again at disks whose partitions were removed a moment ago."""
+"""How long udev may take to reread disks whose partitions were just removed."""
 _RECOVERY_LOOK_S: Final = 0.25
 
 
 @dataclass(frozen=True, slots=True)
 class UnmakeOutcome:
-    """How unmaking ended.
+    """Outcome of unmaking.
 
     Attributes:
-        error: what went wrong; None where nothing did.
-        left: what could not be released; stays in the helper's journal.
+        error: None for none.
+        left: items that could not be released; they stay in the helper's journal.
     """
 
     error: FootingError | None
@@ -45,19 +45,19 @@ class UnmakeOutcome:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What was not released and why, a sentence each; nothing where all is free."""
+        """Everything not released with its reason, a sentence each; empty if all is free."""
         error = "" if self.error is None else f"{self.error.message} {self.error.hint}".strip()
         is_told = any(each.reason for each in self.left)
         return (*(() if is_told or not error else (error,)), *(each.sentence() for each in self.left))
 
 
 def recover(disks: Sequence[DiskIdentity], *, interactive: bool = False) -> UnmakeOutcome:
-    """Start the helper, which first unmakes what another one left, and return what it could not release.
+    """Start the helper, which first unmakes the leftovers of another one; return what it could not release.
 
     Args:
-        disks: that are to be given back.
-        interactive: whether a person may be asked for a password. Nobody is while a campaign ends: where
-            looking at disks needs one, it is told what everybody may see.
+        disks: to be released.
+        interactive: whether the user may be asked for a password. Not at the end of a campaign: if inspecting
+            disks needs one, only facts visible to all users are returned.
     """
     try:
         client = HelperClient.open()
@@ -77,9 +77,9 @@ def recover(disks: Sequence[DiskIdentity], *, interactive: bool = False) -> Unma
 
 
 def ask_root(disks: Sequence[DiskIdentity]) -> Mapping[str, RootAnswer]:
-    """Return what root says of disks, by device number; nothing where it cannot be asked without a password.
+    """Return root's answers about disks, by device number; empty if it needs a password.
 
-    What pgFooting left on them, root first tries to unmake.
+    Root first tries to unmake pgFooting's leftovers on them.
     """
     try:
         client = HelperClient.open()
@@ -96,7 +96,7 @@ def ask_root(disks: Sequence[DiskIdentity]) -> Mapping[str, RootAnswer]:
 def _settled(
     client: HelperClient, disks: Sequence[DiskIdentity], *, interactive: bool
 ) -> tuple[UnreleasedItem, ...]:
-    """Return the disks that root does not call spare, once udev has seen what was unmade.
+    """Return the disks that root does not call spare, once udev has noticed the removals.
 
     Raises:
         FootingError: as `_not_spare`.
@@ -115,7 +115,7 @@ def _not_spare(
     """Yield the disks that root does not call spare.
 
     Raises:
-        FootingError: root does not answer, or only somebody with a password.
+        FootingError: root does not answer, or only with a password.
     """
     names = _names(disks)
     told = client.inspect(disks, interactive=interactive)
@@ -130,7 +130,7 @@ def _not_spare(
 
 
 def _still_seen(disks: Sequence[DiskIdentity]) -> Iterator[UnreleasedItem]:
-    """Yield the disks on which everybody can see something of pgFooting's."""
+    """Yield the disks with visible remains of pgFooting, without root."""
     wanted = {disk.device_number for disk in disks}
     for disk in list_disks(Policy(accept_loop_devices=True)).disks:
         if disk.identity.device_number in wanted and disk.is_left_over:
@@ -143,7 +143,7 @@ def _still_seen(disks: Sequence[DiskIdentity]) -> Iterator[UnreleasedItem]:
 
 
 def _names(disks: Sequence[DiskIdentity]) -> dict[str, str]:
-    """Return nodes, by device number; the number of what is not there any more."""
+    """Return nodes, by device number; the number itself for an absent disk."""
     here = {
         disk.identity.device_number: disk.path for disk in list_disks(Policy(accept_loop_devices=True)).disks
     }
@@ -151,7 +151,7 @@ def _names(disks: Sequence[DiskIdentity]) -> dict[str, str]:
 
 
 SILENCE_S: Final = 3600.0
-"""Longest time without a word of the helper before it is given up: one step of it may format a slow disk."""
+"""Longest time without a signal before the helper is given up: one step may format a slow disk."""
 _LOOK_S: Final = 0.05
 
 
@@ -161,10 +161,10 @@ class ExecutedStep:
 
     Attributes:
         text: a command, or words.
-        exit_code: None where no program ran.
+        exit_code: None if no program ran.
         started_s: `time.monotonic`.
-        seconds: how long it took.
-        output: what was said.
+        seconds: duration.
+        output: of the program.
     """
 
     text: str
@@ -175,22 +175,22 @@ class ExecutedStep:
 
 
 class StepListener(Protocol):
-    """Hears what the helper does."""
+    """Listener for the helper's steps."""
 
     def executed(self, step: ExecutedStep) -> None:
         """A step has ended."""
 
     def working(self, where: StepProgress) -> None:
-        """A step has begun or come further."""
+        """A step has begun or advanced."""
 
 
 @dataclass(frozen=True, slots=True)
 class MountedFolders:
-    """Where storage is mounted.
+    """Mount points of storage.
 
     Attributes:
         storage: for the data directory.
-        further: for what has disks of its own, by role.
+        further: for roles with their own disks, by role.
         private: in memory: sockets, logs, scripts.
     """
 
@@ -201,16 +201,16 @@ class MountedFolders:
 
 @dataclass(slots=True)
 class DiskSession:
-    """Locked disks and what is made of them.
+    """Locked disks and the storage made of them.
 
     Attributes:
         client: the connection.
         session: the helper's.
-        texts: what the helper said it would do, by plan.
-        test_devices: whether the helper takes loop devices.
+        texts: the helper's announced steps, by plan.
+        test_devices: whether the helper accepts loop devices.
         is_lost: the helper has gone, and the session with it.
-        left: what could not be released when it was last unmade.
-        failed: disks, by device number, that changed or failed while something ran on them, and how.
+        left: items that could not be released when it was last unmade.
+        failed: disks, by device number, that changed or failed during a run, and how.
     """
 
     client: HelperClient
@@ -231,30 +231,30 @@ class DiskSession:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the disks were given back, as far as they could be."""
+        """Whether the disks were released, as far as possible."""
         return self._ended is not None
 
     def obstacle(self, plan: StoragePlan) -> str:
-        """Return why a plan cannot be made any more in this session; empty where nothing is known."""
+        """Return why a plan cannot be made any more in this session; empty if nothing is known."""
         if self.is_lost:
             return tr("The helper was lost, and the authorisation to use the disks with it.")
         failed = (self.failed.get(disk.device_number, "") for _, disk in plan.members())
         return next(filter(None, failed), "")
 
     def make(self, plan: StoragePlan, told: StepListener, watch: Watch = look_at_nothing) -> MountedFolders:
-        """Make a plan and return where it is.
+        """Make a plan and return its mount points.
 
         Raises:
-            FootingError: it could not be made; what had been made is unmade.
+            FootingError: it could not be made; a partial result is unmade.
         """
-        before = self.left  # the helper tries again to unmake it, and makes nothing else on those disks
+        before = self.left  # the helper first retries to unmake it, else makes nothing there
         while self.client.next_event(0) is not None:
-            pass  # what was still to be said about the plan before
+            pass  # late signals about the plan before
         self._made = True
         try:
             self.session.make(list(self.texts).index(plan))
             ended = self._wait({"Ready", "Unmade", "Ended"}, told, watch)
-        except HelperBusyError as error:  # the session is ours: nobody else's work is in the way
+        except HelperBusyError as error:  # the session is ours: no other caller's work is in the way
             message = tr("The helper has not finished what this campaign asked it before.")
             raise StorageError(message) from error
         except BaseException:
@@ -271,7 +271,7 @@ class DiskSession:
         raise remains.error or lost()
 
     def unmake(self, told: StepListener) -> UnmakeOutcome:
-        """Unmake what is made, if anything is; never raises for what the helper cannot do."""
+        """Unmake the storage, if any; never raises for failures of the helper."""
         if not self._made:
             return UnmakeOutcome(None, ())
         self._made = False
@@ -284,7 +284,7 @@ class DiskSession:
         return self._remains(ended)
 
     def release(self) -> UnmakeOutcome:
-        """Give the disks back; never raises for what the helper cannot do; done again, it tells the same."""
+        """Release the disks; never raises for failures of the helper; returns the same when called again."""
         if self._ended is None:
             try:
                 self.session.release()
@@ -295,7 +295,7 @@ class DiskSession:
         return self._ended
 
     def recover(self) -> UnmakeOutcome:
-        """Start the helper once more, which unmakes what the lost one left; return what it could not."""
+        """Start the helper again, which unmakes the lost one's leftovers; return those that it could not."""
         self._ended = recover(self.disks)
         self.left = self._ended.left
         return self._ended
@@ -306,10 +306,10 @@ class DiskSession:
         return UnmakeOutcome(_error_of(values), self.left)
 
     def check(self, told: StepListener | None = None) -> None:
-        """Do nothing while the storage is there.
+        """Return while the storage exists.
 
         Args:
-            told: hears what root runs beside it, a maintenance.
+            told: gets root's steps during the run, of a maintenance.
 
         Raises:
             HelperLostError: the helper has gone, and the storage will.
@@ -328,10 +328,10 @@ class DiskSession:
             event = self._next_event(0)
 
     def _next_event(self, timeout_s: float) -> HelperSignal | None:
-        """Return the next signal; that the session is about to end is answered: somebody measures here."""
+        """Return the next signal; renews a session that is about to expire: a measurement is running."""
         event = self.client.next_event(timeout_s)
         if event is not None and event.name == "Expiring":
-            with suppress(FootingError):  # what is wrong, the next signal tells
+            with suppress(FootingError):  # the next signal reports any error
                 self.session.renew()
         return event
 
@@ -353,7 +353,7 @@ class DiskSession:
 
 
 class _Deaf:
-    """Hears nothing."""
+    """Ignore all steps."""
 
     def executed(self, step: ExecutedStep) -> None:
         """Ignore."""
@@ -373,7 +373,7 @@ def _tell_working(told: StepListener, event: HelperSignal) -> None:
 
 
 def _ignore(_told: StepListener, _event: HelperSignal) -> None:
-    """Do nothing: a signal of a newer helper."""
+    """Ignore a signal of a newer helper."""
 
 
 _NO_EXIT_CODE: Final = -1000
@@ -385,7 +385,7 @@ _TELL: Final[Mapping[str, Callable[[StepListener, HelperSignal], None]]] = {
 
 
 def _error_of(values: Sequence[Any]) -> FootingError | None:
-    """Return the error that a signal carries as code, message and hint; None where the code is empty."""
+    """Return the error in a signal's code, message and hint; None if the code is empty."""
     code, message, hint = values
     if not code:
         return None

@@ -1,8 +1,8 @@
-"""Follows the disks of this machine live: every change within a second, with UDisks2 and without.
+"""Follow the disks of this machine live: every change within a second, with UDisks2 and without.
 
-The kernel tells by itself: uevents on a netlink socket (disks, partitions, arrays), and mountinfo, swaps and
-mdstat that become readable when they change (proc(5)). UDisks2 adds what udev found out a moment later.
-Whatever it was, the machine is inspected anew, and told only if a disk looks different.
+The kernel notifies by itself: uevents on a netlink socket (disks, partitions, arrays), and mountinfo, swaps
+and mdstat that become readable when they change (proc(5)). UDisks2 adds udev's results a moment later. On any
+of these the machine is inspected again, and reported only if a disk has changed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ NETLINK_KOBJECT_UEVENT: Final = 15
 _KERNEL_GROUP: Final = 1
 _CHANGING_FILES: Final = ("self/mountinfo", "swaps", "mdstat")
 _SETTLE_S: Final = 0.1
-"""Changes come in bunches (a disk and its partitions); one look answers all of a bunch."""
+"""Changes come in bunches (a disk and its partitions); one inspection answers all of a bunch."""
 _LONGEST_SETTLE_S: Final = 0.4
 _STOP_S: Final = 5.0
 
@@ -38,9 +38,9 @@ _log = logging.getLogger(__name__)
 
 
 class DiskWatch:
-    """Calls `on_change` with all disks and what changed: at the start, then at every change, until `stop`.
+    """Call `on_change` with all disks and the changes: at the start, then at every change, until `stop`.
 
-    It is called in a thread of the watch.
+    The calls come from a thread of the watch.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class DiskWatch:
         self._thread.start()
 
     def stop(self) -> None:
-        """End it; nothing is called afterwards."""
+        """End it; there are no calls afterwards."""
         self._stopping = True
         self._follower.stop()
         os.write(self._wake, b"x")
@@ -114,7 +114,7 @@ class DiskWatch:
         return uevents
 
     def _wait(self, poller: select.poll, uevents: socket.socket | None) -> None:
-        """Wait for something that may concern disks, then until it is quiet for a moment."""
+        """Wait for an event that may concern disks, then until it is quiet for a moment."""
         while not self._stopping and not self._drain(poller.poll(), uevents):
             pass
         deadline = time.monotonic() + _LONGEST_SETTLE_S
@@ -125,7 +125,7 @@ class DiskWatch:
             self._drain(events, uevents)
 
     def _drain(self, events: list[tuple[int, int]], uevents: socket.socket | None) -> bool:
-        """Take what arrived; return whether any of it may concern disks."""
+        """Read pending events; return whether any of them may concern disks."""
         matters = False
         for descriptor, _ in events:
             if uevents is not None and descriptor == uevents.fileno():
@@ -139,9 +139,9 @@ class DiskWatch:
 
 
 def _concerns_disks(uevents: socket.socket) -> bool:
-    """Read all uevents that wait; block devices and what they hang from matter."""
+    """Read all pending uevents; return whether any is about block devices."""
     matters = False
-    with suppress(BlockingIOError, OSError):  # ENOBUFS: some were lost, so that a look is due as well
+    with suppress(BlockingIOError, OSError):  # ENOBUFS: some were lost, so an inspection is due too
         while True:
             matters |= b"SUBSYSTEM=block" in uevents.recv(16384)
     return matters

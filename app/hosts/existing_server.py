@@ -1,4 +1,4 @@
-"""A server that already runs: one database of ours is made in it, measured and dropped, nothing else."""
+"""A server that already runs: one database of ours is created in it, measured and dropped, nothing else."""
 
 from __future__ import annotations
 
@@ -39,43 +39,45 @@ from app.probes.facts.files import CachedBytes, SampledCompression, StoredBytes
 from app.process.metered import ANSWER_ERRORS
 
 _DROP_S: Final = 20.0
-"""How long the end of a run waits for a server that does not answer; the next campaign there drops it."""
+"""How long the end of a run waits for an unresponsive server; the next campaign there drops the database."""
 _BACK_S: Final = 600.0
-"""How long a run waits, before anything of it is made, for a server that cannot be reached."""
+"""How long a run waits, before it creates anything, for an unreachable server."""
 _AGAIN_S: Final = 1.0
 _GRACE_S: Final = 3.0
 
 _PGBENCH_BYTES: Final = GIB
-"""More than pgbench needs with thousands of clients, each some 100 KB; libpq takes what a server sends."""
+"""More than pgbench needs with thousands of clients, about 100 KB each; libpq accepts any amount from a
+server.
+"""
 _THREAD_BYTES: Final = 16 * MIB
-"""A stack and what belongs to it; there are no more threads than CPUs."""
+"""A stack and its overhead; there are no more threads than CPUs."""
 _LATE_S: Final = 600.0
-"""How long a server may take for the transactions under way when the time of a phase is over."""
+"""How long a server may take for running transactions after the time of a phase is over."""
 
 _SPILL: Final = (
     b"SET work_mem = '64kB'",
     b"SET temp_tablespaces = ''",
     b"SELECT pg_catalog.count(*) FROM pg_catalog.generate_series(1, 1000000)",
 )
-"""Takes 14 MB of a temporary file and no WAL: a server that has no room for WAL goes down."""
+"""Needs 14 MB of temporary file and no WAL: a server without room for WAL goes down."""
 
 ServerConnection = psycopg.Connection[tuple[Any, ...]]
 
 
 @dataclass(slots=True)
 class ExistingServer:
-    """A `app.hosts.server_under_test.ServerUnderTest` that this program did not start; methods told there.
+    """A server that pgFooting did not start; the methods are described in the protocol `ServerUnderTest`.
 
     Attributes:
         host: gives the folder of pgbench on this machine.
-        reached: how it was reached.
-        look: what it told before the campaign.
-        tell: gets a sentence that a person should see.
-        settings: for our database alone, of the campaign.
-        room_bytes: what our database may take; None where nobody says.
-        machine: that it is on; None where that is not asked.
+        reached: its address.
+        look: its state before the campaign.
+        tell: gets a sentence for the user.
+        settings: of the campaign, for our database alone.
+        room_bytes: limit of our database; None if unknown.
+        machine: its machine; None if that is not queried.
         is_asked: that machine answered before the campaign.
-        lock: of the campaign, made sure of before our database is touched.
+        lock: of the campaign, checked before our database is touched.
     """
 
     host: LocalHost
@@ -108,7 +110,7 @@ class ExistingServer:
 
     @property
     def sources(self) -> ServerSources:
-        """SQL, and its machine where that is asked: no file and no process of it is known."""
+        """SQL, and its machine if that is queried: none of its files and processes are known."""
         return ServerSources(
             conninfo=self.reached.conninfo(),
             reason=tr("the server was not started here: nothing of its machine is known"),
@@ -117,9 +119,9 @@ class ExistingServer:
         )
 
     def prepare(self, watch: Watch) -> PgbenchPlace:
-        """Make sure that it is still the one that was looked at, and drop what an earlier run left.
+        """Make sure that it is still the inspected server, and drop leftovers of an earlier run.
 
-        One that cannot be reached is waited for: a line that is cut for a minute at night does not end the
+        Waits for an unreachable server: a connection that is cut for a minute at night does not end the
         campaign.
         """
         watch()
@@ -139,7 +141,7 @@ class ExistingServer:
         )
 
     def _check_identity(self, connection: ServerConnection) -> None:
-        """Refuse another server in its place: a name may have moved to one since the person agreed."""
+        """Refuse another server in its place: its name may have moved since the user agreed."""
         try:
             row = connection.execute(
                 b"SELECT pg_catalog.pg_postmaster_start_time()::text, pg_catalog.pg_is_in_recovery()"
@@ -153,7 +155,7 @@ class ExistingServer:
             )
 
     def make(self) -> None:
-        """Do nothing: there is one."""
+        """Do nothing: it exists."""
 
     def copy_data(self, template: Template) -> CopiedData:  # noqa: ARG002 - as the protocol has it
         """Refuse: its files are not here."""
@@ -165,10 +167,10 @@ class ExistingServer:
         self._watch.start()
 
     def check_settings(self) -> None:
-        """Do nothing: they are read back when the database is made."""
+        """Do nothing: they are read back when the database is created."""
 
     def make_bench(self, *, superuser: bool) -> None:
-        """Make our database, whose owner is the role that pgbench connects as, and give it its settings."""
+        """Create our database, owned by pgbench's role, and apply its settings."""
         if superuser:
             raise ServerError(
                 tr("The scripts want a superuser, which pgFooting is not on a server of others.")
@@ -182,12 +184,12 @@ class ExistingServer:
             connection.close()
 
     def checkpoint(self) -> None:
-        """Write what is dirty, where the role may."""
+        """Execute CHECKPOINT, if the role may."""
         if self.look.role.may_checkpoint:
             self._execute(["CHECKPOINT"], "")
 
     def maintain(self, statements: Sequence[str]) -> None:
-        """Execute them in our database as its owner."""
+        """Execute statements in our database, as its owner."""
         self._execute(statements, OWN_DATABASE)
 
     def _execute(self, statements: Sequence[str], database: str) -> None:
@@ -204,7 +206,7 @@ class ExistingServer:
                 self._working = None
 
     def make_backup_role(self) -> None:
-        """Refuse: no role is made on a server of others."""
+        """Refuse: pgFooting creates no role on such a server."""
         raise ServerError(tr("No base backups are made of a server that was not started here."))
 
     def back_up(
@@ -220,7 +222,7 @@ class ExistingServer:
         raise TargetError(tr("“{name}” is done by root, on spare disks only.").format(name=name))
 
     def end_maintenance(self) -> None:
-        """Do nothing: none is under way."""
+        """Do nothing: none is running."""
 
     def loaded(self, watch: Watch) -> None:
         """Do nothing between loading and measuring."""
@@ -239,19 +241,19 @@ class ExistingServer:
         raise ServerError(tr("The caches of a server that was not started here cannot be emptied."))
 
     def cached(self) -> CachedBytes:
-        """Refuse: nobody can look there."""
+        """Refuse: its files cannot be read."""
         raise ProbeUnavailable(self.sources.reason)
 
     def stored(self) -> StoredBytes:
-        """Refuse: nobody can look there."""
+        """Refuse: its files cannot be read."""
         raise ProbeUnavailable(self.sources.reason)
 
     def sample_tables(self) -> SampledCompression:
-        """Refuse: nobody can look there."""
+        """Refuse: its files cannot be read."""
         raise ProbeUnavailable(self.sources.reason)
 
     def facts(self) -> ServerFacts:
-        """Ask it in our database, whose settings are those of pgbench's sessions; secrets are left out."""
+        """Read facts in our database, which has the settings of pgbench's sessions; secrets are removed."""
         try:
             with self.reached.connect(OWN_DATABASE) as connection:
                 return without_secrets(facts_of(connection))
@@ -271,7 +273,7 @@ class ExistingServer:
         return ""
 
     def no_room(self) -> str:
-        """Have it write what has no room in memory: its SQLSTATE is the same in every language."""
+        """Make it write a temporary file: the SQLSTATE of a full disk is the same in every language."""
         try:
             with self.reached.connect(OWN_DATABASE) as connection:
                 for statement in _SPILL:
@@ -283,12 +285,12 @@ class ExistingServer:
         return ""
 
     def check_target(self) -> None:
-        """End the run where our database takes more than it may."""
+        """End the run if our database exceeds its limit."""
         if self._watch is not None and self._watch.over_room:
             raise TargetLostError(self._watch.over_room)
 
     def check_running(self, grace_s: float = 0.0) -> None:
-        """Ask the watch, which looks every second."""
+        """Query the watch, which checks every second."""
         if self._watch is None:
             return
         failure = self._watch.wait_for_failure(max(grace_s, _GRACE_S) if grace_s else 0.0)
@@ -297,7 +299,7 @@ class ExistingServer:
             raise kind(failure, hint=tr("What was measured until then is kept."))
 
     def stop(self) -> None:
-        """End the watch, and a statement of ours that is under way; the server goes on."""
+        """End the watch, and a running statement of ours; the server continues."""
         with self._lock:
             working = self._working
         if working is not None:
@@ -315,7 +317,7 @@ class ExistingServer:
         return (*filter(None, [left]), *kept)
 
     def _drop(self) -> str:
-        """Drop our database; a server that starts again is waited for. Return a sentence where it is left."""
+        """Drop our database; waits for a restarting server. Return a sentence if it is left."""
         end_s = time.monotonic() + _DROP_S
         while True:
             try:
@@ -335,7 +337,7 @@ class ExistingServer:
             return ""
 
     def _drop_held(self, connection: ServerConnection) -> None:
-        """Drop our database where no other campaign has it: the lock ends with its connection."""
+        """Drop our database unless another campaign has it: the lock ends with its connection."""
         if self.lock is not None:
             self.lock.hold()
         drop_own(connection, self.reached, ends_sessions=True)
@@ -344,7 +346,7 @@ class ExistingServer:
         """Return a connection, as soon as there is one.
 
         Raises:
-            ServerError: it refuses, or was waited for in vain: no other run waits for it again.
+            ServerError: it refuses, or stayed unreachable: no other run waits for it again.
         """
         end_s = time.monotonic() + _BACK_S
         is_told = False
@@ -362,7 +364,7 @@ class ExistingServer:
             time.sleep(_AGAIN_S)
 
     def _connect(self) -> ServerConnection:
-        """Return a connection to the database that the person named.
+        """Return a connection to the database that the user named.
 
         Raises:
             ServerLostError: it cannot be reached.
@@ -375,7 +377,7 @@ class ExistingServer:
 
     def _silent(self, error: Exception) -> ServerError:
         message = tr("The server {name} does not do what it was asked: {reason}")
-        # What a server answers to a statement has a SQLSTATE; a cut line, and who cannot connect, have none.
+        # A server's answer to a statement has a SQLSTATE; a cut connection, and a failed one, have none.
         is_lost = isinstance(error, psycopg.OperationalError) and error.sqlstate is None
         kind = ServerLostError if is_lost else ServerError
         return kind(message.format(name=self.reached.name, reason=said(error)))

@@ -1,13 +1,12 @@
 """The host of spare disks: the helper makes and unmakes storage, everything else is done as the account.
 
 Root starts nothing of PostgreSQL: programs are started here as for every target and only moved into the
-session's control group, before they are executed. Nothing is recorded in the resource journal: what this
-process leaves when it dies, the helper unmakes with everything that works on it.
+session's control group, before they are executed. Nothing is recorded in the resource journal: when this
+process dies, the helper unmakes everything with the processes that work on it.
 
-Whether the disks below are still those that were chosen and do not fail is read from
-/sys/dev/block/MAJOR:MINOR, which everybody may read (Linux Documentation/ABI/stable/sysfs-block,
-testing/sysfs-block: ``size`` in sectors of 512 bytes, ``diskseq``; SCSI and NVMe: ``device/state``;
-Documentation/admin-guide/md.rst: ``dev-NAME/state``).
+Whether the disks are still the chosen ones and work is read from /sys/dev/block/MAJOR:MINOR, which all users
+may read (Linux Documentation/ABI/stable/sysfs-block, testing/sysfs-block: ``size`` in sectors of 512 bytes,
+``diskseq``; SCSI and NVMe: ``device/state``; Documentation/admin-guide/md.rst: ``dev-NAME/state``).
 """
 
 from __future__ import annotations
@@ -47,24 +46,26 @@ _SECTOR_BYTES: Final = 512
 _GONE_STATES: Final = frozenset(
     {"offline", "transport-offline", "cancel", "deleted", "deleting", "deleting (no IO)", "dead"}
 )
-"""Of SCSI (scsi_sysfs.c) and of NVMe controllers (nvme/host/core.c): nothing reaches the disk any more."""
+"""States of SCSI (scsi_sysfs.c) and of NVMe controllers (nvme/host/core.c) in which the disk is unreachable.
+"""
 _BAD_LINE: Final = re.compile(
     r"\berror\b|\berrs:|\bfail(ed|ure|ing)\b|capacity change|\boffline\b|\btimeout\b|\bmedium\b|"
     r"\bcorrupt|\bshut(ting)? ?down\b|\bunrecovered\b|\bremoved\b|\bremounting filesystem read-only\b",
     re.IGNORECASE,
 )
-"""Lines of the kernel that tell of a disk that fails; those of mounting and unmounting say none of it."""
+"""Kernel messages about a failing disk; messages about mounting and unmounting contain none of these words.
+"""
 _NO_HARM: Final = re.compile(r"operation not supported|\(DISCARD\)|\(WRITE_ZEROES\)")
-"""Disks that cannot forget blocks say so with an error, and everybody goes on without."""
+"""Disks that cannot discard blocks report that as an error, which is harmless."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemberFault:
-    """A disk that is not as it was.
+    """A disk that has changed.
 
     Attributes:
-        disk: which one.
-        text: what is with it, one sentence with its node and serial number.
+        disk: its identity.
+        text: its state, one sentence with its node and serial number.
     """
 
     disk: DiskIdentity
@@ -72,7 +73,7 @@ class MemberFault:
 
 
 class Members:
-    """Looks after the disks of one run."""
+    """Check the disks of one run."""
 
     def __init__(self, disks: Sequence[DiskIdentity], sys: Path = Path("/sys")) -> None:
         self._disks = disks
@@ -80,14 +81,14 @@ class Members:
         self._nodes = {disk.device_number: self._node(disk) for disk in disks}
 
     def troubles(self) -> Iterator[MemberFault]:
-        """Yield each disk that is gone, changed or was given up by its array, once a look."""
+        """Yield each disk that is gone, changed or was failed by its array, at most once per call."""
         for disk in self._disks:
             found = self._trouble(disk)
             if found:
                 yield MemberFault(disk, f"{self._name(disk)}: {found}")
 
     def told_by_kernel(self, lines: Sequence[str]) -> Iterator[MemberFault]:
-        """Yield each disk of which a line of the kernel tells that it fails, with the first such line."""
+        """Yield each disk that fails by a kernel message, with the first such message."""
         for disk in self._disks:
             node = self._nodes[disk.device_number]
             line = next((line for line in lines if _names(node, line) and _is_bad(line)), "")
@@ -157,16 +158,16 @@ _TABLESPACE: Final = "tablespace"
 
 @dataclass(slots=True)
 class HelperHost:
-    """Prepares and releases one target on spare disks.
+    """Prepare and release one target on spare disks.
 
     Attributes:
-        account: whom server and pgbench run as.
+        account: of server and pgbench.
         session: of the campaign; its disks are locked.
-        plan: what is made.
-        record: told of every command, root's too.
-        progress: told where making and unmaking is.
-        event: told of what happened, kind and sentence: "note", `ROOT_STEP`, "helper-lost", "left-over" (of
-            storage that could not be made), "disk-failed".
+        plan: of the storage.
+        record: called with every command, including root's.
+        progress: called with the progress of making and unmaking.
+        event: called with the kind and sentence of an event: "note", `ROOT_STEP`, "helper-lost", "left-over"
+            (of storage that could not be made), "disk-failed".
     """
 
     account: Account
@@ -183,8 +184,8 @@ class HelperHost:
         """Let the helper make the storage, and make the data directory's folder in it.
 
         Raises:
-            TargetError: what was made is too small, or its memory limit cannot be set.
-            FootingError: the helper cannot make it. Everything that had been made is unmade.
+            TargetError: the storage is too small, or its memory limit cannot be set.
+            FootingError: the helper cannot make it. A partial result is unmade.
         """
         assert isinstance(target, DiskTarget)  # noqa: S101 - the campaign chooses the host by the target
         self._members = Members([disk for _, disk in self.plan.members()])
@@ -198,8 +199,8 @@ class HelperHost:
             raise
 
     def release(self, released: RunFolders) -> tuple[SweepEvent, ...]:
-        """Delete the data, so that what is dirty need not be written, then let the helper unmake all."""
-        with suppress(FootingError, OSError):  # the helper ends whoever is still there
+        """Delete the data, so that dirty pages need not be written, then let the helper unmake all."""
+        with suppress(FootingError, OSError):  # the helper ends processes that are still there
             self._end_servers(released)
         for path in released.contents:
             with suppress(FootingError, OSError):  # it goes with its filesystem
@@ -207,7 +208,7 @@ class HelperHost:
         return self._unmake(released.root)
 
     def _unmake(self, place: str) -> tuple[SweepEvent, ...]:
-        """Let the helper unmake all, or a lost one's successor; what cannot be given back is an event."""
+        """Let the helper, or a lost one's successor, unmake all; a disk that is not released is an event."""
         remains = self.session.unmake(self)
         if self.session.is_lost:
             self.event("helper-lost", tr("The helper was lost. It is started again to give the disks back."))
@@ -234,10 +235,10 @@ class HelperHost:
         run_folders.check_alive(checked, reserve_bytes)
 
     def _check_members(self) -> None:
-        """Make sure that every disk is the one that was chosen and does not fail.
+        """Make sure that every disk is the chosen one and does not fail.
 
         Raises:
-            TargetLostError: one is not, or fails; told and remembered, so that no other run uses it.
+            TargetLostError: one is not, or fails; reported and remembered, so that no other run uses it.
         """
         found = list(self._members.troubles())
         found += self._members.told_by_kernel(self._kernel_lines())
@@ -250,28 +251,28 @@ class HelperHost:
             raise TargetLostError("\n".join(dict.fromkeys(each.text for each in found)), hint=hint)
 
     def _kernel_lines(self) -> tuple[str, ...]:
-        """Return what the kernel said of the disks since the last look; nothing where that is not known."""
+        """Return the kernel's messages about the disks since the last call; empty if unknown."""
         try:
             return self.session.session.kernel_log()
         except FootingError:
             return ()
 
     def hold(self, part: ProcessRole) -> Hold | None:
-        """Return what moves a process into the control group of its part."""
+        """Return a hook that moves a process into the control group of its part."""
         return partial(self._adopt, part)
 
     def loaded(self, of: RunFolders, watch: Watch = look_at_nothing) -> None:  # noqa: ARG002 - as the protocol
-        """Forget the machine's page cache where memory is limited: what was loaded would be found in it."""
+        """Drop the machine's page cache if memory is limited: loaded data would be found in it."""
         if self._drops_caches:
             self._drop_caches(watch)
 
     def empty_caches(self, of: RunFolders, watch: Watch = look_at_nothing) -> None:
-        """Forget all clean caches of the machine: also what a filesystem caches on its own (ARC of ZFS).
+        """Drop all clean caches of the machine, including a filesystem's own (ARC of ZFS).
 
-        The files themselves are forgotten as well, for machines where root may not write that down.
+        The files themselves are dropped too, for machines where root may not write drop_caches.
 
         Raises:
-            ServerError: what is dirty cannot be written, or a file cannot be reached.
+            ServerError: dirty pages cannot be written, or a file cannot be reached.
         """
         empty_page_cache(of, self.record, watch)
         self._drop_caches(watch)
@@ -284,7 +285,7 @@ class HelperHost:
             self.event("note", sentence.format(reason=error.message))
 
     def maintain(self, name: str) -> MaintenanceEnd:
-        """Have the helper do it, and wait for its answer as long as it can be told to end it."""
+        """Let the helper do it, and wait for its answer while it can be asked to end it."""
 
         def look() -> None:
             if self._is_silent.is_set():
@@ -293,7 +294,7 @@ class HelperHost:
         return self.session.session.maintain(name, look)
 
     def end_maintenance(self) -> None:
-        """Have what is under way end; whoever waits for it is answered then."""
+        """End the running maintenance; its waiting caller is answered then."""
         try:
             self.session.session.end_maintenance()
         except FootingError:
@@ -301,16 +302,16 @@ class HelperHost:
             raise
 
     def health(self) -> Mapping[str, Mapping[str, str]] | None:
-        """Return what the disks tell of themselves now; None where the helper does not answer."""
+        """Return the disks' health values; None if the helper does not answer."""
         try:
             return self.session.session.health()
         except FootingError:
             return None
 
     def executed(self, step: ExecutedStep) -> None:
-        """Record a step of root's: as a command where one is told or failed, else as an event."""
+        """Record a step of root's: as a command if it is one or failed, else as an event."""
         if step.exit_code is None or (step.exit_code == 0 and step.text.startswith("# ")):
-            with suppress(FootingError):  # a run file that is full must not keep the disks; the run tells it
+            with suppress(FootingError):  # a full run file must not keep the disks; the run reports it
                 self.event(ROOT_STEP, step.text.removeprefix("# "))
                 if step.exit_code is None and step.output:
                     self.event("note", step.output)
@@ -325,7 +326,7 @@ class HelperHost:
         )
 
     def working(self, where: StepProgress) -> None:
-        """Tell where it is."""
+        """Report the progress."""
         self.progress(where)
 
     def _limit_memory(self, limit_bytes: int | None) -> None:
@@ -395,10 +396,10 @@ class HelperHost:
 
 
 def _with_room(path: str, need_bytes: int) -> FileIdentity:
-    """Return which folder it is.
+    """Return the identity of a folder.
 
     Raises:
-        TargetError: there is no room in it.
+        TargetError: it has too little room.
     """
     identity, free_bytes = _look_at(path)
     if free_bytes < need_bytes:
@@ -410,7 +411,7 @@ def _with_room(path: str, need_bytes: int) -> FileIdentity:
 
 
 def _look_at(path: str) -> tuple[FileIdentity, int]:
-    """Return which folder it is and the bytes that are free there for an ordinary user."""
+    """Return the identity of a folder and the bytes that are free there for an ordinary user."""
     with strictly(path) as folder:
         volume = os.fstatvfs(folder)
         return identity_of(folder), volume.f_bavail * volume.f_frsize

@@ -31,10 +31,10 @@ __all__ = ["LocalHost", "RunFolders"]
 
 
 class LocalHost:
-    """Prepares and releases targets that need no root.
+    """Prepare and release targets that need no root.
 
     Attributes:
-        account: whom server and pgbench run as.
+        account: of server and pgbench.
     """
 
     def __init__(self, account: Account, resources: ResourceJournal, record: Recorder) -> None:
@@ -47,12 +47,12 @@ class LocalHost:
 
         Args:
             target: folder or memory.
-            need_bytes: what the run needs at most.
-            watch: never called: it takes a moment only.
+            need_bytes: largest need of the run.
+            watch: never called: it takes only a moment.
 
         Raises:
-            TargetError: the target cannot be used; what had been made is removed.
-            FootingError: what is made cannot be recorded, so nothing was.
+            TargetError: the target cannot be used; a partial result is removed.
+            FootingError: the folders cannot be recorded, so nothing was made.
         """
         if isinstance(target, DiskTarget):
             raise TargetError(tr("Spare disks need the helper: nothing of them was touched."))
@@ -73,10 +73,10 @@ class LocalHost:
             raise
 
     def release(self, released: RunFolders) -> tuple[SweepEvent, ...]:
-        """Remove a run's folders, the data directory first: what is deleted need not be written.
+        """Remove a run's folders, the data directory first: deleted data need not be written.
 
-        A server that still works in it is ended. What cannot be removed stays in the record for the next
-        sweep and is told as an event.
+        Ends a server that still works in it. Anything that cannot be removed stays in the record for the next
+        sweep and is reported as an event.
         """
         places = (
             released.data_directory,
@@ -87,7 +87,7 @@ class LocalHost:
         return tuple(event for path in places for event in clear(self._resources, (path,), self._record))
 
     def check_alive(self, checked: RunFolders, reserve_bytes: int) -> None:
-        """Make sure that a run can go on; see `app.hosts.folders.run_folders.check_alive`.
+        """Make sure that a run can continue; see `app.hosts.folders.run_folders.check_alive`.
 
         Raises:
             TargetLostError: the target vanished, was replaced, is read-only, nearly full, or over its limit.
@@ -95,17 +95,17 @@ class LocalHost:
         run_folders.check_alive(checked, reserve_bytes)
 
     def hold(self, part: ProcessRole) -> Hold | None:  # noqa: ARG002 - as the protocol has it
-        """Return nothing to be done: processes of this user stay in the control group that they are in."""
+        """Return no hook: processes of this user stay in their control group."""
         return None
 
     def loaded(self, of: RunFolders, watch: Watch = look_at_nothing) -> None:
-        """Do nothing between loading and measuring: forgetting the machine's cache needs root."""
+        """Do nothing between loading and measuring: dropping the machine's cache needs root."""
 
     def empty_caches(self, of: RunFolders, watch: Watch = look_at_nothing) -> None:
-        """Write what is dirty of the filesystem and let the kernel forget the files, which needs no root.
+        """Write the filesystem's dirty pages and drop the files from the page cache, which needs no root.
 
         Raises:
-            ServerError: what is dirty cannot be written, or a file cannot be reached.
+            ServerError: dirty pages cannot be written, or a file cannot be reached.
         """
         empty_page_cache(of, self._record, watch)
 
@@ -118,10 +118,10 @@ class LocalHost:
         raise TargetError(tr("“{name}” is done by root, on spare disks only.").format(name=name))
 
     def end_maintenance(self) -> None:
-        """Do nothing: nothing of root's is under way."""
+        """Do nothing: root runs nothing here."""
 
     def health(self) -> None:
-        """Return nothing: what disks tell of themselves is root's to ask."""
+        """Return nothing: only root can query the disks."""
         return
 
     def _make_site(self, checked: CheckedTarget) -> RunFolders:
@@ -141,10 +141,10 @@ class LocalHost:
         )
 
     def make_private(self) -> tuple[PrivateFolder, tuple[str, ...]]:
-        """Make the folder of pgbench alone: of a run whose server is not of this machine.
+        """Make only pgbench's folder: for a run with a server on another machine.
 
         Returns:
-            The folder, and sentences about what is not as it should be.
+            The folder, and sentences about imperfections.
 
         Raises:
             TargetError: it cannot be made.
@@ -157,7 +157,7 @@ class LocalHost:
             raise TargetError(message.format(account=self.account.name, reason=err.strerror)) from err
 
     def release_private(self, folder: PrivateFolder) -> tuple[str, ...]:
-        """Remove what `make_private` made; return a sentence for what is left."""
+        """Remove the folder of `make_private`; return a sentence for each remainder."""
         events = clear(self._resources, (folder.path,), self._record)
         return tuple(event.text for event in events if event.action is CleanupAction.KEPT)
 
@@ -185,7 +185,7 @@ class LocalHost:
         raise failure
 
     def _undo(self, before: set[str]) -> None:
-        """Remove what was made meanwhile; where that fails, a sweep does it."""
+        """Remove everything made since; if that fails, a sweep does it."""
         made = [entry.path for entry in self._resources.state.entries if entry.path not in before]
         with suppress(FootingError):
             clear(self._resources, made, self._record)

@@ -1,11 +1,11 @@
-"""One campaign at a time: two of them on one machine would bend each other's numbers.
+"""One campaign at a time: two of them on one machine would distort each other's numbers.
 
 Two locks, both flock, so that they vanish with their holder: one in this user's state folder, which names the
-campaign that holds it; and one for all users in /run/lock, which says nothing but that somebody measures. The
-second is best effort: where /run/lock is missing or the file there cannot be opened, only this user's
-campaigns exclude each other, and `MachineLock.scope_note` says so. Every user can lock the file there, so a
-holder that is no campaign stops nobody, and root is stopped by none: `MachineLock.held_by` says who holds it,
-for the runs that are measured beside it.
+campaign that holds it; and one for all users in /run/lock, which says only that a measurement is running. The
+second is best effort: if /run/lock is missing or the file there cannot be opened, only this user's campaigns
+exclude each other, and `MachineLock.scope_note` says so. Every user can lock the file there, so a holder that
+is not a campaign stops no other, and root is never stopped: `MachineLock.held_by` names the holder, for the
+runs that are measured at the same time.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from app.hosts.folders.own_folders import check_private, create_state_folder, of
 SHARED_LOCK: Final = Path("/run/lock/pgfooting.lock")
 _FACTS_BYTES: Final = 65536
 _NAME: Final = "pgfooting-run"
-"""Of a process that measures, for other users (proc(5), comm: 15 bytes at most)."""
+"""Name of a process that measures, for other users (proc(5), comm: 15 bytes at most)."""
 
 Wait = Callable[[str], None]
 
@@ -40,11 +40,11 @@ class MachineLock:
 
     Attributes:
         scope_note: empty, or why campaigns of other users are not excluded.
-        held_by: empty, or who holds the lock of all users meanwhile, a sentence.
+        held_by: empty, or the current holder of the lock of all users, a sentence.
     """
 
     def __init__(self, descriptors: list[int], scope_note: str = "", held_by: str = "") -> None:
-        """Hold descriptors; other users can tell by its name that this process measures."""
+        """Hold descriptors; renames the process, so that other users can see that it measures."""
         self._descriptors = descriptors
         self.scope_note = scope_note
         self.held_by = held_by
@@ -60,11 +60,11 @@ class MachineLock:
         self.close()
 
     def name_holder(self, campaign_folder: str, campaign_name: str) -> None:
-        """Say which campaign holds it, to whoever comes second."""
+        """Record the holding campaign for other campaigns."""
         _write_facts(self._descriptors[0], campaign_folder, campaign_name)
 
     def close(self) -> None:
-        """Let the next campaign begin."""
+        """Allow the next campaign to begin."""
         if self._descriptors:
             _write_name(self._name)
         while self._descriptors:
@@ -82,15 +82,15 @@ def acquire_machine_lock(
     """Take the right to measure on this machine.
 
     Args:
-        campaign_folder: told to whoever comes second.
-        campaign_name: likewise.
-        wait: waits a while for another campaign, each time before the locks are tried again, and raises what
-            ends that; told the reason. None to be refused at once.
+        campaign_folder: shown to other campaigns.
+        campaign_name: shown to other campaigns.
+        wait: called with the reason, each time before the locks are tried again; waits a while for another
+            campaign, and may raise to end that. None to be refused at once.
         state_folder: for tests; None for the user's own.
         shared: for tests; the lock of all users.
 
     Raises:
-        BusyError: another campaign is running; names its folder where it is this user's.
+        BusyError: another campaign is running; names its folder if it is this user's.
         FootingError: the state folder cannot be used.
     """
     while True:
@@ -139,7 +139,7 @@ def _lock_own(campaign_folder: str, campaign_name: str, state_folder: Path | Non
 
 def _write_facts(descriptor: int, campaign_folder: str, campaign_name: str) -> None:
     facts = json.dumps({"folder": campaign_folder, "name": campaign_name}).encode()
-    with suppress(OSError):  # a full disk: the lock holds, only the name of its holder is unknown
+    with suppress(OSError):  # a full disk: the lock holds, only its holder's name is unknown
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, facts, 0)
 
@@ -156,7 +156,7 @@ def _busy(facts: bytes) -> BusyError:
 
 
 def _lock_shared(path: Path, *, waits: bool) -> tuple[int | None, str, str]:
-    """Take the lock of all users; return its descriptor, or None, why not, and who holds it instead.
+    """Take the lock of all users; return its descriptor, or None, why not, and its other holder.
 
     Raises:
         BusyError: a campaign of another user holds it.
@@ -171,7 +171,7 @@ def _lock_shared(path: Path, *, waits: bool) -> tuple[int | None, str, str]:
     except BlockingIOError as err:
         holder = _holder_of(os.fstat(descriptor))
         os.close(descriptor)
-        # SECURITY: every user may hold it, for ever, under whatever name.
+        # SECURITY: every user may hold it, for ever, under any name.
         if holder.name != _NAME or (may_measure_beside() and not waits):
             return None, "", holder.sentence(path)
         raise BusyError(
@@ -185,7 +185,7 @@ def _lock_shared(path: Path, *, waits: bool) -> tuple[int | None, str, str]:
 
 
 def find_other_campaign(shared: Path = SHARED_LOCK) -> str:
-    """Return which campaign of another user measures on this machine now, a sentence; empty for none."""
+    """Return the campaign of another user that is measuring on this machine, a sentence; empty for none."""
     try:
         holder = _holder_of(shared.stat())
     except OSError:
@@ -197,11 +197,11 @@ def find_other_campaign(shared: Path = SHARED_LOCK) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Holder:
-    """Who holds the lock of all users.
+    """Holder of the lock of all users.
 
     Attributes:
-        pid: of the process; 0 where the kernel shows none, such as one of a container.
-        name: of the process; empty where it is not known.
+        pid: of the process; 0 if the kernel shows none, such as one of a container.
+        name: of the process; empty if unknown.
         user: name or uid of its user.
     """
 
@@ -211,12 +211,12 @@ class _Holder:
 
     @property
     def campaign(self) -> str:
-        """Return that it is a campaign, and whose."""
+        """Return a sentence about a campaign and its user."""
         sentence = tr("A campaign of user {user} is running on this machine (process {pid}).")
         return sentence.format(user=self.user, pid=self.pid)
 
     def sentence(self, path: Path) -> str:
-        """Return who it is, and what that means."""
+        """Return a sentence about the holder and the consequence."""
         if not self.pid:
             return tr("{path} is locked by a process that cannot be seen; runs may be disturbed.").format(
                 path=path
@@ -234,12 +234,12 @@ class _Holder:
 
 
 def may_measure_beside() -> bool:
-    """Whether campaigns of other users stop none of this one: root is stopped by none."""
+    """Return whether campaigns of other users do not stop this one: root is never stopped."""
     return os.geteuid() == 0
 
 
 def _holder_of(found: os.stat_result) -> _Holder:
-    """Return who holds the lock of a file, as /proc/locks (proc(5)) tells everybody."""
+    """Return the holder of a file's lock, from /proc/locks (proc(5)), which all users can read."""
     place = f"{os.major(found.st_dev):02x}:{os.minor(found.st_dev):02x}:{found.st_ino}"
     with suppress(OSError, ValueError):
         for line in Path("/proc/locks").read_text(encoding="ascii").splitlines():
@@ -275,10 +275,10 @@ def _write_name(name: str) -> None:
 
 
 def _open_shared(path: Path) -> int:
-    """Open the lock file for reading, which is all that flock needs, and create it where it is missing.
+    """Open the lock file for reading, which is enough for flock, and create a missing one.
 
-    SECURITY: the folder is writable for all: no link is followed, nothing is written to the file, and what is
-    no regular file is not used.
+    SECURITY: the folder is writable for all: no link is followed, nothing is written to the file, and
+    anything but a regular file is not used.
     """
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
@@ -286,7 +286,7 @@ def _open_shared(path: Path) -> int:
     except FileNotFoundError:
         with suppress(FileExistsError):
             created = os.open(path, flags | os.O_CREAT | os.O_EXCL, 0o444)
-            os.fchmod(created, 0o444)  # whatever the umask is: other users only read it
+            os.fchmod(created, 0o444)  # regardless of the umask: other users only read it
             return created
         descriptor = os.open(path, flags)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):

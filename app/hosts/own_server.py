@@ -1,9 +1,8 @@
 """A server of our own: made on the storage of a host, for one run, and removed after it.
 
-What was chosen for a target, read back where it acts: on the server's process and on the files it made.
-
-What root makes root reads back itself (`app.storage.checks.readback`). What is here can be seen only once the
-server runs, or once there are files; the runner sees it without root.
+The choices for a target are read back where they act: on the server's process and on its files. The helper
+reads back its own work as root (`app.storage.checks.readback`). The checks here need a running server, or
+files; the runner does them without root.
 """
 
 from __future__ import annotations
@@ -60,17 +59,17 @@ _NAMED: Final = 3
 
 
 def check_memory_limit(limit_bytes: int, pid: int, root: Path = Path("/")) -> None:
-    """Make sure that a process may use as much memory as was chosen, and no more.
+    """Make sure that a process may use exactly as much memory as was chosen.
 
-    The kernel counts in pages: it cuts a limit to whole ones (cgroup-v2.rst, memory.max).
+    The kernel counts in pages: it rounds a limit down to whole ones (cgroup-v2.rst, memory.max).
 
     Args:
         limit_bytes: chosen.
         pid: of the postmaster.
-        root: where proc and sys are found; another folder in tests.
+        root: of proc and sys; another folder in tests.
 
     Raises:
-        TargetError: its control groups say something else; names both.
+        TargetError: its control groups have another limit; names both.
     """
     page = os.sysconf("SC_PAGE_SIZE")
     found = memory_limit(root, str(pid))
@@ -88,15 +87,15 @@ def check_memory_limit(limit_bytes: int, pid: int, root: Path = Path("/")) -> No
 
 
 def check_wal_directory(data_directory: str, wal_directory: str) -> None:
-    """Make sure that a server writes its WAL where it was to.
+    """Make sure that a server writes its WAL to the chosen folder.
 
     Args:
         data_directory: of the server.
-        wal_directory: that initdb was told; empty for none.
+        wal_directory: initdb's argument; empty for none.
 
     Raises:
-        TargetError: it lies elsewhere; names both.
-        OSError: it cannot be looked for.
+        TargetError: it is elsewhere; names both.
+        OSError: it cannot be found.
     """
     data = Path(data_directory).resolve(strict=True)
     found = (data / WAL_FOLDER).resolve(strict=True)
@@ -107,17 +106,17 @@ def check_wal_directory(data_directory: str, wal_directory: str) -> None:
 
 
 def check_file_attributes(group: GroupChoice, files: Iterable[Path]) -> tuple[str, ...]:
-    """Make sure that files that were made on a filesystem have the attributes of its options.
+    """Make sure that new files on a filesystem have the attributes of its options.
 
     Args:
-        group: what was chosen.
+        group: of the target.
         files: of the server, on that filesystem.
 
     Returns:
-        A sentence where nothing tells the attributes.
+        A sentence if the attributes cannot be read.
 
     Raises:
-        TargetError: some have others; names what they have, and what was chosen.
+        TargetError: some have others; names them, and the chosen ones.
     """
     options = chosen_options(group)
     wanted = filesystem(group.filesystem).attributes_of_files(options)
@@ -155,20 +154,20 @@ def _wrong(wanted: ReadbackToken, files: Iterable[Path]) -> Iterator[tuple[Path,
 
 
 RESERVE_BYTES: Final = 64 * MIB
-"""A run ends with an error of its own before the target is so full that PostgreSQL panics."""
+"""A run ends with its own error before the target is so full that PostgreSQL panics."""
 _LOG: Final = "server.log"
 
 
 @dataclass(slots=True)
 class OwnServer:
-    """A `app.hosts.server_under_test.ServerUnderTest` that this program makes; its methods are told there.
+    """A server that pgFooting makes; the methods are described in the protocol `ServerUnderTest`.
 
     Attributes:
-        host: gives storage and folders, and takes them back.
-        target: what storage.
-        need_bytes: what the run needs of it at most.
-        setup: how it is set up.
-        record: told of every command.
+        host: provides and releases storage and folders.
+        target: of the configuration.
+        need_bytes: largest need of the run.
+        setup: of the server.
+        record: called with every command.
     """
 
     host: Host
@@ -206,7 +205,7 @@ class OwnServer:
         )
 
     def prepare(self, watch: Watch) -> PgbenchPlace:
-        """Get storage and folders of the host."""
+        """Get storage and folders from the host."""
         folders = self._folders = self.host.prepare(self.target, self.need_bytes, watch)
         self._server = Server(
             installation=self.setup.installation,
@@ -230,7 +229,7 @@ class OwnServer:
         server.write_configuration()
 
     def copy_data(self, template: Template) -> CopiedData:
-        """Copy it into the data directory, take that over, and configure it as if it had been made there."""
+        """Copy a template into the data directory, adapt it, and configure it as if made there."""
         server, folders = self._prepared
         copied = copy_template(
             template,
@@ -260,15 +259,15 @@ class OwnServer:
         self._prepared[0].make_bench(superuser=superuser)
 
     def checkpoint(self) -> None:
-        """Write what is dirty."""
+        """Execute CHECKPOINT."""
         self._prepared[0].checkpoint()
 
     def maintain(self, statements: Sequence[str]) -> None:
-        """Execute them as the superuser."""
+        """Execute statements as the superuser."""
         self._prepared[0].maintain(statements)
 
     def make_backup_role(self) -> None:
-        """Make it as the superuser."""
+        """Create the role as the superuser."""
         server, _ = self._prepared
         self._has_tablespaces = server.make_backup_role()
         if self._has_tablespaces and server.installation.major < TARGETS_MAJOR:
@@ -285,7 +284,7 @@ class OwnServer:
         return make_base_backup(argv, server.account, self.record, is_cancelled, BASE_BACKUP.limit_s)
 
     def maintain_storage(self, name: str) -> MaintenanceEnd:
-        """Let the host have it done."""
+        """Let the host do it."""
         return self.host.maintain(name)
 
     def end_maintenance(self) -> None:
@@ -293,11 +292,11 @@ class OwnServer:
         self.host.end_maintenance()
 
     def loaded(self, watch: Watch) -> None:
-        """Do what the host does then."""
+        """Let the host do its part."""
         self.host.loaded(self._prepared[1], watch)
 
     def check_loaded(self) -> tuple[str, ...]:
-        """Look at the attributes of the files of tables and WAL."""
+        """Check the attributes of the files of tables and WAL."""
         if not isinstance(self.target, DiskTarget):
             return ()
         server, folders = self._prepared
@@ -316,7 +315,7 @@ class OwnServer:
         return tuple(dict.fromkeys(told))
 
     def shut_down(self) -> None:
-        """Shut it down in order."""
+        """Shut it down cleanly."""
         self._prepared[0].shut_down()
 
     def empty_caches(self, watch: Watch) -> None:
@@ -324,13 +323,13 @@ class OwnServer:
         self.host.empty_caches(self._prepared[1], watch)
 
     def cached(self) -> CachedBytes:
-        """Look at the files of tables and indexes in the data directory."""
+        """Return the cached part of the files of tables and indexes in the data directory."""
         server, folders = self._prepared
         files = relation_files(server.conninfo_for(BENCH_DATABASE), folders.data_directory)
         return cached_bytes(folders.data_directory, files)
 
     def stored(self) -> StoredBytes:
-        """Look at the files of the tables in the data directory."""
+        """Return the size of the files of the tables in the data directory."""
         return stored_bytes(self._table_files())
 
     def sample_tables(self) -> SampledCompression:
@@ -342,7 +341,7 @@ class OwnServer:
         return table_files(server.conninfo_for(BENCH_DATABASE), folders.data_directory)
 
     def facts(self) -> ServerFacts:
-        """Ask it as the superuser."""
+        """Read them as the superuser."""
         return read_server_facts(self._prepared[0].conninfo)
 
     def health(self) -> Mapping[str, Mapping[str, str]] | None:
@@ -360,25 +359,25 @@ class OwnServer:
         return "" if self._server is None else self._server.log_text()
 
     def no_room(self) -> str:
-        """Return nothing: it speaks English, and its target is looked at every second."""
+        """Return nothing: its messages are English, and its target is checked every second."""
         return ""
 
     def check_target(self) -> None:
-        """Look at storage and private folder."""
+        """Check storage and private folder."""
         if self._folders is not None:
             self.host.check_alive(self._folders, RESERVE_BYTES)
 
     def check_running(self, grace_s: float = 0.0) -> None:
-        """Look at the postmaster."""
+        """Check the postmaster."""
         self._prepared[0].check_running(grace_s)
 
     def stop(self) -> None:
-        """Stop it without a checkpoint, which would only cost time and wear: its data is thrown away."""
+        """Stop it without a checkpoint, which would only cost time and wear: its data is discarded."""
         if self._server is not None:
             self._server.stop(mode=StopMode.IMMEDIATE)
 
     def release(self) -> tuple[str, ...]:
-        """Give storage and folders back."""
+        """Release storage and folders."""
         folders, self._folders = self._folders, None
         if folders is None:
             return ()

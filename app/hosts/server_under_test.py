@@ -1,10 +1,10 @@
-"""The server under test: all that runner, recorder, probes and a run's description know of a server.
+"""The server under test: the interface for runner, recorder, probes and a run's description.
 
-`app.hosts.own_server` makes one on storage of this machine, `app.hosts.existing_server` uses one that was
-not started here; `app.execution.run` chooses. What a server cannot tell is None or raises
-`ProbeUnavailable`, with the reason, and the run file says so.
+`app.hosts.own_server` makes one on storage of this machine, `app.hosts.existing_server` uses one that was not
+started here; `app.execution.run` chooses. Unknown facts of a server are None or raise `ProbeUnavailable` with
+the reason, and the run file reports them.
 
-What gives a run its storage; `app.hosts.own_server` asks it, nobody else.
+`Host` gives a run its storage; only `app.hosts.own_server` and the baseline use it.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from app.process.starter import Account, Hold
 
 @dataclass(frozen=True, slots=True)
 class ServerSetup:
-    """How this program sets a server up.
+    """Setup of a server by pgFooting.
 
     Attributes:
-        installation: whose programs run.
+        installation: source of the programs.
         settings: of the server, complete.
         preset: id of the preset of settings.
         checksums: whether data pages have checksums.
-        backups: whether base backups are made of it while it is measured.
+        backups: whether base backups are made during the measurement.
     """
 
     installation: Installation
@@ -51,15 +51,15 @@ class ServerSetup:
 
 @dataclass(frozen=True, slots=True)
 class PgbenchPlace:
-    """Where pgbench works.
+    """pgbench's place and limits.
 
     Attributes:
-        folder: what pgbench writes, and the user's scripts.
-        hold: what has to happen with pgbench before it is executed; None for nothing.
-        notes: sentences about what is not as it should be, for the run file.
-        environment: what pgbench needs of it beside its arguments, such as a password; never told.
-        memory_bytes: that pgbench may have; None for no limit.
-        late_s: how long pgbench may go on after its time, for its last transactions; None for no limit.
+        folder: for pgbench's output, and the user's scripts.
+        hold: hook for pgbench before it is executed; None for none.
+        notes: sentences about imperfections, for the run file.
+        environment: needed by pgbench besides its arguments, such as a password; never shown.
+        memory_bytes: limit for pgbench; None for no limit.
+        late_s: how long pgbench may continue after its time, for its last transactions; None for no limit.
     """
 
     folder: PrivateFolder
@@ -71,39 +71,39 @@ class PgbenchPlace:
 
 
 class ServerUnderTest(Protocol):
-    """One server for one run; used from the runner's main thread but where another one is said.
+    """One server for one run; used from the runner's main thread unless stated otherwise.
 
     The runner calls `prepare`, `make`, `start`, `check_settings`, `make_bench`, `checkpoint` and `loaded`, in
-    this order, once. Where the data set is copied, `copy_data` stands for `make` and `make_bench`. For cold
-    caches, `shut_down`, `empty_caches`, `start` and `check_settings` stand for `loaded`. At the end, whatever
-    happened, `stop` and `release`.
+    this order, once. If the data set is copied, `copy_data` replaces `make` and `make_bench`. For cold
+    caches, `shut_down`, `empty_caches`, `start` and `check_settings` replace `loaded`. At the end, in any
+    case, `stop` and `release`.
     """
 
     @property
     def setup(self) -> ServerSetup | None:
-        """How this program sets it up, for the description of the run; None where it does not."""
+        """Setup by pgFooting, for the description of the run; None if it did not set it up."""
 
     @property
     def address(self) -> Connection:
-        """How pgbench reaches it, in the database that `make_bench` makes; after `prepare`."""
+        """Address for pgbench, with the database of `make_bench`; after `prepare`."""
 
     @property
     def sources(self) -> ServerSources:
-        """What facts (after `prepare`) and probes (after `start`) may read of it, as it is now."""
+        """Current sources for facts (after `prepare`) and probes (after `start`)."""
 
     def prepare(self, watch: Callable[[], None]) -> PgbenchPlace:
         """Get storage for it, and a folder for pgbench; phase `prepare`.
 
         Args:
-            watch: called often where it takes long; what it raises ends it, and everything is undone.
+            watch: called often during long work; an exception ends it, and everything is undone.
 
         Raises:
             TargetError: the target cannot be used.
-            FootingError: it cannot be had; nothing is left.
+            FootingError: it is not available; nothing is left.
         """
 
     def make(self) -> None:
-        """Make what it starts from; phase `initdb`, in a thread of its own, whose children may be killed.
+        """Make its initial data directory; phase `initdb`, in a separate thread whose children may be killed.
 
         Raises:
             ServerError: it cannot be made.
@@ -111,19 +111,19 @@ class ServerUnderTest(Protocol):
         """
 
     def copy_data(self, template: Template) -> CopiedData:
-        """Make what it starts from a copy of a template, instead of `make`, `make_bench` and loading.
+        """Make its data directory a copy of a template, instead of `make`, `make_bench` and loading.
 
-        Phase `load`, in a thread of its own, whose children may be killed.
+        Phase `load`, in a separate thread whose children may be killed.
 
         Raises:
             DamagedTemplateError: the template is damaged; nothing of it is left on the target.
             TargetError: it cannot be written.
-            ServerError: it is no data directory of this server, or cannot be made one.
+            ServerError: it is not a data directory of this server, or cannot be made one.
             ProgramError: a program cannot be started.
         """
 
     def start(self) -> None:
-        """Let it take connections; phase `load`.
+        """Make it accept connections; phase `load`.
 
         Raises:
             SettingError: it refuses a setting.
@@ -132,51 +132,51 @@ class ServerUnderTest(Protocol):
         """
 
     def check_settings(self) -> None:
-        """Ask it whether it is as `setup` says, and runs within the target's limits; nothing to ask without.
+        """Check that it has the settings of `setup`, if any, and runs within the target's limits.
 
         Raises:
             SettingError: it has other settings; names them.
-            TargetError: a limit of the target is not what was chosen; names both.
-            ServerError: it cannot be asked.
+            TargetError: a limit of the target is not the chosen one; names both.
+            ServerError: it cannot be queried.
         """
 
     def make_bench(self, *, superuser: bool) -> None:
-        """Make pgbench's role and its empty database.
+        """Create pgbench's role and its empty database.
 
         Args:
-            superuser: the role is one, because a person agreed to scripts that want it.
+            superuser: make the role a superuser: the user agreed to scripts that need it.
 
         Raises:
             ServerError: it refuses.
         """
 
     def checkpoint(self) -> None:
-        """Write everything that is dirty to disk; phase `settle`, in a thread of its own.
+        """Write everything that is dirty to disk; phase `settle`, in a separate thread.
 
         Raises:
-            ServerError: it refuses, or was stopped meanwhile.
+            ServerError: it refuses, or was stopped in between.
         """
 
     def maintain(self, statements: Sequence[str]) -> None:
-        """Execute statements in pgbench's database, between phases, in a thread of its own.
+        """Execute statements in pgbench's database, between phases, in a separate thread.
 
         Raises:
-            ServerError: it refuses, or was stopped meanwhile.
+            ServerError: it refuses, or was stopped in between.
         """
 
     def make_backup_role(self) -> None:
-        """Let `back_up` connect; once, before the first of it.
+        """Prepare the role of `back_up`; once, before the first of it.
 
         Raises:
             ServerError: it refuses.
         """
 
     def back_up(self, max_rate_bytes: int | None, is_cancelled: Callable[[], bool]) -> MaintenanceEnd:
-        """Make a base backup of it and throw that away, in a thread of its own.
+        """Make a base backup of it and discard it, in a separate thread.
 
         Args:
-            max_rate_bytes: that are read a second at most; None for no limit.
-            is_cancelled: asked often; ends it.
+            max_rate_bytes: read per second at most; None for no limit.
+            is_cancelled: polled often; ends it.
 
         Raises:
             ProgramError: pg_basebackup cannot be started.
@@ -184,11 +184,11 @@ class ServerUnderTest(Protocol):
         """
 
     def maintain_storage(self, name: str) -> MaintenanceEnd:
-        """Have root do a maintenance of its storage by its name, in a thread of its own; waits for its end.
+        """Let root do a maintenance of its storage by its name, in a separate thread; waits for its end.
 
         Raises:
-            TargetError: there is no storage of root's.
-            FootingError: its filesystem has no such thing, another one is under way, or the helper is lost.
+            TargetError: the storage is not root's.
+            FootingError: its filesystem does not support it, another one is running, or the helper is lost.
         """
 
     def end_maintenance(self) -> None:
@@ -199,108 +199,108 @@ class ServerUnderTest(Protocol):
         """
 
     def loaded(self, watch: Callable[[], None]) -> None:
-        """Do what belongs between loading and measuring, such as emptying caches; `watch` as in `prepare`."""
+        """Do the work between loading and measuring, such as emptying caches; `watch` as in `prepare`."""
 
     def check_loaded(self) -> tuple[str, ...]:
-        """Read back what was chosen and shows only on files that were loaded; after `loaded`.
+        """Read back choices that show only on loaded files; after `loaded`.
 
         Returns:
-            A sentence for everything that nobody can read back.
+            A sentence for everything that cannot be read back.
 
         Raises:
-            TargetError: something is not as it was chosen; names both.
-            ServerError: it cannot be asked where they lie.
+            TargetError: something differs from the choice; names both.
+            ServerError: the places of the files cannot be queried.
         """
 
     def shut_down(self) -> None:
-        """Stop it so that `start` finds all its data again; phase `settle`, in a thread of its own.
+        """Stop it so that `start` finds all its data again; phase `settle`, in a separate thread.
 
         Raises:
             ServerError: it does not stop, or is not ours to stop.
         """
 
     def empty_caches(self, watch: Callable[[], None]) -> None:
-        """Let the machine forget what it has cached of its files; after `shut_down`; `watch` as in `prepare`.
+        """Drop the machine's caches of its files; after `shut_down`; `watch` as in `prepare`.
 
         Raises:
-            ServerError: what is dirty cannot be written, or a file cannot be reached.
+            ServerError: dirty pages cannot be written, or a file cannot be reached.
         """
 
     def cached(self) -> CachedBytes:
-        """Return what of the loaded tables and indexes of pgbench is cached now, after `empty_caches`.
+        """Return the cached part of pgbench's loaded tables and indexes, after `empty_caches`.
 
         Raises:
-            ServerError: it cannot be asked where they lie.
-            ProbeUnavailable: nobody can look there.
+            ServerError: the places of the files cannot be queried.
+            ProbeUnavailable: they are on another machine.
             OSError: they cannot be read.
         """
 
     def stored(self) -> StoredBytes:
-        """Return what the loaded tables of pgbench take where they lie, for the recorder; after `loaded`.
+        """Return the stored size of pgbench's loaded tables, for the recorder; after `loaded`.
 
         Raises:
-            ServerError: it cannot be asked where they lie.
-            ProbeUnavailable: nobody can look there.
+            ServerError: the places of the files cannot be queried.
+            ProbeUnavailable: they are on another machine.
             OSError: they cannot be read.
         """
 
     def sample_tables(self) -> SampledCompression:
-        """Return how far the loaded tables of pgbench can be compressed; before `loaded`, after `checkpoint`.
+        """Return the compressibility of pgbench's loaded tables; before `loaded`, after `checkpoint`.
 
         Raises:
-            ServerError: it cannot be asked where they lie.
-            ProbeUnavailable: nobody can look there, or nothing is there to compress with.
+            ServerError: the places of the files cannot be queried.
+            ProbeUnavailable: they are on another machine, or no compressor is available.
             OSError: they cannot be read.
         """
 
     def facts(self) -> ServerFacts:
-        """Return version, build and settings as it says them, for the recorder; after `loaded`.
+        """Return its version, build and settings, for the recorder; after `loaded`.
 
         Raises:
-            ServerError: it cannot be asked.
+            ServerError: it cannot be queried.
         """
 
     def health(self) -> Mapping[str, Mapping[str, str]] | None:
-        """Return what its disks tell of themselves now, by device number; None where nobody can ask."""
+        """Return the health values of its disks, by device number; None if they cannot be queried."""
 
     def open_log(self) -> IO[bytes]:
-        """Open its log, unbuffered, at the beginning of this run; for the recorder, until `release`.
+        """Open its log, unbuffered, at the start of this run; for the recorder, until `release`.
 
         Raises:
             FileNotFoundError: it has written none yet.
-            ProbeUnavailable: where it is, is not known.
-            TargetLostError: there is something else in its place.
+            ProbeUnavailable: its place is unknown.
+            TargetLostError: something else took its place.
             OSError: it cannot be read.
         """
 
     def log_text(self) -> str:
-        """Return the end of its log, to look for a crash; empty where that is not known."""
+        """Return the end of its log, to look for a crash; empty if unknown."""
 
     def no_room(self) -> str:
-        """Return why its disk takes nothing more now, in its own words; when pgbench has failed.
+        """Return the server's message that its disk is full; called when pgbench has failed.
 
-        Empty where it takes more, where that is known otherwise, and where nobody can ask.
+        Empty if the disk accepts more, if this is known otherwise, or if it cannot be queried.
         """
 
     def check_target(self) -> None:
-        """Make sure that its storage and the folder of pgbench can go on; once a second.
+        """Make sure that its storage and the folder of pgbench are usable; once a second.
 
         Raises:
             TargetLostError: one vanished, was replaced, is read-only, nearly full, or over its limit.
         """
 
     def check_running(self, grace_s: float = 0.0) -> None:
-        """Do nothing while it runs; once a second, and when pgbench has failed.
+        """Return while it runs; once a second, and when pgbench has failed.
 
         Args:
-            grace_s: how long an end that may be under way is waited for.
+            grace_s: how long to wait for an end that may be under way.
 
         Raises:
-            ServerError: it has ended by itself; carries its words.
+            ServerError: it has ended by itself; carries its message.
         """
 
     def stop(self) -> None:
-        """End what this run has of it at once; ends a `checkpoint` of another thread; may be called again.
+        """End this run's use of it at once; ends a `checkpoint` of another thread; may be called again.
 
         Raises:
             ServerError: it does not end.
@@ -311,7 +311,7 @@ class ServerUnderTest(Protocol):
 
 
 Watch = Callable[[], None]
-"""Called often while something takes long; what it raises ends it, and everything is undone."""
+"""Called often during long work; an exception ends it, and everything is undone."""
 
 
 def look_at_nothing() -> None:
@@ -319,14 +319,14 @@ def look_at_nothing() -> None:
 
 
 class ProcessRole(StrEnum):
-    """Whose process it is: their CPU, memory and I/O are counted apart."""
+    """Owner of a process: CPU, memory and I/O are counted separately."""
 
     SERVER = "server"
     PGBENCH = "pgbench"
 
 
 class Host(Protocol):
-    """Gives a run its storage and takes it back; used by one run at a time, from one thread."""
+    """Provides and releases a run's storage; used by one run at a time, from one thread."""
 
     account: Account
 
@@ -335,54 +335,54 @@ class Host(Protocol):
 
         Args:
             target: of the configuration.
-            need_bytes: what the run needs at most.
-            watch: called often where it takes long.
+            need_bytes: largest need of the run.
+            watch: called often during long work.
 
         Raises:
-            TargetError: the target cannot be used; what had been made is removed.
+            TargetError: the target cannot be used; a partial result is removed.
             FootingError: the host cannot make it.
         """
 
     def release(self, released: RunFolders) -> tuple[SweepEvent, ...]:
-        """Remove and unmake everything of a run; what cannot be is told as an event."""
+        """Remove and unmake everything of a run; failures are reported as events."""
 
     def check_alive(self, checked: RunFolders, reserve_bytes: int) -> None:
-        """Make sure that a run can go on; once a second.
+        """Make sure that a run can continue; once a second.
 
         Raises:
             TargetLostError: the target vanished, was replaced, is read-only, nearly full, or over its limit.
         """
 
     def hold(self, part: ProcessRole) -> Hold | None:
-        """Return what has to happen with a process before its program is executed; None for nothing."""
+        """Return the hook for a process before its program is executed; None for none."""
 
     def loaded(self, of: RunFolders, watch: Watch = look_at_nothing) -> None:
-        """Do what belongs between loading and measuring; `watch` is called often where it takes long."""
+        """Do the work between loading and measuring; `watch` is called often during long work."""
 
     def empty_caches(self, of: RunFolders, watch: Watch = look_at_nothing) -> None:
-        """Let the machine forget what it has cached of the data; no server works on it.
+        """Drop the machine's caches of the data; no server works on it.
 
         Raises:
-            ServerError: what is dirty cannot be written, or a file cannot be reached.
+            ServerError: dirty pages cannot be written, or a file cannot be reached.
         """
 
     def maintain(self, name: str) -> MaintenanceEnd:
-        """Have root do a maintenance of the storage by its name; called in a thread of its own.
+        """Let root do a maintenance of the storage by its name; called in a separate thread.
 
-        What root runs is heard by whoever looks after the storage meanwhile (`check_alive`).
+        Root's steps are reported to the thread that checks the storage at the same time (`check_alive`).
 
         Raises:
-            TargetError: the storage is none of root's.
-            CannotError: the storage has no such thing.
-            FootingError: another one is under way, or the helper is lost.
+            TargetError: the storage is not root's.
+            CannotError: the storage does not support it.
+            FootingError: another one is running, or the helper is lost.
         """
 
     def end_maintenance(self) -> None:
-        """Have what is under way end; whoever waits for it is answered then.
+        """End the running maintenance; its waiting caller is answered then.
 
         Raises:
             FootingError: the helper is lost.
         """
 
     def health(self) -> Mapping[str, Mapping[str, str]] | None:
-        """Return what the disks tell of themselves now, by device number; None where nobody can ask."""
+        """Return the disks' health values, by device number; None if they cannot be queried."""

@@ -1,7 +1,7 @@
-"""The largest size of ZFS's cache that a campaign needs, held against the machine's: read, never set.
+"""Compare the limit of ZFS's cache that a campaign needs with the machine's: read, never set.
 
-zfs_arc_max is a parameter of the whole machine: it counts for every pool, does not go back to 0 while the
-module is loaded, and making it smaller does not shrink the cache at once (OpenZFS, zfs(4), zfs_arc_max).
+zfs_arc_max is a parameter of the whole machine: it applies to every pool, does not go back to 0 while the
+module is loaded, and reducing it does not shrink the cache at once (OpenZFS, zfs(4), zfs_arc_max).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _ZFS: Final = "zfs"
 
 
 def is_on_zfs(campaign: Campaign, folders: Iterable[str] = ()) -> bool:
-    """Return whether anything of a campaign lies on ZFS: on disks that become a pool, or in a folder.
+    """Return whether any part of a campaign is on ZFS: on disks that become a pool, or in a folder.
 
     Args:
         campaign: with filesystems that exist.
@@ -44,15 +44,15 @@ def _is_folder_on_zfs(path: str) -> bool:
 
 
 def check_arc_max(campaign: Campaign, folders: Iterable[str], root: Path = Path("/")) -> None:
-    """Refuse a campaign that needs another zfs_arc_max than this machine has; nothing is asked without ZFS.
+    """Refuse a campaign that needs another zfs_arc_max than this machine has; no check without ZFS.
 
     Args:
-        campaign: of which `zfs_arc_max_bytes` counts.
-        folders: in which data lies that is not on spare disks.
+        campaign: with its `zfs_arc_max_bytes`.
+        folders: of data that is not on spare disks.
         root: of the machine's files.
 
     Raises:
-        CampaignError: it has another one, or none that can be read; the hint is what an administrator enters.
+        CampaignError: the value differs, or cannot be read; the hint has an administrator's commands.
     """
     wanted = campaign.zfs_arc_max_bytes
     if wanted is None or not is_on_zfs(campaign, folders):
@@ -88,7 +88,7 @@ def _words(size_bytes: int) -> str:
 
 
 def _commands(wanted: int, parameter: Path) -> str:
-    """Return what root enters, for now and for after the next start."""
+    """Return root's commands, for now and for after the next start."""
     if not wanted:
         return tr(
             "It does not go back to 0 while ZFS is loaded: take zfs_arc_max out of /etc/modprobe.d, and "
@@ -102,7 +102,7 @@ def _commands(wanted: int, parameter: Path) -> str:
 
 
 def arc_max_sentence(campaign: Campaign, folders: Iterable[str]) -> str:
-    """Return what a campaign's zfs_arc_max comes to before its start; empty where it states none."""
+    """Return a sentence about a campaign's zfs_arc_max before its start; empty if it has none."""
     if campaign.zfs_arc_max_bytes is None:
         return ""
     if not is_on_zfs(campaign, folders):

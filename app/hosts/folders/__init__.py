@@ -1,1 +1,1 @@
-"""Folders of runs: reached by descriptor, looked at, made and deleted as the account that owns them."""
+"""Folders of runs: reached by descriptor, examined, made and deleted as the account that owns them."""

@@ -1,4 +1,7 @@
-"""Whom server and pgbench run as: this user, or as root a system user, because PostgreSQL refuses root."""
+"""Choose the account of server and pgbench: this user, or for root a system user.
+
+PostgreSQL refuses to run as root.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from app.process.starter import Account, Recorder, current_account, named_accoun
 POSTGRES_USER: Final = "postgres"
 OWN_USER: Final = "pgfooting"
 ROOT_FOLDER: Final = "/var/lib/pgfooting"
-"""Everything that pgFooting keeps when it runs as root lies below this folder."""
+"""Parent of everything that pgFooting keeps when it runs as root."""
 
 _TIMEOUT_S: Final = 30.0
 
@@ -21,11 +24,11 @@ _TIMEOUT_S: Final = 30.0
 def server_account(record: Recorder) -> Account:
     """Return the account for server and pgbench.
 
-    An ordinary user is it himself. Root gets ``postgres``, which PostgreSQL's packages create; where there is
-    none, the system user ``pgfooting``, which is created.
+    For an ordinary user it is the current one. Root gets ``postgres``, which PostgreSQL's packages create;
+    without it, the system user ``pgfooting``, which is created.
 
     Args:
-        record: told of the command that created the user.
+        record: called with the command that created the user.
 
     Raises:
         InstallationError: no such user, and it could not be created.
@@ -41,7 +44,7 @@ def server_account(record: Recorder) -> Account:
 
 
 def account_reason(account: Account) -> str:
-    """Return the sentence why server and pgbench run as `account`."""
+    """Return the sentence with the reason for `account`."""
     if account.is_current:
         return tr("Server and pgbench run as {name}, who started this.").format(name=account.name)
     return tr(
@@ -53,7 +56,7 @@ def _system_user(name: str) -> Account | None:
     """Return the user, unless there is none or it is root under another name."""
     with suppress(KeyError):
         account = named_account(name)
-        # SECURITY: neither user nor group 0, or the drop would be none.
+        # SECURITY: neither user nor group 0, or dropping privileges would have no effect.
         if account.uid != 0 and account.gid != 0 and 0 not in account.groups:
             return account
     return None
@@ -68,14 +71,14 @@ def _create(record: Recorder) -> Account:
             "--no-create-home",
             f"--home-dir={ROOT_FOLDER}",
             "--shell=/usr/sbin/nologin",
-            "--comment=pgFooting benchmarks",  # the user database takes no colon and little but ASCII
+            "--comment=pgFooting benchmarks",  # the user database accepts no colon and little but ASCII
             OWN_USER,
         ),
         account=current_account(),
         timeout_s=_TIMEOUT_S,
         record=record,
     )
-    account = _system_user(OWN_USER)  # also where another runner was faster
+    account = _system_user(OWN_USER)  # another runner may also have created it
     if account is None:
         raise InstallationError(
             tr(

@@ -1,7 +1,7 @@
-"""Working in folders as the account that owns them: a child does it, because root must not.
+"""Work in folders as the account that owns them: in a child, because root must not.
 
-The account may exchange any component of a path of its own for a symbolic link at any time; what root
-does there, it would do wherever the link points.
+The account may replace any component of its own path by a symbolic link at any time; anything that root does
+there would happen wherever the link points.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _LONG_S: Final = 900.0
 
 
 def unrecorded(_outcome: CommandOutcome) -> None:
-    """Record nothing: for questions that change nothing."""
+    """Record nothing: for tasks that change nothing."""
 
 
 def examine(path: str, account: Account) -> FolderFacts | Obstacle:
-    """Return what `account` finds at a folder; see `app.hosts.folders.folder_access.examine`."""
+    """Return the facts that `account` finds at a folder; see `app.hosts.folders.folder_access.examine`."""
     answer = run_errand("examine", {"path": path}, account, unrecorded)
     value = answer["value"]
     if answer["kind"] == Obstacle.__name__:
@@ -86,12 +86,12 @@ def end_servers(
     record: Recorder,
     patience_s: float = 15.0,
 ) -> tuple[list[int], list[int]]:
-    """End what still works in a recorded data directory, and remove what it left in shared memory.
+    """End processes that still work in a recorded data directory, and remove their shared memory.
 
     See `app.hosts.folders.leftover_servers`.
 
     Returns:
-        Process ids that were ended, and those that are still there.
+        Ids of ended processes, and of those that are still there.
     """
     known = dataclasses.astuple(identity)
     arguments = {"data_directory": data_directory, "identity": known, "patience_s": patience_s}
@@ -114,11 +114,11 @@ def run_errand(  # noqa: PLR0913 - what every errand needs, and what some do
     Args:
         task: a name in the tasks of the child.
         arguments: of the task, by name.
-        account: who does it.
-        record: told of the command.
+        account: that does it.
+        record: called with the command.
         content: the child's input.
         timeout_s: for the whole task.
-        child: the module whose ``main`` answers as `app.hosts.folders.as_owner_child` does.
+        child: a module whose ``main`` answers as `app.hosts.folders.as_owner_child` does.
 
     Raises:
         OSError: of the task.
@@ -145,7 +145,7 @@ def run_errand(  # noqa: PLR0913 - what every errand needs, and what some do
 
 
 def _whole(found: str | None, arguments: Mapping[str, object]) -> str:
-    """Return the path of an error; within a folder the other side knows only names."""
+    """Return the path of an error; within a folder the child knows only names."""
     if found is not None and found.startswith("/"):
         return found
     return str(arguments.get("path", arguments.get("folder")))

@@ -1,4 +1,4 @@
-"""What is done in folders as their owner: the other side of `as_owner`, run by `exec_as`.
+"""Tasks in folders as their owner: the child of `as_owner`, run by `exec_as`.
 
 Reads a task and its arguments, prints one line of JSON: ``{"result": ...}`` or ``{"errno": ..., ...}``.
 """

@@ -1,4 +1,4 @@
-"""Deleting what was recorded, and nothing else: by descriptor, as its owner, compared by device and inode.
+"""Delete recorded folders, and nothing else: by descriptor, as their owner, compared by device and inode.
 
 Standard library only, see `app.hosts.folders.descriptors`.
 """
@@ -16,11 +16,11 @@ from typing import Final
 from app.hosts.folders.descriptors import READ, FileIdentity, identity_of, opened, strictly
 
 _DEEPEST: Final = 100
-"""A data directory is 5 deep; what is far deeper is not a data directory."""
+"""A data directory is 5 deep; anything far deeper is not a data directory."""
 
 
 class Removal(StrEnum):
-    """What a removal found.
+    """Result of a removal.
 
     REMOVED: it was there and is gone. GONE: it was gone already. ABSENT: its filesystem is not mounted, so
     that it may come back. FOREIGN: another file or folder has its name and was not touched.
@@ -33,13 +33,13 @@ class Removal(StrEnum):
 
 
 def remove(path: str, identity: FileIdentity | None, *, same_boot: bool, volatile: bool) -> Removal:
-    """Remove a folder with all it holds, if it is the one that `identity` says and is ours.
+    """Remove a folder with its content, if it has this `identity` and is ours.
 
     Args:
         path: absolute, without symbolic links.
-        identity: which one; None for a folder that was only about to be created and must be empty.
+        identity: of the folder; None for one that was only about to be created and must be empty.
         same_boot: whether the machine has not restarted since `identity` was read.
-        volatile: whether it lies in memory, so that missing means gone.
+        volatile: whether it is in memory, so that missing means gone.
 
     Raises:
         OSError: some of it could not be removed.
@@ -89,12 +89,12 @@ def _remove_folder(name: str, parent: int, current: FileIdentity) -> Removal:
         if (opened_one.st_dev, opened_one.st_ino) != (current.device, current.inode):
             return Removal.FOREIGN
         _empty(folder, current.device, _DEEPEST)
-    os.rmdir(name, dir_fd=parent)  # whatever has the name now: rmdir removes nothing but an empty folder
+    os.rmdir(name, dir_fd=parent)  # whatever has the name now: rmdir removes only an empty folder
     return Removal.REMOVED
 
 
 def empty_folder(folder: int) -> None:
-    """Delete what is in an open folder.
+    """Delete the content of an open folder.
 
     Raises:
         OSError: some of it could not be deleted.
@@ -103,7 +103,7 @@ def empty_folder(folder: int) -> None:
 
 
 def _empty(folder: int, device: int, depth: int) -> None:
-    """Delete what is in an open folder; links are removed, not followed; nothing on another filesystem."""
+    """Delete the content of an open folder; links are removed, not followed; no other filesystem."""
     if depth == 0:
         raise OSError(errno.EMLINK, "nested too deep")
     with os.scandir(folder) as entries:
@@ -123,7 +123,7 @@ def _empty(folder: int, device: int, depth: int) -> None:
 def _missing(
     where: PurePosixPath, identity: FileIdentity | None, *, same_boot: bool, volatile: bool
 ) -> Removal:
-    """Tell what was deleted from what lies on a filesystem that is not mounted."""
+    """Distinguish a deleted folder from one on a filesystem that is not mounted."""
     if identity is None or volatile:
         return Removal.GONE
     for ancestor in where.parents:

@@ -1,4 +1,4 @@
-"""Reaching and making folders by descriptor: never through a symbolic link, never a wrong one.
+"""Reach and make folders by descriptor: never through a symbolic link, never a wrong one.
 
 Standard library only: `app.hosts.folders.as_owner_child` runs this as the account that owns the folders, in a
 process that cannot import anything else. Nothing here may be called as root on a folder of another user.
@@ -21,12 +21,12 @@ READ: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 
 @dataclass(frozen=True, slots=True)
 class FileIdentity:
-    """Which file or folder it is, whatever its path says.
+    """Identity of a file or folder, independent of its path.
 
     Attributes:
         device: st_dev; may change when the machine restarts.
         inode: st_ino.
-        filesystem: f_fsid; survives a restart on most filesystems, 0 where there is none.
+        filesystem: f_fsid; survives a restart on most filesystems, 0 if there is none.
     """
 
     device: int
@@ -34,7 +34,7 @@ class FileIdentity:
     filesystem: int
 
     def is_same(self, other: FileIdentity, *, same_boot: bool) -> bool:
-        """Whether both are the same; after a restart a changed device number is forgiven."""
+        """Return whether both are the same; after a restart a changed device number is ignored."""
         if self.inode != other.inode:
             return False
         if self.device == other.device:
@@ -44,7 +44,7 @@ class FileIdentity:
 
 @contextmanager
 def opened(path: str, flags: int, folder: int | None = None) -> Iterator[int]:
-    """Open for the length of a with statement."""
+    """Open for the duration of a with statement."""
     descriptor = os.open(path, flags | os.O_CLOEXEC, dir_fd=folder)
     try:
         yield descriptor
@@ -87,10 +87,10 @@ def identity_of(descriptor: int) -> FileIdentity:
 
 
 def make_folder(path: str) -> FileIdentity:
-    """Create a folder with mode 0700 that did not exist, and return which one it is.
+    """Create a new folder with mode 0700, and return its identity.
 
     Raises:
-        OSError: EPERM where the filesystem keeps neither owner nor permissions (FAT).
+        OSError: it exists; EPERM if the filesystem keeps neither owner nor permissions (FAT).
     """
     where = PurePosixPath(path)
     with strictly(str(where.parent)) as parent:
@@ -110,7 +110,7 @@ def write_file(folder: str, identity: FileIdentity, name: str, content: bytes) -
     """Write a new file with mode 0600 into a folder of known identity.
 
     Raises:
-        OSError: ESTALE where the folder is another one now; EEXIST where the file exists.
+        OSError: ESTALE if the folder is another one now; EEXIST if the file exists.
     """
     with strictly(folder) as parent:
         if not identity.is_same(identity_of(parent), same_boot=True):

@@ -1,4 +1,4 @@
-"""What an account finds at a folder: whether it reaches it, may write there, and how much is free.
+"""Examine a folder as an account: whether it can be reached and written, and its free space.
 
 Standard library only, see `app.hosts.folders.descriptors`.
 """
@@ -23,8 +23,8 @@ class Obstacle:
 
     Attributes:
         number: errno.
-        component: path up to the component that is missing, no folder, or may not be entered.
-        mode: its st_mode; 0 where it is missing.
+        component: path up to the component that is missing, not a folder, or may not be entered.
+        mode: its st_mode; 0 if it is missing.
         uid: its owner.
         gid: its group.
     """
@@ -38,10 +38,10 @@ class Obstacle:
 
 @dataclass(frozen=True, slots=True)
 class FolderFacts:
-    """What an account finds at a folder that it reaches.
+    """Facts about a folder that an account can reach.
 
     Attributes:
-        identity: which folder.
+        identity: of the folder.
         mode: st_mode.
         uid: owner.
         gid: group.
@@ -49,8 +49,8 @@ class FolderFacts:
         read_only: whether the filesystem is mounted read-only.
         free_bytes: free for this account.
         total_bytes: size of the filesystem.
-        free_inodes: files that can be created; None where the filesystem does not count them.
-        cluster: the data directory that it is or lies in; None for none.
+        free_inodes: number of files that can be created; None if the filesystem does not count them.
+        cluster: the data directory that it is or is in; None for none.
     """
 
     identity: FileIdentity
@@ -66,7 +66,7 @@ class FolderFacts:
 
 
 def examine(path: str) -> FolderFacts | Obstacle:
-    """Return what this account finds at a folder; `path` holds no symbolic links."""
+    """Return facts about a folder for this account; `path` contains no symbolic links."""
     cluster: str | None = None
     names = PurePosixPath(path).parts
     reached = "/"
@@ -96,7 +96,7 @@ def _is_cluster(folder: int) -> bool:
 
 
 def _obstacle(number: int, reached: str, name: str, folder: int) -> Obstacle:
-    """Name the component at fault: the folder that may not be entered, or what stands in the way."""
+    """Return the component at fault: the folder that may not be entered, or the obstacle."""
     if number == errno.EACCES:  # `folder` may not be entered; O_PATH needs no permission on `name` itself
         found = os.fstat(folder)
         return Obstacle(number, reached, found.st_mode, found.st_uid, found.st_gid)

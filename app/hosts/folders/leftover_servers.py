@@ -1,7 +1,7 @@
-"""A server whose runner is gone: its processes are ended, and what it left in shared memory is removed.
+"""End the processes of a server without its runner, and remove its shared memory.
 
 Standard library only, see `app.hosts.folders.descriptors`: runs as the server's account, which needs no
-privilege to look at processes of its own and can signal no others.
+privilege to inspect its own processes and can signal no others.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from app.hosts.folders.descriptors import FileIdentity, opened, strictly
 
 _PROGRAM: Final = "postgres"
 _DELETED: Final = " (deleted)"
-"""What the kernel appends to the target of a link in /proc (proc(5))."""
+"""Suffix of the target of a link in /proc to a deleted file (proc(5))."""
 
 
 def end_servers(
@@ -33,11 +33,11 @@ def end_servers(
 
     Args:
         data_directory: path as recorded.
-        identity: which folder it was.
+        identity: of the folder.
         patience_s: how long to wait after each of the two signals.
 
     Returns:
-        Process ids that were ended, and those that are still there.
+        Ids of ended processes, and of those that are still there.
     """
     ended: set[int] = set()
     for number in (signal.SIGQUIT, signal.SIGKILL):
@@ -59,8 +59,8 @@ def _signal_all(
         waiting = 0
         for pid in _processes():
             with suppress(OSError):
-                # SECURITY: the descriptor holds the process before it is looked at, so that the number
-                # cannot become another process's between look and signal.
+                # SECURITY: the descriptor holds the process before it is checked, so that the number cannot
+                # become another process's between check and signal.
                 descriptor = os.pidfd_open(pid)
                 held.callback(os.close, descriptor)
                 if _works_in(pid, data_directory, identity):
@@ -85,7 +85,7 @@ def _processes() -> list[int]:
 
 
 def _works_in(pid: int, data_directory: str, identity: FileIdentity) -> bool:
-    """Whether a process is PostgreSQL's and its working folder is the recorded one, by path and by inode.
+    """Return whether a process is PostgreSQL's and its working folder the recorded one, by path and inode.
 
     The inode alone would not do: when the recorded folder is gone its number may serve another cluster. The
     path alone would not do: another folder may have been put there.
@@ -95,7 +95,7 @@ def _works_in(pid: int, data_directory: str, identity: FileIdentity) -> bool:
         working = Path(f"/proc/{pid}/cwd")
         folder = str(working.readlink()).removesuffix(_DELETED)
         found = working.stat()
-    except OSError:  # gone meanwhile, or not ours
+    except OSError:  # gone in between, or not ours
         return False
     return (
         Path(program).name == _PROGRAM
@@ -105,11 +105,11 @@ def _works_in(pid: int, data_directory: str, identity: FileIdentity) -> bool:
 
 
 # --- Shared memory of a killed server: found through its data directory, removed if it is that server's. A
-# postmaster removes its segments itself, unless it is killed (by the OOM killer, by hand). What it leaves is
-# known to its data directory: the seventh line of postmaster.pid names a System V segment (pidfile.h,
-# LOCK_FILE_LINE_SHMEM_KEY), whose header (pg_shmem.h, PGShmemHeader) says which data directory it belongs to
-# and which POSIX segment lists the dynamic ones (dsm.c, dsm_control_header). The server does the same when it
-# starts again (dsm_cleanup_using_control_segment); ours never starts again.
+# postmaster removes its segments itself, unless it is killed (by the OOM killer, by hand). Its data directory
+# identifies the remains: the seventh line of postmaster.pid names a System V segment (pidfile.h,
+# LOCK_FILE_LINE_SHMEM_KEY), whose header (pg_shmem.h, PGShmemHeader) names the data directory and the POSIX
+# segment that lists the dynamic ones (dsm.c, dsm_control_header). The server does the same when it starts
+# again (dsm_cleanup_using_control_segment); ours never starts again.
 
 
 MEMORY: Final = "/dev/shm"  # noqa: S108 - where shm_open(3) has its segments; names come from the server's own
@@ -131,14 +131,14 @@ _REMOVE: Final = 0
 
 
 def remove_shared_memory(data_directory: str, identity: FileIdentity) -> list[str]:
-    """Remove what a killed server left in shared memory; nothing while a process is attached.
+    """Remove a killed server's shared memory; nothing while a process is attached.
 
     Args:
         data_directory: path as recorded; no process works in it any more.
-        identity: which folder it was.
+        identity: of the folder.
 
     Returns:
-        What was removed: paths of POSIX segments and ``System V NUMBER``.
+        Removed items: paths of POSIX segments and ``System V NUMBER``.
     """
     with suppress(OSError, ValueError), strictly(data_directory) as folder:
         found = os.fstat(folder)
@@ -184,7 +184,7 @@ def _remove_segments(number: int, identity: FileIdentity, major: int) -> list[st
 
 
 def _is_unattached(number: int) -> bool:
-    """Whether a segment of this user exists that no process uses (proc_sysvipc(5))."""
+    """Return whether a segment of this user exists without attached processes (proc_sysvipc(5))."""
     heading, *rows = SYSTEM_V.read_text(encoding="ascii").splitlines()
     names = heading.split()
     for row in rows:
@@ -195,7 +195,7 @@ def _is_unattached(number: int) -> bool:
 
 
 def _attached(number: int) -> bytes:
-    """Return the beginning of a System V segment.
+    """Return the start of a System V segment.
 
     Raises:
         OSError: it cannot be attached.
@@ -227,7 +227,7 @@ def _dynamic_segments(control: int, major: int) -> list[str]:
 
 
 def parse_control(content: bytes, major: int) -> list[int]:
-    """Return the handles of the segments in use that a control segment lists; none where it is no such thing.
+    """Return the handles of the segments in use in a control segment; none if it is not one.
 
     Args:
         content: the segment's bytes.
@@ -244,12 +244,12 @@ def parse_control(content: bytes, major: int) -> list[int]:
 
 
 def _path(handle: int) -> str:
-    """Name of a segment (dsm_impl.c, PG_DYNSHMEM_..., ``/PostgreSQL.%u``)."""
+    """Return the path of a segment (dsm_impl.c, PG_DYNSHMEM_..., ``/PostgreSQL.%u``)."""
     return f"{MEMORY}/PostgreSQL.{handle}"
 
 
 def _unlink(path: str) -> bool:
-    """Remove a segment of this user; False where it is not there, or is part of the main segment."""
+    """Remove a segment of this user; False if it does not exist, or is part of the main segment."""
     with suppress(OSError):
         if Path(path).lstat().st_uid == os.geteuid():
             Path(path).unlink()

@@ -1,7 +1,7 @@
-"""The folders that are pgFooting's own: where benchmarks lie by default, and where it remembers what it left.
+"""pgFooting's own folders: the default for benchmarks, and the records of resources in use.
 
-For an ordinary user below his cache and state folders (XDG Base Directory specification 0.8); for root below
-/var/lib/pgfooting, where the server's account reaches the one and nobody but root the other.
+For an ordinary user below the user's cache and state folders (XDG Base Directory specification 0.8); for root
+below /var/lib/pgfooting, where the server's account reaches the former and only root the latter.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from app.process.starter import Account, current_account
 BENCH: Final = "bench"
 TEMPLATES: Final = "templates"
 TEMPLATES_VARIABLE: Final = "PGFOOTING_TEMPLATES"
-"""Names a folder on a disk that is not under test, for data sets that are copied."""
+"""Variable with a folder for template data sets, on a disk that is not under test."""
 STATE: Final = "state"
 
 
 def of_an_account(hint: str, *, root: str) -> str:
-    """Return a hint that names a variable of XDG; `root` for root, whose own folders follow none of them."""
+    """Return a hint that names an XDG variable; `root` for root, whose own folders use none of them."""
     return root if os.geteuid() == 0 else hint
 
 
 def default_folder(account: Account) -> str:
-    """Return the folder for data directories where the user named none."""
+    """Return the default folder for data directories."""
     if os.geteuid() == 0:
         return str(Path(accounts.ROOT_FOLDER, BENCH))
     return str(_base("XDG_CACHE_HOME", account, ".cache") / "pgfooting" / BENCH)
 
 
 def create_default_folder(account: Account) -> str:
-    """Create `default_folder` where it is missing, reachable for `account`, and return it.
+    """Create a missing `default_folder`, reachable for `account`, and return its path.
 
     Raises:
         OSError: it cannot be created.
@@ -53,7 +53,7 @@ def create_default_folder(account: Account) -> str:
 
 
 def templates_folder(account: Account) -> str:
-    """Return the folder for data sets that are copied; absolute, for users without links where it is there.
+    """Return the folder for template data sets; absolute, for users with links resolved.
 
     Root follows no link in it, for `create_templates_folder` refuses them.
     """
@@ -66,12 +66,12 @@ def templates_folder(account: Account) -> str:
 
 
 def create_templates_folder(account: Account) -> str:
-    """Create `templates_folder` where it is missing, private to `account`, and return it.
+    """Create a missing `templates_folder`, private to `account`, and return its path.
 
     Raises:
         OSError: it cannot be created.
-        RefusedError: it is somebody else's, or others could write there; as root also where somebody else
-            could put another folder in its place.
+        RefusedError: it is another user's, or others could write there; as root also if another user could
+            replace it.
     """
     path = templates_folder(account)
     if os.geteuid() == 0 and not os.environ.get(TEMPLATES_VARIABLE, "").startswith("/"):
@@ -97,15 +97,15 @@ def create_templates_folder(account: Account) -> str:
 
 
 def _create_where_only_root_may(path: str) -> None:
-    """Create a folder and those around it; no link is followed.
+    """Create a folder and its parents; no link is followed.
 
     Raises:
         OSError: it cannot be created, or a part of the path is a link.
-        RefusedError: somebody else owns one of the folders around it, or could replace what is in it.
+        RefusedError: another user owns one of the parents, or could replace its content.
     """
     where = Path(path)
     for folder in reversed(where.parents):
-        # SECURITY: from the root on: where nobody else could change the folders above, this is still the one.
+        # SECURITY: from the root on: if no other user could change the folders above, this is still the one.
         with strictly(str(folder)) as around:
             found = os.fstat(around)
             is_open = stat.S_IMODE(found.st_mode) & 0o022 and not found.st_mode & stat.S_ISVTX
@@ -120,7 +120,7 @@ def _create_where_only_root_may(path: str) -> None:
 
 
 def create_state_folder() -> Path:
-    """Create the folder of the records where it is missing, private to this user, and return it.
+    """Create the missing folder of the records, private to this user, and return it.
 
     Raises:
         OSError: it cannot be created.
@@ -136,17 +136,17 @@ def create_state_folder() -> Path:
 
 
 def check_private(path: Path) -> None:
-    """Make sure that what lies in a folder was written by this user.
+    """Make sure that only this user can write in a folder.
 
     Raises:
-        RefusedError: it belongs to someone else, or others may write there.
+        RefusedError: it belongs to another user, or others may write there.
     """
     found = path.stat()
     _check_owner(path, found)
 
 
 def _check_owner(path: Path, found: os.stat_result) -> None:
-    # SECURITY: records say what is deleted; whoever can write them decides that.
+    # SECURITY: records decide what is deleted; anyone who can write them decides that.
     if found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o022:
         raise RefusedError(
             tr(
@@ -167,8 +167,8 @@ def _create_below_root_folder(name: str, account: Account) -> None:
     around.mkdir(mode=0o755, parents=True, exist_ok=True)
     with opened(str(around), READ) as folder:
         _check_owner(around, os.fstat(folder))
-        os.fchmod(folder, 0o755)  # whatever root's umask is: the server's account goes through it
-        with suppress(FileExistsError):  # its owner is set again: the account may be another one since
+        os.fchmod(folder, 0o755)  # regardless of root's umask: the server's account passes through it
+        with suppress(FileExistsError):  # its owner is set again: the account may have changed since
             os.mkdir(name, 0o700, dir_fd=folder)
         with opened(name, READ, folder) as inner:
             os.fchown(inner, account.uid, account.gid)

@@ -1,7 +1,7 @@
-"""Letting the kernel forget what it has cached of files: without root, as whoever may read them.
+"""Drop files from the kernel's page cache: without root, as any user who may read them.
 
-posix_fadvise(2), POSIX_FADV_DONTNEED: "pages that have not yet been written out will be unaffected", so what
-is dirty is written first. ZFS, whose cache is its own, takes no notice.
+posix_fadvise(2), POSIX_FADV_DONTNEED: "pages that have not yet been written out will be unaffected", so dirty
+pages are written first. It has no effect on ZFS, which has its own cache.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ SYNC_TIMEOUT_S: Final = 600.0
 
 
 def empty_page_cache(of: RunFolders, record: Recorder, watch: Callable[[], None]) -> None:
-    """Write what is dirty of the filesystems of a run, then let the kernel forget the files of its data.
+    """Write the dirty pages of a run's filesystems, then drop the files of its data from the page cache.
 
     Args:
         of: of a server that does not run.
-        record: told of the command.
+        record: called with the command.
         watch: called at every file.
 
     Raises:
-        ServerError: what is dirty cannot be written, or a file cannot be reached.
+        ServerError: dirty pages cannot be written, or a file cannot be reached.
     """
     folders = of.contents
     argv = ("sync", "--file-system", *folders)
@@ -47,9 +47,9 @@ def empty_page_cache(of: RunFolders, record: Recorder, watch: Callable[[], None]
 
 
 def _files_below(folder: str) -> Iterator[int]:
-    """Yield a descriptor of each regular file; closed when the next one is asked for.
+    """Yield a descriptor of each regular file; closed when the next one is requested.
 
-    SECURITY: the runner may have other rights than whose files these are: no link is followed, and nothing
+    SECURITY: the runner may have other rights than the owner of these files: no link is followed, and nothing
     but the kernel's memory changes.
     """
     for _, _, names, parent in os.fwalk(folder, onerror=_refuse):

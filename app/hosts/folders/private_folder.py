@@ -1,4 +1,4 @@
-"""The private folder of a run: what pgbench and the server write beside the data, and the user's scripts."""
+"""The private folder of a run: output of pgbench and the server, and the user's scripts."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from app.process.starter import Account, Recorder
 
 @dataclass(frozen=True, slots=True)
 class PrivateFolder:
-    """Server log, pgbench's logs, the user's scripts; in memory where there is a tmpfs.
+    """Server log, pgbench's logs, the user's scripts; in memory if there is a tmpfs.
 
     Attributes:
         path: absolute.
-        identity: which folder that is.
-        account: whose it is, and whom pgbench runs as.
+        identity: of the folder.
+        account: its owner, which also runs pgbench.
     """
 
     path: str
@@ -30,11 +30,11 @@ class PrivateFolder:
 
 
 def open_private(folder: PrivateFolder, name: str) -> IO[bytes]:
-    """Open a file of the folder for reading, also as root, whose way nobody can bend with a link.
+    """Open a file of the folder for reading; safe as root: a link cannot redirect it.
 
     Raises:
         FileNotFoundError: there is no such file (yet).
-        TargetLostError: the folder is another one now, or the file is not a file.
+        TargetLostError: the folder is another one now, or the file is not a regular file.
     """
     if not name or "/" in name:
         raise ValueError(name)
@@ -53,7 +53,7 @@ def write_private(folder: PrivateFolder, name: str, text: str, record: Recorder)
     """Write a new file, such as a user's script, into the folder as its owner; return its path.
 
     Raises:
-        TargetLostError: the folder is gone, full, or has such a file.
+        TargetLostError: the folder is gone, full, or already has such a file.
     """
     if not name or "/" in name or name.startswith("."):
         raise ValueError(name)
@@ -71,7 +71,7 @@ def write_private(folder: PrivateFolder, name: str, text: str, record: Recorder)
 
 
 def replaced(path: str) -> TargetLostError:
-    """Return the error for a folder or file that is another one now."""
+    """Return the error for a folder or file that was replaced."""
     return TargetLostError(
         tr("{path} was replaced by something else while the run used it.").format(path=path),
         hint=tr("What is there now was not touched."),

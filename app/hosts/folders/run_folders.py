@@ -1,4 +1,4 @@
-"""The folders of one run, and looking after them while it runs."""
+"""The folders of one run, and checks of them while it runs."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _BLOCK_BYTES: Final = 512
 
 @dataclass(frozen=True, slots=True)
 class TablespaceFolder:
-    """An empty folder for a tablespace, on a filesystem of its own.
+    """An empty folder for a tablespace, on a separate filesystem.
 
     Attributes:
-        role: what comes to lie there.
+        role: its future content.
         path: mode 0700, of the server's account.
-        identity: which folder the root of that filesystem is.
+        identity: of the root folder of that filesystem.
     """
 
     role: Role
@@ -45,15 +45,15 @@ class RunFolders:
     Attributes:
         root: our own folder in the target; everything in it is ours.
         data_directory: empty, mode 0700, for initdb.
-        socket_directory: the server's socket; its path is short whatever the target's is.
+        socket_directory: the server's socket; its path is short even if the target's is long.
         private: the private folder.
-        limit_bytes: what `root` may hold at most; None for no limit but the filesystem.
-        identity: which folder `root` is.
-        notes: sentences about what is not as it should be, for the run file.
-        wal_directory: folder for pg_wal on a filesystem of its own, which initdb makes; empty where the WAL
-            lies in the data directory.
-        wal_identity: which folder that filesystem's root is; None without one.
-        tablespaces: on filesystems of their own.
+        limit_bytes: largest size of `root`; None for no limit but the filesystem.
+        identity: of `root`.
+        notes: sentences about imperfections, for the run file.
+        wal_directory: folder for pg_wal on a separate filesystem, which initdb makes; empty if the WAL is in
+            the data directory.
+        wal_identity: of that filesystem's root; None without one.
+        tablespaces: on separate filesystems.
     """
 
     root: str
@@ -69,7 +69,7 @@ class RunFolders:
 
     @property
     def contents(self) -> tuple[str, ...]:
-        """Every folder that holds what the server writes, the data directory first."""
+        """Every folder that the server writes to, the data directory first."""
         spaces = (each.path for each in self.tablespaces)
         return (self.data_directory, *filter(None, [self.wal_directory]), *spaces)
 
@@ -80,10 +80,10 @@ class RunFolders:
 
 
 def check_alive(site: RunFolders, reserve_bytes: int) -> None:
-    """Make sure that the run can go on; cheap enough for once a second, but blocks where the device hangs.
+    """Make sure that the run can continue; cheap enough for once a second, but blocks if the device hangs.
 
     Args:
-        site: what `LocalHost.prepare` returned.
+        site: result of `LocalHost.prepare`.
         reserve_bytes: free space below which the run must stop.
 
     Raises:
@@ -110,7 +110,7 @@ def check_alive(site: RunFolders, reserve_bytes: int) -> None:
 
 
 def _check_folder(path: str, identity: FileIdentity, site: RunFolders) -> int:
-    """Return the bytes that are free in a folder, or left of its limit."""
+    """Return the free bytes in a folder, or those left of its limit."""
     try:
         with strictly(path) as folder:
             if not identity_of(folder).is_same(identity, same_boot=True):
@@ -135,7 +135,7 @@ def _check_folder(path: str, identity: FileIdentity, site: RunFolders) -> int:
 
 
 def _used_bytes(folder: int) -> int:
-    """Return what is allocated below a folder, following no links (1000 files in a fresh cluster)."""
+    """Return the allocated bytes below a folder, following no links (1000 files in a fresh cluster)."""
     used_bytes = 0
     for _, _, names, inner in os.fwalk(".", dir_fd=folder):
         for name in names:

@@ -1,4 +1,4 @@
-"""Where the socket and the private folder of a run may lie: short paths, in memory where there is some."""
+"""Places for the socket and the private folder of a run: short paths, in memory if possible."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from app.hosts.folders.targets import MEMORY_FOLDER, lies_in_memory
 from app.process.starter import Account
 
 LONGEST_SOCKET_PATH_BYTES: Final = 99
-"""sun_path holds 108 bytes with its end (unix(7)); some systems that clients come from have 104."""
+"""sun_path has 108 bytes with its end (unix(7)); some systems of clients have 104."""
 
 _SOCKET_NAME: Final = ".s.PGSQL.65535"
 _LEAST_LOG_BYTES: Final = 32 * MIB
@@ -23,12 +23,12 @@ _EVERYWHERE: Final = ("/tmp", "/var/tmp")  # noqa: S108 - what is made there has
 
 
 def own_name() -> str:
-    """Return a name for a folder of ours that nobody can foresee."""
+    """Return an unpredictable name for a folder of ours."""
     return f"pgfooting-{secrets.token_hex(8)}"
 
 
 def socket_places(account: Account) -> tuple[str, ...]:
-    """Return the folders in which a socket folder may be made, the best first."""
+    """Return the possible parents of a socket folder, the best first."""
     longest = f"{own_name()}/{_SOCKET_NAME}"
     places = (*_runtime_folder(account), *_EVERYWHERE, MEMORY_FOLDER)
     return tuple(
@@ -37,7 +37,7 @@ def socket_places(account: Account) -> tuple[str, ...]:
 
 
 def private_places(account: Account) -> tuple[str, ...]:
-    """Return the folders in which a private folder may be made, those in memory first."""
+    """Return the possible parents of a private folder, those in memory first."""
     usable = [
         place
         for place in (MEMORY_FOLDER, *_runtime_folder(account), *_EVERYWHERE)
@@ -47,12 +47,12 @@ def private_places(account: Account) -> tuple[str, ...]:
 
 
 def is_in_memory(place: str) -> bool:
-    """Whether a folder lies in memory, so that writing there costs no device anything."""
+    """Return whether a folder is in memory, so that writing there puts no load on a device."""
     return lies_in_memory(os.stat(place).st_dev)  # noqa: PTH116 - a string
 
 
 def _runtime_folder(account: Account) -> Iterator[str]:
-    """Yield XDG_RUNTIME_DIR where it is as its specification demands, and the account's."""
+    """Yield XDG_RUNTIME_DIR if it conforms to its specification and is the account's."""
     path = os.environ.get("XDG_RUNTIME_DIR", "")
     if not path.startswith("/") or not account.is_current:
         return

@@ -1,6 +1,6 @@
-"""Whether a target can hold the data directory: every refusal names what is at fault and what would help.
+"""Check whether a target can hold the data directory: every refusal names its cause and a remedy.
 
-How much memory there is for a data directory: the machine's, or less where a control group limits it.
+The memory available for a data directory is the machine's, or less if a control group limits it.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ class Memory:
     """Memory of this machine as this process may use it.
 
     Attributes:
-        total_bytes: MemTotal, or the control group's limit where that is smaller.
-        available_bytes: MemAvailable, or what the control group leaves where that is less.
-        limit: file of the control group's limit; None where the machine is the limit.
+        total_bytes: MemTotal, or the control group's limit if that is smaller.
+        available_bytes: MemAvailable, or the rest of the control group's limit if that is less.
+        limit: file of the control group's limit; None if the machine is the limit.
     """
 
     total_bytes: int
@@ -94,9 +94,9 @@ def _control_groups(proc: Path, cgroups: Path) -> Iterator[tuple[Path, tuple[str
 
 
 def filesystem_type(device: int, mountinfo: Path = Path("/proc/self/mountinfo")) -> str | None:
-    """Return the type of the filesystem with this st_dev (proc(5), mountinfo); None where it has no line.
+    """Return the type of the filesystem with this st_dev (proc(5), mountinfo); None if it has no line.
 
-    Filesystems that give each subvolume a device number of its own (btrfs) have none.
+    Filesystems with a separate device number for each subvolume (btrfs) have none.
     """
     number = f"{os.major(device)}:{os.minor(device)}"
     for line in mountinfo.read_text(encoding="utf-8", errors="surrogateescape").splitlines():
@@ -107,21 +107,21 @@ def filesystem_type(device: int, mountinfo: Path = Path("/proc/self/mountinfo"))
 
 
 def lies_in_memory(device: int) -> bool:
-    """Whether the filesystem with this st_dev vanishes when the machine restarts."""
+    """Return whether the filesystem with this st_dev vanishes when the machine restarts."""
     return filesystem_type(device) in MEMORY_FILESYSTEMS
 
 
 Examine = Callable[[str, Account], FolderFacts | Obstacle]
-"""What an account finds at a folder; `app.hosts.folders.as_owner.examine` asks it."""
+"""Examines a folder as an account; by default `app.hosts.folders.as_owner.examine`."""
 
 __all__ = ["MEMORY_FOLDER", "OWN_NAME", "CheckedTarget", "check_target", "default_folder"]
 
 MEMORY_FOLDER: Final = "/dev/shm"  # noqa: S108 - what is made there has a random name and mode 0700
 OWN_NAME: Final = re.compile(r"pgfooting-[0-9a-f]{16}")
-"""Names of the folders that pgFooting makes, and the only ones that it deletes."""
+"""Names of pgFooting's folders, and the only ones that it deletes."""
 
 NOBODY_KNOWS: Final = 2**62
-"""Free bytes of a server that was not started here, where nobody says what it may take."""
+"""Free bytes of a server that was not started here, if no limit is given."""
 _EVERY_DISK: Final = Policy(accept_loop_devices=True)
 
 _FEWEST_INODES: Final = 5000
@@ -133,13 +133,13 @@ class CheckedTarget:
     """A target that can hold the data directory.
 
     Attributes:
-        path: the folder in which a folder of our own is made; absolute, without symbolic links. Empty for
-            disks, and for a server that was not started here.
-        given: what the user wrote; empty for the default folder and memory.
+        path: parent of our own folder; absolute, without symbolic links. Empty for disks, and for a server
+            that was not started here.
+        given: the user's text; empty for the default folder and memory.
         free_bytes: free there for the account.
-        limit_bytes: what may be used at most; None for no limit but the free space.
-        plan: what is made of spare disks; None for other targets. There is no path then yet, and what is free
-            is what the disks hold before assembler and filesystem keep their share.
+        limit_bytes: most bytes that may be used; None for no limit but the free space.
+        plan: for spare disks; None for other targets. There is no path then yet, and the free space is the
+            capacity of the disks before assembler and filesystem take their share.
     """
 
     path: str
@@ -150,24 +150,24 @@ class CheckedTarget:
 
     @property
     def room_bytes(self) -> int:
-        """What runs may fill at most: what is free, or less where there is a limit."""
+        """Space for runs: the free space, or less if there is a limit."""
         return self.free_bytes if self.limit_bytes is None else min(self.free_bytes, self.limit_bytes)
 
 
 def check_target(
     target: Target, account: Account, need_bytes: int, examine: Examine = as_owner.examine
 ) -> CheckedTarget:
-    """Check what can be known before the data directory is created; creates nothing but the default folder.
+    """Check everything known before the data directory is created; creates only the default folder.
 
     Args:
         target: folder, memory or disks.
-        account: whom server and pgbench run as; reaching, writing and free space are asked as this account.
-        need_bytes: what the runs need at most; of disks: the data set, from which partitions get their size.
-        examine: what the account finds at a folder; who checks many sizes of one folder asks once.
+        account: of server and pgbench; access and free space are checked as this account.
+        need_bytes: largest need of the runs; for disks: the data set, which determines the partition sizes.
+        examine: examines a folder as the account; callers that check many sizes of one folder cache it.
 
     Raises:
         TargetError: names the path component or the size at fault.
-        PlanError: disks are not here, cannot be told apart, or are too small; names the key.
+        PlanError: disks are absent, indistinguishable, or too small; names the key.
     """
     match target:
         case FolderTarget():
@@ -181,7 +181,7 @@ def check_target(
 
 
 def _check_disks(target: DiskTarget, data_set_bytes: int) -> CheckedTarget:
-    """Only who they are is asked: whether they are spare, or loop devices may be used, is root's to say."""
+    """Check only the disks' identity: root decides whether they, and loop devices, may be used."""
     plan = storage_plan(target, list_disks(_EVERY_DISK).disks, data_set_bytes)
     return CheckedTarget("", ", ".join(target.names), min(map(usable_bytes, plan.of_relations)), plan=plan)
 
@@ -217,7 +217,7 @@ def _default(account: Account) -> str:
 
 
 def _spelled_out(given: str) -> str:
-    """Return the absolute path for what the user wrote."""
+    """Return the absolute path for the user's text."""
     if any(unicodedata.category(letter) == "Cc" for letter in given):
         raise TargetError(tr("The folder {path} holds control characters.").format(path=repr(given)))
     path = os.path.expanduser(given)  # noqa: PTH111 - Path would raise where there is no such user

@@ -1,1 +1,1 @@
-"""What a campaign that dies would leave on the machine: recorded before, removed afterwards."""
+"""Remains of a campaign that dies: recorded before they exist, removed afterwards."""

@@ -1,7 +1,7 @@
-"""Removing what dead campaigns left: exactly what their records list, as its owner, and reporting the rest.
+"""Remove the remains of dead campaigns: exactly those in their records, as their owner; report the rest.
 
-The order makes that a sweep which dies in the middle loses nothing: servers are ended, then the caller
-finishes the run files (they may lie in the folders that follow), then folders are removed, the record last.
+With this order a sweep that dies in the middle loses nothing: servers are ended, then the caller finishes the
+run files (which may be in the folders that follow), then folders are removed, the record last.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from app.process.starter import Recorder
 
 
 class CleanupAction(StrEnum):
-    """What was done about something that was left."""
+    """Action on a remainder."""
 
     ENDED = "ended"
     FINISHED = "finished"
@@ -44,10 +44,10 @@ class CleanupAction(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SweepEvent:
-    """One thing that a sweep did, or did not and why.
+    """One action of a sweep, or its failure and the reason.
 
     Attributes:
-        action: what was done.
+        action: see `CleanupAction`.
         path: of the thing, or of the record.
         text: the whole sentence.
     """
@@ -63,13 +63,13 @@ def sweep(
     record: Recorder = as_owner.unrecorded,
     state_folder: Path | None = None,
 ) -> tuple[SweepEvent, ...]:
-    """Remove what this user's dead campaigns left; harmless beside live campaigns and other sweeps.
+    """Remove the remains of this user's dead campaigns; safe with live campaigns and other sweeps.
 
     Args:
         on_abandoned: finishes a campaign's run files; called when its processes are gone and before its
-            folders are removed, and again by the next sweep where this one died meanwhile: it must be
-            repeatable. Where it raises a FootingError or OSError, folders and record are kept.
-        record: told of the commands.
+            folders are removed, and again by the next sweep if this one died in between: it must be
+            repeatable. If it raises a FootingError or OSError, folders and record are kept.
+        record: called with the commands.
         state_folder: for tests; None for the user's own.
 
     Raises:
@@ -90,7 +90,7 @@ def sweep(
 
 
 def clear(resources: ResourceJournal, paths: Sequence[str], record: Recorder) -> tuple[SweepEvent, ...]:
-    """Remove some of what a live campaign made, in the reverse order of creation; the rest stays recorded."""
+    """Remove some folders of a live campaign, in reverse order of creation; the rest stays recorded."""
     wanted = [entry for entry in resources.state.entries if entry.path in paths]
     events: list[SweepEvent] = []
     for entry in reversed(wanted):
@@ -142,7 +142,7 @@ def _is_kept(events: Sequence[SweepEvent]) -> bool:
 
 
 def _end_servers(entry: ResourceEntry, leaving: ResourceRecord, record: Recorder) -> list[SweepEvent]:
-    """End what works in a data directory; nothing from before a restart can."""
+    """End the processes that work in a data directory; none survive a restart."""
     if entry.kind is not ResourceKind.DATA_DIRECTORY or entry.identity is None or not leaving.same_boot:
         return []
     if not _may_act_for(entry, leaving):
@@ -168,7 +168,7 @@ def _may_act_for(entry: ResourceEntry, leaving: ResourceRecord) -> bool:
 def _remove(
     entry: ResourceEntry, leaving: ResourceRecord, others: Sequence[ResourceEntry], record: Recorder
 ) -> list[SweepEvent]:
-    """Remove one entry; an event of the kind KEPT says that and why it is still there."""
+    """Remove one entry; an event of the kind KEPT gives the reason if it still exists."""
     events: list[SweepEvent] = []
     reason = _obstacle(entry, leaving, others)
     if reason is None:
@@ -200,7 +200,7 @@ def _remove(
 
 
 def _obstacle(entry: ResourceEntry, leaving: ResourceRecord, others: Sequence[ResourceEntry]) -> str | None:
-    """Return why an entry must not be removed now."""
+    """Return why an entry must not be removed now; None if it may."""
     if not _may_act_for(entry, leaving):
         return tr("it belongs to {name}").format(name=leaving.owner(entry).name)
     if any(other.path.startswith(f"{entry.path}/") for other in others):
@@ -209,7 +209,7 @@ def _obstacle(entry: ResourceEntry, leaving: ResourceRecord, others: Sequence[Re
 
 
 def _reason(found: Removal) -> str | None:
-    """Return why something is still there; None where it is gone."""
+    """Return why something still exists; None if it is gone."""
     match found:
         case Removal.FOREIGN:
             return tr("something else has its name now")

@@ -1,13 +1,11 @@
-"""The registry of what a running campaign would leave behind if it died now.
+"""The registry of everything that a running campaign would leave behind if it died now.
 
-One record per campaign in the state folder; it is locked (flock) as long as its runner lives, and everything
-is in it before it is created. `app.hosts.recovery.cleanup` removes what unlocked records list.
+One record per campaign in the state folder; it is locked (flock) while its runner lives, and everything is in
+it before it is created. `app.hosts.recovery.cleanup` removes the items of unlocked records.
 
-What one campaign leaves on the machine, as a file: lines of JSON that are only ever appended to.
-
-The first line says whose it is, each other one what is about to be created, was created, or is gone. A last
-line without its end is one that was being written when the power failed,
-and what it announces never happened.
+A record is a file with lines of JSON that are only ever appended to. The first line names the owner, each
+other one an item that is about to be created, was created, or is gone. A last line without its end was being
+written when the power failed, and its event never happened.
 """
 
 from __future__ import annotations
@@ -42,14 +40,14 @@ _FIRST: Final = Path("/proc/1/stat")
 
 
 class ResourceKind(StrEnum):
-    """What an entry is, and so how it is removed."""
+    """Type of an entry, which determines its removal."""
 
     FOLDER = "folder"
     DATA_DIRECTORY = "data-directory"
 
 
 class Owner(StrEnum):
-    """Whose an entry is, and so who removes it."""
+    """Owner of an entry, which also removes it."""
 
     SERVER = "server"
     RUNNER = "runner"
@@ -61,10 +59,10 @@ class ResourceEntry:
 
     Attributes:
         path: absolute, without symbolic links.
-        kind: how it is removed.
-        owner: who removes it.
-        identity: which file or folder; None while it is only about to be created.
-        volatile: whether it lies in memory.
+        kind: determines its removal.
+        owner: removes it.
+        identity: of the file or folder; None while it is only about to be created.
+        volatile: whether it is in memory.
     """
 
     path: str
@@ -76,16 +74,16 @@ class ResourceEntry:
 
 @dataclass(frozen=True, slots=True)
 class ResourceRecord:
-    """A campaign as its record tells it.
+    """A campaign, from its record.
 
     Attributes:
         record: the record's file.
-        campaign_folder: where its run files are.
-        campaign_name: what the user calls it.
+        campaign_folder: of its run files.
+        campaign_name: chosen by the user.
         started: local time with zone, ISO 8601.
         boot: `boot_id` at that time.
-        account: whom server and pgbench ran as.
-        runner: whom the runner ran as.
+        account: of server and pgbench.
+        runner: account of the runner.
         entries: in the order of creation.
         finished: whether a sweep has finished its run files already.
     """
@@ -106,20 +104,20 @@ class ResourceRecord:
         return self.boot == boot_id()
 
     def owner(self, entry: ResourceEntry) -> Account:
-        """Return who removes an entry; the user id decides, whatever groups this process has today."""
+        """Return the account that removes an entry; the user id decides, not today's groups."""
         account = self.account if entry.owner is Owner.SERVER else self.runner
         return current_account() if account.uid == os.geteuid() else account
 
 
 class UnreadableRecordError(Exception):
-    """A record that cannot be trusted; its message says why."""
+    """A record cannot be trusted; the message has the reason."""
 
 
 def boot_id() -> str:
-    """Return what stays the same until the machine, or the container that this runs in, restarts.
+    """Return a text that stays the same until the machine, or this container, restarts.
 
-    The kernel's id of this boot (random(4)), and when process 1 started (proc(5), stat, field 22): in a
-    container that was started again, memory is empty and device numbers are others on the same boot.
+    It consists of the kernel's id of this boot (random(4)), and the start time of process 1 (proc(5), stat,
+    field 22): in a restarted container, memory is empty and device numbers are different in the same boot.
     """
     try:
         started = _FIRST.read_text(encoding="ascii", errors="replace").rsplit(")", 1)[1].split()[19]
@@ -147,7 +145,7 @@ def header_line(record: ResourceRecord) -> bytes:
 
 
 def entry_line(entry: ResourceEntry) -> bytes:
-    """Return the line for an entry: about to be created, or created where it has an identity."""
+    """Return the line for an entry: about to be created, or created if it has an identity."""
     identity = entry.identity
     return _line(
         {
@@ -188,12 +186,12 @@ def _account_values(account: Account) -> dict[str, Any]:
 
 
 def parse_record(path: Path, content: bytes) -> ResourceRecord:
-    """Return what a record says.
+    """Parse a record.
 
     Raises:
-        UnreadableRecordError: it is damaged, of a newer version, or names what pgFooting never makes.
+        UnreadableRecordError: it is damaged, of a newer version, or names paths that pgFooting never makes.
     """
-    lines = content.split(b"\n")[:-1]  # what follows the last line's end was never finished
+    lines = content.split(b"\n")[:-1]  # anything after the last line's end was never finished
     if not lines:
         raise UnreadableRecordError(tr("it is empty"))
     try:
@@ -241,7 +239,7 @@ def _entry(value: dict[str, Any]) -> ResourceEntry:
     parts = Path(entry.path).parts
     if parts[0] != "/" or ".." in parts or str(Path(entry.path)) != entry.path:
         raise ValueError(entry.path)
-    # SECURITY: whatever a record says, only what carries our name or lies below it is ever removed.
+    # SECURITY: whatever a record says, only paths with our name or below such a one are ever removed.
     if not any(OWN_NAME.fullmatch(part) for part in parts):
         raise ValueError(entry.path)
     return entry
@@ -276,7 +274,7 @@ class ResourceJournal:
     """The record of this process's campaign; use it as a context manager.
 
     Attributes:
-        state: what the record says now.
+        state: current content of the record.
     """
 
     def __init__(self, state: ResourceRecord, descriptor: int) -> None:
@@ -291,9 +289,9 @@ class ResourceJournal:
         """Create and lock a record.
 
         Args:
-            campaign_folder: where the run files are.
-            campaign_name: what the user calls it.
-            account: whom server and pgbench run as.
+            campaign_folder: of the run files.
+            campaign_name: chosen by the user.
+            account: of server and pgbench.
             state_folder: for tests; None for the user's own.
 
         Raises:
@@ -324,7 +322,7 @@ class ResourceJournal:
         self.close()
 
     def close(self) -> None:
-        """Unlock the record; delete it where nothing is left, else a sweep takes it over."""
+        """Unlock the record; delete it if nothing is left, else a sweep takes it over."""
         with self._mutex:
             if self._descriptor < 0:
                 return
@@ -354,7 +352,7 @@ class ResourceJournal:
         return identity
 
     def forget(self, path: str) -> None:
-        """Take something out of the record that its owner has removed.
+        """Remove an item from the record after its owner has removed it.
 
         Raises:
             FootingError: the record cannot be written.
@@ -365,7 +363,7 @@ class ResourceJournal:
         self._append(entry_line(entry), entry.path, entry)
 
     def _append(self, line: bytes, path: str, entry: ResourceEntry | None) -> None:
-        """Append a whole line or nothing, on disk before this returns."""
+        """Append a whole line or nothing; it is on disk when this returns."""
         with self._mutex:
             size_bytes = os.fstat(self._descriptor).st_size
             try:
@@ -380,7 +378,7 @@ class ResourceJournal:
 
 
 def read_records(state_folder: Path | None = None) -> Iterator[Path]:
-    """Yield the files of all records, the oldest names first.
+    """Yield the files of all records, sorted by name.
 
     Raises:
         OSError: the state folder cannot be read.
@@ -390,7 +388,7 @@ def read_records(state_folder: Path | None = None) -> Iterator[Path]:
 
 
 def list_live(state_folder: Path | None = None) -> tuple[ResourceRecord, ...]:
-    """Return the campaigns of this user that run now (a record that a sweep works on counts as running)."""
+    """Return this user's running campaigns (a record in use by a sweep counts as running)."""
     found = []
     for path in read_records(state_folder):
         with suppress(UnreadableRecordError, FileNotFoundError):
@@ -403,10 +401,10 @@ def list_live(state_folder: Path | None = None) -> tuple[ResourceRecord, ...]:
 
 @contextmanager
 def locked_record(path: Path, lock: int = fcntl.LOCK_EX) -> Iterator[bytes | None]:
-    """Lock a record whose campaign is dead, for the length of a with statement.
+    """Lock a record whose campaign is dead, for the duration of a with statement.
 
     Yields:
-        Its content; None where its campaign lives, another sweep works on it, or it is gone.
+        Its content; None if its campaign lives, another sweep works on it, or it is gone.
 
     Raises:
         UnreadableRecordError: it is not a file that this user wrote, or cannot be opened.
@@ -440,7 +438,7 @@ def locked_record(path: Path, lock: int = fcntl.LOCK_EX) -> Iterator[bytes | Non
 
 
 def remove_unfinished(state_folder: Path | None = None) -> None:
-    """Delete records whose runner died while it created them: nothing else had been created then."""
+    """Delete records that were being created when the runner died: nothing else had been created then."""
     for path in _state_folder(state_folder).glob(UNFINISHED):
         with suppress(UnreadableRecordError), locked_record(path) as content:
             if content is not None:
@@ -455,7 +453,7 @@ def _state_folder(given: Path | None) -> Path:
 
 
 def _create_locked(state: ResourceRecord, beginning: Path) -> int:
-    """Create the record under another name, lock it, and only then let sweeps see it."""
+    """Create the record under another name, lock it, and only then make it visible to sweeps."""
     for _ in range(_ATTEMPTS):
         descriptor = os.open(
             beginning, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600

@@ -1,4 +1,4 @@
-"""What is done with templates as the account that owns them: run by `app.process.exec_as`.
+"""Tasks with templates as the account that owns them: run by `app.process.exec_as`.
 
 Standard library only. Answers as `app.hosts.folders.as_owner_child` does.
 """
@@ -24,7 +24,7 @@ from app.hosts.templates.tree import (
 )
 
 _LEFT_BY_SERVERS: Final = ("postmaster.opts", "postmaster.pid")
-"""What names the place where a server ran."""
+"""Files that name the place of a server."""
 
 
 def _copy(source: str, target: str, wal_directory: str) -> dict[str, Any]:
@@ -53,7 +53,7 @@ def _values(found: TreeDigest) -> dict[str, Any]:
 
 
 def _publish(folder: str, made: str, name: str) -> None:
-    """Give a template that is on disk the name under which it counts; atomic."""
+    """Give a template that is on disk its final name; atomic."""
     with strictly(folder) as parent, opened(".", READ, parent) as place:
         with opened(made, READ, place) as inner:
             os.fsync(inner)

@@ -1,9 +1,9 @@
-"""Making a template: a data directory with the data set in it, shut down in order, and what it is.
+"""Make a template: a data directory with the data set in it, shut down cleanly, and its description.
 
-It is made under a name that counts as nothing, recorded as what a dead campaign leaves, and renamed when
-everything is on disk. Everything happens in the thread that asks, and what it starts ends with that thread.
+It is made under an ignored name, recorded as a campaign's resource, and renamed when everything is on disk.
+Everything happens in the calling thread, and the programs that it starts end with that thread.
 
-A copy of a template where it is measured, or why there is none.
+`copy_template` copies a template to the place of a measurement.
 """
 
 from __future__ import annotations
@@ -53,13 +53,13 @@ _SETTINGS: Final = {
     "fsync": "off",
     "full_page_writes": "off",
     "synchronous_commit": "off",
-    # Rows that are copied into a new table need no WAL, of which little is to be in the template.
+    # Rows that are copied into a new table need no WAL; the template should have little of it.
     "wal_level": "minimal",
     "max_wal_senders": "0",
     "max_wal_size": "256MB",
     "min_wal_size": "32MB",
     "wal_recycle": "off",
-    # The same data set whenever it is made, however long that takes.
+    # The same data set each time, however long it takes.
     "autovacuum": "off",
     "maintenance_work_mem": "128MB",
 }
@@ -67,15 +67,15 @@ _SETTINGS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class DataSetOrder:
-    """A data set that is wanted.
+    """A requested data set.
 
     Attributes:
-        installation: whose programs make it.
+        installation: source of the programs.
         checksums: of data pages.
         scale: pgbench scale factor.
         compressibility: of the rows; None for pgbench's own.
-        superuser: whether pgbench's role is one.
-        data_bytes: how large it is expected to be.
+        superuser: whether pgbench's role is a superuser.
+        data_bytes: expected size.
     """
 
     installation: Installation
@@ -86,7 +86,7 @@ class DataSetOrder:
     data_bytes: int
 
     def key(self) -> TemplateKey:
-        """Return what tells it from every other data set.
+        """Return the key that distinguishes it from every other data set.
 
         Raises:
             InstallationError: a program cannot be read.
@@ -128,13 +128,13 @@ class DataSetOrder:
 
 @dataclass(slots=True)
 class TemplateMaker:
-    """Makes templates in a store, which it has locked.
+    """Make templates in a store, which the caller has locked.
 
     Attributes:
-        store: where.
-        account: whom the server runs as; the store is its.
-        resources: record of what would be left behind.
-        record: told of every command.
+        store: of the templates.
+        account: of the server; owns the store.
+        resources: record for the case that this process dies.
+        record: called with every command.
     """
 
     store: TemplateStore
@@ -143,14 +143,14 @@ class TemplateMaker:
     record: Recorder
 
     def make(self, order: DataSetOrder, key: TemplateKey) -> Template:
-        """Make a template; of one that cannot be made nothing is left.
+        """Make a template; a failure leaves nothing behind.
 
         Args:
             order: the data set.
             key: of that order.
 
         Raises:
-            FootingError: server or pgbench failed, such as where the disk is full.
+            FootingError: server or pgbench failed, for example because the disk is full.
             OSError: a folder cannot be made.
         """
         started_s = time.monotonic()
@@ -255,16 +255,16 @@ def errand(account: Account, record: Recorder, task: str, **arguments: object) -
 
 
 class DamagedTemplateError(Exception):
-    """A template is not what it was when it was made; its message says how."""
+    """A template has changed since it was made; the message says how."""
 
 
 @dataclass(frozen=True, slots=True)
 class CopiedData:
-    """A copy that is as its template.
+    """A verified copy of a template.
 
     Attributes:
-        template: of what.
-        seconds: of reading, writing and comparing; without what forced it to disk.
+        template: source.
+        seconds: for reading, writing and comparing; without forcing it to disk.
     """
 
     template: Template
@@ -274,19 +274,19 @@ class CopiedData:
 def copy_template(
     template: Template, data_directory: str, wal_directory: str, account: Account, record: Recorder
 ) -> CopiedData:
-    """Copy a template into an empty data directory; where that fails, it is empty again.
+    """Copy a template into an empty data directory; after a failure it is empty again.
 
     Args:
-        template: what is copied.
+        template: to copy.
         data_directory: an empty folder of the account.
-        wal_directory: a folder for the WAL that is made; empty for one in the data directory.
-        account: whose all of it is.
-        record: told of the commands.
+        wal_directory: a new folder for the WAL; empty for one in the data directory.
+        account: owner of everything.
+        record: called with the commands.
 
     Raises:
         DamagedTemplateError: the template is damaged.
-        TargetError: the copy cannot be written, such as where the disk is full.
-        ServerError: what was written is not there.
+        TargetError: the copy cannot be written, for example because the disk is full.
+        ServerError: the written files are not there.
         ProgramError: the program that copies failed.
     """
     where = {"target": data_directory, "wal_directory": wal_directory}

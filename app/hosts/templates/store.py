@@ -1,12 +1,12 @@
-"""The folder of templates: what is in it, taking one out, and the lock that campaigns hold on it.
+"""The folder of templates: listing, removal, and the lock that campaigns hold on it.
 
-Templates are folders named `data-ID` with a data directory and a file that says what it is. Everything else
-there is being made, or was when a program died, and counts as nothing. The folder is the server account's:
-what is written there is written as that account, what is read is not trusted.
+Templates are folders named `data-ID` with a data directory and a file that describes it. Everything else
+there is being made, or was when a program died, and is ignored. The folder is the server account's: writing
+happens as that account, and everything read is untrusted.
 
-Whether templates may lie where they do: on another disk than the one under test, and with room.
+Templates must be on another disk than the one under test, with enough room (`why_not_beside`, `why_no_room`).
 
-What determines the bytes of a data set: with any difference in it another template is made. Pure.
+`TemplateKey` determines the bytes of a data set: with any difference in it another template is made.
 """
 
 from __future__ import annotations
@@ -37,28 +37,28 @@ from app.probes.base.probe import ProbeUnavailable
 from app.process.starter import Account, Recorder
 
 LAYOUT: Final = 1
-"""Number of the way in which templates are made and kept; another one makes all anew."""
+"""Version of making and keeping templates; another one makes all of them again."""
 WAL_SEGMENT_BYTES: Final = 16 * MIB
-"""Of initdb, which is never told another one (``--wal-segsize``)."""
+"""Default of initdb, which never gets another value (``--wal-segsize``)."""
 _ID_DIGITS: Final = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TemplateKey:
-    """What a data set is made of.
+    """Everything that determines a data set.
 
     Attributes:
         server: SHA-256 of the program postgres: its build has the sizes and versions of all formats.
-        initdb: likewise of initdb.
-        pgbench: likewise of pgbench.
-        version: of the server, for people.
+        initdb: SHA-256 of initdb.
+        pgbench: SHA-256 of pgbench.
+        version: of the server, for the user.
         page_bytes: of a data page.
         wal_segment_bytes: of a file of the WAL.
         checksums: whether data pages have checksums.
         scale: pgbench scale factor.
         compressibility: of the rows; None for pgbench's own.
-        superuser: whether pgbench's role is one.
-        recipe: SHA-256 of arguments, settings, statements and script with which it is made.
+        superuser: whether pgbench's role is a superuser.
+        recipe: SHA-256 of its arguments, settings, statements and script.
         layout: see `LAYOUT`.
     """
 
@@ -77,7 +77,7 @@ class TemplateKey:
 
     @property
     def id(self) -> str:
-        """What tells it from every other one; hexadecimal."""
+        """Identifier that differs for every other key; hexadecimal."""
         text = json.dumps(asdict(self), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:_ID_DIGITS]
 
@@ -88,7 +88,7 @@ def key_as_mapping(key: TemplateKey) -> dict[str, Any]:
 
 
 def read_key(values: Mapping[str, Any]) -> TemplateKey:
-    """Return the key that JSON values tell.
+    """Parse a key from JSON values.
 
     Raises:
         ValueError: they are not those of a key of this version.
@@ -121,10 +121,10 @@ class Template:
 
     Attributes:
         folder: absolute.
-        key: what it was made of.
+        key: of the data set.
         content: digest, files and size of its data directory.
-        made_epoch_s: when, seconds since 1970.
-        seconds: what making it took.
+        made_epoch_s: time of its creation, seconds since 1970.
+        seconds: duration of its creation.
     """
 
     folder: str
@@ -135,7 +135,7 @@ class Template:
 
     @property
     def data_directory(self) -> str:
-        """What is copied."""
+        """The data directory to copy."""
         return f"{self.folder}/{DATA}"
 
 
@@ -145,7 +145,7 @@ def template_name(key: TemplateKey) -> str:
 
 
 def format_manifest(template: Template) -> bytes:
-    """Return the file that says what a template is."""
+    """Return the file that describes a template."""
     values = {
         "format": FORMAT,
         "key": key_as_mapping(template.key),
@@ -159,7 +159,7 @@ def format_manifest(template: Template) -> bytes:
 
 
 def parse_manifest(folder: str, content: bytes) -> Template:
-    """Return what such a file says.
+    """Parse the file that describes a template.
 
     Raises:
         ValueError: it is damaged, or of another version.
@@ -197,9 +197,9 @@ class TemplateStore:
     """The templates of one account.
 
     Attributes:
-        folder: absolute, without links; missing where none was ever made.
-        account: whose they are.
-        record: told of commands that change something.
+        folder: absolute, without links; missing if none was ever made.
+        account: owner of the templates.
+        record: called with commands that change something.
     """
 
     folder: str
@@ -207,16 +207,16 @@ class TemplateStore:
     record: Recorder
 
     def find(self, key: TemplateKey) -> Template | None:
-        """Return the template of a key; None where there is none, or nobody understands what it says."""
+        """Return the template of a key; None if there is none, or its description is invalid."""
         return self._read(template_name(key))
 
     def all(self) -> tuple[Template, ...]:
-        """Return every template that says what it is, by its folder."""
+        """Return every template with a valid description, sorted by folder."""
         found = (self._read(name) for name in self._names())
         return tuple(each for each in found if each is not None)
 
     def unknown(self) -> tuple[str, ...]:
-        """Return the folders named as templates that do not say what they are."""
+        """Return the folders named as templates without a valid description."""
         return tuple(f"{self.folder}/{name}" for name in self._names() if self._read(name) is None)
 
     def _names(self) -> list[str]:
@@ -241,11 +241,11 @@ class TemplateStore:
             return None
 
     def remove(self, folder: str) -> None:
-        """Remove a template, or what has its name.
+        """Remove a template, or a folder with its name.
 
         Raises:
             OSError: some of it cannot be removed.
-            RefusedError: it is none of this folder, or something else took its place.
+            RefusedError: it is not in this folder, or something else took its place.
         """
         path = Path(folder)
         if str(path.parent) != self.folder or not _NAME.fullmatch(path.name):
@@ -262,12 +262,12 @@ class TemplateStore:
 
     @contextmanager
     def locked(self) -> Iterator[bool]:
-        """Hold the lock of the folder for the length of a with statement; yields whether it was to be had.
+        """Hold the lock of the folder for the duration of a with statement; yields whether it was free.
 
-        The kernel gives it back when its holder dies.
+        The kernel releases it when its holder dies.
 
         Raises:
-            OSError: the folder is not there.
+            OSError: the folder does not exist.
         """
         with strictly(self.folder) as parent, opened(".", READ, parent) as folder:
             try:
@@ -279,19 +279,18 @@ class TemplateStore:
 
 
 WORKING_BYTES: Final = 512 * MIB
-"""What making a template needs beside its data: WAL, and what sorting the keys of an index takes."""
+"""Space for making a template in addition to its data: WAL, and sorting the keys of an index."""
 
 
 def why_not_beside(folder: str, target: CheckedTarget, resolver: Resolver | None = None) -> str:
-    """Return why templates must not lie in a folder while a target is measured; empty where they may.
+    """Return why templates must not be in a folder while a target is measured; empty if they may.
 
-    Reading and writing a template would wear and warm the very disk that is measured. Spare disks are used by
-    nobody else.
+    Reading and writing a template would wear and warm the measured disk. Spare disks have no other users.
 
     Args:
-        folder: of the templates, which is there.
+        folder: of the templates; exists.
         target: a folder or memory; or spare disks.
-        resolver: tells what folders lie on; None for this machine's.
+        resolver: finds the disks of folders; None for this machine's.
     """
     if target.plan is not None:
         return ""
@@ -305,12 +304,12 @@ def why_not_beside(folder: str, target: CheckedTarget, resolver: Resolver | None
 
 
 def _share_storage(folder: str, path: str, resolver: Resolver) -> bool:
-    """Return whether two folders lie on a disk that both use, or both in memory.
+    """Return whether two folders share a disk, or are both in memory.
 
     Raises:
-        OSError: one is not there.
+        OSError: one does not exist.
         LookupError: the mount of one cannot be found.
-        ProbeUnavailable: nobody tells the disks of one.
+        ProbeUnavailable: the disks of one are unknown.
     """
     own, other = resolver.find_mount(folder), resolver.find_mount(path)
     if own.device == other.device:
@@ -324,7 +323,7 @@ def _share_storage(folder: str, path: str, resolver: Resolver) -> bool:
 
 
 def why_no_room(folder: str, data_bytes: int) -> str:
-    """Return why a template does not fit into a folder; empty where it does."""
+    """Return why a template does not fit into a folder; empty if it does."""
     volume = os.statvfs(folder)
     free_bytes = volume.f_bavail * volume.f_frsize
     need_bytes = data_bytes + WORKING_BYTES

@@ -1,8 +1,8 @@
-"""Copying a data directory as a stream of bytes, with the digest of that stream.
+"""Copy a data directory as a stream of bytes, with the digest of that stream.
 
 Files are read and written: never cloned, never by copy_file_range(2) or sendfile(2), which filesystems may
 answer with shared extents (btrfs, XFS, ZFS block cloning). The first overwrite of every shared block would be
-measured, and runs would share what they write. What is read is forgotten by the page cache: the template
+measured, and runs would share their blocks. Files are dropped from the page cache after reading: the template
 takes no memory from the run.
 
 Standard library only: `app.hosts.templates.child` runs this as the account that owns both folders.
@@ -24,30 +24,30 @@ from app.hosts.folders.delete_tree import empty_folder
 from app.hosts.folders.descriptors import READ, opened, strictly
 
 WAL: Final = "pg_wal"
-"""In a template always a folder; in a copy a link where the WAL has a filesystem of its own."""
+"""Always a folder in a template; a link in a copy with the WAL on a separate filesystem."""
 _PART_BYTES: Final = 1 << 20
 _STRETCH_BYTES: Final = 32 << 20
-"""Large enough that filesystems that allocate when they write back (ext4, XFS, btrfs) make long extents."""
+"""Large enough that filesystems that allocate at writeback (ext4, XFS, btrfs) make long extents."""
 _DEEPEST: Final = 16
 _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _OLD: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class UnreadableTemplateError(Exception):
-    """The template cannot be read, or holds what no template holds; its message says what."""
+    """The template cannot be read, or contains something invalid; the message says what."""
 
 
 class WrongCopyError(Exception):
-    """What was written is not there as it was written; its message says what."""
+    """The copy differs from the written data; the message says how."""
 
 
 @dataclass(frozen=True, slots=True)
 class TreeDigest:
-    """What went through the stream.
+    """Digest of a stream.
 
     Attributes:
         sha256: of names, kinds, sizes and contents in the order of the names, in hexadecimal.
-        files: regular files.
+        files: number of regular files.
         size_bytes: of them together.
     """
 
@@ -65,7 +65,7 @@ class _Entry:
 
     @property
     def head(self) -> bytes:
-        """What stands before its content in the stream; no two listings have the same ones."""
+        """Header of its content in the stream; different for any two listings."""
         name = os.fsencode(self.path)
         kind = "folder" if self.size is None else f"file {self.size}"
         return f"{kind} {len(name)} ".encode() + name
@@ -75,27 +75,27 @@ def digest_tree(source: str) -> TreeDigest:
     """Return the digest of a data directory that no server uses.
 
     Raises:
-        UnreadableTemplateError: it cannot be read, or holds links or devices.
+        UnreadableTemplateError: it cannot be read, or contains links or devices.
     """
     with _opened(source) as reading:
         return _stream(reading, _list_source(reading), None)
 
 
 def copy_tree(source: str, target: str, wal_directory: str = "") -> TreeDigest:
-    """Copy a data directory; names and sizes of what was written are looked at, nothing is read again.
+    """Copy a data directory; names and sizes of the copy are checked, nothing is read again.
 
     Args:
         source: of a template; absolute, without links.
-        target: an empty folder; what is made in it gets modes 0700 and 0600.
-        wal_directory: where the WAL goes, which is made and linked to; empty for a folder in `target`.
+        target: an empty folder; its new content gets modes 0700 and 0600.
+        wal_directory: for the WAL, is made and linked to; empty for a folder in `target`.
 
     Returns:
-        The digest of what went through: who asks compares it with the template's.
+        The digest of the stream, for comparison with the template's.
 
     Raises:
         UnreadableTemplateError: the template cannot be read.
-        WrongCopyError: a name or size is not what was written.
-        OSError: it cannot be written, such as where the disk is full.
+        WrongCopyError: a name or size differs from the written one.
+        OSError: it cannot be written, for example because the disk is full.
     """
     with _opened(source) as reading, strictly(target) as parent, opened(".", READ, parent) as writing:
         entries = _list_source(reading)
@@ -111,7 +111,7 @@ def copy_tree(source: str, target: str, wal_directory: str = "") -> TreeDigest:
 
 
 def empty_copy(target: str, wal_directory: str = "") -> None:
-    """Remove what a copy that failed left in its target, and the folder of the WAL.
+    """Remove the remains of a failed copy from its target, and the folder of the WAL.
 
     Raises:
         OSError: something cannot be removed.
@@ -149,12 +149,12 @@ def _list_source(folder: int) -> tuple[_Entry, ...]:
 
 
 def _entries(folder: int, below: str, linked: str = "") -> Iterator[_Entry]:
-    """Yield what is below a folder by names, each folder before what is in it.
+    """Yield everything below a folder sorted by name, each folder before its content.
 
     Args:
         folder: at the top.
         below: path from there; empty for it.
-        linked: where `WAL` may be a link to; empty for nowhere.
+        linked: permitted target of a link at `WAL`; empty for none.
 
     Raises:
         ValueError: something is neither file nor folder, or too deep.
@@ -184,9 +184,9 @@ def _leads_to(folder: int, path: str, where: str) -> bool:
 
 
 def _stream(reading: int, entries: tuple[_Entry, ...], writing: int | None) -> TreeDigest:
-    """Read the files of a listing, in its order, into a digest and, where there is one, into a target.
+    """Read the files of a listing, in its order, into a digest and, if given, into a target.
 
-    Parts go into the digest in a thread of its own while they are written and the next one is read: hashlib
+    Parts go into the digest in a separate thread while they are written and the next one is read: hashlib
     computes without the interpreter's lock, and takes about as long as reading and writing do.
     """
     digest = hashlib.sha256()
@@ -215,7 +215,7 @@ def _stream(reading: int, entries: tuple[_Entry, ...], writing: int | None) -> T
 
 
 class _Parts:
-    """Parts of files in two buffers by turns: one is read into while the other is still being digested."""
+    """Parts of files in two alternating buffers: one is filled while the other is still being digested."""
 
     def __init__(self, beside: ThreadPoolExecutor, update: Callable[[bytes | memoryview], None]) -> None:
         self._beside = beside
@@ -224,13 +224,13 @@ class _Parts:
         self._digesting: Future[None] | None = None
 
     def digest(self, content: bytes | memoryview) -> None:
-        """Let the digest take up what comes next; returns when it has what came before."""
+        """Queue content for the digest; returns when the previous content is digested."""
         before, self._digesting = self._digesting, self._beside.submit(self._update, content)
         if before is not None:
             before.result()
 
     def of(self, folder: int, path: str) -> Iterator[memoryview]:
-        """Yield a file of the template part by part; a part is good until the one after the next.
+        """Yield a file of the template part by part; a part is valid until the one after the next.
 
         Raises:
             UnreadableTemplateError: it cannot be read.
@@ -251,10 +251,10 @@ class _Parts:
 
 
 def _write(file: int, part: memoryview, before: int) -> None:
-    """Write a part behind what was written before, and start the writing back of each stretch that is whole.
+    """Write a part after the previous one, and start the writeback of each complete stretch.
 
-    Without that the disk is idle until everything is forced to it at the end. posix_fadvise(2) starts it and
-    does not wait (mm/fadvise.c); what is not on the disk yet stays in the page cache.
+    Otherwise the disk is idle until everything is forced to it at the end. posix_fadvise(2) starts the
+    writeback and does not wait (mm/fadvise.c); pages that are not on disk yet stay in the page cache.
     """
     end = before + len(part)
     while part:
@@ -265,7 +265,7 @@ def _write(file: int, part: memoryview, before: int) -> None:
 
 
 def _compare(entries: tuple[_Entry, ...], writing: int, wal_directory: str) -> None:
-    """Make sure that a target holds what was written, and nothing else."""
+    """Make sure that a target contains the written files, and nothing else."""
     try:
         found = {entry.path: entry for entry in _entries(writing, "", wal_directory)}
     except ValueError as err:
