@@ -386,7 +386,7 @@ def _without_sessions(evidence: Evidence) -> Cause:
     return next((cause for cause, fits in rules if fits), Cause.NOT_KNOWN)
 
 
-# # --- Evidence in words
+# --- Evidence in words
 
 
 def _percent(share: float) -> str:

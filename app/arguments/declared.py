@@ -411,7 +411,7 @@ def _help(parser: Parser, arguments: argparse.Namespace) -> int:
     return 0
 
 
-# # --- Arguments of `pgfooting import`.
+# --- Arguments of `pgfooting import`.
 
 
 def add_import_parser(commands: argparse._SubParsersAction[Parser]) -> Parser:
@@ -429,7 +429,7 @@ def add_import_parser(commands: argparse._SubParsersAction[Parser]) -> Parser:
     return parser
 
 
-# # --- Arguments of `pgfooting report` and `export`.
+# --- Arguments of `pgfooting report` and `export`.
 
 
 RUN_HELP = tr("id (or its beginning), path, or a folder of runs")

@@ -447,7 +447,7 @@ class MeasuredPhases:
     def _threads(self, phase: WorkloadPhase | None) -> int:
         return self.resolved.threads if phase is None else self.resolved.phase_threads[phase.name]
 
-    # # --- sampling of the transaction log
+    # --- sampling of the transaction log
 
     def _see(self, workload: Workload, tps: float) -> None:
         self._seen[_alike(workload)] = tps
@@ -458,7 +458,7 @@ class MeasuredPhases:
             self.log_one_in[number] = sampling_rate(workload, self._seen.get(_alike(workload)))
         return self.log_one_in[number]
 
-    # # --- maintenance before a phase
+    # --- maintenance before a phase
 
     def _maintain(self, turn: PhaseTurn) -> None:
         name = PhaseName(Phase.MAINTENANCE, turn.number)

@@ -249,14 +249,14 @@ def _description(disk: Disk) -> Iterator[str]:
         yield tr("TEST DEVICE")
 
 
-# # --- Progress of disk inspection on a terminal, if it takes more than a moment: rotating disks.
+# --- Progress of disk inspection on a terminal, if it takes more than a moment: rotating disks.
 
 
 _MOMENT_S: Final = 0.7
 
 
 class InspectionProgress:
-    """Progress bars, one per disk: called by several threads with inspected places; removed at its end."""
+    """Progress bars, one per disk; called by several threads with inspected places, removed at the end."""
 
     def __init__(self, console: Console | None = None, moment_s: float = _MOMENT_S) -> None:
         console = console or Console(stderr=True)

@@ -435,7 +435,7 @@ def baseline_check() -> Check:
     return Check("fio", works=True, message=message.format(version=version))
 
 
-# # --- Checks of window and reports: a wheel may lack Qt, a system a screen.
+# --- Checks of window and reports: a wheel may lack Qt, a system a screen.
 
 
 def qt_checks() -> list[Check]:
@@ -478,7 +478,7 @@ def _qt_check(
     return Check(topic, works=True, message=message)
 
 
-# # --- Check of the helper, without which spare disks cannot be used.
+# --- Check of the helper, without which spare disks cannot be used.
 
 
 POLKIT: Final = "org.freedesktop.PolicyKit1"
@@ -503,7 +503,7 @@ def helper_check() -> Check:
     return Check("disks", works=True, message=message)
 
 
-# # --- Checks of filesystems and RAID levels: what works here, and why the rest does not.
+# --- Checks of filesystems and RAID levels: what works here, and why the rest does not.
 
 
 def storage_checks(support: Support) -> list[Check]:

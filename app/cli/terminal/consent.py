@@ -141,7 +141,7 @@ def _show(erasure: ErasePrompt, console: Console) -> None:
             line(f"  {each}", "dim")
 
 
-# # --- May an existing server be loaded
+# --- May an existing server be loaded
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +259,7 @@ def _show_server(server: OpenServer, console: Console) -> None:
         line(f"  {sentence}", "dim")
 
 
-# # --- May a campaign file do more than measure
+# --- May a campaign file do more than measure
 
 
 _YES: Final = "yes"

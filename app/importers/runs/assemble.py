@@ -371,7 +371,7 @@ def _events(
     return found
 
 
-# # --- The workload of a foreign run, from pgbench's output
+# --- The workload of a foreign run, from pgbench's output
 
 
 _BUILTINS: Final = {

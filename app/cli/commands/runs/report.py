@@ -86,14 +86,13 @@ def report_command(arguments: argparse.Namespace) -> int:
     """Write a report of runs, or the winning configuration as a text.
 
     Raises:
-        UsageError: the output is not a PDF, there is no such section, run or folder, or Qt is not installed.
+        UsageError: the output is not .pdf, .html or .txt, there is no such section, run or folder, or Qt is
+            not installed.
         RefusedError: the file exists.
     """
     output: Path = arguments.output
     wishes = wishes_of(arguments)
     if output == _STDOUT or output.suffix.lower() == TEXT:
-        # The painter is a separate process and reads the runs itself.
-
         return write_report_text(arguments, None if output == _STDOUT else output, anonymous=wishes.anonymous)
     if output.suffix.lower() not in PAINTED:
         message = tr("A report is a PDF or a web page: {path} does not end with .pdf or .html.")

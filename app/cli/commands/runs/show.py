@@ -284,7 +284,7 @@ def _show_phases(run: RunFile, console: Console) -> None:
         print_pairs(console, rows)
 
 
-# # --- The measured configuration, in a few lines for users.
+# --- The measured configuration, in a few lines for users.
 
 
 def _bracketed(text: str) -> str:
