@@ -1,1 +1,1 @@
-"""A campaign and its runs while they last, or replayed: one look at a time."""
+"""A campaign and its runs, live or replayed, one snapshot at a time."""

@@ -1,4 +1,4 @@
-"""Following a whole campaign: how far it is, the run that is executed, and the runs before it."""
+"""Follow a whole campaign: its progress, the current run, and earlier runs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from app.runfile.summary import summarise
 
 
 class _Growing:
-    """One series; what `seen` returned stays as it was when more is appended."""
+    """One growing series; results of `seen` do not change when values are added."""
 
     __slots__ = ("_count", "_t_ms", "_values")
 
@@ -51,7 +51,7 @@ class _Growing:
         self._count += 1
 
     def _insert(self, t_ms: float, value: float) -> None:
-        """A late sample; the one that is there already wins, as in the file."""
+        """Insert a late sample; an existing one at the same time wins, as in the file."""
         t, v = self.seen()
         place = int(np.searchsorted(t, t_ms))
         if t[place] != t_ms:
@@ -63,10 +63,10 @@ class _Growing:
 
 
 class GrowingRun:
-    """Follows one run file. All methods belong to one thread.
+    """Follow one run file. All methods belong to one thread.
 
     Attributes:
-        path: of the file; it may be a symbolic link that is replaced by the finished file.
+        path: of the file; may be a symbolic link that is later replaced by the finished file.
     """
 
     def __init__(self, path: Path) -> None:
@@ -81,12 +81,12 @@ class GrowingRun:
         self._last_ms = 0.0
 
     def refresh(self) -> RunData:
-        """Look at the file: return the run as far as it has come.
+        """Read the file, and return the run so far.
 
-        A file that is finished is loaded like any other.
+        A finished file is loaded like any other.
 
         Raises:
-            RunFileError: the file is gone, damaged or unreadable.
+            RunFileError: the file is missing, damaged or unreadable.
         """
         with RunFile(self.path) as run:
             if run.state is not RunState.RUNNING:
@@ -124,10 +124,10 @@ __all__ = ["LiveNumbers", "LogLine", "RunFollower", "RunSnapshot", "RunSource"]
 
 
 class RunFollower:
-    """Follows one run file; all methods belong to one thread at a time.
+    """Follow one run file; all methods belong to one thread at a time.
 
-    The file may be a symbolic link to memory that is replaced by the finished file. Whether its runner
-    lives is what the lock of the campaign's folder says.
+    The file may be a symbolic link to memory that is replaced by the finished file. The lock of the
+    campaign's folder shows whether its runner is alive.
 
     Attributes:
         path: of the run file, under its name in the library.
@@ -144,11 +144,11 @@ class RunFollower:
         """Return the run as it is now.
 
         Raises:
-            RunFileError: the file could not be read, neither now nor before.
+            RunFileError: the file could not be read, now or before.
         """
         if self._last is not None and self._last.finished:
             return self._last
-        # Asked before the file is read: a run that ends in between must not be taken for a dead one.
+        # Check the lock before reading: a run that ends in between must not look like a dead one.
         live = is_live(self.path.parent)
         try:
             snapshot = self._read(live=live)
@@ -161,7 +161,7 @@ class RunFollower:
         try:
             data = self._growing.refresh()
         except RunFileError:
-            data = self._growing.refresh()  # between finding the link and following it the file moved
+            data = self._growing.refresh()  # the file moved between finding the link and following it
         state = data.state
         if state is RunState.RUNNING and not live:
             state = RunState.INCOMPLETE
@@ -177,19 +177,19 @@ class RunFollower:
         )
 
     def _now_ms(self, data: RunData) -> float:
-        """Return now on the run's clock, by the wall clock: at least what the file says."""
+        """Return the current time on the run's clock, by the wall clock: not before the file's latest."""
         started = or_none(data.metadata.started_epoch_s)
         if started is None:
             return data.last_ms
         return max(data.last_ms, 1000 * (time.time() - started))
 
     def _summarise(self) -> dict[str, float | None]:
-        """Return the figures of a run that nobody could finish."""
+        """Return the figures of a run without a summary, because it was never finished."""
         with RunFile(self.path) as run:
             return summarise(run)
 
     def _read_commands(self, data: RunData) -> tuple[CommandRecord, ...]:
-        """Return the executed programs; read only when a phase began, because that is when they end."""
+        """Return the executed programs; read only when a phase starts, because they end then."""
         moment = (len(data.phases), data.state)
         if moment != self._commands_at:
             with RunFile(self.path) as run:
@@ -198,7 +198,7 @@ class RunFollower:
         return self._commands
 
     def _unreadable(self, error: RunFileError, *, live: bool) -> RunSnapshot:
-        """Return the last snapshot with what is wrong; it is the end where the file is gone.
+        """Return the last snapshot with the error; it is final if the file is gone.
 
         Raises:
             RunFileError: there is no last snapshot.
@@ -206,7 +206,7 @@ class RunFollower:
         if self._last is None:
             raise error
         if self.path.exists():
-            if live:  # it may be readable again in a second
+            if live:  # it may become readable soon
                 return replace(self._last, problem=error.message)
             problem = error.message
         elif self.path.is_symlink():
@@ -231,10 +231,10 @@ PERCENTS: Final = (50.0, 95.0, 99.0)
 
 @dataclass(frozen=True, slots=True)
 class EarlierRun:
-    """A run of the campaign that was measured before the one that is followed.
+    """An earlier run of the campaign that is followed.
 
     Attributes:
-        status: which one.
+        status: its status.
         data: with the series of charts loaded.
     """
 
@@ -244,14 +244,14 @@ class EarlierRun:
 
 @dataclass(frozen=True, slots=True)
 class LiveState:
-    """What the live page shows at one moment.
+    """The content of the live page at one moment.
 
     Attributes:
-        run: the run that is executed or replayed, else the last one; None before the first began.
+        run: the current or replayed run, else the last one; None before the first starts.
         status: of the campaign; None for a single run.
-        earlier: measured runs of the campaign but that one, in their order.
-        ended: nothing more will come.
-        problem: what is wrong with the campaign as a whole.
+        earlier: the other measured runs of the campaign, in order.
+        ended: whether nothing more will come.
+        problem: of the campaign as a whole.
     """
 
     run: RunSnapshot | None = None
@@ -262,18 +262,18 @@ class LiveState:
 
 
 class LiveSource(Protocol):
-    """Where the live page gets everything from; polled outside of the GUI thread, one poll at a time."""
+    """Source of all data of the live page; polled outside of the GUI thread, one poll at a time."""
 
     def poll(self) -> LiveState:
-        """Return what there is now.
+        """Return the current state.
 
         Raises:
-            FootingError: there is nothing yet, or nothing could ever be read.
+            FootingError: there is nothing yet, or nothing was ever readable.
         """
 
 
 class SingleRun:
-    """A feed of one run without a campaign: a replay, or a run file that grows.
+    """A source with one run and no campaign: a replay, or a growing run file.
 
     Attributes:
         source: of the run.
@@ -286,7 +286,7 @@ class SingleRun:
         """Return the run as it is now.
 
         Raises:
-            FootingError: as the source says.
+            FootingError: from the source.
         """
         run = self.source.poll()
         return LiveState(run, ended=run.finished)
@@ -300,11 +300,11 @@ class CampaignFollower:
     """
 
     def __init__(self, folder: Path, metrics: Iterable[str] = ()) -> None:
-        """Begin to follow.
+        """Start following.
 
         Args:
             folder: of the campaign.
-            metrics: ids of those whose series of earlier runs are loaded at once, outside of the GUI thread.
+            metrics: ids of metrics with series to preload for earlier runs, outside of the GUI thread.
         """
         self.folder = folder
         self._metrics = frozenset(metrics)
@@ -317,7 +317,7 @@ class CampaignFollower:
         """Return the campaign as it is now.
 
         Raises:
-            RunFileError: its folder could not be read, neither now nor before.
+            RunFileError: its folder could not be read, now or before.
         """
         try:
             status = self._watch.read()
@@ -342,10 +342,10 @@ class CampaignFollower:
         try:
             return self._follower.poll()
         except RunFileError:
-            return None  # it is being created, or damaged: the status says which
+            return None  # it is being created, or damaged: the status shows which
 
     def _data_of(self, run: RunStatus) -> RunData | None:
-        """Return an ended run of which something was measured, with its series loaded."""
+        """Return an ended run with measurements, with its series loaded."""
         if run.path is None or not run.measured or run.state in {None, RunState.RUNNING}:
             return None
         known = self._earlier.get(run.path)
@@ -355,14 +355,14 @@ class CampaignFollower:
             data = load_run_data(run.path)
             data.load([key for key in data.series_keys() if key[0] in self._metrics], PERCENTS)
         except FootingError:
-            return None  # removed or damaged meanwhile: it is only missing behind the others
+            return None  # removed or damaged since: only this earlier run is missing
         if run.state is not None:
             data = replace(data, state=run.state)
         self._earlier[run.path] = data
         return data
 
     def _gone(self, error: RunFileError) -> LiveState:
-        """Return the last state with what is wrong: the folder was removed.
+        """Return the last state with the error: the folder was removed.
 
         Raises:
             RunFileError: there was none.

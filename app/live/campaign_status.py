@@ -1,4 +1,4 @@
-"""How far a campaign is, read from its folder alone: the same for a running, an ended and a dead one."""
+"""Read the progress of a campaign from its folder alone, whether it runs, has ended or has crashed."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ class RunStatus:
     """One planned run of a campaign.
 
     Attributes:
-        number: 1-based place in the order of the campaign.
+        number: 1-based position in the order of the campaign.
         configuration: its name.
         repeat: 0-based repeat of the configuration.
-        state: None where it has not begun.
-        path: of the newest run file of this number; None where there is none.
-        name: as the run file says it; of a run that has not begun, what it will say.
+        state: None if it has not started.
+        path: of the newest run file with this number; None if there is none.
+        name: as in the run file, or as it will be.
         tps: mean of the measured phase, once it has ended.
         measured: whether the phase `measure` was reached.
-        left_out: it will not be run, because an earlier run of its configuration could not even begin.
-        started_epoch_s: when it began.
-        length_s: from its begin to the end of its teardown; None while it lasts.
-        before_benchmark_s: what preparing and loading took; None where pgbench's clients have not begun.
+        left_out: whether it is skipped, because an earlier run of its configuration could not start.
+        started_epoch_s: its start.
+        length_s: from its start to the end of its teardown; None while it runs.
+        before_benchmark_s: duration of preparation and loading; None if pgbench's clients have not started.
         problem: why it failed, or why its file cannot be read.
     """
 
@@ -74,11 +74,11 @@ class CampaignStatus:
     Attributes:
         name: of the campaign.
         folder: in the library.
-        live: a runner works in it.
-        runs: all planned ones in the order of the campaign.
-        left_s: about how long it still takes; 0 where it has ended, None where nothing can be said yet.
-        problem: why its campaign file cannot be read; only the runs that began are listed then.
-        disks: what became of its spare disks; None where it has none, or as long as it has them.
+        live: whether a runner is working on it.
+        runs: all planned ones, in order.
+        left_s: estimated remaining time; 0 if it has ended, None if unknown.
+        problem: why its campaign file cannot be read; only started runs are then listed.
+        disks: outcome for its spare disks; None if it has none, or still uses them.
     """
 
     name: str
@@ -91,28 +91,28 @@ class CampaignStatus:
 
     @property
     def current(self) -> RunStatus | None:
-        """The run that is being executed."""
+        """The current run."""
         return next((run for run in self.runs if run.state is RunState.RUNNING), None)
 
     @property
     def newest(self) -> RunStatus | None:
-        """The run that is being executed, else the last one that was begun."""
+        """The current run, else the last one started."""
         begun = [run for run in self.runs if run.state is not None]
         return self.current or (begun[-1] if begun else None)
 
     @property
     def total(self) -> int:
-        """How many runs are planned."""
+        """The number of planned runs."""
         return len(self.runs)
 
     @property
     def done(self) -> int:
-        """How many runs have ended, in whatever way, or will not be run."""
+        """The number of runs that have ended in any way, or are skipped."""
         return sum(run.left_out or run.state not in {None, RunState.RUNNING} for run in self.runs)
 
 
 class CampaignWatch:
-    """Reads the status of one campaign again and again; finished run files are opened once.
+    """Read the status of one campaign repeatedly; finished run files are opened once.
 
     Attributes:
         folder: of the campaign.
@@ -128,9 +128,9 @@ class CampaignWatch:
         """Return the status now.
 
         Raises:
-            RunFileError: the folder is gone, or cannot be read.
+            RunFileError: the folder is missing or cannot be read.
         """
-        # Asked first: a run that ends while the files are read must not be taken for a dead one.
+        # Check first: a run that ends while the files are read must not look like a dead one.
         live = is_live(self.folder)
         files = _newest_by_number([self._status(path, live=live) for path in self._paths()])
         if self._campaign is None:
@@ -146,7 +146,7 @@ class CampaignWatch:
         return CampaignStatus(name, self.folder, live, runs, left_s, self._problem, disks)
 
     def _disk_ending(self, runs: Sequence[RunStatus]) -> DiskEnding | None:
-        """Return what became of the disks of an ended campaign, or what does where its runner died."""
+        """Return the outcome for the disks of an ended campaign, or the prospect if its runner died."""
         told = read_disk_ending(self.folder)
         targets = () if self._campaign is None else [each.target for each in self._campaign.configurations]
         died = any(run.state is RunState.INCOMPLETE for run in runs)
@@ -172,7 +172,7 @@ class CampaignWatch:
         try:
             self._campaign = as_begun(load_campaign(self.folder / CAMPAIGN_NAME))
             self._problem = ""
-        except FootingError as error:  # also where a script of the workload is gone meanwhile
+        except FootingError as error:  # also if a script of the workload is gone
             _log.debug("%s", self.folder, exc_info=error)
             self._problem = tr(
                 "The campaign file cannot be read any more: only the runs that have begun are known."
@@ -201,10 +201,10 @@ class CampaignWatch:
 def remaining_seconds(
     campaign: Campaign | None, runs: Sequence[RunStatus], now_epoch_s: float
 ) -> float | None:
-    """Return about how many seconds a running campaign still takes; None where nothing can be said yet.
+    """Return the estimated seconds that a running campaign still takes; None if unknown.
 
-    Runs take what those of their configuration took so far (`app.execution.resume.begun`), and during the
-    first one what its own preparation took beside what is planned.
+    Runs take as long as earlier ones of their configuration (`app.execution.resume.begun`); during the first
+    one, its own preparation is added to the planned time.
     """
     if campaign is None:
         return None
@@ -222,7 +222,7 @@ def remaining_seconds(
         if whole_s is None:
             return None
         if planned_s is not None and run.before_benchmark_s is not None:
-            # Where it took longer to prepare than others, it measures for as long as they do all the same.
+            # A slow preparation does not shorten the measurement.
             whole_s = max(whole_s, run.before_benchmark_s + planned_s)
         elapsed_s = 0.0 if run.started_epoch_s is None else now_epoch_s - run.started_epoch_s
         left_s += max(0.0, whole_s - max(0.0, elapsed_s))
@@ -230,7 +230,7 @@ def remaining_seconds(
 
 
 def _planned(campaign: Campaign, files: Mapping[int, RunStatus]) -> list[RunStatus]:
-    """Return every planned run: as its file says, or as one that has not begun."""
+    """Return every planned run: from its file, or as not started."""
     hopeless = {
         run.configuration for run in files.values() if run.state is RunState.FAILED and not run.measured
     }
@@ -242,9 +242,9 @@ def _planned(campaign: Campaign, files: Mapping[int, RunStatus]) -> list[RunStat
             title = tr("{name} #{number}").format(name=name, number=planned.repeat + 1)
         waiting = RunStatus(planned.number, name, planned.repeat, name=title, left_out=name in hopeless)
         found = files.get(planned.number, waiting)
-        if found.configuration not in {"", name}:  # a file of something else was copied here
+        if found.configuration not in {"", name}:  # a file of another campaign was copied here
             found = waiting
-        if not found.configuration:  # an unreadable file does not say what it is
+        if not found.configuration:  # an unreadable file has no configuration
             found = RunStatus(
                 planned.number, name, planned.repeat, found.state, found.path, title, problem=found.problem
             )
@@ -256,9 +256,9 @@ _REPLACES_DONE: Final = frozenset({RunState.RUNNING, RunState.DONE})
 
 
 def _newest_by_number(found: Sequence[RunStatus]) -> dict[int, RunStatus]:
-    """Return one run per number: of those that failed or were disturbed there may be several attempts."""
+    """Return one run per number: failed or disturbed ones may have several attempts."""
     runs: dict[int, RunStatus] = {}
-    for run in sorted(found, key=_attempt):  # no clock: it may have been set back meanwhile
+    for run in sorted(found, key=_attempt):  # not by time: the clock may have been set back
         before = runs.get(run.number)
         if before is None or before.state is not RunState.DONE or run.state in _REPLACES_DONE:
             runs[run.number] = run
@@ -270,7 +270,7 @@ def _attempt(run: RunStatus) -> int:
 
 
 def _unreadable(path: Path, state: RunState, problem: str) -> RunStatus:
-    """Return the status for a file that is being created, or that nobody can read."""
+    """Return the status for a file that is being created, or is unreadable."""
     head = path.name.partition("-")[0]
     number = int(head) if head.isascii() and head.isdigit() else 0
     return RunStatus(number, "", 0, state, path, path.stem, problem=problem)

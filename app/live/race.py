@@ -1,8 +1,8 @@
-"""Two to six saved runs on one clock: how fast each is at a moment, who leads, and who stalls. Pure.
+"""Compare two to six saved runs on one clock: current speed, leader, and stalls. Pure.
 
-Time 0 is the begin of each run's measured phase. Runs are ordered by their mean TPS since then, so that one
-that ends earlier stays where it was. Runs of several conditions keep the order in which they were chosen:
-what is fast under one says nothing about another.
+Time 0 is the start of each run's measured phase. Runs are ordered by their mean TPS since then, so that one
+that ends earlier keeps its position. Runs of several conditions keep the chosen order: speed under one
+condition says nothing about another.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ Array = NDArray[np.float64]
 
 FEWEST: Final = 2
 MOST: Final = 6
-"""More lanes than these nobody tells apart from the last row."""
+"""Most lanes that a viewer in the last row can distinguish."""
 
 WIDTHS_S: Final = (5.0, 15.0, 30.0, 60.0, 120.0, 300.0)
-"""Widths of the mean that is told as the newest figure, in recorded seconds."""
+"""Widths of the window of the newest mean, in recorded seconds."""
 _HOLD: Final = 0.5
-"""Seconds of the room for which a number stays as it is: one that changes faster cannot be read."""
+"""Real seconds for which a number stays constant: faster changes are unreadable."""
 _SHOWN: Final = 1.0
-"""Seconds of the room for which a stall is shown at least."""
+"""Real seconds for which a stall is shown at least."""
 _EDGE_S: Final = 0.5
-"""pgbench's last second may come so much after the end of the phase."""
+"""pgbench's last second may come this much after the end of the phase."""
 
 
 class Lane(StrEnum):
-    """What a run does at a moment."""
+    """State of a run at a moment."""
 
     RUNNING = "running"
     STALLED = "stalled"
@@ -52,14 +52,14 @@ class RacingRun:
 
     Attributes:
         run_id: identity: the path of its file.
-        name: the shortest that tells it from the others, with its warning.
-        warning: what its name ends with and what is never cut of it, such as UNSAFE.
+        name: the shortest unique one, with its warning.
+        warning: end of its name that is never shortened, such as UNSAFE.
         colour_index: number of its configuration's colour.
-        t_s: end of each second, ascending; those without a value are left out.
+        t_s: end of each second, ascending, without those that have no value.
         tps: of each.
         end_s: end of its measured phase.
-        stalls: (begin, end) of what stalled, ascending.
-        checkpoints_s: when checkpoints began, ascending.
+        stalls: (start, end) of each stall, ascending.
+        checkpoints_s: starts of checkpoints, ascending.
     """
 
     run_id: str
@@ -77,7 +77,7 @@ class RacingRun:
         return np.concatenate(([0.0], np.cumsum(self.tps)))
 
     def mean(self, begin_s: float, end_s: float) -> float | None:
-        """Return the mean of the seconds that ended after one time and not after the other."""
+        """Return the mean of the seconds that ended after `begin_s` and not after `end_s`."""
         first, last = (int(np.searchsorted(self.t_s, each, side="right")) for each in (begin_s, end_s))
         return None if last <= first else float(self._sums[last] - self._sums[first]) / (last - first)
 
@@ -91,14 +91,14 @@ class Standing:
     """A run at one moment of a race.
 
     Attributes:
-        run: which.
+        run: the run.
         rank: 1 leads; None before the first second, and for runs of several conditions.
-        lane: what it does.
+        lane: its state.
         newest: mean TPS of the last `width_s`, or before its end; None before the first second.
-        mean: mean TPS since the begin; None before the first second.
+        mean: mean TPS since the start; None before the first second.
         width_s: of `newest`.
-        stalled_s: how long it stalled since the begin.
-        newly_stalled_s: how long of the last `width_s`.
+        stalled_s: seconds stalled since the start.
+        newly_stalled_s: seconds stalled within the last `width_s`.
     """
 
     run: RacingRun
@@ -116,10 +116,10 @@ class Race:
     """Runs on one clock.
 
     Attributes:
-        runs: in the order in which they were chosen.
-        left_out: why others are not in it, a sentence each.
-        note: how the runs were chosen, where that is not plain; empty otherwise.
-        is_ranked: they are of one condition, so that one of them leads.
+        runs: in the chosen order.
+        left_out: why others are excluded, a sentence each.
+        note: how the runs were chosen, unless obvious.
+        is_ranked: whether they are of one condition, so that one of them leads.
     """
 
     runs: tuple[RacingRun, ...]
@@ -129,34 +129,34 @@ class Race:
 
     @cached_property
     def end_s(self) -> float:
-        """When the last of them ends."""
+        """The end of the last run."""
         return max((run.end_s for run in self.runs), default=0.0)
 
     @cached_property
     def top(self) -> float:
-        """The highest mean of `WIDTHS_S[0]` seconds of any of them: where a scale of TPS may end."""
+        """The highest mean of `WIDTHS_S[0]` seconds in any run: upper limit for a TPS scale."""
         width = int(WIDTHS_S[0])
         found = [_highest_mean(run.tps, width) for run in self.runs if len(run.tps)]
         return max(found, default=1.0) or 1.0
 
     @cached_property
     def stalls_s(self) -> tuple[float, ...]:
-        """When any of them began to stall, ascending."""
+        """Starts of the stalls of all runs, ascending."""
         return tuple(sorted({begin for run in self.runs for begin, _ in run.stalls}))
 
     @cached_property
     def checkpoints_s(self) -> tuple[float, ...]:
-        """When a checkpoint of any of them began, ascending."""
+        """Starts of the checkpoints of all runs, ascending."""
         return tuple(sorted({each for run in self.runs for each in run.checkpoints_s}))
 
     def standings(self, t_s: float, speed: float) -> tuple[Standing, ...]:
-        """Return every run at a moment, the leading one first; runs without a second yet stand last.
+        """Return every run at a moment, the leader first; runs without a second yet are last.
 
-        Runs of several conditions stand in the order in which they were chosen, without a rank.
+        Runs of several conditions keep the chosen order, without a rank.
 
         Args:
             t_s: the moment.
-            speed: recorded seconds in a second of the room, from which the width of the newest mean follows.
+            speed: recorded seconds per real second, which determines the width of the newest mean.
         """
         told = [self._standing(run, t_s, speed) for run in self.runs]
         if not self.is_ranked:
@@ -192,21 +192,21 @@ def _highest_mean(values: Array, width: int) -> float:
 
 
 def width_at(speed: float) -> float:
-    """Return the width of the newest mean, in recorded s: at least what passes in a second of the room."""
+    """Return the width of the newest mean, in recorded s: at least the recorded time of a real second."""
     return next((width for width in WIDTHS_S if width >= speed * _SHOWN), WIDTHS_S[-1])
 
 
 def steady_position(t_s: float, speed: float) -> float:
-    """Return the moment whose figures are told at `t_s`: the same for half a second of the room."""
+    """Return the moment of the figures shown at `t_s`: constant for half a real second."""
     step_s = max(1.0, _HOLD * speed)
     return float(np.floor(t_s / step_s + 1e-9) * step_s)
 
 
 def take_runs(found: Sequence[RunData]) -> tuple[list[RunData], str]:
-    """Return the runs that race, and how they were chosen.
+    """Return the runs for a race, and how they were chosen.
 
-    Up to six runs race themselves. Of more, each configuration is run by its middle one: of which as many
-    repeats had a higher mean as a lower one, of an even number the lower one of the two.
+    Up to six runs race directly. With more, each configuration is represented by its middle run: as many
+    repeats have a higher mean as a lower one; for an even number, the lower of the two.
 
     Raises:
         UsageError: they are too few or too many.
@@ -243,17 +243,17 @@ def make_race(
     *,
     is_ranked: bool = True,
 ) -> Race:
-    """Return a race of runs whose series are loaded; those without TPS by the second are left out.
+    """Return a race of runs with loaded series, without those that have no TPS by the second.
 
     Args:
         chosen: runs with the numbers of their colours.
-        left_out: why others are not in it.
+        left_out: why others are excluded.
         note: how these were chosen.
         is_ranked: whether they are of one condition.
 
     Raises:
-        UsageError: of fewer than two runs TPS by the second are known.
-        RunFileError: a file cannot be read any more.
+        UsageError: fewer than two runs have TPS by the second.
+        RunFileError: a file is no longer readable.
     """
     names = name_runs([identity_of(data) for data, _ in chosen])
     runs, told = [], list(left_out)

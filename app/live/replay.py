@@ -1,7 +1,4 @@
-"""Playing a recorded run as if it were live: any speed, pause, jump.
-
-Where a replay is: any speed, pause, jump.
-"""
+"""Replay a recorded run as if it were live: any speed, pause, jump."""
 
 from __future__ import annotations
 
@@ -18,20 +15,20 @@ from app.runfile.reader import CommandRecord, RunFile
 from app.runfile.series import RunData, load_run_data
 
 SPEEDS: Final = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0)
-"""What the window offers; any other positive speed is played as well."""
+"""Speeds offered by the window; any other positive speed is possible."""
 
 LEAD_S: Final = 3.0
-"""A jump to what happened ends so long before it, so that one sees what it does."""
+"""A jump to an event ends this long before it, so that its effect is visible."""
 
 
 class ReplayClock:
-    """A time that goes on by itself. Safe for several threads: polled in another one than steered from.
+    """A clock that advances on its own. Thread-safe: polled in another thread than controlled.
 
-    Times are those of `RunData`: seconds since the measured phase began.
+    Times are those of `RunData`: seconds since the start of the measured phase.
 
     Attributes:
-        begin_s: where the replay begins.
-        end_s: where it ends.
+        begin_s: start of the replay.
+        end_s: end of the replay.
     """
 
     def __init__(
@@ -42,12 +39,12 @@ class ReplayClock:
         speed: float = 1.0,
         clock_s: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Begin to play.
+        """Start playing.
 
         Args:
-            begin_s: where the replay begins.
-            end_s: where it ends.
-            speed: recorded seconds in a second.
+            begin_s: start of the replay.
+            end_s: end of the replay.
+            speed: recorded seconds per second.
             clock_s: the clock, for tests.
         """
         self.begin_s = begin_s
@@ -61,17 +58,17 @@ class ReplayClock:
 
     @property
     def speed(self) -> float:
-        """Recorded seconds in a second."""
+        """Recorded seconds per second."""
         return self._speed
 
     @property
     def paused(self) -> bool:
-        """Whether it stands still because somebody asked for it."""
+        """Whether it was paused on request."""
         return self._paused
 
     @property
     def position_s(self) -> float:
-        """Where it is."""
+        """The current position."""
         with self._lock:
             return self._now_s()
 
@@ -81,7 +78,7 @@ class ReplayClock:
         return self.position_s >= self.end_s
 
     def set_speed(self, speed: float) -> None:
-        """Play faster or slower from here on.
+        """Change the speed from here on.
 
         Raises:
             ValueError: the speed is not positive.
@@ -91,18 +88,18 @@ class ReplayClock:
             self._speed = self._checked(speed)
 
     def step_speed(self, steps: int) -> None:
-        """Play so many steps of `SPEEDS` faster, or slower where it is negative."""
+        """Move by `steps` in `SPEEDS`; negative is slower."""
         nearest = min(range(len(SPEEDS)), key=lambda place: abs(SPEEDS[place] - self._speed))
         self.set_speed(SPEEDS[min(max(nearest + steps, 0), len(SPEEDS) - 1)])
 
     def pause(self) -> None:
-        """Stand still."""
+        """Pause."""
         with self._lock:
             self._settle()
             self._paused = True
 
     def resume(self) -> None:
-        """Go on; at the end, from the beginning."""
+        """Continue; at the end, restart from the beginning."""
         with self._lock:
             self._settle()
             if self._position_s >= self.end_s:
@@ -110,24 +107,24 @@ class ReplayClock:
             self._paused = False
 
     def toggle(self) -> None:
-        """Stand still, or go on."""
+        """Pause or continue."""
         if self.paused or self.at_end:
             self.resume()
         else:
             self.pause()
 
     def jump(self, t_s: float) -> None:
-        """Go to a time, at most to the ends."""
+        """Jump to a time, within the limits."""
         with self._lock:
             self._position_s = min(max(t_s, self.begin_s), self.end_s)
             self._since_s = self._clock_s()
 
     def jump_to_next(self, moments_s: tuple[float, ...], *, backwards: bool = False) -> bool:
-        """Go to shortly before the next of some moments, or the one before; return whether there is one.
+        """Jump to shortly before the next of some moments, or the previous one; return whether there is one.
 
         Args:
             moments_s: ascending.
-            backwards: go to the one before.
+            backwards: jump to the previous one.
         """
         now_s = self.position_s
         if backwards:
@@ -155,7 +152,7 @@ class ReplayClock:
 
 
 class ReplaySource(ReplayClock):
-    """Plays a run from the begin of its warm-up, else of its measured phase, to its end.
+    """Replay a run from the start of its warm-up, else of its measured phase, to its end.
 
     Attributes:
         data: the whole run.
@@ -169,12 +166,12 @@ class ReplaySource(ReplayClock):
         speed: float = 1.0,
         clock_s: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Begin to play.
+        """Start playing.
 
         Args:
             data: the whole run, its series loaded.
-            commands: the programs that were executed.
-            speed: recorded seconds in a second.
+            commands: the executed programs.
+            speed: recorded seconds per second.
             clock_s: the clock, for tests.
         """
         end_s = min(data.end_s, (data.last_ms - data.origin_ms) / 1000)
@@ -184,15 +181,15 @@ class ReplaySource(ReplayClock):
 
     @property
     def checkpoints_s(self) -> tuple[float, ...]:
-        """When checkpoints began, ascending."""
+        """Starts of checkpoints, ascending."""
         return tuple(sorted({start_s for start_s, _, _ in self.data.checkpoints()}))
 
     def jump_to_checkpoint(self, *, backwards: bool = False) -> bool:
-        """Go to shortly before the next checkpoint, or the one before; return whether there is one."""
+        """Jump to shortly before the next checkpoint, or the previous one; return whether there is one."""
         return self.jump_to_next(self.checkpoints_s, backwards=backwards)
 
     def poll(self) -> RunSnapshot:
-        """Return the run as it was at the present position."""
+        """Return the run as it was at the current position."""
         position_s = self.position_s
         if position_s >= self.end_s:
             data, state = self.data, self.data.state
@@ -206,10 +203,10 @@ class ReplaySource(ReplayClock):
 
 
 def load_replay(path: Path, *, speed: float = 1.0) -> ReplaySource:
-    """Return a replay of a run file; reads all of it, so not for the GUI thread.
+    """Return a replay of a run file; reads the whole file, so do not call it in the GUI thread.
 
     Raises:
-        RunFileError: the file is none of ours, damaged or unreadable.
+        RunFileError: it is not a run file, or is damaged or unreadable.
     """
     data = load_run_data(path)
     data.load(data.series_keys(), (50.0, 95.0, 99.0))

@@ -1,4 +1,4 @@
-"""One look at a run that is being watched: live or replayed, the page that shows it sees no difference."""
+"""One snapshot of a watched run; live and replayed runs look the same to the page that shows them."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from app.runfile.reader import CommandRecord
 from app.runfile.series import RunData
 
 STALE_S: Final = 3.5
-"""A number older than this is not shown as the latest: pgbench and the sampler say something every second."""
+"""An older number is not shown as the latest: pgbench and the sampler report every second."""
 
 QUIET_S: Final = 5.0
-"""Without a new second for so long while pgbench runs, the page says that nothing comes."""
+"""Without a new second for this long while pgbench runs, the page reports silence."""
 
 _SAMPLED: Final = frozenset({Phase.WARM_UP, Phase.PART, Phase.MEASURE})
 
 
 @dataclass(frozen=True, slots=True)
 class LiveNumbers:
-    """The latest values; None where there is none of the last seconds.
+    """The latest values; None if there is none of the last seconds.
 
     Attributes:
         tps: transactions per second.
@@ -60,7 +60,7 @@ class LogLine:
     Attributes:
         t_ms: on the run's clock.
         kind: of the event; `command` for an executed program.
-        text: one line or several.
+        text: one or several lines.
     """
 
     t_ms: int
@@ -73,18 +73,18 @@ class RunSnapshot:
     """A run at one moment.
 
     Attributes:
-        data: as far as it has come.
-        phase: the one that lasts, else the last one.
-        phase_elapsed_s: since it began.
-        phase_planned_s: its length where the campaign states it.
-        state: as it is: a run that says running without a runner is incomplete.
+        data: so far.
+        phase: the current one, else the last one.
+        phase_elapsed_s: since its start.
+        phase_planned_s: its length, if the campaign states it.
+        state: actual one: a run recorded as running without a runner is incomplete.
         numbers: the latest.
-        command: the command line that is executed, else what is being done, in words.
-        finished: nothing more will come.
-        log: everything that happened, in order.
-        quiet_s: how long nothing new has come although pgbench runs; 0 where all is well.
-        problem: why it failed, or why nothing more can be read.
-        phase_label: what people call the phase, of a workload that has several; else empty.
+        command: the current command line, else the current activity in words.
+        finished: whether nothing more will come.
+        log: all events, in order.
+        quiet_s: time without new data while pgbench runs; 0 if all is well.
+        problem: why it failed, or why it is no longer readable.
+        phase_label: shown name of the phase, of a workload with several; else empty.
     """
 
     data: RunData
@@ -102,26 +102,26 @@ class RunSnapshot:
 
 
 class RunSource(Protocol):
-    """Where the live page gets its run from."""
+    """Source of the live page's run."""
 
     def poll(self) -> RunSnapshot:
-        """Return the run as it is now; may read files, so not for the GUI thread.
+        """Return the run as it is now; may read files, so do not call it in the GUI thread.
 
         Raises:
-            FootingError: there is no run yet, or it could never be read.
+            FootingError: there is no run yet, or it was never readable.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class SnapshotContext:
-    """What `take_snapshot` cannot see in the run itself.
+    """The parts of a snapshot that the run itself does not show.
 
     Attributes:
         now_ms: time on the run's clock.
-        state: as it is, see `RunSnapshot.state`.
+        state: actual one, see `RunSnapshot.state`.
         quiet_s: see there.
-        problem: see there; empty for what the run file says.
-        replayed: the commands that last are known; of a live run only those that have ended are stored.
+        problem: see there; empty for that of the run file.
+        replayed: whether running commands are known; a live run stores only ended ones.
     """
 
     now_ms: float
@@ -132,7 +132,7 @@ class SnapshotContext:
 
 
 def take_snapshot(data: RunData, moment: SnapshotContext, commands: Sequence[CommandRecord]) -> RunSnapshot:
-    """Return the snapshot of a run; reads no file where the series of `numbers` are in memory."""
+    """Return the snapshot of a run; reads no file if the series of `numbers` are in memory."""
     newest, started_ms, ended_ms = _phase(data)
     phase, part = newest.phase, _part_of(data, newest)
     now_ms = moment.now_ms if ended_ms is None else float(ended_ms)
@@ -155,7 +155,7 @@ def take_snapshot(data: RunData, moment: SnapshotContext, commands: Sequence[Com
 
 
 def planned_seconds_of(data: RunData, phase: Phase) -> float | None:
-    """Return the length of a phase where the campaign states it."""
+    """Return the length of a phase, if the campaign states it."""
     if phase is Phase.MEASURE:
         return data.planned_s
     if phase is Phase.WARM_UP:
@@ -168,7 +168,7 @@ def _planned_seconds(part: PhaseMetadata) -> float | None:
 
 
 def _part_of(data: RunData, name: PhaseName) -> PhaseMetadata | None:
-    """Return what the run says of a phase of a workload with several; None for any other phase."""
+    """Return the run's metadata of a phase, for a workload with several; None for any other phase."""
     if name.phase not in {Phase.PART, Phase.MEASURE}:
         return None
     told = known(data.metadata.phases, ())
@@ -181,7 +181,7 @@ def latest_numbers(data: RunData) -> LiveNumbers:
     """Return the latest values of the last seconds of a run.
 
     Raises:
-        RunFileError: the file cannot be read any more.
+        RunFileError: the file is no longer readable.
     """
     reads, writes = _latest(data, "storage.reads"), _latest(data, "storage.writes")
     return LiveNumbers(
@@ -209,10 +209,10 @@ def _latest(data: RunData, metric: str, instance: str = "") -> float | None:
 
 
 def _latest_p99(data: RunData) -> float | None:
-    """Return the newest second's percentile, of which no line is missing but what pgbench still buffers."""
+    """Return the newest second's percentile, complete except for lines that pgbench still buffers."""
     t_s, values = data.percentile(99.0)
     if len(t_s) > 1 and t_s[-1] in data.partial_seconds():
-        t_s, values = t_s[:-1], values[:-1]  # the newest second is half a second
+        t_s, values = t_s[:-1], values[:-1]  # the newest second is incomplete
     if not len(t_s) or _now_s(data) - t_s[-1] > STALE_S:
         return None
     return float(values[-1])
@@ -228,7 +228,7 @@ def _sum(*parts: float | None) -> float | None:
 
 
 def _phase(data: RunData) -> tuple[PhaseName, float, int | None]:
-    """Return the newest phase with its begin and end in ms."""
+    """Return the newest phase with its start and end in ms."""
     if not data.phases:
         return PhaseName(Phase.PREPARE), 0.0, None
     newest = data.phases[-1]
@@ -249,7 +249,7 @@ def _command_text(data: RunData, newest: PhaseName, running: CommandRecord | Non
 
 
 def _with_progress(running: RunningCommand, step: Known[StorageStep]) -> str:
-    """Return a command, and how far it is where it is root's step that was told last."""
+    """Return a command, with its progress if it is root's latest step."""
     text = " ".join(running.argv)
     if not running.step or isinstance(step, NotKnown) or step.number != running.step:
         return text
@@ -263,7 +263,7 @@ def _with_progress(running: RunningCommand, step: Known[StorageStep]) -> str:
 
 
 def what_happens(data: RunData, phase: Phase) -> str:
-    """Return what a phase does with this run, in words for people."""
+    """Return the activity of a phase of this run, as text."""
     told = data.metadata
     workload = told.workload
     if phase is Phase.BASELINE:

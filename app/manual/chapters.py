@@ -1,8 +1,7 @@
-"""The chapters of the manual, in their order, with the tables that declarations fill.
+"""The chapters of the manual, in order, with the tables generated from declarations. Pure.
 
-Every key of campaign files as the manual lists it: from the fields and the examples. Pure.
-
-What chapters of the manual show from declarations: filesystems, options, levels, words, figures. Pure.
+Generated: every key of campaign files, with the examples' remarks; filesystems, options, levels, words,
+figures.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ from app.runfile.figures import FIGURES
 from app.runfile.writer import SCHEMAS, schema_script
 
 EXAMPLES: Final = ("example.toml", "example-matrix.toml")
-"""Recipes that explain keys: the sentence of a key, then what is to be known beside it."""
+"""Recipes that explain keys: the sentence of a key, then its remarks."""
 
 TABLES: Final[Mapping[str, tuple[CampaignField, ...]]] = {
     "": CAMPAIGN_FIELDS,
@@ -55,7 +54,7 @@ TABLES: Final[Mapping[str, tuple[CampaignField, ...]]] = {
     "[recipe.quick]": QUICK_FIELDS,
     "[recipe.server]": SERVER_FIELDS,
 }
-"""Keys by the table of the file that they stand in; empty for the top."""
+"""Keys by the table of the file that contains them; empty for the top."""
 
 
 def campaign_keys() -> str:
@@ -89,7 +88,7 @@ def _remarks(sentence: str) -> Iterator[str]:
 
 @cache
 def _remarks_by_sentence() -> dict[str, str]:
-    """Return what stands below the first line of each comment of the examples, by that line."""
+    """Return the remarks below the first line of each comment of the examples, by that line."""
     found: dict[str, str] = {}
     for name in EXAMPLES:
         comment: list[str] = []
@@ -112,14 +111,14 @@ _MADE_BY = {
 
 
 def words() -> str:
-    """Return the glossary, a heading for each word, so that links lead to it."""
+    """Return the glossary, with a heading for each word as a link target."""
     return "\n\n".join(
         f"### {plain_markdown(each.word)}\n\n{plain_markdown(each.meaning)}" for each in GLOSSARY
     )
 
 
 def filesystems() -> str:
-    """Return what each filesystem is good for, and what it can be made of."""
+    """Return the use of each filesystem, and its levels."""
     return _table(
         (tr("Filesystem"), tr("Good for"), tr("Levels")),
         ((spec.id, spec.good_for, ", ".join(spec.levels) or tr("needs no disk")) for spec in FILESYSTEMS),
@@ -142,7 +141,7 @@ def _disks(least: int, most: int | None) -> str:
 
 
 def options() -> str:
-    """Return every option of every filesystem, under a heading each."""
+    """Return every option of every filesystem, each under its heading."""
     return "\n\n".join(part for spec in FILESYSTEMS for part in _options_of(spec))
 
 
@@ -185,12 +184,12 @@ def _word(value: OptionValue) -> str:
 
 
 def costs() -> str:
-    """Return what options may cost in safety."""
+    """Return the safety costs of options."""
     return _table((tr("Cost"), tr("What it means")), ((each.label, each.sentence) for each in Safety))
 
 
 def recipes() -> str:
-    """Return the campaigns that ship."""
+    """Return the recipes shipped with pgFooting."""
     return _table(
         (tr("Recipe"), tr("Which question it answers")),
         ((each.name, each.head.question) for each in list_recipes()),
@@ -198,7 +197,7 @@ def recipes() -> str:
 
 
 def server_steps_by_recipe() -> str:
-    """Return what is prepared on a server that already runs, step by step, by recipe."""
+    """Return the preparations of a server that already runs, step by step, by recipe."""
     recipes = (each for each in list_recipes() if not each.name.startswith(EXAMPLE))
     return "\n\n".join(_steps_of(each) for each in recipes if each.head.server is not None)
 
@@ -210,7 +209,7 @@ def _steps_of(recipe: Recipe) -> str:
 
 
 def disturbances() -> str:
-    """Return from which amount on what others do disturbs a run."""
+    """Return the amounts of other activity from which a run counts as disturbed."""
     return "\n".join(f"- {plain_markdown(clause)}" for clause in describe_thresholds().split("; "))
 
 
@@ -230,7 +229,7 @@ def metrics() -> str:
 
 
 def schema() -> str:
-    """Return the schema of run files with its comments, as it is executed."""
+    """Return the schema of run files with its comments, as executed."""
     return f"```sql\n{schema_script(max(SCHEMAS)).strip()}\n```"
 
 
@@ -246,8 +245,8 @@ class Chapter:
     """One chapter.
 
     Attributes:
-        id: name of its file without the ending; links lead to the file.
-        summary: what its manual page is, without a full stop; empty where none is made of it.
+        id: name of its file without the suffix; links lead to the file.
+        summary: of its manual page, without a full stop; empty if it has none.
     """
 
     id: str
@@ -255,7 +254,7 @@ class Chapter:
 
     @property
     def path(self) -> Path:
-        """Where it is."""
+        """The path of its file."""
         return MANUAL / f"{self.id}.md"
 
 
@@ -293,17 +292,17 @@ FILLED: Final[Mapping[str, Callable[[], str]]] = {
     "{{server-steps}}": server_steps_by_recipe,
     "{{words}}": words,
 }
-"""What stands alone on a line of a chapter, and what is put in its place."""
+"""Placeholders, alone on a line of a chapter, and their replacements."""
 
 COMMANDS: Final = "{{commands}}"
-"""Likewise; the command line, which knows what is put there, is above this room."""
+"""Placeholder for the command line, filled by a layer above this package."""
 
 
 def find_chapter(name: str) -> Chapter:
     """Return a chapter by its id.
 
     Raises:
-        UsageError: there is none; names those that there are.
+        UsageError: the id is unknown; lists the known ones.
     """
     known = [each.id for each in CHAPTERS]
     for each in CHAPTERS:
@@ -316,17 +315,17 @@ def find_chapter(name: str) -> Chapter:
 
 
 def plain_name(name: str) -> str:
-    """Return what somebody typed, short and without what terminals would obey."""
+    """Return a typed name, shortened and without terminal control characters."""
     return "".join(each for each in name[:40] if each.isprintable())
 
 
 @cache
 def chapter_text(chapter: Chapter, commands: Callable[[], str]) -> str:
-    """Return a chapter as Markdown, its tables filled.
+    """Return a chapter as Markdown, with its tables.
 
     Args:
-        chapter: which one.
-        commands: returns what the command line takes, as Markdown.
+        chapter: the chapter.
+        commands: returns the commands of the program, as Markdown.
     """
     filled = {**FILLED, COMMANDS: commands}
     lines = chapter.path.read_text(encoding="utf-8").split("\n")
@@ -334,6 +333,6 @@ def chapter_text(chapter: Chapter, commands: Callable[[], str]) -> str:
 
 
 def chapter_title(chapter: Chapter) -> str:
-    """Return the first heading of a chapter, which no table is needed for."""
+    """Return the first heading of a chapter, without filling tables."""
     with chapter.path.open(encoding="utf-8") as file:
         return file.readline().removeprefix("# ").rstrip("\n")

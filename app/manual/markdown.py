@@ -1,4 +1,4 @@
-"""Markdown that the program writes into chapters of the manual, and how links name their headings."""
+"""Write Markdown for generated parts of the manual, and the anchors of headings."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ _SPECIAL: Final = re.compile(r"([\\`*_\[\]<>|#])")
 
 
 def plain_markdown(text: str) -> str:
-    """Return a text as Markdown in which nothing is a mark, on one line."""
+    """Return a text as Markdown without any markup, on one line."""
     return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
 
 
 def marked_markdown(text: str) -> str:
-    """Return a text as Markdown, on one line, in which code between backquotes is the only mark."""
+    """Return a text as Markdown on one line, with code between backquotes as the only markup."""
     parts = " ".join(text.split()).split("`")
     if len(parts) % 2 == 0:
         return plain_markdown(text)
@@ -23,7 +23,7 @@ def marked_markdown(text: str) -> str:
 
 
 def markdown_table(heading: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> str:
-    """Return a table of cells that are Markdown."""
+    """Return a table with cells in Markdown."""
     rule = f"|{'---|' * len(heading)}"
     return "\n".join((_row(heading), rule, *map(_row, rows)))
 
@@ -33,5 +33,5 @@ def _row(cells: tuple[str, ...]) -> str:
 
 
 def anchor_of(heading: str) -> str:
-    """Return how a link names a heading: its words in small letters, joined by hyphens."""
+    """Return the anchor of a heading: its words in lower case, joined by hyphens."""
     return "-".join(re.findall(r"[\w.]+", heading.lower()))

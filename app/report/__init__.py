@@ -1,1 +1,1 @@
-"""What a report says: text, tables and figures as data. Nothing here paints."""
+"""Compose a report as data: text, tables and figures. Nothing here paints."""

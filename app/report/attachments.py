@@ -1,7 +1,6 @@
-"""Files that a PDF carries with it: every fact that was read, every command that was executed. Pure.
+"""Attach files to a PDF: every recorded fact, every executed command. Pure.
 
-They hold what nobody reads on paper and somebody needs once. Names are those of the report: where it is
-anonymous, they are.
+They contain details too long for paper. Names are those of the report, anonymised if it is.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ COMMANDS_NAME: Final = "commands.txt"
 
 
 def attachments(runs: Sequence[ReportedRun]) -> tuple[Attachment, ...]:
-    """Return the files of a report; none where the runs hold nothing of their kind."""
+    """Return the files of a report; empty if the runs have no such content."""
     found = []
     if any(run.facts.environment for run in runs):
         words = tr("Everything that was read of the machine before each run")
@@ -35,7 +34,7 @@ def attachments(runs: Sequence[ReportedRun]) -> tuple[Attachment, ...]:
 
 
 def command_lines(run: ReportedRun) -> list[str]:
-    """Return the commands of a run as they could be typed, each with the account that executed it."""
+    """Return the commands of a run in shell syntax, each with the account that executed it."""
     return [
         f"{shell_word(command.account)}$ {_typed(command)}"
         + (tr("  -> status {status}").format(status=command.exit_code) if command.exit_code else "")
@@ -44,12 +43,12 @@ def command_lines(run: ReportedRun) -> list[str]:
 
 
 def _typed(command: CommandRecord) -> str:
-    """Return a command as it can be typed; what root did without a program as a comment."""
+    """Return a command in shell syntax; actions of root without a program as a comment."""
     return comment(" ".join(command.argv)) if command.exit_code is None else command_line(command)
 
 
 def _facts(runs: Sequence[ReportedRun]) -> str:
-    """Return facts as JSON: once what is the same for all runs, then of each run what is its own."""
+    """Return facts as JSON: those common to all runs once, then those of each run."""
     tables = [{name: one_line(value) for name, value in run.facts.environment} for run in runs]
     shared = {
         name: value for name, value in tables[0].items() if all(table.get(name) == value for table in tables)

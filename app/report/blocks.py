@@ -1,7 +1,7 @@
-"""The parts of a report in reading order: texts, tables, figures. Pure data; a painter decides where they go.
+"""Define the parts of a report in reading order: texts, tables, figures. Pure data; a painter lays them out.
 
-Texts are plain: nothing in them is read as markup. Figures name the runs that they show by their number in
-`Report.runs`, charts by their id in the program's registry of charts.
+Texts are plain: they contain no markup. Figures refer to runs by their number in `Report.runs`, and to charts
+by their id in the registry of charts.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from app.runfile.series import RunData
 
 
 class TextRole(StrEnum):
-    """What a text is in the report."""
+    """The role of a text in the report."""
 
     TITLE = "title"
     SUBTITLE = "subtitle"
@@ -30,7 +30,7 @@ class TextRole(StrEnum):
 
 
 class TableSize(StrEnum):
-    """How large a table is set."""
+    """The type size of a table."""
 
     NORMAL = "normal"
     SMALL = "small"
@@ -47,11 +47,11 @@ class Text:
     """A heading or a paragraph.
 
     Attributes:
-        role: how it is set.
+        role: determines its style.
         text: one paragraph.
         bookmark: its entry in the outline; empty for none.
         level: of the bookmark, 0 for the outermost.
-        new_page: whether it begins one, where the one before is at least half full.
+        new_page: whether it starts a page if the current one is at least half full.
     """
 
     role: TextRole
@@ -66,9 +66,9 @@ class TableRow:
     """A row of a table.
 
     Attributes:
-        cells: texts by the ids of their columns, one per column.
-        look: number of the configuration whose tag stands before the first cell; None for none.
-        warned: ids of columns that must be seen.
+        cells: texts by column id, one per column.
+        look: number of the configuration with its tag before the first cell; None for none.
+        warned: ids of columns to highlight.
     """
 
     cells: Mapping[str, str]
@@ -78,13 +78,13 @@ class TableRow:
 
 @dataclass(frozen=True, slots=True)
 class ReportTable:
-    """Rows under headings; columns without any text are left out.
+    """Rows under headings; columns without any text are omitted.
 
     Attributes:
         columns: in reading order.
         rows: at least one.
-        lines: at most so many in a cell, what is longer is shortened in its middle; None for any number.
-        size: of its type.
+        lines: most lines in a cell, longer texts are shortened in the middle; None for no limit.
+        size: type size.
     """
 
     columns: tuple[AnyColumn, ...]
@@ -94,7 +94,7 @@ class ReportTable:
 
 
 def plain_table(columns: Sequence[Column[RowT]], rows: Iterable[RowT], *, size: TableSize) -> ReportTable:
-    """Return a table whose rows are neither tagged nor warned of."""
+    """Return a table without tags and warnings."""
     return ReportTable(tuple(columns), tuple(TableRow(texts(columns, row)) for row in rows), size=size)
 
 
@@ -116,12 +116,12 @@ class Bar:
     Attributes:
         look: number of the configuration.
         name: of the configuration.
-        value: its mean; None where there is none.
+        value: its mean; None for none.
         low: lower end of the interval; None for none.
         high: upper end.
         runs: the values of its runs.
-        told: the value in words, with what goes with it.
-        warning: what is to be seen beside it, such as that its options trade safety away; empty for nothing.
+        told: the value as text, with its remarks.
+        warning: shown next to it, such as that its options trade safety away; empty for none.
     """
 
     look: int
@@ -136,13 +136,13 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class BarFigure:
-    """Means beside each other, from zero.
+    """A bar chart of means, from zero.
 
     Attributes:
-        title: what is shown.
+        title: of the chart.
         unit: of the values.
         bars: in reading order.
-        caption: what bars, lines and dots are, and of which runs.
+        caption: meaning of bars, lines and dots, and their runs.
     """
 
     title: str
@@ -159,7 +159,7 @@ class Trace:
         run: its number in the report.
         look: number of its configuration.
         tag: a letter or two at the end of its line; empty for none.
-        curves: ids of the curves that are drawn; the main ones where empty.
+        curves: ids of the curves to draw; empty for the main ones.
         seconds: whether the seconds are drawn behind the running mean.
     """
 
@@ -172,17 +172,17 @@ class Trace:
 
 @dataclass(frozen=True, slots=True)
 class TimeFigure:
-    """Runs over the time since their measured phase began.
+    """Runs over the time since the start of their measured phase.
 
     Attributes:
         chart: id of the chart.
         traces: at least one.
-        caption: which runs these are; empty where it stands elsewhere.
-        title: instead of the chart's; empty for the chart's.
+        caption: lists the runs; empty if they are listed elsewhere.
+        title: replaces the chart's; empty for the chart's.
         height_mm: of the chart with its title.
-        marks_of: number of the run whose stalls and checkpoints are marked; None for none.
+        marks_of: number of the run with its stalls and checkpoints marked; None for none.
         end_s: right edge; None for the end of the longest run.
-        high: least upper edge of the values, so that charts can share a scale; None for its own.
+        high: least upper limit of the value axis, to share a scale between charts; None for its own.
     """
 
     chart: str
@@ -197,13 +197,13 @@ class TimeFigure:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Charts beside each other.
+    """Charts arranged in rows.
 
     Attributes:
         figures: row by row.
-        columns: in a row.
-        caption: which runs these are; empty where it stands elsewhere.
-        alike: whether they are of one kind, told once above them, and share their scale.
+        columns: per row.
+        caption: lists the runs; empty if they are listed elsewhere.
+        alike: whether they are of one kind, stated once above them, with a common scale.
     """
 
     figures: tuple[TimeFigure, ...]
@@ -214,7 +214,7 @@ class Grid:
 
 @dataclass(frozen=True, slots=True)
 class Together:
-    """Blocks that are never parted by the end of a page; together they fill less than half of one."""
+    """Blocks that are never separated by a page break; together they fill less than half a page."""
 
     blocks: tuple[Block, ...]
 
@@ -231,11 +231,11 @@ Block = Text | ReportTable | Facts | BarFigure | TimeFigure | Grid | Key | Toget
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A file that a PDF carries with it.
+    """A file attached to a PDF.
 
     Attributes:
-        name: of the file; the same report has no two of one name.
-        description: what it is, in a few words.
+        name: of the file; unique in the report.
+        description: in a few words.
         media_type: such as text/plain.
         text: its content.
     """
@@ -253,9 +253,9 @@ class Report:
     Attributes:
         title: for the first page, the file's properties and every page's foot.
         blocks: in reading order.
-        runs: what the figures draw.
-        moment_epoch_s: when the newest of its runs ended, which is the date of the file.
-        attachments: files that a PDF carries with it; pictures do not.
+        runs: those that the figures draw.
+        moment_epoch_s: end of the newest run, the date of the file.
+        attachments: files attached to a PDF; pictures have none.
         author: for the file's properties; empty for none.
     """
 

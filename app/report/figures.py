@@ -1,4 +1,4 @@
-"""Which charts a report shows, of which runs; every one says its source."""
+"""Choose the charts of a report and their runs; every chart states its sources."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ SERIES_OF: Final = {
     "cpu": "process.cpu_user",
     "wal": "wal.bytes",
 }
-"""Charts by id with the series without which there is nothing to draw."""
+"""Charts by id with the series that they need."""
 _OF_ONE_LINE: Final = {"cpu": "postgres"}
-"""Charts by id with the instance of their main line, which is unknown of a server that already ran."""
+"""Charts by id with the instance of their main line, which is unknown for a server that already ran."""
 
 MOST_LINES: Final = 6
-"""More configurations than this are drawn beside each other, not over each other."""
+"""More configurations than this get separate charts instead of one common chart."""
 MOST_WITH_SECONDS: Final = 3
 _LONGEST: Final = 320
-"""Letters of a figure's sources."""
+"""Longest text of a figure's sources, in letters."""
 
 MOST_DRAWN: Final = 40
-"""More configurations than this have their charts beside each other only, not each its own."""
+"""With more configurations than this there are overlays of one metric, and none has its own charts."""
 
 _GRID_COLUMNS: Final = 4
 _GRID_HEIGHT_MM: Final = 27.0
@@ -39,12 +39,13 @@ _SMALL_HEIGHT_MM: Final = 28.0
 
 
 def has_chart(run: RunData, chart: str, *, one_line: bool = False) -> bool:
-    """Return whether a run has anything to draw in a chart: a second of its measured phase.
+    """Return whether a run has data for a chart: a second of its measured phase.
 
     Args:
-        run: whose.
+        run: the run.
         chart: its id.
-        one_line: whether the chart draws one line a run, so that others, such as pgbench's CPU, do not count.
+        one_line: whether the chart draws only the main line per run; others, such as pgbench's CPU, are then
+            ignored.
     """
     if chart == "latency":
         return bool((run.percentile(99.0)[0] > 0).any())
@@ -54,18 +55,18 @@ def has_chart(run: RunData, chart: str, *, one_line: bool = False) -> bool:
 
 
 def charts_of(runs: Iterable[ReportedRun], wanted: Iterable[str], *, one_line: bool = False) -> list[str]:
-    """Return those of the wanted charts that at least one run can fill, as `has_chart` has it."""
+    """Return those of the wanted charts that at least one run has data for, as in `has_chart`."""
     known = list(runs)
     return [chart for chart in wanted if any(has_chart(run.data, chart, one_line=one_line) for run in known)]
 
 
 def longest_s(runs: Iterable[ReportedRun]) -> float:
-    """Return how long the longest of these runs was measured, in s."""
+    """Return the length of the longest measured phase of these runs, in s."""
     return max((run.data.end_s for run in runs if math.isfinite(run.data.end_s)), default=0.0)
 
 
 def sources(runs: Iterable[ReportedRun]) -> str:
-    """Return the sentence that every figure ends with."""
+    """Return the sentence that ends every figure."""
     known = list(runs)
     told = "; ".join(run.source for run in known)
     if len(told) > _LONGEST:
@@ -76,7 +77,7 @@ def sources(runs: Iterable[ReportedRun]) -> str:
 def overlay(
     configurations: Sequence[ReportedConfiguration], chart: str, height_mm: float
 ) -> tuple[Block, ...]:
-    """Return all runs in one chart, or a chart for each configuration where there are many."""
+    """Return all runs in one chart, or a chart for each configuration if there are many."""
     having = [
         (configuration, [run for run in configuration.runs if has_chart(run.data, chart, one_line=True)])
         for configuration in configurations
@@ -95,7 +96,7 @@ def overlay(
 
 
 def key_of(configurations: Sequence[ReportedConfiguration]) -> Key:
-    """Return the samples of lines for overlays."""
+    """Return the line samples for overlays."""
     return Key(tuple((configuration.look, configuration.label) for configuration in configurations))
 
 
@@ -116,7 +117,7 @@ def _grid(
 
 
 def details(configuration: ReportedConfiguration) -> tuple[Block, ...]:
-    """Return the charts of the run that stands for a configuration."""
+    """Return the charts of a configuration's representative run."""
     shown = configuration.shown
     charts = charts_of([shown], ("tps", "latency", "iops", "cpu"))
     blocks: list[Block] = []
@@ -130,7 +131,7 @@ def details(configuration: ReportedConfiguration) -> tuple[Block, ...]:
 
 
 def small_details(configuration: ReportedConfiguration) -> tuple[Block, ...]:
-    """Return the two charts that say most of the run that stands for a configuration, beside each other."""
+    """Return the two most informative charts of a configuration's representative run, in one row."""
     shown = configuration.shown
     figures = tuple(
         TimeFigure(

@@ -1,4 +1,4 @@
-"""What a report has to say: configurations in order, verdicts and reservations in sentences that fit."""
+"""Collect the findings of a report: ordered configurations, verdicts and reservations in short sentences."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from app.report.report_data import ReportedConfiguration, ReportedRun
 from app.runfile.series import RunData
 
 MOST_LETTERS: Final = 40
-"""Of a name in a sentence."""
+"""Most letters of a name in a sentence."""
 
 _MUCH: Final = 12
-"""Letters from which it pays to say once what all names end with."""
+"""Least letters of a common ending of names that is worth stating once."""
 
 _JOINTS: Final = " ,;:-/"
 
 
 @dataclass(frozen=True, slots=True)
 class ReportedCondition:
-    """What was compared for itself.
+    """The results of one condition.
 
     Attributes:
-        name: what tells it from the others; empty for the only one.
-        configurations: the fastest first; behind them what is not durable.
-        fastest: which of them may be the fastest, a sentence; empty where that cannot be said.
+        name: distinguishes it from the others; empty for the only one.
+        configurations: the fastest first; those that are not durable last.
+        fastest: those that may be the fastest, a sentence; empty if unknown.
         part: their comparison.
     """
 
@@ -48,15 +48,15 @@ class ReportedCondition:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What a report has to say.
+    """The findings of a report.
 
     Attributes:
-        title: what it is about.
-        comparison: of the runs, under names that fit a sentence.
+        title: of the report.
+        comparison: of the runs, with names that fit a sentence.
         conditions: each with its configurations.
-        warnings: what weakens the comparison, as sentences.
-        notes: how it was made where that is not as always, as sentences.
-        ending: the words with which all configurations' names end, and which are said once.
+        warnings: that weaken the comparison, as sentences.
+        notes: on unusual methods, as sentences.
+        ending: common ending of all configuration names, stated once.
         factors: verdicts over the cells of a matrix.
     """
 
@@ -70,7 +70,7 @@ class Findings:
 
     @property
     def configurations(self) -> tuple[ReportedConfiguration, ...]:
-        """All of them, condition by condition."""
+        """All configurations, condition by condition."""
         return tuple(each for condition in self.conditions for each in condition.configurations)
 
     @property
@@ -80,7 +80,7 @@ class Findings:
 
     @property
     def verdicts(self) -> tuple[str, ...]:
-        """All verdicts, those of the fastest first."""
+        """All verdicts, those on the fastest first."""
         return tuple(each.verdict for each in self.configurations if each.verdict)
 
 
@@ -93,7 +93,7 @@ def find(facts: Sequence[RunFacts], data: Sequence[RunData]) -> Findings:
     """
     whole = compare_runs(facts)
     alone = len(whole.groups) == 1
-    cut_s = 0.0 if alone else None  # where nothing is compared the runs' own figures stand
+    cut_s = 0.0 if alone else None  # without a comparison the runs' own figures are shown
     if alone:
         whole = compare_runs(facts, cut_s=cut_s)
     configurations = group_runs(whole, data)
@@ -138,7 +138,7 @@ def _title(comparison: RunComparison) -> str:
 
 
 def _sentence(verdict: str) -> str:
-    """Return a verdict with a full stop; names at its beginning stay as they are written."""
+    """Return a verdict with a full stop; a name at its start keeps its case."""
     if verdict.startswith("indicative"):
         verdict = verdict[:1].upper() + verdict[1:]
     return f"{verdict}." if verdict else ""
@@ -147,13 +147,13 @@ def _sentence(verdict: str) -> str:
 def _with_short_names(
     comparison: RunComparison, configurations: Sequence[ReportedConfiguration]
 ) -> tuple[RunFacts, ...]:
-    """Return the compared runs under names that fit a sentence."""
+    """Return the compared runs with names that fit a sentence."""
     labels: dict[int, tuple[str, str]] = {}
     begins = Counter(each.name[: MOST_LETTERS // 2] for each in configurations)
     for configuration in configurations:
         label = short(configuration.name, configuration.tag)
         if label != configuration.name and begins[configuration.name[: MOST_LETTERS // 2]] > 1:
-            label = configuration.tag  # what is left of the name would not tell it from another
+            label = configuration.tag  # the rest of the name would not be unique
         for number, run in enumerate(configuration.runs, 1):
             name = f"{label} #{number}" if len(configuration.runs) > 1 else label
             labels[id(run.compared)] = label, name
@@ -164,14 +164,14 @@ def _with_short_names(
 
 
 def short(name: str, tag: str) -> str:
-    """Return a name for sentences: of a long one its tag and its beginning."""
+    """Return a name for sentences: its tag and beginning if it is long."""
     if len(name) <= MOST_LETTERS:
         return name
     return f"{tag} ({name[: MOST_LETTERS // 2].rstrip()}…)"
 
 
 def common_ending(names: Sequence[str]) -> str:
-    """Return the words with which all names end, where that is much and something is left of each."""
+    """Return the common ending of all names, if it is long enough and leaves a part of each."""
     if len(names) < 2:
         return ""
     words = [re.findall(r"\s*\S+", name) for name in names]
@@ -186,7 +186,7 @@ def common_ending(names: Sequence[str]) -> str:
 def group_runs(comparison: RunComparison, data: Sequence[RunData]) -> tuple[ReportedConfiguration, ...]:
     """Return the runs by condition and configuration; the fastest first, those without a result last.
 
-    What is not durable is not ranked: it stands behind all others.
+    Configurations that are not durable are not ranked: they follow all others.
 
     Args:
         comparison: of the runs.
@@ -225,10 +225,10 @@ def group_runs(comparison: RunComparison, data: Sequence[RunData]) -> tuple[Repo
 
 
 def _looks(comparison: RunComparison) -> dict[int, int]:
-    """Return the number of each configuration, which its colour and tag follow from.
+    """Return the number of each configuration, which determines its colour and tag.
 
-    They are counted in the order in which they were first measured, as in the window: that a run was added or
-    that another one was faster, does not change a colour.
+    Numbers follow the order of first measurement, as in the window, so that adding a run or another winner
+    does not change a colour.
     """
     begun = {
         place: min(comparison.runs[member].facts.started_epoch_s or 0.0 for member in group.members)

@@ -1,4 +1,4 @@
-"""A report, or a picture of charts, from run files: reads, compares, says all in order. Paints nothing."""
+"""Compose a report, or a picture of charts, from run files: read, compare, arrange. Paints nothing."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ from app.report.run_tables import figure_pages
 from app.report.wishes import AS_IT_COMES, SECTION_LABELS, ReportWishes, Section
 
 _LATEST_EPOCH_S: Final = 253402300799.0
-"""The end of the year 9999, after which there are no dates; a foreign file may say anything."""
+"""The end of the year 9999, after which there are no dates; files from elsewhere may contain any number."""
 
 
 def read_findings(paths: Iterable[Path], *, anonymous: bool = False) -> Findings:
-    """Read and compare the runs of a report: what takes its time.
+    """Read and compare the runs of a report; the slow part.
 
     Args:
         paths: at least one; the first configuration of the first one's campaign is the baseline.
-        anonymous: whether serials, host, user and folders are replaced.
+        anonymous: whether to replace serials, host, user and folders.
 
     Raises:
         RunFileError: a file cannot be read.
@@ -49,14 +49,14 @@ def read_findings(paths: Iterable[Path], *, anonymous: bool = False) -> Findings
 
 
 MOST_TITLE: Final = 200
-"""Letters of title and author."""
+"""Most letters of title and author."""
 
 MOST_WORDS: Final = 4000
-"""Letters of purpose and conclusion: a page."""
+"""Most letters of purpose and conclusion: a page."""
 
 
 def _bounded(wishes: ReportWishes) -> ReportWishes:
-    """Return the same with words that can be printed; what is too long is cut and says so."""
+    """Return the wishes with printable texts; long ones are shortened with a note."""
     return replace(
         wishes,
         title=clip(one_line(wishes.title), MOST_TITLE),
@@ -67,7 +67,7 @@ def _bounded(wishes: ReportWishes) -> ReportWishes:
 
 
 def compose(found: Findings, wishes: ReportWishes) -> Report:
-    """Return the report of runs that were read, as it is wanted."""
+    """Return the report of findings, as wanted."""
     words = _bounded(wishes)
     sections = list(words.sections)
     if Section.RUNS not in sections:
@@ -91,7 +91,7 @@ def read_report(paths: Iterable[Path], wishes: ReportWishes = AS_IT_COMES) -> Re
 
     Args:
         paths: at least one; the first one's configuration is the baseline.
-        wishes: what is wanted of it.
+        wishes: its options.
 
     Raises:
         RunFileError: a file cannot be read.
@@ -128,7 +128,7 @@ _PAGES: Final[Mapping[Section, _Pages]] = {
 
 
 def newest_end(runs: Iterable[RunFacts]) -> float:
-    """Return when the newest run ended; 0 where nothing is known."""
+    """Return the end of the newest run; 0 if unknown."""
     ends = [
         run.started_epoch_s + (run.shape.duration_s if run.shape else 0.0)
         for run in runs
@@ -137,7 +137,7 @@ def newest_end(runs: Iterable[RunFacts]) -> float:
     return max((end for end in ends if 0 <= end <= _LATEST_EPOCH_S), default=0.0)
 
 
-# --- What a picture of runs shows: their lines over each other, one chart below the other, and the sources.
+# --- A picture of runs: their lines in common charts, one below the other, and the sources.
 
 
 _CHARTS: Final = ("tps", "latency", "iops")
@@ -149,7 +149,7 @@ def read_picture(paths: Iterable[Path], *, anonymous: bool = False) -> Report:
 
     Args:
         paths: at least one.
-        anonymous: whether serials, host, user and folders are replaced.
+        anonymous: whether to replace serials, host, user and folders.
 
     Raises:
         RunFileError: a file cannot be read.

@@ -1,4 +1,4 @@
-"""The runs of a report, read from their files and grouped by configuration; names taken out where asked."""
+"""Read the runs of a report from their files and group them by configuration; anonymise on request."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class ReportedRun:
     """A run of the report.
 
     Attributes:
-        number: 0-based, its place in the report.
-        tag: of its configuration, with its own number where that has several runs: A, or A2.
-        compared: what its file says, and whether it takes part in the comparison.
+        number: 0-based index in the report.
+        tag: of its configuration, with its own number if that has several runs: A, or A2.
+        compared: content of its file, and its part in the comparison.
         data: its series.
     """
 
@@ -46,12 +46,12 @@ class ReportedRun:
 
     @property
     def facts(self) -> RunFacts:
-        """What its file says."""
+        """The content of its file."""
         return self.compared.facts
 
     @property
     def source(self) -> str:
-        """Return how a reader finds the run: its tag, name and the beginning of its id."""
+        """Return the identity of the run for readers: its tag, name and the start of its id."""
         known = one_line(self.facts.id[:8] or Path(self.facts.path).name)
         return f"{self.tag} = {one_line(self.facts.name)}" + (f" ({known})" if known else "")
 
@@ -61,14 +61,14 @@ class ReportedConfiguration:
     """A configuration with its runs.
 
     Attributes:
-        look: 0-based, its place in the order of measuring; decides tag, colour and line style.
-        tag: one or two letters that stand for it in charts and tables.
-        name: unique in the report, without what all names end with.
-        full_name: the whole of it.
+        look: 0-based index in the order of measuring; determines tag, colour and line style.
+        tag: one or two letters that identify it in charts and tables.
+        name: unique in the report, without the common ending.
+        full_name: with the common ending.
         runs: in the order of their start.
-        group: its place in the comparison.
+        group: its index in the comparison.
         row: of the table of the comparison.
-        verdict: against the baseline, as a sentence that names are short in; empty for the baseline.
+        verdict: against the baseline, a sentence with short names; empty for the baseline.
         is_baseline: whether the others of its condition are compared with it.
         told_name: its name in sentences of the comparison.
     """
@@ -86,29 +86,29 @@ class ReportedConfiguration:
 
     @property
     def shown(self) -> ReportedRun:
-        """The run whose charts stand for the configuration: of the complete ones that of middle TPS."""
+        """The run that represents the configuration in charts: the complete one with the middle TPS."""
         complete = [run for run in self.runs if run.compared.tps is not None]
         ordered = sorted(complete, key=lambda run: run.compared.tps or 0.0)
         return ordered[(len(ordered) - 1) // 2] if ordered else self.runs[0]
 
     @property
     def unsafe(self) -> tuple[str, ...]:
-        """Why its numbers were bought with safety; empty for safe ones."""
+        """Why its options trade safety for speed; empty for safe ones."""
         return self._reasons(UNSAFE)
 
     @property
     def not_durable(self) -> tuple[str, ...]:
-        """Why it may lose commits that it acknowledged, and is not ranked; empty for durable ones."""
+        """Why it may lose acknowledged commits, and is not ranked; empty for durable ones."""
         return self._reasons(NOT_DURABLE)
 
     @property
     def warning(self) -> str:
-        """What stands beside it in charts and over its page; empty for safe ones."""
+        """Its warning in charts and above its page; empty for safe ones."""
         return safety_warning(unsafe=self.unsafe, not_durable=self.not_durable)
 
     @property
     def label(self) -> str:
-        """Its name where no mark stands beside it."""
+        """Its name, with its warning if it is not durable, for places without a mark."""
         return with_warning(self.name, self.warning) if self.not_durable else self.name
 
     def _reasons(self, wanted: str) -> tuple[str, ...]:
@@ -120,7 +120,7 @@ class ReportedConfiguration:
 def read_runs(
     paths: Iterable[Path], disguise: Anonymizer
 ) -> tuple[tuple[RunFacts, ...], tuple[RunData, ...]]:
-    """Read run files; a file that is named twice counts once.
+    """Read run files; duplicates are read once.
 
     Raises:
         RunFileError: one cannot be read.
@@ -138,12 +138,12 @@ def _read_facts(path: Path) -> RunFacts:
     facts = read_run_facts(path)
     if facts.summary or facts.state == RunState.RUNNING:
         return facts
-    with RunFile(path) as run:  # nobody could finish it
+    with RunFile(path) as run:  # a file that its runner did not finish
         return replace(facts, summary=summarise(run))
 
 
 def _disguised(facts: RunFacts, disguise: Anonymizer) -> RunFacts:
-    """Return the same facts without names; without a disguise as they are."""
+    """Return the same facts with names replaced; unchanged without a disguise."""
     if not disguise.active:
         return facts
     text = disguise.sentence
@@ -175,7 +175,7 @@ def _disguised(facts: RunFacts, disguise: Anonymizer) -> RunFacts:
 
 
 def _disguised_plan(plan: StoragePlan, text: Callable[[str], str]) -> StoragePlan:
-    """Return the same plan of disks of which only size and model are told."""
+    """Return the same plan with disks reduced to size and model."""
 
     def disks(known: Sequence[DiskIdentity]) -> tuple[DiskIdentity, ...]:
         return tuple(
@@ -187,14 +187,14 @@ def _disguised_plan(plan: StoragePlan, text: Callable[[str], str]) -> StoragePla
 
 
 def _with_share_of(load: OfferedLoad, text: Callable[[str], str]) -> OfferedLoad:
-    """Return the same load with another name of the phase that its rate is a share of."""
+    """Return the same load with a replaced name of the phase that its rate is a share of."""
     if load.share is None:
         return load
     return replace(load, share=replace(load.share, of=text(load.share.of)))
 
 
 def _with_names(told: PhaseMetadata, text: Callable[[str], str]) -> PhaseMetadata:
-    """Return the same phase with other names of people's."""
+    """Return the same phase with replaced names chosen by users."""
     label, of = or_none(told.workload.label), or_none(told.rate_of)
     return replace(
         told,
@@ -214,25 +214,25 @@ def _disguised_command(command: CommandRecord, disguise: Anonymizer) -> CommandR
     )
 
 
-# --- How much of a run file a report prints: the file may come from anybody and hold anything.
+# --- Limits for the printed content of a run file: a file from elsewhere may contain anything.
 
 
 MOST_LETTERS: Final = 2000
-"""Of one text; a command line may be four times as long."""
+"""Most letters of one text; a command line may be four times as long."""
 
 MOST_NAME: Final = 200
 MOST_ENTRIES: Final = 400
-"""Of commands, marks, properties and what was not measured."""
+"""Most commands, marks, properties and unavailable series."""
 
 MOST_FACTS: Final = 3000
 MOST_PHASES: Final = 100
-"""As many as a campaign file may ask for."""
+"""Most phases; a campaign file allows no more."""
 
 Item = TypeVar("Item")
 
 
 def clip(text: str, most: int = MOST_LETTERS) -> str:
-    """Return a text of at most so many letters, with how many are missing."""
+    """Return a text of at most `most` letters, with the number of missing ones."""
     if len(text) <= most:
         return text
     return text[:most] + tr("… ({count} more letters in the run file)").format(count=len(text) - most)
@@ -247,7 +247,7 @@ def _few(items: Sequence[Item], most: int = MOST_ENTRIES) -> tuple[Item, ...]:
 
 
 def bounded(facts: RunFacts) -> RunFacts:
-    """Return the same run with no more than can be printed; what is left out is said where it stood."""
+    """Return the same run with a printable amount of content; omissions are marked in place."""
     return replace(
         facts,
         name=clip(facts.name, MOST_NAME),
@@ -284,7 +284,7 @@ def _bounded_command(command: CommandRecord) -> CommandRecord:
 
 
 def _rest_of_commands(commands: Sequence[CommandRecord]) -> tuple[CommandRecord, ...]:
-    """Return a line that says how many commands are left out."""
+    """Return a line with the number of omitted commands."""
     if len(commands) <= MOST_ENTRIES:
         return ()
     told = tr("{count} more in the run file").format(count=len(commands) - MOST_ENTRIES)

@@ -1,4 +1,4 @@
-"""Tables of runs: what each did, what a transaction cost, how configurations compare, which values differ."""
+"""Tables of runs: results, costs of a transaction, comparison of configurations, differing values."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _COMPARED: Final = (
     *("jitter_cv", "longest_stall_s"),
 )
 _MOST_WITH_CHARTS: Final = 6
-"""Configurations whose figures may begin below the charts."""
+"""Most configurations for which figures may start on the page of the charts."""
 
 _DIFFERS: Final = "*"
 
@@ -50,14 +50,14 @@ _DENSE_FROM: Final = 14
 
 
 def table_size(rows: int) -> TableSize:
-    """Return how large a table of configurations is set, so that 24 fit the first page with their chart."""
+    """Return the type size of a table of configurations: 24 fit on the first page with their chart."""
     if rows >= _DENSE_FROM:
         return TableSize.DENSE
     return TableSize.SMALL if rows >= _SMALL_FROM else TableSize.NORMAL
 
 
 def speed_table(runs: Sequence[ReportedRun]) -> ReportTable:
-    """Return what each run of a condition did, in the part that is compared and as a whole."""
+    """Return the results of each run of a condition, for the compared part and the whole."""
     figures = tuple(map(_figure_column, _SPEED))
     cuts = {run.compared.cut_s for run in runs if run.compared.cut_s}
     if cuts:
@@ -68,14 +68,14 @@ def speed_table(runs: Sequence[ReportedRun]) -> ReportTable:
 
 
 def cost_table(runs: Sequence[ReportedRun]) -> Iterator[Block]:
-    """Yield what a transaction of each run cost; nothing where nothing is known."""
+    """Yield the cost of a transaction in each run; nothing if unknown."""
     costs = tuple(map(_figure_column, _COSTS))
     if any(column.cell(run) for column in costs for run in runs):
         yield plain_table((_RUN, *costs), runs, size=TableSize.SMALL)
 
 
 def compression_table(runs: Sequence[ReportedRun]) -> Iterator[Block]:
-    """Yield how far loaded rows can be compressed and what was made of them; nothing where nobody asked."""
+    """Yield the compressibility of loaded rows and the achieved compression; nothing if not recorded."""
     columns = tuple(map(_figure_column, _COMPRESSION))
     filled = tuple(column for column in columns if any(column.cell(run) for run in runs))
     if filled:
@@ -84,7 +84,7 @@ def compression_table(runs: Sequence[ReportedRun]) -> Iterator[Block]:
 
 
 def devices_sentence(runs: Sequence[ReportedRun]) -> str:
-    """Return of which devices the costs are; empty where no run has such costs."""
+    """Return which devices the costs refer to; empty if no run has such costs."""
     having = [run for run in runs if any(run.facts.summary.get(name) is not None for name in _OF_DEVICES)]
     told: dict[str, list[str]] = {}
     for run in having:
@@ -120,12 +120,12 @@ def _cell(run: ReportedRun, name: str) -> str:
 
 
 def _without_unit(text: str) -> str:
-    """Return a cell whose column's heading says the unit."""
+    """Return a cell without the unit, if the column's heading has it."""
     return text.removesuffix(" ms").removesuffix(" s")
 
 
 def baseline_blocks(configuration: ReportedConfiguration) -> Iterator[Block]:
-    """Yield what the storage of a configuration can do by itself; nothing where nobody asked it."""
+    """Yield the raw performance of a configuration's storage; nothing if not measured."""
     facts = next((run.facts for run in configuration.runs if run.facts.baseline is not None), None)
     if facts is None or facts.baseline is None:
         return
@@ -142,7 +142,7 @@ def baseline_blocks(configuration: ReportedConfiguration) -> Iterator[Block]:
 
 
 def _storages(found: Findings) -> Iterator[Block]:
-    """Yield what the storages of all configurations can do by themselves, beside each other."""
+    """Yield the raw performance of all configurations' storages in one table."""
     labels = {each.group: each.label for each in found.configurations}
     rows = [
         replace(row, name=labels[row.group]) for row in storage_rows(found.comparison) if row.group in labels
@@ -154,7 +154,7 @@ def _storages(found: Findings) -> Iterator[Block]:
 
 
 def figure_pages(found: Findings) -> Iterator[Block]:
-    """Yield latencies, evenness and costs of all configurations beside each other."""
+    """Yield latencies, evenness and costs of all configurations in one table."""
     if len(found.configurations) < 2:
         return
     tables = [
@@ -207,12 +207,12 @@ def _mean_column(found: FigureComparison) -> Column[ReportedConfiguration]:
 
 @dataclass(frozen=True, slots=True)
 class SharedValue:
-    """A value of a property that is not the same in all runs.
+    """One value of a property that differs between runs.
 
     Attributes:
-        name: of the property; empty for each but its first value.
+        name: of the property; empty after its first value.
         value: in one line.
-        runs: tags of the runs that have it.
+        runs: tags of its runs.
     """
 
     name: str
@@ -221,7 +221,7 @@ class SharedValue:
 
 
 def shared_value_table(heading: str, rows: Iterable[SharedValue]) -> ReportTable:
-    """Return properties whose values differ, with the runs that have each.
+    """Return properties with differing values, with the runs of each.
 
     Args:
         heading: of the properties.

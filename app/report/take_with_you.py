@@ -1,15 +1,14 @@
-"""The configuration that won, to be taken along: commands, fstab, postgresql.conf, what was measured. Pure.
+"""Give the winning configuration as text: commands, fstab, postgresql.conf, measured effects. Pure.
 
-Taken is what is among the fastest under every condition; where nothing is, each condition has its own. What
-kept a rate is no faster than what kept it as well: such conditions count only where there are no others.
+The winner is among the fastest under every condition; if there is none, each condition has its own. At a kept
+rate all configurations are equally fast: such conditions count only if there are no others.
 
-Said of a line is only what runs showed that differ from the winner in nothing else. What nobody varied is
-named as such: it may be worth something or nothing.
+A line's measured effect comes only from runs that differ from the winner in nothing else. Properties that
+were never varied are listed as such: their effect is unknown.
 
-A storage plan as commands that somebody types on a machine of their own: without temporary names.
-
-They come from the same builders that made what was measured (`app.storage.layout.commands`). What only a
-session of pgFooting needs is left out; disks, places and UUIDs are variables of the shell.
+Storage commands are for any machine, without temporary names. They come from the builders that created the
+measured storage (`app.storage.layout.commands`). Parts that only a session of pgFooting needs are omitted;
+disks, locations and UUIDs are shell variables.
 """
 
 from __future__ import annotations
@@ -54,14 +53,16 @@ PLACES: Final[Mapping[Role, str]] = {
     Role.TABLES: "/srv/pgtables",
     Role.INDEXES: "/srv/pgindexes",
 }
-"""Where the filesystems are mounted: names to be changed at will."""
+"""Mount points of the filesystems; to be changed at will."""
 
 _SESSION: Final = uuid.UUID(int=0)
 _FOLDER: Final = "/session"
 _OF_A_SESSION: Final = re.compile(
     rf" (--homehost={HOST}|--uuid=\S+|-o cachefile=none|-o failmode=continue|-O canmount=noauto)(?= |$)"
 )
-"""So that no machine takes array or pool for its own at boot, and a failed disk is an error at once."""
+"""Session-only options: they keep machines from assembling array or pool at boot, and make a failed disk an
+error at once.
+"""
 
 _WITH_MOUNT: Final = ("--types", "--options", "--source", "--target")
 _OURS: Final = re.compile(r"^(nodev|nosuid|device=.*)$")
@@ -70,7 +71,7 @@ _LEFT_OUT: Final = frozenset({"sfdisk", "partx", "mount"})
 
 @dataclass(frozen=True, slots=True)
 class StorageCommands:
-    """What makes a storage, and what mounts it.
+    """Commands that create a storage, and lines that mount it.
 
     Attributes:
         commands: lines for a shell, as root; comments begin with #.
@@ -82,11 +83,11 @@ class StorageCommands:
 
 
 def storage_commands(plan: StoragePlan) -> StorageCommands:
-    """Return the commands that make a plan on disks that are filled in, and the lines that mount it.
+    """Return the commands that create a plan on disks to be filled in, and the lines that mount it.
 
     Raises:
-        KeyError: the plan has a filesystem that this version does not know.
-        ValueError: it is one that cannot be made.
+        KeyError: the plan has an unknown filesystem.
+        ValueError: the plan cannot be created.
     """
     plan = _numbered(plan)
     members = tuple(plan.members())
@@ -123,7 +124,7 @@ def storage_commands(plan: StoragePlan) -> StorageCommands:
 
 
 def _numbered(plan: StoragePlan) -> StoragePlan:
-    """Return the same plan of disks that are told apart by their number only."""
+    """Return the same plan with disks identified only by number."""
     numbers = itertools.count(1)
 
     def numbered(disks: tuple[DiskIdentity, ...]) -> tuple[DiskIdentity, ...]:
@@ -138,13 +139,13 @@ def _node(number: int) -> str:
 
 
 def _disk_in_words(disk: DiskIdentity) -> str:
-    """Return what a disk was, without what tells it from others of its kind."""
+    """Return the description of a disk without its identity."""
     size = format_size(disk.size_bytes) if disk.size_bytes else ""
     return ", ".join(filter(None, (disk.model.strip(), size))) or tr("as large as you need")
 
 
 def _sizes(plan: StoragePlan) -> Iterator[str]:
-    """Yield of which part of each disk was measured: the rest was not."""
+    """Yield the measured part of each disk, if it was not the whole."""
     for role, group in plan.by_role.items():
         if group.partition_bytes:
             words = tr("{place}: measured on a partition of {size} at the beginning of each disk")
@@ -157,7 +158,7 @@ def _is_pool(plan: StoragePlan, role: Role) -> bool:
 
 
 def _named(line: str, plan: StoragePlan, names: Names, disks: int) -> str:
-    """Return a line with variables and lasting names instead of those of a session."""
+    """Return a line with variables and permanent names instead of those of a session."""
     line = _OF_A_SESSION.sub("", line)
     for number in range(1, disks + 1):
         line = line.replace(f"{_node(number)}1", f'"$DISK{number}"')
@@ -179,7 +180,7 @@ def _fstab_line(argv: tuple[str, ...], plan: StoragePlan) -> str:
 
 
 def _queue(plan: StoragePlan) -> Iterator[str]:
-    """Yield what sets scheduler and read-ahead of disks at each boot: rules of udev."""
+    """Yield udev rules that set scheduler and read-ahead of disks at each boot."""
     for role, group in plan.by_role.items():
         settings = []
         if group.scheduler is not None:
@@ -206,22 +207,22 @@ _FOLLOWS: Final = frozenset(
         tr("filesystem preset"),
     )
 )
-"""Properties of a target that are others because something else is."""
+"""Properties of a target that follow from others."""
 
 _OF_RAID: Final = frozenset((tr("chunk size"), "bitmap", tr("first synchronisation")))
 _FILESYSTEM: Final = tr("filesystem")
 _RAID: Final = tr("RAID")
 _DEVICE: Final = tr("device {name}").partition("{")[0]
 _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*|-?[0-9]+[A-Za-z]*|-?[0-9]+\.[0-9]+")
-"""What postgresql.conf takes without quotation marks (guc-file.l)."""
+"""Values that postgresql.conf accepts without quotation marks (guc-file.l)."""
 _IN_FSTAB: Final = frozenset(spec.id for spec in FILESYSTEMS) - {"zfs", "tmpfs"}
-"""mount(8) starts a program of its own for any other name."""
+"""For any other type mount(8) starts a helper program."""
 _KERNELS: Final = re.compile(
     r"(?!rw$|users?$|owner$|group$|u?helper|loop|offset|sizelimit)[a-z0-9_]+(=[A-Za-z0-9_:.+-]+)?"
 )
-"""Options that the kernel tells of a mount; others are obeyed by mount(8), which root starts."""
+"""Mount options reported by the kernel; others are interpreted by mount(8), which root starts."""
 _MOST: Final = 300
-"""Letters of a foreign value."""
+"""Most letters of a foreign value."""
 
 Key = tuple[str, str]
 
@@ -231,8 +232,8 @@ class TakenPart:
     """Lines that belong together.
 
     Attributes:
-        heading: where they go.
-        lines: as they are typed; comments begin with #.
+        heading: their destination.
+        lines: to be typed; comments begin with #.
     """
 
     heading: str
@@ -241,13 +242,13 @@ class TakenPart:
 
 @dataclass(frozen=True, slots=True)
 class TakenConfiguration:
-    """A configuration to be taken along.
+    """A winning configuration.
 
     Attributes:
         name: of the configuration, with its tag.
-        told: what was measured of the whole of it, as sentences.
-        warnings: what it costs in safety; empty for nothing.
-        parts: what to type.
+        told: results of the whole configuration, as sentences.
+        warnings: its safety costs; empty for none.
+        parts: to be typed.
     """
 
     name: str
@@ -256,7 +257,7 @@ class TakenConfiguration:
     parts: tuple[TakenPart, ...]
 
     def as_text(self) -> str:
-        """Return everything as a text of which each line is a comment or can be typed."""
+        """Return everything as text; each line is a comment or can be typed."""
         head = [f"pgFooting {VERSION}: {TITLE}", self.name, *self.told, *self.warnings]
         lines = [comment(each) for each in head]
         for part in self.parts:
@@ -268,10 +269,10 @@ _Won = tuple[ReportedCondition, ReportedConfiguration]
 
 
 def winners(found: Findings) -> tuple[_Won, ...]:
-    """Return what may be taken along: one footing for all conditions, else the fastest of each.
+    """Return the winners: one footing for all conditions, else the fastest of each.
 
-    One footing is taken only where it is among the fastest under every condition; of several the one that is
-    least behind the best where it is farthest behind. What trades safety counts where nothing else is.
+    A common footing must be among the fastest under every condition; of several, the one with the smallest
+    worst gap to the best. Footings that trade safety count only if there are no others.
     """
     footing = _footings(found)
     fastest = [
@@ -297,7 +298,7 @@ def winners(found: Findings) -> tuple[_Won, ...]:
 
 
 def _footings(found: Findings) -> Mapping[str, Condition]:
-    """Return what was chosen between, as each configuration has it, by its name."""
+    """Return the footing (the chosen properties) of each configuration, by name."""
     chosen = chosen_settings([run.facts for run in found.comparison.runs])
     return {each.full_name: footing_of(each.shown.facts, chosen) for each in found.configurations}
 
@@ -305,7 +306,7 @@ def _footings(found: Findings) -> Mapping[str, Condition]:
 def _fastest_of(
     condition: ReportedCondition, footing: Mapping[str, Condition]
 ) -> list[ReportedConfiguration]:
-    """Return what may be the fastest of a condition, each footing once; empty without a result."""
+    """Return those that may be the fastest of a condition, each footing once; empty without a result."""
     measured = [
         each for each in condition.configurations if each.row.mean.mean is not None and not each.not_durable
     ]
@@ -321,19 +322,19 @@ def _safe(configurations: Sequence[ReportedConfiguration]) -> list[ReportedConfi
 
 
 def _safe_names(condition: ReportedCondition) -> list[str]:
-    """Return the names of what has a result and trades no safety for speed."""
+    """Return the names of configurations with a result that trade no safety for speed."""
     safe = _safe(condition.configurations)
     return [each.told_name for each in safe if each.row.mean.mean is not None]
 
 
 def _is_proved(condition: ReportedCondition, chosen: ReportedConfiguration) -> bool:
-    """Return whether runs show that a configuration is among the fastest of those that may be taken."""
+    """Return whether runs prove that a configuration is among the fastest of those that may win."""
     names = [condition.part.rows[place].name for place in among_fastest(condition.part)]
     return len(_safe_names(condition)) < 2 or (is_proved(condition.part) and chosen.told_name in names)
 
 
 def take_with_you(found: Findings) -> tuple[TakenConfiguration, ...]:
-    """Return the configuration that won, or one for each condition; none where no run has a result."""
+    """Return the winning configuration, or one for each condition; empty if no run has a result."""
     won, footing = winners(found), _footings(found)
     if len({footing[chosen.full_name] for _, chosen in won}) == 1:
         return (_taken(found, won, ""),)
@@ -341,7 +342,7 @@ def take_with_you(found: Findings) -> tuple[TakenConfiguration, ...]:
 
 
 def _taken(found: Findings, won: Sequence[_Won], under_what: str) -> TakenConfiguration:
-    """Return one footing as it won under one or several conditions."""
+    """Return one footing with the conditions under which it won."""
     chosen = won[0][1]
     effects = measured_effects(won)
     facts = chosen.shown.facts
@@ -388,7 +389,7 @@ def _last_words(*, proved: bool, alone: bool, safe: bool) -> str:
 
 
 def taken_text(found: Findings) -> str:
-    """Return the configuration that won as a text, or that of each condition.
+    """Return the winning configuration as text, or that of each condition.
 
     Raises:
         FootingError: no run has a result.
@@ -402,7 +403,7 @@ def taken_text(found: Findings) -> str:
 
 
 def _told(condition: ReportedCondition, chosen: ReportedConfiguration) -> Iterator[str]:
-    """Yield what was measured of a configuration under a condition."""
+    """Yield the results of a configuration under a condition."""
     mean = chosen.row.mean
     when = days(run.facts for run in chosen.runs)
     if mean.mean is not None and mean.low is not None and mean.high is not None:
@@ -421,13 +422,13 @@ def _told(condition: ReportedCondition, chosen: ReportedConfiguration) -> Iterat
         yield condition.fastest
 
 
-# --- What was measured beside each line: runs that differ from the winner in one thing only.
+# --- Measured effects for each line: from runs that differ from the winner in one property only.
 
 
 def measured_effects(won: Sequence[_Won]) -> Mapping[Key, tuple[str, ...]]:
-    """Return, by property of the winner, what configurations showed that differ from it in that alone.
+    """Return, by property of the winner, the results of configurations that differ only in it.
 
-    Verdicts are those of the table: of a pair without the baseline only what was measured is told.
+    Verdicts are those of the table: for pairs without the baseline only measured values are given.
     """
     effects: dict[Key, list[str]] = {}
     for condition, chosen in won:
@@ -447,7 +448,7 @@ def measured_effects(won: Sequence[_Won]) -> Mapping[Key, tuple[str, ...]]:
 def _verdict_between(
     condition: ReportedCondition, chosen: ReportedConfiguration, other: ReportedConfiguration
 ) -> str:
-    """Return what the table says of two configurations; empty where one has no result."""
+    """Return the table's statement on two configurations; empty if one has no result."""
     told = other if chosen.is_baseline else chosen if other.is_baseline else None
     if told is not None:
         return next(row.verdict for row in condition.part.rows if row.name == told.told_name)
@@ -466,7 +467,7 @@ def _value_of(difference: PropertyDifference, run: int) -> str:
 
 
 def _only(differences: Sequence[PropertyDifference]) -> PropertyDifference | None:
-    """Return what two configurations differ in, where that is one thing, without what follows from it."""
+    """Return the only difference of two configurations, without properties that follow from it; else None."""
     targets = [each for each in differences if each.topic == TARGET]
     others = [each for each in differences if each.topic != TARGET]
     own = [each for each in targets if each.name not in _FOLLOWS and not each.name.startswith(_DEVICE)]
@@ -482,7 +483,7 @@ def _only(differences: Sequence[PropertyDifference]) -> PropertyDifference | Non
     return next((each for each in targets if each.name == tr("mount options")), None)
 
 
-# --- The lines.
+# --- The lines
 
 
 def _storage(
@@ -492,7 +493,7 @@ def _storage(
     known = {item.name: one_line(item.value) for item in mine}
     told = tuple(_beside(mine, effects))
     made = None
-    with suppress(KeyError, ValueError):  # of another version, or of nobody's
+    with suppress(KeyError, ValueError):  # of another version, or invalid
         made = None if plan is None else storage_commands(plan)
     if made is not None:
         heading = tr("Storage, as root: the disks lose everything that is on them")
@@ -513,7 +514,7 @@ def _storage(
 
 
 def _beside(items: Sequence[Property], effects: Mapping[Key, tuple[str, ...]]) -> Iterator[str]:
-    """Yield what was measured of properties, then which of them nobody varied."""
+    """Yield the measured effects of properties, then the properties that were never varied."""
     for item in items:
         yield from (comment(f"{item.name}: {told}") for told in effects.get(item.key, ()))
     names = [one_line(item.name) for item in items if item.key not in effects and item.name not in _FOLLOWS]
@@ -547,7 +548,7 @@ def _server(properties: Sequence[Property], effects: Mapping[Key, tuple[str, ...
 
 
 def _setting(item: Property) -> Iterator[str]:
-    """Yield the line of a setting; as a comment where it could run programs or write files elsewhere."""
+    """Yield the line of a setting; as a comment if it could run programs or write files elsewhere."""
     value = "" if item.value == tr("(empty)") else one_line(item.value)
     line = f"{item.name} = {value if _PLAIN.fullmatch(value) else quote_value(value)}"
     if is_harmless(item.name):

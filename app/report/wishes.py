@@ -1,4 +1,4 @@
-"""What whoever writes a report wants of it: words of their own, which sections in which order. Pure."""
+"""The options of a report: the author's own texts, the sections and their order. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _WORDS: Final = ("title", "author", "purpose", "conclusion")
 
 
 class Section(StrEnum):
-    """A part of a report behind its first page; its value is the word that asks for it."""
+    """A part of a report after its first page; its value is its name in arguments."""
 
     DIFFERENCES = "differences"
     VERDICTS = "verdicts"
@@ -46,23 +46,23 @@ SECTION_LABELS: Final = MappingProxyType(
         Section.TAKE_WITH_YOU: tr("Take it with you"),
     }
 )
-"""What people read of each section."""
+"""Visible names of the sections."""
 
 DEFAULT_SECTIONS: Final = tuple(each for each in Section if each is not Section.COMMANDS)
-"""Commands fill pages, and are in a file that the PDF carries anyway."""
+"""Sections by default: commands fill pages, and are in a file attached to the PDF anyway."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReportWishes:
-    """What is wanted of a report; as it comes it has the words of the program only.
+    """The options of a report; the defaults add no texts.
 
     Attributes:
-        title: instead of the campaign's name; empty for that.
+        title: replaces the campaign's name; empty for that name.
         author: under the title, and in the properties of the file; empty for none.
-        purpose: why it was measured, in the author's words; empty for none.
-        conclusion: what follows from it, in the author's words, a paragraph a line; empty for none.
-        sections: behind the first page, in order, each at most once.
-        anonymous: whether serials, host, user, folders and other names are replaced.
+        purpose: of the measurement, in the author's words; empty for none.
+        conclusion: in the author's words, one line per paragraph; empty for none.
+        sections: after the first page, in order, each at most once.
+        anonymous: whether to replace serials, host, user, folders and other names.
     """
 
     title: str = ""
@@ -77,7 +77,7 @@ AS_IT_COMES: Final = ReportWishes()
 
 
 def read_sections(words: Iterable[str]) -> tuple[Section, ...]:
-    """Return the sections by the words that ask for them, each once.
+    """Return the sections by name, each once.
 
     Raises:
         UsageError: there is no such section.
@@ -93,11 +93,11 @@ def read_sections(words: Iterable[str]) -> tuple[Section, ...]:
     return tuple(found)
 
 
-# --- As arguments: added, read, and handed on to the painter's process.
+# --- As arguments: declare, read, and pass to the painter's process.
 
 
 def add_wishes(parser: argparse.ArgumentParser) -> None:
-    """Add the words of the author and the choice of sections."""
+    """Add the arguments for the author's texts and the choice of sections."""
     parser.add_argument("--title", default="", help=tr("instead of the campaign's name"))
     parser.add_argument("--author", default="", help=tr("under the title, and in the properties of the file"))
     parser.add_argument("--purpose", default="", help=tr("why it was measured, in your words"))
@@ -115,7 +115,7 @@ def add_wishes(parser: argparse.ArgumentParser) -> None:
 
 
 def wishes_of(arguments: argparse.Namespace) -> ReportWishes:
-    """Return what was asked for.
+    """Return the wishes from parsed arguments.
 
     Raises:
         UsageError: there is no such section.
@@ -129,7 +129,7 @@ def wishes_of(arguments: argparse.Namespace) -> ReportWishes:
 
 
 def wish_argv(wishes: ReportWishes) -> list[str]:
-    """Return the arguments that `add_wishes` and `wishes_of` read as the same wishes, but for `anonymous`."""
+    """Return arguments that `add_wishes` and `wishes_of` read as the same wishes, except `anonymous`."""
     return [
         *(f"--{name}={getattr(wishes, name)}" for name in _WORDS),
         f"--sections={','.join(wishes.sections)}",

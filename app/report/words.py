@@ -1,4 +1,4 @@
-"""Sentences and cells of a report that several of its pages use. Pure."""
+"""Sentences and cells common to several pages of a report. Pure."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from app.report.report_data import ReportedRun
 
 
 def moment(epoch_s: float | None) -> str:
-    """Return a moment in UTC, so that a report reads the same everywhere; empty where unknown."""
+    """Return a time in UTC, so that a report reads the same everywhere; empty if unknown."""
     if epoch_s is None:
         return ""
     try:
         return datetime.fromtimestamp(epoch_s, tz=UTC).strftime("%Y-%m-%d %H:%M UTC")
-    except (ValueError, OverflowError, OSError):  # a file from elsewhere may say anything
+    except (ValueError, OverflowError, OSError):  # a file from elsewhere may contain any number
         return ""
 
 
 def days(runs: Iterable[RunFacts]) -> str:
-    """Return the day, or the first and last day, on which runs began; empty where unknown."""
+    """Return the day, or the first and last day, on which runs started; empty if unknown."""
     found = sorted({moment(run.started_epoch_s)[:10] for run in runs} - {""})
     if not found:
         return ""
@@ -31,18 +31,18 @@ def days(runs: Iterable[RunFacts]) -> str:
 
 
 def property_of(run: RunFacts, topic: str, name: str) -> str:
-    """Return a property's value, empty where the run has none."""
+    """Return a property's value, empty if the run has none."""
     return next((item.value for item in run.properties if (item.topic, item.name) == (topic, name)), "")
 
 
 def common(runs: Iterable[RunFacts], topic: str, name: str) -> str:
-    """Return a property that all runs share; empty where they do not."""
+    """Return the common value of a property; empty if runs differ."""
     values = {property_of(run, topic, name) for run in runs}
     return one_line(values.pop()) if len(values) == 1 else ""
 
 
 def state_cell(run: ReportedRun) -> str:
-    """Return how a run ended where that is worth a word, and its marks."""
+    """Return the noteworthy end states of a run, and its marks."""
     state = run.facts.state
     words = [] if state == RunState.DONE else [state_words(state)]
     words += dict.fromkeys(mark_words(kind) for kind, _ in run.facts.marks)

@@ -1,1 +1,1 @@
-"""The pages of a report, each a function from what was found to blocks."""
+"""The pages of a report, each a function from findings to blocks."""

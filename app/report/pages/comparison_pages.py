@@ -1,4 +1,4 @@
-"""The pages of a report behind its first that are about all configurations: verdicts, differences, charts."""
+"""Pages about all configurations, after the first page: verdicts, differences, charts."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from app.runfile.series import mean_width
 
 _OVERLAYS: Final = ("tps", "latency", "iops", "cpu")
 MOST_ON_FIRST_PAGE: Final = 12
-"""Values that differ and still stand on the first page."""
+"""Most differing values on the first page."""
 
 
 def verdict_pages(found: Findings) -> Iterator[Block]:
-    """Yield the verdicts and reservations where the first page had no room for them all."""
+    """Yield all verdicts and reservations if the first page had no space for them."""
     few = len(found.verdicts) <= told_first(found) and len(found.warnings) <= warned_first(found)
     many = [each for each in found.conditions if len(rows_first(found, each)) < len(each.configurations)]
     if few and not many and not found.factors.verdicts:
@@ -63,7 +63,7 @@ def verdict_pages(found: Findings) -> Iterator[Block]:
 
 
 def overlay_pages(found: Findings) -> Iterator[Block]:
-    """Yield all runs over each other, one chart a metric; nothing for a single configuration."""
+    """Yield all runs in common charts, one per metric; nothing for a single configuration."""
     configurations, runs = found.configurations, found.runs
     wanted = _OVERLAYS if len(configurations) <= MOST_DRAWN else _OVERLAYS[:1]
     charts = charts_of(runs, wanted, one_line=True)
@@ -84,11 +84,11 @@ def overlay_pages(found: Findings) -> Iterator[Block]:
 
 
 _MOST_TIMES: Final = 9.0
-"""An interval of few uneven cycles may reach to tenfold and on: then it has no line."""
+"""Upper limit of an interval with a line: with few uneven cycles it may reach tenfold and more."""
 
 
 def checkpoint_figure(configurations: Sequence[ReportedConfiguration]) -> Iterator[Block]:
-    """Yield what checkpoints cost the shown runs, with the interval of their cycles."""
+    """Yield the cost of checkpoints in the shown runs, with the interval of their cycles."""
     bars = []
     for configuration in configurations:
         shape = configuration.shown.compared.shape
@@ -123,7 +123,7 @@ def checkpoint_figure(configurations: Sequence[ReportedConfiguration]) -> Iterat
 
 
 def difference_pages(found: Findings) -> Iterator[Block]:
-    """Yield what is not the same in all runs; on the first page where it is little."""
+    """Yield the properties that differ between runs; if few, they are on the first page instead."""
     if len(found.runs) < 2:
         return
     comparability = what_differs([run.facts for run in found.runs])
@@ -149,7 +149,7 @@ def difference_pages(found: Findings) -> Iterator[Block]:
 
 
 def _whose(configurations: Sequence[ReportedConfiguration], runs: Sequence[ReportedRun]) -> str:
-    """Return the tags of whole configurations, else of runs."""
+    """Return the tags of whole configurations, else of single runs."""
     having = {run.number for run in runs}
     tags: list[str] = []
     for configuration in configurations:

@@ -1,11 +1,8 @@
-"""Each configuration of a report: what its runs did, the charts of one of them, what only it has.
+"""Pages of single configurations: results of the runs, the charts of one, specific properties.
 
-What all runs of a report share, in words and units: workload, server, settings, storage, machine. Pure.
-
-What nobody chose and no machine differs in stands in the file that the PDF carries
-(`app.report.attachments`).
-
-The end of a report: its runs, and the exact commands.
+Also the properties common to all runs of a report (workload, server, settings, storage, machine), without
+those that were not chosen and differ on no machine, which are in a file attached to the PDF
+(`app.report.attachments`); and the end of a report: its runs, and the exact commands. Pure.
 """
 
 from __future__ import annotations
@@ -35,18 +32,19 @@ from app.runfile.disturbance import DISTURBED
 from app.runfile.metadata.safety import NOT_DURABLE, UNSAFE
 
 MOST_OF_A_VALUE: Final = 240
-"""Letters of a value: the options of a build would fill half of a page; the attached facts have all of it."""
+"""Most letters of a value: the build options would fill half a page; the attached facts have the whole text.
+"""
 
 _TOPICS: Final = (MACHINE, TARGET, POSTGRESQL, SETTING, WORKLOAD)
 _HEADINGS: Final = {SETTING: tr("Settings that are not the server's own")}
 
 
 def environment(runs: Sequence[ReportedRun], *, differences: bool) -> Iterator[Block]:
-    """Yield what is the same for all runs, topic by topic, and what nobody could measure.
+    """Yield the properties common to all runs, by topic, and the unavailable measurements.
 
     Args:
         runs: of the report.
-        differences: whether what differs stands elsewhere in it.
+        differences: whether another page of it lists the differences.
     """
     shared = shared_properties(runs)
     if not shared:
@@ -75,7 +73,7 @@ def shared_properties(runs: Sequence[ReportedRun]) -> tuple[Property, ...]:
 
 
 def own_properties(configuration: ReportedConfiguration, runs: Sequence[ReportedRun]) -> Facts:
-    """Return what the shown run of a configuration has and not all runs of the report."""
+    """Return the properties of a configuration's shown run that not all runs of the report share."""
     shared = {item.key for item in shared_properties(runs)}
     return Facts(
         tuple(
@@ -91,7 +89,7 @@ def _pair(item: Property) -> tuple[str, str]:
 
 
 def _unavailable(runs: Sequence[ReportedRun]) -> Iterator[Block]:
-    """Yield the series that do not exist, those with the same reason together."""
+    """Yield the unavailable series, grouped by reason."""
     reasons: dict[str, list[str]] = {}
     for source, reason in dict.fromkeys(pair for run in runs for pair in run.facts.unavailable):
         reasons.setdefault(one_line(reason), []).append(one_line(source))
@@ -107,11 +105,11 @@ _LINES: Final = tr(
     "checkpoint began."
 )
 _MOST_RUNS: Final = 10
-"""Runs of one of many configurations that have a row."""
+"""Most runs with a row, for one of many configurations."""
 
 
 def configuration_pages(found: Findings) -> Iterator[Block]:
-    """Yield every configuration; where there are many their charts are small and beside each other."""
+    """Yield every configuration; if there are many their charts are small, several in a row."""
     yield Text(TextRole.HEADING, _TITLE, bookmark=_TITLE, new_page=True)
     told = [_LINES]
     if any(part.cut.seconds for part in found.comparison.parts):
@@ -125,7 +123,7 @@ def configuration_pages(found: Findings) -> Iterator[Block]:
 
 
 def _whole(found: Findings, configuration: ReportedConfiguration) -> Iterator[Block]:
-    """Yield a page or a part of one."""
+    """Yield a configuration on a page or part of one."""
     yield from _begin(configuration, new_page=True)
     yield speed_table(configuration.runs)
     yield from cost_table(configuration.runs)
@@ -138,7 +136,7 @@ def _whole(found: Findings, configuration: ReportedConfiguration) -> Iterator[Bl
 
 
 def _small(found: Findings, configuration: ReportedConfiguration) -> Iterator[Block]:
-    """Yield a third of a page: one of many configurations."""
+    """Yield one of many configurations on a third of a page."""
     runs = configuration.runs
     told = [*_begin(configuration, new_page=False)]
     told.append(speed_table(runs[:_MOST_RUNS]))
@@ -172,7 +170,7 @@ def _with_source(configuration: ReportedConfiguration, figures: tuple[Block, ...
 
 
 def _sentences(configuration: ReportedConfiguration) -> Iterator[Block]:
-    """Yield what the seconds of the shown run say, and of each run what its figures do not."""
+    """Yield findings about the seconds of the shown run, and for each run those beyond its figures."""
     runs, shown = configuration.runs, configuration.shown
     for run in runs:
         told = list(run.compared.sentences) if run is shown else []
@@ -193,13 +191,13 @@ _NUMBERS: Final = re.compile(r"[0-9a-f]{8,}|\d+")
 
 
 def run_list(found: Findings) -> Iterator[Block]:
-    """Yield the list of runs, by whose tags every figure names its source."""
+    """Yield the list of runs; figures name their sources by its tags."""
     yield Text(TextRole.HEADING, tr("Runs"), bookmark=tr("Runs"), new_page=True)
     yield _runs_table(found.runs)
 
 
 def command_pages(found: Findings) -> Iterator[Block]:
-    """Yield the commands of all runs; those that differ in numbers only are not repeated."""
+    """Yield the commands of all runs; those that differ only in numbers appear once."""
     yield Text(TextRole.HEADING, tr("Exact commands"), bookmark=tr("Exact commands"), new_page=True)
     if not any(run.facts.commands for run in found.runs):
         yield Text(TextRole.BODY, tr("None is known: the run files hold none, as where others measured."))
@@ -212,7 +210,7 @@ def command_pages(found: Findings) -> Iterator[Block]:
 
 
 def _commands(runs: Sequence[ReportedRun]) -> Iterator[Block]:
-    """Yield the commands of the first of these runs, and whose they are too."""
+    """Yield the commands of the first of these runs, and the other runs that share them."""
     first, lines = runs[0], command_lines(runs[0])
     tags = ", ".join(run.tag for run in runs)
     if not lines:
@@ -229,7 +227,7 @@ def _commands(runs: Sequence[ReportedRun]) -> Iterator[Block]:
 
 _CAMPAIGN: Final = "campaign"
 _MANY: Final = 40
-"""Runs from which their list is set small."""
+"""Least number of runs for a list in small type."""
 
 _RUN_COLUMNS: Final[tuple[Column[ReportedRun], ...]] = (
     Column("run", tr("Run"), lambda run: run.tag, CellKind.LABEL),

@@ -1,4 +1,4 @@
-"""The first page of a report: the answer, the table, one chart, and what weakens it. One minute to read."""
+"""The first page of a report: the answer, the table, one chart, and reservations. One minute to read."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _UNDECIDED: Final = frozenset({Verdict.INDICATIVE, Verdict.INCONCLUSIVE, Verdict
 
 
 def first_page(found: Findings, wishes: ReportWishes = AS_IT_COMES) -> Iterator[Block]:
-    """Yield the blocks of the first page: the author's words, told to be theirs, then what was measured."""
+    """Yield the blocks of the first page: the author's words, marked as such, then the results."""
     verdicts = Section.VERDICTS in wishes.sections
     yield Text(TextRole.TITLE, wishes.title or found.title, bookmark=tr("Summary"))
     if wishes.author:
@@ -77,18 +77,18 @@ def first_page(found: Findings, wishes: ReportWishes = AS_IT_COMES) -> Iterator[
 
 
 def conditions_first(found: Findings) -> tuple[ReportedCondition, ...]:
-    """Return the conditions that stand on the first page; where one would be left over, that too."""
+    """Return the conditions on the first page; if only one would be omitted, that too."""
     count = len(found.conditions)
     return found.conditions[: count if count <= MOST_CONDITIONS + 1 else MOST_CONDITIONS]
 
 
 def rows_first(found: Findings, condition: ReportedCondition) -> tuple[ReportedConfiguration, ...]:
-    """Return the configurations of a condition that have a row and a bar on the first page."""
+    """Return the configurations of a condition with a row and a bar on the first page."""
     return condition.configurations[: max(_FEWEST_ROWS, MOST_ROWS // len(conditions_first(found)))]
 
 
 def _condition(found: Findings, condition: ReportedCondition) -> Iterator[Block]:
-    """Yield table and bars of a condition, of several with its name and what may be its fastest one."""
+    """Yield table and bars of a condition, with its name and fastest configuration if there are several."""
     shown = rows_first(found, condition)
     if condition.name:
         yield Text(TextRole.SUBHEADING, condition.name)
@@ -100,7 +100,7 @@ def _condition(found: Findings, condition: ReportedCondition) -> Iterator[Block]
 
 
 def _own_words(wishes: ReportWishes) -> Iterator[Block]:
-    """Yield purpose and conclusion as somebody wrote them, and where their words end."""
+    """Yield purpose and conclusion in the author's words, and where those end."""
     for heading, text, role in (
         (tr("Purpose"), wishes.purpose, TextRole.BODY),
         (tr("Conclusion of the author"), wishes.conclusion, TextRole.ANSWER),
@@ -115,7 +115,7 @@ def _own_words(wishes: ReportWishes) -> Iterator[Block]:
 
 
 def _left_out(count: int, *, verdicts: bool) -> str:
-    """Return how many configurations the first page does not show."""
+    """Return how many configurations the first page omits."""
     told = trn(
         "{count} more configuration, slower or not ranked, stands under “Verdicts”.",
         "{count} more configurations, slower or not ranked, stand under “Verdicts”.",
@@ -131,7 +131,7 @@ def _left_out(count: int, *, verdicts: bool) -> str:
 
 
 def _about(found: Findings) -> str:
-    """Return how much was measured, when, with what and on what, in one line."""
+    """Return amount, date, software and machine of the measurement, in one line."""
     facts = [run.facts for run in found.comparison.runs]
     version = common(facts, tr("PostgreSQL"), tr("version"))
     cpus, memory = (common(facts, tr("Machine"), name) for name in (tr("CPUs"), tr("memory")))
@@ -186,9 +186,9 @@ def _answer(found: Findings, *, verdicts: bool) -> Iterator[Block]:
 
 
 def overall_first(found: Findings) -> tuple[str, ...]:
-    """Return what stands on the first page of all configurations together: the fastest, and factors.
+    """Return the results over all configurations for the first page: the fastest, and factors.
 
-    Of the factors those with a verdict come first.
+    Factors with a verdict come first.
     """
     told = sorted(found.factors.verdicts, key=lambda each: each.found.comparison.verdict in _UNDECIDED)
     sentences = (f"{describe_factor(each)}." for each in told[:_MOST_FACTORS])
@@ -197,7 +197,7 @@ def overall_first(found: Findings) -> tuple[str, ...]:
 
 
 def told_first(found: Findings) -> int:
-    """Return how many verdicts stand on the first page: what is read in half a minute, at least one."""
+    """Return how many verdicts are on the first page: half a minute of reading, at least one."""
     most = MOST_VERDICTS if len(found.configurations) <= _FEW and len(found.conditions) == 1 else 1
     letters = sum(map(len, overall_first(found)))
     for count, verdict in enumerate(found.verdicts):
@@ -232,7 +232,7 @@ def _single_answer(configuration: ReportedConfiguration) -> Iterator[Block]:
 
 
 def _unsafe(configurations: Sequence[ReportedConfiguration]) -> Iterator[Block]:
-    """Say which configurations trade safety for speed; those with the same reasons together."""
+    """State which configurations trade safety for speed, grouped by reasons."""
     reasons: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     alone = len(configurations) == 1
     for configuration in configurations:
@@ -257,7 +257,7 @@ def configuration_table(configurations: Sequence[ReportedConfiguration], most: i
 
     Args:
         configurations: of the report.
-        most: so many of them have a row.
+        most: number of them with a row.
     """
     compared = [each.row for each in configurations]
     tags = {each.full_name: each.tag for each in configurations}
@@ -290,7 +290,7 @@ def _difference(configuration: ReportedConfiguration) -> str:
 
 
 def bar_figure(configurations: Sequence[ReportedConfiguration]) -> BarFigure:
-    """Return the means with their intervals; of one run the interval within it, labelled so."""
+    """Return the means with their intervals; for one run the interval within it, labelled as such."""
     bars = tuple(map(_bar, configurations))
     sentences = [tr("Bars: mean TPS from zero.")]
     if any(configuration.row.mean.low is not None for configuration in configurations):
@@ -307,7 +307,7 @@ def bar_figure(configurations: Sequence[ReportedConfiguration]) -> BarFigure:
 
 
 def _seconds(configurations: Sequence[ReportedConfiguration]) -> Iterator[Block]:
-    """Say which runs stalled and which changed from begin to end: a mean hides both."""
+    """State which runs stalled and which drifted from start to end: a mean hides both."""
     stalls, changes = [], []
     for configuration in configurations:
         shape = configuration.shown.compared.shape
@@ -360,7 +360,7 @@ def _bar(configuration: ReportedConfiguration) -> Bar:
 
 
 def _told(configuration: ReportedConfiguration) -> str:
-    """Return the figure that stands behind a bar, and whether it is one of disturbed runs."""
+    """Return the figure after a bar, marked if it is of disturbed runs."""
     mean = configuration.row.mean.mean
     if mean is None:
         return tr("no result")
@@ -390,7 +390,7 @@ def _only_configuration(configuration: ReportedConfiguration) -> Iterator[Block]
 
 
 def _limits(found: Findings, *, verdicts: bool) -> Iterator[Block]:
-    """Say what limited the runs, what they cannot show, how they were compared, and what weakens that."""
+    """State bottlenecks, limits of the figures, unusual methods of comparison, and reservations."""
     if limits := describe_limits(found.comparison):
         yield Text(TextRole.NOTE, " ".join(limits))
     for note in found.notes:
@@ -404,6 +404,6 @@ def _limits(found: Findings, *, verdicts: bool) -> Iterator[Block]:
 
 
 def warned_first(found: Findings) -> int:
-    """Return how many reservations stand on the first page; where one would be left over, that too."""
+    """Return how many reservations are on the first page; if only one would be omitted, that too."""
     count = len(found.warnings)
     return count if count <= MOST_WARNINGS + 1 else MOST_WARNINGS

@@ -1,4 +1,4 @@
-"""How the numbers of a report came about, in sentences, with where the formulas come from."""
+"""Explain how the numbers of a report were computed, in sentences, with the sources of the formulas."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from app.statistics.selection import PRIOR_DF, SIMULATED_ALONE, SIMULATED_LOST, 
 
 
 def method(found: Findings) -> Iterator[Block]:
-    """Yield how was measured and compared, and what the words of the report mean."""
+    """Yield how runs were measured and compared, and the meaning of terms."""
     yield Text(TextRole.HEADING, tr("Method"), bookmark=tr("Method"), new_page=True)
     yield Text(TextRole.SUBHEADING, tr("Measuring"))
     for sentence in _measuring(found.comparison):

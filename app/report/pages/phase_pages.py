@@ -1,4 +1,4 @@
-"""The phases of runs that measured several, in a report: a table of their own, and the verdicts in each."""
+"""The phases of runs that measured several: a separate table, and the verdicts in each phase."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _WARNED: Final = frozenset({ComparisonColumn.MARKS})
 
 
 def _tagged_first(columns: Sequence[Column[PhaseRow]]) -> tuple[Column[PhaseRow], ...]:
-    """Return the columns with the configuration first, before which its tag stands."""
+    """Return the columns with the configuration first, because its tag precedes the first cell."""
     name = ComparisonColumn.CONFIGURATION
     first = choose(columns, (name,))
     return with_cells((*first, *without(columns, (name,))), _IN_EVERY_ROW)
@@ -73,7 +73,7 @@ def _bar(phase: ComparedPhase, group: ComparedGroup, configuration: ReportedConf
 
 
 def phase_pages(found: Findings) -> Iterator[Block]:
-    """Yield the phases that count, each with all configurations; nothing where no run has several."""
+    """Yield the phases that count, each with all configurations; nothing if no run has several."""
     phases = compare_phases(found.comparison)
     rows = phase_rows(phases)
     if not rows:

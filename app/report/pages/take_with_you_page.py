@@ -1,4 +1,4 @@
-"""The page of a report to be taken along: what won, as it is typed."""
+"""The page with the winning configuration, as commands to type."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from app.report.take_with_you import TITLE, take_with_you
 
 
 def take_with_you_page(found: Findings) -> Iterator[Block]:
-    """Yield the configuration that won, or that of each condition; nothing where no run has a result."""
+    """Yield the winning configuration, or that of each condition; nothing if no run has a result."""
     for place, taken in enumerate(take_with_you(found)):
         if not place:
             yield Text(TextRole.HEADING, TITLE, bookmark=TITLE, new_page=True)
