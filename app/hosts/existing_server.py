@@ -66,7 +66,7 @@ ServerConnection = psycopg.Connection[tuple[Any, ...]]
 
 @dataclass(slots=True)
 class ExistingServer:
-    """A server that pgFooting did not start; the methods are described in the protocol `ServerUnderTest`.
+    """A server that pgFooting did not start; the methods are described in `app.hosts.server_under_test`.
 
     Attributes:
         host: gives the folder of pgbench on this machine.

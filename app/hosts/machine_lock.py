@@ -4,8 +4,8 @@ Two locks, both flock, so that they vanish with their holder: one in this user's
 campaign that holds it; and one for all users in /run/lock, which says only that a measurement is running. The
 second is best effort: if /run/lock is missing or the file there cannot be opened, only this user's campaigns
 exclude each other, and `MachineLock.scope_note` says so. Every user can lock the file there, so a holder that
-is not a campaign stops no other, and root is never stopped: `MachineLock.held_by` names the holder, for the
-runs that are measured at the same time.
+is not a campaign stops no campaign, and root is never stopped: `MachineLock.held_by` names the holder, for
+the runs that are measured at the same time.
 """
 
 from __future__ import annotations

@@ -160,7 +160,7 @@ _LOG: Final = "server.log"
 
 @dataclass(slots=True)
 class OwnServer:
-    """A server that pgFooting makes; the methods are described in the protocol `ServerUnderTest`.
+    """A server that pgFooting makes; the methods are described in `app.hosts.server_under_test`.
 
     Attributes:
         host: provides and releases storage and folders.
@@ -345,7 +345,7 @@ class OwnServer:
         return read_server_facts(self._prepared[0].conninfo)
 
     def health(self) -> Mapping[str, Mapping[str, str]] | None:
-        """Ask the host."""
+        """Query the host."""
         return self.host.health()
 
     def open_log(self) -> IO[bytes]:

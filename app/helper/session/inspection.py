@@ -61,7 +61,7 @@ def read_whole(
 ) -> Told:
     """Read every byte of a disk, record the result, and return the answer of Read.
 
-    Skips a disk that is refused for another reason, and one with data in the samples.
+    Skips a disk that is refused for another reason, and one with data at its ends or in the samples.
 
     Raises:
         MethodError: Busy: it was called off. Unavailable: the kernel does not count writes to the disk.

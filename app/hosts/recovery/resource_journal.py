@@ -3,9 +3,9 @@
 One record per campaign in the state folder; it is locked (flock) while its runner lives, and everything is in
 it before it is created. `app.hosts.recovery.cleanup` removes the items of unlocked records.
 
-A record is a file with lines of JSON that are only ever appended to. The first line names the owner, each
-other one an item that is about to be created, was created, or is gone. A last line without its end was being
-written when the power failed, and its event never happened.
+A record is a file with lines of JSON that are only ever appended to. The first line describes the campaign,
+each other one an item that is about to be created, was created, or is gone. A last line without its end was
+being written when the power failed, and its event never happened.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ from app.probes.base.probe import ProbeUnavailable
 from app.process.starter import Account, Recorder
 
 LAYOUT: Final = 1
-"""Version of making and keeping templates; another one makes all of them again."""
+"""Version of the recipe and layout of templates; after a change all are made again."""
 WAL_SEGMENT_BYTES: Final = 16 * MIB
 """Default of initdb, which never gets another value (``--wal-segsize``)."""
 _ID_DIGITS: Final = 16

@@ -48,7 +48,7 @@ def check_identity(node: str, chosen: DiskIdentity, hooks: Hooks) -> None:
 
 
 def lasting_refusals(chosen: Mapping[str, DiskIdentity], hooks: Hooks) -> Mapping[str, Sequence[DiskRefusal]]:
-    """Return why disks are not spare, by node, ignoring programs that open them only for a moment.
+    """Return why disks are not spare, by node; waits for programs that open them only for a moment.
 
     After a change udevd's programs and UDisks2 open a disk; programs that work with it keep it open for
     longer.

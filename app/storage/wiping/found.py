@@ -235,7 +235,7 @@ def _of_part(part: OpenDevice, run: Run) -> tuple[FoundSignature, ...]:
 
 
 def parse_listing(text: str) -> tuple[FoundSignature, ...]:
-    """Return the signatures of ``wipefs --json``; each type and UUID once, the first by offset.
+    """Return the signatures of ``wipefs --json``; each type, UUID and label once, the first listed.
 
     Raises:
         StorageError: it is not in wipefs's format.
