@@ -10,8 +10,7 @@ ORDINARY_USER=nobody # every system has it
 SUMMARY=() PASSED=0 FAILED=0 SKIPPED=0
 STARTED=0
 REFUSALS="" MACHINE_REFUSALS="" GUEST_BUILD="" COMMAND_PREFIX=() PYTEST_CACHE=""
-PROCESSES=$(nproc)
-((PROCESSES <= 4)) || PROCESSES=4
+PROCESSES="" # of a tier; empty for one for each CPU, four at most
 declare -A BESIDE=() # pid of what runs beside, by its name
 declare -A REST=()   # the command that runs what was not asked for, by its name
 : "${ROOT=}" "${MACHINE=}" "${ONLY=}" "${ALL=}" "${QUICK=}"
@@ -118,13 +117,14 @@ run_tier() {
   run_pytest "$1" -m "$(expression_of "$1")$(less_of "$1")" "${@:2}"
 }
 
-# Begins a tier beside what follows, in PROCESSES processes that share its modules out: TIER [COMMAND...], where COMMAND runs
+# Begins a tier beside what follows, in processes that share its modules out: TIER [COMMAND...], where COMMAND runs
 # what stands behind it.
 begin_tier() {
-  local number paths=()
+  local number paths=() processes=${PROCESSES:-$(nproc)}
+  ((processes <= 4)) || processes=4
   [[ $1 != unit ]] || paths=(tests/unit)
   mkdir --mode=1777 -- "$SCRATCH/claims-$1"
-  for ((number = 1; number <= PROCESSES; number++)); do
+  for ((number = 1; number <= processes; number++)); do
     begin_beside "$1$number" "${@:2}" run_part "$1" "$number" "$SCRATCH/claims-$1" "${paths[@]}"
   done
 }

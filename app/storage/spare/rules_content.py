@@ -101,7 +101,7 @@ def _check_data(view: View) -> Iterator[DiskFinding]:
     message = ""
     if since is not None and since.since is not ChangesSinceRelease.UNKNOWN:
         is_certain = since.written_bytes or since.since is not ChangesSinceRelease.WRITTEN
-        message = say("changed-since-release" if is_certain else "perhaps-changed-since-release")
+        message = say("changed-since-release") if is_certain else say("perhaps-changed-since-release")
         remedy = joined(" ", (reading_whole(view), remedy))
         found = (_change(since), *found)
     elif since is not None:

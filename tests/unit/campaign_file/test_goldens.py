@@ -44,7 +44,8 @@ def _plain(value: object) -> Any:  # noqa: ANN401 - whatever JSON has
 
 
 def _digest(value: object) -> str:
-    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:12]
+    text = json.dumps(value, sort_keys=True).replace(str(RECIPES), "RECIPES")
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def _of_campaign(campaign: Campaign) -> str:
@@ -61,7 +62,7 @@ def of_text(text: str) -> str:
     try:
         campaign = parse_campaign(text, base_directory=RECIPES, source_name="file")
     except CampaignError as error:
-        return f"{error.field}\n{error.message}"
+        return f"{error.field}\n{error.message}".replace(str(RECIPES), "RECIPES")
     return f"{_of_campaign(campaign)} {of_draft(parts_of(campaign))}"
 
 

@@ -129,14 +129,13 @@ begin_beside() { BY+=" $1"; }; begin_servers() { BY+=" servers"; }; begin_tier()
 end_beside() { echo "end$BY"; BY=""; }
 """
     called = scripts.call(f"ROOT={root} MACHINE=short BY=\n{pretend}run_tiers")
-    beside = " unit lint gui"
     assert called.stdout.splitlines() == [
-        f"bus{beside}",
-        *([f"end{beside}", "disks"] if root else []),
-        *(
-            f"{what}{'' if root else beside} servers"
-            for what in (*(() if root else ("layouts",)), "matrix", "machine", "end")
-        ),
+        "end unit lint",
+        "end gui bus",
+        "disks" if root else "layouts servers",
+        "matrix servers",
+        "machine servers",
+        "end servers",
     ]
 
 
