@@ -1,5 +1,5 @@
-"""The wizard: one question a page, from where the data lives to the start.
+"""The wizard: one question per page, from the location of the data to the start.
 
-What is right, what is wrong and what it makes is decided in `app.draft.draft`; the pages here show and fill
-its fields. The shell (`ui.wizard.wizard`) derives its buttons from the flow alone.
+`app.draft.draft` decides validity and builds the campaign; the pages here show and fill its fields. The shell
+(`ui.wizard.wizard`) derives its buttons from the flow alone.
 """

@@ -1,9 +1,7 @@
-"""The wizard's shell: steps at the left, the page, the quiet panel, and the buttons with their reason.
+"""The wizard's shell: steps at the left, the page, the help panel, and the buttons with their reason.
 
-Everything that decides is in `app.draft.flow`; the shell shows it. Nothing here waits: what the machine
-has to say arrives later, and an Enter that came too early is remembered.
-
-Recipes and campaign files: fill the wizard from one, or save what it holds as one.
+All decisions are in `app.draft.flow`; the shell shows them. Nothing here waits: answers of the machine arrive
+later, and an early Enter is remembered. Recipes and campaign files can be loaded, and the draft saved as one.
 """
 
 from __future__ import annotations
@@ -68,7 +66,7 @@ _PATTERN = "*.toml"
 
 
 class CampaignFiles(QObject):
-    """Two buttons of the shell.
+    """Two buttons of the shell: from a recipe or file, and save.
 
     Attributes:
         buttons: from a recipe or file, and save.
@@ -101,7 +99,7 @@ class CampaignFiles(QObject):
         return self.recipe, self.save
 
     def show_draft(self, draft: CampaignDraft) -> None:
-        """Offer the recipes of its machine, and saving where it is a campaign."""
+        """Offer the recipes of its machine, and saving if it is a valid campaign."""
         self._draft = draft
         self.save.setEnabled(draft.built.campaign is not None)
         recipes = draft.environment.recipes if draft.environment else ()
@@ -120,7 +118,7 @@ class CampaignFiles(QObject):
         BackgroundOp(partial(_read, path), self._on_loaded, self._on_failed).start()
 
     def store(self, path: str) -> None:
-        """Write the campaign as a file."""
+        """Save the campaign as a file."""
         if self._draft is None:
             return
         try:
@@ -167,8 +165,8 @@ def _read(path: Path | str) -> Campaign:
     """Read a campaign file.
 
     Raises:
-        CampaignError: it cannot be read, or something in it is wrong.
-        RefusedError: it names programs that a stranger could have put there.
+        CampaignError: it cannot be read, or has problems.
+        RefusedError: it names programs that other users could have placed.
     """
     file = read_campaign_file(path)
     refuse_programs(file)
@@ -176,7 +174,7 @@ def _read(path: Path | str) -> Campaign:
 
 
 def _write(campaign: Campaign, path: Path, agreed: str) -> str:
-    """Write a campaign file and return its path; what a person `agreed` to is kept with it.
+    """Write a campaign file and return its path; the `agreed` digest is stored too.
 
     Raises:
         UsageError: it cannot be written.
@@ -213,10 +211,10 @@ _ICONS: Final = {
 
 
 class StepList(QWidget):
-    """One button a step.
+    """One button per step.
 
     Signals:
-        chosen: a step that the flow allows to jump to.
+        chosen: a step that can be jumped to.
     """
 
     chosen = Signal(object)
@@ -239,7 +237,7 @@ class StepList(QWidget):
         layout.addStretch(1)
 
     def show_flow(self, flow: DraftFlow) -> None:
-        """Show ticks, the open step, and what can be jumped to."""
+        """Show check marks, the open step, and the steps that can be jumped to."""
         for step, button in self._buttons.items():
             button.setVisible(step in flow.steps)
             if step not in flow.steps:
@@ -264,19 +262,19 @@ class StepList(QWidget):
 _GEOMETRY: Final = "wizard/geometry"
 _STEPS_EMS: Final = 115
 _HELP_EMS: Final = 105
-"""Below these widths in characters the steps vanish, and the panel lies under the page."""
+"""Below these widths in characters the steps are hidden, and the panel is under the page."""
 
 
 class Wizard(QDialog):
-    """Asks for a campaign, one question a page.
+    """Edit a campaign, one question per page.
 
     Attributes:
-        draft: survives the window: given to another wizard, nothing is lost.
-        flow: where one is in it.
+        draft: outlives the window: it can be given to another wizard.
+        flow: position in it.
 
     Signals:
         accepted_campaign: a `Campaign` that this machine can run; the window closes.
-        draft_changed: something else stands in the draft.
+        draft_changed: the draft was changed.
     """
 
     accepted_campaign = Signal(object)
@@ -292,15 +290,15 @@ class Wizard(QDialog):
         library: Path | None = None,
         make_watch: MakeWatch = follow_disks,
     ) -> None:
-        """Make the window of a draft.
+        """Create the window for a draft.
 
         Args:
             theme: colours and fonts.
-            draft: what is put together; None begins anew.
+            draft: to edit; None for a new one.
             parent: Qt's.
-            settings: where the geometry is remembered; None for the program's own.
-            library: folder that will get the runs.
-            make_watch: makes what follows the disks of this machine.
+            settings: for the geometry; None for the program's own.
+            library: folder for the runs.
+            make_watch: creates the watcher of this machine's disks.
         """
         super().__init__(parent)
         go_as_read(self)
@@ -325,7 +323,7 @@ class Wizard(QDialog):
         self._restore_geometry()
         self._open_page()
 
-    # --- making
+    # --- creation
 
     def _make_widgets(self) -> None:
         self.steps = StepList(self.theme)
@@ -372,7 +370,7 @@ class Wizard(QDialog):
             area.setFrameShape(QFrame.Shape.NoFrame)
             area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
             area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
-            if page.footer is not None:  # a bar that comes and goes would change what is as wide as the page
+            if page.footer is not None:  # appearing later, a bar would change the width of the page
                 area.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOn)
             area.setWidget(page)
             self._cells[page.step] = _cell(area, page.footer)
@@ -426,7 +424,7 @@ class Wizard(QDialog):
         self.files.failed.connect(self._on_failed)
         self.finished.connect(self._on_finished)
 
-    # --- going
+    # --- navigation
 
     def _on_next(self) -> None:
         if self.flow.is_last:
@@ -458,12 +456,12 @@ class Wizard(QDialog):
         self.accepted_campaign.emit(campaign)
 
     def forget_confirmations(self) -> None:
-        """Want what was typed to agree typed anew: what it confirmed has begun."""
+        """Require confirmations again: the confirmed campaign has started."""
         self.draft.forget_confirmations()
         self._on_changed()
 
     def _open_page(self) -> None:
-        """Show the page of the open step, with what was refused asked again."""
+        """Show the open step's page, and ask again what was refused."""
         self._advance_wanted = False
         page = self.pages[self.flow.step]
         self.draft.forget_refusals()
@@ -476,7 +474,7 @@ class Wizard(QDialog):
         self._show_state()
         self.asking.ask_now(self.flow.step)
 
-    # --- showing
+    # --- display
 
     def _on_changed(self) -> None:
         self._advance_wanted = False
@@ -501,7 +499,7 @@ class Wizard(QDialog):
             self.whole_read.start(disk)
 
     def _on_kept(self, key: str) -> None:
-        """Let a person decide about a disk that a session left."""
+        """Let the user decide about a disk that a session left."""
         disk = self.draft.storage.disk(key)
         if disk is not None:
             dialog = ReleaseDialog(self.theme, disk, self)
@@ -523,7 +521,7 @@ class Wizard(QDialog):
         self.steps.show_flow(flow)
         self.back.setEnabled(flow.step is not Step.WHERE)
         self.next.setText(tr("&Start") if flow.is_last else tr("&Next"))
-        # An early Enter is remembered on every page but the last: nothing starts that was not seen.
+        # An early Enter is remembered except on the last page: nothing starts that the user has not seen.
         waits = obstacle is not None and obstacle.pending and not flow.is_last
         busy = flow.is_last and obstacle is None and bool(self._running)
         self.next.setEnabled((obstacle is None or waits) and not busy)
@@ -540,7 +538,7 @@ class Wizard(QDialog):
         self.files.show_draft(self.draft)
 
     def _named(self, reason: str, obstacle: Problem | None) -> str:
-        """Return the reason with the field's label, where it is one of the page that is open."""
+        """Return the reason with the field's label, if the field is on the open page."""
         flow = self.flow
         if obstacle is None or obstacle.pending or flow.page_of(obstacle) is not flow.step:
             return reason
@@ -548,7 +546,7 @@ class Wizard(QDialog):
         return tr("{field}: {reason}").format(field=label, reason=reason) if label else reason
 
     def _on_loaded(self, draft: CampaignDraft) -> None:
-        """Take another draft's fields: a recipe's or a file's."""
+        """Replace the draft's fields with those of a recipe or file."""
         draft.environment = draft.environment or self.draft.environment
         self.draft.parts = draft.parts
         self.flow.step = self.flow.furthest = Step.WHERE
@@ -561,7 +559,7 @@ class Wizard(QDialog):
         return self._disturbances.wait.isChecked()
 
     def show_running(self, name: str) -> None:
-        """Refuse to start while a campaign of this name is measured; an empty name means none."""
+        """Disable the start while the campaign of this name is measured; an empty name enables it."""
         if name != self._running:
             self._running = name
             self._show_state()
@@ -597,7 +595,7 @@ class Wizard(QDialog):
             self._look_after_absence()
 
     def _look_after_absence(self) -> None:
-        """Ask again what was refused: a folder was made, a package installed meanwhile."""
+        """Ask again what was refused: a folder or package may have appeared since."""
         environment = self.draft.environment
         if environment is not None and (environment.newest is None or environment.account is None):
             self.asking.look_again()
@@ -615,7 +613,7 @@ class Wizard(QDialog):
 
 
 def _cell(area: QScrollArea, footer: QWidget | None) -> QWidget:
-    """Return a page's place in the stack: it scrolls, its footer stays."""
+    """Return a page's widget in the stack: it scrolls, its footer stays."""
     if footer is None:
         return area
     cell = QWidget()

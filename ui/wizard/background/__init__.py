@@ -1,1 +1,1 @@
-"""What the wizard asks in the background: the machine, its disks, root."""
+"""Background queries of the wizard: the machine, its disks, root."""

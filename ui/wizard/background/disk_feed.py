@@ -1,4 +1,4 @@
-"""Keeps a draft informed about the disks of this machine: as everybody sees them, live, and as root does."""
+"""Keep a draft informed about the disks of this machine: live, as seen by all users, and as seen by root."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ from ui.background import BackgroundOp
 
 
 class Watch(Protocol):
-    """What follows the disks; `app.hosts.disk_watch.DiskWatch`."""
+    """A watcher of disks, such as `app.hosts.disk_watch.DiskWatch`."""
 
     def start(self) -> None:
-        """Begin; returns at once."""
+        """Start watching; returns at once."""
 
     def stop(self) -> None:
-        """End; may take a moment."""
+        """Stop watching; may take a moment."""
 
 
 MakeWatch = Callable[[OnChange], Watch]
 
 
 def follow_disks(on_change: OnChange) -> Watch:
-    """Return what follows this machine's disks; test devices count where an administrator allows them."""
+    """Return a watcher of this machine's disks; test devices count if an administrator allows them."""
     return DiskWatch(on_change, read_policy())
 
 
 class DiskFeed(QObject):
-    """Follows the disks from when they are first needed until the window closes.
+    """Follow the disks from their first use until the window closes.
 
     Signals:
-        changed: the draft knows the disks as they are now.
+        changed: the draft has the current disks.
     """
 
     changed = Signal()
@@ -54,19 +54,19 @@ class DiskFeed(QObject):
         self._told.connect(self._on_told, Qt.ConnectionType.QueuedConnection)
 
     def begin(self) -> None:
-        """Follow the disks; without effect where they are followed already."""
+        """Start following the disks; no effect if started already."""
         if self._watch is None:
             self._watch = self._make(self._tell)
             self._watch.start()
 
     def stop(self) -> None:
-        """Follow them no more; what takes a moment is done in the background."""
+        """Stop following them, in the background if it takes a moment."""
         watch, self._watch = self._watch, None
         if watch is not None:
             BackgroundOp(watch.stop, _nothing, _not_told).start()
 
     def _tell(self, listing: Listing, _changes: Sequence[DiskChange]) -> None:
-        """Called in the watch's thread."""
+        """Forward a listing; called in the watch's thread."""
         self._told.emit(listing)
 
     def _on_told(self, listing: Listing) -> None:
@@ -76,22 +76,22 @@ class DiskFeed(QObject):
 
 
 def _nothing(_result: None) -> None:
-    """The watch has ended."""
+    """Ignore the end of the watch."""
 
 
 def _not_told(_error: FootingError) -> None:
-    """A watch that cannot be ended dies with the program."""
+    """Ignore a watch that cannot be ended: it ends with the program."""
 
 
 class RootAnswers(QObject):
-    """One question at a time.
+    """Query root, one question at a time.
 
     Signals:
-        asking: whether an answer is awaited.
-        progressed: which share of all disks that were asked about is looked at, 0 to 1.
-        answered: the draft knows root's answers.
+        asking: whether an answer is pending.
+        progressed: share of the queried disks that is done, 0 to 1.
+        answered: the draft has root's answers.
         failed: the helper could not be asked; carries the sentence.
-        kept: key of a disk that was to be released, and that the helper's journal keeps: a person decides.
+        kept: key of a disk to be released that the helper's journal keeps: the user decides.
     """
 
     asking = Signal(bool)
@@ -107,7 +107,7 @@ class RootAnswers(QObject):
         self._released = ""
 
     def ask(self) -> None:
-        """Ask about every disk that looks spare; without effect while an answer is awaited."""
+        """Ask about every disk that looks spare; no effect while an answer is pending."""
         self._ask([disk for disk in self._draft.storage.disks if disk.answer is SpareAnswer.LOOKS_SPARE])
 
     def ask_about(self, key: str) -> None:
@@ -115,7 +115,7 @@ class RootAnswers(QObject):
         self._ask([disk for disk in self._draft.storage.disks if disk.identity.key() == key])
 
     def release(self, key: str) -> None:
-        """Ask about one disk that pgFooting left something on: root first tries to give it back."""
+        """Ask about one disk with leftovers of pgFooting; root first tries to release it."""
         if self._op is None:
             self._released = key
             self.ask_about(key)
@@ -128,7 +128,7 @@ class RootAnswers(QObject):
             self.asking.emit(True)  # noqa: FBT003 - Qt's signature
 
     def stop(self) -> None:
-        """Want no answer any more."""
+        """Ignore pending answers."""
         if self._op is not None:
             self._op.cancel()
             self._op = None

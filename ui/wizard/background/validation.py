@@ -1,4 +1,4 @@
-"""Has the draft's questions answered in the background, a moment after the last change."""
+"""Answer the draft's questions in the background, shortly after the last change."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from app.draft.machine_answers import MachineAnswer, MachineQuestion, answer
 from ui.background import BackgroundOp
 
 PATIENCE_MS: Final = 250
-"""After a key; typing a path does not look at every beginning of it."""
+"""Delay after a key press, so that typing a path does not check every prefix of it."""
 
 
 class BackgroundValidation(QObject):
     """Keeps a draft informed about this machine.
 
     Signals:
-        answered: the draft knows more now.
-        failed: the machine could not be looked at; carries the sentence.
+        answered: the draft has new answers.
+        failed: the machine could not be inspected; carries the sentence.
     """
 
     answered = Signal()
@@ -43,36 +43,36 @@ class BackgroundValidation(QObject):
         self._timer.timeout.connect(self._ask)
 
     def begin(self) -> None:
-        """Look at the machine, unless the draft knows it already."""
+        """Inspect the machine, unless the draft has its environment already."""
         if self._draft.environment is None:
             self.look_again()
         else:
             self.ask_now(self._step)
 
     def look_again(self) -> None:
-        """Look at the machine anew: installed programs, default folder, memory."""
+        """Inspect the machine again: installed programs, default folder, memory."""
         if self._reading is None:
             self._reading = BackgroundOp(read_environment, self._on_read, self._on_failed).start()
 
     def look_for_helper(self) -> None:
-        """Look anew whether the root helper is there, where it was not: somebody may have installed it."""
+        """Check again for a missing root helper: it may have been installed since."""
         environment = self._draft.environment
         if environment is not None and environment.disks is not None and self._looking is None:
             self._looking = BackgroundOp(look_for_helper, self._on_looked, self._on_failed).start()
 
     def ask_now(self, step: Step) -> None:
-        """Ask what a step needs, without waiting for further changes."""
+        """Ask the questions of a step without waiting for further changes."""
         self._step = step
         self._timer.stop()
         self._ask()
 
     def ask_soon(self, step: Step) -> None:
-        """Ask what a step needs once nothing was changed for a moment."""
+        """Ask the questions of a step after a moment without changes."""
         self._step = step
         self._timer.start(PATIENCE_MS)
 
     def stop(self) -> None:
-        """Want no answers any more."""
+        """Ignore pending answers."""
         self._timer.stop()
         for running in self._running.values():
             running.cancel()
@@ -87,7 +87,7 @@ class BackgroundValidation(QObject):
         if environment is None:
             return
         wanted = self._draft.questions_for(self._step)
-        if not wanted and not self._running:  # the next page's answers are there when it opens
+        if not wanted and not self._running:  # prefetch the next page's answers
             wanted = self._wanted_later()
         for question in wanted:
             if question not in self._running:
@@ -99,7 +99,7 @@ class BackgroundValidation(QObject):
                 self._running[question] = op.start()
 
     def _wanted_later(self) -> tuple[MachineQuestion, ...]:
-        """Return what the next page needs, and those after it but the last: one can jump over them."""
+        """Return the questions of the next pages except the last: the user may jump over them."""
         later = [step for step in self._draft.steps if step.value > self._step.value]
         for step in later[:-1] or later:
             wanted = self._draft.questions_for(step)
@@ -114,7 +114,7 @@ class BackgroundValidation(QObject):
         self._ask()
 
     def _on_unanswered(self, question: MachineQuestion, error: FootingError) -> None:
-        """Tell it; after the next change it is asked again."""
+        """Report it; the question is asked again after the next change."""
         self._running.pop(question, None)
         self.failed.emit(f"{error.message} {error.hint}".strip())
 

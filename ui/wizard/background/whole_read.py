@@ -1,7 +1,8 @@
-"""Reading every byte of one disk from the wizard: by the command line's own process, which may take hours.
+"""Read every byte of one disk, with a process of the command line that may take hours.
 
-A process and not a thread: the window's garbage rests while one of its threads works (`ui.background`), and
-root ends the reading when the process that asked has left the bus, whatever became of the window.
+A process instead of a thread, because the window's garbage collection pauses while one of its threads works
+(`ui.background`), and root stops reading when the asking process leaves the bus, whatever happens to the
+window.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ class WholeRead(QObject):
     """At most one reading.
 
     Signals:
-        told: key of the disk that is read, and how far it is, in words; both empty when it has ended.
-        ended: key of the disk of which root now knows every byte.
+        told: key of the disk being read, and its progress as text; both empty at the end.
+        ended: key of a disk that root has read completely.
         failed: it was not read; carries the sentence.
     """
 
@@ -41,7 +42,7 @@ class WholeRead(QObject):
         self._process: QProcess | None = None
 
     def start(self, disk: Disk) -> None:
-        """Begin to read a disk; without effect while one is read."""
+        """Start reading a disk; no effect during another reading."""
         if self._process is not None:
             return
         self._key, self._errors = disk.identity.key(), []
@@ -58,7 +59,7 @@ class WholeRead(QObject):
         self.told.emit(self._key, tr("root is asked"))
 
     def stop(self) -> None:
-        """End the reading; nothing is known then."""
+        """Stop reading; the result is lost."""
         process, self._process = self._process, None
         if process is None:
             return

@@ -1,1 +1,1 @@
-"""What a page of the wizard is, and the help beside it."""
+"""The base of wizard pages, and the help panel."""

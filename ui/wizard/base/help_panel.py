@@ -1,4 +1,4 @@
-"""The quiet panel: explains the control under the cursor, else the one with the focus."""
+"""The help panel: explains the control under the cursor, else the one with the focus."""
 
 from __future__ import annotations
 
@@ -360,7 +360,7 @@ HELP_TEXTS: Final = {
 
 
 def _option_help(filesystem_id: str, option_id: str) -> Help:
-    """Return what an option does for PostgreSQL, and what its values cost."""
+    """Return the effect of an option on PostgreSQL, and the cost of its values."""
     option = filesystem(filesystem_id).option(option_id)
     costs = [
         tr("{value}: {cost}").format(value=shown_value(option, value), cost=item.sentence)
@@ -371,7 +371,7 @@ def _option_help(filesystem_id: str, option_id: str) -> Help:
 
 
 def help_for(key: str) -> Help:
-    """Return the explanation of a control; that of campaign files where there is no longer one."""
+    """Return the explanation of a control; that of campaign files if it has none of its own."""
     kind, _, name = key.partition(":")
     if kind == "option":
         return _option_help(*name.split(":"))
@@ -385,7 +385,7 @@ def help_for(key: str) -> Help:
 
 
 class HelpPanel(QFrame):
-    """Watches the controls below a widget."""
+    """Show the explanation of controls below a widget."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -408,7 +408,7 @@ class HelpPanel(QFrame):
             widget.installEventFilter(self)
 
     def explain(self, widget: QWidget | None) -> None:
-        """Explain a control, or the nearest around it that has an explanation."""
+        """Explain a control, or the nearest parent that has an explanation."""
         while widget is not None:
             key = widget.property(HELP)
             if key:

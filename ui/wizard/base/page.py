@@ -1,4 +1,4 @@
-"""What the shell knows of a page: it fills fields of the draft, shows its problems, has a first control."""
+"""The interface of a page to the shell: it fills fields of the draft and shows its problems."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ class Page(QWidget):
     """One page.
 
     Attributes:
-        step: which one.
+        step: of the wizard.
         title: its question.
-        draft: whose fields it fills.
-        footer: stays in sight below the page, however long that is; None for nothing.
+        draft: being filled.
+        footer: always visible below the page; None for none.
 
     Signals:
-        changed: a field of the draft is another now.
+        changed: a field of the draft was changed.
     """
 
     step: Step
@@ -47,7 +47,7 @@ class Page(QWidget):
         self._loading = False
 
     def load(self) -> None:
-        """Show what the draft says; fills without telling that anything changed."""
+        """Show the draft, without reporting changes."""
         self._loading = True
         try:
             self.fill()
@@ -56,18 +56,18 @@ class Page(QWidget):
         self.refresh()
 
     def fill(self) -> None:
-        """Put the draft's texts into the controls."""
+        """Copy the draft's texts into the controls."""
 
     def refresh(self) -> None:
-        """Show what is known and what is wrong now; called whenever an answer came or a field changed."""
+        """Show current answers and problems; called after every answer and change."""
         self.show_problems([each for each in self.draft.problems_for(self.step) if not each.pending])
 
     def first_control(self) -> QWidget:
-        """Return the control that has the focus when the page opens."""
+        """Return the control with the initial focus."""
         raise NotImplementedError
 
     def show_problems(self, problems: Sequence[Problem]) -> None:
-        """Show each problem beside its field; those of no field above all."""
+        """Show each problem at its field; those without a field at the top."""
         rest = list(problems)
         for key, field in self.fields.items():
             mine = [each for each in rest if belongs(each.path, key)]
@@ -76,18 +76,18 @@ class Page(QWidget):
         self.general.show_problems(rest)
 
     def label_of(self, field: str) -> str:
-        """Return the label of the control that a field of the draft belongs to; empty where none does."""
+        """Return the label of the control for a field of the draft; empty if there is none."""
         mine = [control for key, control in self.fields.items() if belongs(field, key)]
         return plain(mine[0].label.text()) if mine else ""
 
     def tell(self) -> None:
-        """Tell that a field of the draft was changed by a person."""
+        """Report that the user changed a field of the draft."""
         if not self._loading:
             self.changed.emit()
 
     @property
     def is_loading(self) -> bool:
-        """Whether controls change because the page is filled."""
+        """Whether controls change because the page is being filled."""
         return self._loading
 
 

@@ -1,7 +1,4 @@
-"""Explanations of the page about the workload, by the key of campaign files.
-
-What an explanation of the quiet panel is.
-"""
+"""Explanations for the workload page, by the key of campaign files."""
 
 from __future__ import annotations
 
@@ -17,8 +14,8 @@ class Help:
     """One explanation.
 
     Attributes:
-        text: two sentences or three.
-        source: where that is from; empty for pgFooting's own ways.
+        text: two or three sentences.
+        source: of the explanation; empty for pgFooting's own methods.
     """
 
     text: str

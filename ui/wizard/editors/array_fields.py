@@ -1,4 +1,4 @@
-"""Keys of an md array and of the kernel's queue as form fields."""
+"""Form fields for the keys of an md array and of the kernel's queue."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _WORDS: Final = {
 
 
 class ArrayFields(QWidget):
-    """The fields of a group's array, hidden where there is none, and of the kernel's settings for its disks.
+    """Fields of a group's array, hidden without one, and of kernel settings for its disks.
 
     Attributes:
         fields: by the key of campaign files.
@@ -83,7 +83,7 @@ class ArrayFields(QWidget):
         return edit
 
     def show_group(self, group: GroupDraft) -> None:
-        """Show and edit this one."""
+        """Show and edit a group."""
         self._group, self._loading = group, True
         spec = spec_of(group.made)
         keys = (*array_keys(spec, level_of(group.made, len(group.disks))), *queue_keys(spec))
@@ -98,7 +98,7 @@ class ArrayFields(QWidget):
         self._loading = False
 
     def show_matching(self, text: str) -> bool:
-        """Show the fields that a search means, and return whether there is any."""
+        """Show the fields that match a search, and return whether there are any."""
         self._text = text
         words = text.casefold().split()
         found = [

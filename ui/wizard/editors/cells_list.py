@@ -1,4 +1,4 @@
-"""The cells that dimensions make: each is measured unless it is unticked."""
+"""The cells of the dimensions: each is measured unless unticked."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LINES: Final = 8
 
 
 class CellsList(QWidget):
-    """A tick for each cell.
+    """A check box for each cell.
 
     Signals:
         ticked: number of a cell, from 0, and whether it is measured.
@@ -46,7 +46,7 @@ class CellsList(QWidget):
         self.list.itemChanged.connect(self._on_changed)
 
     def show_cells(self, cells: Sequence[CellRow]) -> None:
-        """Show these; hidden where there are none."""
+        """Show cells; hidden if there are none."""
         self._loading = True
         self.setVisible(bool(cells))
         measured = sum(each.measured for each in cells)
@@ -57,7 +57,7 @@ class CellsList(QWidget):
         )
         if self.list.count() != len(cells):
             self.list.clear()
-            for each in cells:  # items of Python's, not addItems': see ui.widgets.fields.set_row_enabled
+            for each in cells:  # owned by Python, not addItems: see ui.widgets.fields.set_row_enabled
                 QListWidgetItem(each.name, self.list)
         for number, each in enumerate(cells):
             self._show(self.list.item(number), each)

@@ -1,4 +1,4 @@
-"""What a filesystem is compared with, on its own page: other filesystems by ticks, options by a menu."""
+"""Comparisons on the filesystem page: other filesystems as check boxes, options as a menu."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from ui.widgets.texts import plain_label, show_tip
 
 
 class CompareBar(QWidget):
-    """Ticks for other filesystems, and a menu of everything else that can be compared on the same disks.
+    """Check boxes for other filesystems, and a menu of other comparisons on the same disks.
 
     Attributes:
         ticks: by the label of the filesystem.
         menu: of the button.
-        result: what it comes to.
+        result: summary of the comparison.
 
     Signals:
-        wanted: a `VariantOffer`, and whether it is measured from now on.
+        wanted: a `VariantOffer`, and whether to measure it.
     """
 
     wanted = Signal(object, bool)
@@ -55,7 +55,7 @@ class CompareBar(QWidget):
     def show_variants(
         self, filesystems: Sequence[VariantOffer], groups: Sequence[VariantGroup], result: str
     ) -> None:
-        """Show what can be compared, with what is; nothing can be ticked where there is nothing."""
+        """Show the available comparisons and the chosen ones; disabled if there are none."""
         self._loading = True
         if filesystems:
             self._variants = {each.label: each for each in filesystems}
@@ -84,7 +84,7 @@ class CompareBar(QWidget):
             self.wanted.emit(self._variants[name], ticked)
 
     def fill_menu(self) -> None:
-        """Show what can be compared now: a row of one value by itself, others in a menu of their own."""
+        """Fill the menu: a single value directly, several values in a submenu."""
         self.menu.clear()
         was_option = True
         for group in self._groups:

@@ -1,9 +1,4 @@
-"""The form for one configuration of the list: name, place, settings and other changes.
-
-What one configuration makes of the disks: the same fields as on the page about filesystems.
-
-The fields in which is said how a server that already runs is reached.
-"""
+"""The form for one configuration of the list: name, location, connection, layout, settings, changes."""
 
 from __future__ import annotations
 
@@ -36,7 +31,7 @@ from ui.wizard.editors.options_form import OptionsForm
 
 
 class MadeEditor(QWidget):
-    """Edits a configuration of the draft in place; what the pages about disks say is left alone.
+    """Edit a configuration's filesystem in place, with the fields of the filesystem page.
 
     Signals:
         edited: something was changed.
@@ -78,7 +73,7 @@ class MadeEditor(QWidget):
         self.wal.toggled.connect(self._on_wal)
 
     def show_configuration(self, configuration: ConfigurationDraft) -> None:
-        """Show and edit this one."""
+        """Show and edit a configuration."""
         self._loading = True
         self._configuration = configuration
         made = made_by(self._draft.parts, configuration)
@@ -95,7 +90,7 @@ class MadeEditor(QWidget):
         self._loading = False
 
     def _show_options(self, made: MadeDraft, disks: DisksDraft) -> None:
-        """Show the options as the page about filesystems does, with what they cost."""
+        """Show the options as on the filesystem page, with their costs."""
         parts, facts = self._draft.parts, self._draft.storage
         server = server_settings_of(parts)
         around = circumstances(disks.data, made, facts, server=server, zfs_log=len(disks.zfs_log))
@@ -109,7 +104,7 @@ class MadeEditor(QWidget):
         self.unsafe.setVisible(bool(told))
 
     def _own(self) -> MadeDraft | None:
-        """Return what the configuration makes, as its own from now on."""
+        """Return the configuration's layout, made independent of the pages."""
         each = self._configuration
         if each is None or self._loading:
             return None
@@ -159,22 +154,22 @@ SSH: Final = "target.server.ssh"
 
 
 class ServerFields(QWidget):
-    """Connection, room and the name of its machine for ssh.
+    """Fields for connection, size limit, and ssh name of a server that already runs.
 
     Signals:
-        edited: key of a campaign file, and what was typed.
+        edited: key of a campaign file, and the typed text.
 
     Attributes:
         connection: line for the connection string.
         room: line for a size.
-        ssh: line for what ssh calls its machine.
-        fields: those with their labels, by key of a campaign file.
+        ssh: line for the ssh name of its machine.
+        fields: with their labels, by key of a campaign file.
     """
 
     edited = Signal(str, str)
 
     def __init__(self, theme: Theme, connection: str, room: str, ssh: str) -> None:
-        """Make the fields with these labels, whose mnemonics are of the page."""
+        """Create the fields with these labels, with the page's mnemonics."""
         super().__init__()
         self.connection = line_edit("host=db.example user=bench")
         self.room = line_edit(tr("nobody knows"))
@@ -193,7 +188,7 @@ class ServerFields(QWidget):
             edit.textEdited.connect(partial(self.edited.emit, key))
 
     def show_texts(self, connection: str, room: str, ssh: str) -> None:
-        """Show these; a field that shows its text already keeps its cursor."""
+        """Show texts; a field with an unchanged text keeps its cursor."""
         for (_, edit), text in zip(self._edits(), (connection, room, ssh), strict=True):
             if edit.text() != text:
                 edit.setText(text)
@@ -215,14 +210,14 @@ _EXAMPLES: Final = {
     Place.OTHER_FOLDER: "/srv/bench",
     Place.OTHER_MEMORY: "4 GiB",
 }
-"""Places of a configuration's own that one line says, with what could be typed."""
+"""Separate places given by one line, with an example."""
 _ATTRIBUTES: Final = {CONNECTION: "text", ROOM: "room", SSH: "ssh"}
-"""Where a configuration keeps what is said of a server of its own."""
+"""Attributes of a configuration for a separate server."""
 _FIRST_CHANGE: Final = "workload.clients"
 
 
 def place_label(draft: CampaignDraft, configuration: ConfigurationDraft) -> str:
-    """Return where the data of a configuration lies, in one line."""
+    """Return the location of a configuration's data, in one line."""
     environment = draft.environment
     match configuration.place:
         case Place.FOLDER | Place.OTHER_FOLDER:
@@ -246,7 +241,7 @@ def place_label(draft: CampaignDraft, configuration: ConfigurationDraft) -> str:
 
 
 class ConfigurationEditor(QWidget):
-    """Edits a configuration of the draft in place.
+    """Edit a configuration of the draft in place.
 
     Signals:
         edited: something was changed.
@@ -293,7 +288,7 @@ class ConfigurationEditor(QWidget):
         self.changes.edited.connect(self.edited)
 
     def show_configuration(self, configuration: ConfigurationDraft) -> None:
-        """Show this one; a place of the first page has only a name of its own."""
+        """Show a configuration; for a place of the first page only its name can be edited."""
         self._loading = True
         self._configuration = configuration
         if self.name.text() != configuration.name:
@@ -311,9 +306,9 @@ class ConfigurationEditor(QWidget):
         self._show_made()
 
     def show_problems(self, problems: Sequence[Problem], path: str) -> None:
-        """Show what is wrong with this one beside its field."""
+        """Show the problems of this configuration at their fields."""
         rest = list(problems)
-        keys = {ROOM: ROOM, SSH: SSH, CONNECTION: "target.server"}  # where it is missing, that is told there
+        keys = {ROOM: ROOM, SSH: SSH, CONNECTION: "target.server"}  # a missing one is reported there
         on_server = [(self.server.fields[key], f"{path}.{of}") for key, of in keys.items()]
         for field, key in (
             *(on_server if not self.server.isHidden() else ()),
@@ -368,7 +363,7 @@ class ConfigurationEditor(QWidget):
 
 
 class _ChangesEditor(QWidget):
-    """Rows of what and how: the clients, 16.
+    """Rows of key and value: clients, 16.
 
     Signals:
         edited: something was changed.
@@ -391,7 +386,7 @@ class _ChangesEditor(QWidget):
         self.add.clicked.connect(self._add)
 
     def show_changes(self, changes: list[ChangeDraft]) -> None:
-        """Show and edit these in place."""
+        """Show changes and edit them in place."""
         self._changes = changes
         for row in self._rows:
             self._layout.removeWidget(row)

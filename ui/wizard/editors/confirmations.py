@@ -1,7 +1,4 @@
-"""The disks that will be erased, and the field for each in which a person confirms it.
-
-The servers of others that will be loaded: what was found there, and the field in which a name is typed.
-"""
+"""Confirm disks to be erased and servers to be loaded, with a field for each."""
 
 from __future__ import annotations
 
@@ -35,10 +32,10 @@ _FIELD_EMS = 10
 
 
 class ConfirmDisks(QWidget):
-    """A row for each disk: what for, model and serial in bold, and four characters to type.
+    """A row for each disk: purpose, model and serial in bold, and four characters to type.
 
     Signals:
-        typed: key of a disk, and what stands in its field.
+        typed: key of a disk, and the text of its field.
     """
 
     typed = Signal(str, str)
@@ -57,7 +54,7 @@ class ConfirmDisks(QWidget):
         self._layout.setColumnStretch(3, 1)
 
     def show_disks(self, found: tuple[Confirmation, ...]) -> None:
-        """Show these; fields of the same disks keep their cursor."""
+        """Show disks; fields of the same disks keep their cursor."""
         keys = tuple(each.key for each in found)
         if keys != self._keys:
             self._build(found)
@@ -111,10 +108,10 @@ def _words(each: Confirmation) -> str:
 
 
 class ConfirmServers(QWidget):
-    """What each server told, in rows, and a field for its name.
+    """The findings about each server, in rows, and a field for its name.
 
     Signals:
-        typed: connection of a server, and what stands in its field.
+        typed: connection of a server, and the text of its field.
     """
 
     typed = Signal(str, str)
@@ -131,7 +128,7 @@ class ConfirmServers(QWidget):
         self._layout.setSpacing(TINY)
 
     def show_servers(self, found: tuple[ServerConfirmation, ...]) -> None:
-        """Show these; fields of the same servers keep their cursor."""
+        """Show servers; fields of the same servers keep their cursor."""
         shown = tuple((each.connection, each.rows) for each in found)
         if shown != self._shown:
             self._build(found)
@@ -164,7 +161,7 @@ class ConfirmServers(QWidget):
         grid.setColumnStretch(1, 1)
         for place, (what, value) in enumerate(each.rows):
             cells = plain_label(what), Text(self._theme, one_line(value))
-            cells[0].setAlignment(Qt.AlignmentFlag.AlignTop)  # beside the first line of a long value
+            cells[0].setAlignment(Qt.AlignmentFlag.AlignTop)  # align with the first line of a long value
             cells[1].setTextFormat(Qt.TextFormat.PlainText)
             for column, cell in enumerate(cells):
                 grid.addWidget(cell, place, column)
@@ -184,12 +181,12 @@ class ConfirmServers(QWidget):
 
 
 class LoadedServers(Section):
-    """The section of the review about servers that will be loaded; not there where there are none.
+    """The section of the review about servers to be loaded; hidden if there are none.
 
     Attributes:
-        contact: where is connected to once `look` was pressed.
-        look: lets the servers be looked at; shown while nobody has said so of one.
-        servers: those that were looked at.
+        contact: connections to be made by `look`.
+        look: allows to inspect the servers; shown while one is not approved.
+        servers: the inspected ones.
     """
 
     def __init__(self, theme: Theme) -> None:
@@ -207,11 +204,11 @@ class LoadedServers(Section):
         self.servers, self.contact, self.look = servers, contact, look
 
     def show_servers(self, waiting: Mapping[str, str], found: tuple[ServerConfirmation, ...]) -> None:
-        """Show what was found there, and what was typed; of those that wait only where they are.
+        """Show the findings and typed names; for waiting servers only their location.
 
         Args:
-            waiting: connection strings, and how ssh names each machine; nothing was connected to yet.
-            found: those that were looked at.
+            waiting: connection strings, and the ssh name of each machine; not connected to yet.
+            found: the inspected ones.
         """
         self.setVisible(bool(waiting or found))
         for widget in (self.contact, self.look):

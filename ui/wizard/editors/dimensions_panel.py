@@ -1,7 +1,4 @@
-"""Everything that can be tried with several values, in groups, with a search over all of it.
-
-One row of the page of dimensions: what is tried, a tick for each value, what it does and risks.
-"""
+"""All properties that can be varied, in groups with a search; a row has a check box for each value."""
 
 from __future__ import annotations
 
@@ -23,16 +20,16 @@ from ui.widgets.texts import ErrorText, Heading, Text, show_tip
 
 
 class DimensionEditor(QWidget):
-    """Edits one row.
+    """Edit one row.
 
     Attributes:
         ticks: by the name of the value.
-        typed: where other values are typed; None where none can be.
+        typed: line for other values; None if none are allowed.
 
     Signals:
         ticked: key of the row, the value, and whether it is ticked now.
-        typed_values: key of the row, the line, and the values that were ticked before somebody typed: what
-            stands there half typed may be one that is offered.
+        typed_values: key of the row, the line, and the values ticked before typing: a partly typed text may
+            equal an offered value.
     """
 
     ticked = Signal(str, object, bool)
@@ -71,7 +68,7 @@ class DimensionEditor(QWidget):
         return edit
 
     def show_row(self, row: DimensionRow, problems: Sequence[Problem]) -> None:
-        """Show another state of the same row."""
+        """Update the state of the same row."""
         self._loading, self.row, self._problems = True, row, problems
         name = row.label if row.word in {"", row.label} else f"{row.label} · {row.word}"
         if row.is_dimension:
@@ -142,10 +139,10 @@ class DimensionEditor(QWidget):
 
 
 def _not_here(row: DimensionRow) -> list[str]:
-    """Return why values cannot be ticked here, a line for each reason with the values that it is about."""
+    """Return why values are unavailable here, a line for each reason with its values."""
     reasons: dict[str, list[str]] = {}
     for each in row.values:
-        if each.obstacle and each.label not in each.obstacle:  # how many disks a level takes is no news
+        if each.obstacle and each.label not in each.obstacle:  # a level's need of disks is no news
             reasons.setdefault(each.obstacle, []).append(each.label)
     return [
         tr("Not here: {values}. {reason}").format(values=", ".join(labels), reason=reason)
@@ -161,9 +158,9 @@ class DimensionsPanel(QWidget):
 
     Signals:
         ticked: key of a row, a value, and whether it is ticked now.
-        typed_values: key of a row, the line, and the values that were ticked before somebody typed.
-        sweep_wanted: a quick sweep of clients.
-        setting_wanted: name of a server setting that is to be tried.
+        typed_values: key of a row, the line, and the values ticked before typing.
+        sweep_wanted: a quick sweep of clients was requested.
+        setting_wanted: name of a server setting to be varied.
     """
 
     ticked = Signal(str, object, bool)
@@ -220,12 +217,12 @@ class DimensionsPanel(QWidget):
     def show_rows(
         self, rows: Sequence[DimensionRow], problems: Mapping[str, Sequence[Problem]], sweep: str
     ) -> None:
-        """Show rows as they are ticked now, with what is wrong with each by its key.
+        """Show rows with their current ticks and problems.
 
         Args:
             rows: in order.
             problems: by key.
-            sweep: what the button for the quick sweep says.
+            sweep: text of the button for the quick sweep.
         """
         self._rows, self._problems = tuple(rows), problems
         self.sweep.setText(sweep)
@@ -263,7 +260,7 @@ class DimensionsPanel(QWidget):
 
     def _make(self, row: DimensionRow) -> DimensionEditor:
         editor = DimensionEditor(self._theme, row)
-        editor.setParent(self._groups[row.group])  # shown without one it would be a window
+        editor.setParent(self._groups[row.group])  # shown without a parent it would be a window
         editor.ticked.connect(self.ticked)
         editor.typed_values.connect(self.typed_values)
         self.editors[row.key] = editor
@@ -301,7 +298,7 @@ class _Group(QWidget):
         layout.addLayout(self._rows)
 
     def arrange(self, editors: list[DimensionEditor]) -> None:
-        """Show these in this order; those that are hidden keep their place."""
+        """Show rows in this order; hidden ones keep their position."""
         if editors != self._shown:
             for place, editor in enumerate(editors):
                 visible = not editor.isHidden()

@@ -1,4 +1,4 @@
-"""The table of disks: ticks by mouse or space bar, rows of two lines, as high whatever comes or goes."""
+"""The table of disks: ticks by mouse or space bar, rows of two lines with a constant height."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Index = QModelIndex | QPersistentModelIndex
 
 
 class DiskColumn(IntEnum):
-    """What stands where."""
+    """The columns of the table."""
 
     USE = 0
     DISK = 1
@@ -58,10 +58,10 @@ _SIGNS: Final = {SpareAnswer.SPARE: "✔", SpareAnswer.LOOKS_SPARE: "?", SpareAn
 
 
 class DiskModel(QAbstractTableModel):
-    """Disks of the draft's machine.
+    """The disks of the draft's machine.
 
     Signals:
-        ticked: key of a disk whose tick was set or taken away by a person.
+        ticked: key of a disk that the user ticked or unticked.
     """
 
     ticked = Signal(str, bool)
@@ -74,7 +74,7 @@ class DiskModel(QAbstractTableModel):
         self.rows: tuple[DiskRow, ...] = ()
 
     def show_rows(self, rows: tuple[DiskRow, ...]) -> None:
-        """Show these; rows of the same disks keep their selection, and a mouse that is held down there."""
+        """Show rows; rows of the same disks keep their selection, and a mouse press there."""
         if rows == self.rows:
             return
         known = len(self.rows)
@@ -122,7 +122,7 @@ class DiskModel(QAbstractTableModel):
         match role:
             case Qt.ItemDataRole.DisplayRole:
                 found = text_of(row, column)
-            case Qt.ItemDataRole.ToolTipRole:  # a name is never markup
+            case Qt.ItemDataRole.ToolTipRole:  # names may look like markup
                 found = tooltip(*text_of(row, column).splitlines())
             case Qt.ItemDataRole.CheckStateRole if column is DiskColumn.USE and is_tickable(row):
                 found = Qt.CheckState.Checked if row.role else Qt.CheckState.Unchecked
@@ -149,7 +149,7 @@ class DiskModel(QAbstractTableModel):
         return True
 
     def _icon(self, row: DiskRow) -> QIcon:
-        """Return what stands before the kind of a disk; room for it where there is none."""
+        """Return the icon of a kind of disk; a blank of the same size if there is none."""
         name = "" if row.disk is None else kind_icon(row.disk)
         key = name, "muted" if row.obstacle else "text"
         if key not in self._icons:
@@ -168,12 +168,12 @@ class DiskModel(QAbstractTableModel):
 
 
 def is_tickable(row: DiskRow) -> bool:
-    """Return whether a disk may be chosen, or is and may be taken away."""
+    """Return whether a disk may be chosen, or is chosen and may be removed."""
     return row.role is not None or not row.obstacle
 
 
 def kind_icon(disk: Disk) -> str:
-    """Return the icon of a kind of disk, which its words name too; empty where the kind is not known."""
+    """Return the icon of a kind of disk, in addition to its text; empty if the kind is unknown."""
     if disk.bus in {"loop", "usb"}:
         return {"loop": "file", "usb": "usb"}[disk.bus]
     rotates = turns(disk)
@@ -181,7 +181,7 @@ def kind_icon(disk: Disk) -> str:
 
 
 def text_of(row: DiskRow, column: DiskColumn) -> str:
-    """Return what a cell shows."""
+    """Return the text of a cell."""
     disk = row.disk
     if column is DiskColumn.USE:
         return row.use
@@ -212,11 +212,11 @@ _ROWS: Final = 6
 _DISK_EMS: Final = 60
 _LEAST_EMS: Final = {DiskColumn.USE: 18, DiskColumn.SIZE: 9, DiskColumn.KIND: 18}
 _LEAST_ANSWER_EMS: Final = 24
-"""Of the last column; where type is large the table is scrolled to it."""
+"""Least width of the last column; with large type the table scrolls to it."""
 
 
 class _Sentences(QStyledItemDelegate):
-    """Shows the begin of a sentence that is too long."""
+    """Show the start of a sentence that is too long."""
 
     @override
     def initStyleOption(
@@ -227,11 +227,11 @@ class _Sentences(QStyledItemDelegate):
 
 
 class DiskTable(QTableView):
-    """Every disk of the machine.
+    """All disks of the machine.
 
     Signals:
-        chosen: key of the disk that the cursor is on; empty for none.
-        ticked: key of a disk, and whether it is to be used.
+        chosen: key of the disk under the cursor; empty for none.
+        ticked: key of a disk, and whether to use it.
     """
 
     chosen = Signal(str)
@@ -246,10 +246,10 @@ class DiskTable(QTableView):
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
         self.setTabKeyNavigation(False)
-        self.setTextElideMode(Qt.TextElideMode.ElideMiddle)  # the end of a serial number is what tells
+        self.setTextElideMode(Qt.TextElideMode.ElideMiddle)  # the end of a serial number identifies a disk
         self.setItemDelegateForColumn(DiskColumn.ANSWER, _Sentences(self))
         self.setShowGrid(False)
-        self.setWordWrap(False)  # a line too long is cut, each for itself
+        self.setWordWrap(False)  # each line that is too long is cut separately
         self.setAlternatingRowColors(True)
         self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
@@ -259,25 +259,25 @@ class DiskTable(QTableView):
         header.setHighlightSections(False)
         header.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         header.setSectionResizeMode(DiskColumn.ANSWER, QHeaderView.ResizeMode.Stretch)
-        header.moveSection(DiskColumn.ANSWER, DiskColumn.SIZE)  # where there is no room for all, it is seen
+        header.moveSection(DiskColumn.ANSWER, DiskColumn.SIZE)  # always visible
         header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         self.disks.ticked.connect(self._on_box)
         self.selectionModel().currentRowChanged.connect(lambda *_: self.chosen.emit(self.key))
 
     @property
     def key(self) -> str:
-        """Key of the disk that the cursor is on."""
+        """Key of the disk under the cursor."""
         row = self.currentIndex().row()
         return self.disks.rows[row].key if 0 <= row < len(self.disks.rows) else ""
 
     @property
     def row(self) -> DiskRow | None:
-        """The disk that the cursor is on."""
+        """The disk under the cursor."""
         row = self.currentIndex().row()
         return self.disks.rows[row] if 0 <= row < len(self.disks.rows) else None
 
     def show_rows(self, rows: tuple[DiskRow, ...]) -> None:
-        """Show these disks; the cursor stays on its disk."""
+        """Show disks; the cursor stays on its disk."""
         here = self.row
         rows = self._in_order(rows)
         self.disks.show_rows(rows)
@@ -293,14 +293,14 @@ class DiskTable(QTableView):
             self.selectionModel().setCurrentIndex(index, flag.ClearAndSelect | flag.Rows)
 
     def _on_box(self, key: str, ticked: bool) -> None:  # noqa: FBT001 - the signal's signature
-        """Move the cursor to the disk whose box was clicked: what is said below the table is of that one."""
+        """Move the cursor to the disk with the clicked box: the text below the table is about it."""
         self._go_to(next(number for number, row in enumerate(self.disks.rows) if row.key == key))
         self.ticked.emit(key, ticked)
 
     def forget_order(self) -> None:
-        """Show those that may be used first again, and no more those that are gone.
+        """Show usable disks first again, and drop those that have disappeared.
 
-        As long as the page is open no row changes places.
+        While the page is open no row changes its position.
         """
         self._places.clear()
 
@@ -325,7 +325,7 @@ class DiskTable(QTableView):
         self.setFixedHeight(header + _ROWS * height + 2 * self.frameWidth() + bar)
 
     def _give_answers_room(self) -> bool:
-        """Give the answers what is left, or what they need at least; returns whether one has to scroll."""
+        """Give the remaining width to the answers, or their minimum; return whether the table scrolls."""
         others = sum(self.columnWidth(column) for column in DiskColumn if column is not DiskColumn.ANSWER)
         least = _LEAST_ANSWER_EMS * self.fontMetrics().averageCharWidth()
         is_short = self.viewport().width() - others < least

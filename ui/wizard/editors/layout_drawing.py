@@ -1,4 +1,4 @@
-"""The drawing of a layout: disks with their partitions, the array on them, the filesystem on that."""
+"""The drawing of a layout: disks with their partitions, the array above, the filesystem on top."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ui.widgets.texts import show_tip
 
 _BOX_EMS: Final = 24
 _GROUP_EMS: Final = 46
-"""Room for what a group of one disk holds and survives."""
+"""Width for the facts of a group with one disk."""
 _BAR: Final = 6
 _LINES: Final = 3
 _ROUND: Final = 4.0
@@ -27,7 +27,7 @@ _LEFT: Final = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 
 
 class LayoutDrawing(QWidget):
-    """Groups side by side where there is room, else below each other; read from the bottom to the top."""
+    """Groups in one row if there is room, else one below the other; read from bottom to top."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -41,10 +41,10 @@ class LayoutDrawing(QWidget):
         theme.changed.connect(self.update)
 
     def show_groups(self, groups: Sequence[DrawnGroup]) -> None:
-        """Draw these."""
+        """Draw groups."""
         self._groups = tuple(groups)
         words = " ".join(group.words for group in groups) or tr("No disk is chosen.")
-        show_tip(self, words)  # a name is never markup
+        show_tip(self, words)  # names may look like markup
         self.updateGeometry()
         self.update()
 
@@ -72,7 +72,7 @@ class LayoutDrawing(QWidget):
             for group, area in zip(self._groups, self._arrange(self.width())[0], strict=True):
                 self._paint_group(painter, group, area)
 
-    # --- where things are
+    # --- positions
 
     @property
     def _box_width(self) -> float:
@@ -87,7 +87,7 @@ class LayoutDrawing(QWidget):
         return _LINES * self._line + self.fontMetrics().lineSpacing() + _BAR + 2 * SMALL
 
     def _arrange(self, width: int) -> tuple[list[QRectF], float]:
-        """Return the rectangle of each group, and the height of all."""
+        """Return the rectangle of each group, and the total height."""
         areas: list[QRectF] = []
         left, top, row_height = 0.0, 0.0, 0.0
         for group in self._groups:
@@ -108,7 +108,7 @@ class LayoutDrawing(QWidget):
         room = int((width - 2 * MEDIUM + SMALL) // (self._box_width + SMALL))
         columns = max(1, min(room, len(group.disks)))
         if group.pairs and columns > 1:
-            columns -= columns % 2  # a pair stays side by side
+            columns -= columns % 2  # pairs stay together
         return columns
 
     def _group_height(self, group: DrawnGroup, width: float) -> float:
@@ -153,7 +153,7 @@ class LayoutDrawing(QWidget):
                 self._paint_pair(painter, left, top + self._disk_height / 2)
 
     def _paint_pair(self, painter: QPainter, left: float, middle: float) -> None:
-        """Two strokes between disks that hold the same."""
+        """Paint two strokes between mirrored disks."""
         painter.setPen(QPen(self._theme.colour("accent"), 2))
         for shift in (-3, 3):
             painter.drawLine(round(left - SMALL), round(middle + shift), round(left), round(middle + shift))
@@ -185,7 +185,7 @@ class LayoutDrawing(QWidget):
         self._write(painter, inner, bar.bottom(), text, "muted")
 
     def _write(self, painter: QPainter, area: QRectF, top: float, text: str, role: str) -> float:
-        """Paint a line of an area, cut where it is too long; return where the next one begins."""
+        """Paint a line of an area, shortened if too long; return the top of the next line."""
         line = QRectF(area.left(), top, area.width(), self._line)
         self._put(painter, line, text, self._theme.colour(role), bold=role == "accent")
         return line.bottom()

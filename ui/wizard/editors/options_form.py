@@ -1,7 +1,4 @@
-"""Every option of a filesystem below each other, with a search by label and by real name.
-
-Options of a filesystem and keys of an md array as form fields: what each does and costs, what is wrong.
-"""
+"""The options of a filesystem in a form: effects, costs, problems, and a search by label and real name."""
 
 from __future__ import annotations
 
@@ -44,18 +41,18 @@ from ui.widgets.texts import ErrorText, ReservedLines, Text, mnemonic_label, sho
 
 _CONTROL_EMS: Final = 14
 _TOLD_LINES: Final = 2
-"""Of what an option does, costs, or what is wrong with it; its tool tip has all of it."""
+"""Lines about an option's effect, cost or problem; its tool tip has the whole text."""
 
 
 class OptionEditor(QWidget):
-    """Edits one option: its label, what it is set to, its real name, and two lines about it.
+    """Edit one option: label, value, real name, and two lines about it.
 
     Attributes:
-        control: what is ticked, chosen or typed in.
-        word: what mount, mkfs, zpool or zfs call it.
+        control: for the value.
+        word: real name in mount, mkfs, zpool or zfs.
 
     Signals:
-        said: id of the option, and what somebody says about it; empty for nothing.
+        said: id of the option, and its new text; empty to unset it.
     """
 
     said = Signal(str, str)
@@ -67,7 +64,7 @@ class OptionEditor(QWidget):
         self.option_id = row.option.id
         self.control = self._make_control(row)
         self.word = ElidedLabel()
-        if self.layoutDirection() is Qt.LayoutDirection.RightToLeft:  # -b is no b- in any script
+        if self.layoutDirection() is Qt.LayoutDirection.RightToLeft:  # keep "-b" from becoming "b-"
             self.word.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
             self.word.setAlignment(Qt.AlignmentFlag.AlignRight)
         self.word.setFont(theme.fixed_font())
@@ -122,11 +119,11 @@ class OptionEditor(QWidget):
         return edit
 
     def show_row(self, row: OptionRow, compared: str = "") -> None:
-        """Show another state of the same option.
+        """Update the state of the same option.
 
         Args:
             row: the state.
-            compared: values that are measured, where it is measured with several: they count then.
+            compared: the measured values, if there are several; they replace the single value.
         """
         self._compared = compared
         self._row, self._loading = row, True
@@ -153,7 +150,7 @@ class OptionEditor(QWidget):
         box.setCurrentIndex(max(0, box.findData(row.text)) if row.is_own else 0)
 
     def _show_change(self, row: OptionRow) -> None:
-        """Show at a glance whether something else counts than tools and kernel have."""
+        """Mark an option that differs from the default of tools and kernel."""
         named = self._label or self.control
         font = named.font()
         is_marked = row.is_changed or bool(self._compared)
@@ -221,7 +218,7 @@ _COLUMN_EMS: Final = 34
 
 
 class OptionSearch(QLineEdit):
-    """A line to search with; Enter goes to what was found and presses no button.
+    """A search field; Enter goes to the first match and presses no button.
 
     Signals:
         entered: Enter or the arrow down was pressed.
@@ -251,25 +248,25 @@ class OptionsForm(QWidget):
     """The options of one filesystem.
 
     Attributes:
-        bar: search, filter and the button; whoever has the form places it.
+        bar: search, filter and the button; placed by the owner of the form.
         editors: by the id of their option.
-        clear: takes back what is said over the preset; whoever has the form does it.
+        clear: resets to the preset; done by the owner of the form.
         search: finds by label and real name.
-        find_elsewhere: searches what else is on the page, and returns whether it found anything.
-        only_chosen: hides what is as tools and kernel have it.
+        find_elsewhere: searches the rest of the page, and returns whether it found anything.
+        only_chosen: hides options with the defaults of tools and kernel.
 
     Signals:
-        said: id of an option, and what somebody says about it; empty for nothing.
+        said: id of an option, and its new text; empty to unset it.
     """
 
     said = Signal(str, str)
 
     def __init__(self, theme: Theme, *, brief: bool = False) -> None:
-        """Make the form.
+        """Create the form.
 
         Args:
             theme: colours and fonts.
-            brief: show what matters or is chosen, and the others when they are searched for.
+            brief: show only important and changed options, and others in a search.
         """
         super().__init__()
         self._theme, self._brief = theme, brief
@@ -299,7 +296,7 @@ class OptionsForm(QWidget):
         self.only_chosen.toggled.connect(self._filter)
 
     def _make_bar(self) -> QWidget:
-        """Return search, filter and the button that takes everything back, to stand above the form."""
+        """Return search, filter and the reset button, to be placed above the form."""
         bar = QWidget()
         label = mnemonic_label(tr("&Find an option:"))
         label.setBuddy(self.search)
@@ -317,25 +314,25 @@ class OptionsForm(QWidget):
         return bar
 
     def listen_for_find(self, page: QWidget) -> None:
-        """Let Ctrl+F on a page put the cursor into the search."""
+        """Make Ctrl+F on a page move the cursor into the search."""
         find = QShortcut(QKeySequence(QKeySequence.StandardKey.Find), page)
         find.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
         find.activated.connect(self.start_search)
 
     def start_search(self) -> None:
-        """Put the cursor into the search."""
+        """Move the cursor into the search."""
         self.search.setFocus()
         self.search.selectAll()
 
     def show_options(
         self, spec: FilesystemSpec, page: OptionsPage, compared: Mapping[str, str] | None = None
     ) -> None:
-        """Show the options of a filesystem as they are now.
+        """Show the current options of a filesystem.
 
         Args:
             spec: the filesystem.
             page: its options.
-            compared: values of each option that is measured with several, by its id.
+            compared: values of each option measured with several, by its id.
         """
         self._rows = page.rows
         if spec is not self._built_for:
@@ -346,7 +343,7 @@ class OptionsForm(QWidget):
         changed = sum(row.is_changed for row in page.rows)
         self.clear.setEnabled(any(row.is_own for row in page.rows))
         self.only_chosen.setText(tr("Only what is chosen ({count})").format(count=changed))
-        # What stands there stays while it is ticked, also when it is the default again: nothing moves away.
+        # Rows stay visible while edited, even if back at the default: nothing moves away.
         self.only_chosen.setEnabled(bool(changed) or self.only_chosen.isChecked())
 
     def _build(self, spec: FilesystemSpec, page: OptionsPage) -> None:

@@ -1,4 +1,4 @@
-"""The phases of a workload: a table of them, and the fields of the one that is chosen there."""
+"""The phases of a workload: a table, and the fields of the chosen phase."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ from ui.widgets.texts import ErrorText, Text, show_tip
 from ui.wizard.base.page import belongs
 
 _ROWS: Final = 8
-"""That are seen without scrolling."""
+"""Rows visible without scrolling."""
 _AS_ABOVE: Final = tr("as above")
 _OWN: Final = "own"
-"""Entry of the list of scripts where a phase has files or several scripts."""
+"""Entry of the list of scripts for a phase with files or several scripts."""
 _LABELS: Final = {
     NAME: tr("Name of the phase:"),
     "times": tr("How often, in a row:"),
@@ -69,11 +69,11 @@ _PLACEHOLDERS: Final = {
     "max_rate": tr("as much as goes, or 50 MiB"),
 }
 _LEFT_OUT: Final = {"background": tr("nothing")}
-"""What lists of words call a key that a phase leaves out, where that is not as the workload says."""
+"""Word for a missing key in lists of words, if it does not default to the workload's value."""
 
 
 class PhasesEditor(QWidget):
-    """Every phase in a table; below it the fields of the chosen one, made from the keys of campaign files.
+    """All phases in a table; below it the chosen one's fields, generated from campaign file keys.
 
     Attributes:
         table: of the phases.
@@ -81,7 +81,7 @@ class PhasesEditor(QWidget):
 
     Signals:
         edited: the list of drafts was changed.
-        chosen: the fields are those of another phase.
+        chosen: another phase is shown.
     """
 
     edited = Signal()
@@ -110,7 +110,7 @@ class PhasesEditor(QWidget):
         self.down.clicked.connect(lambda: self._move(1))
         self.table.itemSelectionChanged.connect(self._on_chosen)
 
-    # --- making
+    # --- creation
 
     @staticmethod
     def _make_table() -> QTableWidget:
@@ -178,7 +178,7 @@ class PhasesEditor(QWidget):
         box.currentIndexChanged.connect(self._take_script)
         return box
 
-    # --- showing
+    # --- display
 
     def show_phases(self, parts: DraftParts) -> None:
         """Show and edit the phases of a draft in place."""
@@ -186,11 +186,11 @@ class PhasesEditor(QWidget):
         self._show(0)
 
     def refresh(self) -> None:
-        """Show what the phases come to: what they leave out may be another now."""
+        """Show the effective values, because defaults may have changed."""
         self._show_table()
 
     def show_problems(self, problems: Sequence[Problem]) -> None:
-        """Show each problem of the chosen phase beside its field, and those of others below the table."""
+        """Show problems of the chosen phase at their fields, and those of others below the table."""
         here = f"{PHASES}[{self._chosen() + 1}]"
         for name, field in self.fields.items():
             field.show_problems([each for each in problems if belongs(each.path, f"{here}.{name}")])
@@ -198,7 +198,7 @@ class PhasesEditor(QWidget):
         self.error.show_problems([self._named(each) for each in problems if each not in told])
 
     def _named(self, problem: Problem) -> Problem:
-        """Return a problem with the phase and the key that it is about."""
+        """Return a problem with its phase and key."""
         head, _, key = problem.path.removeprefix(f"{PHASES}[").partition("]")
         if not head.isdigit() or not 0 < int(head) <= len(self._phases):
             return problem
@@ -209,7 +209,7 @@ class PhasesEditor(QWidget):
         return Problem(problem.path, words, hint=problem.hint, pending=problem.pending)
 
     def _show(self, chosen: int) -> None:
-        """Show everything anew, with one phase chosen."""
+        """Show everything again, with one phase chosen."""
         some = bool(self._phases)
         self.words.setText(
             tr("Each run measures these, one after the other; what one leaves out is as said above.")
@@ -280,14 +280,14 @@ class PhasesEditor(QWidget):
                         control.setCurrentIndex(max(0, control.findData(text)))
                     case _Ticks():
                         control.show_names(text)
-                    case _:  # there is no other kind of field
+                    case _:  # there are no other fields
                         raise AssertionError(name)
         finally:
             self._filling = False
 
     @staticmethod
     def _show_script(box: QComboBox, scripts: Sequence[ScriptDraft]) -> None:
-        """Show one built-in script, or what else the phase has, which a campaign file says."""
+        """Show one built-in script, or the phase's other scripts, from a campaign file."""
         while (place := box.findData(_OWN)) >= 0:
             box.removeItem(place)
         plain = len(scripts) == 1 and scripts[0].builtin and scripts[0].weight.strip() == "1"
@@ -301,7 +301,7 @@ class PhasesEditor(QWidget):
         rows = self.table.selectionModel().selectedRows()
         return rows[0].row() if rows else -1
 
-    # --- changing
+    # --- changes
 
     def _change(self, change: Callable[[PhaseDraft], None]) -> None:
         chosen = self._chosen()
@@ -349,10 +349,10 @@ class PhasesEditor(QWidget):
 
 
 class _Ticks(QWidget):
-    """What is done, by name: a tick for each.
+    """A check box for each name.
 
     Signals:
-        edited: the names of those that are ticked, in the order in which they are done.
+        edited: the ticked names, in the order of execution.
     """
 
     edited = Signal(str)

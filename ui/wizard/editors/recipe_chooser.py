@@ -1,4 +1,4 @@
-"""Recipes by the question they answer: the first thing that the wizard offers."""
+"""Recipes by their question: the first offer of the wizard."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ class RecipeChooser(QWidget):
     """A list of questions, the quick variant, and a button that fills the pages.
 
     Attributes:
-        questions: the recipes by their questions; first of all that one asks oneself.
-        quick: whether the quick variant is wanted.
+        questions: the recipes by their questions; the first entry is a comparison of one's own.
+        quick: for the quick variant.
         use: fills the pages.
-        told: what the recipe is, why it cannot be taken, what was left out.
-        steps: what is prepared on a server for it; the page puts it below the server.
+        told: description of the recipe, obstacle, skipped configurations.
+        steps: preparations of a server; the page places them below the server.
 
     Signals:
         loaded: a `CampaignDraft` with the fields of a recipe.
-        failed: a sentence why it could not be taken.
+        failed: a sentence why it could not be used.
     """
 
     loaded = Signal(object)
@@ -62,14 +62,14 @@ class RecipeChooser(QWidget):
 
     @property
     def choice(self) -> RecipeChoice | None:
-        """What is chosen; None for a comparison of one's own."""
+        """The chosen recipe; None for a comparison of one's own."""
         place = self.questions.currentIndex() - 1
         if not 0 <= place < len(self._recipes):
             return None
         return recipe_choice(self._draft, self._recipes[place], quick=self.quick.isChecked())
 
     def refresh(self) -> None:
-        """Show what is chosen, with the disks that are ticked now."""
+        """Show the choice, with the currently ticked disks."""
         environment = self._draft.environment
         recipes = environment.recipes if environment is not None else ()
         if recipes != self._recipes or not self.questions.count():

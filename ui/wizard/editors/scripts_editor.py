@@ -58,7 +58,7 @@ class ScriptsEditor(QWidget):
             self._rows.append(row)
 
     def first_control(self) -> QWidget:
-        """Return what is typed in first."""
+        """Return the control for the initial focus."""
         return self._rows[-1] if self._rows else self.add
 
     def _add(self) -> None:
@@ -79,7 +79,7 @@ class _ScriptRow(QWidget):
 
     Signals:
         edited: its draft was changed.
-        removed: it shall go.
+        removed: the user removes it.
     """
 
     edited = Signal()

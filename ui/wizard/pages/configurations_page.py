@@ -1,4 +1,4 @@
-"""Page of dimensions: what is tried with several values, the cells, and configurations one by one."""
+"""The page of dimensions: varied values, the cells, and single configurations."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _TOTAL_LINES: Final = 4
 
 
 class MorePage(Page):
-    """Ticks for values and cells; below them the list, and in what the chosen configuration differs."""
+    """Check boxes for values and cells; below them the list, and the chosen configuration's differences."""
 
     step = Step.MORE
     title = tr("What else should be compared?")
@@ -122,7 +122,7 @@ class MorePage(Page):
         self.cells.ticked.connect(self._on_cell)
 
     def _make_footer(self) -> QWidget:
-        """Return what stays in sight: what is wrong, and what all of it comes to."""
+        """Return the footer: problems and total cost."""
         self.layout_.removeWidget(self.general)
         return below_rule(self.theme, ScrollingTexts(_TOTAL_LINES, self.general, self.totals))
 
@@ -160,7 +160,7 @@ class MorePage(Page):
         self._show_chosen()
 
     def _show_rows(self) -> None:
-        """Show what each configuration is called and differs in; the chosen row stays."""
+        """Show the names and differences of all configurations; the chosen row is kept."""
         chosen, differences = self.draft.parts.chosen(), self.draft.differs_in()
         self.list.setRowCount(len(chosen))
         for row, (each, difference) in enumerate(zip(chosen, differences, strict=True)):
@@ -193,7 +193,7 @@ class MorePage(Page):
         super().show_problems([self._named(each) for each in others])
 
     def _key_of(self, problem: Problem) -> str:
-        """Return the key of the dimension that a problem is about; empty where it is about none alone."""
+        """Return the key of the dimension of a problem; empty if it is not about a single one."""
         number = problem.path.partition("[")[2].partition("]")[0]
         listed = self.draft.parts.dimensions
         if belongs(problem.path, FIELD) and number.isdigit() and int(number) <= len(listed):
@@ -293,13 +293,13 @@ class MorePage(Page):
         self.tell()
 
     def _show_compare(self) -> None:
-        """Offer what else can be made of the disks, for a configuration on disks."""
+        """Offer other layouts of the disks, for a configuration on disks."""
         chosen = self._chosen()
         self.compare.setVisible(bool(self.draft.parts.on_disks()))
         self.compare.setEnabled(chosen is not None and chosen.place is Place.DISKS)
 
     def _show_reference(self) -> None:
-        """Offer a reference beside servers that already run."""
+        """Offer a reference for servers that already run."""
         parts = self.draft.parts
         for widget in (self.reference, self.about_reference):
             widget.setVisible(bool(parts.on_servers()))
@@ -314,7 +314,7 @@ class MorePage(Page):
         self._go_to(self.editor.server.connection)
 
     def _go_to(self, field: QWidget) -> None:
-        """Put the cursor into a field and bring it into sight, once it has its place."""
+        """Scroll to a field and move the cursor there, once it is laid out."""
         field.setFocus()
         viewport = self.parentWidget()
         area = viewport.parentWidget() if viewport is not None else None
@@ -340,7 +340,7 @@ class MorePage(Page):
         copy = self.draft.add_alternative(original, wanted)
         self._show_rows()
         self.list.setCurrentCell(self.draft.parts.chosen().index(original), 0)
-        self._show_chosen()  # it may be called otherwise now
+        self._show_chosen()  # its name may have changed
         self.heading.setText(tr("Added: {name}").format(name=copy.name))
         self.tell()
 

@@ -1,4 +1,4 @@
-"""Which disks, in which order, as which RAID level: every disk of the machine, live, with its reasons."""
+"""Choose disks, their order and RAID level: every disk of the machine, live, with reasons."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _AUTOMATIC, _WHOLE, _OTHER = "automatic", "whole", "other"
 
 
 class PartitionEditor(QObject):
-    """What the data needs, the whole disk, or a size.
+    """Partition size: as needed by the data, the whole disk, or a fixed size.
 
     Signals:
         edited: the group's draft was changed.
@@ -61,7 +61,7 @@ class PartitionEditor(QObject):
         self.amount.textEdited.connect(self._on_size)
 
     def show_group(self, group: GroupDraft) -> None:
-        """Show and edit this one."""
+        """Show and edit a group."""
         self._group, self._loading = group, True
         size = "" if group.whole_disk else group.texts.get("partition_size", "")
         kind = _WHOLE if group.whole_disk else _OTHER if size else _AUTOMATIC
@@ -72,7 +72,7 @@ class PartitionEditor(QObject):
         self._loading = False
 
     def show_size(self, size_bytes: int | None) -> None:
-        """Show what the data needs, where that is what is chosen."""
+        """Show the size needed by the data, if that is chosen."""
         label = tr("what the data needs")
         if size_bytes and self.kind.currentData() == _AUTOMATIC:
             label = tr("what the data needs: {size}").format(size=format_size(size_bytes))
@@ -110,7 +110,7 @@ _RELEASE: Final = tr("Release d&isk …")
 _READ: Final = tr("Read ever&y byte")
 _STOP_READING: Final = tr("Stop read&ing")
 _TOLD_LINES: Final = 5
-"""Of what is known about the disk under the cursor: enough for most disks, and the rest scrolls."""
+"""Lines about the disk under the cursor: enough for most disks, and the rest scrolls."""
 _DATA: Final = f"{PREFIX}data"
 _LEVEL: Final = f"{PREFIX}level"
 _PARTITION: Final = f"{PREFIX}partition_size"
@@ -130,12 +130,12 @@ _MEMORY: Final = f"{PREFIX}memory_limit"
 
 
 class DisksPage(Page):
-    """Table, what speaks against the disk under the cursor, levels, partitions, drawing.
+    """Table, obstacles of the disk under the cursor, levels, partitions, drawing.
 
     Signals:
-        root_wanted: somebody wants root's answer about the disks that look spare.
-        release_wanted: key of a disk on which pgFooting left something; root shall give it back.
-        read_wanted: key of a disk of which root shall read every byte; empty where that shall end.
+        root_wanted: root's answer about disks that look spare is wanted.
+        release_wanted: key of a disk with leftovers of pgFooting, to be released by root.
+        read_wanted: key of a disk to be read completely by root; empty to stop reading.
     """
 
     step = Step.DISKS
@@ -226,7 +226,7 @@ class DisksPage(Page):
         for widget in (*self._chosen, *self._spaces.values(), self.drawing):
             self.layout_.addWidget(widget)
         self.layout_.addStretch(1)
-        # What is said of a disk or a tick has its own room: it must not move the next tick away.
+        # Texts about a disk or a tick have a fixed place: they must not move the next check box.
         self.layout_.removeWidget(self.general)
         told = ScrollingTexts(_TOLD_LINES, self.general, self.warnings, self.why)
         self.footer = below_rule(self.theme, told)
@@ -277,7 +277,7 @@ class DisksPage(Page):
     def _show_all(self) -> None:
         disks, facts = self.draft.parts.disks, self.draft.storage
         self.table.show_rows(disk_rows(disks, facts))
-        rows = self.table.disks.rows  # those that went while the page is open keep their places
+        rows = self.table.disks.rows  # disks that disappear while the page is open keep their rows
         known = facts.listing is not None
         self.table.setVisible(bool(rows))
         self.nothing.setVisible(not rows)
@@ -328,7 +328,7 @@ class DisksPage(Page):
             editor.show_size(sizes.get(role))
 
     def _show_disk(self) -> None:
-        """Show what is known of the disk under the cursor, and what can be done with it."""
+        """Show the facts about the disk under the cursor, and the actions for it."""
         row = self.table.row
         before, self._loading = self._loading, True
         self.why.setVisible(row is not None)
@@ -351,30 +351,30 @@ class DisksPage(Page):
         self._loading = before
 
     def show_asking(self, asking: bool) -> None:  # noqa: FBT001 - a signal's argument
-        """Show whether root's answer is awaited: a helper that sleeps starts first."""
+        """Show whether root's answer is pending: the helper may have to start first."""
         if asking and (self.ask.hasFocus() or self.release.hasFocus()):
-            self.table.setFocus()  # else the next control, the level, would get the keys that follow
+            self.table.setFocus()  # else the next control, the level, would get the following keys
         for button, words in ((self.ask, _ASK), (self.release, _RELEASE)):
             button.setEnabled(not asking)
             button.setText(_ASKING if asking else words)
 
     def show_progress(self, share: float) -> None:
-        """Show how much of the disks root has looked at; on disks that rotate it takes a while."""
+        """Show the share of disks that root has checked; rotating disks take a while."""
         for button in (self.ask, self.release):
             if not button.isEnabled():
                 button.setText(_LOOKING.format(percent=int(100 * share)))
 
     def show_reading(self, key: str, words: str) -> None:
-        """Show how far the reading of a disk is; an empty key where none is read."""
+        """Show the progress of reading a disk; an empty key if none is read."""
         self._reading = (key, words)
         self._show_disk()
 
     @override
     def show_problems(self, problems: Sequence[Problem]) -> None:
-        """Show what is wrong; that no disk is chosen yet is seen, and told beside Next."""
+        """Show problems; that no disk is chosen yet is obvious, and shown at the Next button only."""
         super().show_problems(problems if self.draft.parts.disks.chosen else ())
 
-    # --- what a person does
+    # --- user actions
 
     def _on_ticked(self, key: str, ticked: bool) -> None:  # noqa: FBT001 - the signal's signature
         self._assign(key, Role.DATA if ticked else None)
@@ -407,7 +407,7 @@ class DisksPage(Page):
 
 
 def _keep_its_room(button: QPushButton, texts: Sequence[str]) -> None:
-    """Give a button a width that fits each of its texts, and its room also while it is hidden."""
+    """Give a button a fixed width that fits all its texts, and keep its place while hidden."""
     shown, widest = button.text(), 0
     for text in texts:
         button.setText(text)

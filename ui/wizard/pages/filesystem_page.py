@@ -1,4 +1,4 @@
-"""Filesystem, preset and options of the disks, generated from the declarations; the commands grow below."""
+"""Filesystem, preset and options of the disks, generated from the declarations, with the commands below."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _SHARED_LINES: Final = 2
 
 
 class FilesystemPage(Page):
-    """One form for the data's disks, the same for those of the WAL."""
+    """One form for the data's disks, another for those of the WAL."""
 
     step = Step.FILESYSTEM
     title = tr("Which filesystem, with which options?")
@@ -97,7 +97,7 @@ class FilesystemPage(Page):
 
     @property
     def editors(self) -> dict[str, OptionEditor]:
-        """By the id of their option."""
+        """The editors by the id of their option."""
         return self.options.editors
 
     def _make_commands(self) -> QPlainTextEdit:
@@ -114,7 +114,7 @@ class FilesystemPage(Page):
         self.layout_.removeWidget(self.general)
         making = tr("What it c&omes to (names and identifiers are random):")
         layout.addWidget(Field(self.theme, making, self.commands, "making"), 3)
-        # Here, and not above what is ticked: what is said of a tick must not move the next one away.
+        # Below the check boxes: texts about one must not move the next one away.
         told = (self.general, self.wrong, self.chosen, self.unsafe, self.findings)
         layout.addWidget(ScrollingTexts(_FINDING_LINES, *told), 2)
         return below_rule(self.theme, footer)
@@ -150,16 +150,16 @@ class FilesystemPage(Page):
             self.layout_.addWidget(widget)
         self.layout_.addStretch(1)
 
-    # --- which group
+    # --- the group
 
     @property
     def group(self) -> GroupDraft:
-        """The disks whose filesystem is shown."""
+        """The disks with the shown filesystem."""
         return self.draft.parts.disks.groups[self._role]
 
     @property
     def made(self) -> MadeDraft:
-        """What is shown."""
+        """The shown layout."""
         return self.group.made
 
     @override
@@ -183,7 +183,7 @@ class FilesystemPage(Page):
 
     @override
     def show_problems(self, problems: Sequence[Problem]) -> None:
-        """Show what no option of the form shows already."""
+        """Show problems that no option of the form shows already."""
         prefix = f"{PREFIXES[self._role]}options."
         super().show_problems(
             [
@@ -221,7 +221,7 @@ class FilesystemPage(Page):
         }
 
     def _show_cards(self, cards: Sequence[FilesystemCard]) -> None:
-        """Show which filesystem is chosen, and why others cannot be made here."""
+        """Show the chosen filesystem, and why others are unavailable here."""
         several = shared_obstacles(cards)
         told = list(several)
         for card in cards:
@@ -233,7 +233,7 @@ class FilesystemPage(Page):
             if own:
                 told.append(f"{card.label}: {' '.join(own)}")
         self.shared.setText("\n".join(told))
-        self._shared.setVisible(bool(told))  # the same whatever is chosen: nothing moves
+        self._shared.setVisible(bool(told))  # constant whatever is chosen: nothing moves
         self._shared.arrange()
 
     def _page(self) -> OptionsPage:
@@ -244,7 +244,7 @@ class FilesystemPage(Page):
         return options_page(self.made, around)
 
     def _show_compared(self) -> dict[str, str]:
-        """Show what the filesystem is compared with; return the options of it that are."""
+        """Show the comparisons of the filesystem; return its compared options."""
         draft = self.draft
         is_data = self._role is Role.DATA
         self.compare.setVisible(is_data)
@@ -298,7 +298,7 @@ class FilesystemPage(Page):
         words = tr("Chosen against the defaults: {options}").format(options=changed)
         self.chosen.setText(words if changed else tr("Every option is as tools and kernel have it."))
 
-    # --- what a person does
+    # --- user actions
 
     def _on_group(self, role: Role, ticked: bool) -> None:  # noqa: FBT001 - the signal's signature
         if ticked and not self.is_loading:
@@ -337,7 +337,7 @@ class FilesystemPage(Page):
 
 
 def _unsafe_words(row: OptionRow | None, what: str, value: str) -> str:
-    """Return what is unsafe under both of its names: ``Write barriers off (nobarrier)``."""
+    """Return the unsafe option under both names: ``Write barriers off (nobarrier)``."""
     if row is None:
         return f"{what} = {value}"
     words = {"true": tr("on"), "false": tr("off")}

@@ -1,4 +1,4 @@
-"""Second page: which PostgreSQL, and how it is set up."""
+"""Second page: choice and set-up of PostgreSQL."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ SETTING_COLUMNS: Final[tuple[Column[Setting], ...]] = (
     Column("origin", tr("From"), lambda setting: _WHO[setting.origin], CellKind.LABEL),
     Column("why", tr("Why"), _why, CellKind.WORDS),
 )
-"""Of the table of server settings."""
+"""Columns of the table of server settings."""
 
 
 class SettingsTable(QTableWidget):
-    """Read-only; the settings that somebody chose come first, what pgFooting itself needs last."""
+    """Read-only; settings chosen by the user come first, those for pgFooting itself last."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__(0, len(SETTING_COLUMNS))
@@ -81,7 +81,7 @@ class SettingsTable(QTableWidget):
         self.setFixedHeight(self.fontMetrics().lineSpacing() * _LINES * 3 // 2)
 
     def show_settings(self, settings: Sequence[Setting]) -> None:
-        """Show these; without effect where they are shown already."""
+        """Show settings; no effect if they are shown already."""
         ordered = tuple(sorted(settings, key=lambda setting: _FIRST.index(setting.origin)))
         if ordered == self._shown:
             return
@@ -105,7 +105,7 @@ _OTHER: Final = "other"
 
 
 class PostgresPage(Page):
-    """Installation, preset with what it sets and why, own settings, checksums."""
+    """Installation, preset with its settings and reasons, own settings, checksums."""
 
     step = Step.POSTGRESQL
     title = tr("Which PostgreSQL, and how is it set up?")
@@ -175,7 +175,7 @@ class PostgresPage(Page):
         self.checksums.setChecked(values[_CHECKSUMS] == "true")
 
     def _fill_installations(self) -> None:
-        """Show what was found; what cannot be used is greyed and its reasons stand below."""
+        """Show the installations; unusable ones are disabled with reasons below."""
         environment = self.draft.environment
         self._shown = environment
         found = environment.installations if environment else ()
@@ -240,9 +240,9 @@ class PostgresPage(Page):
         super().refresh()
 
     def _show_whose(self) -> bool:
-        """Show what is to be chosen; return whether only servers that already run are measured.
+        """Show the relevant choices; return whether only servers that already run are measured.
 
-        Of those nothing is chosen but pgbench. What was chosen before and is refused there stays in sight.
+        For those only pgbench can be chosen. Earlier choices that are refused there stay visible.
         """
         is_theirs, values, usual = (
             self.draft.parts.is_only_on_servers,
@@ -289,6 +289,6 @@ def _label_of(installation: Installation) -> str:
 
 
 def _choice_of(installation: Installation, found: tuple[Installation, ...]) -> str:
-    """Return what a campaign file says for an installation: the major version where that is unique."""
+    """Return the value of an installation in campaign files: the major version if that is unique."""
     alike = [each for each in found if each.major == installation.major and each.usable]
     return str(installation.major) if alike == [installation] else installation.bin_directory

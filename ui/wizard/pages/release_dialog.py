@@ -1,4 +1,4 @@
-"""Releasing a disk that a session left: what is on it, the end of its serial number, and root's answer."""
+"""Release a disk that a session left: its content, the end of its serial number, and root's answer."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ _FIELD_EMS: Final = 10
 
 
 class ReleaseDialog(QDialog):
-    """Shows what root finds on a disk, and releases it once the end of its serial number is typed.
+    """Show root's findings about a disk, and release it once the end of its serial number is typed.
 
     Attributes:
-        told: what is on the disk, or that root looks.
+        told: content of the disk, or that root is checking.
         field: for the last characters of the serial number.
-        error: why it is not released.
-        release: releases it; enabled once the right characters are typed.
+        error: why it was not released.
+        release: releases it; enabled once the correct characters are typed.
 
     Signals:
-        released: the disk is not the journal's any more.
+        released: the journal no longer keeps the disk.
     """
 
     released = Signal()
@@ -107,7 +107,7 @@ class ReleaseDialog(QDialog):
         if self._op is not None:
             self._op.cancel()
 
-    # --- what is on it
+    # --- the content
 
     def _look(self) -> None:
         disk = self._disk
@@ -124,7 +124,7 @@ class ReleaseDialog(QDialog):
             self._show_field()
             self.field.setFocus()
 
-    # --- its release
+    # --- the release
 
     def _show_field(self) -> None:
         self.field.setEnabled(bool(self._digest) and self._op is None)
@@ -151,7 +151,7 @@ class ReleaseDialog(QDialog):
         self.accept()
 
     def _look_again(self, error: FootingError) -> None:
-        """Show why it was not released, and what is on it now: it may not be what was agreed to."""
+        """Show why it was not released, and its content, which may differ from what the user agreed to."""
         self._digest = ""
         self.field.clear()
         self._fail(error)

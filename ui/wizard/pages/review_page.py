@@ -1,4 +1,4 @@
-"""Last page: what will be measured, what it takes, what it can show, and the exact commands."""
+"""Last page: the measurement, its cost, its detectable effect, and the exact commands."""
 
 from __future__ import annotations
 
@@ -57,14 +57,14 @@ def sentences(findings: tuple[PreflightFinding, ...], severity: Severity) -> str
 
 
 class Disturbances(QWidget):
-    """Warnings and notes of the preflight; nothing of it keeps from starting.
+    """Warnings and notes of the preflight; none prevents the start.
 
     Attributes:
-        library: folder that will get the runs; None where it is not known.
-        other: which campaign of another user is measured now.
-        wait: whether this one waits for it; only root may choose.
-        warnings: what makes results doubtful.
-        notes: what should be known when reading them, and how the looking goes.
+        library: folder for the runs; None if unknown.
+        other: the current campaign of another user.
+        wait: whether to wait for it; only root may choose.
+        warnings: that make results doubtful.
+        notes: for reading the results, and the progress of the check.
     """
 
     def __init__(self, theme: Theme) -> None:
@@ -85,7 +85,7 @@ class Disturbances(QWidget):
         self._tell("", "")
 
     def look(self, resolved: ResolvedCampaign) -> None:
-        """Look at the machine now; takes about a second a configuration, in the background."""
+        """Check the machine in the background; takes about a second per configuration."""
         self.stop()
         self._tell("", tr("Looking …"))
         library = str(self.library) if self.library is not None and self.library.is_dir() else None
@@ -94,7 +94,7 @@ class Disturbances(QWidget):
         ).start()
 
     def stop(self) -> None:
-        """Want no answer any more."""
+        """Ignore pending answers."""
         if self._op is not None:
             self._op.cancel()
             self._op = None
@@ -127,7 +127,7 @@ _RIGHT: Final = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 
 
 class ReviewPage(Page):
-    """Everything before the start; nothing is changed here."""
+    """Everything before the start; read-only."""
 
     step = Step.REVIEW
     title = tr("Is this what should be measured?")
@@ -243,7 +243,7 @@ class ReviewPage(Page):
 
     @override
     def load(self) -> None:
-        self._shown = None  # what disturbs is looked for anew each time the page opens
+        self._shown = None  # disturbances are checked again each time the page opens
         super().load()
 
     @override
@@ -274,7 +274,7 @@ class ReviewPage(Page):
         return make_review(resolved, account, self.draft.described(), disks, self._spreads, self._templates)
 
     def stop(self) -> None:
-        """Want no answers any more."""
+        """Ignore pending answers."""
         self.disturbances.stop()
         for op in (self._spreads_op, self._templates_op):
             if op is not None:
@@ -282,13 +282,13 @@ class ReviewPage(Page):
         self._spreads_op = self._templates_op = None
 
     def _look_at_spreads(self) -> None:
-        """Plan with what the library knows of such targets, once its index is read."""
+        """Use the library's variation of such targets for planning, once its index is read."""
         library = self.disturbances.library
         self._spreads_op = BackgroundOp(lambda: read_spreads(library), self._plan_with, lambda _error: None)
         self._spreads_op.start()
 
     def _look_for_templates(self, resolved: ResolvedCampaign, account: Account) -> None:
-        """Say where copied data sets come from, and what they cost then, once that is known."""
+        """Show the source and cost of copied data sets, once known."""
 
         def tell(found: TemplatesFound | None) -> None:
             self._templates_op = None
@@ -310,13 +310,13 @@ class ReviewPage(Page):
             self.effect.setText("\n".join(told))
 
     def _show_trust(self) -> None:
-        """Show what a person has to agree to, where there is anything."""
+        """Show what the user must agree to, if anything."""
         agreement = self.draft.agreement()
         self._trusting.setVisible(agreement is not None and agreement.is_open)
         if agreement is None or not agreement.is_open:
             return
         text = plain_lines(agreement_text(agreement))
-        if text != self.asked.toPlainText():  # the same text keeps its place
+        if text != self.asked.toPlainText():  # unchanged text keeps its scroll position
             self.asked.setPlainText(text)
         self.trust.setChecked(self.draft.parts.agreed == agreement.digest)
 
@@ -329,7 +329,7 @@ class ReviewPage(Page):
         self.tell()
 
     def _show_disks(self) -> None:
-        """Show the disks that will be erased, where there are any."""
+        """Show the disks to be erased, if any."""
         self._erasing.setVisible(bool(self.draft.parts.on_disks()))
         if self.draft.parts.on_disks():
             found = confirmations(self.draft.parts, self.draft.storage)
@@ -340,7 +340,7 @@ class ReviewPage(Page):
             self.stored.setVisible(is_test)
 
     def _show_servers(self) -> None:
-        """Show the servers of others that will be loaded, and what was found there."""
+        """Show the external servers to be loaded, with the findings."""
         self._loaded.show_servers(self.draft.servers_to_contact(), self.draft.server_confirmations())
 
     def _on_look(self) -> None:
@@ -353,7 +353,7 @@ class ReviewPage(Page):
 
     @override
     def show_problems(self, problems: Sequence[Problem]) -> None:
-        """What is still to be typed is told beside Start and not as something wrong."""
+        """Show problems; missing confirmations appear only at the Start button, not as errors."""
         super().show_problems(
             [each for each in problems if each.path not in {FIELD, TRUST_FIELD, LOAD_FIELD}]
         )
@@ -406,7 +406,7 @@ class ReviewPage(Page):
         self._fit_table()
 
     def _fit_table(self) -> None:
-        """Give the table the height of its first rows; the rest is scrolled."""
+        """Give the table the height of its first rows; the rest scrolls."""
         rows = sum(self.table.rowHeight(row) for row in range(min(_ROWS, self.table.rowCount())))
         header = self.table.horizontalHeader().sizeHint().height()
         bar = self.table.horizontalScrollBar()
@@ -425,7 +425,7 @@ class ReviewPage(Page):
 
 
 def commands_text(commands: tuple[CommandLine, ...]) -> str:
-    """Return commands as one reads them in a terminal: comment, prompt, command."""
+    """Return commands as in a terminal: comment, prompt, command."""
     blocks = []
     for line in commands:
         match line.action:
@@ -448,7 +448,7 @@ def commands_text(commands: tuple[CommandLine, ...]) -> str:
 
 
 def _risks(review: Review) -> list[str]:
-    """Return each unsafe setting once, with the configurations that have it."""
+    """Return each unsafe setting once, with its configurations."""
     found: dict[tuple[str, str, str], list[str]] = {}
     for row in review.rows:
         for risk in row.unsafe:
@@ -478,4 +478,4 @@ REVIEW_COLUMNS: Final[tuple[Column[ReviewRow], ...]] = (
     Column("data", tr("Data"), _data, CellKind.NUMBERS),
     Column("free", tr("Free"), _free),
 )
-"""Of the table of what will be measured."""
+"""Columns of the table of configurations."""

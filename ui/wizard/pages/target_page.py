@@ -1,4 +1,4 @@
-"""First page: where PostgreSQL's data lives."""
+"""First page: location of PostgreSQL's data."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MEMORY = "target.memory.size"
 
 
 class WherePage(Page):
-    """Ticks for the folder, memory, spare disks and a server that already runs, with what each needs."""
+    """Check boxes for the folder, memory, spare disks and a server that already runs, with their fields."""
 
     step = Step.WHERE
     title = tr("Where should PostgreSQL's data live?")
@@ -127,7 +127,7 @@ class WherePage(Page):
         super().refresh()
 
     def _show_disks(self) -> None:
-        """Show whether spare disks can be used; a tick that is there can always be taken away."""
+        """Show whether spare disks can be used; an existing tick can always be removed."""
         environment = self.draft.environment
         ticked = self.draft.configuration_of(Place.DISKS).chosen
         self.disks.setEnabled(ticked or (environment is not None and environment.disks is None))
@@ -137,14 +137,14 @@ class WherePage(Page):
             self._disks.set_state(environment.disks.sentence if environment.disks and not ticked else "")
 
     def _state(self, place: Place, *, ticked: bool) -> str:
-        """Return what is known about a place: where it is and how much is free."""
+        """Return the known facts about a place: its path and free space."""
         environment = self.draft.environment
         if environment is None:
             return tr("Looking at this machine …")
         state = environment.folder if place is Place.FOLDER else environment.memory
         checked = self.draft.checked_target(place) if ticked else None
         if ticked and checked is None:
-            return ""  # being looked at, or told as a problem
+            return ""  # check pending, or reported as a problem
         known = checked or state
         if not isinstance(known, CheckedTarget):
             return known.sentence if known else ""
@@ -191,6 +191,6 @@ class WherePage(Page):
 
 
 def _set(edit: QLineEdit, text: str) -> None:
-    """Show a text, leaving the cursor where it is if it is shown already."""
+    """Show a text; the cursor stays if it is shown already."""
     if edit.text() != text:
         edit.setText(text)

@@ -1,4 +1,4 @@
-"""Third page: what pgbench does, with how much data, for how long."""
+"""Third page: the work of pgbench, amount of data, duration."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ _DATA_SETS: Final = {
 }
 _DATA_SET_KEY: Final = "workload.data_set"
 _FITS_TIMES: Final = 2
-"""A data set that fits so often into memory is read from there once it was loaded."""
+"""A data set that fits this many times into memory is read from there once loaded."""
 
 _DESIGNS: Final = {
     Design.FIXED: tr("Every configuration as often"),
@@ -92,7 +92,7 @@ _REPEATS: Final = {
 
 
 class WorkloadPage(Page):
-    """Script, data size, clients, times, repeats, and what is seldom changed."""
+    """Script, data size, clients, times, repeats, and rarely changed options."""
 
     step = Step.WORKLOAD
     title = tr("What should PostgreSQL do?")
@@ -250,14 +250,14 @@ class WorkloadPage(Page):
         self._show_texts()
 
     def _offer_rows(self, ratio: str) -> None:
-        """Offer a ratio; that of a campaign file that is not offered becomes an entry."""
+        """Offer a ratio; an unlisted one from a campaign file becomes an entry."""
         while self.rows.count() > len(_ROWS):
             self.rows.removeItem(self.rows.count() - 1)
         if self.rows.findData(ratio) < 0:
             self.rows.addItem(tr("{ratio}:1").format(ratio=ratio), ratio)
 
     def _show_texts(self) -> None:
-        """Show the text that belongs to the chosen way of saying size and length."""
+        """Show the text field of the chosen kind of size and length."""
         parts = self.draft.parts
         stated = parts.size_choice in {SizeChoice.BYTES, SizeChoice.SCALE}
         self.size_text.setVisible(stated)
@@ -296,7 +296,7 @@ class WorkloadPage(Page):
         )
 
     def _show_design(self) -> None:
-        """Say when to use the design that is chosen; what it does not know is shown only to be taken away."""
+        """Explain the chosen design; one from a file that is not offered is shown only to be removed."""
         parts = self.draft.parts
         design = Design(self.design.currentData())
         self.fields["design"].set_note(_DESIGN_NOTES[design])
@@ -324,7 +324,7 @@ class WorkloadPage(Page):
         self.tell()
 
     def _memory_bytes(self) -> int:
-        """Return the memory that caches can have; 0 where it is limited on purpose, or not known."""
+        """Return the memory available for caches; 0 if limited on purpose, or unknown."""
         limited = self.draft.parts.on_disks() and self.draft.parts.disks.memory_limit.strip()
         environment = self.draft.environment
         return 0 if limited or environment is None else environment.machine.usable_ram_bytes
