@@ -1,1 +1,1 @@
-"""The compare page: several runs over each other, beside each other, and what may be said about them."""
+"""The compare page: several runs in overlays, side by side, and with verdicts."""

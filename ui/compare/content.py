@@ -1,4 +1,4 @@
-"""What the compare page shows: runs with their data and facts, and the comparison made of them."""
+"""The content of the compare page: runs with their data and facts, and their comparison."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class LoadedRun:
     """One run.
 
     Attributes:
-        path: of its file: its identity.
-        colour: number of its configuration, which is that of its colour: the same as in the library.
+        path: of its file; identifies the run.
+        colour: number of its configuration and colour, the same as in the library.
         name: as listed, in one line.
-        data: its series; None where it cannot be read.
-        facts: what its file says; None until they are read.
-        problem: why it cannot be shown; empty where it can.
+        data: its series; None if unreadable.
+        facts: from its file; None until read.
+        problem: why it cannot be shown; empty if it can.
     """
 
     path: str
@@ -41,17 +41,17 @@ class LoadedRun:
 
 @dataclass(frozen=True)
 class Content:
-    """Everything at one moment.
+    """All content at one moment.
 
     Attributes:
-        runs: in the order of ticking; those that can be read.
+        runs: the readable ones, in the order of ticking.
         comparison: None until the facts are read.
-        dimensions: in what the configurations differ.
+        dimensions: in which the configurations differ.
         factors: verdicts over the cells of a matrix.
-        phases: each of them compared, where runs measured several.
-        fastest: which configurations may be the fastest under each condition, sentences.
+        phases: each compared separately, if runs measured several.
+        fastest: configurations that may be the fastest under each condition, as sentences.
         focus: path of the run in focus, empty for none.
-        has_series: what charts over time draw was read; else it is, in the background.
+        has_series: whether the series for charts over time were read; else they are, in the background.
     """
 
     runs: tuple[LoadedRun, ...]
@@ -65,12 +65,12 @@ class Content:
 
     @cached_property
     def traces(self) -> tuple[RunTrace, ...]:
-        """The runs as charts draw them."""
+        """The runs for charts."""
         return named_traces([(run.path, run.data, run.colour) for run in self.runs if run.data is not None])
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """A short name for each run, with its warning: what all have in common is left out."""
+        """A short name for each run, with its warning, without common words."""
         told = {trace.run_id: trace.label for trace in self.traces}
         return tuple(told.get(run.path, run.name) for run in self.runs)
 
@@ -79,17 +79,17 @@ class Content:
         return self.runs[group.members[0]].colour
 
     def with_focus(self, focus: str) -> Content:
-        """Return the same with another run in focus."""
+        """Return the same content with another run in focus."""
         return replace(self, focus=focus)
 
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What a person chose about the comparison.
+    """The user's choices for the comparison.
 
     Attributes:
         effect: smallest difference of interest, a share.
-        cut_s: seconds left out; None: what the runs ask for.
+        cut_s: excluded seconds; None for those that the runs need.
         baseline: name of the group to compare with; empty for the first.
     """
 
@@ -101,12 +101,12 @@ class Choices:
 def compare_content(
     content: Content, choices: Choices, spreads: Mapping[str, KnownSpread] | None = None
 ) -> Content:
-    """Return the content with its comparison; all facts must be there.
+    """Return the content with its comparison; all facts must be loaded.
 
     Args:
         content: runs with their facts.
-        choices: of a person.
-        spreads: of the library's repeats, by kind of target.
+        choices: of the user.
+        spreads: variation of the library's repeats, by kind of target.
 
     Raises:
         ValueError: facts are missing.

@@ -1,7 +1,4 @@
-"""How latencies are distributed: percentiles on an axis of nines, and shares over latency.
-
-Distributions and sweeps as charts draw them.
-"""
+"""Show distributions of latencies, as percentiles on an axis of nines and as shares, and curves of sweeps."""
 
 from __future__ import annotations
 
@@ -38,12 +35,12 @@ _NOTHING = (np.empty(0), np.empty(0))
 
 
 class _Curves:
-    """What no curve of points has."""
+    """Defaults for curves that are not over time."""
 
     planned_s: float | None = None
 
     def series_keys(self) -> tuple[tuple[str, str], ...]:
-        """Return nothing: charts name what they want."""
+        """Return nothing: charts name the series they need."""
         return ()
 
     def percentile(self, percent: float) -> tuple[Array, Array]:  # noqa: ARG002 - see Plotted
@@ -65,7 +62,7 @@ class DistributionCurves(_Curves):
 
     Attributes:
         distribution: of its transactions.
-        over_latency: whether places are logarithms of latencies in ms, else numbers of nines.
+        over_latency: whether positions are logarithms of latencies in ms, else numbers of nines.
     """
 
     distribution: Distribution
@@ -73,18 +70,18 @@ class DistributionCurves(_Curves):
 
     @property
     def begin_s(self) -> float:
-        """Where its axis begins."""
+        """Start of the axis."""
         t_s = self.series("")[0]
         return float(t_s[0]) if self.over_latency and len(t_s) else 0.0
 
     @property
     def end_s(self) -> float:
-        """Where its axis ends."""
+        """End of the axis."""
         t_s = self.series("")[0]
         return float(t_s[-1]) if len(t_s) else 1.0
 
     def series(self, metric: str, instance: str = "") -> tuple[Array, Array]:  # noqa: ARG002 - see Plotted
-        """Return (places, values)."""
+        """Return (positions, values)."""
         if not self.over_latency:
             return self.distribution.nines()
         latency_ms, shares = self.distribution.shares()
@@ -98,7 +95,7 @@ class SweepCurves(_Curves):
 
     Attributes:
         lines: by figure, such as tps.
-        is_log: whether places are powers of ten.
+        is_log: whether positions are powers of ten.
         ends: of the axis, the same for all lines.
     """
 
@@ -108,16 +105,16 @@ class SweepCurves(_Curves):
 
     @property
     def begin_s(self) -> float:
-        """Where the axis begins."""
+        """Start of the axis."""
         return self.ends[0]
 
     @property
     def end_s(self) -> float:
-        """Where the axis ends."""
+        """End of the axis."""
         return self.ends[1]
 
     def series(self, metric: str, instance: str = "") -> tuple[Array, Array]:  # noqa: ARG002 - see Plotted
-        """Return (places, means of the runs)."""
+        """Return (positions, means of the runs)."""
         line = self.lines.get(metric.removeprefix("sweep."))
         if line is None:
             return _NOTHING
@@ -125,7 +122,7 @@ class SweepCurves(_Curves):
         return np.array(places), np.array([point.value.mean or 0.0 for point in line.points])
 
     def band(self, metric: str) -> tuple[Array, Array]:
-        """Return the ends of the intervals; the means themselves where there is none."""
+        """Return the ends of the intervals; the means themselves if there are none."""
         line = self.lines.get(metric.removeprefix("sweep."))
         points = () if line is None else line.points
         low = [
@@ -145,13 +142,13 @@ Named = tuple[str, int, str, Distribution]
 
 
 class DistributionView(View):
-    """Two charts with one list of lines.
+    """Two charts with a common list of lines.
 
     Attributes:
-        what: runs, or configurations with the transactions of all their runs together.
+        what: runs, or configurations with all transactions of their runs.
         nines: percentiles.
         shares: shares over latency.
-        empty: instead of both where no run has latencies.
+        empty: shown instead of both if no run has latencies.
     """
 
     def __init__(self, theme: Theme) -> None:
@@ -207,7 +204,7 @@ class DistributionView(View):
 
     @override
     def refresh(self) -> None:
-        """Read what is missing in the background, then draw."""
+        """Read missing data in the background, then draw."""
         if self._op is not None:
             self._op.cancel()
         missing = [run.path for run in self.content.runs if run.path not in self._known]
@@ -248,7 +245,7 @@ class DistributionView(View):
         ]
 
     def _of_groups(self) -> list[Named]:
-        """Return the configurations; what takes no part in the comparison takes none here."""
+        """Return the configurations, without excluded runs."""
         comparison = self.content.comparison
         if comparison is None:
             return []
@@ -263,26 +260,26 @@ class DistributionView(View):
         return named
 
     def _follow_ticks(self) -> None:
-        """Show in the second chart what is ticked for the first."""
+        """Apply the ticks of the first chart to the second."""
         visible = {trace.run_id: trace.visible for trace in self.nines.runs}
         for trace in self.shares.runs:
             if visible.get(trace.run_id, True) != trace.visible:
                 self.shares.set_run_visible(trace.run_id, visible=not trace.visible)
 
     def stop(self) -> None:
-        """Wait for nothing any more."""
+        """Cancel pending work."""
         if self._op is not None:
             self._op.cancel()
 
 
 def _read(cuts: dict[str, float]) -> dict[str, Distribution]:
-    """Return the distributions of runs, each without so many seconds at its beginning."""
+    """Return the distributions of runs, each without its first seconds given in `cuts`."""
     found = {}
     for path, cut_s in cuts.items():
         try:
             found[path] = read_distribution(Path(path), cut_s)
         except FootingError:
-            continue  # damaged or gone meanwhile: it has no line
+            continue  # damaged or removed since: it has no line
     return found
 
 

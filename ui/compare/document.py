@@ -1,4 +1,4 @@
-"""The text beside the charts: what weakens the comparison, what differs, verdicts, every run for itself."""
+"""The text next to the charts: warnings, differences, verdicts, every single run."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ _PHASE_LATENCIES: Final = choose(COMPARED_PHASE_COLUMNS, ("p95", ComparisonColum
 
 
 class ComparisonWriter(PlainWriter):
-    """Writes one document, all of it as plain text. Used once."""
+    """Write one document in plain text. Used once."""
 
     def __init__(self, document: QTextDocument, theme: Theme) -> None:
         super().__init__(document, DocumentColours.of(theme))
         self._theme = theme
 
     def write(self, content: Content, problems: Sequence[str]) -> None:
-        """Write everything about these runs."""
+        """Write the whole text about these runs."""
         for problem in problems:
             self._warn(problem)
         if content.comparison is None:
@@ -55,7 +55,7 @@ class ComparisonWriter(PlainWriter):
             return
         self._write_warnings(content)
         self._write_differences(content)
-        self._write_factors(content)  # of a matrix of single runs the only verdicts
+        self._write_factors(content)  # the only verdicts for a matrix of single runs
         self._write_verdicts(content)
         self._write_configurations(content)
         self._write_phases(content)
@@ -174,7 +174,7 @@ class ComparisonWriter(PlainWriter):
 
 
 def _whose(content: Content, places: Sequence[int]) -> str:
-    """Return names of configurations where all of one has it, else of runs."""
+    """Return names of configurations if all their runs are included, else of runs."""
     if content.comparison is None:
         return ""
     having, names = set(places), []
@@ -191,7 +191,7 @@ def _whose(content: Content, places: Sequence[int]) -> str:
 
 
 def _row_words(row: ComparisonRow) -> str:
-    """Return what the table says of a configuration, in a line."""
+    """Return the table row of a configuration as a line of text."""
     interval = column_of(COMPARISON_COLUMNS, ComparisonColumn.INTERVAL).cell(row)
     runs = column_of(COMPARISON_COLUMNS, ComparisonColumn.RUNS).cell(row)
     told = [

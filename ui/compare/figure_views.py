@@ -1,6 +1,6 @@
-"""Figures of the runs: one a configuration as bars, two against each other, one over two dimensions.
+"""Views of figures: bars per configuration, scatter of two figures, heat map over two dimensions, sweeps.
 
-Over a swept number, such as clients, rate or scale: TPS and 99th percentile.
+Sweeps show TPS and 99th percentile over a number such as clients, rate or scale.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ from ui.theme import Theme
 _FIGURES: Final = ("tps", "latency_p99_ms")
 _ALL: Final = "all"
 _LOG_FROM: Final = 8.0
-"""Levels that lie farther apart than so many times stand on a logarithmic axis."""
+"""Levels further apart than this factor get a logarithmic axis."""
 
 
 class SweepView(View):
-    """Lines over a number.
+    """Lines over a swept number.
 
     Attributes:
-        over: which number.
-        stack: the charts; another one for another number.
+        over: the number.
+        stack: the charts; a new one for another number.
     """
 
     def __init__(self, theme: Theme) -> None:
@@ -92,7 +92,7 @@ class SweepView(View):
         if self.stack is None or self._shown != wanted:
             for old in (self.stack, self._lines):
                 if old is not None:
-                    # Hidden, not destroyed: pyqtgraph's items must not end in Python's garbage collection.
+                    # Hidden, not destroyed: Python's garbage collection must not delete pyqtgraph's items.
                     old.hide()
                     old.setParent(self)
             self.stack = ChartStack(self.theme, kind=swept_axis(over.name, levels, is_log=is_log))
@@ -132,7 +132,7 @@ def _place(level: float, *, is_log: bool) -> float:
 
 
 def read_published() -> tuple[PublishedFigure, ...]:
-    """Return the published figures; none where their files cannot be read."""
+    """Return the published figures; empty if their files cannot be read."""
     from app.published.reading import published_figures  # noqa: PLC0415 - read when first asked for
 
     try:
@@ -142,13 +142,13 @@ def read_published() -> tuple[PublishedFigure, ...]:
 
 
 class BarsView(View):
-    """One bar a configuration.
+    """One bar per configuration.
 
     Attributes:
         what: figure.
-        by: dimension that makes groups.
-        published: whether figures of others stand beside.
-        best_first: whether the best bar of this figure comes first.
+        by: dimension for groups.
+        published: whether to show published figures too.
+        best_first: whether to sort by this figure, best first.
         figure: shows the bars.
     """
 
@@ -192,7 +192,7 @@ class BarsView(View):
 
 
 class ScatterView(View):
-    """A point a run.
+    """One point per run.
 
     Attributes:
         across: figure of the horizontal axis.
@@ -233,7 +233,7 @@ class HeatView(View):
     """A cell for each pair of values.
 
     Attributes:
-        under: condition whose configurations are shown; where all are, cells of several show none.
+        under: condition to show; with all conditions, cells with several configurations are empty.
         what: figure.
         across: dimension of the columns.
         down: dimension of the rows.
@@ -259,7 +259,7 @@ class HeatView(View):
     def why_not(self, content: Content) -> str:
         if content.comparison is None:
             return NOT_YET
-        if len(content.dimensions) < 3:  # the last one is the configuration itself
+        if len(content.dimensions) < 3:  # the last dimension is the configuration itself
             return tr(
                 "A heat map takes runs that differ in two things or more, such as filesystem and clients."
             )

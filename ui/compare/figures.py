@@ -1,4 +1,4 @@
-"""The figures of the compare page, made of a comparison: bars, scatter, heat map, small multiples. Pure."""
+"""Make the figures of the compare page from a comparison: bars, scatter, heat map. Pure."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ OFFERED: Final = (
     *COSTS,
     *LOADING,
 )
-"""Names of the figures that can be shown as bars, points and cells."""
+"""Names of the figures available as bars, points and cells."""
 
 TPS: Final = "tps"
 
 
 def figure_label(name: str) -> str:
-    """Return the name of a figure with its unit, beginning with a capital."""
+    """Return the name of a figure with its unit, capitalised."""
     chosen = figure(name)
     label = chosen.label[:1].upper() + chosen.label[1:]
     unit = "" if chosen.unit in {"", "1/s"} else f", {_unit(chosen)}"
@@ -48,7 +48,7 @@ def measured_label(comparison: RunComparison, name: str) -> str:
 
 
 def figure_heading(name: str) -> str:
-    """Return the shortest name of a figure, over a column whose cells have the unit."""
+    """Return the shortest name of a figure, for a column with units in its cells."""
     chosen = figure(name)
     return chosen.heading.removesuffix(f" {chosen.unit}") or figure_label(name)
 
@@ -58,13 +58,13 @@ def _unit(chosen: Figure) -> str:
 
 
 def better_words(name: str) -> str:
-    """Return which end is the better one."""
+    """Return whether lower or higher is better, in words."""
     words = {Direction.HIGHER: tr("higher is better"), Direction.LOWER: tr("lower is better")}
     return words.get(figure(name).better, "")
 
 
 def known_figures(comparison: RunComparison) -> tuple[str, ...]:
-    """Return the offered figures that any run has."""
+    """Return the available figures that any run has."""
     return tuple(
         name for name in OFFERED if any(figure_values(comparison, group, name) for group in comparison.groups)
     )
@@ -78,14 +78,14 @@ def make_bars(
     *,
     best_first: bool = False,
 ) -> BarFigure | None:
-    """Return a figure of every configuration as bars, grouped by a dimension; None without a comparison.
+    """Return a figure of all configurations as bars, grouped by a dimension; None without a comparison.
 
     Args:
-        content: what is compared.
+        content: with the comparison.
         name: of the figure.
-        by: what makes groups; None for one group.
-        published: figures of others that may stand beside.
-        best_first: sort each group by this figure; what is not ranked stays behind.
+        by: dimension for groups; None for a single group.
+        published: published figures that may be shown too.
+        best_first: sort each group by this figure; unranked configurations stay last.
     """
     comparison = content.comparison
     if comparison is None:
@@ -120,7 +120,7 @@ def _best_first(
 
 
 def bar_of(content: Content, comparison: RunComparison, group: ComparedGroup, name: str) -> Bar:
-    """Return the bar of a configuration: of the runs as a whole, or of one of their phases."""
+    """Return the bar of a configuration, for whole runs or one of their phases."""
     values = figure_values(comparison, group, name)
     mean = run_interval(tuple(values.values()))
     interval, within, tips = _interval(comparison, group, name, mean)
@@ -160,7 +160,7 @@ def _interval(
 
 
 def make_scatter(content: Content, across: str, up: str) -> ScatterFigure | None:
-    """Return two figures of every run against each other."""
+    """Return two figures of every run as a scatter plot."""
     comparison = content.comparison
     if comparison is None:
         return None
@@ -207,8 +207,8 @@ def _interval_words(mean: RunInterval) -> str:
     return tr("95 % interval {low:,.4g} to {high:,.4g}").format(low=mean.low, high=mean.high)
 
 
-# --- Which published figures stand beside one's own bars: of the same filesystem, RAID level and workload.
-# Of several with the same name the one whose scale is nearest stands there.
+# --- Published figures to show with one's own bars: same filesystem, RAID level and workload. Of several
+# with the same name the one with the nearest scale.
 
 
 _MOST = 8
@@ -222,7 +222,7 @@ _SCALE = (tr("Workload"), tr("scale"))
 def marks_for(
     comparison: RunComparison, groups: tuple[ComparedGroup, ...], published: tuple[PublishedFigure, ...]
 ) -> tuple[Bar, ...]:
-    """Return marks that may stand beside these groups, those of the nearest scale first."""
+    """Return published marks that match these groups, those of the nearest scale first."""
     wanted = [_properties(comparison, group) for group in groups]
     found = [each for each in published if each.is_tps and any(_fits(each, one) for one in wanted)]
     scales = [
@@ -231,14 +231,14 @@ def marks_for(
     nearest: dict[str, PublishedFigure] = {}
     for each in sorted(found, key=lambda each: _distance(each, scales)):
         nearest.setdefault(each.label, each)
-    # Where one stands at one's own scale, those at others would only confuse.
+    # With a figure at the same scale, figures at others would only confuse.
     least = min((_distance(each, scales) for each in nearest.values()), default=0.0)
     kept = [each for each in nearest.values() if _distance(each, scales) <= max(least, _ALIKE)]
     return tuple(_mark(each) for each in kept[:_MOST])
 
 
 def _distance(figure: PublishedFigure, scales: Sequence[float]) -> float:
-    """Return how far the scale of a figure is from one's own, in powers of e; far where it is unknown."""
+    """Return the distance of a figure's scale from one's own, in powers of e; large if unknown."""
     if not figure.scale or not scales:
         return math.inf
     return min(abs(math.log(figure.scale / scale)) for scale in scales)

@@ -1,4 +1,4 @@
-"""Overlay: the runs over each other on elapsed time or on the time since their last checkpoint."""
+"""Overlay: the runs in common charts over elapsed time or the time since their last checkpoint."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ _AROUND: Final = (
 
 
 class OverTimeView(View):
-    """Charts on one time axis, with a table of what is drawn below them.
+    """Charts on one time axis, with a table of their lines below.
 
     Attributes:
         stack: the charts.
         legend: names and figures of the lines, with ticks.
         axis: elapsed time or time since the last checkpoint.
-        around: what is drawn around the means.
+        around: bands around the means.
     """
 
     def __init__(self, theme: Theme) -> None:
@@ -136,7 +136,7 @@ class OverTimeView(View):
         self.message.setVisible(bool(words))
 
     def open_chooser(self) -> None:
-        """Let somebody choose and order the charts."""
+        """Open the dialog to choose and order the charts."""
         if self._chooser is None:
             self._chooser = ChartWindow(self.stack, self)
             self._chooser.destroyed.connect(self._forget_chooser)
@@ -147,7 +147,7 @@ class OverTimeView(View):
         self._chooser = None
 
     def stop(self) -> None:
-        """Wait for nothing any more."""
+        """Cancel pending work."""
         if self._op is not None:
             self._op.cancel()
 
@@ -157,4 +157,4 @@ def _fold(data: RunData, charts: tuple[str, ...], shown: int) -> RunData | None:
         folded = since_checkpoint(data)
         return None if folded is None else prefetch(folded, charts, shown)
     except FootingError:
-        return None  # the file has gone meanwhile: the run is named among those without
+        return None  # removed since: the run is listed among those without data

@@ -1,4 +1,4 @@
-"""The compare page: ways to look at the runs at the left, what may be said about them at the right."""
+"""The compare page: views of the runs at the left, findings at the right."""
 
 from __future__ import annotations
 
@@ -50,26 +50,26 @@ _MORE_CUTS_S: Final = (60, 300, 900)
 
 
 def _stay() -> None:
-    """Go nowhere: the page stands alone."""
+    """Do nothing: the page has no library to return to."""
 
 
 class ComparePage(QWidget):
     """Compares runs.
 
     Attributes:
-        content: what is shown.
+        content: the shown one.
         tabs: the views.
-        text: warnings, what differs, verdicts.
+        text: warnings, differences, verdicts.
         baseline: configuration to compare with.
         effect: smallest difference of interest, in percent.
-        cut: what is left out of the beginning of every run.
-        go_back: shows the library again.
-        library: folder whose repeats tell how much runs spread; None where there is none.
+        cut: seconds excluded from the start of every run.
+        go_back: returns to the library.
+        library: folder with repeats that show the variation of runs; None for none.
 
     Signals:
-        settled: everything is read: the comparison, and what the charts draw.
-        told: a sentence that somebody should see.
-        again_asked: a `Campaign` that runs the same again at one rate; somebody wants to start it.
+        settled: the comparison and the data of the charts are read.
+        told: a sentence for the user.
+        again_asked: a `Campaign` that repeats the runs at one rate, to be started.
     """
 
     settled = Signal()
@@ -156,12 +156,12 @@ class ComparePage(QWidget):
     def _connect_view(self, view: View) -> None:
         view.focus_asked.connect(self.set_focus_run)
 
-    # What is shown
+    # Content
 
     def show_runs(self, runs: Sequence[ListedRun], colours: Mapping[str, int], focus: str = "") -> None:
-        """Show these runs with the numbers of their colours, by path; what was shown before is forgotten.
+        """Show these runs with the numbers of their colours, by path; earlier content is dropped.
 
-        Read first is what somebody waits for: the result, or what the charts draw where they are looked at.
+        The data that the user waits for is read first: the result, or the series of the visible charts.
         """
         self._cancel()
         unique = list({run.entry.path: run for run in runs}.values())
@@ -181,17 +181,17 @@ class ComparePage(QWidget):
         return view.stack.chart_ids if isinstance(view, OverTimeView) else CHARTS
 
     def _read(self, read: Callable[[], list[LoadedRun]], focus: str) -> None:
-        """Read runs and show what the charts draw; the facts follow."""
+        """Read runs and show the charts; the facts follow."""
 
         def take(loaded: list[LoadedRun]) -> None:
             self._problems = tuple(run.problem for run in loaded if run.problem)
             self._set_content(Content(tuple(run for run in loaded if not run.problem), focus=focus))
-            self._rest_timer.start()  # once that is painted
+            self._rest_timer.start()  # after painting
 
         self._op = BackgroundOp(read, take, self._fail).start()
 
     def _read_compared(self, read: Callable[[], list[LoadedRun]], focus: str, *, has_series: bool) -> None:
-        """Read runs with their facts, compare them and show that."""
+        """Read runs with their facts, compare and show them."""
         choices, library = self._choices(), self.library
 
         def compare() -> tuple[list[LoadedRun], Content]:
@@ -203,7 +203,7 @@ class ComparePage(QWidget):
         self._op = BackgroundOp(compare, lambda found: self._take_facts(*found), self._fail).start()
 
     def _read_rest(self) -> None:
-        """Read what is not there yet: the facts, or what charts draw."""
+        """Read the rest: the facts, or the data of charts."""
         content = self.content
         if content.has_series:
             self._read_compared(lambda: list(content.runs), content.focus, has_series=True)
@@ -213,7 +213,7 @@ class ComparePage(QWidget):
         def take(found: list[LoadedRun]) -> None:
             lost = {run.path: run for run in found if run.problem}
             self._problems += tuple(run.problem for run in lost.values())
-            if lost:  # what is compared and what is drawn are the same runs
+            if lost:  # comparison and charts have the same runs
                 good = [run for run in content.runs if run.path not in lost]
                 self._read_compared(lambda: good, self.content.focus, has_series=True)
             else:
@@ -237,10 +237,10 @@ class ComparePage(QWidget):
         if content.has_series:
             self.settled.emit()
         else:
-            self._rest_timer.start()  # once that is painted
+            self._rest_timer.start()  # after painting
 
     def _compare(self) -> None:
-        """Compare anew as the controls say."""
+        """Compare again with the current settings."""
         if self.content.comparison is None:
             return
         content, choices, library = self.content, self._choices(), self.library
@@ -254,7 +254,7 @@ class ComparePage(QWidget):
         ).start()
 
     def _ask_again(self) -> None:
-        """Make the campaign that runs the same at one rate; its files are read in the background."""
+        """Create the campaign that repeats the runs at one rate; its files are read in the background."""
         comparison = self.content.comparison
         if comparison is not None:
             self._cancel_again()
@@ -281,7 +281,7 @@ class ComparePage(QWidget):
         self._write()
 
     def set_focus_run(self, path: str) -> None:
-        """Put a run into focus in every view."""
+        """Focus a run in every view."""
         if path != self.content.focus:
             self._set_content(self.content.with_focus(path))
 
@@ -296,7 +296,7 @@ class ComparePage(QWidget):
 
     @property
     def view(self) -> View | None:
-        """The view that is shown; None before it was needed."""
+        """The shown view; None before it was first needed."""
         return self._holder_at(self.tabs.currentIndex()).view
 
     def _choose_by_hand(self) -> None:
@@ -328,12 +328,12 @@ class ComparePage(QWidget):
 
     def _cancel(self) -> None:
         self._rest_timer.stop()
-        self._cancel_again()  # of runs, or of a cut, that are not shown any more
+        self._cancel_again()  # for runs or a cut no longer shown
         if self._op is not None:
             self._op.cancel()
 
     def stop(self) -> None:
-        """Wait for nothing any more."""
+        """Cancel pending work."""
         self._cancel()
         for place in range(self.tabs.count()):
             view = self._holder_at(place).view
@@ -350,18 +350,18 @@ def _campaign_again(comparison: RunComparison) -> Campaign:
     """Return the campaign at one rate.
 
     Raises:
-        FootingError: it cannot be run again, or names programs of strangers.
+        FootingError: it cannot be repeated, or names foreign programs.
     """
     file = campaign_again(comparison)
     refuse_programs(file)
     return file.campaign
 
 
-# --- Reading runs for the compare page, in the background. What cannot be read has its problem, no exception.
+# --- Reading runs in the background. Unreadable ones get a problem instead of an exception.
 
 
 def load_runs(runs: Sequence[ListedRun], colours: Mapping[str, int]) -> list[LoadedRun]:
-    """Read what a page calls these runs, without their series.
+    """Read the names and metadata of runs, without their series.
 
     Args:
         runs: as listed.
@@ -380,7 +380,7 @@ def _load(run: ListedRun, colour: int) -> LoadedRun:
 
 
 def with_series(runs: Iterable[LoadedRun], charts: Sequence[str], shown: int) -> list[LoadedRun]:
-    """Read what these charts draw of runs, of so many configurations."""
+    """Read the series for these charts, for `shown` configurations."""
     return [_drawn(run, charts, shown) for run in runs]
 
 

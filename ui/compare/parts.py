@@ -1,4 +1,4 @@
-"""Pieces of views: a row of controls, choices of figures and dimensions, a sentence instead of a picture."""
+"""Parts of views: a row of controls, choices of figures and dimensions, a sentence instead of a figure."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from ui.widgets.texts import mnemonic_label, plain_label
 
 
 def list_and_charts(widget: QWidget) -> list[int]:
-    """Return the first widths of a list of lines and of its charts: names are read with their warnings."""
+    """Return the initial widths of a list of lines and its charts: names with their warnings must fit."""
     em = widget.fontMetrics().averageCharWidth()
     return [em * 45, em * 120]
 
 
 class View(QWidget):
-    """One way to look at the runs. Shown content is replaced as a whole.
+    """One view of the runs. Its content is replaced as a whole.
 
     Attributes:
         theme: colours and fonts.
-        content: what is shown.
+        content: the shown one.
 
     Signals:
         focus_asked: path of a run that was clicked.
@@ -43,24 +43,24 @@ class View(QWidget):
         self.rows.setContentsMargins(0, SMALL, 0, 0)
 
     def set_content(self, content: Content) -> None:
-        """Show this."""
+        """Show the content."""
         self.content = content
         self.refresh()
 
     def refresh(self) -> None:
-        """Show the content anew, as the controls say."""
+        """Show the content again, with the current controls."""
         raise NotImplementedError
 
     def why_not(self, content: Content) -> str:
-        """Return why this view has nothing to show for a content; empty where it has."""
+        """Return why this view has nothing to show for a content; empty if it has."""
         raise NotImplementedError
 
 
 class Choice(ElidedComboBox):
-    """A combo box that keeps what was chosen when its entries change, and never asks for too much room.
+    """A combo box that keeps its choice when its entries change, and limits its width.
 
     Signals:
-        chosen: somebody chose another entry; not emitted when entries change.
+        chosen: the user chose another entry; not emitted when entries change.
     """
 
     chosen = Signal()
@@ -76,7 +76,7 @@ class Choice(ElidedComboBox):
         self.activated.connect(lambda _place: self.chosen.emit())
 
     def offer(self, entries: Iterable[tuple[str, str]], default: str = "") -> None:
-        """Offer these (id, words); what was chosen stays where it is offered, else the default."""
+        """Offer these (id, words); the current choice is kept if offered, else the default is chosen."""
         offered = list(entries)
         before = self.choice or default
         if [(self.itemData(place), self.itemText(place)) for place in range(self.count())] == offered:
@@ -90,11 +90,11 @@ class Choice(ElidedComboBox):
 
     @property
     def choice(self) -> str:
-        """The id that is chosen; empty for none."""
+        """The chosen id; empty for none."""
         return str(self.currentData() or "")
 
     def choose(self, name: str) -> None:
-        """Choose an entry as if somebody did."""
+        """Choose an entry as if the user did."""
         place = self.findData(name)
         if place >= 0:
             self.setCurrentIndex(place)
@@ -118,7 +118,7 @@ def control_row(view: View) -> QHBoxLayout:
 
 
 def sentence_label(words: str = "") -> QLabel:
-    """Return a quiet sentence in the middle of an empty view; plain text whatever is in it."""
+    """Return a muted sentence for the middle of an empty view; always plain text."""
     label = plain_label(words)
     label.setTextFormat(Qt.TextFormat.PlainText)
     label.setAlignment(Qt.AlignmentFlag.AlignCenter)

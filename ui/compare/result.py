@@ -1,6 +1,6 @@
-"""The result of a comparison: the answer as a sentence, bars with intervals, and what to know beside it.
+"""The result of a comparison: the answer as a sentence, a large number, bars with intervals, reservations.
 
-The figure that a comparison ends on, large enough to be read from the other side of a room.
+The number is legible from the other side of a room.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ from ui.widgets.plain_writer import DocumentColours, PlainWriter, written_at_onc
 from ui.widgets.texts import announce, plain_label, show_tip
 
 _SCALE: Final = 3.0
-"""Of the type of the number, against that of texts."""
+"""Type size of the number, relative to texts."""
 
 
 def headline_words(comparison: RunComparison) -> tuple[str, str] | None:
-    """Return the highest mean TPS of what is ranked, and whose it is with its interval.
+    """Return the highest mean TPS of the ranked configurations, and its configuration with interval.
 
-    None without any, and where there are several conditions: none of their figures stands for all.
+    None if there is none, or if there are several conditions: no single figure represents them.
     """
     if len(comparison.parts) > 1:
         return None
@@ -73,11 +73,11 @@ def headline_words(comparison: RunComparison) -> tuple[str, str] | None:
 
 
 class Headline(QWidget):
-    """A large number with its unit, and beside it whose it is.
+    """A large number with its unit, and its configuration.
 
     Attributes:
         value: the number.
-        words: whose it is.
+        words: its configuration.
     """
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
@@ -106,7 +106,7 @@ class Headline(QWidget):
         self._apply_theme()
 
     def show_comparison(self, comparison: RunComparison) -> None:
-        """Show what a comparison ends on; take no room where it has no figure."""
+        """Show the main figure of a comparison; hidden if there is none."""
         told = headline_words(comparison)
         for label, text in zip((self.value, self.words), told or ("", ""), strict=True):
             label.setText(text)
@@ -126,13 +126,13 @@ def _quieten(label: QLabel, theme: Theme) -> None:
 
 
 _ROOMY: Final = 1.5
-"""So many times as high as can just be read."""
+"""Height relative to the least legible one."""
 _ROUGHLY: Final = 600
-"""Pixels that bars and text have together; what there really is is divided likewise."""
+"""Assumed height of bars and text in pixels; the real height is divided in the same ratio."""
 
 
 def result_figure(content: Content) -> BarFigure | None:
-    """Return the TPS of every configuration as bars, of each condition the fastest first."""
+    """Return the TPS of every configuration as bars, for each condition the fastest first."""
     comparison = content.comparison
     if comparison is None:
         return None
@@ -145,13 +145,13 @@ def result_figure(content: Content) -> BarFigure | None:
 
 
 class _AnswerWriter(PlainWriter):
-    """Writes what to know beside the answer. Used once."""
+    """Write the reservations next to the answer. Used once."""
 
     def __init__(self, document: QTextDocument, theme: Theme) -> None:
         super().__init__(document, DocumentColours.of(theme))
 
     def write(self, answer: Answer, problems: Sequence[str]) -> None:
-        """Write all of it."""
+        """Write the whole text."""
         weakened_by = (*problems, *answer.weakened_by)
         if weakened_by:
             self._heading(tr("Before you use it"))
@@ -168,14 +168,14 @@ class _AnswerWriter(PlainWriter):
 
 
 class ResultView(View):
-    """The answer, bars, and what to know beside it.
+    """The answer, bars, and reservations.
 
     Attributes:
         sentence: the answer.
         headline: the highest mean, large.
         figure: bars of TPS.
-        text: what weakens it, what limited the runs, every verdict.
-        problems: what could not be read, a sentence each.
+        text: reservations, bottlenecks, every verdict.
+        problems: of reading, a sentence each.
     """
 
     def __init__(self, theme: Theme) -> None:
@@ -212,7 +212,7 @@ class ResultView(View):
         self.refresh()
 
     def _make_room(self) -> None:
-        """Keep the whole sentence in sight: beside large parts Qt's layout leaves it one line."""
+        """Keep the whole sentence visible: next to large widgets Qt's layout leaves it one line."""
         self.sentence.setMinimumHeight(max(0, self.sentence.heightForWidth(self.sentence.width())))
 
     @override
@@ -248,17 +248,17 @@ class ResultView(View):
 
 
 class CampaignResult(QWidget):
-    """The result of a campaign that has ended, with what people do next.
+    """The result of an ended campaign, with the next actions.
 
     Attributes:
         view: the result.
         report: writes a PDF of these runs.
         compare: shows them on the compare page.
-        listed: the runs, as the library lists them; empty until they are read.
+        listed: the runs, as in the library; empty until read.
         colours: number of each run's colour, by the path of its file.
 
     Signals:
-        wanted: the command that somebody wants for these runs.
+        wanted: the command chosen for these runs.
         settled: the result is shown, or why there is none.
     """
 
@@ -292,18 +292,18 @@ class CampaignResult(QWidget):
         self.setFocusProxy(self.report)
 
     def show_campaign(self, folder: Path, colours: Mapping[str, int], library: Path) -> None:
-        """Read and show what a campaign came to.
+        """Read and show the result of a campaign.
 
         Args:
             folder: of the campaign.
             colours: number of each configuration's colour, by its name.
-            library: whose repeats tell how much runs spread.
+            library: with repeats that show the variation of runs.
         """
         self.stop()
         self._op = BackgroundOp(lambda: _read(folder, colours, library), self._take, self._fail).start()
 
     def stop(self) -> None:
-        """Wait for nothing any more."""
+        """Cancel pending work."""
         if self._op is not None:
             self._op.cancel()
 
@@ -328,7 +328,7 @@ class CampaignResult(QWidget):
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """The runs of a campaign with their comparison, and what cannot be read of them."""
+    """The runs of a campaign with their comparison, and the problems of unreadable ones."""
 
     content: Content
     listed: tuple[ListedRun, ...]

@@ -1,8 +1,7 @@
-"""The ways to look at compared runs: one registry, each made when it is first needed.
+"""The views of compared runs, in one registry; each is created when first needed.
 
-Phases of runs that measured several, side by side: a figure each, with an axis of its own.
-
-Small multiples: a chart for each run, all on the same scales.
+Also phases of runs that measured several, side by side with separate axes, and small multiples: a chart for
+each run, all on the same scales.
 """
 
 from __future__ import annotations
@@ -59,10 +58,10 @@ from ui.widgets.texts import plain_label
 
 
 class MultiplesView(View):
-    """One small chart a run.
+    """One small chart per run.
 
     Attributes:
-        chart: which chart.
+        chart: the chart.
         figure: shows them.
     """
 
@@ -87,7 +86,7 @@ class MultiplesView(View):
 
     @override
     def refresh(self) -> None:
-        """Read what is missing in the background, then paint."""
+        """Read missing data in the background, then paint."""
         if self._op is not None:
             self._op.cancel()
         content, chart = self.content, self.chart.choice
@@ -108,21 +107,21 @@ class MultiplesView(View):
         self._words.setText(one_line(error.message))
 
     def stop(self) -> None:
-        """Wait for nothing any more."""
+        """Cancel pending work."""
         if self._op is not None:
             self._op.cancel()
 
 
 OWN: Final = ""
-"""Choice of the figure that suits each phase: TPS, or the 99th percentile where a rate was offered."""
+"""Choice of the suitable figure of each phase: TPS, or the 99th percentile at a target rate."""
 
 
 def make_phases(content: Content, name: str = OWN) -> FiguresSideBySide | None:
-    """Return a figure of each phase, with every configuration that has it; None where there is none.
+    """Return a figure of each phase, with every configuration that has it; None if there are none.
 
     Args:
-        content: what is compared.
-        name: of the figure; `OWN` for the one that suits each phase.
+        content: with the comparison.
+        name: of the figure; `OWN` for the suitable one of each phase.
     """
     if not content.phases:
         return None
@@ -145,7 +144,7 @@ def _part(content: Content, phase: ComparedPhase, name: str) -> BarFigure:
 
 
 class PhasesView(View):
-    """One figure a phase.
+    """One figure per phase.
 
     Attributes:
         what: figure.
@@ -182,7 +181,7 @@ _NUMBER: Final = re.compile(r"[-+]?\d[\d,]*(?:\.\d+)?")
 
 
 class _Table(QTableWidget):
-    """A table whose selection Ctrl+C copies as CSV."""
+    """A table that copies its selection as CSV with Ctrl+C."""
 
     @override
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -192,7 +191,7 @@ class _Table(QTableWidget):
             super().keyPressEvent(event)
 
     def text_of_selection(self) -> str:
-        """Return the selected cells, all of them where none is selected."""
+        """Return the selected cells, or all without a selection."""
         chosen = self.selectedRanges()
         rows = range(self.rowCount())
         columns = range(self.columnCount())
@@ -212,7 +211,7 @@ class _Table(QTableWidget):
 
 
 class _Headings(QHeaderView):
-    """Headings in several lines where they are long: columns are as wide as their numbers need."""
+    """Headings that wrap: columns are as wide as their numbers need."""
 
     def __init__(self) -> None:
         super().__init__(Qt.Orientation.Horizontal)
@@ -230,11 +229,11 @@ class _Headings(QHeaderView):
 
 
 class _Cell(QTableWidgetItem):
-    """A cell that is sorted by the number with which it begins, else by its text; empty ones last."""
+    """A cell sorted by its leading number, else by its text; empty ones last."""
 
     @property
     def key(self) -> tuple[bool, float, str]:
-        """By what it is sorted."""
+        """The sort key."""
         found = _NUMBER.match(self.text())
         number = float(found[0].replace(",", "")) if found else math.inf
         return not self.text(), number, self.text()
@@ -245,7 +244,7 @@ class _Cell(QTableWidgetItem):
 
 
 class TableView(View):
-    """Everything as numbers; a heading sorts by its column, at the third click all stands as it was compared.
+    """All numbers; a heading sorts by its column, the third click restores the original order.
 
     Attributes:
         table: the cells.
@@ -269,7 +268,7 @@ class TableView(View):
         self.rows.addWidget(self.table, 1)
 
     def _on_heading(self, column: int) -> None:
-        """Sort upwards, then downwards, then not any more."""
+        """Sort ascending, then descending, then not at all."""
         up, down = Qt.SortOrder.AscendingOrder, Qt.SortOrder.DescendingOrder
         chosen = {(column, up): down, (column, down): None}
         order = chosen.get(self._sorted_by, up) if self._sorted_by is not None else up
@@ -320,7 +319,7 @@ _VERDICT: Final[Column[ComparisonRow]] = Column(
 
 
 def _columns(comparison: RunComparison, figures: Sequence[FigureComparison]) -> tuple[Column[int], ...]:
-    """Return the columns of the table; a row is the place of a configuration."""
+    """Return the columns of the table; a row is the index of a configuration."""
     fitting = columns_for(COMPARISON_COLUMNS, comparison.rows)
     known = (each for each in fitting if not each.figure)
     return (
@@ -334,7 +333,7 @@ def _columns(comparison: RunComparison, figures: Sequence[FigureComparison]) -> 
 
 
 def _figure_cell(found: FigureComparison, place: int) -> str:
-    """Return a mean with its difference and interval where there is one."""
+    """Return a mean with its difference and interval, if any."""
     mean = format_mean(found, place)
     comparison = found.comparisons[place]
     if comparison is None or comparison.interval is None:
@@ -358,7 +357,7 @@ def _swatch(colour: QColor) -> QIcon:
 
 @dataclass(frozen=True, slots=True)
 class ViewSpec:
-    """A way to look at runs: stable name, words of its tab, and what makes it."""
+    """A view of runs: stable name, tab label, and factory."""
 
     id: str
     title: str
@@ -380,7 +379,7 @@ VIEWS: Final = (
 
 
 class ViewHolder(QStackedWidget):
-    """A view, or the reason why there is none; the view is made when it is first needed."""
+    """A view, or the reason why it is unavailable; the view is created when first needed."""
 
     def __init__(self, spec: ViewSpec, theme: Theme, made: Callable[[View], None]) -> None:
         super().__init__()
@@ -393,11 +392,11 @@ class ViewHolder(QStackedWidget):
         self._stale = True
 
     def set_stale(self) -> None:
-        """What it shows is old."""
+        """Mark the content as outdated."""
         self._stale = True
 
     def show_content(self, content: Content) -> None:
-        """Show this now."""
+        """Show the content now."""
         if self.view is None:
             self.view = self.spec.make(self._theme)
             self.addWidget(self.view)
@@ -409,7 +408,7 @@ class ViewHolder(QStackedWidget):
             self._stale = False
             try:
                 self.view.set_content(content)
-            except FootingError as error:  # a run that was deleted since its facts were read
+            except FootingError as error:  # a run was deleted since its facts were read
                 self._stale = True
                 self.empty.tell(self.spec.title, one_line(f"{error.message} {error.hint}"))
                 self.setCurrentWidget(self.empty)

@@ -1,1 +1,1 @@
-"""The live page: a run that is measured now, or a recorded one that plays as if it were."""
+"""The live page: a running measurement, or a recorded run replayed as if it were one."""

@@ -1,4 +1,4 @@
-"""Gives the chart stack what is new: the run that lasts, and the campaign's earlier ones behind it."""
+"""Update the chart stack with new data: the current run, and the campaign's earlier ones behind it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ui.charts.stack.stack import ChartStack
 
 
 def colours_of(watched: LiveState) -> dict[str, int]:
-    """Return the number of each configuration's colour: its place among those of the campaign."""
+    """Return the number of each configuration's colour: its position in the campaign."""
     runs = () if watched.status is None else watched.status.runs
     return {name: place for place, name in enumerate(dict.fromkeys(run.configuration for run in runs))}
 
@@ -26,7 +26,7 @@ def colour_of(watched: LiveState, configuration: str) -> int:
 def traces_of(
     watched: LiveState, earlier: Sequence[EarlierRun], live: RunData
 ) -> tuple[tuple[RunTrace, ...], RunTrace]:
-    """Return the lines of earlier runs, pale behind the live one, and of the live one; named together."""
+    """Return the lines of earlier runs, pale in the background, and of the live one, named together."""
     runs = [
         (each.data.id or str(each.data.path), each.data, colour_of(watched, each.status.configuration))
         for each in earlier
@@ -37,12 +37,12 @@ def traces_of(
 
 
 class ChartFeed:
-    """Tells the stack only what changed: painting is what costs.
+    """Pass only changes to the stack, because painting is expensive.
 
     Attributes:
-        most_earlier: earlier runs of at most so many configurations are shown, the newest.
-        behind: the earlier runs that are shown.
-        live: the run that lasts, as it was given last.
+        most_earlier: number of configurations with earlier runs shown, the newest.
+        behind: the shown earlier runs.
+        live: the current run, as passed last.
         colour: number of its configuration.
     """
 
@@ -61,7 +61,7 @@ class ChartFeed:
         self._stack.set_runs(())
 
     def show(self, watched: LiveState) -> None:
-        """Show what is watched."""
+        """Show the current state."""
         run = watched.run
         if run is None:
             return
@@ -84,14 +84,14 @@ class ChartFeed:
         self.live = data
 
     def _shown_of(self, watched: LiveState) -> list[EarlierRun]:
-        """Return the earlier runs of the newest configurations, in their order."""
+        """Return the earlier runs of the newest configurations, in order."""
         names = list(dict.fromkeys(each.status.configuration for each in reversed(watched.earlier)))
         shown = set(names[: self.most_earlier])
         return [each for each in watched.earlier if each.status.configuration in shown]
 
 
 def _says_more(data: RunData, shown: RunData | None) -> bool:
-    """Return whether a second has passed: a replay is looked at more often than it has news."""
+    """Return whether a second has passed: a replay is polled more often than it changes."""
     if shown is None or data.state is not shown.state or len(data.events) != len(shown.events):
         return True
     return int(data.last_ms / 1000) != int(shown.last_ms / 1000)

@@ -1,4 +1,4 @@
-"""A window for a projector: large type, keys alone, dark, light or the projector's own colours."""
+"""A window for projectors: large type, keyboard only, dark, light or projector colours."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from ui.widgets.tab_order import go_as_read
 from ui.widgets.texts import plain_label
 
 SCHEMES: Final = (Scheme.DARK, Scheme.LIGHT, Scheme.PROJECTOR)
-"""What one key goes through."""
+"""Schemes cycled by a key."""
 STRONG_SCHEMES: Final = (Scheme.CONTRAST_DARK, Scheme.CONTRAST_LIGHT, Scheme.PROJECTOR)
-"""The same where high contrast is wanted."""
+"""The same with high contrast."""
 
 _HINT_MS: Final = 8_000
 
 Keys = Mapping[Qt.Key, Callable[[bool], None]]
-"""What each key does; the argument is whether Shift is held."""
+"""Actions by key; the argument is whether Shift is held."""
 
 
 class FullScreenWindow(QWidget):
-    """A window of its own; D changes the colours, H shows the keys, Esc and F11 end it.
+    """A full-screen window; D changes the colours, H shows the keys, Esc and F11 close it.
 
     Attributes:
-        theme: its own colours, whatever the program has.
-        hint: the keys that the mode knows; hides itself after a while.
+        theme: its own colours, independent of the program's.
+        hint: the available keys; hides itself after a while.
 
     Signals:
         closed: it was closed.
@@ -42,7 +42,7 @@ class FullScreenWindow(QWidget):
     def __init__(self, scheme: Scheme, title: str, hint: str) -> None:
         super().__init__(None)
         go_as_read(self)
-        self.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # charts and numbers are all that there is
+        self.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # it contains only charts and numbers
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(title)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -58,7 +58,7 @@ class FullScreenWindow(QWidget):
         self.theme.changed.connect(self.dress)
 
     def listen(self, keys: Keys) -> None:
-        """Do this at each key, beside what every such window does."""
+        """Add key actions to those that every such window has."""
         key = Qt.Key
         self._keys = {
             key.Key_D: lambda _: self.change_scheme(),
@@ -69,19 +69,19 @@ class FullScreenWindow(QWidget):
         }
 
     def change_scheme(self) -> None:
-        """Go on to the next colours: dark, light, projector."""
+        """Switch to the next colours: dark, light, projector."""
         schemes = self._schemes
         shown = schemes.index(self.theme.scheme) if self.theme.scheme in schemes else -1
         self.theme.set_scheme(schemes[(shown + 1) % len(schemes)])
 
     def dress(self) -> None:
-        """Fit type and colours to the screen; called whenever either changes."""
+        """Adapt type and colours to the screen; called after either changes."""
         palette = QPalette(qt_palette(self.theme.palette))
         palette.setColor(QPalette.ColorRole.Window, self.theme.background)
         self.setPalette(palette)
 
     def points_of(self, pixels: float) -> float:
-        """Return the size of type that is so many pixels high, in points."""
+        """Return the type size in points for a height in pixels."""
         return pixels * 72.0 / max(1, self.logicalDpiY())
 
     def sized(self, points: float, *, bold: bool = False) -> QFont:
@@ -113,5 +113,5 @@ class FullScreenWindow(QWidget):
 
 
 def _unbroken(hint: str) -> str:
-    """Return a line of keys that is broken between two of them only, which three spaces tell apart."""
+    """Return a line of keys that wraps only between entries, which are separated by three spaces."""
     return "   ".join(part.replace(" ", "\N{NO-BREAK SPACE}") for part in hint.split("   "))

@@ -1,4 +1,4 @@
-"""What is being measured, how far the campaign is, the button that stops it, the line of what is wrong."""
+"""The header of the live page: the run, the campaign's progress, Stop, and a banner for problems."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from ui.widgets.elided import ElidedLabel
 from ui.widgets.texts import plain_label, show_tip
 
 _RECENT_S: Final = 3.0
-"""What was sampled before is over: such series are only stored where something happens."""
+"""Older samples are obsolete: such series are stored only while there is activity."""
 
 
 def run_problem(run: RunSnapshot) -> str:
-    """Return what is wrong with a run, in sentences; empty where nothing is."""
+    """Return the problems of a run in sentences; empty if there are none."""
     if run.state is RunState.FAILED:
         return tr("This run failed. {reason}").format(reason=run.problem).strip()
     if run.state is RunState.INCOMPLETE:
@@ -41,7 +41,7 @@ def run_problem(run: RunSnapshot) -> str:
 
 
 def array_words(data: RunData) -> list[str]:
-    """Return what is not as it should be with the arrays below the run now, a sentence each."""
+    """Return the current problems of the arrays below the run, a sentence each."""
     told = []
     for metric, array in data.series_keys():
         if metric not in {"array.missing_members", "array.sync_remaining"}:
@@ -59,7 +59,7 @@ def array_words(data: RunData) -> list[str]:
 
 
 def banner_text(watched: LiveState) -> str:
-    """Return everything that is wrong with what is watched."""
+    """Return all problems of the watched campaign or run."""
     told = [] if watched.run is None else [run_problem(watched.run), *array_words(watched.run.data)]
     if watched.problem:
         told.append(watched.problem)
@@ -75,16 +75,16 @@ def banner_text(watched: LiveState) -> str:
 
 
 def join_problems(seen: str, said: str) -> str:
-    """Return what the files show and what the runner said; the latter only where it says more."""
+    """Return the problems from the files and from the runner, without repetition."""
     first = said.partition(". ")[0].rstrip(".")
     return "\n".join(part for part in (seen, "" if first in seen else said) if part)
 
 
 class Banner(QFrame):
-    """Hidden as long as nothing is wrong.
+    """Hidden while there are no problems.
 
     Attributes:
-        words: what is told.
+        words: the shown text.
     """
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
@@ -112,7 +112,7 @@ class Banner(QFrame):
         self.setPalette(palette)
 
     def tell(self, sentences: str) -> None:
-        """Show these sentences, or nothing."""
+        """Show sentences, or hide."""
         if sentences != self.words.text():
             self.words.setText(sentences)
             self.words.setAccessibleName(tr("Warning: {text}").format(text=sentences) if sentences else "")
@@ -120,7 +120,7 @@ class Banner(QFrame):
 
 
 def mark_text(data: RunData) -> tuple[str, str]:
-    """Return the labels that belong to every number of a run, in words, and their reasons."""
+    """Return the marks of a run, in words, and their reasons."""
     others = sorted(
         {kind for kind in data.marks if kind not in {UNSAFE, NOT_DURABLE}},
         key=lambda kind: (kind not in DISK_MARKS, kind),
@@ -136,11 +136,11 @@ def missing_runs(status: CampaignStatus) -> int:
 
 
 class AgainButton(QPushButton):
-    """Measures a campaign once more.
+    """Measure a campaign again.
 
     Attributes:
-        as_it_was: from its first run on, in a new order.
-        with_changes: asked in the wizard before.
+        as_it_was: unchanged, in a new order.
+        with_changes: after editing it in the wizard.
     """
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -155,18 +155,18 @@ class AgainButton(QPushButton):
 
 
 class Header(QWidget):
-    """Two lines: the run with its labels, and the campaign.
+    """Two lines: the run with its marks, and the campaign.
 
     Attributes:
         run: name of the run.
-        campaign: name of the campaign and how far it is.
-        marks: labels of the run.
+        campaign: name and progress of the campaign.
+        marks: of the run.
         stop: asks how to stop.
         talk: full screen for an audience.
         runs: shows the runs of an ended campaign.
-        go_on: measures what is missing of an ended campaign.
-        again: measures an ended campaign once more.
-        disks: on which disks it runs; of an ended campaign, which of them are free again.
+        go_on: measures the missing runs of an ended campaign.
+        again: measures an ended campaign again.
+        disks: its disks; for an ended campaign, those that are free again.
     """
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
@@ -216,7 +216,7 @@ class Header(QWidget):
         self.marks.setFont(self._theme.font(bold=True))
 
     def clear(self, name: str, words: str) -> None:
-        """Show a campaign or run of which nothing is known yet."""
+        """Show a campaign or run that is not read yet."""
         self.run.show_line(name)
         self.campaign.show_line(words)
         self.disks.show_line("")
@@ -230,13 +230,13 @@ class Header(QWidget):
     def show_watched(
         self, watched: LiveState, request: Request | None, *, replay: bool, whole: bool = False
     ) -> None:
-        """Show what is watched.
+        """Show the watched campaign or run.
 
         Args:
-            watched: all of it.
-            request: how it shall stop, where somebody asked for that.
-            replay: whether it is one.
-            whole: whether the campaign is shown, not its last run.
+            watched: the current state.
+            request: the requested way to stop, if any.
+            replay: whether it is a replay.
+            whole: whether to show the campaign instead of its last run.
         """
         status, run = watched.status, watched.run
         if run is not None and not whole:

@@ -1,4 +1,4 @@
-"""A board whose rows move to their places: rank, name, a bar, a large number. Painted, legible from afar."""
+"""A board with moving rows: rank, name, a bar, a large number. Painted, legible from a distance."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ALARM: Final = 0.56
 """Heights of type, as shares of a row."""
 _NAMES_SHARE: Final = 0.30
 _MOVES_A_SECOND: Final = 7.0
-"""A row comes so many times nearer to its place in a second, by a factor of e."""
+"""Speed of a row: its distance to its position shrinks by this many factors of e per second."""
 _NEAR: Final = 0.01
 _HEAD_SHARE: Final = 0.42
 _WIDEST_NUMBER: Final = "888,888"
@@ -36,22 +36,22 @@ _WIDEST_NUMBER: Final = "888,888"
 
 @dataclass(frozen=True, slots=True)
 class BoardRow:
-    """What a row says.
+    """The content of a row.
 
     Attributes:
-        key: identity, by which it keeps its place while it moves.
-        rank: what stands before the name; empty for nothing.
+        key: identity, to track the row while it moves.
+        rank: before the name; may be empty.
         name: of the run or configuration, without its warning.
-        ending: the warning, which is never cut.
+        ending: the warning, never shortened.
         colour_index: number of its configuration's colour.
         value: length of the bar; None for none.
-        marked: where the bar has a mark; None for none.
+        marked: position of a mark in the bar; None for none.
         interval: whiskers; None for none.
         number: large.
         beneath: small, below the number.
         note: small, below the name.
-        alarm: what everybody should see, large at the end of the bar; empty for nothing.
-        is_over: it is shown quietly: nothing more comes.
+        alarm: large text at the end of the bar; may be empty.
+        is_over: whether it is muted, because nothing more comes.
     """
 
     key: str
@@ -70,16 +70,16 @@ class BoardRow:
 
     @property
     def words(self) -> str:
-        """All of it as a sentence, for those who do not see it."""
+        """The row as a sentence, for screen readers."""
         parts = (f"{self.rank} {self.name}{self.ending}".strip(), self.number, self.beneath)
         return ", ".join(filter(None, (*parts, self.alarm, self.note)))
 
 
 class LeaderBoard(QWidget):
-    """Rows below each other under a heading of two texts.
+    """Rows under a heading with two texts.
 
     Attributes:
-        rows: top first, as they are shown or move to be.
+        rows: top first, in their final order.
     """
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
@@ -96,23 +96,23 @@ class LeaderBoard(QWidget):
         theme.changed.connect(self.update)
 
     def accessible_text(self) -> str:
-        """Return what is ordered by what, and all rows, top first."""
+        """Return the sort order and all rows, top first."""
         heading = ". ".join(filter(None, self._heading))
         return f"{heading}. {'; '.join(row.words for row in self.rows)}."
 
     def set_heading(self, left: str, right: str) -> None:
-        """Say by what rows are ordered, and what the numbers are."""
+        """Set the texts for the sort order and for the meaning of the numbers."""
         if (left, right) != self._heading:
             self._heading = (left, right)
             self.update()
 
     def set_top(self, value: float) -> None:
-        """Let a bar of this value be as long as there is room."""
+        """Set the value of a bar of full length."""
         self._top = value if value > 0 else 1.0
         self.update()
 
     def show_rows(self, rows: Sequence[BoardRow]) -> None:
-        """Show these; a row that was there moves to its place, see `settle`."""
+        """Show rows; existing ones move to their positions, see `settle`."""
         fresh = tuple(rows)
         if fresh == self.rows:
             return
@@ -122,7 +122,7 @@ class LeaderBoard(QWidget):
         self.update()
 
     def settle(self, passed_s: float) -> None:
-        """Let rows come nearer to their places; at once where motion is reduced."""
+        """Move rows closer to their positions; at once if motion is reduced."""
         share = min(1.0, passed_s * _MOVES_A_SECOND)
         if is_motion_reduced(self):
             share = 1.0
@@ -134,7 +134,7 @@ class LeaderBoard(QWidget):
 
     @property
     def row_height(self) -> float:
-        """Pixels of a row."""
+        """Height of a row in pixels."""
         return self.height() / (max(2, len(self.rows)) + _HEAD_SHARE)
 
     @override
@@ -218,7 +218,7 @@ class LeaderBoard(QWidget):
         painter.drawText(lower, _LEFT, shown)
 
     def _paint_alarm(self, painter: QPainter, row: BoardRow, bar: QRectF) -> None:
-        """Write what everybody should see at the end of the bar, in the colour of a warning."""
+        """Write the alarm at the end of the bar, in the colour of a warning."""
         if not row.alarm:
             return
         font = self._font(row_type := bar.height() * _ALARM, bold=True)

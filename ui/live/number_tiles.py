@@ -1,4 +1,4 @@
-"""The row of large numbers: what one reads from three metres away."""
+"""The row of large numbers, legible from three metres away."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _GAP_S: Final = 2.5
 
 
 class SparkLine(QWidget):
-    """A line over the last 60 s; the axis begins at zero and changes only when it must.
+    """A line over the last 60 s; the axis starts at zero and changes only if necessary.
 
     Attributes:
         top: value at the upper edge.
@@ -49,12 +49,12 @@ class SparkLine(QWidget):
         theme.changed.connect(self.update)
 
     def set_colour(self, index: int) -> None:
-        """Use the colour of a line of the charts."""
+        """Use the colour of a chart line."""
         self._colour = index
         self.update()
 
     def show_series(self, t_s: NDArray[np.float64], values: NDArray[np.float64], now_s: float) -> None:
-        """Show what of a series lies in the last minute before `now_s`."""
+        """Show the part of a series in the last minute before `now_s`."""
         first = int(np.searchsorted(t_s, now_s - SPAN_S))
         finite = np.isfinite(values[first:])
         self._t_s, self._values, self._now_s = t_s[first:][finite], values[first:][finite], now_s
@@ -95,7 +95,7 @@ _NUMBER_SCALE: Final = 2.3
 _LEAST_SCALE: Final = 1.0
 _BETWEEN: Final = " · "
 _USUAL: Final = "88,888"
-"""What numbers are made to fit, so that their size does not change with every second."""
+"""Widest usual number: it determines the type size, which then stays constant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,13 +104,13 @@ class NumberSpec:
 
     Attributes:
         id: of the tile.
-        title: what people read.
-        short: the same in a word, with the unit, for large type.
+        title: as shown.
+        short: the title in a word, with the unit, for large type.
         unit: of the number.
         value: the number as text.
         beneath: a second line.
         series: of the spark line.
-        mean: the mean of that series as text; None where a mean of it says nothing, as of percentiles.
+        mean: the mean of that series as text; None if a mean is meaningless, as for percentiles.
     """
 
     id: str
@@ -220,7 +220,7 @@ NUMBERS: Final = (
 
 
 def numbers_of_summary(data: RunData) -> LiveNumbers:
-    """Return the figures of a run that has ended, as means of its measured phase."""
+    """Return the figures of an ended run, as means of its measured phase."""
     summary = data.summary
     tps = summary.get("tps")
 
@@ -243,14 +243,14 @@ def numbers_of_summary(data: RunData) -> LiveNumbers:
 
 
 def shown_numbers(run: RunSnapshot) -> LiveNumbers:
-    """Return the latest numbers; of a run that has ended its means, never its last second."""
+    """Return the latest numbers; for an ended run its means, never its last second."""
     if not run.finished:
         return run.numbers
     return numbers_of_summary(run.data)
 
 
 def mean_so_far(spec: NumberSpec, data: RunData) -> str:
-    """Return the mean of a number over the measured seconds so far; empty before the second of them."""
+    """Return the mean of a number over the measured seconds so far; empty before the second second."""
     if spec.mean is None:
         return ""
     t_s, values = spec.series(data)
@@ -261,7 +261,7 @@ def mean_so_far(spec: NumberSpec, data: RunData) -> str:
 
 
 def _mean_words(number: str, numbers: LiveNumbers, data: RunData) -> str:
-    """Return what the number of an ended run is."""
+    """Return the meaning of the number of an ended run."""
     if number == "iops" and (numbers.iops is None or numbers.flushes is None):
         return _flush_words(numbers, data)
     if number == "iops":
@@ -275,7 +275,7 @@ class NumberTile(QFrame):
     """One large number with its unit, a line beneath, and its last minute.
 
     Attributes:
-        spec: which one.
+        spec: of the number.
         value: the number.
         beneath: the line beneath.
         spark: the last minute.
@@ -283,7 +283,7 @@ class NumberTile(QFrame):
 
     def __init__(self, spec: NumberSpec, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # a unit stands behind its number
+        self.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # the unit follows its number
         self.spec = spec
         self._theme = theme
         self.setFrameShape(QFrame.Shape.StyledPanel)
@@ -294,7 +294,7 @@ class NumberTile(QFrame):
         self._scale = _NUMBER_SCALE
         for label in (self.value, self.unit):
             label.setTextFormat(Qt.TextFormat.PlainText)
-            label.setMinimumWidth(1)  # the type gives way, not the window
+            label.setMinimumWidth(1)  # shrink the type, not the window
         self.title.show_words(spec.title, spec.short)
         self.spark = SparkLine(theme, self)
         number = QHBoxLayout()
@@ -325,7 +325,7 @@ class NumberTile(QFrame):
             label.setPalette(palette)
 
     def fitting_scale(self) -> float:
-        """Return the scale of the type at which the number and its unit fit."""
+        """Return the type scale that fits the number and its unit."""
         metrics = QFontMetricsF(self._theme.number_font(_NUMBER_SCALE, bold=True))
         longest = max(_USUAL, self.value.text(), key=len)
         unit = QFontMetricsF(self.unit.font()).horizontalAdvance(self.spec.unit)
@@ -335,7 +335,7 @@ class NumberTile(QFrame):
         )
 
     def set_scale(self, scale: float) -> None:
-        """Use larger or smaller type for the number."""
+        """Set the type scale of the number."""
         if scale != self._scale:
             self._scale = scale
             self.value.setFont(self._theme.number_font(scale, bold=True))
@@ -368,18 +368,18 @@ class BigNumbers(QWidget):
             layout.addWidget(tile, 1)
 
     def set_colour(self, index: int) -> None:
-        """Use the colour that the run has in the charts."""
+        """Use the colour of the run in the charts."""
         for tile in self.tiles.values():
             tile.spark.set_colour(index)
 
     def clear(self) -> None:
-        """Show that there is nothing yet."""
+        """Show that there is no data yet."""
         for tile in self.tiles.values():
             tile.tell(NOTHING, "")
             tile.spark.show_series(np.empty(0), np.empty(0), 0.0)
 
     def show_run(self, run: RunSnapshot) -> None:
-        """Show the latest numbers; of a run that has ended, its means."""
+        """Show the latest numbers; for an ended run, its means."""
         data = run.data
         summarised = run.finished and data.summary.get("tps") is not None
         numbers = shown_numbers(run)
@@ -396,7 +396,7 @@ class BigNumbers(QWidget):
         self._fit()
 
     def _fit(self) -> None:
-        """Use one size of type for all, the largest that fits everywhere."""
+        """Use one type size for all, the largest that fits everywhere."""
         scale = min(tile.fitting_scale() for tile in self.tiles.values())
         for tile in self.tiles.values():
             tile.set_scale(scale)

@@ -1,8 +1,7 @@
-"""The live page: large numbers, phases, charts, command and log of a run that lasts or is replayed.
+"""The live page: large numbers, phases, charts, command and log of a current or replayed run.
 
-Looks at a feed again and again, outside of the GUI thread, never two looks at once.
-
-What a screen reader is told while a run goes on: each phase, each end, and figures now and then.
+Polls a source outside of the GUI thread, one poll at a time. Also announces each phase, each end, and figures
+now and then to screen readers.
 """
 
 from __future__ import annotations
@@ -53,18 +52,18 @@ from ui.widgets.elided import ElidedLabel
 from ui.widgets.texts import announce, is_listened_to, tell_changed
 
 EVERY_S: Final = 60.0
-"""Between two sentences of figures: who listens does something else meanwhile."""
+"""Seconds between announcements of figures: the listener does something else in between."""
 
 
 class Announcer:
-    """Follows what is watched, and says a sentence where something begins, ends, or has lasted a while."""
+    """Announce changes: a start, an end, or figures after a while."""
 
     def __init__(self, say: Callable[[str], None], clock_s: Callable[[], float] = time.monotonic) -> None:
-        """Make one that has said nothing.
+        """Create an announcer without history.
 
         Args:
             say: called with each sentence.
-            clock_s: of who listens; a replay at any speed is told no more often.
+            clock_s: the listener's clock: a fast replay is not announced more often.
         """
         self._say = say
         self._clock_s = clock_s
@@ -73,7 +72,7 @@ class Announcer:
         self._figures = ""
 
     def follow(self, watched: LiveState) -> None:
-        """Say what is new, if anything."""
+        """Announce changes, if any."""
         run = watched.run
         if run is None:
             return
@@ -83,7 +82,7 @@ class Announcer:
             self._tell(" ".join(filter(None, (_stage_words(run), _end_words(watched)))))
         elif not run.finished and self._clock_s() >= self._told_s + EVERY_S:
             figures = figures_words(run)
-            if figures != self._figures:  # a replay that stands still has nothing to say
+            if figures != self._figures:  # a paused replay has nothing to announce
                 self._figures = figures
                 self._tell(figures)
 
@@ -93,7 +92,7 @@ class Announcer:
 
 
 def figures_words(run: RunSnapshot) -> str:
-    """Return phase, clock and newest figures of a run that lasts, in a sentence."""
+    """Return phase, clock and newest figures of a current run, in a sentence."""
     numbers = run.numbers
     told = [
         tr("{phase}, {clock}.").format(
@@ -135,7 +134,7 @@ def _end_words(watched: LiveState) -> str:
 
 
 LIVE_MS: Final = 1_000
-"""A runner writes once a second; looking more often would only cost the machine under test."""
+"""A runner writes once a second; polling more often would only load the machine under test."""
 
 REPLAY_MS: Final = 100
 
@@ -145,7 +144,7 @@ class FeedPoller(QObject):
 
     Signals:
         watched: a `LiveState`.
-        failed: a `FootingError`: nothing could be read; it goes on trying.
+        failed: a `FootingError`: nothing could be read; polling continues.
     """
 
     watched = Signal(object)
@@ -161,18 +160,18 @@ class FeedPoller(QObject):
 
     @property
     def is_running(self) -> bool:
-        """Whether there will be another look."""
+        """Whether polling continues."""
         return self._op is not None or self._timer.isActive()
 
     def start(self, feed: LiveSource, interval_ms: int) -> None:
-        """Look at this feed from now on, the first time at once."""
+        """Poll this feed from now on, first at once."""
         self.stop()
         self._feed = feed
         self._timer.setInterval(interval_ms)
         self.look()
 
     def stop(self) -> None:
-        """Look no more; a look that is under way is forgotten."""
+        """Stop polling; the result of a pending poll is dropped."""
         self._timer.stop()
         self._again = False
         self._feed = None
@@ -181,7 +180,7 @@ class FeedPoller(QObject):
             self._op = None
 
     def look(self) -> None:
-        """Look now, or as soon as the look that is under way has ended."""
+        """Poll now, or as soon as the pending poll has ended."""
         self._timer.stop()
         if self._feed is None:
             return
@@ -191,7 +190,7 @@ class FeedPoller(QObject):
         self._op = BackgroundOp(self._feed.poll, self._take, self._fail).start()
 
     def rest(self) -> None:
-        """Wait for the next call of `look`: nothing changes by itself."""
+        """Pause until the next call of `look`: nothing changes on its own."""
         self._timer.stop()
 
     def _take(self, watched: LiveState) -> None:
@@ -216,13 +215,13 @@ _LONGEST_LINES: Final = 20_000
 
 
 def line_text(line: LogLine) -> str:
-    """Return a line as it is shown: when in the run, what kind, what."""
+    """Return a line as shown: time in the run, kind, text."""
     text = " ".join("".join(c if c.isprintable() else " " for c in line.text).split())
     return f"{signed_clock(line.t_ms / 1000):>8}  {line.kind:<20}  {text}"
 
 
 class LogDrawer(QPlainTextEdit):
-    """Follows the newest line as long as it is in view."""
+    """Follow the newest line while it is visible."""
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -242,7 +241,7 @@ class LogDrawer(QPlainTextEdit):
         self.setFont(self._theme.fixed_font(0.95))
 
     def show_lines(self, lines: Sequence[LogLine]) -> None:
-        """Show these lines; where they only continue what is shown, what was scrolled to stays in view."""
+        """Show lines; if they only add to the shown ones, the scroll position is kept."""
         fresh = tuple(lines)
         known = len(self._lines)
         if fresh == self._lines:
@@ -273,34 +272,34 @@ METRICS = frozenset(
     for metric, _ in curve.parts
     if not metric.startswith(PERCENTILE)
 )
-"""What charts may need of earlier runs: read outside of the GUI thread."""
+"""Metrics that charts may need of earlier runs: read outside of the GUI thread."""
 
 
 class LivePage(QWidget):
-    """Shows one campaign, one growing run, or one replay at a time.
+    """Show one campaign, one growing run, or one replay at a time.
 
     Attributes:
         header: names, and Stop.
-        banner: what is wrong.
-        phases: how far the run is.
-        numbers: the latest.
-        charts: of the run and the ones before it.
-        chart_feed: what the charts were given.
-        command: what is executed.
+        banner: problems.
+        phases: progress of the run.
+        numbers: the latest ones.
+        charts: of the run and earlier ones.
+        chart_feed: updates the charts.
+        command: the current command.
         log: the drawer.
-        queue: the campaigns that wait for their turn; hidden where none does.
-        replay: steers a replay; hidden otherwise.
-        poller: looks at the feed.
-        announcer: tells a screen reader how the run goes on.
-        result: of a campaign that has ended, instead of its charts; None before.
+        queue: queued campaigns; hidden if there are none.
+        replay: controls a replay; hidden otherwise.
+        poller: polls the feed.
+        announcer: for screen readers.
+        result: of an ended campaign, instead of its charts; None before.
 
     Signals:
-        finished: folder of a campaign that has ended.
-        stop_requested: the `Request` that was chosen; it is sent to the runner by the page itself.
-        runs_wanted: folder of an ended campaign whose runs shall be shown.
-        go_on_wanted: folder of an ended campaign of which something is missing, to be measured.
-        again_wanted: folder of an ended campaign that shall be measured once more.
-        changes_wanted: folder of an ended campaign that shall be measured once more, with changes.
+        finished: folder of a campaign that has just ended.
+        stop_requested: the chosen `Request`; the page itself sends it to the runner.
+        runs_wanted: folder of an ended campaign, to show its runs.
+        go_on_wanted: folder of an ended campaign, to measure its missing runs.
+        again_wanted: folder of an ended campaign, to measure it again.
+        changes_wanted: folder of an ended campaign, to measure it again with changes.
     """
 
     finished = Signal(Path)
@@ -313,11 +312,11 @@ class LivePage(QWidget):
     def __init__(
         self, theme: Theme, settings: QSettings | None = None, parent: QWidget | None = None
     ) -> None:
-        """Make an empty page.
+        """Create an empty page.
 
         Args:
             theme: colours and fonts.
-            settings: where charts and drawer are remembered; None for nowhere.
+            settings: to remember charts and drawer; None to not remember them.
             parent: Qt's.
         """
         super().__init__(parent)
@@ -391,10 +390,10 @@ class LivePage(QWidget):
         full.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
         full.activated.connect(self.talk)
 
-    # What is shown
+    # Content
 
     def set_campaign(self, folder: Path) -> None:
-        """Show a campaign from now on, whether it runs or has ended."""
+        """Show a running or ended campaign from now on."""
         self._begin(folder)
         self.replay.hide()
         self.header.clear(folder.name, awaited_words(self._watched))
@@ -402,7 +401,7 @@ class LivePage(QWidget):
         self.poller.start(CampaignFollower(folder, METRICS), LIVE_MS)
 
     def set_source(self, source: RunSource) -> None:
-        """Show a single run from now on: a replay, or a run file that grows."""
+        """Show a single run from now on: a replay, or a growing run file."""
         self._begin(None)
         self.header.clear("", "")
         self.charts.set_awaited(tr("The run is being read …"))
@@ -413,13 +412,13 @@ class LivePage(QWidget):
         self.poller.start(SingleRun(source), _replay_ms(self) if is_replay else LIVE_MS)
 
     def add_problem(self, sentence: str) -> None:
-        """Tell what the runner says of a run that failed, beside what the run file says."""
+        """Show the runner's message about a failed run, in addition to the run file's."""
         self._problem = sentence
         if self.isVisible():
             self._show()
 
     def show_result(self, result: QWidget) -> None:
-        """Show what a campaign that has ended came to, instead of the last second of its last run."""
+        """Show the result of an ended campaign instead of the last second of its last run."""
         self._forget_result()
         self.result = result
         self.middle.addWidget(result)
@@ -435,7 +434,7 @@ class LivePage(QWidget):
         self._show_middle()
 
     def _show_middle(self) -> None:
-        """Show the result, or the charts where there is none or somebody asked for them."""
+        """Show the result, or the charts if there is none or the user chose them."""
         result = None if self.charts_button.isChecked() else self.result
         self.middle.setCurrentWidget(self.charts if result is None else result)
         self.charts_button.setVisible(self.result is not None)
@@ -444,22 +443,22 @@ class LivePage(QWidget):
 
     def _on_charts(self) -> None:
         self._show_middle()
-        self._show()  # the header tells of the last run, or of the campaign
+        self._show()  # the header shows the last run, or the campaign
 
     def stop(self) -> None:
-        """Look no more, as when the window closes; the runner goes on."""
+        """Stop polling, as when the window closes; the runner continues."""
         self.poller.stop()
         if self._talk is not None:
             self._talk.close()
 
     @property
     def folder(self) -> Path | None:
-        """Folder of the campaign that is shown; None for a single run."""
+        """Folder of the shown campaign; None for a single run."""
         return self._folder
 
     @property
     def watched(self) -> LiveState:
-        """What was seen last."""
+        """The latest state."""
         return self._watched
 
     def _begin(self, folder: Path | None) -> None:
@@ -489,12 +488,12 @@ class LivePage(QWidget):
             self.finished.emit(self._folder)
 
     def _announce(self, sentence: str) -> None:
-        """Let a screen reader say it, and ask the charts anew when it comes to them."""
+        """Let a screen reader say it, and update the accessible text of the charts."""
         announce(self, sentence)
         tell_changed(self.charts)
 
     def _on_failed(self, error: FootingError) -> None:
-        """Nothing could be read: told, and tried again."""
+        """Report that nothing could be read; polling continues."""
         self.banner.tell(" ".join(part for part in (error.message, error.hint) if part))
 
     def _show(self) -> None:
@@ -528,7 +527,7 @@ class LivePage(QWidget):
     # Stopping
 
     def ask_to_stop(self) -> None:
-        """Ask how the campaign shall stop; nothing where none runs."""
+        """Ask how the campaign should stop; no effect if none runs."""
         status = self._watched.status
         if self._folder is None or status is None or self._watched.ended or self._dialog is not None:
             return
@@ -536,7 +535,7 @@ class LivePage(QWidget):
         self._dialog.destroyed.connect(self._forget_dialog)
 
     def request_stop(self, request: Request) -> None:
-        """Send a request to the runner; a refusal is told."""
+        """Send a request to the runner; a refusal is shown."""
         folder = self._folder
         if folder is None:
             return
@@ -556,14 +555,14 @@ class LivePage(QWidget):
     def _forget_dialog(self) -> None:
         self._dialog = None
 
-    # Charts, talk mode, log, what is remembered
+    # Charts, talk mode, log, settings
 
     def choose_charts(self) -> None:
-        """Let the user choose and order the charts, and the lines in them."""
+        """Let the user choose and order the charts and their lines."""
         open_chart_window(self.charts)
 
     def talk(self) -> None:
-        """Show what is watched on the full screen, with large type."""
+        """Show the run on the full screen, with large type."""
         if self._talk is None and self._watched.run is not None:
             source = self.replay.source if self.replay.isVisibleTo(self) else None
             self._talk = TalkWindow(self._theme.scheme, source)
@@ -573,7 +572,7 @@ class LivePage(QWidget):
             self._talk.showFullScreen()
 
     def talk_when_there(self) -> None:
-        """Show what is watched on the full screen as soon as there is something to show."""
+        """Show the run on the full screen as soon as there is data."""
         self.poller.watched.connect(lambda _watched: self.talk(), Qt.ConnectionType.SingleShotConnection)
 
     def _forget_talk(self) -> None:
@@ -616,9 +615,9 @@ class LivePage(QWidget):
         super().hideEvent(event)
         source = self.replay.source
         if source is not None and self._talk is None and not source.at_end:
-            source.pause()  # a replay that nobody sees stands still
+            source.pause()  # an invisible replay pauses
 
 
 def _replay_ms(page: LivePage) -> int:
-    """Return how often a replay is looked at: where motion is reduced, in the steps of a race."""
+    """Return the polling interval of a replay: with reduced motion, the steps of a race."""
     return STEP_MS if is_motion_reduced(page) else REPLAY_MS

@@ -1,4 +1,4 @@
-"""The phases of a run as a row of steps: what is done, what lasts and how long, what comes."""
+"""The phases of a run as a row of steps: done, current with its duration, and coming ones."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ _WEIGHTS: Final = (1.0, 1.0, 1.0, 1.0, 2.4, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A step as it is drawn.
+    """A step as drawn.
 
     Attributes:
         name: of the phase.
-        words: times, or why it does not take place.
-        share: how much of it is done, 0 to 1; None where it lasts and nobody knows how long.
-        current: it lasts, or the run ended in it.
+        words: times, or why it is skipped.
+        share: completed share, 0 to 1; None if it is current and its length unknown.
+        current: whether it is in progress, or the run ended in it.
     """
 
     name: str
@@ -50,7 +50,7 @@ class Step:
 
 
 def usual_lengths(runs: Iterable[RunData]) -> dict[Phase, float]:
-    """Return how long each phase took on average in these runs, in s."""
+    """Return the average duration of each phase in these runs, in s."""
     lengths: dict[Phase, list[float]] = {}
     for data in runs:
         for times in data.phases:
@@ -60,7 +60,7 @@ def usual_lengths(runs: Iterable[RunData]) -> dict[Phase, float]:
 
 
 def steps_of(run: RunSnapshot, usual: Mapping[Phase, float]) -> tuple[Step, ...]:
-    """Return the steps of a run as it is now."""
+    """Return the current steps of a run."""
     place = next(number for number, phases in enumerate(STEPS) if run.phase in phases)
     steps = []
     for number, phases in enumerate(STEPS):
@@ -97,7 +97,7 @@ def _current(run: RunSnapshot, name: str, usual: Mapping[Phase, float]) -> Step:
 
 
 def remaining_words(run: RunSnapshot, usual: Mapping[Phase, float]) -> str:
-    """Return what is left of the phase that lasts, in words; empty where nobody knows."""
+    """Return the remaining time of the current phase, in words; empty if unknown."""
     if run.finished:
         return ""
     if run.phase_planned_s:
@@ -110,11 +110,11 @@ def remaining_words(run: RunSnapshot, usual: Mapping[Phase, float]) -> str:
 
 
 class PhaseBar(QWidget):
-    """Draws the steps; the one that lasts is filled as far as it is.
+    """Draw the steps; the current one is filled by its progress.
 
     Attributes:
-        steps: what is shown.
-        remaining: what is left of the phase, in words.
+        steps: the shown ones.
+        remaining: remaining time of the phase, in words.
     """
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
@@ -129,7 +129,7 @@ class PhaseBar(QWidget):
         theme.changed.connect(self.update)
 
     def show_run(self, run: RunSnapshot, usual: Mapping[Phase, float]) -> None:
-        """Show how far a run is."""
+        """Show the progress of a run."""
         steps, remaining = steps_of(run, usual), remaining_words(run, usual)
         failed = run.state in {RunState.FAILED, RunState.INCOMPLETE}
         if (steps, remaining, failed) != (self.steps, self.remaining, self._failed):
@@ -140,7 +140,7 @@ class PhaseBar(QWidget):
             self.update()
 
     def clear(self) -> None:
-        """Show that nothing has begun."""
+        """Show that nothing has started."""
         self.steps = tuple(Step(PHASE_NAMES[phases[0]], "", 0.0, current=False) for phases in STEPS)
         self.remaining, self._failed = "", False
         self.update()
@@ -204,5 +204,5 @@ class PhaseBar(QWidget):
 
 
 def theme_width(painter: QPainter, text: str) -> float:
-    """Return how wide a text in bold is, a little more than in the painter's font."""
+    """Return the width of a text in bold, slightly more than in the painter's font."""
     return painter.fontMetrics().horizontalAdvance(text) * 1.1

@@ -1,4 +1,4 @@
-"""Talk mode: one chart on the full screen with numbers that the last row reads; steered by keys alone."""
+"""Talk mode: one chart on the full screen with numbers legible from the last row; keyboard only."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from ui.widgets.elided import ElidedLabel
 from ui.widgets.texts import plain_label
 
 NUMBER_POINTS: Final = 24.0
-"""Least size of numbers, in points; more where the screen has room."""
+"""Least type size of numbers, in points; larger if the screen has room."""
 
 MOST_LINES: Final = 5
-"""More lines than these nobody tells apart from afar."""
+"""Most lines that can be distinguished from a distance."""
 
 _SHARE_OF_HEIGHT: Final = 0.075
 
@@ -44,16 +44,16 @@ HINT: Final = tr(
 class TalkWindow(FullScreenWindow):
     """One run, live or replayed.
 
-    Keys: Right, Left, PageDown, PageUp chart; Space pause; + and - speed; C and Shift+C checkpoints; B to the
-    begin; beside those of every such window.
+    Keys: Right, Left, PageDown, PageUp chart; Space pause; + and - speed; C and Shift+C checkpoints; B start;
+    and those of every such window.
 
     Attributes:
         charts: shows one chart.
-        values: labels of the numbers by their id; a replay has no label of what its run did not measure.
-        so_far: what earlier runs came to, while the next one has no number yet.
+        values: labels of the numbers by their id; a replay has none for unmeasured ones.
+        so_far: results of earlier runs, until the next one has numbers.
 
     Signals:
-        steered: the replay was changed: whoever polls it looks at once.
+        steered: the replay was changed and should be polled at once.
     """
 
     steered = Signal()
@@ -111,7 +111,7 @@ class TalkWindow(FullScreenWindow):
             key.Key_B: lambda _: self.begin_again(),
         }
 
-    # Looks
+    # Appearance
 
     @override
     def dress(self) -> None:
@@ -128,14 +128,14 @@ class TalkWindow(FullScreenWindow):
 
     def _show_chart(self) -> None:
         chart = CHARTS[self._chart]
-        main = sum(curve.main for curve in chart.curves)  # of earlier runs, only these are drawn
+        main = sum(curve.main for curve in chart.curves)  # only these are drawn for earlier runs
         self._feed.most_earlier = max(0, MOST_LINES - len(chart.curves)) // max(1, main)
         self.charts.set_charts([chart.id])
         if self._watched.run is not None:
             self._feed.show(self._watched)
 
     def show_watched(self, watched: LiveState) -> None:
-        """Show what is watched."""
+        """Show the current state."""
         self._watched = watched
         run = watched.run
         if run is None:
@@ -151,9 +151,9 @@ class TalkWindow(FullScreenWindow):
         self._feed.show(watched)
 
     def _steady(self, spec: NumberSpec, run: RunSnapshot) -> str:
-        """Return the mean of what has just been played; empty where the newest second is told.
+        """Return the mean of the part just played; empty if the newest second is shown.
 
-        Played fast, a number of every second is one of many, and nobody reads what changes that often.
+        In a fast replay the number of a single second is arbitrary, and changes too often to be read.
         """
         source = self._source
         if source is None or source.speed <= 1 or spec.mean is None or run.finished:
@@ -173,17 +173,17 @@ class TalkWindow(FullScreenWindow):
                 parts.append(tr("paused"))
         return "   ".join(parts)
 
-    # Steering
+    # Controls
 
     def next_chart(self, step: int) -> None:
-        """Show the next chart, or the one before."""
+        """Show the next chart, or the previous one."""
         shown = self._charts_with_samples()
         place = shown.index(self._chart) + step if self._chart in shown else 0
         self._chart = shown[place % len(shown)]
         self._show_chart()
 
     def _charts_with_samples(self) -> list[str]:
-        """Return the charts that have anything to show, at least the first one."""
+        """Return the charts with data, at least the first one."""
         runs = [each.data for each in self._watched.earlier]
         if self._source is not None:
             runs.append(self._source.data)
@@ -193,7 +193,7 @@ class TalkWindow(FullScreenWindow):
         return found or [next(iter(CHARTS))]
 
     def toggle(self) -> None:
-        """Let the replay stand still, or go on; a live run cannot."""
+        """Pause or continue the replay; no effect on a live run."""
         source = self._source
         if source is not None:
             source.toggle()
@@ -207,12 +207,12 @@ class TalkWindow(FullScreenWindow):
             self._steered()
 
     def jump_to_checkpoint(self, *, backwards: bool) -> None:
-        """Go to the next or the last checkpoint."""
+        """Jump to the next or the previous checkpoint."""
         if self._source is not None and self._source.jump_to_checkpoint(backwards=backwards):
             self._steered()
 
     def begin_again(self) -> None:
-        """Play from the begin."""
+        """Restart from the beginning."""
         if self._source is not None:
             self._source.jump(self._source.begin_s)
             self._steered()
@@ -228,14 +228,14 @@ def _has_samples(spec: ChartSpec, data: RunData) -> bool:
 
 
 def _measured(source: ReplaySource | None) -> tuple[NumberSpec, ...]:
-    """Return the numbers that a replay has; all of them of a live run, which may still measure them."""
+    """Return the numbers that a replay has; all of them for a live run, which may still measure them."""
     if source is None:
         return NUMBERS
     return tuple(spec for spec in NUMBERS if len(spec.series(source.data)[0])) or NUMBERS[:1]
 
 
 def _so_far(earlier: Sequence[EarlierRun]) -> str:
-    """Return the mean TPS of each configuration that was measured; empty for none."""
+    """Return the mean TPS of each measured configuration; empty for none."""
     found: dict[str, list[float]] = {}
     for each in earlier:
         tps = each.data.summary.get("tps")

@@ -1,4 +1,4 @@
-"""What steers a replay: play and pause, where it is, how fast, and the checkpoints."""
+"""Controls of a replay: play and pause, position, speed, and checkpoints."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ _STEP_S: Final = 10.0
 
 
 def speed_words(speed: float) -> str:
-    """Return a speed as people read it."""
+    """Return a speed as shown."""
     return f"{number_text(speed, 'g')} ×"  # noqa: RUF001 - a multiplication sign
 
 
 class ReplayBar(QWidget):
-    """Steers one replay.
+    """Control one replay.
 
-    Keys in the whole page: P pause, [ and ] speed, J and L 10 s, C and Shift+C checkpoints. The arrows, +
-    and - belong to the charts, Space to the button that has the focus.
+    Keys in the whole page: P pause, [ and ] speed, J and L 10 s, C and Shift+C checkpoints. The arrows, + and
+    - belong to the charts, Space to the focused button.
 
     Attributes:
-        source: what is steered; None before there is one.
+        source: the replay; None before there is one.
 
     Signals:
-        steered: something was changed: the page looks at once.
+        steered: the replay was changed; the page polls at once.
     """
 
     steered = Signal()
@@ -108,7 +108,7 @@ class ReplayBar(QWidget):
             self.destroyed.connect(shortcut.deleteLater)
 
     def steer(self, source: ReplaySource) -> None:
-        """Steer this replay from now on."""
+        """Control this replay from now on."""
         self.source = source
         self.slider.setRange(round(source.begin_s * _STEPS_A_SECOND), round(source.end_s * _STEPS_A_SECOND))
         self.slider.setSingleStep(round(_STEP_S * _STEPS_A_SECOND))
@@ -121,7 +121,7 @@ class ReplayBar(QWidget):
         self.follow()
 
     def follow(self) -> None:
-        """Show where the replay is; called with every look at it."""
+        """Show the position of the replay; called with every poll."""
         source = self.source
         if source is None:
             return
@@ -144,7 +144,7 @@ class ReplayBar(QWidget):
         self.speed.setCurrentIndex(index)
 
     def toggle(self) -> None:
-        """Stand still, or go on; at the end, begin again."""
+        """Pause or continue; at the end, restart."""
         if self.source is not None:
             if self.source.paused or self.source.at_end:
                 self.source.resume()
@@ -153,13 +153,13 @@ class ReplayBar(QWidget):
             self._steered()
 
     def set_speed(self, speed: float) -> None:
-        """Play with this speed."""
+        """Set the speed."""
         if self.source is not None:
             self.source.set_speed(speed)
             self._steered()
 
     def step_speed(self, steps: int) -> None:
-        """Play faster or slower by steps of the list."""
+        """Change the speed by steps of the list."""
         if self.source is not None:
             nearest = min(range(len(SPEEDS)), key=lambda i: abs(SPEEDS[i] - self._speed_now()))
             self.set_speed(SPEEDS[min(max(nearest + steps, 0), len(SPEEDS) - 1)])
@@ -168,13 +168,13 @@ class ReplayBar(QWidget):
         return self.source.speed if self.source is not None else 1.0
 
     def jump_by(self, seconds: float) -> None:
-        """Go forwards or backwards."""
+        """Jump forwards or backwards."""
         if self.source is not None:
             self.source.jump(self.source.position_s + seconds)
             self._steered()
 
     def jump_to_checkpoint(self, *, backwards: bool) -> None:
-        """Go to the next or the last checkpoint; where there is none, stay."""
+        """Jump to the next or the previous checkpoint; without one, do nothing."""
         if self.source is not None and self.source.jump_to_checkpoint(backwards=backwards):
             self._steered()
 

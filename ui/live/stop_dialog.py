@@ -1,4 +1,4 @@
-"""How a campaign shall stop: three choices, each with what it keeps. Never blocks."""
+"""Ask how to stop a campaign: three choices, each with what it keeps. Never blocks."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class StopChoice:
     """A way to stop.
 
     Attributes:
-        request: what the runner is asked.
+        request: sent to the runner.
         text: of the button, with its mnemonic.
-        meaning: what is kept.
+        meaning: the data that is kept.
     """
 
     request: Request
@@ -60,7 +60,7 @@ CHOICES: Final = (
 
 
 class StopDialog(QDialog):
-    """Asks; window modal, and gone when it is closed.
+    """The dialog; window modal, deleted when closed.
 
     Attributes:
         buttons: by request.
@@ -128,7 +128,7 @@ class StopDialog(QDialog):
 def ask_how_to_stop(
     parent: QWidget, theme: Theme, name: str, chosen: Callable[[Request], None]
 ) -> StopDialog:
-    """Ask what is kept of the run that is being measured; nothing happens where the person goes on."""
+    """Ask which data of the current run to keep; nothing happens if the user cancels."""
     dialog = StopDialog(name, theme, parent)
     dialog.chosen.connect(chosen)
     dialog.open()

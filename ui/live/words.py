@@ -1,4 +1,4 @@
-"""Numbers, phases and states of the live page as people read them; no widgets."""
+"""Numbers, phases and states of the live page as shown; no widgets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from app.runfile.metadata.typed_json import or_none
 from app.runfile.series import RunData
 
 NOTHING: Final = "–"  # noqa: RUF001 - an en dash stands for no value
-"""Shown where there is no value."""
+"""Shown for a missing value."""
 
 PHASE_NAMES: Final = {
     Phase.BASELINE: tr("Prepare"),
@@ -73,7 +73,7 @@ def format_megabytes(bytes_: float | None) -> str:
 
 
 def clock_words(elapsed_s: float, planned_s: float | None) -> str:
-    """Return how long something lasts, of how long where that is known."""
+    """Return how long something has taken, and its planned length if known."""
     if planned_s is None:
         return format_duration(elapsed_s)
     return f"{format_duration(elapsed_s)} / {format_duration(planned_s)}"
@@ -85,7 +85,7 @@ def signed_clock(t_s: float) -> str:
 
 
 def disk_words(data: RunData) -> str:
-    """Return what was made of which spare disks, by their serial numbers; empty where nothing was."""
+    """Return the storage created on spare disks, by serial numbers; empty if there is none."""
     plan = or_none(data.metadata.target.plan)
     if plan is None:
         return ""
@@ -94,7 +94,7 @@ def disk_words(data: RunData) -> str:
 
 
 def campaign_words(watched: LiveState, request: Request | None) -> str:
-    """Return how far a campaign is, in one line."""
+    """Return the progress of a campaign, in one line."""
     status = watched.status
     if status is None:
         return ""
@@ -120,7 +120,7 @@ def campaign_words(watched: LiveState, request: Request | None) -> str:
 
 
 def awaited_words(watched: LiveState) -> str:
-    """Return what a campaign waits for whose first run has not begun, or that none will."""
+    """Return what a campaign without a first run waits for, or that there will be none."""
     status = watched.status
     if watched.ended:
         return tr("It ended before its first run.")
@@ -155,7 +155,7 @@ def _end_words(status: CampaignStatus) -> str:
 
 
 def quiet_words(quiet_s: float) -> str:
-    """Return what is said when a living runner writes nothing."""
+    """Return the message about a live runner that writes nothing."""
     words = tr(
         "Nothing new for {seconds:.0f} s, although the runner lives: it waits for its disk or for the CPU. "
         "The numbers are the last known ones."

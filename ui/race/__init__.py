@@ -1,1 +1,1 @@
-"""Saved runs that race: one clock, a leader board, and a slide with the verdict."""
+"""Races of saved runs: one clock, a leader board, and a slide with the verdict."""

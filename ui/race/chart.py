@@ -1,6 +1,6 @@
-"""The lines of a race as they grow: one chart, a name at every line's end, and where each run stalled.
+"""The growing lines of a race: one chart, a name at the end of every line, and stalls.
 
-What was drawn stays in a picture; a frame adds only what came since.
+Drawn parts are kept in a picture; a frame adds only new data.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ from ui.theme import SMALL, TINY, Theme
 _LEFT: Final = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignAbsolute
 _RIGHT: Final = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignAbsolute
 _NAMES_SHARE: Final = 0.3
-"""Of the width, at most."""
+"""Largest share of the width for names."""
 _STAYS: Final = 4.0
-"""Pixels by which the end of a line may move before its name does: a name that trembles cannot be read."""
+"""Pixels by which the end of a line may move before its name does: a trembling name is unreadable."""
 _LINE_SHARE: Final = 0.22
-"""Width of a line, of the height of the type beside it."""
+"""Width of a line, as a share of the type height."""
 
 
 class RaceChart(QWidget):
     """One chart of a race, up to a moment.
 
     Attributes:
-        data: what is shown; None for nothing.
+        data: the shown chart; None for none.
     """
 
     def __init__(self, theme: Theme, race: Race, parent: QWidget | None = None) -> None:
@@ -71,13 +71,13 @@ class RaceChart(QWidget):
         theme.changed.connect(self._forget)
 
     def set_type(self, pixels: float) -> None:
-        """Use type so high."""
+        """Set the type height."""
         if pixels != self._type:
             self._type = pixels
             self._forget()
 
     def accessible_text(self) -> str:
-        """Return what every line has come to, and how long its run stalled, up to the moment."""
+        """Return the value of every line and the stalled time of its run, up to the moment."""
         data, t_s = self.data, self._t_s
         if data is None:
             return tr("No run has samples.")
@@ -113,7 +113,7 @@ class RaceChart(QWidget):
         self._labels = {}
         self.update()
 
-    # Places
+    # Geometry
 
     @property
     def _pen_width(self) -> float:
@@ -134,7 +134,7 @@ class RaceChart(QWidget):
 
     @property
     def plot(self) -> QRectF:
-        """Where lines are drawn."""
+        """The area of the lines."""
         metrics, row = QFontMetricsF(self._font()), self._row
         left = max(metrics.horizontalAdvance(text) for text in ("00,000", tr("stalls"))) + SMALL
         stalls = max(row, len(self._stalling) * self._stall_row) + row / 2
@@ -144,7 +144,7 @@ class RaceChart(QWidget):
         return QRectF(left, row + SMALL, max(10.0, self.width() - left - right), height)
 
     def _wanted_for_names(self) -> float:
-        """Return how wide names with their warnings are, and the unit of the time below them."""
+        """Return the width needed for names with their warnings, and for the unit of the time below."""
         if self._names_width is None:
             bold = QFontMetricsF(self._font(bold=True))
             names = [bold.horizontalAdvance("".join(name_and_ending(run))) for run in self._race.runs]
@@ -250,7 +250,7 @@ class RaceChart(QWidget):
         )
 
     def _draw_on(self, t_s: float) -> None:
-        """Add to the picture what came since it was last drawn on."""
+        """Add data to the picture that is new since it was last drawn."""
         frame, picture = self._frame(), self._picture
         if frame is None or picture is None or self.data is None:
             return
@@ -340,14 +340,14 @@ class RaceChart(QWidget):
 
 
 def _title_of(data: RaceChartData) -> str:
-    """Return what is drawn: a chart, or one curve of it."""
+    """Return the title: a chart, or one curve of it."""
     if data.curve.label in {data.spec.title, tr("TPS")}:
         return data.spec.title
     return f"{data.spec.title}: {data.curve.label}"
 
 
 def _told_line(line: RaceLine, t_s: float) -> str:
-    """Return the newest value of a line at a moment, its mean since the begin, and the stalls of its run."""
+    """Return the newest value of a line at a moment, its mean since the start, and the stalls of its run."""
     values = line.values[: int(np.searchsorted(line.t_s, t_s, side="right"))]
     if not len(values):
         return tr("{line}: {figures}").format(line=line.run.name, figures=tr("no samples yet"))
@@ -362,12 +362,12 @@ def _told_line(line: RaceLine, t_s: float) -> str:
 
 
 def fitting_name(run: RacingRun, metrics: QFontMetricsF, room: float) -> str:
-    """Return the name of a run that fits; its warning is never cut."""
+    """Return the name of a run, shortened to fit; its warning is never shortened."""
     name, ending = name_and_ending(run)
     return cut_words(name, lambda text: metrics.horizontalAdvance(text + ending) <= room) + ending
 
 
 def name_and_ending(run: RacingRun) -> tuple[str, str]:
-    """Return the name of a run without its warning, and how the warning follows it."""
+    """Return the name of a run without its warning, and the warning as its suffix."""
     ending = with_warning("", run.warning)
     return run.name.removesuffix(ending), ending

@@ -1,4 +1,4 @@
-"""What the race window shows, worked out in the background: the race, lines of charts, the verdict's runs."""
+"""The content of the race window, computed in the background: race, chart lines, the runs' verdict."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ui.compare.content import Choices, Content, LoadedRun, compare_content
 
 _PERCENTS: Final = (50.0, 95.0, 99.0)
 _TO_LEFT_AND_RIGHT: Final = 2_000
-"""More points of a line than these no projector shows beside each other."""
+"""Most points of a line that a projector can show."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class RaceLine:
     """A line of one run, smoothed.
 
     Attributes:
-        run: whose.
+        run: of the line.
         t_s: ascending.
         values: in the chart's unit.
     """
@@ -46,11 +46,11 @@ class RaceChartData:
     """A chart of a race.
 
     Attributes:
-        spec: which.
-        curve: of which every run has a line.
-        lines: of those runs that have samples.
-        width_s: of the running mean; 0 where it is none.
-        values: range of its axis.
+        spec: of the chart.
+        curve: the drawn one, a line per run.
+        lines: of the runs with samples.
+        width_s: of the running mean; 0 if not smoothed.
+        values: range of the axis.
     """
 
     spec: ChartSpec
@@ -62,12 +62,12 @@ class RaceChartData:
 
 @dataclass(frozen=True)
 class RaceContent:
-    """A race with everything that is shown of it; no file is read any more.
+    """A race with all content; no file is read any more.
 
     Attributes:
         race: the runs.
-        charts: those that hold samples, in the order asked for.
-        content: all runs that were chosen, compared.
+        charts: those with samples, in the requested order.
+        content: the comparison of all chosen runs.
     """
 
     race: Race
@@ -86,12 +86,12 @@ def load_race(
     Args:
         paths: of run files.
         colours: number of each run's colour, by path; None: by configuration, in this order.
-        library: whose repeats tell how much runs spread.
-        order: ids of charts that come first.
+        library: with repeats that show the variation of runs.
+        order: ids of the first charts.
 
     Raises:
-        UsageError: they are too few or too many, or too few of them can be read or have samples.
-        RunFileError: a file vanished while it was read.
+        UsageError: they are too few or too many, or too few are readable or have samples.
+        RunFileError: a file vanished during reading.
     """
     loaded, problems = _load([Path(each) for each in dict.fromkeys(map(str, paths))])
     chosen, note = take_runs(loaded)
@@ -123,13 +123,13 @@ def _numbers(loaded: Sequence[RunData]) -> dict[str, int]:
 
 
 def _compared(loaded: Sequence[RunData], numbers: Mapping[str, int], library: Path | None) -> Content:
-    """Return all runs that were chosen, compared; without a comparison where their facts cannot be read."""
+    """Return the comparison of all chosen runs; without one if their facts cannot be read."""
     runs = []
     for data in loaded:
         try:
             facts = kept_run_facts(data.path)
         except FootingError:
-            continue  # it vanished meanwhile: the race goes on with what was read
+            continue  # removed since: the race continues with the others
         path = str(data.path)
         runs.append(LoadedRun(path, numbers.get(path, 0), one_line(data.name), facts=facts))
     content = Content(tuple(runs))
@@ -137,11 +137,11 @@ def _compared(loaded: Sequence[RunData], numbers: Mapping[str, int], library: Pa
 
 
 def race_charts(race: Race, series: Mapping[str, RunData], order: Sequence[str]) -> tuple[RaceChartData, ...]:
-    """Return the charts that hold samples of these runs: those that are named first, then the others.
+    """Return the charts with samples of these runs: first those in `order`, then the others.
 
     Args:
         race: the runs.
-        series: their data by path, loaded.
+        series: their loaded data by path.
         order: ids of charts.
     """
     ids = dict.fromkeys([*(each for each in order if each in CHARTS), *CHARTS])

@@ -1,4 +1,4 @@
-"""From chosen runs to the race: read in the background, shown on the full screen, or told why not."""
+"""Start a race of chosen runs: read them in the background, show them on the full screen, report problems."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from ui.race.window import RaceWindow
 from ui.theme import Theme
 
 _USUAL_LENGTH_S: Final = 90.0
-"""As long as a race lasts in the room, about, where nobody chose a speed."""
+"""Approximate length of a race in real seconds, unless a speed is given."""
 
 
 @dataclass(frozen=True, slots=True)
 class RaceWish:
-    """Which runs shall race.
+    """The chosen runs and settings of a race.
 
     Attributes:
         paths: of their files.
         colours: number of each run's colour, by path; None: by configuration, in this order.
-        library: whose repeats tell how much runs spread; None for none.
-        speed: recorded seconds in a second of the room; None: so that it takes about a minute.
+        library: with repeats that show the variation of runs; None for none.
+        speed: recorded seconds per real second; None for a race of about a minute.
     """
 
     paths: Sequence[Path]
@@ -40,15 +40,15 @@ class RaceWish:
 
 
 def usual_speed(length_s: float) -> float:
-    """Return the speed of a race of so many recorded seconds where nobody chose one."""
+    """Return the default speed of a race with `length_s` recorded seconds."""
     return next((speed for speed in SPEEDS if speed >= 1 and length_s / speed <= _USUAL_LENGTH_S), SPEEDS[-1])
 
 
 class RaceStarter(QObject):
-    """Starts races for one main window; the last one ends with it.
+    """Start races for one main window; the current one ends with it.
 
     Attributes:
-        window: of the race that is shown; None for none.
+        window: of the current race; None for none.
     """
 
     def __init__(self, window: QWidget, theme: Theme, tell: Callable[[str], object]) -> None:
@@ -60,11 +60,11 @@ class RaceStarter(QObject):
         window.installEventFilter(self)
 
     def start(self, wish: RaceWish, charts: Sequence[str] = ()) -> None:
-        """Read these runs and show their race; what stands in the way is told.
+        """Read these runs and show their race; problems are reported.
 
         Args:
-            wish: which runs.
-            charts: ids of those that come first.
+            wish: runs and settings.
+            charts: ids of the first charts.
         """
         self.stop()
         self._op = BackgroundOp(
@@ -74,7 +74,7 @@ class RaceStarter(QObject):
         ).start()
 
     def stop(self) -> None:
-        """Read nothing any more, and show no race."""
+        """Cancel reading, and close the race."""
         if self._op is not None:
             self._op.cancel()
             self._op = None

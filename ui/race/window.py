@@ -1,6 +1,6 @@
 """The race on the full screen: leader board, growing lines, and a last slide with the verdict.
 
-The last slide: the answer as a sentence, bars with intervals, and what weakens it.
+The last slide has the answer as a sentence, bars with intervals, and reservations.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from ui.widgets.texts import announce, is_listened_to, plain_label
 
 _SENTENCE: Final = 1.5
 _MOST_WEAKENING: Final = 3
-"""More sentences than these nobody reads from a wall; the others stand on the compare page."""
+"""Most reservations that are readable on a wall; the others are on the compare page."""
 
 
 class LargeTheme(Theme):
@@ -49,7 +49,7 @@ class LargeTheme(Theme):
         base.changed.connect(lambda: self.set_scheme(base.scheme))
 
     def set_larger(self, larger: float) -> None:
-        """Use type so many times as large as the program's."""
+        """Set the type size relative to the program's."""
         if larger != self._larger:
             self._larger = larger
             self.changed.emit()
@@ -60,12 +60,12 @@ class LargeTheme(Theme):
 
 
 class VerdictSlide(QWidget):
-    """What the runs come to, for a room.
+    """The verdict on the runs, for an audience.
 
     Attributes:
         sentence: the answer.
         figure: bars of TPS, the fastest first.
-        weakened_by: what weakens it.
+        weakened_by: reservations.
     """
 
     def __init__(self, theme: Theme, content: Content, parent: QWidget | None = None) -> None:
@@ -98,7 +98,7 @@ class VerdictSlide(QWidget):
         self.weakened_by.setText("\n".join(map(one_line, answer.weakened_by[:_MOST_WEAKENING])))
 
     def set_type(self, pixels: float) -> None:
-        """Use type so high."""
+        """Set the type height."""
         self._large.set_larger(pixels / max(1, self._theme_pixels()))
         for label, share in ((self.sentence, _SENTENCE), (self.weakened_by, 0.85)):
             font = self._theme.number_font(bold=label is self.sentence)
@@ -116,17 +116,17 @@ class VerdictSlide(QWidget):
 
 
 FRAME_MS: Final = 33
-"""Between two frames: thirty a second are enough for a line that grows."""
+"""Milliseconds between two frames: thirty per second are enough for a growing line."""
 
 _TITLE_SHARE: Final = 0.036
 _SMALL_SHARE: Final = 0.026
 _FEWEST_PIXELS: Final = 15.0
 _BOARD_SHARE: Final = 0.1
-"""Of the room: a row of the board, up to the share of all of them."""
+"""Height of a row of the board, as a share of the window, unless all rows exceed `_MOST_OF_BOARD`."""
 _MOST_OF_BOARD: Final = 0.58
 
 _SAID_EVERY_S: Final = 10.0
-"""Between two sentences for who listens: leaders may change every second."""
+"""Seconds between two announcements: leaders may change every second."""
 
 HINT: Final = tr(
     "→ ← chart and verdict   V verdict   Space pause   + − speed   S next stall   C next checkpoint   "  # noqa: RUF001
@@ -138,12 +138,12 @@ class RaceWindow(FullScreenWindow):
     """Two to six runs on one clock.
 
     Keys: Right, Left, PageDown, PageUp chart, after the last one the verdict; V verdict; Space pause; + and -
-    speed; S stall, C checkpoint, with Shift the one before; B begin; beside those of every such window.
+    speed; S stall, C checkpoint, with Shift the previous one; B start; and those of every such window.
 
     Attributes:
-        clock: where the race is.
-        content: what is shown.
-        board: who leads.
+        clock: position of the race.
+        content: the shown one.
+        board: the ranking.
         chart: lines up to the moment.
         verdict: the last slide.
     """
@@ -177,7 +177,7 @@ class RaceWindow(FullScreenWindow):
         self._show_chart()
         self._timer = QTimer(self, interval=STEP_MS if is_motion_reduced(self) else FRAME_MS)
         self._timer.timeout.connect(self.advance)
-        self.closed.connect(self._timer.stop)  # before it is deleted it would go on, and be heard
+        self.closed.connect(self._timer.stop)  # else it would continue, and be announced, until deleted
         self._timer.start()
         self.advance()
 
@@ -237,10 +237,10 @@ class RaceWindow(FullScreenWindow):
         self.chart.set_type(small)
         self.verdict.set_type(small)
 
-    # What is shown
+    # Content
 
     def advance(self) -> None:
-        """Show the moment that the clock has come to."""
+        """Show the moment of the clock."""
         now_s = self._clock_s()
         passed_s, self._seen_s = max(0.0, now_s - self._seen_s), now_s
         position_s = self.clock.position_s
@@ -256,14 +256,14 @@ class RaceWindow(FullScreenWindow):
             self._say(standings[0].run.run_id, at_end=self.clock.at_end, now_s=now_s)
 
     def _say(self, leader: str, *, at_end: bool, now_s: float) -> None:
-        """Let a screen reader say the board when another leads, and at the end."""
+        """Announce the board if another run leads, and at the end."""
         stage = leader, at_end
         if stage != self._said and (at_end or now_s >= self._said_s + _SAID_EVERY_S) and is_listened_to():
             self._said, self._said_s = stage, now_s
             announce(self.board, self.board.accessible_text())
 
     def _told_s(self, position_s: float) -> float:
-        """Return the moment whose figures are told: while somebody looks at it, exactly that one."""
+        """Return the moment of the shown figures: the exact one while paused or at the end."""
         if self.clock.paused or self.clock.at_end:
             return position_s
         return steady_position(position_s, self.clock.speed)
@@ -294,10 +294,10 @@ class RaceWindow(FullScreenWindow):
             announce(self.verdict, self.verdict.sentence.text())
         self.slides.setCurrentWidget(self.verdict if shown else self._race_page)
 
-    # Steering
+    # Controls
 
     def next_slide(self, step: int) -> None:
-        """Show the next chart, or the one before; beyond the last one is the verdict."""
+        """Show the next chart, or the previous one; the verdict follows the last one."""
         count = len(self.content.charts) + 1
         place = count - 1 if self.shows_verdict else self._chart
         place = (place + step) % count
@@ -322,18 +322,18 @@ def _headings(width_s: float, *, is_ranked: bool = True) -> tuple[str, str]:
 
 
 def rounded(tps: float | None) -> str:
-    """Return TPS with three digits that count: a fourth one would only flicker."""
+    """Return TPS with three significant digits: a fourth one would only flicker."""
     if tps is None:
         return NOTHING
     return format_rate(float(f"{tps:.3g}"))
 
 
 def board_row(standing: Standing, *, quiet: bool = True) -> BoardRow:
-    """Return what the board says of a run at a moment.
+    """Return the board row of a run at a moment.
 
     Args:
         standing: of the run.
-        quiet: a run that has ended is shown quietly, because others go on.
+        quiet: mute a run that has ended, because others continue.
     """
     run = standing.run
     name, ending = name_and_ending(run)
