@@ -76,7 +76,7 @@ def compared(paths: Sequence[Path]) -> RunComparison:
     return compare_runs([read_run_facts(path) for path in paths], cut_s=0.0)
 
 
-def test_everything_is_as_it_was_but_the_rate_and_the_name(tmp_path: Path) -> None:
+def test_campaign_changes_rate_and_name_only(tmp_path: Path) -> None:
     file = campaign_again(compared(write(tmp_path)))
     before = campaign()
     assert file.campaign.name == "Filesystems at 630 per second"  # 70 % of 900
@@ -100,18 +100,16 @@ def test_the_wizard_takes_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("slowest", "rate"), [(900, 630), (1234, 860), (100000, 70000), (17, 11), (0.5, 0.35), (0.001, 0.01)]
 )
-def test_the_rate_is_seventy_percent_of_the_slowest_with_two_digits_rounded_down(
-    tmp_path: Path, slowest: float, rate: float
-) -> None:
+def test_rate_seventy_percent_of_slowest(tmp_path: Path, slowest: float, rate: float) -> None:
     assert common_rate(compared(write(tmp_path, (2 * slowest, slowest)))) == rate
 
 
-def test_runs_that_kept_a_rate_tell_no_speed_to_take_a_share_of(tmp_path: Path) -> None:
+def test_refuses_runs_at_rate(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="were at a rate already"):
         common_rate(compared(write(tmp_path, rate_tps=900.0)))
 
 
-def test_a_campaign_of_others_or_of_which_nothing_is_told_is_refused_by_name(tmp_path: Path) -> None:
+def test_refuses_imported_or_unknown_campaign(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="plain was not run by pgFooting"):
         campaign_again(compared(write(tmp_path / "a", text="")))
     with pytest.raises(UsageError, match="does not tell how this configuration was run"):
@@ -120,7 +118,7 @@ def test_a_campaign_of_others_or_of_which_nothing_is_told_is_refused_by_name(tmp
         campaign_again(compared(write(tmp_path / "c", text="name = ")))
 
 
-def test_a_script_that_was_changed_since_is_not_run_as_if_it_were_the_same(tmp_path: Path) -> None:
+def test_refuses_changed_script(tmp_path: Path) -> None:
     script = tmp_path / "own.sql"
     script.write_text("SELECT 1;\n")
     text = TOML.replace("[workload]", f'[workload]\nscript = {{file = "{script}"}}')
@@ -135,7 +133,7 @@ def test_a_script_that_was_changed_since_is_not_run_as_if_it_were_the_same(tmp_p
         campaign_again(compared(paths))
 
 
-def test_configurations_of_two_campaigns_have_names_of_their_own(tmp_path: Path) -> None:
+def test_two_campaigns_unique_names(tmp_path: Path) -> None:
     paths = [*write(tmp_path / "a"), *write(tmp_path / "b", (800.0, 700.0))]
     found = compared(paths)
     assert len(found.groups) == 4
@@ -145,16 +143,14 @@ def test_configurations_of_two_campaigns_have_names_of_their_own(tmp_path: Path)
     assert parse_campaign(format_campaign(made), base_directory="/", source_name="") == made
 
 
-def test_long_names_stay_such_as_a_campaign_file_takes(tmp_path: Path) -> None:
+def test_long_names_fit_campaign_file(tmp_path: Path) -> None:
     paths = write(tmp_path, (1e7, 1e7), text=TOML.replace("Filesystems", "F" * 80))
     made = campaign_again(compared(paths))
     assert len(made.campaign.name) <= 80
     assert parse_campaign(made.text, base_directory="/", source_name="") == made.campaign
 
 
-def test_the_command_line_writes_the_file_once_and_says_how_to_start_it(
-    tmp_path: Path, capsys: Capture
-) -> None:
+def test_command_writes_file_once(tmp_path: Path, capsys: Capture) -> None:
     paths = list(map(str, write(tmp_path / "runs")))
     again = tmp_path / "again.toml"
     assert command.main(["compare", *paths, "--again", str(again)]) == 0
@@ -168,7 +164,7 @@ def test_the_command_line_writes_the_file_once_and_says_how_to_start_it(
     assert again.read_text() == before
 
 
-def test_json_and_a_campaign_file_cannot_both_be_asked_for(tmp_path: Path, capsys: Capture) -> None:
+def test_again_and_json_exclusive(tmp_path: Path, capsys: Capture) -> None:
     paths = list(map(str, write(tmp_path / "runs")))
     assert command.main(["compare", *paths, "--json", "--again", str(tmp_path / "again.toml")]) == 2
     assert "--again and --json exclude each other" in capsys.readouterr().err
@@ -187,9 +183,7 @@ def told_of(capsys: Capture, *arguments: object) -> str:
     return " ".join(capsys.readouterr().out.split())
 
 
-def test_latencies_without_a_rate_are_called_what_they_are_once_wherever_they_stand(
-    tmp_path: Path, capsys: Capture
-) -> None:
+def test_closed_loop_mentioned_once(tmp_path: Path, capsys: Capture) -> None:
     closed, rate = write(tmp_path / "closed"), write(tmp_path / "rate", rate_tps=900.0)
     not_told = [write_trial(tmp_path / f"{number}.footing", Trial(f"x{number}")) for number in range(2)]
     for paths, is_told in ((closed, True), (rate, False), (not_told, False)):
@@ -203,7 +197,7 @@ def test_latencies_without_a_rate_are_called_what_they_are_once_wherever_they_st
         assert any(CLOSED_LOOP_NOTE in text for text in texts) is is_told  # beside the tables
 
 
-def test_where_nothing_else_tells_of_a_closed_loop_a_note_of_the_comparison_does(tmp_path: Path) -> None:
+def test_closed_loop_note_without_shape(tmp_path: Path) -> None:
     """As of runs of others, of whose seconds nothing is known."""
     facts = [read_run_facts(path) for path in write(tmp_path)]
     assert CLOSED_LOOP_NOTE not in comparison_notes(compare_runs(facts))
@@ -211,7 +205,7 @@ def test_where_nothing_else_tells_of_a_closed_loop_a_note_of_the_comparison_does
     assert CLOSED_LOOP_NOTE in comparison_notes(compare_runs(bare))
 
 
-def test_one_run_at_a_rate_says_whether_it_kept_it(tmp_path: Path, capsys: Capture) -> None:
+def test_single_run_kept_rate(tmp_path: Path, capsys: Capture) -> None:
     sentences = {
         900.0: " one kept its rate of 900 per second; p99 4.25 ms of all that was offered. ",
         2000.0: " one did not keep its rate of 2,000 per second: its capacity is 900 TPS; p99 4.25 ms of all",
@@ -229,7 +223,7 @@ def test_one_run_at_a_rate_says_whether_it_kept_it(tmp_path: Path, capsys: Captu
         ]
 
 
-def test_a_run_file_that_is_gone_is_told(tmp_path: Path) -> None:
+def test_missing_campaign_file_refused(tmp_path: Path) -> None:
     paths = write(tmp_path)
     found = compared(paths)
     with closing(sqlite3.connect(paths[0])) as connection, connection:

@@ -98,7 +98,7 @@ def anchored(recorded: RunFacts) -> RunComparison:
 # --- what is said ------------------------------------------------------------------------------------
 
 
-def test_a_change_of_the_machine_is_taken_out_of_the_difference(anchored: RunComparison) -> None:
+def test_machine_change_removed_from_difference(anchored: RunComparison) -> None:
     found = {row.name: row for row in anchored.rows}["btrfs"]
     assert found.comparison is not None
     assert found.comparison.ratio == pytest.approx(801.0 / 1001.2, abs=5e-4)
@@ -122,14 +122,14 @@ def test_what_the_machine_changed_by_is_told(anchored: RunComparison) -> None:
     )
 
 
-def test_that_no_change_is_to_be_seen_is_told_with_what_could_be(recorded: RunFacts) -> None:
+def test_no_visible_machine_change_warning(recorded: RunFacts) -> None:
     one = campaign(recorded, "one", ext4=EXT4, xfs=XFS)
     two = campaign(recorded, "two", xfs=XFS[::-1], btrfs=BTRFS)
     (warning,) = [each for each in comparison_warnings(compare_runs([*one, *two])) if "campaign" in each]
     assert "that the machine changed between their campaigns is not to be seen (0.0 %, 95 % int" in warning
 
 
-def test_where_the_first_one_itself_ran_again_the_others_are_compared_with_that(recorded: RunFacts) -> None:
+def test_repeated_baseline_compared_within_campaign(recorded: RunFacts) -> None:
     one = campaign(recorded, "one", ext4=EXT4, xfs=XFS)
     two = campaign(recorded, "two", ext4=slower(EXT4, 1.3), btrfs=slower(BTRFS, 1.3))
     found = compare_runs([*one, *two])
@@ -151,9 +151,7 @@ def test_the_reference_itself_stays_indicative_only(anchored: RunComparison) -> 
     assert verdict_of(anchored, "xfs (one)") is Verdict.HIGHER
 
 
-def test_the_table_names_the_reference_where_there_is_one_and_has_no_such_column_else(
-    anchored: RunComparison, recorded: RunFacts
-) -> None:
+def test_table_reference_column(anchored: RunComparison, recorded: RunFacts) -> None:
     cells = {row.name: texts(COMPARISON_COLUMNS, row)[ComparisonColumn.REFERENCE] for row in anchored.rows}
     assert cells == {"ext4": "", "xfs (one)": "", "xfs (two)": "", "btrfs": "xfs (one), xfs (two)"}
     shown = [column.id for column in columns_for(COMPARISON_COLUMNS, anchored.rows)]
@@ -163,7 +161,7 @@ def test_the_table_names_the_reference_where_there_is_one_and_has_no_such_column
     assert ComparisonColumn.REFERENCE not in shown
 
 
-def test_scripts_are_told_the_reference_and_that_no_exact_test_is_made(anchored: RunComparison) -> None:
+def test_json_reference_without_exact_test(anchored: RunComparison) -> None:
     configurations = comparison_as_json(anchored)["configurations"]
     assert isinstance(configurations, list)
     found = {each["name"]: each for each in configurations if isinstance(each, dict)}
@@ -182,7 +180,7 @@ def test_scripts_are_told_the_reference_and_that_no_exact_test_is_made(anchored:
     assert found["xfs (one)"]["permutation_p"] == pytest.approx(2 / 2**5)
 
 
-def test_reference_of_a_later_condition_keeps_its_place(recorded: RunFacts) -> None:
+def test_reference_of_later_condition(recorded: RunFacts) -> None:
     runs = [
         *campaign(recorded, "one", ext4=EXT4, xfs=XFS),
         *campaign(recorded, "two", xfs=slower(XFS), btrfs=slower(BTRFS)),
@@ -195,7 +193,7 @@ def test_reference_of_a_later_condition_keeps_its_place(recorded: RunFacts) -> N
     assert [each["groups"] for each in references if isinstance(each, dict)] == [[1, 2], [5, 6]]
 
 
-def test_every_figure_is_taken_by_the_same_reference(anchored: RunComparison) -> None:
+def test_every_figure_uses_reference(anchored: RunComparison) -> None:
     found = compare_figure(anchored, "latency_p99_ms")
     comparison = found.comparisons[3]
     assert comparison is not None
@@ -205,9 +203,7 @@ def test_every_figure_is_taken_by_the_same_reference(anchored: RunComparison) ->
 
 
 @pytest.mark.parametrize("p99_ms", [None, 0.0])
-def test_a_figure_that_the_reference_does_not_have_stays_indicative_only(
-    recorded: RunFacts, p99_ms: float | None
-) -> None:
+def test_figure_missing_in_reference_indicative(recorded: RunFacts, p99_ms: float | None) -> None:
     one = campaign(recorded, "one", ext4=EXT4, xfs=XFS)
     two = campaign(recorded, "two", xfs=slower(XFS), btrfs=slower(BTRFS))
     lacking = [
@@ -236,7 +232,7 @@ def test_a_figure_that_the_reference_does_not_have_stays_indicative_only(
     ],
     ids=["kernel", "clients", "protocol not known", "processor not known"],
 )
-def test_what_is_not_known_to_be_the_same_in_both_is_no_reference(recorded: RunFacts, item: Property) -> None:
+def test_unknown_or_changed_property_no_reference(recorded: RunFacts, item: Property) -> None:
     one = campaign(recorded, "one", ext4=EXT4, xfs=XFS)
     two = campaign(recorded, "two", xfs=slower(XFS), btrfs=slower(BTRFS))
     changed = [put(run, item) if run.configuration == "xfs" else run for run in two]
@@ -248,20 +244,20 @@ def test_what_is_not_known_to_be_the_same_in_both_is_no_reference(recorded: RunF
     )
 
 
-def test_two_runs_are_no_reference_and_three_are_one(recorded: RunFacts) -> None:
+def test_reference_needs_three_runs(recorded: RunFacts) -> None:
     two = campaign(recorded, "two", xfs=slower(XFS), btrfs=slower(BTRFS))
     for runs, verdict in ((2, Verdict.INDICATIVE), (3, Verdict.LOWER)):
         one = campaign(recorded, "one", ext4=EXT4, xfs=XFS[:runs])
         assert verdict_of(compare_runs([*one, *two]), "btrfs") is verdict
 
 
-def test_a_reference_makes_no_verdict_of_two_runs(recorded: RunFacts) -> None:
+def test_two_runs_indicative_despite_reference(recorded: RunFacts) -> None:
     one = campaign(recorded, "one", ext4=EXT4, xfs=XFS)
     two = campaign(recorded, "two", xfs=slower(XFS), btrfs=slower(BTRFS)[:2])
     assert verdict_of(compare_runs([*one, *two]), "btrfs") is Verdict.INDICATIVE
 
 
-def test_what_had_its_load_at_a_rate_is_no_reference(recorded: RunFacts) -> None:
+def test_reference_at_rate_refused(recorded: RunFacts) -> None:
     """Its TPS are the rate, whatever the machine can do."""
     load = OfferedLoad(LoadKind.RATE, 900.0, None, limit_is_known=True)
     rate = Property(WORKLOAD, "rate limit per second", "900")
@@ -285,7 +281,7 @@ def test_reference_of_another_condition_is_none(recorded: RunFacts) -> None:
     assert [len(part.anchors.by_group) for part in found.parts] == [0, 0]
 
 
-def test_references_that_changed_by_different_factors_allow_nothing(recorded: RunFacts) -> None:
+def test_disagreeing_references_no_verdict(recorded: RunFacts) -> None:
     one = campaign(recorded, "one", ext4=EXT4, xfs=XFS, zfs=BTRFS)
     two = campaign(recorded, "two", xfs=slower(XFS), zfs=BTRFS, btrfs=slower(BTRFS))
     found = compare_runs([*one, *two])
@@ -294,7 +290,7 @@ def test_references_that_changed_by_different_factors_allow_nothing(recorded: Ru
     assert "allows one" not in told(found)
 
 
-def test_of_several_references_that_agree_the_one_with_most_runs_is_taken(recorded: RunFacts) -> None:
+def test_agreeing_references_most_runs_chosen(recorded: RunFacts) -> None:
     one = campaign(recorded, "one", ext4=EXT4, xfs=XFS[:3], zfs=BTRFS)
     two = campaign(recorded, "two", xfs=slower(XFS), zfs=slower(BTRFS), btrfs=slower(BTRFS))
     found = compare_runs([*one, *two])
@@ -326,7 +322,7 @@ def disturb(runs: Sequence[RunFacts], name: str, percent: float, *, marked: bool
     ]
 
 
-def test_by_a_disturbed_reference_there_is_no_verdict(recorded: RunFacts) -> None:
+def test_disturbed_reference_no_verdict(recorded: RunFacts) -> None:
     one = campaign(recorded, "one", ext4=EXT4, xfs=XFS)
     two = disturb(campaign(recorded, "two", xfs=slower(XFS), btrfs=slower(BTRFS)), "xfs", 42.0)
     found = compare_runs([*one, *two])

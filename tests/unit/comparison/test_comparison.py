@@ -60,7 +60,7 @@ def compared(folder: Path, *trials: Trial) -> RunComparison:
 # --- groups and verdicts --------------------------------------------------------------------------
 
 
-def test_interleaved_runs_are_compared_in_pairs_and_need_no_warning(tmp_path: Path) -> None:
+def test_interleaved_runs_paired_without_warning(tmp_path: Path) -> None:
     found = compare_runs([read_run_facts(path) for path in write_campaign(tmp_path)])
     assert [group.name for group in found.groups] == ["ext4", "xfs"]
     assert found.rows[1].comparison is not None
@@ -70,7 +70,7 @@ def test_interleaved_runs_are_compared_in_pairs_and_need_no_warning(tmp_path: Pa
     assert comparison_warnings(found) == ("All runs measured 5 s or less: that says next to nothing.",)
 
 
-def test_short_runs_are_named_where_others_are_long(tmp_path: Path) -> None:
+def test_short_runs_named(tmp_path: Path) -> None:
     trials = [Trial("a", "a", seconds=4), Trial("b", "b", seconds=7), Trial("c", "c", seconds=20)]
     warnings = comparison_warnings(compared(tmp_path, *trials))
     assert "a, b measured 7 s or less: that says next to nothing." in warnings
@@ -78,7 +78,7 @@ def test_short_runs_are_named_where_others_are_long(tmp_path: Path) -> None:
     assert "b measured 7 s only: that says next to nothing." in warnings
 
 
-def test_remarks_of_campaigns_are_told_once_before_everything_else(tmp_path: Path) -> None:
+def test_campaign_remarks_first_and_once(tmp_path: Path) -> None:
     runs = [
         replace(each, remarks=("XFS is left out.\nIt has\x1b no such option.",))
         for each in facts(tmp_path, Trial("a", "a"), Trial("b", "b"))
@@ -88,7 +88,7 @@ def test_remarks_of_campaigns_are_told_once_before_everything_else(tmp_path: Pat
     assert len([each for each in notes if "left out" in each]) == 1
 
 
-def test_between_campaigns_there_is_no_verdict_however_many_runs(tmp_path: Path) -> None:
+def test_no_verdict_between_campaigns(tmp_path: Path) -> None:
     one, two = (write_campaign(tmp_path, name, repeats=9) for name in ("one", "two"))
     found = compare_runs([read_run_facts(path) for path in (*one[::2], *two[1::2])])
     comparison = found.rows[1].comparison
@@ -107,13 +107,13 @@ def test_between_campaigns_there_is_no_verdict_however_many_runs(tmp_path: Path)
     assert p99.verdict is Verdict.INDICATIVE
 
 
-def test_fewer_than_three_runs_of_another_campaign_are_said_to_be_too_few(tmp_path: Path) -> None:
+def test_too_few_runs_between_campaigns(tmp_path: Path) -> None:
     one, two = (write_campaign(tmp_path, name, repeats=2) for name in ("one", "two"))
     found = compare_runs([read_run_facts(path) for path in (*one[::2], *two[1::2])])
     assert "2 runs each, not interleaved; a verdict takes 3" in found.verdicts[0]
 
 
-def test_campaigns_of_identical_configurations_that_differ_a_little_are_never_told_apart() -> None:
+def test_false_differences_between_identical_campaigns() -> None:
     """Welch on them called 35 % different with five runs each, 1 % within and 1 % between campaigns."""
     random = np.random.default_rng(11)
     apart = {True: 0, False: 0}
@@ -127,7 +127,7 @@ def test_campaigns_of_identical_configurations_that_differ_a_little_are_never_to
     assert apart[False] == 0
 
 
-def test_one_configuration_in_two_campaigns_is_two_groups(tmp_path: Path) -> None:
+def test_same_configuration_two_campaigns_two_groups(tmp_path: Path) -> None:
     paths = [*write_campaign(tmp_path, "one")[::2], *write_campaign(tmp_path, "two")[::2]]
     found = compare_runs([read_run_facts(path) for path in paths])
     assert [group.name for group in found.groups] == ["ext4 (Trial) [1]", "ext4 (Trial) [2]"]
@@ -149,7 +149,7 @@ def test_the_baseline_can_be_another_group(tmp_path: Path) -> None:
     ]
 
 
-def test_the_first_configuration_of_the_campaign_is_compared_with_whichever_ran_first(tmp_path: Path) -> None:
+def test_baseline_by_campaign_place_not_start(tmp_path: Path) -> None:
     ran = ("zfs", "xfs", "ext4", "ext4", "zfs", "xfs")
     places = {"ext4": 1, "xfs": 2, "zfs": 3}
     runs = facts(
@@ -164,7 +164,7 @@ def test_the_first_configuration_of_the_campaign_is_compared_with_whichever_ran_
     assert [group.name for group in compare_runs(runs, baseline="xfs").groups] == ["xfs", "ext4", "zfs"]
 
 
-def test_campaigns_keep_the_order_given_and_files_of_before_that_of_their_runs(tmp_path: Path) -> None:
+def test_campaign_order_given_older_by_run(tmp_path: Path) -> None:
     runs = facts(
         tmp_path,
         Trial("zfs", "zfs", campaign="B", more={"place": 2}),
@@ -191,7 +191,7 @@ def test_repeats_numbered_alike_are_no_pairs(tmp_path: Path) -> None:
     assert comparison.runs == (3, 3)
 
 
-def test_a_verdict_names_the_unsafe_one_in_the_same_sentence(tmp_path: Path) -> None:
+def test_verdict_names_unsafe_configuration(tmp_path: Path) -> None:
     marked = Trial("xfs #1", "xfs", tps=1100, marks=(("unsafe", "fsync = off"),))
     assert compared(tmp_path, Trial(), marked).verdicts[0].endswith("; UNSAFE options: xfs.")
     assert (
@@ -201,13 +201,13 @@ def test_a_verdict_names_the_unsafe_one_in_the_same_sentence(tmp_path: Path) -> 
     )
 
 
-def test_no_runs_and_one_run_give_no_verdict(tmp_path: Path) -> None:
+def test_no_run_and_one_run(tmp_path: Path) -> None:
     assert compare_runs([]).rows == ()
     assert comparison_warnings(compare_runs([])) == ()
     assert compared(tmp_path, Trial(seconds=30)).verdicts == ()
 
 
-def test_the_files_of_a_campaign_are_judged_as_the_window_judges_them(tmp_path: Path) -> None:
+def test_judge_files_with_baseline(tmp_path: Path) -> None:
     paths = [str(path) for path in write_campaign(tmp_path)]
     found = judge_files(paths, baseline="xfs")
     assert found is not None
@@ -217,7 +217,7 @@ def test_the_files_of_a_campaign_are_judged_as_the_window_judges_them(tmp_path: 
     assert judge_files(paths) is None
 
 
-def test_words_that_all_configurations_have_are_left_out_where_that_is_asked_for(tmp_path: Path) -> None:
+def test_shorten_common_words(tmp_path: Path) -> None:
     names = ("ext4 stripe scale 1000", "xfs stripe scale 1000")
     runs = facts(tmp_path, *(Trial(name, name) for name in names))
     assert [group.name for group in compare_runs(runs).groups] == list(names)
@@ -236,7 +236,7 @@ def test_the_same_run_twice_counts_once(tmp_path: Path) -> None:
     assert any("takes no part: it is the same run as" in each for each in comparison_warnings(found))
 
 
-def test_results_of_others_beside_own_runs_are_said_to_be_imported(tmp_path: Path) -> None:
+def test_imported_beside_own_warning(tmp_path: Path) -> None:
     foreign = Trial("xfs #1", "xfs", marks=(("imported", "pgbench.log"),))
     told = comparison_warnings(compared(tmp_path, Trial(seconds=30), foreign))
     assert any(each.startswith("Imported, not measured by pgFooting: xfs #1.") for each in told)
@@ -245,7 +245,7 @@ def test_results_of_others_beside_own_runs_are_said_to_be_imported(tmp_path: Pat
 
 
 @pytest.mark.parametrize("state", [RunState.STOPPED, RunState.FAILED])
-def test_an_incomplete_run_takes_no_part_and_says_so(tmp_path: Path, state: RunState) -> None:
+def test_incomplete_run_excluded(tmp_path: Path, state: RunState) -> None:
     found = compared(tmp_path, Trial(), Trial("xfs #1", "xfs", state=state))
     assert found.runs[1].tps is None
     assert texts(COMPARISON_COLUMNS, found.rows[1])["runs"] == "0 of 1"
@@ -261,21 +261,21 @@ def test_a_live_run_takes_no_part(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("tps", [math.nan, math.inf, -5.0, None])
-def test_a_foreign_file_without_a_believable_tps_takes_no_part(tmp_path: Path, tps: float | None) -> None:
+def test_imported_without_valid_tps_excluded(tmp_path: Path, tps: float | None) -> None:
     one, two = facts(tmp_path, Trial(), Trial("xfs #1", "xfs"))
     found = compare_runs([one, replace(two, summary={"tps": tps})])
     assert found.runs[1].left_out == "it has no TPS"
     assert "cannot be compared" in found.verdicts[0]
 
 
-def test_runs_of_nothing_but_zeros_are_compared_with_nothing(tmp_path: Path) -> None:
+def test_all_zero_runs_not_compared(tmp_path: Path) -> None:
     found = compared(tmp_path, Trial(tps=0), Trial("xfs #1", "xfs", tps=0))
     assert found.rows[0].mean.mean == 0
     assert "cannot be compared" in found.verdicts[0]
     assert describe_shape(found.runs[0].facts.shape)
 
 
-def test_a_day_beside_a_minute_keeps_the_minute(tmp_path: Path) -> None:
+def test_minute_not_cut_beside_day(tmp_path: Path) -> None:
     long, short = shape_of(noisy(20_000, 1, warm_up=600)), shape_of(noisy(60, 2))
     assert common_cut([long]).seconds >= 500
     assert common_cut([long, short]) == common_cut([short])
@@ -286,19 +286,19 @@ def test_a_day_beside_a_minute_keeps_the_minute(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("value", [-1.0, 1e300])
-def test_seconds_that_are_no_tps_make_the_file_a_damaged_one(tmp_path: Path, value: float) -> None:
+def test_invalid_tps_corrupt_file(tmp_path: Path, value: float) -> None:
     path = write_trial(tmp_path / "a.footing", Trial(tps=value))
     with pytest.raises(CorruptRunFileError, match="TPS"):
         read_run_facts(path)
 
 
-def test_markup_and_line_breaks_in_names_stay_text(tmp_path: Path) -> None:
+def test_markup_and_newlines_in_names(tmp_path: Path) -> None:
     name = "<b>ext4</b>\n\x1b[31m{count}"
     found = compared(tmp_path, Trial(name, name), Trial("xfs #1", "xfs"))
     assert "than <b>ext4</b> [31m{count} (1 run each" in found.verdicts[0]
 
 
-def test_names_are_told_apart_by_campaign_then_by_number() -> None:
+def test_unique_names_by_campaign_then_number() -> None:
     assert unique_names(["a", "b"], ["", ""]) == ["a", "b"]
     assert unique_names(["a", "a", "b"], ["x", "y", "y"]) == ["a (x)", "a (y)", "b"]
     assert unique_names(["a", "a", "a"], ["x", "x", ""]) == ["a (x) [1]", "a (x) [2]", "a"]
@@ -307,7 +307,7 @@ def test_names_are_told_apart_by_campaign_then_by_number() -> None:
 # --- the common cut -------------------------------------------------------------------------------
 
 
-def test_the_longest_warm_up_is_cut_off_every_run(tmp_path: Path) -> None:
+def test_longest_warm_up_cut_everywhere(tmp_path: Path) -> None:
     slow, quick = shape_of(noisy(600, 1, warm_up=60)), shape_of(noisy(600, 2))
     cut = common_cut([quick, slow])
     assert (cut.reason, cut.run) == (CutReason.WARM_UP, 1)
@@ -340,7 +340,7 @@ def test_each_condition_has_its_own_cut(tmp_path: Path) -> None:
     assert comparison_as_json(found)["cut_s"] is None
 
 
-def test_the_interval_of_a_compared_run_is_that_of_the_seconds_that_are_compared(tmp_path: Path) -> None:
+def test_own_interval_after_cut(tmp_path: Path) -> None:
     one, two = facts(tmp_path, Trial(), Trial("xfs #1", "xfs"))
     rising = shape_of([*noisy(300, 1), *(2 * value for value in noisy(900, 2))])
     found = compare_runs([replace(each, shape=rising) for each in (one, two)], cut_s=400).runs[0]
@@ -352,7 +352,7 @@ def test_the_interval_of_a_compared_run_is_that_of_the_seconds_that_are_compared
     assert found.own_interval == later.own_interval() != rising.own_interval()
 
 
-def test_every_figure_of_a_row_is_of_the_seconds_that_are_compared(tmp_path: Path) -> None:
+def test_row_figures_after_cut(tmp_path: Path) -> None:
     """A minute at 100 TPS and 40 ms, one dead second in it, then a minute at 1000 TPS and 2 ms."""
     paths = [two_minutes(tmp_path / f"{fs}.footing", fs) for fs in ("ext4", "xfs")]
     runs = [read_run_facts(path) for path in paths]
@@ -419,7 +419,7 @@ def two_minutes(path: Path, filesystem: str) -> Path:
     return path
 
 
-def test_a_run_whose_file_has_gone_meanwhile_takes_no_part_after_a_cut(tmp_path: Path) -> None:
+def test_file_gone_before_cut_excluded(tmp_path: Path) -> None:
     runs = [read_run_facts(two_minutes(tmp_path / f"{fs}.footing", fs)) for fs in ("ext4", "xfs")]
     (tmp_path / "xfs.footing").unlink()
     assert compare_runs(runs).runs[1].left_out == ""
@@ -434,25 +434,25 @@ def test_the_first_checkpoint_cycle_is_cut_off(tmp_path: Path) -> None:
     assert common_cut([only_one]).reason is not CutReason.CHECKPOINT
 
 
-def test_a_run_that_never_settles_asks_for_no_cut_and_is_named() -> None:
+def test_never_settled_named_not_cut() -> None:
     rising = shape_of(list(np.linspace(100, 1000, 600)))
     cut = common_cut([rising, shape_of(noisy(600, 5))])
     assert cut.never_settled == (0,)
     assert cut.seconds == common_cut([shape_of(noisy(600, 5))]).seconds
 
 
-def test_where_only_the_mean_of_a_run_is_known_nothing_is_left_out_of_any() -> None:
+def test_no_cut_with_unknown_series() -> None:
     slow = shape_of(noisy(600, 3, warm_up=60))
     assert common_cut([slow]).seconds > 0
     assert common_cut([slow, None]) == common_cut([None])
 
 
-def test_short_runs_are_not_cut_by_their_noise(tmp_path: Path) -> None:
+def test_short_noisy_runs_not_cut(tmp_path: Path) -> None:
     assert all(common_cut([shape_of(noisy(60, seed))]).seconds == 0 for seed in range(50))
     assert describe_cut(common_cut([None]), []) == ""
 
 
-def test_a_chosen_cut_is_taken_and_may_leave_nothing(tmp_path: Path) -> None:
+def test_chosen_cut_may_leave_nothing(tmp_path: Path) -> None:
     runs = facts(tmp_path, Trial(seconds=30), Trial("xfs #1", "xfs", seconds=4))
     found = compare_runs(runs, cut_s=5)
     assert found.runs[0].tps is not None
@@ -463,7 +463,7 @@ def test_a_chosen_cut_is_taken_and_may_leave_nothing(tmp_path: Path) -> None:
 # --- one run --------------------------------------------------------------------------------------
 
 
-def test_merged_reports_weigh_as_long_as_they_lasted() -> None:
+def test_mean_weighted_by_report_duration() -> None:
     shape = RunStability(np.array([1.0, 2.0, 5.0]), np.array([10.0, 20.0, 50.0]), 5.0, ())
     assert shape.mean == pytest.approx((10 + 20 + 3 * 50) / 5)
     later = shape.after(1)
@@ -475,7 +475,7 @@ def test_merged_reports_weigh_as_long_as_they_lasted() -> None:
     assert np.isnan(shape.seconds).sum() == 2
 
 
-def test_what_checkpoints_cost_is_told_where_there_are_cycles_enough() -> None:
+def test_checkpoint_cost_needs_enough_cycles() -> None:
     cycle = np.concatenate([np.full(12, 600.0), np.linspace(700, 1000, 48)])
     spans = [(60.0 * number, 60.0 * number + 55) for number in range(6)]
     told = " ".join(describe_shape(shape_of([*np.tile(cycle, 6)], spans)))
@@ -485,7 +485,7 @@ def test_what_checkpoints_cost_is_told_where_there_are_cycles_enough() -> None:
     assert "checkpoint" not in " ".join(describe_shape(shape_of(noisy(360, 3), spans)))
 
 
-def test_the_interval_within_a_run_is_labelled_and_never_below_zero() -> None:
+def test_own_interval_labelled_not_negative() -> None:
     shape = shape_of(noisy(300, 7))
     interval = shape.own_interval()
     assert interval is not None
@@ -496,7 +496,7 @@ def test_the_interval_within_a_run_is_labelled_and_never_below_zero() -> None:
     assert (wild.own_interval() or interval).low >= 0
 
 
-def test_stalls_and_drift_are_told_as_facts_of_the_run() -> None:
+def test_stalls_and_drift_described() -> None:
     falling = [float(value) for value in np.linspace(1000, 400, 600)]
     falling[300:307] = [0.0] * 7
     told = " ".join(describe_shape(shape_of(falling)))
@@ -529,7 +529,7 @@ def _compressing(folder: Path, *ratios: float | None, effect: str = "compress=zs
     return " ".join(each for each in comparison_warnings(compare_runs(told)) if "compresses here" in each)
 
 
-def test_what_data_was_compressed_is_said_wherever_something_compresses(tmp_path: Path) -> None:
+def test_compressed_data_described(tmp_path: Path) -> None:
     blanks = _compressing(tmp_path, None, None)
     assert "mostly blanks" in blanks
     assert "zstd -3" not in blanks

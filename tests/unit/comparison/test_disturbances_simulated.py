@@ -12,14 +12,14 @@ COUNT = 80
 @pytest.mark.slow
 @pytest.mark.parametrize("others", list(Others), ids=lambda others: others.name)
 @pytest.mark.long
-def test_the_same_thing_twice_beside_others_is_seldom_told_apart(others: Others) -> None:
+def test_identical_disturbed_false_verdict_rate(others: Others) -> None:
     """The nominal error is 5 %; 80 campaigns spread by 2.4 points."""
     assert outcome_of(Campaigns(others), COUNT, seed=11).clean <= 0.1
 
 
 @pytest.mark.slow
 @pytest.mark.long
-def test_undisturbed_runs_are_seldom_marked_and_a_true_difference_is_still_told() -> None:
+def test_undisturbed_marks_and_power() -> None:
     found = outcome_of(Campaigns(Others.NOTHING, ratio=1.1), COUNT, seed=12)
     assert found.marked <= 0.02
     assert found.clean >= 0.9
@@ -27,12 +27,12 @@ def test_undisturbed_runs_are_seldom_marked_and_a_true_difference_is_still_told(
 
 @pytest.mark.slow
 @pytest.mark.long
-def test_what_others_take_below_the_threshold_beside_one_configuration_is_seldom_called_its_own() -> None:
+def test_subthreshold_load_false_verdict_rate() -> None:
     """4 % less of the CPUs beside one of two was called a difference in 47 % of such campaigns."""
     setup = Campaigns(Others.ONE_CONFIGURATION, least=0.04, most=0.04)
     assert outcome_of(setup, COUNT, seed=14).clean <= 0.16
 
 
 @pytest.mark.slow
-def test_where_others_always_disturb_nothing_is_told_cleanly() -> None:
+def test_always_disturbed_no_clean_verdict() -> None:
     assert outcome_of(Campaigns(Others.ALWAYS, ratio=1.5), COUNT, seed=13).clean == 0

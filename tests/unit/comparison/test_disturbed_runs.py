@@ -81,7 +81,7 @@ ALL_DISTURBED = tuple(
 )
 
 
-def test_quiet_runs_have_a_clean_verdict_and_nothing_is_said_of_disturbances(trial: RunFacts) -> None:
+def test_undisturbed_clean_verdict(trial: RunFacts) -> None:
     found = compared(trial, one=QUIET, two=SLOW)
     assert verdict_of(found) is Verdict.LOWER
     assert "disturbed" not in " ".join((*found.verdicts, *comparison_warnings(found)))
@@ -91,7 +91,7 @@ def test_quiet_runs_have_a_clean_verdict_and_nothing_is_said_of_disturbances(tri
     assert [each["disturbed"] for each in told if isinstance(each, dict)] == [[], []]
 
 
-def test_where_all_runs_of_one_were_disturbed_there_is_no_verdict_and_the_sentence_says_how_much(
+def test_all_runs_disturbed_indicative_with_amount(
     trial: RunFacts,
 ) -> None:
     found = compared(trial, one=QUIET, two=ALL_DISTURBED)
@@ -106,7 +106,7 @@ def test_where_all_runs_of_one_were_disturbed_there_is_no_verdict_and_the_senten
     )
 
 
-def test_disturbed_runs_are_set_aside_where_three_others_are_left(trial: RunFacts) -> None:
+def test_disturbed_excluded_with_three_left(trial: RunFacts) -> None:
     two = (SLOW[0], (500.0, 42.0), SLOW[2], (480.0, 58.0), SLOW[4])
     found = compared(trial, one=QUIET, two=two)
     assert verdict_of(found) is Verdict.LOWER
@@ -165,7 +165,7 @@ def test_one_imported_campaign_is_one(trial: RunFacts, repeats: int) -> None:
     assert "different campaigns" in " ".join(comparison_warnings(other))
 
 
-def test_the_verdict_is_given_with_and_without_them_in_json(trial: RunFacts) -> None:
+def test_json_with_and_without_disturbed(trial: RunFacts) -> None:
     two = (SLOW[0], (500.0, 42.0), SLOW[2], (480.0, 58.0), SLOW[4])
     told = comparison_as_json(compared(trial, one=QUIET, two=two))["configurations"]
     assert isinstance(told, list)
@@ -176,7 +176,7 @@ def test_the_verdict_is_given_with_and_without_them_in_json(trial: RunFacts) -> 
     assert [way["verdict"] for way in ways if isinstance(way, dict)] == ["lower", "lower"]
 
 
-def test_every_other_figure_of_disturbed_runs_is_indicative_too(trial: RunFacts) -> None:
+def test_other_figures_of_disturbed_indicative(trial: RunFacts) -> None:
     found = compare_figure(compared(trial, one=QUIET, two=ALL_DISTURBED), "latency_p99_ms")
     assert [each and each.verdict for each in found.comparisons] == [None, Verdict.INDICATIVE]
     assert found.better(1) is None
@@ -185,24 +185,24 @@ def test_every_other_figure_of_disturbed_runs_is_indicative_too(trial: RunFacts)
     assert quiet.better(1) is False
 
 
-def test_a_disturbed_baseline_takes_every_verdict_with_it(trial: RunFacts) -> None:
+def test_disturbed_baseline_no_verdicts(trial: RunFacts) -> None:
     found = compared(trial, one=ALL_DISTURBED, two=QUIET, three=SLOW)
     assert {verdict_of(found, place) for place in (1, 2)} <= {Verdict.INDICATIVE, Verdict.INCONCLUSIVE}
     assert all("5 of 10 runs were disturbed" in verdict for verdict in found.verdicts)
 
 
-def test_a_disturbed_configuration_leaves_the_verdicts_of_the_others_alone(trial: RunFacts) -> None:
+def test_disturbed_configuration_leaves_others_alone(trial: RunFacts) -> None:
     found = compared(trial, one=QUIET, two=ALL_DISTURBED, three=SLOW)
     assert (verdict_of(found, 1), verdict_of(found, 2)) == (Verdict.INDICATIVE, Verdict.LOWER)
     assert "disturbed" not in found.rows[2].verdict
 
 
-def test_practically_equal_is_no_verdict_of_disturbed_runs_either(trial: RunFacts) -> None:
+def test_disturbed_never_practically_equal(trial: RunFacts) -> None:
     found = compared(trial, one=QUIET, two=tuple((tps, 30.0) for tps in QUIET))
     assert verdict_of(found) is Verdict.INDICATIVE
 
 
-def test_runs_that_cannot_be_told_apart_stay_so_and_it_is_said_that_they_were_disturbed(
+def test_inconclusive_disturbed_stays_inconclusive(
     trial: RunFacts,
 ) -> None:
     noisy = ((700.0, 20.0), (1300.0, 9.0), (900.0, 40.0))
@@ -212,7 +212,7 @@ def test_runs_that_cannot_be_told_apart_stay_so_and_it_is_said_that_they_were_di
     assert "more of each" not in found.verdicts[0]  # what more runs would do, nobody knows of disturbed ones
 
 
-def test_single_runs_say_both_why_they_are_indicative(trial: RunFacts) -> None:
+def test_single_disturbed_runs_both_reasons(trial: RunFacts) -> None:
     found = compared(trial, one=QUIET[:1], two=ALL_DISTURBED[:1])
     assert found.verdicts == (
         (
@@ -222,7 +222,7 @@ def test_single_runs_say_both_why_they_are_indicative(trial: RunFacts) -> None:
     )
 
 
-def test_the_reservations_name_the_disturbed_runs_and_what_became_of_them(trial: RunFacts) -> None:
+def test_warnings_name_disturbed_runs_and_use(trial: RunFacts) -> None:
     two = (SLOW[0], (500.0, 42.0), SLOW[2], SLOW[3])
     warnings = comparison_warnings(compared(trial, one=ALL_DISTURBED, two=two))
     assert warnings[:2] == (
@@ -236,25 +236,25 @@ def test_the_reservations_name_the_disturbed_runs_and_what_became_of_them(trial:
     assert "one #5 and 7 more: other" in comparison_warnings(compared(trial, one=many, two=SLOW))[0]
 
 
-def test_whether_runs_are_set_aside_does_not_depend_on_their_speed(trial: RunFacts) -> None:
+def test_exclusion_independent_of_speed(trial: RunFacts) -> None:
     for factor in (0.1, 1.0, 10.0):
         two = (800.0, (800.0 * factor, 42.0), 801.0, 802.0)
         aside = [run.set_aside for run in compared(trial, one=QUIET[:4], two=two).runs]
         assert aside == [False] * 4 + [False, True, False, False]
 
 
-def test_one_can_ask_for_all_and_for_none(trial: RunFacts) -> None:
+def test_disturbed_runs_all_or_none(trial: RunFacts) -> None:
     runs = campaign(trial, one=QUIET, two=(SLOW[0], (500.0, 42.0), SLOW[2], SLOW[3]))
     counts = {use: compare_runs(runs, disturbed=use).rows[1].runs for use in DisturbedRuns}
     assert counts == {DisturbedRuns.WHERE_NEEDED: 3, DisturbedRuns.ALL: 4, DisturbedRuns.NONE: 3}
 
 
-def test_a_mark_without_figures_of_another_program_is_told_without_amounts(trial: RunFacts) -> None:
+def test_disturbed_mark_without_amounts(trial: RunFacts) -> None:
     run = replace(trial, marks=((DISTURBED, "somebody said so"),))
     assert how_disturbed([run]) == "their files say so"
 
 
-def test_how_many_runs_were_disturbed_is_said_in_words() -> None:
+def test_count_of_disturbed_runs_worded() -> None:
     assert [count_words(*each) for each in ((1, 1), (1, 4), (2, 4), (4, 4))] == [
         "the run was disturbed",
         "1 of 4 runs was disturbed",
@@ -286,7 +286,7 @@ def test_the_other_way_round_is_said_briefly(comparison: Comparison, words: str)
     assert describe_briefly(comparison) == words
 
 
-def test_a_file_of_before_that_was_recorded_on_a_busy_machine_makes_no_clean_verdict() -> None:
+def test_older_disturbed_example_indicative() -> None:
     """The example that ships: three of its six runs were recorded while other work used up to 42 % of CPU."""
     folder = Path(__file__).parents[3] / "resources/examples/folder-against-memory"
     found = compare_runs([read_run_facts(path) for path in sorted(folder.glob("*.footing"))])
@@ -305,7 +305,7 @@ def again(run: RunFacts, attempt: int, tps: float) -> RunFacts:
     return replace(quiet, id=f"{run.id}-{attempt}", name=name, attempt=attempt, summary={"tps": tps})
 
 
-def test_a_run_that_was_measured_again_is_counted_once_and_stays_a_pair(trial: RunFacts) -> None:
+def test_repeated_attempt_counted_once_paired(trial: RunFacts) -> None:
     runs = campaign(trial, one=QUIET[:3], two=(SLOW[0], (500.0, 42.0), SLOW[2]))
     found = compare_runs([*runs, again(runs[4], 2, 805.0)])
     assert verdict_of(found) is Verdict.LOWER
@@ -317,14 +317,14 @@ def test_a_run_that_was_measured_again_is_counted_once_and_stays_a_pair(trial: R
     assert "1 of 7 runs was disturbed (other programs used 42 % of the CPUs): left out" in sentence
 
 
-def test_with_every_disturbed_run_the_first_attempts_count(trial: RunFacts) -> None:
+def test_first_attempts_with_disturbed_all(trial: RunFacts) -> None:
     runs = campaign(trial, one=QUIET[:3], two=(SLOW[0], (500.0, 42.0), SLOW[2]))
     found = compare_runs([*runs, again(runs[4], 2, 805.0)], disturbed=DisturbedRuns.ALL)
     assert [run.name for run in found.runs if run.left_out] == ["two #2, attempt 2"]
     assert found.rows[1].runs == 3
 
 
-def test_of_attempts_that_were_all_disturbed_the_first_counts(trial: RunFacts) -> None:
+def test_all_attempts_disturbed_first_counts(trial: RunFacts) -> None:
     runs = campaign(trial, one=QUIET[:3], two=((500.0, 42.0), (510.0, 40.0), (505.0, 30.0)))
     later = disturbed(again(runs[3], 2, 800.0), 33.0)
     found = compare_runs([*runs, later])
@@ -332,7 +332,7 @@ def test_of_attempts_that_were_all_disturbed_the_first_counts(trial: RunFacts) -
     assert verdict_of(found) is Verdict.INDICATIVE
 
 
-def test_runs_of_others_that_number_their_repeats_alike_are_no_attempts(trial: RunFacts) -> None:
+def test_equal_repeat_numbers_no_attempts(trial: RunFacts) -> None:
     runs = [replace(run, repeat=0) for run in campaign(trial, one=QUIET, two=SLOW)]
     assert not any(run.left_out for run in compare_runs(runs).runs)
 
@@ -347,7 +347,7 @@ def beside(run: RunFacts, percent: float) -> RunFacts:
     )
 
 
-def test_a_difference_that_others_may_have_made_below_the_threshold_is_no_verdict(trial: RunFacts) -> None:
+def test_subthreshold_load_explains_difference_no_verdict(trial: RunFacts) -> None:
     runs = campaign(trial, one=QUIET, two=tuple(tps * 0.965 for tps in QUIET[::-1]))
     assert verdict_of(compare_runs(runs)) is Verdict.LOWER
     known = [beside(run, 0.2 if run.configuration == "one" else 4.0) for run in runs]
@@ -363,9 +363,7 @@ def test_a_difference_that_others_may_have_made_below_the_threshold_is_no_verdic
 
 
 @pytest.mark.parametrize(("one", "two"), [(0.2, 1.0), (4.0, 0.2), (4.0, 4.0), (0.0, 0.0)])
-def test_a_difference_that_others_cannot_have_made_stays_a_verdict(
-    trial: RunFacts, one: float, two: float
-) -> None:
+def test_difference_beyond_subthreshold_load_stays(trial: RunFacts, one: float, two: float) -> None:
     runs = campaign(trial, one=QUIET, two=tuple(tps * 0.965 for tps in QUIET[::-1]))
     known = [beside(run, one if run.configuration == "one" else two) for run in runs]
     assert verdict_of(compare_runs(known)) is Verdict.LOWER
@@ -381,13 +379,13 @@ def test_equal_asks_for_others(trial: RunFacts, one: float, two: float, verdict:
     assert ("beside the second" in found.verdicts[0]) is (verdict is Verdict.INDICATIVE)
 
 
-def test_where_it_is_not_known_of_every_run_what_others_took_nothing_is_taken_back(trial: RunFacts) -> None:
+def test_partly_unknown_load_keeps_verdict(trial: RunFacts) -> None:
     runs = campaign(trial, one=QUIET, two=tuple(tps * 0.965 for tps in QUIET[::-1]))
     known = [beside(run, 4.0) if run.name == "two #1" else run for run in runs]
     assert verdict_of(compare_runs(known)) is Verdict.LOWER
 
 
 @pytest.mark.parametrize("share", [0.0, 50.0, 100.0, 250.0])
-def test_any_amount_that_a_file_claims_is_compared(trial: RunFacts, share: float) -> None:
+def test_any_claimed_load_compared(trial: RunFacts, share: float) -> None:
     known = beside(trial, share)
     assert could_be_others([[known], [known]], Interval(0.9, 0.95, 0.95)) == ""

@@ -43,7 +43,7 @@ def with_figures(runs: list[RunFacts], name: str, values: list[float | None]) ->
 P99 = [4.0, 2.0, 4.1, 2.1, 4.2, 2.05]
 
 
-def test_a_figure_is_compared_run_by_run_as_tps_are(runs: list[RunFacts]) -> None:
+def test_figure_paired_as_tps(runs: list[RunFacts]) -> None:
     found = compare_figure(compare_runs(with_figures(runs, "latency_p99_ms", [*P99])), "latency_p99_ms")
     assert found.means == (run_interval(P99[::2]), run_interval(P99[1::2]))
     assert found.comparisons[0] is None
@@ -57,7 +57,7 @@ def test_a_figure_is_compared_run_by_run_as_tps_are(runs: list[RunFacts]) -> Non
     assert format_mean(found, 0) == "4.10 ms"
 
 
-def test_what_only_some_runs_have_is_compared_with_those(runs: list[RunFacts]) -> None:
+def test_figure_of_some_runs(runs: list[RunFacts]) -> None:
     some = with_figures(runs, "wal_bytes", [800.0, None, 810.0, None, 790.0, math.nan])
     comparison = compare_runs(some)
     found = compare_figure(comparison, "wal_bytes")
@@ -67,7 +67,7 @@ def test_what_only_some_runs_have_is_compared_with_those(runs: list[RunFacts]) -
     assert [each.figure.name for each in compare_figures(comparison, COSTS)] == ["wal_bytes"]
 
 
-def test_what_loading_took_is_compared_as_any_figure_where_it_was_loaded(runs: list[RunFacts]) -> None:
+def test_load_times_compared_when_loaded(runs: list[RunFacts]) -> None:
     assert compare_figures(compare_runs(runs), LOADING) == ()
     seconds = [10.0, 30.0, 10.1, 30.3, 9.9, 29.7]
     comparison = compare_runs(with_figures(runs, "load_index_s", [*seconds]))
@@ -83,7 +83,7 @@ def test_an_unknown_figure_is_a_mistake(runs: list[RunFacts]) -> None:
         compare_figure(compare_runs(runs), "horsepower")
 
 
-def test_the_json_of_a_comparison_holds_what_the_table_says(runs: list[RunFacts]) -> None:
+def test_json_matches_table(runs: list[RunFacts]) -> None:
     told = json.loads(json.dumps(finite(comparison_as_json(compare_runs(runs))), allow_nan=False))
     first, second = told["configurations"]
     assert "verdict" not in first
@@ -111,7 +111,7 @@ def configured(folder: Path, *sets: tuple[str, int, float]) -> RunComparison:
 SETS = [("ext4", 16, 3.0), ("ext4", 4, 1.0), ("xfs", 4, 2.0), ("xfs", 16, 4.0), ("ext4", 8, 2.0)]
 
 
-def test_dimensions_are_what_differs_between_groups_the_usual_first(tmp_path: Path) -> None:
+def test_dimensions_usual_first(tmp_path: Path) -> None:
     found = find_dimensions(configured(tmp_path, *SETS))
     assert [(each.name, each.is_swept) for each in found] == [
         ("filesystem", False),
@@ -122,7 +122,7 @@ def test_dimensions_are_what_differs_between_groups_the_usual_first(tmp_path: Pa
     assert found[0].levels == ("ext4", "xfs")
 
 
-def test_a_sweep_has_a_line_for_everything_else(tmp_path: Path) -> None:
+def test_sweep_one_line_per_remaining(tmp_path: Path) -> None:
     comparison = configured(tmp_path, *SETS)
     lines = sweep(comparison, find_dimensions(comparison)[1], "tps")
     told = {
@@ -144,7 +144,7 @@ def test_sweep_lines_hold_the_duration(tmp_path: Path) -> None:
     assert {line.name.partition(",")[0] for line in lines} == {"ext4", "xfs"}
 
 
-def test_a_heat_map_has_a_cell_for_each_pair_and_holes_where_nothing_ran(tmp_path: Path) -> None:
+def test_heat_map_cells_and_holes(tmp_path: Path) -> None:
     comparison = configured(tmp_path, *SETS)
     filesystem, clients, _ = find_dimensions(comparison)
     found = heat_map(comparison, clients, filesystem, "tps")
@@ -155,7 +155,7 @@ def test_a_heat_map_has_a_cell_for_each_pair_and_holes_where_nothing_ran(tmp_pat
     ]
 
 
-def test_a_property_that_varies_inside_a_group_is_no_dimension(runs: list[RunFacts]) -> None:
+def test_property_varying_within_group_no_dimension(runs: list[RunFacts]) -> None:
     odd = [
         replace(run, properties=(*run.properties, Property("Machine", "kernel build", str(number))))
         for number, run in enumerate(runs)

@@ -60,9 +60,7 @@ def told(gate: UpgradeGate) -> str:
         (1.2, GateVerdict.NOT_WORSE),
     ],
 )
-def test_each_configuration_is_judged_and_the_verdict_of_all_is_theirs(
-    recorded: RunFacts, factor: float, verdict: GateVerdict
-) -> None:
+def test_configuration_and_overall_verdict(recorded: RunFacts, factor: float, verdict: GateVerdict) -> None:
     gate = judge(side(recorded, "old", "6.1", 1.0), side(recorded, "new", "6.12", factor))
     assert gate.verdict is verdict
     assert [each.name for each in gate.configurations] == ["ext4", "xfs"]
@@ -71,7 +69,7 @@ def test_each_configuration_is_judged_and_the_verdict_of_all_is_theirs(
     assert {each.runs for each in gate.configurations} == {(9, 9)}
 
 
-def test_one_that_is_worse_makes_all_worse_and_one_that_cannot_be_told_makes_all_untold(
+def test_overall_worse_or_untold(
     recorded: RunFacts,
 ) -> None:
     old, new = side(recorded, "old", "6.1", 1.0), side(recorded, "new", "6.12", 1.0)
@@ -135,7 +133,7 @@ def used(run: RunFacts, percent: float) -> RunFacts:
     )
 
 
-def test_what_changed_between_the_sides_is_told_and_what_differs_within_one_beside_it(
+def test_changes_between_and_within_sides(
     recorded: RunFacts,
 ) -> None:
     old, new = side(recorded, "old", "6.1", 1.0), side(recorded, "new", "6.12", 1.0)
@@ -151,7 +149,7 @@ def test_what_changed_between_the_sides_is_told_and_what_differs_within_one_besi
     )
 
 
-def test_too_few_campaigns_are_no_verdict_and_the_sentence_says_how_many_it_takes(recorded: RunFacts) -> None:
+def test_too_few_campaigns_untold(recorded: RunFacts) -> None:
     gate = judge(side(recorded, "old", "6.1", 1.0, BOOTS[:2]), side(recorded, "new", "6.12", 0.5))
     assert gate.verdict is GateVerdict.UNTOLD
     assert (
@@ -160,7 +158,7 @@ def test_too_few_campaigns_are_no_verdict_and_the_sentence_says_how_many_it_take
     )
 
 
-def test_runs_that_take_no_part_and_configurations_of_one_side_are_told(recorded: RunFacts) -> None:
+def test_excluded_runs_and_one_sided_configurations(recorded: RunFacts) -> None:
     old, new = side(recorded, "old", "6.1", 1.0), side(recorded, "new", "6.12", 1.0)
     new[0] = replace(new[0], state="failed")
     new[1] = replace(new[1], summary=new[1].summary | {"tps": 0.0})
@@ -173,7 +171,7 @@ def test_runs_that_take_no_part_and_configurations_of_one_side_are_told(recorded
     assert [each.name for each in gate.configurations] == ["ext4", "xfs"]
 
 
-def test_sequential_campaigns_take_no_part_because_their_means_depend_on_when_they_ended(
+def test_sequential_campaigns_excluded(
     recorded: RunFacts,
 ) -> None:
     old = [
@@ -184,7 +182,7 @@ def test_sequential_campaigns_take_no_part_because_their_means_depend_on_when_th
         judge(old, side(recorded, "new", "6.12", 1.0))
 
 
-def test_other_workloads_and_a_campaign_on_both_sides_are_refused(recorded: RunFacts) -> None:
+def test_different_workload_or_shared_campaign_refused(recorded: RunFacts) -> None:
     old, new = side(recorded, "old", "6.1", 1.0), side(recorded, "new", "6.12", 1.0)
     with pytest.raises(UsageError, match="ext4: the conditions differ in “clients” \\(7, 8\\)"):
         judge(
@@ -269,7 +267,7 @@ def test_the_exit_status_says_the_verdict(
     ],
 )
 @pytest.mark.slow
-def test_what_is_no_gate_is_refused_in_a_sentence(
+def test_invalid_gate_arguments_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], sentence: str
 ) -> None:
     base, new = write_side(tmp_path / "base", "6.1", 1.0), write_side(tmp_path / "new", "6.12", 1.0)

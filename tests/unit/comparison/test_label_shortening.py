@@ -29,20 +29,18 @@ DISKS = "{} on four disks, chunk 64 KiB, {} clients"
         ([], None),
     ],
 )
-def test_words_that_all_have_at_their_place_are_left_out(
-    names: list[str], short: tuple[str, ...] | None
-) -> None:
+def test_common_words_dropped(names: list[str], short: tuple[str, ...] | None) -> None:
     assert short_names(names) == (tuple(names) if short is None else short)
 
 
 @given(st.lists(st.text(), max_size=6))
-def test_names_that_were_different_stay_so_and_none_is_empty(names: list[str]) -> None:
+def test_short_names_unique_and_not_empty(names: list[str]) -> None:
     for short in (short_names(names), telling_names(names)):
         assert len(set(short)) == len(set(names))
         assert all(short) or not all(names)
 
 
-def test_a_number_alone_is_no_name_in_a_sentence() -> None:
+def test_number_alone_not_telling_name() -> None:
     names = ["ext4 scale 100 clients 4", "ext4 scale 100 clients 16"]
     assert short_names(names) == ("4", "16")
     assert telling_names(names) == tuple(names)

@@ -52,7 +52,7 @@ def test_different_causes_are_said_by_configuration(tmp_path: Path) -> None:
     assert [each.cause for each in bottlenecks(found)] == [Cause.WAL, Cause.CPU]
 
 
-def test_most_runs_of_a_configuration_decide_with_the_evidence_of_their_middle_one(tmp_path: Path) -> None:
+def test_majority_cause_with_median_evidence(tmp_path: Path) -> None:
     runs = runs_with(tmp_path, Cause.WAL)
     runs[0] = replace(runs[0], bottleneck=Bottleneck(Cause.LOCKS))
     [ext4, xfs] = bottlenecks(compare_runs(runs))
@@ -60,7 +60,7 @@ def test_most_runs_of_a_configuration_decide_with_the_evidence_of_their_middle_o
     assert xfs == Bottleneck(Cause.WAL, ("evidence 3",))
 
 
-def test_where_every_run_of_a_configuration_has_another_cause_none_is_said(tmp_path: Path) -> None:
+def test_different_causes_not_known(tmp_path: Path) -> None:
     runs = runs_with(tmp_path, Cause.WAL)
     for place, cause in zip((0, 2, 4), (Cause.LOCKS, Cause.CPU, Cause.WAL), strict=True):
         runs[place] = replace(runs[place], bottleneck=Bottleneck(cause))
@@ -68,7 +68,7 @@ def test_where_every_run_of_a_configuration_has_another_cause_none_is_said(tmp_p
     assert (ext4.cause, xfs.cause) == (Cause.NOT_KNOWN, Cause.WAL)
 
 
-def test_what_is_not_known_is_said_as_such(tmp_path: Path) -> None:
+def test_unknown_bottleneck_sentence(tmp_path: Path) -> None:
     found = compare_runs(runs_with(tmp_path, Cause.NOT_KNOWN))
     assert describe_bottlenecks(found) == "What limited them is not known."
 
@@ -78,7 +78,7 @@ def test_of_one_configuration_the_evidence_is_told(tmp_path: Path) -> None:
     assert describe_bottlenecks(found) == "Limited by writing and flushing WAL: evidence 2."
 
 
-def test_each_thing_that_cannot_be_shown_is_said_once_for_all(tmp_path: Path) -> None:
+def test_unshown_limits_once_for_all(tmp_path: Path) -> None:
     runs = [
         replace(run, unshown=(Unshown(Limit.ONE_WORKLOAD, "other workloads"), Unshown(Limit.MEMORY, "reads")))
         for run in runs_with(tmp_path, Cause.WAL)
@@ -117,7 +117,7 @@ LIMITED = "Limited by writing and flushing WAL: of their time sessions spent"
 UNSHOWN = "What these figures cannot show: "
 
 
-def test_the_first_page_of_a_report_says_both(run: Path) -> None:
+def test_report_first_page_limits(run: Path) -> None:
     blocks = list(read_report([run]).blocks)
     end = next((place for place, each in enumerate(blocks[1:], 1) if getattr(each, "new_page", False)), None)
     first = [block.text for block in blocks[:end] if isinstance(block, Text)]
@@ -139,7 +139,7 @@ def test_show_and_its_json_say_both(run: Path, capsys: pytest.CaptureFixture[str
     assert {each["kind"] for each in found["cannot_show"]} >= {"short", "one-workload"}
 
 
-def test_the_json_of_runs_and_comparisons_has_them_under_keys_that_are_promised(run: Path) -> None:
+def test_json_bottleneck_and_cannot_show(run: Path) -> None:
     with RunFile(run) as opened:
         told = describe_run(opened)
     assert {"bottleneck", "cannot_show", "devices"} <= told.keys()

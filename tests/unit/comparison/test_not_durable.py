@@ -47,14 +47,14 @@ def read(folder: Path, *arguments: Sequence[str]) -> list[RunFacts]:
 
 @pytest.mark.parametrize("names", list(permutations(NAMES)))
 @pytest.mark.slow
-def test_whatever_the_order_it_stands_last_and_is_no_baseline(tmp_path: Path, names: tuple[str, ...]) -> None:
+def test_last_and_never_baseline(tmp_path: Path, names: tuple[str, ...]) -> None:
     found = compare_runs(read(tmp_path, names), baseline="off")
     assert [group.name for group in found.groups] == [*(name for name in names if name != "off"), "off"]
     assert found.ranked == (True, True, False)
     assert [row.name for row in found.rows] == [group.name for group in found.groups]
 
 
-def test_its_verdict_cannot_be_quoted_as_a_ranking(tmp_path: Path) -> None:
+def test_verdict_not_quotable_as_ranking(tmp_path: Path) -> None:
     found = compare_runs(read(tmp_path))
     ranked, lost = found.verdicts
     assert ranked.startswith("xfs is 10.0 % faster than ext4 (")
@@ -67,7 +67,7 @@ def test_its_verdict_cannot_be_quoted_as_a_ranking(tmp_path: Path) -> None:
     assert ["; off is NOT DURABLE, so it is not ranked" in each for each in jitter] == [False, False, True]
 
 
-def test_where_nothing_is_durable_they_are_compared_and_every_sentence_says_so(tmp_path: Path) -> None:
+def test_all_not_durable_compared_and_marked(tmp_path: Path) -> None:
     found = compare_runs(read(tmp_path, NAMES, NAMES), baseline="xfs")
     assert found.groups[0].name == "xfs"
     assert found.ranked == (True, True, True)
@@ -83,7 +83,7 @@ def test_json_says_who_is_ranked(tmp_path: Path) -> None:
     ]
 
 
-def test_charts_over_dimensions_never_mix_it_with_what_is_durable(tmp_path: Path) -> None:
+def test_charts_never_mix_durability(tmp_path: Path) -> None:
     found = compare_runs(read(tmp_path))
     same, rows = Dimension("a", ("x", "x", "x")), Dimension("b", ("1", "1", "1"), is_swept=True)
     mixed = heat_map(found, same, rows, "tps")
@@ -99,7 +99,7 @@ def test_charts_over_dimensions_never_mix_it_with_what_is_durable(tmp_path: Path
     assert lines.get("NOT DURABLE", lines.get("off, NOT DURABLE")) == 1
 
 
-def test_the_command_line_marks_it_and_refuses_it_as_a_baseline(
+def test_command_marks_and_refuses_baseline(
     tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("DATA", "STATE", "CACHE"):
@@ -133,7 +133,7 @@ def _texts(report: Report, role: TextRole) -> list[str]:
     return [block.text for block in report.blocks if isinstance(block, Text) and block.role is role]
 
 
-def test_the_report_puts_it_behind_all_others_and_says_so_wherever_it_stands(tmp_path: Path) -> None:
+def test_report_order_and_marks(tmp_path: Path) -> None:
     paths = reported(tmp_path)
     report = read_report(paths)
     (chart,) = (block for block in report.blocks if isinstance(block, BarFigure))
@@ -155,6 +155,6 @@ def test_the_report_puts_it_behind_all_others_and_says_so_wherever_it_stands(tmp
     assert all([name for _, name in key.entries] == ["xfs", "ext4", "off (NOT DURABLE)"] for key in keys)
 
 
-def test_the_wizards_promise_is_the_one_that_is_kept() -> None:
+def test_wizard_rule_promises_no_ranking() -> None:
     (rule,) = (each for each in RULES if each.id == "C24")
     assert "marked NOT DURABLE wherever it is shown and is not ranked among the others" in rule.message

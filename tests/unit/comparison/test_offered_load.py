@@ -71,7 +71,7 @@ def figures(tps: float, seconds: float = 60, **more: float) -> dict[str, float |
         (NOT_TOLD, figures(200, skipped=3000.0), False),
     ],
 )
-def test_a_rate_is_kept_where_all_but_a_hundredth_and_chance_was_done(
+def test_run_kept_rate_within_tolerance(
     load: OfferedLoad,
     found: Mapping[str, float | None],
     kept: bool | None,  # noqa: FBT001 - a parameter of the test
@@ -81,7 +81,7 @@ def test_a_rate_is_kept_where_all_but_a_hundredth_and_chance_was_done(
 
 @pytest.mark.parametrize("seconds", [5, 60, 900])
 @pytest.mark.parametrize("rate", [20.0, 200.0, 5000.0])
-def test_a_server_that_does_all_that_arrives_is_never_said_to_fail(seconds: int, rate: float) -> None:
+def test_false_and_missed_rate_failures(seconds: int, rate: float) -> None:
     arrived = np.random.default_rng(7).poisson(rate * seconds, 2000)
     load = OfferedLoad(LoadKind.RATE, rate)
     found = [run_kept_rate(load, figures(count / seconds, seconds)) for count in arrived.tolist()]
@@ -90,7 +90,7 @@ def test_a_server_that_does_all_that_arrives_is_never_said_to_fail(seconds: int,
     assert rate * seconds < 500 or slower.count(False) > 0.95 * len(slower)
 
 
-def test_one_run_that_failed_is_enough_and_shares_are_of_what_was_offered() -> None:
+def test_one_failed_run_and_shares() -> None:
     runs = [figures(200, skipped=0.0, late=120.0), figures(100, skipped=6000.0, late=0.0)]
     found = kept_rate(LIMITED, runs)
     assert found.kept is False
@@ -102,14 +102,14 @@ def test_one_run_that_failed_is_enough_and_shares_are_of_what_was_offered() -> N
     assert KEPT_SHARE == 0.99
 
 
-def test_what_is_offered_in_different_ways_within_one_configuration_is_no_speed() -> None:
+def test_common_load_of_mixed_runs() -> None:
     assert common_load([AT_200, AT_200]) == AT_200
     assert common_load([AT_200, FAST]) == NOT_TOLD
     assert common_load([FAST, OfferedLoad()]) == OfferedLoad()
     assert common_load([]) == OfferedLoad()
 
 
-def test_speed_is_comparable_in_closed_loops_and_where_neither_kept_the_same_rate() -> None:
+def test_speed_comparable_pairs() -> None:
     kept, lost = kept_rate(AT_200, [figures(200)]), kept_rate(AT_200, [figures(100)])
     free, unknown = kept_rate(FAST, [figures(900)]), kept_rate(OfferedLoad(), [figures(900)])
     other = kept_rate(OfferedLoad(LoadKind.RATE, 300.0, None, limit_is_known=True), [figures(100)])
@@ -169,7 +169,7 @@ def compared(paths: Sequence[Path]) -> RunComparison:
     return compare_runs(facts, cut_s=0.0)
 
 
-def test_rates_that_were_kept_have_no_speed_verdict(tmp_path: Path) -> None:
+def test_kept_rates_no_speed_verdict(tmp_path: Path) -> None:
     found = compared(write(tmp_path, ("a", 200.0, 200.0, 100.0), ("b", 200.0, 199.5, 100.0)))
     one, two = found.verdicts
     assert one == (
@@ -187,7 +187,7 @@ def test_rates_that_were_kept_have_no_speed_verdict(tmp_path: Path) -> None:
     ]
 
 
-def test_a_capacity_is_told_where_the_rate_was_not_kept_and_compared_only_there(tmp_path: Path) -> None:
+def test_capacity_only_for_unkept_rate(tmp_path: Path) -> None:
     told = (("a", 200.0, 150.0, None), ("b", 200.0, 200.0, None), ("c", 200.0, 120.0, None))
     found = compared(write(tmp_path, *told))
     one, two, three = found.verdicts
@@ -207,7 +207,7 @@ def test_limited_rate_claims_no_capacity(tmp_path: Path, limit: float | None) ->
     assert (found.rows[1].comparison is None) is (limit is not None)
 
 
-def test_loads_that_differ_are_never_compared_as_speed(tmp_path: Path) -> None:
+def test_different_loads_not_compared(tmp_path: Path) -> None:
     told = (("a", None, 900.0, None), ("b", 200.0, 100.0, None), ("c", 300.0, 100.0, 50.0))
     paths = write(tmp_path, *told, ("d", None, 800.0, None))
     found = compared(paths)
@@ -231,7 +231,7 @@ def test_loads_that_differ_are_never_compared_as_speed(tmp_path: Path) -> None:
     assert "sentence" not in document[0]
 
 
-def test_where_no_load_was_at_a_rate_nothing_is_said_of_rates(tmp_path: Path, capsys: Capture) -> None:
+def test_no_rate_no_rate_columns(tmp_path: Path, capsys: Capture) -> None:
     paths = write(tmp_path, ("a", None, 900.0, None), ("b", None, 800.0, None))
     found = compared(paths)
     assert {column.id for column in COMPARISON_COLUMNS} - {
@@ -241,7 +241,7 @@ def test_where_no_load_was_at_a_rate_nothing_is_said_of_rates(tmp_path: Path, ca
     assert "Late, skipped" not in capsys.readouterr().out
 
 
-def test_a_disturbed_run_is_told_beside_its_rate_and_stops_no_comparison(tmp_path: Path) -> None:
+def test_disturbed_run_at_rate_still_compared(tmp_path: Path) -> None:
     paths = write(tmp_path, ("a", 200.0, 150.0, None), ("b", 200.0, 120.0, None), ("c", 200.0, 200.0, None))
     for path in paths[:3]:  # the first run of each; of "a" all
         _disturb(path)

@@ -78,7 +78,7 @@ def at_a_share(repeat: int, percent: float = 90, kept: float = 1.0) -> tuple[Pha
 # --- verdicts ---------------------------------------------------------------------------------------
 
 
-def test_one_phase_differs_and_the_other_does_not(tmp_path: Path) -> None:
+def test_one_of_three_phases_differs(tmp_path: Path) -> None:
     first, second, writes = phases_of(tmp_path, ext4_and_xfs())
     assert [each.label for each in (first, second, writes)] == ["reads (1 of 2)", "reads (2 of 2)", "writes"]
     assert [verdict_of(each) for each in (first, second, writes)] == [
@@ -91,7 +91,7 @@ def test_one_phase_differs_and_the_other_does_not(tmp_path: Path) -> None:
     assert first.verdicts[0].startswith("reads (1 of 2): ext4 and xfs are practically equal")
 
 
-def test_the_phase_that_gives_the_figures_of_the_run_says_what_the_table_of_runs_says(tmp_path: Path) -> None:
+def test_measured_phase_matches_run_table(tmp_path: Path) -> None:
     whole = compare_runs(facts_of(tmp_path, ext4_and_xfs()), cut_s=0)
     writes = compare_phases(whole)[-1]
     assert [(row.mean, row.comparison, row.verdict) for row in writes.comparison.rows] == [
@@ -99,7 +99,7 @@ def test_the_phase_that_gives_the_figures_of_the_run_says_what_the_table_of_runs
     ]
 
 
-def test_means_are_geometric_and_latencies_are_those_that_are_stored(tmp_path: Path) -> None:
+def test_geometric_means_and_stored_latencies(tmp_path: Path) -> None:
     found = phases_of(tmp_path, ext4_and_xfs())
     rows = phase_rows(found)
     cells = [texts(phase_columns(rows), row) for row in rows]
@@ -130,7 +130,7 @@ def test_errors_are_shared_within_a_phase(tmp_path: Path) -> None:
     assert all("allowing for 2 comparisons" in each for each in writes.verdicts)
 
 
-def test_below_three_runs_a_phase_is_indicative_only(tmp_path: Path) -> None:
+def test_below_three_runs_indicative(tmp_path: Path) -> None:
     for phase in phases_of(tmp_path, ext4_and_xfs(2)):
         assert verdict_of(phase) is Verdict.INDICATIVE
         assert "indicative only" in phase.verdicts[0]
@@ -139,7 +139,7 @@ def test_below_three_runs_a_phase_is_indicative_only(tmp_path: Path) -> None:
 # --- which runs take part ----------------------------------------------------------------------------
 
 
-def test_a_run_that_failed_takes_no_part_in_the_phases_that_it_ended(tmp_path: Path) -> None:
+def test_failed_run_excluded_from_ended_phases(tmp_path: Path) -> None:
     runs = ext4_and_xfs()
     runs[5] = replace(runs[5], state=RunState.FAILED)
     for phase in phases_of(tmp_path, runs):
@@ -147,7 +147,7 @@ def test_a_run_that_failed_takes_no_part_in_the_phases_that_it_ended(tmp_path: P
         assert verdict_of(phase) is Verdict.INDICATIVE
 
 
-def test_disturbed_runs_make_no_verdict_in_any_phase(tmp_path: Path) -> None:
+def test_disturbed_runs_no_phase_verdict(tmp_path: Path) -> None:
     facts = [
         replace(each, marks=((DISTURBED, "by others"),)) if each.configuration == "xfs" else each
         for each in facts_of(tmp_path, ext4_and_xfs())
@@ -157,7 +157,7 @@ def test_disturbed_runs_make_no_verdict_in_any_phase(tmp_path: Path) -> None:
         assert "because 3 of 6 runs were disturbed" in phase.verdicts[0]
 
 
-def test_what_trades_safety_for_speed_is_named_and_what_is_not_durable_is_not_ranked(tmp_path: Path) -> None:
+def test_unsafe_named_not_durable_not_ranked(tmp_path: Path) -> None:
     runs = ext4_and_xfs()
     unsafe = [replace(each, marks=((UNSAFE, "x"),)) if each.configuration == "xfs" else each for each in runs]
     assert all("; UNSAFE options: xfs." in each.verdicts[0] for each in phases_of(tmp_path / "a", unsafe))
@@ -168,7 +168,7 @@ def test_what_trades_safety_for_speed_is_named_and_what_is_not_durable_is_not_ra
         assert "but it is NOT DURABLE, so it is not ranked" in phase.verdicts[0]
 
 
-def test_a_phase_that_the_first_configuration_has_not_is_compared_with_nothing(tmp_path: Path) -> None:
+def test_phase_missing_in_baseline(tmp_path: Path) -> None:
     runs = [
         replace(each, phases=each.phases[-1:]) if each.configuration == "ext4" else each
         for each in ext4_and_xfs()
@@ -181,7 +181,7 @@ def test_a_phase_that_the_first_configuration_has_not_is_compared_with_nothing(t
     assert reads.verdicts == (told,)
 
 
-def test_phases_of_one_name_that_execute_something_else_are_not_compared(tmp_path: Path) -> None:
+def test_same_name_different_transactions_not_compared(tmp_path: Path) -> None:
     runs = [
         PhasedRun(name, repeat, (PhaseShape("one", 900, label=label), PhaseShape("two", 500 + repeat)))
         for repeat in range(3)
@@ -194,7 +194,7 @@ def test_phases_of_one_name_that_execute_something_else_are_not_compared(tmp_pat
     ]
 
 
-def test_runs_of_a_sequential_campaign_are_judged_in_the_phase_that_settled_how_many_there_are(
+def test_sequential_judged_in_deciding_phase(
     tmp_path: Path,
 ) -> None:
     facts = [
@@ -209,7 +209,7 @@ def test_runs_of_a_sequential_campaign_are_judged_in_the_phase_that_settled_how_
 # --- load at a rate -----------------------------------------------------------------------------------
 
 
-def test_a_rate_that_was_a_share_has_no_speed_verdict_but_whether_each_kept_it(tmp_path: Path) -> None:
+def test_rate_share_kept_no_speed_verdict(tmp_path: Path) -> None:
     runs = [
         PhasedRun(name, repeat, at_a_share(repeat, kept=kept))
         for repeat in range(3)
@@ -226,7 +226,7 @@ def test_a_rate_that_was_a_share_has_no_speed_verdict_but_whether_each_kept_it(t
     assert [texts(phase_columns(rows), row)["rate"] for row in rows] == ["kept", "NOT KEPT"]
 
 
-def test_the_table_of_runs_tells_of_a_share_whether_it_was_kept_too(tmp_path: Path) -> None:
+def test_rate_share_in_run_table(tmp_path: Path) -> None:
     runs = [PhasedRun("ext4", repeat, at_a_share(repeat)) for repeat in range(3)]
     row = compare_runs(facts_of(tmp_path, runs)).rows[0]
     assert row.load.kept is True
@@ -256,7 +256,7 @@ def test_runs_without_phases_are_told_as_ever(tmp_path: Path, capsys: Capture) -
     assert all("phase for itself" not in text for text in headings(read_report(paths)))
 
 
-def test_the_command_tells_phases_in_a_table_and_in_sentences(tmp_path: Path, capsys: Capture) -> None:
+def test_command_phase_table_and_sentences(tmp_path: Path, capsys: Capture) -> None:
     paths = write_phased_campaign(tmp_path, ext4_and_xfs())
     assert command.main(["compare", *map(str, paths)]) == 0
     told = " ".join(capsys.readouterr().out.split())
@@ -267,7 +267,7 @@ def test_the_command_tells_phases_in_a_table_and_in_sentences(tmp_path: Path, ca
     assert "fill" not in told[told.index("Each phase for itself") : told.index("Each run for itself")]
 
 
-def test_json_tells_each_phase_under_a_key_of_its_own(tmp_path: Path, capsys: Capture) -> None:
+def test_json_phases_key(tmp_path: Path, capsys: Capture) -> None:
     runs = [PhasedRun(name, repeat, at_a_share(repeat)) for repeat in range(3) for name in ("ext4", "xfs")]
     paths = write_phased_campaign(tmp_path, runs)
     assert command.main(["compare", *map(str, paths), "--json"]) == 0
@@ -285,7 +285,7 @@ def headings(report: Report) -> list[str]:
     return [each.text for each in report.blocks if isinstance(each, Text) and each.role is TextRole.HEADING]
 
 
-def test_a_report_has_a_table_of_phases_behind_the_verdicts(tmp_path: Path) -> None:
+def test_report_phase_table_after_verdicts(tmp_path: Path) -> None:
     marks = ((UNSAFE, "fsync = off"),)
     runs = [replace(each, marks=marks) if each.configuration == "xfs" else each for each in ext4_and_xfs()]
     report = read_report(write_phased_campaign(tmp_path, runs))
@@ -313,7 +313,7 @@ def heading_of(report: Report, title: str = "Each phase for itself") -> Text:
     return next(each for each in report.blocks if isinstance(each, Text) and each.text == title)
 
 
-def test_a_recorded_run_is_compared_phase_by_phase(tmp_path: Path) -> None:
+def test_recorded_run_phase_by_phase(tmp_path: Path) -> None:
     path = shutil.copyfile(RECORDED, tmp_path / "recorded.footing")
     run = read_run_facts(path)
     other = replace(run, id="another", name="other #1", configuration="other")
@@ -329,7 +329,7 @@ def test_a_recorded_run_is_compared_phase_by_phase(tmp_path: Path) -> None:
 # --- files of others ------------------------------------------------------------------------------------
 
 
-def test_hostile_names_of_phases_are_one_line_of_plain_text(tmp_path: Path, capsys: Capture) -> None:
+def test_hostile_phase_names_plain_text(tmp_path: Path, capsys: Capture) -> None:
     name = "[red]x[/red]\n\x1b]0;owned\x07<b>"
     runs = [PhasedRun(each, 0, (PhaseShape(name, 900), PhaseShape("two", 800))) for each in ("ext4", "xfs")]
     paths = write_phased_campaign(tmp_path, runs)
@@ -341,7 +341,7 @@ def test_hostile_names_of_phases_are_one_line_of_plain_text(tmp_path: Path, caps
 
 @pytest.mark.parametrize("tps", [-5.0, float("inf"), float("nan"), None])
 @pytest.mark.slow
-def test_a_phase_with_an_impossible_figure_takes_no_part(tmp_path: Path, tps: float | None) -> None:
+def test_impossible_phase_figure_excluded(tmp_path: Path, tps: float | None) -> None:
     facts = facts_of(tmp_path, ext4_and_xfs())
     reads = next(each for each in facts[0].phases if each.told.name == "reads")
     bad = replace(reads, figures={"tps": tps})
@@ -351,7 +351,7 @@ def test_a_phase_with_an_impossible_figure_takes_no_part(tmp_path: Path, tps: fl
     assert [row.runs for row in second.comparison.rows] == [3, 3]
 
 
-def test_a_report_bounds_how_many_phases_a_file_may_tell_and_how_long_their_names_are(tmp_path: Path) -> None:
+def test_report_bounds_phases_and_names(tmp_path: Path) -> None:
     name = "x" * 5000
     share = RateShare(90, name)
     phases = (PhaseShape(name, 900), PhaseShape("two", 810, rate_tps=810, share=share))
@@ -389,9 +389,7 @@ def beside(configuration: str, work: BackgroundMetadata) -> list[PhasedRun]:
     ],
 )
 @pytest.mark.slow
-def test_phases_with_other_work_beside_them_are_never_the_same(
-    tmp_path: Path, other: BackgroundMetadata, told: str
-) -> None:
+def test_different_background_work_not_compared(tmp_path: Path, other: BackgroundMetadata, told: str) -> None:
     found = phases_of(tmp_path, [*beside("a", SCRUB), *beside("b", other)])
     assert [(each.transactions, each.groups) for each in found] == [
         ("tpcb-like beside scrub", (0,)),
@@ -401,13 +399,13 @@ def test_phases_with_other_work_beside_them_are_never_the_same(
     assert same.groups == (0, 1)
 
 
-def test_how_often_it_was_done_beside_a_phase_is_told(tmp_path: Path) -> None:
+def test_background_count_in_phase_note(tmp_path: Path) -> None:
     (phase,) = facts_of(tmp_path, beside("a", SCRUB))[0].phases
     assert phase.told.background == SCRUB
     assert phase_note(phase.told) == "beside scrub (once, one cut off by its end)"
 
 
-def test_runs_with_other_work_beside_their_phases_differ_in_their_phases() -> None:
+def test_background_work_distinguishes_workloads() -> None:
     words = {
         describe_whole_workload(Workload(phases=(WorkloadPhase("a", background=name),))).phases
         for name in (None, "scrub", "pg_basebackup")

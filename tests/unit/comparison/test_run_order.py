@@ -30,14 +30,14 @@ def taken(folder: Path, blocks: tuple[Block, ...], more: dict[str, Json]) -> Run
     return compare_runs([read_run_facts(path) for path in paths])
 
 
-def test_a_random_order_is_told_with_its_seed_and_that_all_met(tmp_path: Path) -> None:
+def test_random_order_seed_and_neighbours(tmp_path: Path) -> None:
     found = taken(tmp_path, random_blocks(3, 3, 7), {"order": "random", "order_seed": 7})
     how, met = describe_order(found)
     assert "in random order (drawn with 7)" in how
     assert met == "Every configuration ran right after every other one at least once."
 
 
-def test_the_pairs_that_never_were_neighbours_are_counted(tmp_path: Path) -> None:
+def test_pairs_never_neighbours_counted(tmp_path: Path) -> None:
     found = taken(tmp_path, alternating_blocks(4, 3), {"order": "AB BA", "order_seed": None})
     how, met, itself = describe_order(found)
     assert "every second round in reverse order" in how
@@ -45,7 +45,7 @@ def test_the_pairs_that_never_were_neighbours_are_counted(tmp_path: Path) -> Non
     assert itself == "Runs that followed one of their own configuration: 2."
 
 
-def test_of_older_files_the_order_is_not_known_and_their_numbers_count(tmp_path: Path) -> None:
+def test_older_files_order_unknown(tmp_path: Path) -> None:
     found = taken(tmp_path, alternating_blocks(2, 3), {})
     how, met, itself = describe_order(found)
     assert how.endswith("how the order within a round was chosen is not known.")
@@ -53,7 +53,7 @@ def test_of_older_files_the_order_is_not_known_and_their_numbers_count(tmp_path:
     assert "2." in itself
 
 
-def test_files_that_tell_no_numbers_tell_no_neighbours(tmp_path: Path) -> None:
+def test_neighbours_unknown_without_numbers(tmp_path: Path) -> None:
     found = taken(tmp_path, alternating_blocks(2, 3), {"number": None, "order": RunOrder.RANDOM.value})
     assert neighbours(found) is None
     (how,) = describe_order(found)
@@ -61,7 +61,7 @@ def test_files_that_tell_no_numbers_tell_no_neighbours(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("alone", [True, False])
-def test_nothing_is_told_of_one_configuration_or_of_several_campaigns(tmp_path: Path, *, alone: bool) -> None:
+def test_one_configuration_or_several_campaigns(tmp_path: Path, *, alone: bool) -> None:
     found = taken(tmp_path, alternating_blocks(1 if alone else 2, 3), {})
     if not alone:
         runs = [replace(run.facts, campaign_key=run.facts.configuration) for run in found.runs]
@@ -69,7 +69,7 @@ def test_nothing_is_told_of_one_configuration_or_of_several_campaigns(tmp_path: 
     assert describe_order(found) == ()
 
 
-def test_the_neighbour_of_a_run_that_is_not_compared_is_not_known(tmp_path: Path) -> None:
+def test_neighbour_of_excluded_run_unknown(tmp_path: Path) -> None:
     found = taken(tmp_path, ((0, 1, 2), (0, 1, 2)), {})
     without = compare_runs([run.facts for run in found.runs if run.facts.number != 2])
     assert neighbours(without) == {(1, 0): 1, (0, 2): 1, (2, 1): 1}

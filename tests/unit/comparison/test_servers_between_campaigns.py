@@ -60,9 +60,7 @@ def without_reference(runs: list[RunFacts]) -> list[RunFacts]:
     return [run for run in runs if run.configuration != "reference"]
 
 
-def test_a_server_whose_disk_was_made_anew_is_not_ranked_and_it_is_told_what_would_allow_it(
-    first: list[RunFacts], second: list[RunFacts]
-) -> None:
+def test_recreated_disk_not_ranked_with_remedy(first: list[RunFacts], second: list[RunFacts]) -> None:
     found = compare_runs(without_reference([*first, *second]))
     assert verdict_of(found, "server (two)") not in {Verdict.HIGHER, Verdict.LOWER}
     warnings = comparison_warnings(found)
@@ -77,9 +75,7 @@ def test_a_server_whose_disk_was_made_anew_is_not_ranked_and_it_is_told_what_wou
     assert any("different clusters of PostgreSQL, or one that was made anew" in each for each in warnings)
 
 
-def test_a_second_server_that_stayed_as_it_is_ranks_the_two_campaigns(
-    first: list[RunFacts], second: list[RunFacts]
-) -> None:
+def test_unchanged_second_server_ranks_campaigns(first: list[RunFacts], second: list[RunFacts]) -> None:
     found = compare_runs([*first, *second])
     assert verdict_of(found, "server (two)") is Verdict.HIGHER
     comparison = {row.name: row.comparison for row in found.rows}["server (two)"]
@@ -91,9 +87,7 @@ def test_a_second_server_that_stayed_as_it_is_ranks_the_two_campaigns(
     assert not any("no reference:" in each for each in warnings)
 
 
-def test_a_reference_whose_filesystem_nobody_knows_is_none_and_that_is_told(
-    first: list[RunFacts], second: list[RunFacts]
-) -> None:
+def test_reference_with_unknown_filesystem_refused(first: list[RunFacts], second: list[RunFacts]) -> None:
     unknown = Property(TARGET, "filesystem", "", is_shown=False, is_known=False)
     runs = [put(run, unknown) if run.configuration == "reference" else run for run in (*first, *second)]
     found = compare_runs(runs)
@@ -104,9 +98,7 @@ def test_a_reference_whose_filesystem_nobody_knows_is_none_and_that_is_told(
     )
 
 
-def test_another_server_under_the_name_of_the_reference_is_none(
-    first: list[RunFacts], second: list[RunFacts]
-) -> None:
+def test_other_server_named_reference_refused(first: list[RunFacts], second: list[RunFacts]) -> None:
     other = Property(TARGET, IDENTIFIER, THIRD)
     found = compare_runs(
         [*first, *(put(run, other) if run.configuration == "reference" else run for run in second)]
@@ -118,14 +110,14 @@ def test_another_server_under_the_name_of_the_reference_is_none(
     )
 
 
-def test_a_reference_that_ran_too_seldom_is_none(first: list[RunFacts], second: list[RunFacts]) -> None:
+def test_reference_with_few_runs_refused(first: list[RunFacts], second: list[RunFacts]) -> None:
     seldom = [run for run in second if run.configuration != "reference" or run.repeat < 2]
     told = comparison_warnings(compare_runs([*first, *seldom]))
     sentence = "“reference” is in both campaigns, but no reference: in one of them it has fewer than 3 runs."
     assert sentence in told
 
 
-def test_two_servers_in_one_campaign_are_compared_as_configurations_of_it(first: list[RunFacts]) -> None:
+def test_two_servers_one_campaign(first: list[RunFacts]) -> None:
     found = compare_runs(first)
     assert verdict_of(found, "reference") is Verdict.HIGHER
     assert not any("campaign" in each for each in comparison_warnings(found))
@@ -135,7 +127,7 @@ def test_two_servers_in_one_campaign_are_compared_as_configurations_of_it(first:
     ("one", "other", "differ"),
     [(0.05, 0.14, False), (20.0, 39.0, False), (0.1, 0.3, True), (5.0, 50.0, True)],
 )
-def test_a_round_trip_differs_where_it_is_another_network_and_not_by_chance(
+def test_round_trip_difference_beyond_chance(
     recorded: RunFacts,  # noqa: F811
     one: float,
     other: float,

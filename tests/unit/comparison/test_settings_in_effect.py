@@ -76,7 +76,7 @@ def test_settings_under_one_name_are_two_configurations(
     assert len(found.rows) == max(1, len(names))
 
 
-def test_unknown_settings_are_no_configuration_of_their_own(tmp_path: Path) -> None:
+def test_unknown_settings_same_group(tmp_path: Path) -> None:
     told = run(tmp_path, "a", {"shared_buffers": "8GB"}, DEFAULTS)
     kept = [
         tuple(item for item in items if item.topic != SETTING) for items in (told.properties, told.others)

@@ -18,7 +18,7 @@ SPREAD = math.sqrt(0.05 * 0.95 / COUNT)
 @pytest.mark.parametrize("paired", [True, False], ids=["pairs", "independent"])
 @pytest.mark.parametrize("between", [0.01, 0.17])
 @pytest.mark.long
-def test_intervals_hold_the_truth_and_identical_runs_are_rarely_called_different(
+def test_interval_coverage_and_false_verdicts(
     between: float,
     paired: bool,  # noqa: FBT001 - a parameter of the test
 ) -> None:
@@ -33,21 +33,21 @@ def test_intervals_hold_the_truth_and_identical_runs_are_rarely_called_different
 
 
 @pytest.mark.long
-def test_pairs_are_not_fooled_by_a_machine_that_drifts() -> None:
+def test_paired_runs_of_drifting_machine() -> None:
     truth = Truth(between=0.01, campaign_drift=0.2, seconds=150, runs=4)
     found = [compare(each.samples) for each in campaigns(truth, COUNT, 5, paired=True)]
     different = sum(each.verdict in {Verdict.HIGHER, Verdict.LOWER} for each in found)
     assert different / COUNT <= 0.05 + 2.6 * SPREAD
 
 
-def test_a_true_difference_is_found_the_right_way_round_where_runs_are_alike() -> None:
+def test_true_difference_found() -> None:
     truth = Truth(between=0.01, within=0.03, ratio=1.05, seconds=150, runs=4)
     verdicts = [compare(each.samples).verdict for each in campaigns(truth, 60, 3, paired=True)]
     assert verdicts.count(Verdict.HIGHER) > 50
     assert Verdict.LOWER not in verdicts
 
 
-def test_per_second_tests_would_have_called_identical_runs_different() -> None:
+def test_per_second_tests_false_difference() -> None:
     """Why the unit is the run: Welch on the seconds of two identical configurations errs most of the time."""
     wrong = 0
     for campaign in campaigns(Truth(between=0.04, runs=1), 100, 8, paired=False):

@@ -40,7 +40,7 @@ def compared(paths: list[Path]) -> RunComparison:
     return compare_runs([read_run_facts(path) for path in paths])
 
 
-def test_a_row_has_what_was_measured_and_what_the_run_used(tmp_path: Path) -> None:
+def test_row_baseline_and_use(tmp_path: Path) -> None:
     [ext4, xfs] = storage_rows(compared(cases(tmp_path, asked=("ext4", "xfs"))))
     assert (ext4.name, xfs.name) == ("ext4", "xfs")
     assert ext4.baseline == KNOWN
@@ -50,12 +50,12 @@ def test_a_row_has_what_was_measured_and_what_the_run_used(tmp_path: Path) -> No
     assert (cells["stream_write"], cells["read"], cells["used"]) == ("2,100", "", "")
 
 
-def test_a_storage_that_nobody_asked_has_no_row(tmp_path: Path) -> None:
+def test_no_row_without_baseline(tmp_path: Path) -> None:
     assert [row.name for row in storage_rows(compared(cases(tmp_path / "one", asked=("xfs",))))] == ["xfs"]
     assert storage_rows(compared(cases(tmp_path / "none", asked=()))) == ()
 
 
-def test_what_is_true_of_all_drives_is_said_once_and_else_with_the_name() -> None:
+def test_common_sentence_once_else_named() -> None:
     fast = StorageRow(0, "fast", KNOWN, ())
     few = replace(KNOWN, sync_methods=(SyncMethod(method="fdatasync", per_s=500),))
     slow = StorageRow(1, "slow", few, ())
@@ -66,7 +66,7 @@ def test_what_is_true_of_all_drives_is_said_once_and_else_with_the_name() -> Non
     assert storage_sentences([StorageRow(0, "empty", IoBaseline(), ())]) == ()
 
 
-def test_compare_prints_the_storages_and_json_holds_them(
+def test_compare_prints_storages_and_json(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("DATA", "STATE", "CACHE"):
@@ -84,7 +84,7 @@ def test_compare_prints_the_storages_and_json_holds_them(
     assert 0.3 < storages[0]["used"]["storage.flushes"] < 0.6  # 4,200 of 9,900
 
 
-def test_without_baselines_compare_and_json_say_nothing_of_storages(
+def test_compare_without_baselines(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("DATA", "STATE", "CACHE"):
@@ -96,7 +96,7 @@ def test_without_baselines_compare_and_json_say_nothing_of_storages(
     assert json.loads(capsys.readouterr().out)["storages"] == []
 
 
-def test_the_report_has_a_table_of_storages_and_one_of_jobs_for_each_configuration(tmp_path: Path) -> None:
+def test_report_storage_and_job_tables(tmp_path: Path) -> None:
     report = read_report(cases(tmp_path / "asked", asked=("ext4", "xfs")))
     tables = [each for each in report.blocks if isinstance(each, ReportTable)]
     headings = [[column.heading for column in each.columns] for each in tables]

@@ -65,7 +65,7 @@ def test_faster_is_said_with_interval_and_runs() -> None:
     assert found == "xfs is 3.1 % faster than ext4 (95 % interval 1.2 to 5.0 %, 5 runs each)"
 
 
-def test_slower_gives_its_interval_in_percent_slower_the_smaller_first() -> None:
+def test_slower_interval_smaller_first() -> None:
     found = describe(comparison(Verdict.LOWER, 0.9, 0.85, 0.96), "ext4", "btrfs")
     assert found == "btrfs is 10.0 % slower than ext4 (95 % interval 4.0 to 15.0 %, 5 runs each)"
 
@@ -75,12 +75,12 @@ def test_from_twice_on_it_is_times() -> None:
     assert found == "memory is 3.1 times as fast as folder (95 % interval 2.9 to 3.4 times, 5 runs each)"
 
 
-def test_a_difference_that_does_not_matter_is_said_to_be_one() -> None:
+def test_significant_but_irrelevant_difference() -> None:
     found = describe(comparison(Verdict.HIGHER, 1.004, 1.003, 1.005, equivalent=True), "a", "b")
     assert found.endswith("5 runs each), less than the 2 % that would matter")
 
 
-def test_practically_equal_names_the_bound_and_the_90_percent_interval() -> None:
+def test_practically_equal_bound_and_interval() -> None:
     found = describe(comparison(Verdict.EQUAL, 1.0, 0.996, 1.009), "ext4", "xfs")
     assert found == (
         "ext4 and xfs are practically equal: the difference is within 2 % "
@@ -112,7 +112,7 @@ def test_not_distinguishable_says_what_would_help() -> None:
     )
 
 
-def test_several_comparisons_are_said_to_be_allowed_for() -> None:
+def test_several_comparisons_adjusted() -> None:
     one = comparison(Verdict.HIGHER, 1.031, 1.012, 1.05, interval=Interval(1.01, 1.06, 1 - 0.05 / 3))
     found = describe(one, "ext4", "xfs", comparisons=3)
     assert "(98.3 % interval 1.0 to 6.0 %, allowing for 3 comparisons, 5 runs each)" in found
@@ -137,7 +137,7 @@ def test_names_with_braces_stay_as_they_are() -> None:
         assert "{0} %s {{" in sentence
 
 
-def test_cells_of_a_difference_carry_signs_and_never_minus_zero() -> None:
+def test_difference_signs_no_minus_zero() -> None:
     assert format_difference(comparison(Verdict.HIGHER, 1.031, 1.0, 1.1)) == "+3.1 %"
     assert format_difference(comparison(Verdict.LOWER, 0.76, 0.7, 0.8)) == "-24.0 %"
     assert format_difference(comparison(Verdict.EQUAL, 0.9999, 0.9, 1.1)) == "0.0 %"
@@ -149,7 +149,7 @@ def test_cells_of_a_difference_carry_signs_and_never_minus_zero() -> None:
 # --- rows ----------------------------------------------------------------------------------------
 
 
-def test_rows_hold_means_intervals_and_the_comparison_with_the_first() -> None:
+def test_row_means_intervals_comparison() -> None:
     first, second = build_rows([EXT4, measured("xfs", [7939, 7948, 7930, 7943, 7935], ("client-bound",))])
     assert first.comparison is None
     assert first.verdict == ""
@@ -171,13 +171,13 @@ def test_rows_hold_means_intervals_and_the_comparison_with_the_first() -> None:
     assert cells(second)["marks"] == "client-bound"
 
 
-def test_the_p99_of_a_row_is_the_geometric_mean_of_its_runs() -> None:
+def test_row_p99_geometric_mean() -> None:
     runs = tuple(MeasuredRun(0, 1, {"latency_p99_ms": value_ms}) for value_ms in (2.0, 8.0))
     (row,) = build_rows([MeasuredConfiguration("a", runs)])
     assert (cells(row)["p99"], cells(row)["jitter"]) == ("4.00", "")
 
 
-def test_a_run_without_a_figure_takes_no_part_in_its_mean() -> None:
+def test_missing_figures_excluded_from_mean() -> None:
     figures: list[dict[str, float | None]] = [
         {"latency_p99_ms": 2.0, "jitter_cv": 0.1},
         {"latency_p99_ms": None},
@@ -196,14 +196,14 @@ def test_below_three_runs_it_is_indicative_only() -> None:
     assert (cells(rows[1])["difference"], cells(rows[1])["difference_interval"]) == ("+3.0 %", "")
 
 
-def test_failed_runs_are_counted_and_take_no_part() -> None:
+def test_failed_runs_counted_and_excluded() -> None:
     rows = build_rows([EXT4, measured("xfs", [7939, None, 7930, 7943, 7935])])
     assert cells(rows[1])["runs"] == "4 of 5"
     assert rows[1].comparison is not None
     assert (rows[1].comparison.paired, rows[1].comparison.runs) == (True, (4, 4))
 
 
-def test_runs_are_paired_by_repeat_and_not_by_their_order() -> None:
+def test_runs_paired_by_repeat() -> None:
     drifting = [1000.0, 900.0, 800.0, 700.0]
     better = [value * factor for value, factor in zip(drifting, (1.04, 1.05, 1.05, 1.06), strict=True)]
     turned = MeasuredConfiguration("b", tuple(reversed(measured("b", better).runs)))
@@ -212,14 +212,14 @@ def test_runs_are_paired_by_repeat_and_not_by_their_order() -> None:
     assert (found.verdict, found.paired) == (Verdict.HIGHER, True)
 
 
-def test_runs_of_other_repeats_are_compared_as_independent_ones() -> None:
+def test_different_repeats_unpaired() -> None:
     later = MeasuredConfiguration("b", tuple(MeasuredRun(repeat, 8000 + repeat) for repeat in range(10, 14)))
     found = build_rows([EXT4, later])[1].comparison
     assert found is not None
     assert (found.paired, found.runs) == (False, (5, 4))
 
 
-def test_a_configuration_without_a_result_still_has_its_row() -> None:
+def test_configuration_without_result_has_row() -> None:
     rows = build_rows([EXT4, measured("zfs", [None, None, None]), measured("dead", [0, 0, 0])])
     assert {name for name, text in cells(rows[1]).items() if text} == {"configuration", "runs"}
     assert cells(rows[1])["runs"] == "0 of 3"
@@ -232,7 +232,7 @@ def test_no_configuration_gives_no_rows() -> None:
     assert build_rows([]) == ()
 
 
-def test_the_first_configuration_alone_is_compared_with_nothing() -> None:
+def test_first_configuration_alone() -> None:
     (row,) = build_rows([EXT4])
     assert row.comparison is None
 
@@ -271,7 +271,7 @@ def test_any_campaign_gives_a_table_without_nan(campaign: list[list[float | None
 # --- compression -----------------------------------------------------------------------------------
 
 
-def test_how_far_rows_can_be_compressed_stands_beside_what_was_made_of_them_only_where_it_is_known() -> None:
+def test_compressibility_columns_only_if_known() -> None:
     def of(name: str, **figures: float) -> MeasuredConfiguration:
         return MeasuredConfiguration(name, tuple(MeasuredRun(repeat, 1000.0, figures) for repeat in range(3)))
 

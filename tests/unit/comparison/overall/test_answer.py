@@ -33,26 +33,26 @@ def several(name: str, tps: float, count: int = 3, **more: object) -> list[Trial
     ]
 
 
-def test_of_three_configurations_the_answer_names_the_fastest(tmp_path: Path) -> None:
+def test_three_configurations_fastest(tmp_path: Path) -> None:
     found = compared(tmp_path, *several("ext4", 1000), *several("xfs", 1200), *several("btrfs", 700))
     assert find_answer(found).sentence.startswith("Fastest: xfs; each of the other 2 is slower beyond")
     assert [found.groups[place].name for place in by_speed(found)] == ["xfs", "ext4", "btrfs"]
     assert len(find_answer(found).verdicts) == 2
 
 
-def test_of_two_the_answer_is_the_verdict_and_is_not_told_twice(tmp_path: Path) -> None:
+def test_two_configurations_verdict_not_repeated(tmp_path: Path) -> None:
     answer = find_answer(compared(tmp_path, *several("ext4", 1000), *several("xfs", 1200)))
     assert answer.sentence.startswith("xfs is 20.0 % faster than ext4")
     assert answer.verdicts == ()
 
 
-def test_of_two_with_too_few_runs_the_answer_says_so_first(tmp_path: Path) -> None:
+def test_two_configurations_too_few_runs(tmp_path: Path) -> None:
     answer = find_answer(compared(tmp_path, *several("ext4", 1000, 2), *several("xfs", 1200, 2)))
     assert answer.sentence.startswith("Indicative only: xfs was 20.0 % faster than ext4 (2 runs each; ")
     assert answer.verdicts == ()
 
 
-def test_of_single_runs_the_answer_names_the_highest_mean_and_that_it_proves_nothing(tmp_path: Path) -> None:
+def test_single_runs_highest_mean_proves_nothing(tmp_path: Path) -> None:
     trials = (Trial(name, name, tps=tps) for name, tps in (("ext4", 1000), ("xfs", 1200), ("zfs", 900)))
     answer = find_answer(compared(tmp_path, *trials))
     told = "xfs has the highest mean, 1,200 transactions per second. These runs do not show"
@@ -82,12 +82,12 @@ def test_one_configuration_is_told_with_its_mean(tmp_path: Path) -> None:
     )
 
 
-def test_where_no_run_was_completed_that_is_the_answer(tmp_path: Path) -> None:
+def test_no_completed_run(tmp_path: Path) -> None:
     found = compared(tmp_path, Trial(state=RunState.STOPPED), Trial("xfs", "xfs", state=RunState.FAILED))
     assert find_answer(found).sentence == "No run was completed: there is nothing to compare."
 
 
-def test_what_is_not_durable_stands_last_however_fast_it_is(tmp_path: Path) -> None:
+def test_not_durable_listed_last(tmp_path: Path) -> None:
     lost = several("nobarrier", 5000, marks=((NOT_DURABLE, "barrier=0"),))
     found = compared(tmp_path, *several("ext4", 1000), *several("xfs", 1200), *lost)
     assert [found.groups[place].name for place in by_speed(found)] == ["xfs", "ext4", "nobarrier"]

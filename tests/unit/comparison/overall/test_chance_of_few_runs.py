@@ -31,7 +31,7 @@ def found(runs: list[RunFacts], spreads: dict[str, KnownSpread] | None = None) -
     return chance
 
 
-def test_without_a_known_spread_the_needed_one_is_told() -> None:
+def test_needed_spread_without_known_spread() -> None:
     chance = found(pair())
     assert chance.needed == pytest.approx(math.log(1.1) / (1.959964 * math.sqrt(2)), rel=1e-5)
     assert (chance.known, chance.chance, chance.is_explained) == (None, None, None)
@@ -42,7 +42,7 @@ def test_without_a_known_spread_the_needed_one_is_told() -> None:
     )
 
 
-def test_beside_the_spread_of_the_library_it_says_whether_that_explains_it() -> None:
+def test_difference_against_library_spread() -> None:
     chance = found(pair(), QUIET)
     assert chance.is_explained is False
     assert chance.chance == pytest.approx(0.0, abs=1e-6)
@@ -59,11 +59,11 @@ def test_beside_the_spread_of_the_library_it_says_whether_that_explains_it() -> 
     assert compare_runs(pair(), spreads=noisy).verdicts[0].endswith("spread by 5 %, which may explain it.")
 
 
-def test_it_stays_indicative_only_however_large_it_is() -> None:
+def test_large_difference_indicative_only() -> None:
     assert compare_runs(pair(), spreads=QUIET).verdicts[0].startswith("indicative only: ")
 
 
-def test_repeats_among_the_runs_tell_more_than_the_library() -> None:
+def test_own_repeats_preferred_to_library_spread() -> None:
     noise = (1.0, 1.01, 0.99, 1.005)
     repeats = [
         made_run({"filesystem": name}, tps * each, repeat=place)
@@ -77,14 +77,14 @@ def test_repeats_among_the_runs_tell_more_than_the_library() -> None:
     assert chance.comparisons == 1  # zfs has a verdict
 
 
-def test_several_differences_of_single_runs_allow_for_each_other() -> None:
+def test_single_runs_adjusted_for_comparisons() -> None:
     runs = [*pair(), made_run({"filesystem": "zfs"}, 800.0)]
     assert found(runs).comparisons == 2
     assert "(allowing for 2 comparisons)" in compare_runs(runs).verdicts[0]
     assert found(runs[:2]).needed > compare_runs(runs).rows[1].judged.chance.needed  # type: ignore[union-attr]
 
 
-def test_another_kind_of_target_and_imported_runs_have_no_spread_of_this_library() -> None:
+def test_other_target_kind_and_imported_no_spread() -> None:
     assert found(pair(kind="memory"), QUIET).known is None
     imported = pair(kind=IMPORTED, marks=((IMPORTED, "elsewhere"),))
     assert found(imported, QUIET | {IMPORTED: KnownSpread(0.01, 4, 16)}).known is None
@@ -98,7 +98,7 @@ def test_between_campaigns_no_repeat_tells_the_spread() -> None:
     assert "such runs, of two campaigns, spread by 3.4 % or more" in compare_runs(runs).verdicts[0]
 
 
-def test_disturbed_runs_at_a_rate_and_those_without_transactions_have_none() -> None:
+def test_no_chance_disturbed_rate_or_zero() -> None:
     for runs in (
         pair(marks=((DISTURBED, "others"),)),
         pair(rate=True),

@@ -63,7 +63,7 @@ def of(found: FactorVerdicts, factor: str) -> list[FactorVerdict]:
     return [each for each in found.verdicts if each.factor == factor]
 
 
-def test_single_runs_of_a_matrix_give_a_verdict_on_its_factor() -> None:
+def test_single_runs_of_matrix() -> None:
     [one] = of(judged(matrix()), "filesystem")
     assert (one.baseline, one.candidate, one.condition) == ("ext4", "xfs", "")
     assert (one.found.cells, one.found.sets, one.runs, one.unpaired) == (6, None, (1, 1), (0, 0))
@@ -125,7 +125,7 @@ def test_interaction_is_told_and_not_averaged() -> None:
     assert "what xfs makes against ext4 depends on the cell: 1.0 times (single) to 2.0 times (stripe)" in told
 
 
-def test_cells_of_single_runs_are_named_at_both_ends() -> None:
+def test_single_run_cells_name_both_ends() -> None:
     [one] = of(judged(repeated({"single": 1.0, "stripe": 2.0, "mirror": 2.0}, repeats=1)), "filesystem")
     assert one.ends[0] == "single"
     assert (one.found.repeated, one.found.depends) == (False, False)
@@ -158,13 +158,13 @@ def test_same_cells_are_one_comparison() -> None:
     assert [each.factor for each in found] == ["full_page_writes", "wal_init_zero"]
 
 
-def test_several_levels_share_their_errors_and_say_so() -> None:
+def test_several_levels_adjusted_for_comparisons() -> None:
     found = of(judged(matrix(("ext4", "xfs", "btrfs"))), "filesystem")
     assert [each.levels for each in found] == [2, 2]
     assert all(", allowing for 2 comparisons; single cells" in describe_factor(each) for each in found)
 
 
-def test_empty_cells_pair_nothing_and_cells_of_one_level_are_told() -> None:
+def test_empty_and_one_level_cells_unpaired() -> None:
     runs = matrix()
     without = [run for run in runs if run.configuration not in {"xfs single 10", "ext4 stripe 1000"}]
     [one] = of(
@@ -176,7 +176,7 @@ def test_empty_cells_pair_nothing_and_cells_of_one_level_are_told() -> None:
     assert "1 more cell has xfs only" in told
 
 
-def test_a_single_cell_is_no_matrix_and_two_are_indicative_only() -> None:
+def test_one_and_two_cells_no_verdict() -> None:
     assert judged(matrix(scales=(10,), levels=("single",))) == FactorVerdicts()
     [one] = of(judged(matrix(scales=(10, 100), levels=("single",))), "filesystem")
     assert one.found.comparison.verdict is Verdict.INDICATIVE
@@ -184,7 +184,7 @@ def test_a_single_cell_is_no_matrix_and_two_are_indicative_only() -> None:
     assert "a verdict takes 3 cells" in describe_factor(one)
 
 
-def test_a_level_in_one_cell_only_is_not_judged() -> None:
+def test_level_in_one_cell_not_judged() -> None:
     runs = [*matrix(), made_run({"filesystem": "f2fs", "RAID": "single", "chunk size": "10"}, 9000)]
     assert [each.candidate for each in of(judged(runs), "filesystem")] == ["xfs"]
 
@@ -205,7 +205,7 @@ def test_nothing_to_compare_says_nothing() -> None:
         ({"tps": 500.0, "marks": ((DISTURBED, "others"),)}, "disturbed by others"),
     ],
 )
-def test_what_stands_apart_is_in_no_cell_and_is_told(spoilt: dict[str, object], why: str) -> None:
+def test_excluded_runs_in_no_cell(spoilt: dict[str, object], why: str) -> None:
     runs = matrix()
     place = next(at for at, run in enumerate(runs) if run.configuration == "xfs stripe 100")
     chosen = {"filesystem": "xfs", "RAID": "stripe", "chunk size": "100"}
@@ -218,7 +218,7 @@ def test_what_stands_apart_is_in_no_cell_and_is_told(spoilt: dict[str, object], 
     assert describe_not_counted(found) == f"Configurations that are in no cell: 1 {why}."
 
 
-def test_where_nothing_is_durable_there_is_a_verdict_all_the_same() -> None:
+def test_verdict_when_nothing_durable() -> None:
     runs = [
         made_run(
             {"filesystem": filesystem, "chunk size": str(scale)},
@@ -231,7 +231,7 @@ def test_where_nothing_is_durable_there_is_a_verdict_all_the_same() -> None:
     assert of(judged(runs), "filesystem")[0].found.cells == 3
 
 
-def test_two_campaigns_are_one_set_whatever_their_cells_and_nothing_is_a_verdict() -> None:
+def test_two_campaigns_one_set_indicative() -> None:
     runs = matrix()
     one = [run for run in runs if run.configuration.startswith("ext4")]
     two = [made_run(_chosen(run), run.summary["tps"], campaign="two") for run in runs if run not in one]
@@ -248,7 +248,7 @@ def _chosen(run: RunFacts) -> dict[str, str]:
     return {item.name: item.value for item in run.properties if item.name != "kind"}
 
 
-def test_pairs_within_a_campaign_count_where_there_are_such() -> None:
+def test_pairs_within_campaign_preferred() -> None:
     """The second campaign is 30 % slower in all, which its own pairs do not see."""
     runs = matrix()
     slower = [made_run(_chosen(run), 0.7 * (run.summary["tps"] or 0), campaign="two") for run in runs]
@@ -262,7 +262,7 @@ def test_pairs_within_a_campaign_count_where_there_are_such() -> None:
     assert half.found.comparison.ratio == pytest.approx(RATIO, rel=0.02)
 
 
-def test_imported_runs_of_one_folder_are_of_one_campaign_and_not_interleaved() -> None:
+def test_imported_folder_one_campaign_not_interleaved() -> None:
     runs = [
         made_run(_chosen(run), run.summary["tps"], campaign="results", marks=((IMPORTED, "elsewhere"),))
         for run in matrix()
@@ -271,7 +271,7 @@ def test_imported_runs_of_one_folder_are_of_one_campaign_and_not_interleaved() -
     assert one.found.sets is None
 
 
-def test_an_option_that_one_filesystem_has_goes_with_it_and_is_named() -> None:
+def test_filesystem_option_confounded_and_named() -> None:
     runs = [
         made_run(
             {"filesystem": filesystem, "RAID": level, "chunk size": scale}
@@ -287,7 +287,7 @@ def test_an_option_that_one_filesystem_has_goes_with_it_and_is_named() -> None:
     assert describe_factor(one).endswith("; with it differ: ext4 stride")
 
 
-def test_an_option_that_is_chosen_freely_has_to_be_equal_in_a_cell() -> None:
+def test_free_option_equal_within_cell() -> None:
     runs = [
         made_run(
             {"filesystem": filesystem, "chunk size": scale} | ({"WAL": "own disk"} if wal else {}),
@@ -303,7 +303,7 @@ def test_an_option_that_is_chosen_freely_has_to_be_equal_in_a_cell() -> None:
     assert one.unpaired == (3, 0)
 
 
-def test_settings_that_go_together_are_one_factor_and_their_combination_another() -> None:
+def test_confounded_settings_one_factor() -> None:
     chosen = {"a": ("on", "on"), "b": ("off", "on"), "c": ("off", "off")}
     runs = [
         made_run(
@@ -322,7 +322,7 @@ def test_settings_that_go_together_are_one_factor_and_their_combination_another(
     assert together.found.comparison.ratio == pytest.approx(1.3, rel=1e-3)
 
 
-def test_what_changes_with_the_machine_is_not_judged() -> None:
+def test_machine_property_not_judged() -> None:
     runs = [
         made_run(
             {"filesystem": filesystem, "chunk size": str(scale), "processor": cpu},
@@ -336,7 +336,7 @@ def test_what_changes_with_the_machine_is_not_judged() -> None:
     assert not of(judged(runs), "RAID")
 
 
-def test_an_option_of_one_filesystem_is_not_judged_against_filesystems_that_have_none() -> None:
+def test_option_of_one_filesystem_not_judged() -> None:
     runs = [
         made_run(
             {"filesystem": filesystem, "chunk size": str(scale)} | ({"dataset": size} if size else {}),
@@ -351,7 +351,7 @@ def test_an_option_of_one_filesystem_is_not_judged_against_filesystems_that_have
     assert [(each.baseline, each.candidate) for each in own] == [("8K", "128K")]
 
 
-def test_only_what_differs_within_the_pairs_goes_with_a_factor() -> None:
+def test_confounding_only_within_pairs() -> None:
     """On zfs a setting is also tried off, but what is compared with ext4 has it as ext4 has."""
     runs = [
         made_run(
@@ -367,7 +367,7 @@ def test_only_what_differs_within_the_pairs_goes_with_a_factor() -> None:
     assert one.unpaired == (0, 3)
 
 
-def test_levels_of_raid_are_called_alike_for_zfs() -> None:
+def test_raid_levels_match_raidz() -> None:
     runs = [
         made_run({"filesystem": filesystem, "RAID": level, "chunk size": str(scale)}, 1000.0 * scale)
         for scale in (1, 2)
@@ -377,14 +377,14 @@ def test_levels_of_raid_are_called_alike_for_zfs() -> None:
     assert of(judged(runs), "filesystem")[0].found.cells == 4
 
 
-def test_what_has_as_many_values_as_a_name_is_no_factor() -> None:
+def test_unique_values_no_factor() -> None:
     runs = [
         made_run({"chunk size": str(scale), "serial": str(n)}, 1000.0) for n in range(13) for scale in (1, 2)
     ]
     assert not of(judged(runs), "serial")
 
 
-def test_repeats_of_a_cell_are_one_mean_and_told() -> None:
+def test_repeats_of_cell_averaged() -> None:
     runs = [
         made_run(_chosen(run), (run.summary["tps"] or 0) * (1 + repeat / 1000), repeat=repeat)
         for repeat in range(2)
@@ -396,7 +396,7 @@ def test_repeats_of_a_cell_are_one_mean_and_told() -> None:
     assert describe_factor(one).endswith("(2 runs in each)")
 
 
-def test_a_cell_that_cannot_be_told_apart_says_how_many_more_would_do() -> None:
+def test_inconclusive_states_further_cells_needed() -> None:
     runs = [
         made_run({"filesystem": filesystem, "chunk size": str(scale)}, tps)
         for scale, pair in enumerate(((1000, 1300), (1000, 1010), (1000, 1250)))
@@ -410,7 +410,7 @@ def test_a_cell_that_cannot_be_told_apart_says_how_many_more_would_do() -> None:
     assert "more such cells would show a difference as large as the one seen" in sentence
 
 
-def test_a_file_of_the_first_format_stands_beside_those_of_today(tmp_path: Path) -> None:
+def test_first_format_beside_current(tmp_path: Path) -> None:
     """Two formats in one comparison: the old one has no counterpart, and nothing else changes."""
     runs = [*(read_run_facts(path) for path in write_matrix(tmp_path)), read_run_facts(OLD)]
     found = judged(runs)

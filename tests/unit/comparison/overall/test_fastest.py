@@ -45,20 +45,20 @@ def told(runs: list[RunFacts]) -> str:
     return describe_fastest(comparison, find_fastest(comparison))
 
 
-def test_those_that_cannot_be_told_from_the_fastest_are_named_with_it() -> None:
+def test_names_configurations_indistinguishable_from_fastest() -> None:
     assert told(repeated({"ext4": 1000, "xfs": 1100, "zfs": 1099.9, "btrfs": 500})) == (
         "Fastest: xfs; not distinguishable from it: zfs (95 times in 100 the truly fastest one is among those"
         " named)."
     )
 
 
-def test_one_that_is_faster_than_all_stands_alone() -> None:
+def test_single_fastest() -> None:
     assert told(repeated({"ext4": 1000, "xfs": 1200, "btrfs": 500})) == (
         "Fastest: xfs; each of the other 2 is slower beyond chance (95 times in 100 it truly is the fastest)."
     )
 
 
-def test_where_nothing_can_be_told_apart_that_is_said() -> None:
+def test_all_inconclusive() -> None:
     assert told(repeated({"ext4": 1000, "xfs": 1000.1, "f2fs": 1000.05})).startswith("Fastest: ")
     assert ", but none of the other 2 can be told from it: " in told(
         repeated({"ext4": 1000, "xfs": 1000.1, "f2fs": 1000.05})
@@ -70,14 +70,14 @@ def test_of_two_configurations_the_verdict_says_it() -> None:
     assert told([]) == ""
 
 
-def test_the_first_is_left_out_where_a_verdict_says_that_another_one_is_faster() -> None:
+def test_baseline_excluded_when_significantly_slower() -> None:
     comparison = compare_runs(repeated({"ext4": 1000, "xfs": 1200, "zfs": 1199}))
     found = find_fastest(comparison)
     assert found is not None
     assert 0 not in {found.best, *found.others}
 
 
-def test_too_few_runs_and_other_campaigns_are_not_compared_and_named() -> None:
+def test_too_few_runs_other_campaigns_not_compared() -> None:
     runs = [
         *repeated({"ext4": 1000, "xfs": 1200, "btrfs": 500}),
         *repeated({"f2fs": 2000}, count=2),
@@ -86,7 +86,7 @@ def test_too_few_runs_and_other_campaigns_are_not_compared_and_named() -> None:
     assert "; not compared: f2fs, zfs (95 times" in told(runs)
 
 
-def test_what_is_not_durable_is_never_the_fastest_and_what_is_unsafe_says_so() -> None:
+def test_not_durable_excluded_unsafe_marked() -> None:
     runs = [
         *repeated({"ext4": 1000, "xfs": 1100, "btrfs": 500}),
         *repeated({"f2fs": 9000}, marks=((NOT_DURABLE, "fsync off"),)),
@@ -169,7 +169,7 @@ def at_300(**speeds: float) -> RunComparison:
         ({"ext4": 100.0, "xfs": 120.0, "btrfs": 50.0, "zfs": 300.0}, False),
     ],
 )
-def test_only_rates_that_were_not_kept_tell_speed(speeds: dict[str, float], *, tells: bool) -> None:
+def test_fastest_only_for_unkept_rates(speeds: dict[str, float], *, tells: bool) -> None:
     part = at_300(**speeds)
     assert tells_speed(part) is tells
     assert (find_fastest(part) is not None) is tells

@@ -56,7 +56,7 @@ def test_each_condition_is_one_workload(comparison: RunComparison) -> None:
         assert not [name for name in others for row in part.rows if name in row.verdict]
 
 
-def test_xfs_is_as_fast_as_ext4_under_each_condition(found: FactorVerdicts) -> None:
+def test_xfs_as_fast_as_ext4(found: FactorVerdicts) -> None:
     read, written = (verdicts(found, "filesystem", "xfs", each) for each in (READ_ONLY, READ_WRITE))
     assert [*read, *written] == [250, 1000, 5000, 50, 250, 1000, 5000]
     assert ratios(read) == [0.989, 0.993, 1.007]
@@ -67,12 +67,12 @@ def test_xfs_is_as_fast_as_ext4_under_each_condition(found: FactorVerdicts) -> N
     }
 
 
-def test_btrfs_is_half_as_fast_as_ext4_where_it_writes(found: FactorVerdicts) -> None:
+def test_btrfs_half_as_fast_writing(found: FactorVerdicts) -> None:
     assert ratios(verdicts(found, "filesystem", "btrfs", READ_WRITE)) == [0.373, 0.325, 0.546, 0.463]
     assert ratios(verdicts(found, "filesystem", "btrfs", READ_ONLY)) == [0.999, 0.820, 0.864]
 
 
-def test_full_page_writes_matter_more_the_larger_the_data(found: FactorVerdicts) -> None:
+def test_full_page_writes_effect_by_size(found: FactorVerdicts) -> None:
     written = verdicts(found, "full_page_writes", "off", READ_WRITE)
     assert ratios(written) == [1.008, 1.063, 1.243, 1.296]
     assert [each.found.comparison.verdict for each in written.values()] == [
@@ -92,7 +92,7 @@ def test_cells_at_both_ends_are_named(found: FactorVerdicts) -> None:
     )
 
 
-def test_what_changed_with_the_machine_is_no_factor(found: FactorVerdicts) -> None:
+def test_machine_change_no_factor(found: FactorVerdicts) -> None:
     assert not [each for each in found.verdicts if each.factor == "RAID" and each.candidate == "single"]
     assert {each.factor for each in found.verdicts} == {
         *("filesystem", "RAID", "full_page_writes", "wal_init_zero", "settings together")
@@ -104,7 +104,7 @@ def test_runs_at_a_rate_stand_apart(comparison: RunComparison, found: FactorVerd
     assert sum(run.tps is not None for run in comparison.runs) == 306
 
 
-def test_each_pair_is_indicative_only_and_says_what_would_explain_it(comparison: RunComparison) -> None:
+def test_pairs_indicative_with_chance(comparison: RunComparison) -> None:
     rows = [row for row in comparison.rows if row.comparison is not None]
     assert {row.comparison.verdict for row in rows if row.comparison} == {Verdict.INDICATIVE}
     assert all(row.judged.chance is not None and row.judged.chance.known is None for row in rows)
