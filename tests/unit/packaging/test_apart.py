@@ -30,12 +30,12 @@ def run_apart(folder: Path, script: str) -> str:
 
 
 @pytest.mark.parametrize("place", SHARED)
-def test_what_is_made_there_is_not_seen_outside(folder: Path, place: str) -> None:
+def test_files_inside_hidden_outside(folder: Path, place: str) -> None:
     assert run_apart(folder, f"mktemp -d {place}/pgfooting-0123456789abcdef.XXXXXX").startswith(place)
     assert not list(Path(place).glob("pgfooting-0123456789abcdef.*"))
 
 
-def test_a_folder_of_another_run_is_not_seen_inside_and_every_other_one_is(folder: Path) -> None:
+def test_hides_only_folders_of_another_run(folder: Path) -> None:
     others, results = Path("/tmp/pgfooting-fedcba9876543210"), Path("/tmp/pgfooting-test.apart")
     for each in (others, results):
         each.mkdir()

@@ -21,14 +21,14 @@ def told(end: str) -> list[str]:
     return subprocess.run(argv, capture_output=True, text=True, check=True).stdout.splitlines()
 
 
-def test_lowest_is_each_library_of_the_program_in_its_lowest_version() -> None:
+def test_lowest_pins_every_library() -> None:
     project = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
     wanted = [*project["dependencies"], *project["optional-dependencies"]["window"]]
     found = told("lowest")
     assert found[: len(wanted)] == [each.split(",")[0].replace(">=", "==") for each in wanted]
 
 
-def test_lowest_has_the_tools_of_the_tests_as_the_list_has_them() -> None:
+def test_lowest_keeps_tool_versions() -> None:
     project = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
     groups = project["optional-dependencies"]
     tools = {re.split(r"[>=]", each)[0] for each in [*groups["development"], *groups["servers"]]}
@@ -47,7 +47,7 @@ def test_newest_is_the_bounds_themselves() -> None:
     ]  # fmt: skip
 
 
-def test_a_library_without_a_lowest_version_is_a_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_library_without_lowest_version(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(PROGRAM.parent))
     spec = importlib.util.spec_from_file_location("bounds", PROGRAM)
     assert spec is not None
@@ -58,7 +58,7 @@ def test_a_library_without_a_lowest_version_is_a_mistake(monkeypatch: pytest.Mon
         bounds.lowest("numpy<3")
 
 
-def test_an_end_of_the_bounds_is_an_environment_of_its_own_without_hashes(scripts: Scripts) -> None:
+def test_bounds_use_own_environment_without_hashes(scripts: Scripts) -> None:
     code = "find_cache_folder\nlook_at_system engine\nprepare_environment {}\necho $ENVIRONMENT\n"
     folders = {}
     for group in ("run", "lowest", "newest"):
@@ -109,7 +109,7 @@ def green(lines: list[str]) -> list[str]:
         ),
     ],
 )
-def test_what_runs_and_the_two_lines_of_the_rest(
+def test_runs_and_reports_the_rest(
     scripts: Scripts, settings: str, run: str, left: str, options: list[str]
 ) -> None:
     write_pytest(scripts, status=0, report=suite(1))
@@ -142,9 +142,7 @@ end_beside() { echo "end$BY"; BY=""; }
 @pytest.mark.parametrize(
     "arguments", [["--only=nonsense"], ["--only=unit", "--bench"], ["--only=unit", "tests/unit"]]
 )
-def test_what_cannot_be_chosen_is_told_before_anything_is_set_up(
-    scripts: Scripts, arguments: list[str]
-) -> None:
+def test_unknown_selection_fails_before_setup(scripts: Scripts, arguments: list[str]) -> None:
     outcome = scripts.run([str(scripts.checkout / "packaging" / "test"), *arguments])
     assert outcome.returncode == 2
     assert "these are: lint unit gui" in outcome.stderr or "--only chooses" in outcome.stderr

@@ -52,7 +52,7 @@ def test_a_bundle_of_another_release_changes_nothing(tmp_path: Path) -> None:
     )
 
 
-def test_a_damaged_bundle_changes_nothing_and_says_which_file(tmp_path: Path) -> None:
+def test_damaged_file_named_nothing_changed(tmp_path: Path) -> None:
     bundle = made(tmp_path, release="trixie")
     (bundle / "packages" / "wanted").write_text("another-package\n")
     outcome = installed(bundle, (bundle / "install").read_text(), "trixie")
@@ -62,9 +62,7 @@ def test_a_damaged_bundle_changes_nothing_and_says_which_file(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("sudo", ["exit 1", None])
-def test_without_a_way_to_root_nothing_is_changed_and_it_is_told_who_can_go_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sudo: str | None
-) -> None:
+def test_refused_without_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sudo: str | None) -> None:
     bundle = made(tmp_path, release="trixie")
     programs = tmp_path / "programs"
     programs.mkdir()
@@ -88,7 +86,7 @@ def test_without_a_way_to_root_nothing_is_changed_and_it_is_told_who_can_go_on(
     assert shlex.split(start)[0] == str(bundle / "install")
 
 
-def test_each_release_has_a_list_of_python_packages_for_its_python() -> None:
+def test_each_release_has_package_list() -> None:
     text = (PACKAGING / "bundle").read_text()
     pythons = re.search(r"^declare -A PYTHONS=\((.*)\)$", text, re.MULTILINE)
     assert pythons is not None
@@ -100,7 +98,7 @@ def test_each_release_has_a_list_of_python_packages_for_its_python() -> None:
         assert (PACKAGING / "lock" / f"run-{python}.txt").is_file()
 
 
-def test_the_packages_are_those_that_the_window_needs_on_debian(scripts: Scripts) -> None:
+def test_packages_match_window_needs(scripts: Scripts) -> None:
     text = (PACKAGING / "bundle").read_text()
     function = re.search(r"^wanted_packages\(\) \{.*?^\}\n", text, re.MULTILINE | re.DOTALL)
     assert function is not None
@@ -110,7 +108,7 @@ def test_the_packages_are_those_that_the_window_needs_on_debian(scripts: Scripts
     assert {"python3-gi", "postgresql", "python3-venv", "libegl1"} <= set(found)
 
 
-def test_apt_finds_the_sum_of_its_index_in_a_release_file(scripts: Scripts, tmp_path: Path) -> None:
+def test_index_digest_from_release_file(scripts: Scripts, tmp_path: Path) -> None:
     text = (PACKAGING / "bundle").read_text()
     function = re.search(r"^fetch_packages\(\) \{.*?^\}\n", text, re.MULTILINE | re.DOTALL)
     assert function
@@ -126,7 +124,7 @@ def test_apt_finds_the_sum_of_its_index_in_a_release_file(scripts: Scripts, tmp_
 @pytest.mark.parametrize(
     "command", [["bundle", "sid"], ["bundle"], ["bundle", ""], ["prove-debian", "sid"], ["prove-debian", ""]]
 )
-def test_a_release_that_is_not_known_gets_the_usage(scripts: Scripts, command: list[str]) -> None:
+def test_unknown_release_prints_usage(scripts: Scripts, command: list[str]) -> None:
     program, *arguments = command
     outcome = scripts.run([str(scripts.checkout / "packaging" / program), *arguments])
     assert outcome.returncode == 2
@@ -139,14 +137,14 @@ def test_a_release_that_is_not_known_gets_the_usage(scripts: Scripts, command: l
 
 
 @pytest.mark.parametrize("release", ["bookworm", "noble"])
-def test_where_there_is_no_pyside_no_packages_are_proved(scripts: Scripts, release: str) -> None:
+def test_no_checks_without_pyside(scripts: Scripts, release: str) -> None:
     program = str(scripts.checkout / "packaging" / "prove-debian")
     outcome = scripts.run([program, release, "--packages"])
     assert outcome.returncode == 1
     assert f"{release} has no PySide6: no packages are built for it." in outcome.stderr
 
 
-def test_ubuntu_has_qt_in_universe_and_each_archive_has_keys_of_its_own(scripts: Scripts) -> None:
+def test_ubuntu_universe_and_archive_keys(scripts: Scripts) -> None:
     (scripts.fake / "apt-get").write_text("#!/bin/sh\n")
     (scripts.fake / "apt-get").chmod(0o755)
     scripts.environment["PATH"] = f"{scripts.fake}:{os.environ['PATH']}"
@@ -168,14 +166,12 @@ def test_ubuntu_has_qt_in_universe_and_each_archive_has_keys_of_its_own(scripts:
     ("release", "package"),
     [("trixie", "debian-archive-keyring"), ("noble", "ubuntu-keyring (Debian has it since release 13)")],
 )
-def test_where_the_keys_of_an_archive_are_missing_their_package_is_named(
-    scripts: Scripts, tmp_path: Path, release: str, package: str
-) -> None:
+def test_missing_archive_keyring_named(scripts: Scripts, tmp_path: Path, release: str, package: str) -> None:
     code = f'. "$CHECKOUT/packaging/mirrors.sh"\nKEYRINGS={tmp_path}\nkeyring {release}'
     assert f"install the package {package}. Nothing was written." in scripts.call(code).stderr
 
 
-def test_without_python_it_is_told_what_installs_it(scripts: Scripts, tmp_path: Path) -> None:
+def test_missing_python_names_package(scripts: Scripts, tmp_path: Path) -> None:
     for name in ("apt-get", "dpkg-deb"):
         (scripts.fake / name).write_text("#!/bin/sh\n")
         (scripts.fake / name).chmod(0o755)
@@ -219,7 +215,7 @@ def test_what_apt_cannot_fetch_is_told(scripts: Scripts, tmp_path: Path, fails: 
 
 
 @pytest.mark.parametrize("program", ["bundle", "deb"])
-def test_where_nothing_can_be_written_another_folder_is_asked_for(scripts: Scripts, program: str) -> None:
+def test_read_only_folder(scripts: Scripts, program: str) -> None:
     """A file stands for the checkout of somebody else: root may write everywhere."""
     (scripts.home / "file").touch()
     folder = scripts.home / "file" / "dist"
@@ -231,9 +227,7 @@ def test_where_nothing_can_be_written_another_folder_is_asked_for(scripts: Scrip
 
 
 @pytest.mark.parametrize("status", [0, 1])
-def test_what_root_wrote_meanwhile_is_taken_away_by_root(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: int
-) -> None:
+def test_root_files_removed_by_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: int) -> None:
     """Also where apt fails: the account itself cannot delete it."""
     bundle = made(tmp_path, release="trixie")
     programs = tmp_path / "programs"

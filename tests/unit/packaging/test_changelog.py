@@ -11,7 +11,7 @@ TEXT = (PROJECT / "CHANGELOG.md").read_text(encoding="utf-8")
 SECTIONS = re.findall(r"^## \[([^\]]+)\](?: - (\S+))?$", TEXT, re.MULTILINE)
 
 
-def test_what_is_built_has_a_section_and_what_follows_it_stands_above() -> None:
+def test_unreleased_section_above_version() -> None:
     names = [name for name, _ in SECTIONS]
     assert names[:2] == ["Unreleased", VERSION]
     assert len(set(names)) == len(names)
@@ -24,7 +24,7 @@ def test_only_what_was_released_has_a_date() -> None:
     assert all(re.fullmatch(r"\d{4}-\d{2}-\d{2}", date) for date in dates[1:])
 
 
-def test_nothing_stands_in_the_section_of_what_follows_while_the_version_has_no_date() -> None:
+def test_unreleased_empty_until_version_dated() -> None:
     """Until its tag is set, everything belongs to the version that is built."""
     before, _, rest = TEXT.partition("## [Unreleased]\n")
     assert before

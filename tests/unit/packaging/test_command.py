@@ -54,7 +54,7 @@ def there(scripts: Scripts) -> list[str]:
     return sorted(str(path.relative_to(scripts.home)) for path in found if path.is_file())
 
 
-def test_the_command_starts_the_checkout_and_is_called_by_its_name(scripts: Scripts, run: Path) -> None:
+def test_command_starts_checkout(scripts: Scripts, run: Path) -> None:
     outcome = scripts.run([str(run), "--install-command"])
     assert outcome.returncode == 0, outcome.stderr
     assert there(scripts) == sorted(FILES)
@@ -109,7 +109,7 @@ def test_commands_in_hints_are_quoted() -> None:
     assert bare == []
 
 
-def test_all_of_it_goes_by_one_command_and_comes_back(scripts: Scripts, run: Path) -> None:
+def test_install_and_uninstall_command(scripts: Scripts, run: Path) -> None:
     for _ in range(2):
         assert scripts.run([str(run), "--install-command"]).returncode == 0
         assert scripts.run([str(run), "--install-command"]).returncode == 0, "again"
@@ -119,7 +119,7 @@ def test_all_of_it_goes_by_one_command_and_comes_back(scripts: Scripts, run: Pat
     assert "There is no command" in scripts.run([str(run), "--uninstall-command"]).stderr
 
 
-def test_a_file_of_somebody_else_is_left_alone(scripts: Scripts, run: Path) -> None:
+def test_foreign_file_kept(scripts: Scripts, run: Path) -> None:
     foreign = scripts.home / FILES[0]
     foreign.parent.mkdir(parents=True)
     foreign.write_text("mine")
@@ -138,7 +138,7 @@ def test_what_was_changed_since_is_kept(scripts: Scripts, run: Path) -> None:
     assert there(scripts) == [FILES[1]]
 
 
-def test_a_folder_of_commands_that_cannot_be_written_is_told(scripts: Scripts, run: Path) -> None:
+def test_read_only_command_folder(scripts: Scripts, run: Path) -> None:
     (scripts.home / ".local").mkdir()
     (scripts.home / ".local" / "bin").write_text("a file, which root cannot write into either")
     outcome = scripts.run([str(run), "--install-command"])

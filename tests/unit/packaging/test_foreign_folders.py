@@ -78,7 +78,7 @@ def test_both_functions_say_whose_a_place_is(name: str, tmp_path: Path, scripts:
     assert outcome.stdout == ("yes\n" if is_own else "no\n"), outcome.stderr
 
 
-def test_a_sticky_place_is_one_for_temporary_files(tmp_path: Path, scripts: Scripts) -> None:
+def test_sticky_folder_is_temporary(tmp_path: Path, scripts: Scripts) -> None:
     sticky, foreign = str(places(tmp_path)["sticky"][0]), str(tmp_path / "foreign")
     assert is_roots(sticky)
     assert not is_roots(foreign)
@@ -122,7 +122,7 @@ def test_the_library_of_root_is_roots(tmp_path: Path) -> None:
     assert list(foreign.iterdir()) == []
 
 
-def test_nothing_of_a_user_is_executed_by_root(tmp_path: Path, scripts: Scripts) -> None:
+def test_root_runs_no_files_of_user(tmp_path: Path, scripts: Scripts) -> None:
     foreign = of_user(tmp_path / "user")
     scripts.environment["XDG_CACHE_HOME"] = str(foreign)
     outcome = scripts.call(f"{ROOT}{SHOW}")
@@ -132,7 +132,7 @@ def test_nothing_of_a_user_is_executed_by_root(tmp_path: Path, scripts: Scripts)
     assert list(foreign.iterdir()) == []
 
 
-def test_a_cache_that_a_user_got_later_is_refused(scripts: Scripts) -> None:
+def test_cache_given_to_user_refused(scripts: Scripts) -> None:
     cache = scripts.home / ".cache" / "pgfooting"
     cache.mkdir(parents=True)
     os.chown(cache, USER, USER)
@@ -141,7 +141,7 @@ def test_a_cache_that_a_user_got_later_is_refused(scripts: Scripts) -> None:
     assert "is not root's: others could put programs there" in outcome.stderr
 
 
-def test_root_writes_nothing_where_a_user_planted_links(tmp_path: Path, scripts: Scripts) -> None:
+def test_root_follows_no_planted_links(tmp_path: Path, scripts: Scripts) -> None:
     foreign = of_user(tmp_path / "user")
     (scripts.checkout / "resources" / "icons").mkdir(parents=True)
     (scripts.checkout / "resources" / "icons" / "org.pgfooting.Footing.svg").touch()

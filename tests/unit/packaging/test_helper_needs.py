@@ -33,9 +33,7 @@ def test_without_polkit_nothing_is_installed(scripts: Scripts, there: bool) -> N
 
 
 @pytest.mark.parametrize("state", ["half-installed", "unpacked", "half-configured", "triggers-pending"])
-def test_over_a_package_in_whose_middle_dpkg_was_killed_nothing_is_installed(
-    scripts: Scripts, state: str
-) -> None:
+def test_refused_over_half_installed_package(scripts: Scripts, state: str) -> None:
     """dpkg knows no file of it yet, and the package would refuse to go on over a copy from a checkout."""
     outcome = called(scripts, f"dpkg-query() {{ printf '{state}'; }}; refuse_half_installed; echo free")
     assert (outcome.returncode, outcome.stdout) == (1, "")
@@ -45,12 +43,12 @@ def test_over_a_package_in_whose_middle_dpkg_was_killed_nothing_is_installed(
 
 
 @pytest.mark.parametrize("answer", ["printf not-installed", "printf config-files", "return 1"])
-def test_where_no_package_is_the_service_may_be_installed(scripts: Scripts, answer: str) -> None:
+def test_allowed_without_package(scripts: Scripts, answer: str) -> None:
     outcome = called(scripts, f"dpkg-query() {{ {answer}; }}; refuse_half_installed; echo free")
     assert (outcome.returncode, outcome.stdout, outcome.stderr) == (0, "free\n", "")
 
 
-def test_an_installation_asks_whether_half_a_package_is_there_before_it_writes(scripts: Scripts) -> None:
+def test_half_package_checked_before_writing(scripts: Scripts) -> None:
     text = (scripts.checkout / "packaging" / "helper").read_text()
     body = text[text.index("install_helper() {") :]
     assert body.index("\n  refuse_half_installed\n") < body.index("mkdir --parents")

@@ -50,7 +50,7 @@ def helper(root: Path, status: int) -> Path:
 
 
 @pytest.mark.parametrize("name", ["MANIFEST", "MANIFEST.new"])
-def test_over_a_copy_from_a_checkout_whole_or_not_the_package_is_refused(tmp_path: Path, name: str) -> None:
+def test_refused_over_checkout_copy(tmp_path: Path, name: str) -> None:
     made(tmp_path / "usr/lib/pgfooting/helper" / name)
     outcome = ran("pgfooting-helper.preinst", tmp_path, "install")
     assert outcome.returncode == 1
@@ -76,7 +76,7 @@ def test_what_cannot_be_unmade_keeps_the_package(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("argument", "left"), [("upgrade", True), ("remove", False)])
-def test_an_upgrade_and_a_clean_journal_need_no_recovery(
+def test_upgrade_without_recovery(
     tmp_path: Path,
     argument: str,
     left: bool,  # noqa: FBT001
@@ -88,7 +88,7 @@ def test_an_upgrade_and_a_clean_journal_need_no_recovery(
     assert not called.exists()
 
 
-def test_purging_takes_empty_folders_away_and_no_file(tmp_path: Path) -> None:
+def test_purge_removes_only_empty_folders(tmp_path: Path) -> None:
     folder = tmp_path / "var/lib/pgfooting"
     (folder / "journal/old").mkdir(parents=True)
     kept = made(folder / "kept/one.json")
@@ -101,7 +101,7 @@ def test_purging_takes_empty_folders_away_and_no_file(tmp_path: Path) -> None:
     assert not folder.exists()
 
 
-def test_what_python_wrote_goes_with_the_program_even_where_dpkg_ran_nothing_before(tmp_path: Path) -> None:
+def test_byte_code_removed_with_program(tmp_path: Path) -> None:
     tree = tmp_path / "usr/share/pgfooting"
     made(tree / "app/domain/__pycache__/units.cpython-313.pyc")
     foreign = made(tree / "ui/notes.txt")
@@ -115,7 +115,7 @@ def test_what_python_wrote_goes_with_the_program_even_where_dpkg_ran_nothing_bef
     assert ran("pgfooting.postrm", tmp_path, "purge").returncode == 0
 
 
-def test_purging_the_program_takes_the_lock_of_roots_campaigns_away_and_no_journal(tmp_path: Path) -> None:
+def test_purge_removes_lock_keeps_journal(tmp_path: Path) -> None:
     folder = tmp_path / "var/lib/pgfooting"
     lock = made(folder / "state/machine.lock")
     journal = made(folder / "journal/one.json")
@@ -131,7 +131,7 @@ def test_purging_the_program_takes_the_lock_of_roots_campaigns_away_and_no_journ
     assert ran("pgfooting.postrm", tmp_path, "purge").returncode == 0
 
 
-def test_purging_the_program_leaves_the_lock_of_a_campaign_that_goes_on(tmp_path: Path) -> None:
+def test_purge_keeps_lock_of_running_campaign(tmp_path: Path) -> None:
     """One from a checkout, of root's: without its file a second campaign would measure beside it."""
     lock = made(tmp_path / "var/lib/pgfooting/state/machine.lock")
     with lock.open() as held:
@@ -143,7 +143,7 @@ def test_purging_the_program_leaves_the_lock_of_a_campaign_that_goes_on(tmp_path
 
 
 @pytest.mark.parametrize("package", ["pgfooting", "pgfooting-helper"])
-def test_what_lintian_would_say_is_overridden_with_the_reason(package: str) -> None:
+def test_lintian_overrides_have_reasons(package: str) -> None:
     lines = (DEBIAN / f"{package}.lintian-overrides").read_text().splitlines()
     for before, line in zip(["", *lines], lines, strict=False):
         assert line.startswith("# ") or (line.startswith(f"{package}: ") and before.startswith("# ")), line

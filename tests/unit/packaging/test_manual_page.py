@@ -26,7 +26,7 @@ def test_every_block_is_set_as_its_kind() -> None:
     ]
 
 
-def test_a_text_is_never_a_request_or_an_escape() -> None:
+def test_text_is_escaped() -> None:
     assert manual_page.roff_text(".so /etc/passwd") == "\\&.so /etc/passwd"
     assert manual_page.roff_text("'x") == "\\&'x"
     assert manual_page.roff_text("\\n(yr") == "\\en(yr"

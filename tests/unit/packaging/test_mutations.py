@@ -58,7 +58,7 @@ def answer(change: Change | None, user: int, number: int) -> str:
         return type(err).__name__
 
 
-def test_every_check_is_taken_out_once_and_no_line_moves() -> None:
+def test_every_check_removed_once() -> None:
     assert sorted(CHANGES) == [
         "and without: number != -5",
         "and without: number < 0",
@@ -89,9 +89,7 @@ def test_every_check_is_taken_out_once_and_no_line_moves() -> None:
         ("not raised: LookupError('unknown')", 7, 2, "LookupError", "None"),
     ],
 )
-def test_a_check_that_is_taken_out_decides_nothing(
-    what: str, user: int, number: int, before: str, after: str
-) -> None:
+def test_removed_check_decides_nothing(what: str, user: int, number: int, before: str, after: str) -> None:
     assert (answer(None, user, number), answer(CHANGES[what], user, number)) == (before, after)
 
 
@@ -149,7 +147,7 @@ def verdict(name):
 """
 
 
-def test_what_only_words_depend_on_is_no_check() -> None:
+def test_conditions_on_messages_skipped() -> None:
     found = [f"{each.function}: {each.what}" for each in changes_of("words.py", WORDS, frozenset())]
     assert found == [
         "told: if always: not found",
@@ -212,7 +210,7 @@ def try_all(project: Path, minutes: int = 10) -> State:
 
 
 @pytest.mark.slow
-def test_a_check_without_a_test_survives_and_one_with_a_test_does_not(project: Path) -> None:
+def test_untested_check_survives(project: Path) -> None:
     before = (project / "app" / "thing.py").read_text()
     state = try_all(project)
     kinds = {what: outcome.kind for (_, _, what), outcome in state.outcomes.items()}
@@ -235,7 +233,7 @@ def test_a_check_without_a_test_survives_and_one_with_a_test_does_not(project: P
 
 
 @pytest.mark.slow
-def test_a_test_that_never_ends_is_told_as_one_that_hangs(project: Path) -> None:
+def test_hanging_test_reported(project: Path) -> None:
     (project / "app" / "thing.py").write_text(
         "def wait(number):\n    while True:\n        if number:\n            return number\n"
     )
@@ -248,7 +246,7 @@ def test_a_test_that_never_ends_is_told_as_one_that_hangs(project: Path) -> None
 
 @pytest.mark.slow
 @pytest.mark.long
-def test_a_run_that_ended_early_goes_on_with_what_it_knows(project: Path) -> None:
+def test_resume_interrupted_run(project: Path) -> None:
     assert try_all(project, minutes=0).outcomes == {}
     tests = project / "unit" / "test_thing.py"
     tests.write_text(tests.read_text().replace("raises(TypeError)", "raises(Exception)"))
@@ -267,16 +265,14 @@ def test_a_run_that_ended_early_goes_on_with_what_it_knows(project: Path) -> Non
     assert len(tried) == 7 + 4, "what a test had found was not tried again"
 
 
-def test_each_survivor_that_is_known_has_a_reason() -> None:
+def test_known_survivors_have_reasons() -> None:
     known = read_known()
     assert all(len(reason) > 10 for reason in known.values())
     assert all((PROJECT / file).is_file() for file, _, _ in known)
 
 
 @pytest.mark.parametrize(("status", "colour"), [(0, "green"), (1, "RED")])
-def test_a_survivor_that_nobody_explained_makes_the_run_red(
-    scripts: Scripts, status: int, colour: str
-) -> None:
+def test_unexplained_survivor_fails(scripts: Scripts, status: int, colour: str) -> None:
     python = scripts.fake / "environment" / "bin" / "python"
     python.parent.mkdir(parents=True)
     python.write_text(f'#!/bin/bash\necho "$*" >"$FAKE/calls"\nexit {status}\n')

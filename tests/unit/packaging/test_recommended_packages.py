@@ -19,18 +19,18 @@ def named(package: str, *fields: str) -> set[str]:
     return {entry.split()[0] for found in lists if found for entry in found[1].split(", ")}
 
 
-def test_with_what_apt_installs_the_program_has_all_that_packaging_run_installs(scripts: Scripts) -> None:
+def test_recommended_packages_satisfy_program(scripts: Scripts) -> None:
     wanted = set(scripts.call("MISSING=($(needs_of engine))\npackages_of 2").stdout.split())
     assert {"postgresql", "fio", "python3-pydbus"} <= wanted
     assert wanted - ESSENTIAL - {"python3-venv"} <= named("pgfooting", "Depends", "Recommends")
 
 
-def test_with_what_apt_installs_the_service_can_partition_disks() -> None:
+def test_recommended_packages_partition_disks() -> None:
     wanted = {program.package for program in PARTITION_PROGRAMS} - ESSENTIAL
     assert wanted <= named("pgfooting-helper", "Depends", "Recommends")
 
 
-def test_the_service_names_the_tools_of_every_filesystem_and_of_arrays() -> None:
+def test_service_packages_cover_every_filesystem() -> None:
     wanted = {program.package for each in FILESYSTEMS for program in each.programs} | {MDADM.package}
     assert {"xfsprogs", "mdadm", "zfsutils-linux"} <= wanted
     assert wanted <= named("pgfooting-helper", "Recommends", "Suggests")

@@ -63,12 +63,12 @@ def test_headless_runs_the_embedded_recipe(scripts: Scripts, start: Path) -> Non
     ]
 
 
-def test_without_a_window_it_runs_the_embedded_recipe(scripts: Scripts, start: Path) -> None:
+def test_no_window_runs_embedded_recipe(scripts: Scripts, start: Path) -> None:
     scripts.environment["DISPLAY"] = ":0"
     assert arguments(scripts.run([str(start)]))[0] == "run"
 
 
-def test_without_a_display_it_runs_the_embedded_recipe(scripts: Scripts, start: Path) -> None:
+def test_no_display_runs_embedded_recipe(scripts: Scripts, start: Path) -> None:
     make_window(scripts)
     assert arguments(scripts.run([str(start)]))[0] == "run"
 
@@ -80,7 +80,7 @@ def test_with_a_display_it_opens_the_window(scripts: Scripts, start: Path, displ
     assert arguments(scripts.run([str(start)])) == []
 
 
-def test_graphics_libraries_are_asked_for_only_where_they_are_used(scripts: Scripts, start: Path) -> None:
+def test_graphics_libraries_only_for_window(scripts: Scripts, start: Path) -> None:
     make_window(scripts)
     (scripts.fake / "os-release").write_text("ID=fedora")
     missing(scripts, "qt", "screen")
@@ -106,9 +106,7 @@ def test_the_exit_status_is_that_of_pgfooting(scripts: Scripts, start: Path, sta
     assert scripts.run([str(start), "list"]).returncode == int(status)
 
 
-def test_the_users_folder_stays_and_is_not_on_the_search_path(
-    scripts: Scripts, start: Path, tmp_path: Path
-) -> None:
+def test_working_directory_not_on_path(scripts: Scripts, start: Path, tmp_path: Path) -> None:
     folder = tmp_path / "elsewhere"
     folder.mkdir()
     (folder / "decoy.py").touch()
@@ -118,9 +116,7 @@ def test_the_users_folder_stays_and_is_not_on_the_search_path(
     assert json.loads(outcome.stdout)["path"] == [str(scripts.checkout)]
 
 
-def test_the_users_own_python_settings_do_not_reach_pgfooting(
-    scripts: Scripts, start: Path, tmp_path: Path
-) -> None:
+def test_python_variables_ignored(scripts: Scripts, start: Path, tmp_path: Path) -> None:
     (tmp_path / "decoy.py").touch()
     scripts.environment |= {
         "PYTHONPATH": str(tmp_path),
@@ -149,9 +145,7 @@ def test_nothing_is_written_into_the_checkout(scripts: Scripts, start: Path) -> 
     assert json.loads(outcome.stdout)["prefix"].startswith(str(scripts.environments))
 
 
-def test_a_checkout_with_a_colon_in_its_path_is_refused(
-    scripts: Scripts, start: Path, tmp_path: Path
-) -> None:
+def test_checkout_path_with_colon(scripts: Scripts, start: Path, tmp_path: Path) -> None:
     moved = tmp_path / "a:b"
     scripts.checkout.rename(moved)
     outcome = scripts.run([str(moved / "packaging" / "run"), "list"])
@@ -192,7 +186,7 @@ def test_two_dashes_end_what_asks_for_help(scripts: Scripts, start: Path) -> Non
     assert len(scripts.pip_calls) == 1
 
 
-def test_without_python_help_tells_what_the_script_does(scripts: Scripts, start: Path) -> None:
+def test_help_without_python(scripts: Scripts, start: Path) -> None:
     (scripts.checkout / "app" / "__init__.py").write_text('VERSION = "9.9"\n')
     with (scripts.checkout / "packaging" / "system.sh").open("a") as file:
         file.write("SYSTEM_PYTHON=/nowhere\n")
@@ -210,7 +204,7 @@ def use_of_system(scripts: Scripts, start: Path, *words: str) -> str:
     return scripts.run(["bash", str(probe), *words]).stdout
 
 
-def test_commands_that_need_no_window_are_those_of_the_command_line(scripts: Scripts, start: Path) -> None:
+def test_headless_commands_match_command_line(scripts: Scripts, start: Path) -> None:
     """A new command of the window stands in packaging/run, too, or its user gets no Qt."""
     make_window(scripts)
     uses = {"open": "window", "replay": "window", "report": "picture"}
@@ -232,14 +226,14 @@ def test_commands_that_need_no_window_are_those_of_the_command_line(scripts: Scr
         (("--jsn",), "engine"),
     ],
 )
-def test_nothing_is_fetched_for_a_window_because_of_a_word_that_is_mistyped(
+def test_mistyped_command_fetches_no_window(
     scripts: Scripts, start: Path, words: tuple[str, ...], use: str
 ) -> None:
     make_window(scripts)
     assert use_of_system(scripts, start, *words) == use
 
 
-def test_headless_fetches_no_qt_and_what_follows_uses_the_window_s(scripts: Scripts, start: Path) -> None:
+def test_headless_uses_no_qt(scripts: Scripts, start: Path) -> None:
     make_window(scripts)
     scripts.run([str(start), "--headless"])
     assert [path.name[:6] for path in scripts.environments.iterdir() if path.name != "lock"] == ["engine"]
@@ -249,7 +243,7 @@ def test_headless_fetches_no_qt_and_what_follows_uses_the_window_s(scripts: Scri
     assert len(scripts.pip_calls) == 2
 
 
-def test_a_bundle_puts_the_window_in_place_at_once(scripts: Scripts, start: Path) -> None:
+def test_bundle_installs_window(scripts: Scripts, start: Path) -> None:
     """What it leaves out cannot be fetched later: there is no network."""
     make_window(scripts)
     (line,) = (
@@ -263,7 +257,7 @@ def test_a_bundle_puts_the_window_in_place_at_once(scripts: Scripts, start: Path
     assert [path.name[:3] for path in scripts.environments.iterdir() if path.name != "lock"] == ["run"]
 
 
-def test_the_program_is_told_how_it_was_called(scripts: Scripts, start: Path) -> None:
+def test_command_name_passed_on(scripts: Scripts, start: Path) -> None:
     (scripts.checkout / "app" / "__main__.py").write_text("import os; print(os.environ['PGFOOTING_COMMAND'])")
     scripts.environment["PGFOOTING_COMMAND"] = "of another start"
     assert scripts.run(["packaging/run", "list"], cwd=scripts.checkout).stdout == "packaging/run\n"

@@ -18,7 +18,7 @@ def installed(scripts: Scripts) -> list[str]:
     return record.read_text().split() if record.exists() else []
 
 
-def test_every_need_has_a_reason_and_packages_for_every_distribution(scripts: Scripts) -> None:
+def test_every_need_has_reason_and_packages(scripts: Scripts) -> None:
     needs = scripts.call('printf "%s\\n" "${NEEDS[@]}"').stdout.splitlines()
     assert needs
     for need in needs:
@@ -36,13 +36,13 @@ def test_every_need_of_a_use_is_declared(scripts: Scripts, use: str) -> None:
     assert all(outcome.stdout.splitlines())
 
 
-def test_where_nothing_is_missing_nothing_is_said_or_installed(scripts: Scripts) -> None:
+def test_nothing_missing(scripts: Scripts) -> None:
     outcome = scripts.call(RECORD_APT + PROVIDE)
     assert (outcome.returncode, outcome.stdout, outcome.stderr) == (0, "", "")
     assert installed(scripts) == []
 
 
-def test_what_is_missing_is_told_with_its_reason_and_installed(scripts: Scripts) -> None:
+def test_missing_packages_explained_and_installed(scripts: Scripts) -> None:
     missing(scripts, "postgresql", "gi")
     outcome = scripts.call(RECORD_APT + PROVIDE)
     assert outcome.returncode == 0
@@ -51,14 +51,14 @@ def test_what_is_missing_is_told_with_its_reason_and_installed(scripts: Scripts)
     assert installed(scripts) == ["python3-gi", "postgresql"]
 
 
-def test_packages_that_apt_says_it_installed_but_are_not_there_are_an_error(scripts: Scripts) -> None:
+def test_packages_still_missing_after_apt(scripts: Scripts) -> None:
     missing(scripts, "postgresql")
     outcome = scripts.call("install_debian_packages() { :; }\n" + PROVIDE)
     assert outcome.returncode == 1
     assert "apt reports success, yet this is missing" in outcome.stderr
 
 
-def test_without_sudo_the_command_for_an_administrator_is_told(scripts: Scripts) -> None:
+def test_no_sudo_prints_administrator_command(scripts: Scripts) -> None:
     missing(scripts, "postgresql", "venv")
     outcome = scripts.call('command() { [[ "$*" != "-v sudo" ]] && builtin command "$@"; }\n' + PROVIDE)
     assert outcome.returncode == 1
@@ -79,7 +79,7 @@ def test_where_sudo_refuses_the_command_is_told(scripts: Scripts) -> None:
     assert (scripts.fake / "sudo").read_text() == "-n true\n"  # without a terminal it may not ask
 
 
-def test_a_refusal_takes_only_its_own_folders_away(scripts: Scripts) -> None:
+def test_refusal_removes_only_own_folders(scripts: Scripts) -> None:
     missing(scripts, "venv")
     (scripts.home / ".cache").mkdir()
     outcome = scripts.call("sudo() { return 1; }\n" + PROVIDE)
@@ -93,9 +93,7 @@ def test_a_refusal_takes_only_its_own_folders_away(scripts: Scripts) -> None:
 
 @pytest.mark.parametrize("found", ["", "archive.ubuntu.com_ubuntu_dists_noble_main_binary-amd64_Packages"])
 @pytest.mark.parametrize("sudo", ["", "sudo "])
-def test_where_apt_has_no_lists_the_command_that_fetches_them_is_told(
-    scripts: Scripts, found: str, sudo: str
-) -> None:
+def test_apt_without_lists(scripts: Scripts, found: str, sudo: str) -> None:
     """On a fresh system apt knows no package, and the command that is told would be refused."""
     missing(scripts, "postgresql")
     lists = scripts.fake / "lists"
@@ -110,7 +108,7 @@ def test_where_apt_has_no_lists_the_command_that_fetches_them_is_told(
 
 
 @pytest.mark.parametrize("found", ["", "deb.debian.org_debian_dists_trixie_main_binary-amd64_Packages"])
-def test_where_apt_cannot_fetch_what_helps_without_network_is_told(scripts: Scripts, found: str) -> None:
+def test_apt_offline(scripts: Scripts, found: str) -> None:
     missing(scripts, "postgresql")
     lists = scripts.fake / "lists"
     lists.mkdir()
@@ -124,9 +122,7 @@ def test_where_apt_cannot_fetch_what_helps_without_network_is_told(scripts: Scri
 
 
 @pytest.mark.parametrize("torn", ["", "The following packages are only half installed: postgresql-17"])
-def test_where_apt_ended_before_dpkg_began_the_next_start_speaks_of_no_interruption(
-    scripts: Scripts, torn: str
-) -> None:
+def test_apt_ended_before_dpkg(scripts: Scripts, torn: str) -> None:
     missing(scripts, "postgresql")
     code = "sudo() { [[ ${*: -1} == true ]]; }\nbash() { return 100; }\n"
     code += f"CLUSTER_SWITCH=$FAKE/none\ndpkg() {{ printf %s {torn!r}; }}\n"
@@ -136,7 +132,7 @@ def test_where_apt_ended_before_dpkg_began_the_next_start_speaks_of_no_interrupt
     assert "postgresql: the server and pgbench" in outcome.stderr
 
 
-def test_in_a_bundle_its_own_install_is_named(scripts: Scripts, tmp_path: Path) -> None:
+def test_bundle_names_its_installer(scripts: Scripts, tmp_path: Path) -> None:
     bundle = tmp_path / "a bundle"
     (bundle / "packages").mkdir(parents=True)
     (bundle / "packages" / "wanted").touch()
@@ -154,7 +150,7 @@ def test_in_a_bundle_its_own_install_is_named(scripts: Scripts, tmp_path: Path) 
     assert "packaging/bundle" not in outcome.stderr
 
 
-def test_an_interrupted_installation_is_taken_up_although_its_files_are_there(scripts: Scripts) -> None:
+def test_interrupted_installation_resumed(scripts: Scripts) -> None:
     code = 'find_cache_folder\nprintf "%s\\n" postgresql python3-gi >"$CACHE/unfinished-packages"\n'
     code += 'dpkg-query() { case "$*" in *python3-gi*) echo installed ;; *) echo half-configured ;; esac; }\n'
     outcome = scripts.call(code + RECORD_APT + PROVIDE)
@@ -163,7 +159,7 @@ def test_an_interrupted_installation_is_taken_up_although_its_files_are_there(sc
     assert installed(scripts) == ["postgresql"]
 
 
-def test_an_interrupted_installation_that_someone_finished_is_forgotten(scripts: Scripts) -> None:
+def test_interruption_finished_elsewhere(scripts: Scripts) -> None:
     code = (
         'find_cache_folder\necho postgresql >"$CACHE/unfinished-packages"\ndpkg-query() { echo installed; }\n'
     )
@@ -174,7 +170,7 @@ def test_an_interrupted_installation_that_someone_finished_is_forgotten(scripts:
     assert installed(scripts) == []
 
 
-def test_an_installation_killed_before_it_tidied_up_is_taken_up_again(scripts: Scripts) -> None:
+def test_killed_before_cleanup(scripts: Scripts) -> None:
     code = (
         'find_cache_folder\necho postgresql >"$CACHE/unfinished-packages"\ndpkg-query() { echo installed; }\n'
     )
@@ -183,7 +179,7 @@ def test_an_installation_killed_before_it_tidied_up_is_taken_up_again(scripts: S
     assert installed(scripts) == ["postgresql"]
 
 
-def test_the_switch_that_is_looked_for_is_the_one_that_is_made(scripts: Scripts) -> None:
+def test_cluster_switch_path_agrees(scripts: Scripts) -> None:
     code = f'. <(grep -E "^(FOLDER|SWITCH)=" {str(PROJECT / "packaging/install-debian-packages")!r})\n'
     assert scripts.call(code + '[[ $SWITCH == "$CLUSTER_SWITCH" ]]').returncode == 0
 
@@ -200,9 +196,7 @@ def test_the_switch_that_is_looked_for_is_the_one_that_is_made(scripts: Scripts)
         ("ID=opensuse-tumbleweed\nID_LIKE='opensuse suse'", "openSUSE: zypper install postgresql-server"),
     ],
 )
-def test_elsewhere_the_packages_are_listed_and_nothing_is_installed(
-    scripts: Scripts, release: str, command: str
-) -> None:
+def test_other_distribution_lists_packages(scripts: Scripts, release: str, command: str) -> None:
     (scripts.fake / "os-release").write_text(release)
     missing(scripts, "postgresql")
     outcome = scripts.call(RECORD_APT + PROVIDE)
@@ -229,28 +223,28 @@ def test_elsewhere_a_missing_pydbus_comes_from_pypi(scripts: Scripts) -> None:
 
 
 @pytest.mark.parametrize("release", ["ID=ubuntu\nID_LIKE=debian", 'ID=linuxmint\nID_LIKE="ubuntu debian"'])
-def test_what_is_made_from_debian_is_treated_as_debian(scripts: Scripts, release: str) -> None:
+def test_debian_derivatives(scripts: Scripts, release: str) -> None:
     (scripts.fake / "os-release").write_text(release)
     missing(scripts, "postgresql")
     scripts.call(RECORD_APT + PROVIDE)
     assert installed(scripts) == ["postgresql"]
 
 
-def test_a_system_python_that_is_too_old_is_refused(scripts: Scripts) -> None:
+def test_python_too_old(scripts: Scripts) -> None:
     (scripts.fake / "facts").write_text("3 9\n")
     outcome = scripts.call(PROVIDE)
     assert outcome.returncode == 1
     assert "is Python 3.9; pgFooting needs the system's own Python to be 3.11 or newer" in outcome.stderr
 
 
-def test_a_system_python_that_does_not_start_is_told(scripts: Scripts) -> None:
+def test_python_does_not_start(scripts: Scripts) -> None:
     (scripts.fake / "facts").unlink()
     outcome = scripts.call(PROVIDE)
     assert outcome.returncode == 1
     assert "does not work" in outcome.stderr
 
 
-def test_the_real_probe_tells_version_and_missing_modules(scripts: Scripts) -> None:
+def test_probe_reports_version_and_modules(scripts: Scripts) -> None:
     outcome = scripts.run(["/usr/bin/python3", "-I", str(PROJECT / "packaging" / "probe_system.py")])
     lines = outcome.stdout.splitlines()
     assert lines[0].split()[0] == "3"
@@ -274,7 +268,7 @@ def make_programs(folder: Path, *names: str) -> None:
         ("lib/postgresql/15/bin", ("pgbench",), False),
     ],
 )
-def test_a_server_counts_with_initdb_and_pgbench_from_version_13(
+def test_server_programs_and_version(
     scripts: Scripts, tmp_path: Path, folder: str, programs: tuple[str, ...], *, found: bool
 ) -> None:
     make_programs(tmp_path / "usr" / folder, *programs)
@@ -284,7 +278,7 @@ def test_a_server_counts_with_initdb_and_pgbench_from_version_13(
     )
 
 
-def test_a_server_installed_a_moment_ago_is_found(scripts: Scripts, tmp_path: Path) -> None:
+def test_fresh_server_found(scripts: Scripts, tmp_path: Path) -> None:
     code = f'command() {{ return 1; }}\nSERVER_FOLDERS="{tmp_path}/usr/lib/postgresql/*/bin"\n'
     code += f"has_postgresql || echo none\nmkdir -p {tmp_path}/usr/lib/postgresql/17/bin && cd $_\n"
     code += "touch postgres initdb pgbench && chmod 755 *\nhas_postgresql && echo found"
@@ -294,7 +288,7 @@ def test_a_server_installed_a_moment_ago_is_found(scripts: Scripts, tmp_path: Pa
 @pytest.mark.parametrize(
     ("wanted", "found"), [("libEGL.so.1", True), ("libEGL.so.2", False), ("libE.so.1", False)]
 )
-def test_a_library_is_looked_up_by_its_whole_name(scripts: Scripts, wanted: str, *, found: bool) -> None:
+def test_library_matched_by_whole_name(scripts: Scripts, wanted: str, *, found: bool) -> None:
     code = "fake() { printf '\\tlibEGL.so.1 (libc6,x86-64) => /lib/libEGL.so.1\\n'; }\nLDCONFIG=fake\n"
     outcome = scripts.call(code + f"has_libraries {wanted} && echo found || echo none")
     assert outcome.stdout == ("found\n" if found else "none\n")
@@ -307,5 +301,5 @@ def test_what_python_lacks_is_missing(scripts: Scripts, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["venv", "gi", "pydbus"])
-def test_without_a_python_all_its_modules_are_missing(scripts: Scripts, name: str) -> None:
+def test_no_python_all_modules_missing(scripts: Scripts, name: str) -> None:
     assert scripts.call(REAL_HAS + f'FACTS=""\nhas {name} && echo here || echo missing').stdout == "missing\n"

@@ -19,7 +19,7 @@ def test_the_marks_of_fixtures_are_tiers() -> None:
 
 
 @pytest.mark.slow
-def test_a_test_without_a_word_is_in_the_tier_of_its_fixture(tmp_path: Path) -> None:
+def test_tier_from_fixture(tmp_path: Path) -> None:
     """Also where another fixture lies between; nothing is run."""
     direct = [f"def test_{name}({name}): pass" for name in TIER_OF_FIXTURE]
     rests = (
@@ -53,7 +53,7 @@ sys.exit(pytest.main(["-q", "--collect-only", "-p", "no:cacheprovider", "-p", "n
 
 
 @pytest.mark.slow
-def test_a_test_without_a_word_is_in_the_tier_of_its_folder() -> None:
+def test_tier_from_folder() -> None:
     recipe = PROJECT / "tests" / "postgres" / "test_recipe.py"
     assert "mark.postgres" not in recipe.read_text()
     argv = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", str(recipe)]

@@ -54,7 +54,7 @@ def test_every_test_is_in_exactly_one_tier(scripts: Scripts) -> None:
         assert len(chosen) == 1, carried
 
 
-def test_what_touches_devices_is_in_no_other_tier(scripts: Scripts) -> None:
+def test_device_tests_in_one_tier(scripts: Scripts) -> None:
     for tier in ("unit", "gui", "bus", "postgres"):
         expression = scripts.call(f"expression_of {tier}").stdout
         assert "not machine" in expression
@@ -82,12 +82,12 @@ def test_the_last_line_sums_up_all_tiers(scripts: Scripts) -> None:
     assert summary(scripts, "run_tier unit\nrun_tier gui")[-1] == "16 passed, 0 failed, 4 skipped"
 
 
-def test_without_skipped_tests_the_last_line_is_short(scripts: Scripts) -> None:
+def test_summary_without_skipped(scripts: Scripts) -> None:
     write_pytest(scripts, status=0, report=suite(10))
     assert summary(scripts, "run_tier unit")[-1] == "10 passed, 0 failed"
 
 
-def test_failures_and_errors_are_counted_and_the_tier_is_red(scripts: Scripts) -> None:
+def test_failures_make_tier_red(scripts: Scripts) -> None:
     write_pytest(scripts, status=1, report=suite(10, failures=1, errors=2))
     lines = summary(scripts, "run_tier postgres")
     assert lines[-1] == "7 passed, 3 failed"
@@ -115,7 +115,7 @@ def test_an_interpreter_that_dies_is_a_failure(scripts: Scripts, report: str) ->
     assert ", 1 failed" in summary(scripts, "run_tier unit")[-1]
 
 
-def test_a_tier_beside_another_is_told_after_it_and_counts_in_folders_of_its_own(scripts: Scripts) -> None:
+def test_parallel_tier_reported_last(scripts: Scripts) -> None:
     write_pytest(scripts, status=1, report=suite(10, failures=1))
     python = scripts.fake / "environment" / "bin" / "python"
     tell = 'echo "state $XDG_STATE_HOME"\necho "$PGF'
@@ -131,13 +131,13 @@ def test_a_tier_beside_another_is_told_after_it_and_counts_in_folders_of_its_own
     assert lines[-1] == "18 passed, 2 failed"
 
 
-def test_what_dies_beside_before_it_has_counted_is_a_failure(scripts: Scripts) -> None:
+def test_parallel_tier_dies_early(scripts: Scripts) -> None:
     write_pytest(scripts, status=0, report=suite(10))
     lines = summary(scripts, "begin_beside gui exit 0\nrun_tier unit\nend_beside")
     assert lines[-1] == "10 passed, 1 failed"
 
 
-def test_root_runs_unit_tests_as_user_then_skipped(scripts: Scripts) -> None:
+def test_root_runs_unit_tests_as_user(scripts: Scripts) -> None:
     write_pytest(scripts, status=0, report=suite(10, skipped=2))
     python = scripts.fake / "environment" / "bin" / "python"
     python.write_text(
@@ -262,7 +262,7 @@ def test_a_tier_without_tests_says_so(scripts: Scripts) -> None:
 
 
 @pytest.mark.parametrize("code", ["run_tier unit", "ROOT= MACHINE=\nrun_selection -k nonsense"])
-def test_unit_tests_or_a_selection_that_vanished_are_a_failure(scripts: Scripts, code: str) -> None:
+def test_vanished_tests_fail(scripts: Scripts, code: str) -> None:
     write_pytest(scripts, status=5, report=suite(0))
     assert summary(scripts, code)[-1] == "0 passed, 1 failed"
 
@@ -277,7 +277,7 @@ def test_devices_are_left_alone_unless_asked_for(scripts: Scripts) -> None:
 REFUSED = "refusals_of_device_tests() { echo one reason; echo another; }\nprepare_device_tiers\n"
 
 
-def test_a_reason_against_devices_is_told_and_counts_as_a_failure(scripts: Scripts) -> None:
+def test_refused_devices_count_as_failure(scripts: Scripts) -> None:
     write_pytest(scripts, status=0, report=suite(1))
     lines = summary(scripts, f"ROOT=asked MACHINE=\n{REFUSED}run_device_tier disks --root asked")
     assert lines.index("another") == lines.index("one reason") + 1
@@ -285,7 +285,7 @@ def test_a_reason_against_devices_is_told_and_counts_as_a_failure(scripts: Scrip
     assert not (scripts.fake / "pytest.calls").exists()
 
 
-def test_nothing_is_installed_for_devices_that_are_not_asked_for_or_refused(scripts: Scripts) -> None:
+def test_devices_not_asked_install_nothing(scripts: Scripts) -> None:
     install = 'provide_system_packages() { echo "installs for $1"; }\n'
     assert scripts.call(f"{TIER}{install}ROOT= MACHINE=\n{REFUSED}").stdout == ""
     assert scripts.call(f"{TIER}{install}ROOT=asked MACHINE=\n{REFUSED}").stdout == ""
@@ -312,7 +312,7 @@ MACHINE = (
 )
 
 
-def test_the_guest_is_built_before_the_machine_tier_begins(scripts: Scripts) -> None:
+def test_guest_built_before_machine_tier(scripts: Scripts) -> None:
     write_pytest(scripts, status=0, report=suite(3))
     write_guest_build(scripts, "sleep 0.2; echo the build speaks >&2; echo /the/guest")
     python = scripts.fake / "environment" / "bin" / "python"
@@ -321,7 +321,7 @@ def test_the_guest_is_built_before_the_machine_tier_begins(scripts: Scripts) -> 
     assert (scripts.fake / "pytest.calls").read_text().startswith("/the/guest ")
 
 
-def test_the_virtual_machine_runs_where_devices_are_refused_but_no_container_and_no_matrix(
+def test_refused_devices_still_run_guest(
     scripts: Scripts,
 ) -> None:
     write_pytest(scripts, status=0, report=suite(3))
@@ -338,7 +338,7 @@ def test_the_virtual_machine_runs_where_devices_are_refused_but_no_container_and
     assert (PROJECT / "tests" / "machine" / "test_container.py").is_file()
 
 
-def test_what_this_kernel_has_is_made_on_loop_devices_and_the_virtual_machine_knows_it(
+def test_layouts_on_loop_devices(
     scripts: Scripts,
 ) -> None:
     write_pytest(scripts, status=0, report=suite(3))
@@ -357,7 +357,7 @@ def test_what_this_kernel_has_is_made_on_loop_devices_and_the_virtual_machine_kn
     assert f"def {name}" in (PROJECT / "tests" / "disks" / "test_layout.py").read_text()
 
 
-def test_the_container_is_a_part_of_the_machine_tier_where_devices_may_be_touched(scripts: Scripts) -> None:
+def test_container_with_devices_only(scripts: Scripts) -> None:
     write_pytest(scripts, status=0, report=suite(3))
     write_guest_build(scripts, "echo /the/guest")
     assert not any(line.startswith("container") for line in summary(scripts, MACHINE))
@@ -374,7 +374,7 @@ def test_without_root_there_is_no_virtual_machine(scripts: Scripts) -> None:
     assert scripts.call("refusals_of_machine_tests 0").stdout == ""
 
 
-def test_a_guest_that_cannot_be_built_is_a_failure(scripts: Scripts) -> None:
+def test_guest_build_failure(scripts: Scripts) -> None:
     write_pytest(scripts, status=0, report=suite(3))
     write_guest_build(scripts, "echo no mirror >&2; exit 1")
     lines = summary(scripts, MACHINE)
@@ -383,7 +383,7 @@ def test_a_guest_that_cannot_be_built_is_a_failure(scripts: Scripts) -> None:
     assert not (scripts.fake / "pytest.calls").exists()
 
 
-def test_tests_of_disks_run_in_namespaces_and_others_do_not(scripts: Scripts) -> None:
+def test_disk_tests_run_in_namespace(scripts: Scripts) -> None:
     write_pytest(scripts, status=0, report=suite(1))
     program = scripts.checkout / "tests" / "system" / "in-namespace"
     program.parent.mkdir(parents=True)
@@ -432,7 +432,7 @@ def test_combinations_of_the_matrix_are_counted(
     assert called.endswith(" --results /kept\n")
 
 
-def test_the_matrix_is_not_played_where_devices_are_refused(scripts: Scripts) -> None:
+def test_no_matrix_without_devices(scripts: Scripts) -> None:
     write_matrix(scripts, "1 0\\n", 0)
     lines = summary(scripts, f"ROOT=matrix MACHINE=\n{REFUSED}run_matrix")
     assert "one reason" in lines
@@ -450,7 +450,7 @@ def test_the_matrix_is_not_played_where_devices_are_refused(scripts: Scripts) ->
         ("", "", "/dev/null", "no"),
     ],
 )
-def test_some_of_the_matrix_is_played_with_the_tiers_that_touch_devices(
+def test_covering_matrix_with_device_tiers(
     scripts: Scripts, root: str, machine: str, control: str, played: str
 ) -> None:
     code = f"ROOT={root} MACHINE={machine} LOOP_CONTROL={control}\n"
@@ -492,7 +492,7 @@ def test_quick_runs_alone(scripts: Scripts, others: list[str]) -> None:
     assert "--quick runs alone" in outcome.stderr
 
 
-def test_a_selection_that_asks_for_devices_where_they_are_refused_ends(scripts: Scripts) -> None:
+def test_selection_of_refused_devices(scripts: Scripts) -> None:
     write_pytest(scripts, status=0, report=suite(1))
     outcome = scripts.call(f"{TIER}ROOT=asked MACHINE=\n{REFUSED}run_selection tests/disks")
     assert outcome.returncode == 1
@@ -511,7 +511,7 @@ def test_arguments_are_handed_to_one_pytest(scripts: Scripts) -> None:
     )
 
 
-def test_signals_that_the_caller_ignores_reach_the_tests(scripts: Scripts) -> None:
+def test_ignored_signals_reach_tests(scripts: Scripts) -> None:
     (scripts.fake / "environment" / "bin").mkdir(parents=True)
     (scripts.fake / "environment" / "bin" / "python").symlink_to(scripts.fake / "python3")
     show = 'python -c "import signal; print(signal.getsignal(signal.SIGHUP) is signal.SIG_DFL)"'
@@ -530,7 +530,7 @@ def test_benches_run_in_turn_and_are_counted(scripts: Scripts, tmp_path: Path) -
     assert lines[-3:] == ["1 passed, 1 failed", "Left out: every tier.", "To run them: packaging/test."]
 
 
-def test_a_path_is_meant_from_where_the_user_stands(scripts: Scripts, tmp_path: Path) -> None:
+def test_relative_path_argument(scripts: Scripts, tmp_path: Path) -> None:
     (tmp_path / "test_x.py").touch()
     function = f'. <(sed -n "/^resolve_argument() {{/,/^}}/p" {str(PROJECT / "packaging/test")!r})\n'
     code = (

@@ -85,14 +85,14 @@ def metadata(wheel: Path) -> Message:
     return message_from_bytes(told(wheel, "METADATA"))
 
 
-def test_nothing_of_the_wheel_is_top_level_but_one_package(wheel: Path) -> None:
+def test_only_one_top_level_package(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
     assert {name.partition("/")[0] for name in names} == {"pgfooting", f"pgfooting-{VERSION}.dist-info"}
     assert len(set(names)) == len(names)
 
 
-def test_the_tree_below_the_package_is_the_checkouts_byte_for_byte(wheel: Path) -> None:
+def test_tree_equals_checkout(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         packed = {
             name.removeprefix("pgfooting/"): archive.read(name)
@@ -108,7 +108,7 @@ def test_the_tree_below_the_package_is_the_checkouts_byte_for_byte(wheel: Path) 
     assert packed == tracked
 
 
-def test_the_list_of_members_has_the_digest_and_size_of_each(wheel: Path) -> None:
+def test_record_digests_and_sizes(wheel: Path) -> None:
     rows = {
         name: (digest, size) for name, digest, size in csv.reader(told(wheel, "RECORD").decode().splitlines())
     }
@@ -139,16 +139,14 @@ def test_the_metadata_are_those_of_pyproject(wheel: Path) -> None:
         assert told(wheel, f"licenses/{name}") == (PROJECT / name).read_bytes()
 
 
-def test_the_same_tree_gives_the_same_bytes_and_so_does_its_source_archive(
-    wheel: Path, source: Path, tmp_path: Path
-) -> None:
+def test_reproducible_wheel_and_sdist(wheel: Path, source: Path, tmp_path: Path) -> None:
     assert built(PROJECT, tmp_path / "again", "wheel").read_bytes() == wheel.read_bytes()
     assert built(source, tmp_path / "from-source", "wheel").read_bytes() == wheel.read_bytes()
     first = built(PROJECT, tmp_path / "first", "sdist")
     assert built(source, tmp_path / "second", "sdist").read_bytes() == first.read_bytes()
 
 
-def test_building_leaves_no_byte_code_in_the_checkout(source: Path, tmp_path: Path) -> None:
+def test_no_byte_code_in_checkout(source: Path, tmp_path: Path) -> None:
     """pip imports the backend from where it lies, with byte code as every Python has it."""
     before = sorted(source.rglob("*"))
     code = "import backend, sys; backend.build_wheel(sys.argv[1])"
@@ -160,7 +158,7 @@ def test_building_leaves_no_byte_code_in_the_checkout(source: Path, tmp_path: Pa
     assert sorted(source.rglob("*")) == before
 
 
-def test_the_source_archive_can_be_run_and_tested(source: Path) -> None:
+def test_sdist_runs_and_tests(source: Path) -> None:
     for path in ("packaging/run", "packaging/test", ".ci/run"):
         assert os.access(source / path, os.X_OK), path
     assert (source / "tests" / "unit" / "packaging" / Path(__file__).name).is_file()
@@ -170,9 +168,7 @@ def test_the_source_archive_can_be_run_and_tested(source: Path) -> None:
     assert not [link for link in links if link.is_absolute()]  # pip would not unpack it
 
 
-def test_the_installed_command_runs_from_anywhere_and_finds_its_resources(
-    installed: Path, tmp_path: Path
-) -> None:
+def test_installed_command_finds_resources(installed: Path, tmp_path: Path) -> None:
     (tmp_path / "app").mkdir()
     (tmp_path / "app" / "__init__.py").write_text(
         "raise RuntimeError('the folder in which the user stands')\n"
@@ -182,20 +178,20 @@ def test_the_installed_command_runs_from_anywhere_and_finds_its_resources(
     assert "quick" in started(installed, tmp_path, "recipes").stdout
 
 
-def test_the_installed_command_gives_back_the_status_of_the_program(installed: Path, tmp_path: Path) -> None:
+def test_installed_command_exit_status(installed: Path, tmp_path: Path) -> None:
     outcome = started(installed, tmp_path, "run", "there-is-none.toml")
     assert outcome.returncode == 2
     assert "there-is-none" in outcome.stderr
 
 
-def test_the_package_can_be_started_as_a_module(installed: Path, tmp_path: Path) -> None:
+def test_package_runs_as_module(installed: Path, tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(installed), "PYTHONDONTWRITEBYTECODE": "1"}
     argv = [sys.executable, "-P", "-m", "pgfooting", "--version"]
     outcome = subprocess.run(argv, env=environment, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert outcome.stdout.strip() == f"pgfooting {VERSION}"
 
 
-def test_where_no_search_path_can_name_the_folder_it_says_so(installed: Path, tmp_path: Path) -> None:
+def test_folder_with_colon(installed: Path, tmp_path: Path) -> None:
     folder = tmp_path / "a:b"
     (folder / "pgfooting").mkdir(parents=True)
     code = (installed / "pgfooting" / "__init__.py").read_text()

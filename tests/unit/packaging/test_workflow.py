@@ -69,7 +69,7 @@ def test_every_command_of_the_workflow_is_there() -> None:
             assert words[0] in FOREIGN, words
 
 
-def test_packaging_test_understands_the_options_of_every_step(scripts: Scripts) -> None:
+def test_step_options_understood(scripts: Scripts) -> None:
     asked = [words[1:] for words in [*steps(), *documented()] if words[0] == "packaging/test"]
     assert len(asked) > 12
     program = (PROJECT / "packaging" / "test").read_text()
@@ -80,13 +80,13 @@ def test_packaging_test_understands_the_options_of_every_step(scripts: Scripts) 
         assert (outcome.returncode, outcome.stdout) == (0, "0\n"), (options, outcome.stderr)
 
 
-def test_what_contributing_says_of_the_workflow_is_in_the_workflow() -> None:
+def test_contributing_matches_workflow() -> None:
     told, done = documented(), list(steps())
     assert len(told) > 6
     assert [words for words in told if words not in done] == []
 
 
-def test_every_tier_that_is_safe_is_a_step() -> None:
+def test_every_safe_tier_is_step() -> None:
     tiers = {
         tier
         for words in steps()
@@ -112,7 +112,7 @@ def test_every_path_that_contributing_names_is_there() -> None:
     assert [path for path in named if not (PROJECT / path).exists()] == []
 
 
-def test_the_form_asks_with_commands_that_are_there() -> None:
+def test_issue_form_commands_exist() -> None:
     form = (GITHUB / "ISSUE_TEMPLATE" / "mistake.yml").read_text()
     commands = re.findall(r"`pgfooting (\w+)[^`]*`", form)
     help_text = build_parser().format_help()
