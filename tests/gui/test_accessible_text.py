@@ -89,7 +89,7 @@ def two(qtbot: QtBot, tmp_path: Path) -> ChartStack:
     return stack
 
 
-def test_charts_tell_quantity_unit_lines_and_the_part_shown(two: ChartStack) -> None:
+def test_charts_describe_quantity_unit_lines_range(two: ChartStack) -> None:
     words = described(two)
     assert re.match(
         r"Shown from .00:09 to 01:00\. Transactions, per second: ext4: newest [\d,]+, mean ", words
@@ -98,14 +98,14 @@ def test_charts_tell_quantity_unit_lines_and_the_part_shown(two: ChartStack) -> 
     assert re.search(r"Latency, ms: .*xfs, p99: newest [\d.]+, mean [\d.]+, 95th percentile [\d.]+", words)
 
 
-def test_what_is_told_is_what_the_table_below_the_charts_says(two: ChartStack) -> None:
+def test_description_matches_legend_table(two: ChartStack) -> None:
     row = legend_rows(two.shown, two.charts[0].spec, two.times)[0]
     assert None not in {row.mean, row.high, row.last}
     said = f"ext4: newest {row.last:,.0f}, mean {row.mean:,.0f}, 95th percentile {row.high:,.0f}"
     assert said in described(two)
 
 
-def test_another_part_is_told_as_soon_as_it_is_shown(two: ChartStack) -> None:
+def test_description_follows_shown_range(two: ChartStack) -> None:
     whole = described(two)
     two.show_times(10, 40)
     assert described(two).startswith("Shown from 00:10 to 00:40.")
@@ -116,7 +116,7 @@ def test_another_part_is_told_as_soon_as_it_is_shown(two: ChartStack) -> None:
     assert described(two) == "No run is shown."
 
 
-def test_checkpoints_and_stalls_of_the_run_in_focus_are_told(two: ChartStack) -> None:
+def test_focused_run_checkpoints_and_stalls_described(two: ChartStack) -> None:
     assert "checkpoint" not in described(two), "of two runs they could not be told apart"
     two.set_focus(two.runs[1].run_id)
     words = described(two)
@@ -140,9 +140,7 @@ def test_nothing_is_worked_out_before_somebody_asks(two: ChartStack, monkeypatch
     assert described(two) == "words"
 
 
-def test_the_arrow_keys_say_the_value_of_every_line(
-    two: ChartStack, listened: list[QAccessibleEvent]
-) -> None:
+def test_arrow_keys_announce_line_values(two: ChartStack, listened: list[QAccessibleEvent]) -> None:
     QTest.keyClick(two, Qt.Key.Key_Right)
     (event,) = listened
     assert event.type() is QAccessible.Event.Announcement
@@ -151,7 +149,7 @@ def test_the_arrow_keys_say_the_value_of_every_line(
     assert "Latency, ms: ext4 p50 " in words
 
 
-def test_a_stack_that_has_gone_is_asked_no_more(two: ChartStack) -> None:
+def test_deleted_stack_not_queried(two: ChartStack) -> None:
     stack = ChartStack(two.theme)
     found = QAccessible.queryAccessibleInterface(stack)
     assert found.isValid()
@@ -169,7 +167,7 @@ def telling(window: QWidget) -> list[QWidget]:
     return [each for each in found if isinstance(each, AccessibleText) and each.isVisible()]
 
 
-def test_the_charts_of_library_and_every_view_of_a_comparison_tell_their_data(
+def test_library_and_comparison_charts_describe_data(
     qtbot: QtBot, open_window: OpenWindow, tmp_path: Path
 ) -> None:
     paths = write_campaign(tmp_path / "library")
@@ -194,9 +192,7 @@ def test_the_charts_of_library_and_every_view_of_a_comparison_tell_their_data(
     assert "xfs: newest 1," in described(stack)
 
 
-def test_the_latencies_of_a_comparison_tell_their_data(
-    qtbot: QtBot, open_window: OpenWindow, tmp_path: Path
-) -> None:
+def test_comparison_latencies_described(qtbot: QtBot, open_window: OpenWindow, tmp_path: Path) -> None:
     library = tmp_path / "library"
     library.mkdir()
     paths = write_cases(
@@ -209,9 +205,7 @@ def test_the_latencies_of_a_comparison_tell_their_data(
     qtbot.waitUntil(lambda: all("xfs" in described(each) for each in telling(page)))
 
 
-def test_a_sweep_and_a_heat_map_tell_their_places(
-    qtbot: QtBot, open_window: OpenWindow, tmp_path: Path
-) -> None:
+def test_sweep_and_heat_map_cells_described(qtbot: QtBot, open_window: OpenWindow, tmp_path: Path) -> None:
     paths = write_matrix(tmp_path / "library", scales=True)
     _, page = open_comparison(qtbot, open_window, tmp_path / "library", paths)
     qtbot.waitUntil(lambda: page.content.comparison is not None)
@@ -226,7 +220,7 @@ def test_a_sweep_and_a_heat_map_tell_their_places(
     assert re.search(r"btrfs.* 3,2\d\d, 1 run", said["Heat map"]), said["Heat map"]
 
 
-def test_a_figure_of_bars_tells_every_bar_with_its_interval(
+def test_bar_figure_describes_bars_and_intervals(
     qtbot: QtBot, open_window: OpenWindow, tmp_path: Path
 ) -> None:
     paths = write_campaign(tmp_path / "library")
@@ -240,7 +234,7 @@ def test_a_figure_of_bars_tells_every_bar_with_its_interval(
     assert re.search(r"ext4: 1,001, interval ", words), words
 
 
-def test_a_run_that_grows_is_told_as_it_is_when_it_is_asked_and_announced_at_its_turns(
+def test_growing_run_described_and_announced(
     qtbot: QtBot, tmp_path: Path, listened: list[QAccessibleEvent]
 ) -> None:
     bench = LiveBench.create(tmp_path)
@@ -297,7 +291,7 @@ def snapshots(tmp_path: Path) -> Callable[[float], SingleRun]:
     return at
 
 
-def test_figures_are_said_once_a_minute_and_never_twice_the_same(tmp_path: Path) -> None:
+def test_figures_announced_once_a_minute(tmp_path: Path) -> None:
     said: list[str] = []
     now = [0.0]
     announcer, at = Announcer(said.append, lambda: now[0]), snapshots(tmp_path)
@@ -315,7 +309,7 @@ def test_figures_are_said_once_a_minute_and_never_twice_the_same(tmp_path: Path)
     assert len(said) == 2, "a replay that stands still has nothing to say"
 
 
-def test_a_run_that_failed_is_announced_with_its_reason(tmp_path: Path) -> None:
+def test_failed_run_announced_with_reason(tmp_path: Path) -> None:
     said: list[str] = []
     shown = snapshots(tmp_path)(20).poll()
     assert isinstance(shown.run, RunSnapshot)
@@ -335,7 +329,7 @@ def test_nothing_is_announced_where_nobody_listens(qtbot: QtBot, monkeypatch: py
     assert not sent
 
 
-def test_a_talk_and_a_race_tell_their_moment(qtbot: QtBot, tmp_path: Path) -> None:
+def test_talk_and_race_describe_moment(qtbot: QtBot, tmp_path: Path) -> None:
     shape = Shape(seconds=60, stall=(10, 5))
     paths = [write_run(tmp_path / f"{name}.footing", shape, name) for name in ("ext4", "xfs")]
     source = load_replay(paths[0])
@@ -362,7 +356,7 @@ def test_a_talk_and_a_race_tell_their_moment(qtbot: QtBot, tmp_path: Path) -> No
     assert "ext4: " in described(race.verdict.figure.sheet)
 
 
-def test_who_leads_a_race_its_end_and_its_verdict_are_announced(
+def test_race_leader_end_and_verdict_announced(
     qtbot: QtBot, tmp_path: Path, listened: list[QAccessibleEvent]
 ) -> None:
     shapes = {"ext4": Shape(seconds=60, tps=2000.0, stall=(30, 25)), "xfs": Shape(seconds=60, tps=1500.0)}
@@ -388,7 +382,7 @@ def test_who_leads_a_race_its_end_and_its_verdict_are_announced(
     assert event.message() == race.verdict.sentence.text()
 
 
-def test_a_page_of_the_preview_tells_its_words(qtbot: QtBot, tmp_path: Path) -> None:
+def test_preview_page_describes_its_words(qtbot: QtBot, tmp_path: Path) -> None:
     paths = write_cases(tmp_path / "runs", [Case(name, 0, Shape(12, 5000)) for name in ("ext4", "xfs")])
     settings = QSettings(str(tmp_path / "window.ini"), QSettings.Format.IniFormat)
     dialog = ReportDialog(ReportRequest(tuple(paths), "Trial"), settings)
@@ -411,7 +405,7 @@ def test_the_program_lets_screen_readers_ask() -> None:
     assert "expose_data_to_screen_readers()" in made
 
 
-def test_a_tip_is_said_in_its_own_words_and_a_name_in_it_is_no_markup(qtbot: QtBot) -> None:
+def test_tip_announced_as_plain_text(qtbot: QtBot) -> None:
     button = QPushButton("Go on")
     qtbot.addWidget(button)
     show_tip(button, "<b>sda</b> & sdb", "", "are erased.")

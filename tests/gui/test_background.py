@@ -22,7 +22,7 @@ def unwanted(value: object) -> None:
     raise AssertionError(value)
 
 
-def test_the_result_arrives_in_the_gui_thread_and_the_work_does_not(qtbot: QtBot) -> None:
+def test_result_arrives_in_gui_thread(qtbot: QtBot) -> None:
     worked: list[threading.Thread] = []
     arrived: list[tuple[int, threading.Thread]] = []
 
@@ -37,7 +37,7 @@ def test_the_result_arrives_in_the_gui_thread_and_the_work_does_not(qtbot: QtBot
     assert worked[0].daemon
 
 
-def test_an_error_of_the_work_arrives_as_it_is(qtbot: QtBot) -> None:
+def test_error_of_work_arrives_unchanged(qtbot: QtBot) -> None:
     errors: list[FootingError] = []
     error = FootingError("It failed.", hint="Do this.")
 
@@ -49,9 +49,7 @@ def test_an_error_of_the_work_arrives_as_it_is(qtbot: QtBot) -> None:
     assert errors == [error]
 
 
-def test_an_error_that_nobody_expected_becomes_a_sentence(
-    qtbot: QtBot, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_unexpected_error_becomes_sentence(qtbot: QtBot, caplog: pytest.LogCaptureFixture) -> None:
     errors: list[FootingError] = []
     with caplog.at_level(logging.DEBUG, "ui.background"):
         BackgroundOp(lambda: 1 / 0, unwanted, errors.append).start()
@@ -88,7 +86,7 @@ class Page(QObject):
 
 
 @pytest.mark.parametrize("work", [lambda: 1, lambda: 1 / 0])
-def test_a_page_that_is_deleted_meanwhile_waits_no_more(qtbot: QtBot, work: Callable[[], object]) -> None:
+def test_deleted_page_stops_waiting(qtbot: QtBot, work: Callable[[], object]) -> None:
     arrived: list[object] = []
     page = Page(arrived)
     BackgroundOp(work, page.take, page.take).start()
@@ -100,7 +98,7 @@ def test_a_page_that_is_deleted_meanwhile_waits_no_more(qtbot: QtBot, work: Call
     assert arrived == []
 
 
-def test_work_that_was_cancelled_before_it_began_never_begins(qtbot: QtBot) -> None:
+def test_work_cancelled_before_start_never_runs(qtbot: QtBot) -> None:
     go_on = threading.Event()
     done: list[int] = []
     blockers = [BackgroundOp(lambda: go_on.wait(60), lambda _: done.append(0), unwanted) for _ in range(8)]
@@ -115,7 +113,7 @@ def test_work_that_was_cancelled_before_it_began_never_begins(qtbot: QtBot) -> N
     assert 99 not in done
 
 
-def test_many_pieces_of_work_share_a_few_threads(qtbot: QtBot) -> None:
+def test_many_jobs_share_few_threads(qtbot: QtBot) -> None:
     names: set[str] = set()
     count: list[int] = []
 
@@ -130,7 +128,7 @@ def test_many_pieces_of_work_share_a_few_threads(qtbot: QtBot) -> None:
     assert all(name.startswith("background-") for name in names)
 
 
-def test_waiting_for_work_that_hangs_ends_in_time(qtbot: QtBot) -> None:
+def test_waiting_for_hung_work_times_out(qtbot: QtBot) -> None:
     go_on = threading.Event()
     arrived: list[bool] = []
     BackgroundOp(lambda: go_on.wait(60), arrived.append, unwanted).start()
@@ -155,7 +153,7 @@ assert finish_background(60)
 """
 
 
-def test_work_that_ends_after_the_program_did_says_nothing() -> None:
+def test_work_ending_after_program_is_silent() -> None:
     done = subprocess.run(
         [sys.executable, "-c", ENDED_BEFORE_ITS_WORK],
         cwd=Path(__file__).resolve().parents[2],
@@ -177,7 +175,7 @@ class Held:
         self._went.append(threading.current_thread())
 
 
-def test_what_the_functions_of_a_piece_of_work_hold_goes_in_the_gui_thread(qtbot: QtBot) -> None:
+def test_closures_released_in_gui_thread(qtbot: QtBot) -> None:
     went: list[threading.Thread] = []
     count: list[int] = []
 
@@ -199,7 +197,7 @@ def test_what_the_functions_of_a_piece_of_work_hold_goes_in_the_gui_thread(qtbot
     assert set(went) == {threading.main_thread()}
 
 
-def test_garbage_is_collected_in_the_gui_thread_whichever_thread_makes_it(qtbot: QtBot) -> None:
+def test_garbage_collected_in_gui_thread(qtbot: QtBot) -> None:
     went: list[threading.Thread] = []
     arrived: list[int] = []
     BackgroundOp(lambda: 1, arrived.append, unwanted).start()

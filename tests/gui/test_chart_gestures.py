@@ -86,13 +86,13 @@ def turn(stack: ChartStack, notches: int, key: Qt.KeyboardModifier, t_s: float) 
     return bool(event.isAccepted())
 
 
-def test_dragging_chooses_a_range_that_all_charts_show(stack: ChartStack) -> None:
+def test_dragged_range_applies_to_all_charts(stack: ChartStack) -> None:
     drag(stack, 30, 60)
     assert stack.times == pytest.approx((30, 60), abs=1)
     assert {chart.times for chart in stack.charts} == {stack.times}
 
 
-def test_while_a_range_is_dragged_every_chart_shades_it(stack: ChartStack) -> None:
+def test_dragging_shades_range_in_every_chart(stack: ChartStack) -> None:
     drag(stack, 30, 60, release=False)
     assert all(chart.crosshair.choosing is not None for chart in stack.charts)
     assert stack.times == (-10.0, 120.0)
@@ -107,7 +107,7 @@ def test_while_a_range_is_dragged_every_chart_shades_it(stack: ChartStack) -> No
         (Qt.MouseButton.LeftButton, Qt.KeyboardModifier.ShiftModifier),
     ],
 )
-def test_shift_or_the_middle_button_moves_the_time_to_its_ends_and_no_farther(
+def test_pan_stops_at_ends_of_time(
     stack: ChartStack, button: Qt.MouseButton, key: Qt.KeyboardModifier
 ) -> None:
     stack.show_times(40, 80)
@@ -118,7 +118,7 @@ def test_shift_or_the_middle_button_moves_the_time_to_its_ends_and_no_farther(
     assert stack.times == (80.0, 120.0)
 
 
-def test_ctrl_and_the_wheel_zoom_around_the_pointer(stack: ChartStack) -> None:
+def test_ctrl_wheel_zooms_around_pointer(stack: ChartStack) -> None:
     before = place(stack, 60)
     assert turn(stack, 4, Qt.KeyboardModifier.ControlModifier, 60)
     assert stack.times[1] - stack.times[0] == pytest.approx(130 * 0.8**4)
@@ -127,7 +127,7 @@ def test_ctrl_and_the_wheel_zoom_around_the_pointer(stack: ChartStack) -> None:
     assert stack.times == (-10.0, 120.0)
 
 
-def test_the_wheel_alone_is_left_to_the_page_which_scrolls(stack: ChartStack) -> None:
+def test_plain_wheel_scrolls_page(stack: ChartStack) -> None:
     assert not turn(stack, -1, NO_KEY, 60)
     assert stack.times == (-10.0, 120.0)
     assert stack.zoom_bar.isHidden()
@@ -139,7 +139,7 @@ def test_shift_and_the_wheel_move_the_time(stack: ChartStack) -> None:
     assert stack.times == pytest.approx((44, 84))
 
 
-def test_what_is_shown_is_said_and_a_button_leads_back_to_the_whole_run(stack: ChartStack) -> None:
+def test_shown_range_named_with_reset_button(stack: ChartStack) -> None:
     assert stack.zoom_bar.isHidden()
     stack.show_times(30, 60)
     assert stack.zoom_bar.isVisible()
@@ -155,7 +155,7 @@ def test_a_click_that_trembles_chooses_no_range(stack: ChartStack) -> None:
     assert stack.times == (-10.0, 120.0)
 
 
-def test_on_a_projector_nothing_is_said_below_the_charts(stack: ChartStack) -> None:
+def test_projector_hides_range_text(stack: ChartStack) -> None:
     stack.set_thick(thick=True)
     stack.show_times(30, 60)
     assert stack.zoom_bar.isHidden()

@@ -62,7 +62,7 @@ def pyramid(values: list[float], begin: float = 1.0) -> Pyramid:
     return Pyramid(t_s.astype(np.float64), np.asarray(values, dtype=np.float64))
 
 
-def test_repeats_are_one_line_with_their_lowest_and_highest_around_it() -> None:
+def test_repeats_are_one_line_with_band() -> None:
     members = [
         CurveData(pyramid([1, 2, 3]), pyramid([1, 2, 3])),
         CurveData(pyramid([3, 4, 9]), pyramid([3, 4, 9])),
@@ -77,7 +77,7 @@ def test_repeats_are_one_line_with_their_lowest_and_highest_around_it() -> None:
     assert found.repeats == 2
 
 
-def test_a_repeat_that_ended_early_does_not_bend_the_mean_and_one_without_samples_is_none() -> None:
+def test_short_repeat_does_not_bend_mean() -> None:
     long, short, none = pyramid([5.0] * 100), pyramid([1.0] * 10), pyramid([])
     of_three = mean_of_repeats([CurveData(each, each) for each in (long, long, short)])
     assert of_three.main.values[-1] == 5
@@ -86,7 +86,7 @@ def test_a_repeat_that_ended_early_does_not_bend_the_mean_and_one_without_sample
     assert not len(mean_of_repeats([CurveData(none, none)] * 2).main.t_s)
 
 
-def test_a_line_of_a_day_in_minutes_has_no_gaps_and_one_of_ages_does_not_take_all_memory() -> None:
+def test_day_long_line_gaps_and_memory() -> None:
     minutes = Pyramid((np.arange(1, 1441) * 60).astype(np.float64), np.ones(1440))
     found = mean_of_repeats([CurveData(minutes, minutes)] * 2)
     assert float(np.diff(found.main.t_s).max()) == 60
@@ -95,7 +95,7 @@ def test_a_line_of_a_day_in_minutes_has_no_gaps_and_one_of_ages_does_not_take_al
 
 
 @pytest.mark.parametrize(("span_s", "width_s"), [(12, 2), (300, 5), (900, 15), (3600, 60), (86400, 300)])
-def test_the_width_of_means_follows_the_time_that_is_shown(span_s: float, width_s: float) -> None:
+def test_mean_width_follows_shown_time(span_s: float, width_s: float) -> None:
     assert mean_width(span_s) == width_s
 
 
@@ -109,9 +109,7 @@ def test_another_width_changes_means_and_keeps_seconds() -> None:
     assert with_width(replace(data, mean=None), 60).width_s == 15
 
 
-def test_zooming_changes_the_width_and_the_chart_says_which(
-    qtbot: QtBot, stack: ChartStack, tmp_path: Path
-) -> None:
+def test_zoom_changes_mean_width_and_label(qtbot: QtBot, stack: ChartStack, tmp_path: Path) -> None:
     stack.set_runs(repeats(tmp_path, seconds=900)[:2])
     assert "30 s mean" in stack.charts[0].heading.notes[0]  # warm-up and all
     stack.show_times(100, 200)
@@ -121,9 +119,7 @@ def test_zooming_changes_the_width_and_the_chart_says_which(
     qtbot.waitUntil(lambda: stack.charts[0].heading.notes[-1] == "30 s mean")
 
 
-def test_a_configuration_is_one_line_by_default_and_single_runs_are_shown_on_demand(
-    stack: ChartStack, tmp_path: Path
-) -> None:
+def test_single_runs_shown_on_demand(stack: ChartStack, tmp_path: Path) -> None:
     traces = repeats(tmp_path)
     stack.set_runs(traces)
     lines = stack.charts[0].lines
@@ -138,7 +134,7 @@ def test_a_configuration_is_one_line_by_default_and_single_runs_are_shown_on_dem
     assert {line.colour.name() for line in stack.charts[0].lines} == {line.colour.name() for line in lines}
 
 
-def test_a_hidden_repeat_is_not_part_of_the_mean(stack: ChartStack, tmp_path: Path) -> None:
+def test_hidden_repeat_not_in_mean(stack: ChartStack, tmp_path: Path) -> None:
     traces = repeats(tmp_path, configurations=1)
     stack.set_runs(traces)
     assert stack.charts[0].lines[0].data.repeats == 3
@@ -146,7 +142,7 @@ def test_a_hidden_repeat_is_not_part_of_the_mean(stack: ChartStack, tmp_path: Pa
     assert stack.charts[0].lines[0].data.repeats == 2
 
 
-def test_names_stand_at_the_ends_of_lines_apart_from_each_other(stack: ChartStack, tmp_path: Path) -> None:
+def test_line_end_names_do_not_overlap(stack: ChartStack, tmp_path: Path) -> None:
     stack.set_runs(repeats(tmp_path, configurations=12, count=1))
     chart = stack.charts[0]
     assert set(chart.labels.shown) == {f"configuration {number} #1" for number in range(12)}
@@ -155,14 +151,14 @@ def test_names_stand_at_the_ends_of_lines_apart_from_each_other(stack: ChartStac
     assert chart.labels.maximumWidth() > 50
 
 
-def test_curves_of_a_single_run_are_named_and_a_single_line_is_not(stack: ChartStack, tmp_path: Path) -> None:
+def test_single_run_curves_named(stack: ChartStack, tmp_path: Path) -> None:
     stack.set_runs(repeats(tmp_path, configurations=1, count=1))
     tps, latency = stack.charts[0], stack.charts[1]
     assert tps.labels.shown == ()
     assert set(latency.labels.shown) == {"p50", "p95", "p99"}
 
 
-def test_the_warning_is_never_what_is_cut_of_a_name(stack: ChartStack, tmp_path: Path) -> None:
+def test_warning_never_cut_from_name(stack: ChartStack, tmp_path: Path) -> None:
     one, other = repeats(tmp_path, configurations=2, count=1)
     long = "ext4 " + "with many words " * 20 + "at the end (NOT DURABLE)"
     stack.set_runs([replace(one, label=long, group_label=long, warning="NOT DURABLE"), other])
@@ -175,9 +171,7 @@ def test_the_warning_is_never_what_is_cut_of_a_name(stack: ChartStack, tmp_path:
     assert stack.charts[0].labels.maximumWidth() <= 0.27 * stack.width()
 
 
-def test_the_crosshair_reads_the_mean_that_is_seen_and_says_the_second_beside_it(
-    stack: ChartStack, tmp_path: Path
-) -> None:
+def test_crosshair_reads_mean_and_second(stack: ChartStack, tmp_path: Path) -> None:
     stack.set_runs(repeats(tmp_path, configurations=2, count=1))
     stack.show_crosshair(30.0)
     reading = stack.charts[0].crosshair.reading
@@ -189,7 +183,7 @@ def test_the_crosshair_reads_the_mean_that_is_seen_and_says_the_second_beside_it
     assert line.read(30.0) == pytest.approx(float(np.interp(30.0, line.main.t_s, line.main.values)), rel=0.02)
 
 
-def test_the_crosshair_reads_the_ends_of_a_band(stack: ChartStack, tmp_path: Path) -> None:
+def test_crosshair_reads_ends_of_band(stack: ChartStack, tmp_path: Path) -> None:
     stack.set_runs(repeats(tmp_path))
     stack.show_crosshair(30.0)
     reading = stack.charts[0].crosshair.reading
@@ -198,7 +192,7 @@ def test_the_crosshair_reads_the_ends_of_a_band(stack: ChartStack, tmp_path: Pat
     assert all(" to " in values[1] for _, _, values in reading.rows)
 
 
-def test_no_two_curves_of_a_chart_look_alike() -> None:
+def test_curves_of_chart_look_different() -> None:
     disks = [
         (metric, disk)
         for metric in ("device.reads", "device.flush_await")
@@ -217,7 +211,7 @@ def named(tmp_path: Path, *told: tuple[str, str]) -> list[RunData]:
     return found
 
 
-def test_runs_are_called_by_what_differs_and_repeats_share_a_group(tmp_path: Path) -> None:
+def test_runs_named_by_differences_and_grouped(tmp_path: Path) -> None:
     data = named(
         tmp_path,
         ("ext4 stripe scale 1000 #1", "ext4 stripe scale 1000"),
@@ -247,7 +241,7 @@ def texts(legend: LegendTable, column: int) -> list[str]:
     return [legend.cell(place, column).text() for place in range(legend.table.rowCount())]
 
 
-def test_the_table_has_a_row_for_each_configuration_with_figures_of_the_time_shown(
+def test_legend_figures_follow_shown_time(
     qtbot: QtBot, stack: ChartStack, legend: LegendTable, tmp_path: Path
 ) -> None:
     stack.set_runs(repeats(tmp_path))
@@ -271,7 +265,7 @@ def test_the_table_has_a_row_for_each_configuration_with_figures_of_the_time_sho
     assert legend.rows[0].mean == pytest.approx(4, abs=2)  # the latency, in ms
 
 
-def test_a_click_shows_a_configuration_alone_and_another_shows_all(
+def test_click_isolates_configuration_second_restores(
     stack: ChartStack, legend: LegendTable, tmp_path: Path
 ) -> None:
     traces = repeats(tmp_path)
@@ -285,9 +279,7 @@ def test_a_click_shows_a_configuration_alone_and_another_shows_all(
     assert not legend.everything.isEnabled()
 
 
-def test_a_tick_hides_all_repeats_and_show_all_brings_them_back(
-    stack: ChartStack, legend: LegendTable, tmp_path: Path
-) -> None:
+def test_tick_hides_repeats_show_all_restores(stack: ChartStack, legend: LegendTable, tmp_path: Path) -> None:
     stack.set_runs(repeats(tmp_path))
     legend.cell(0, 0).setCheckState(Qt.CheckState.Unchecked)
     assert {line.label for line in stack.charts[0].lines} == {"configuration 1"}
@@ -296,7 +288,7 @@ def test_a_tick_hides_all_repeats_and_show_all_brings_them_back(
     assert len(stack.charts[0].lines) == 2
 
 
-def test_rows_are_sorted_by_their_numbers_and_ticks_still_hide_what_they_stand_beside(
+def test_sorted_rows_keep_their_ticks(
     qtbot: QtBot, stack: ChartStack, legend: LegendTable, tmp_path: Path
 ) -> None:
     stack.set_runs(repeats(tmp_path, configurations=11, count=1))
@@ -311,9 +303,7 @@ def test_rows_are_sorted_by_their_numbers_and_ticks_still_hide_what_they_stand_b
     assert not any(trace.visible for trace in stack.runs)
 
 
-def test_the_table_of_no_runs_and_of_runs_without_samples_says_so(
-    stack: ChartStack, legend: LegendTable, tmp_path: Path
-) -> None:
+def test_table_without_runs_or_samples(stack: ChartStack, legend: LegendTable, tmp_path: Path) -> None:
     assert legend.table.rowCount() == 0
     trace = repeats(tmp_path, configurations=1, count=1)[0]
     stack.set_charts(["array-missing"])
@@ -323,9 +313,7 @@ def test_the_table_of_no_runs_and_of_runs_without_samples_says_so(
     assert legend.table.rowCount() == 0
 
 
-def test_the_name_in_the_table_keeps_its_warning(
-    stack: ChartStack, legend: LegendTable, tmp_path: Path
-) -> None:
+def test_table_name_keeps_warning(stack: ChartStack, legend: LegendTable, tmp_path: Path) -> None:
     one, other = repeats(tmp_path, configurations=2, count=1)
     long = "ext4 " + "with many words " * 20 + "(UNSAFE)"
     stack.set_runs([replace(one, label=long, warning="UNSAFE"), other])
@@ -350,9 +338,7 @@ def painted_row(style: Qt.PenStyle, unit: int, weight: int = 1) -> str:
 
 
 @pytest.mark.parametrize("style", [Qt.PenStyle.DashLine, Qt.PenStyle.DotLine, Qt.PenStyle.DashDotLine])
-def test_dashes_are_as_long_on_a_fine_screen_and_gaps_stay_open_in_thick_lines(
-    qtbot: QtBot, style: Qt.PenStyle
-) -> None:
+def test_dashes_on_fine_screen_and_thick_lines(qtbot: QtBot, style: Qt.PenStyle) -> None:
     coarse, fine, thick = painted_row(style, 1), painted_row(style, 2), painted_row(style, 1, 2)
     for row, scale in ((fine, 2), (thick, 2)):
         assert max(map(len, row.split())) == pytest.approx(scale * max(map(len, coarse.split())), abs=2)

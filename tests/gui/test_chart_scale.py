@@ -42,7 +42,7 @@ def test_times_are_written_as_minutes_or_hours(t_s: float, end_s: float, text: s
     assert format_time(t_s, end_s) == text
 
 
-def test_a_moment_has_seconds_however_long_the_run_is() -> None:
+def test_moment_always_shows_seconds() -> None:
     assert (format_moment(1800, 3600), format_moment(59, 60)) == ("0:30:00", "00:59")
 
 
@@ -59,19 +59,17 @@ def test_a_moment_has_seconds_however_long_the_run_is() -> None:
         (-1e-17, 0.1, "0.0"),
     ],
 )
-def test_numbers_have_thousands_separators_and_no_needless_digits(
-    value: float, step: float | None, text: str
-) -> None:
+def test_number_separators_and_digits(value: float, step: float | None, text: str) -> None:
     assert format_value(value, step) == text
 
 
 @given(POSITIVE)
-def test_a_round_top_is_never_below_its_value_nor_far_above(value: float) -> None:
+def test_round_top_near_its_value(value: float) -> None:
     assert value * (1 - 1e-9) <= nice_top(value) <= value * 1.34
 
 
 @given(POSITIVE, POSITIVE, st.booleans())
-def test_every_axis_holds_its_values_and_a_linear_one_holds_zero(
+def test_axis_holds_values_linear_holds_zero(
     one: float,
     other: float,
     is_log: bool,  # noqa: FBT001 - drawn by hypothesis
@@ -86,14 +84,14 @@ def test_every_axis_holds_its_values_and_a_linear_one_holds_zero(
         assert bottom == 0
 
 
-def test_an_axis_of_nothing_and_one_of_zeros_can_be_drawn() -> None:
+def test_axis_of_nothing_or_zeros() -> None:
     assert value_range(None, zero_based=True, is_log=False) == (0.0, 1.0)
     assert value_range((0.0, 0.0), zero_based=True, is_log=False) == (0.0, 1.0)
     low, high = value_range((0.0, 0.0), zero_based=False, is_log=True)
     assert 0 < low < high
 
 
-def test_an_axis_stays_until_a_line_leaves_it_or_needs_less_than_half() -> None:
+def test_axis_changes_only_when_needed() -> None:
     assert keep_range((0, 100), (0, 80), is_log=False) == (0, 100)
     assert keep_range((0, 100), (0, 120), is_log=False) == (0, 120)
     assert keep_range((0, 100), (0, 40), is_log=False) == (0, 40)
@@ -112,7 +110,7 @@ def test_ticks_are_few_and_inside(low: float, span: float, most: int) -> None:
 
 
 @given(st.floats(1e-3, 1e3), st.floats(3, 1e6), st.integers(3, 12))
-def test_ticks_of_a_log_axis_are_few_and_inside(low: float, factor: float, most: int) -> None:
+def test_log_axis_ticks_few_and_inside(low: float, factor: float, most: int) -> None:
     ticks = log_ticks(low, low * factor, most)
     assert len(ticks) <= most
     assert all(low * 0.999 <= tick <= low * factor * 1.001 for tick in ticks)
@@ -124,7 +122,7 @@ def test_time_ticks_fall_on_round_times() -> None:
     assert time_ticks(0, 30 * 86400, 4) == [0, 14 * 86400, 28 * 86400]
 
 
-def test_a_frame_maps_its_corners_to_its_pixels() -> None:
+def test_frame_maps_corners_to_pixels() -> None:
     frame = Frame(-10, 90, 0, 50, 1000, 200, is_log=False)
     assert (float(frame.x(-10)), float(frame.x(90))) == (0, 1000)
     assert (float(frame.y(0)), float(frame.y(50)), float(frame.y(25))) == (200, 0, 100)
@@ -143,13 +141,13 @@ def test_no_extreme_is_lost_whatever_the_width(count: int, columns: int, seed: i
     assert (np.diff(t_s) >= 0).all()
 
 
-def test_a_detail_is_drawn_second_by_second_to_its_edges() -> None:
+def test_detail_drawn_second_by_second() -> None:
     pyramid = Pyramid(np.arange(1.0, 10001.0), np.arange(1.0, 10001.0))
     t_s, values = pyramid.reduced(500.5, 600.5, 400)
     assert t_s.tolist() == values.tolist() == [float(second) for second in range(500, 602)]
 
 
-def test_one_stalled_second_of_a_day_is_still_seen() -> None:
+def test_stalled_second_of_day_visible() -> None:
     values = np.full(86400, 5000.0)
     values[43210] = 0.0
     assert Pyramid(np.arange(1.0, 86401.0), values).reduced(0, 86400, 1500)[1].min() == 0.0
@@ -162,7 +160,7 @@ def test_an_empty_series_has_nothing_to_draw() -> None:
 
 
 @given(asked=st.lists(st.tuples(st.integers(-5, 60), st.integers(-5, 60)), min_size=1))
-def test_extremes_are_those_of_the_time_that_is_asked_for_whatever_was_asked_before(
+def test_extremes_independent_of_earlier_query(
     asked: list[tuple[int, int]],
 ) -> None:
     t_s, values = np.arange(1.0, 51.0), np.random.default_rng(1).standard_normal(50)

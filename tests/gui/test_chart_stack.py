@@ -93,19 +93,19 @@ def point_in(stack: ChartStack, chart: int, t_s: float, value: float) -> QPointF
     return QPointF(shown.view.mapToScene(QPointF(x, y)))
 
 
-def test_what_people_ask_for_first_is_shown_where_nobody_chose(qtbot: QtBot, theme: Theme) -> None:
+def test_default_charts(qtbot: QtBot, theme: Theme) -> None:
     widget = ChartStack(theme)
     qtbot.addWidget(widget)
     assert widget.chart_ids == DEFAULT_CHARTS == ("tps", "iops", "cpu")
 
 
-def test_an_empty_stack_shows_axes_and_says_nothing_wrong(stack: ChartStack) -> None:
+def test_empty_stack_shows_axes(stack: ChartStack) -> None:
     assert stack.chart_ids == CHARTS_HERE
     assert stack.times == (0.0, 60.0)
     assert pixels(stack).std() > 0
 
 
-def test_a_run_is_drawn_in_its_colour_from_warm_up_to_end(stack: ChartStack, runs: list[RunData]) -> None:
+def test_run_drawn_from_warm_up_to_end(stack: ChartStack, runs: list[RunData]) -> None:
     stack.set_runs(traces(runs)[:1])
     assert stack.times == (-10.0, 120.0)
     assert holds(stack, stack.theme.palette.series[0])
@@ -140,9 +140,7 @@ def test_the_crosshair_reads_every_line(stack: ChartStack, runs: list[RunData]) 
     assert latency.columns == ("p50", "p95", "p99")
 
 
-def test_the_crosshair_says_checkpoint_and_stall_of_a_single_run(
-    stack: ChartStack, runs: list[RunData]
-) -> None:
+def test_crosshair_names_checkpoint_and_stall(stack: ChartStack, runs: list[RunData]) -> None:
     stack.set_runs(traces(runs)[:1])
     titles = []
     for t_s in (20.0, 43.0, 73.0):
@@ -156,9 +154,7 @@ def test_the_crosshair_says_checkpoint_and_stall_of_a_single_run(
     ]
 
 
-def test_of_several_runs_the_crosshair_says_whose_checkpoint_it_is(
-    stack: ChartStack, runs: list[RunData]
-) -> None:
+def test_crosshair_names_run_of_checkpoint(stack: ChartStack, runs: list[RunData]) -> None:
     stack.set_runs(traces(runs)[:3])
     stack.show_crosshair(43.0)
     reading = stack.charts[0].crosshair.reading
@@ -185,9 +181,7 @@ def test_a_missed_second_is_read_as_unknown(stack: ChartStack, tmp_path: Path) -
     assert pixels(stack).std() > 0
 
 
-def test_the_pointer_moves_the_crosshair_and_takes_it_away(
-    qtbot: QtBot, stack: ChartStack, runs: list[RunData]
-) -> None:
+def test_pointer_moves_and_removes_crosshair(qtbot: QtBot, stack: ChartStack, runs: list[RunData]) -> None:
     stack.set_runs(traces(runs)[:1])
     stack.grab()
     seen: list[float] = []
@@ -198,9 +192,7 @@ def test_the_pointer_moves_the_crosshair_and_takes_it_away(
     assert math.isnan(seen[-1])
 
 
-def test_a_click_on_a_line_chooses_its_run_and_beside_it_none(
-    qtbot: QtBot, stack: ChartStack, runs: list[RunData]
-) -> None:
+def test_click_on_line_chooses_run(qtbot: QtBot, stack: ChartStack, runs: list[RunData]) -> None:
     stack.set_runs(traces(runs))
     stack.grab()
     clicked: list[str] = []
@@ -236,9 +228,7 @@ def test_keys_zoom_move_and_read(qtbot: QtBot, stack: ChartStack, runs: list[Run
     assert stack.times[1] - stack.times[0] == 130.0
 
 
-def test_after_a_gesture_the_picture_is_as_sharp_as_one_painted_anew(
-    qtbot: QtBot, stack: ChartStack, runs: list[RunData]
-) -> None:
+def test_picture_after_gesture_as_fresh(qtbot: QtBot, stack: ChartStack, runs: list[RunData]) -> None:
     stack.set_runs(traces(runs))
     stack.show_times(10, 50)  # the line that says so makes the charts lower
     stack.grab()
@@ -255,7 +245,7 @@ def test_after_a_gesture_the_picture_is_as_sharp_as_one_painted_anew(
     assert (moved != sharp).any()
 
 
-def test_a_run_that_grows_looks_as_if_it_were_drawn_at_once(
+def test_growing_run_drawn_as_at_once(
     qtbot: QtBot, stack: ChartStack, theme: Theme, runs: list[RunData]
 ) -> None:
     stack.set_runs(traces(runs)[:2])
@@ -277,9 +267,7 @@ def test_a_run_that_grows_looks_as_if_it_were_drawn_at_once(
     assert (np.abs(grown - drawn).max(axis=2) > 60).mean() < 0.001
 
 
-def test_the_future_of_a_live_run_is_empty_and_a_longer_one_makes_room(
-    stack: ChartStack, tmp_path: Path
-) -> None:
+def test_live_future_empty_and_extended(stack: ChartStack, tmp_path: Path) -> None:
     writer = begin_run(tmp_path / "run.footing", SHAPE, "run")
     growing = GrowingRun(writer.path)
     add_seconds(writer, SHAPE, 0, 30)
@@ -292,7 +280,7 @@ def test_the_future_of_a_live_run_is_empty_and_a_longer_one_makes_room(
     writer.close()
 
 
-def test_late_lines_of_the_log_change_what_was_drawn_already(stack: ChartStack, tmp_path: Path) -> None:
+def test_late_log_lines_change_drawing(stack: ChartStack, tmp_path: Path) -> None:
     writer = begin_run(tmp_path / "run.footing", SHAPE, "run")
     growing = GrowingRun(writer.path)
     add_seconds(writer, replace(SHAPE, histograms=10), 0, 100)
@@ -305,7 +293,7 @@ def test_late_lines_of_the_log_change_what_was_drawn_already(stack: ChartStack, 
     writer.close()
 
 
-def test_a_live_run_before_its_first_second_is_no_mistake(stack: ChartStack, tmp_path: Path) -> None:
+def test_live_run_before_first_second(stack: ChartStack, tmp_path: Path) -> None:
     writer = begin_run(tmp_path / "run.footing", SHAPE, "run")
     growing = GrowingRun(writer.path)
     stack.set_live(growing.refresh(), 0, "live")
@@ -320,7 +308,7 @@ def test_a_live_run_before_its_first_second_is_no_mistake(stack: ChartStack, tmp
     writer.close()
 
 
-def test_earlier_runs_are_pale_behind_a_live_one(stack: ChartStack, runs: list[RunData]) -> None:
+def test_earlier_runs_pale_behind_live(stack: ChartStack, runs: list[RunData]) -> None:
     stack.set_runs(traces(runs)[:2])
     stack.set_live(runs[3].until(60.0), 3, "live")
     assert not holds(stack, stack.theme.palette.series[0])
@@ -329,9 +317,7 @@ def test_earlier_runs_are_pale_behind_a_live_one(stack: ChartStack, runs: list[R
     assert holds(stack, stack.theme.palette.series[0])
 
 
-def test_more_than_six_runs_show_means_only_but_the_one_in_focus(
-    stack: ChartStack, runs: list[RunData]
-) -> None:
+def test_many_runs_show_means_except_focused(stack: ChartStack, runs: list[RunData]) -> None:
     many = [RunTrace(f"r{number}", runs[number % 4], number, f"run {number}") for number in range(8)]
     stack.set_runs(many)
     assert not any(line.seconds_colour for line in stack.charts[0].lines)
@@ -349,7 +335,7 @@ def test_hidden_runs_and_curves_are_not_drawn(stack: ChartStack, runs: list[RunD
     assert not stack.is_curve_visible("latency", "p95")
 
 
-def test_a_chart_without_samples_takes_no_room_and_is_named(
+def test_chart_without_samples_collapsed_and_named(
     stack: ChartStack, runs: list[RunData], tmp_path: Path
 ) -> None:
     path = write_run(tmp_path / "memory.footing", SHAPE)
@@ -374,13 +360,13 @@ def test_a_chart_without_samples_takes_no_room_and_is_named(
     assert stack.charts[0].view.height() == pytest.approx(with_three, abs=2)
 
 
-def test_where_nothing_has_samples_every_chart_has_its_room_and_says_so(stack: ChartStack) -> None:
+def test_all_charts_without_samples_keep_room(stack: ChartStack) -> None:
     assert all(chart.view.isVisible() for chart in stack.charts)
     assert all("No run is shown" in chart.layer._message for chart in stack.charts)
     assert not stack.left_out.isVisible()
 
 
-def test_no_title_reaches_the_lowest_number_of_the_axis_above(stack: ChartStack) -> None:
+def test_title_clear_of_axis_above(stack: ChartStack) -> None:
     """The number is as high below its line as half of its digits."""
     heading = stack.charts[1].heading
     reaches = math.ceil(QFontMetricsF(stack.theme.font(0.9)).tightBoundingRect("0").height() / 2)
@@ -394,7 +380,7 @@ def test_no_title_reaches_the_lowest_number_of_the_axis_above(stack: ChartStack)
     assert not is_ink[: reaches + 1].any()
 
 
-def test_charts_are_chosen_ordered_and_unknown_ones_left_out(stack: ChartStack, runs: list[RunData]) -> None:
+def test_charts_chosen_ordered_unknown_omitted(stack: ChartStack, runs: list[RunData]) -> None:
     told: list[list[str]] = []
     stack.charts_changed.connect(told.append)
     stack.set_runs(traces(runs)[:2])
@@ -409,7 +395,7 @@ def test_charts_are_chosen_ordered_and_unknown_ones_left_out(stack: ChartStack, 
     assert empty <= {"flush-time", "write-time", "array-missing", "array-sync"}  # not in these runs
 
 
-def test_curves_of_programs_are_the_sum_of_their_parts(stack: ChartStack, runs: list[RunData]) -> None:
+def test_program_curves_sum_their_parts(stack: ChartStack, runs: list[RunData]) -> None:
     stack.set_charts(["cpu"])
     stack.set_runs(traces(runs)[:1])
     line = next(line for line in stack.charts[0].lines if line.curve.id == "postgres")
@@ -426,7 +412,7 @@ def test_a_change_of_scheme_repaints_everything(stack: ChartStack, runs: list[Ru
     assert not holds(stack, "#ffffff")
 
 
-def test_a_run_deleted_while_shown_stays_on_the_screen(stack: ChartStack, runs: list[RunData]) -> None:
+def test_deleted_run_stays_on_screen(stack: ChartStack, runs: list[RunData]) -> None:
     for data in runs:
         prefetch(data, stack.chart_ids)
     stack.set_runs(traces(runs))
@@ -448,9 +434,7 @@ def actions(menu: QMenu) -> list[str]:
     return [action.text().replace("&", "") for action in menu.actions() if not action.isSeparator()]
 
 
-def test_the_menu_of_a_chart_copies_saves_and_chooses(
-    qtbot: QtBot, stack: ChartStack, runs: list[RunData]
-) -> None:
+def test_chart_menu_copies_saves_chooses(qtbot: QtBot, stack: ChartStack, runs: list[RunData]) -> None:
     stack.set_runs(traces(runs)[:1])
     menu = ChartMenu(stack, stack.charts[1])
     qtbot.addWidget(menu)
@@ -475,7 +459,7 @@ def test_the_menu_of_a_chart_copies_saves_and_chooses(
 
 
 @pytest.mark.parametrize("kind", ["png", "svg", "csv"])
-def test_a_chart_is_saved_in_the_format_of_its_name(
+def test_chart_saved_in_format_of_name(
     kind: str, stack: ChartStack, runs: list[RunData], tmp_path: Path
 ) -> None:
     stack.set_runs(traces(runs)[:2])
@@ -490,9 +474,7 @@ def test_a_chart_is_saved_in_the_format_of_its_name(
         assert b"run 1" in content
 
 
-def test_a_table_holds_seconds_as_measured_within_the_time_shown(
-    stack: ChartStack, runs: list[RunData]
-) -> None:
+def test_table_holds_measured_seconds_shown(stack: ChartStack, runs: list[RunData]) -> None:
     stack.set_runs(traces(runs)[:2])
     stack.show_times(10, 20)
     rows = list(csv.reader(io.StringIO(csv_text(stack.charts[0].lines, stack.times, "per second"))))
@@ -502,9 +484,7 @@ def test_a_table_holds_seconds_as_measured_within_the_time_shown(
     assert float(rows[1][2]) == pytest.approx(tps[t_s == 10.0][0], rel=1e-5)
 
 
-def test_where_a_chart_cannot_be_saved_a_sentence_says_so(
-    qtbot: QtBot, stack: ChartStack, tmp_path: Path
-) -> None:
+def test_chart_save_failure_reported(qtbot: QtBot, stack: ChartStack, tmp_path: Path) -> None:
     save_chart(stack, stack.charts[0], tmp_path / "no folder" / "chart.png")
     box = stack.findChild(QMessageBox)
     assert box is not None
@@ -513,7 +493,7 @@ def test_where_a_chart_cannot_be_saved_a_sentence_says_so(
     box.close()
 
 
-def test_names_of_eighty_characters_fit_into_box_and_picture(stack: ChartStack, runs: list[RunData]) -> None:
+def test_names_of_eighty_characters_fit(stack: ChartStack, runs: list[RunData]) -> None:
     name = "xfs on raid10 with agcount 32 and a stripe unit of 64 kB, noatime, write cache on #1"[:80]
     stack.set_runs([replace(trace, label=name) for trace in traces(runs)])
     stack.show_crosshair(60.0)
@@ -566,7 +546,7 @@ def test_many_charts_scroll_instead_of_shrinking(stack: ChartStack) -> None:
     assert stack.childAt(QPoint(5, 5)) is not None
 
 
-def test_what_was_before_the_shown_time_does_not_flatten_its_lines(stack: ChartStack, tmp_path: Path) -> None:
+def test_hidden_time_does_not_flatten_lines(stack: ChartStack, tmp_path: Path) -> None:
     """Loading writes twenty times as much as the transactions do."""
     path = tmp_path / "loaded.footing"
     writer = begin_trial(path, Trial(seconds=30), loading_s=20)
@@ -610,7 +590,7 @@ def write_disks(path: Path, *, seconds: int = 30, missing: int = 0) -> RunData:
     return load_run_data(path)
 
 
-def test_a_chart_of_each_disk_has_a_line_and_a_name_for_every_one(stack: ChartStack, tmp_path: Path) -> None:
+def test_disk_chart_has_named_line_each(stack: ChartStack, tmp_path: Path) -> None:
     data = write_disks(tmp_path / "disks.footing")
     stack.set_charts(["flush-time", "disk-iops"])
     stack.set_runs(traces([data]))
@@ -631,14 +611,14 @@ def test_a_chart_of_each_disk_has_a_line_and_a_name_for_every_one(stack: ChartSt
     assert [curve.label for curve in flushes.spec.curves] == ["all disks"]
 
 
-def test_of_many_runs_only_all_disks_together_are_drawn(stack: ChartStack, tmp_path: Path) -> None:
+def test_many_runs_draw_all_disks_together(stack: ChartStack, tmp_path: Path) -> None:
     many = [write_disks(tmp_path / f"{number}.footing") for number in range(8)]
     stack.set_charts(["flush-time"])
     stack.set_runs(traces(many))
     assert {line.curve.id for line in stack.charts[0].lines} == {"all"}
 
 
-def test_a_disk_that_comes_while_a_run_lasts_gets_its_line(stack: ChartStack, tmp_path: Path) -> None:
+def test_new_disk_in_live_run_gets_line(stack: ChartStack, tmp_path: Path) -> None:
     stack.set_charts(["array-missing", "flush-time"])
     stack.set_live(load_run_data(write_trial(tmp_path / "before.footing", Trial(seconds=5))))
     assert not stack.charts[1].lines
@@ -647,7 +627,7 @@ def test_a_disk_that_comes_while_a_run_lasts_gets_its_line(stack: ChartStack, tm
     assert [line.read(10.0) for line in stack.charts[0].lines] == [1.0]
 
 
-def test_an_array_without_all_its_disks_is_told_above_the_charts(tmp_path: Path) -> None:
+def test_degraded_array_noted_above_charts(tmp_path: Path) -> None:
     degraded = write_disks(tmp_path / "degraded.footing", missing=1)
     assert array_words(degraded) == [
         "The array md127 runs without 1 of its disks: its figures are not its own."
@@ -655,9 +635,7 @@ def test_an_array_without_all_its_disks_is_told_above_the_charts(tmp_path: Path)
     assert array_words(write_disks(tmp_path / "whole.footing")) == []
 
 
-def test_a_chart_of_devices_says_of_which_and_other_charts_say_nothing(
-    stack: ChartStack, runs: list[RunData]
-) -> None:
+def test_device_charts_name_devices(stack: ChartStack, runs: list[RunData]) -> None:
     told = [replace(runs[0], devices="loop0 (loop device)"), replace(runs[1], devices="sda"), runs[2]]
     stack.set_charts(("tps", "iops", "throughput"))
 
@@ -672,7 +650,7 @@ def test_a_chart_of_devices_says_of_which_and_other_charts_say_nothing(
     assert headings(*many) == ["", *["of the devices of each run"] * 2]
 
 
-def test_a_run_without_devices_says_nothing_of_them(stack: ChartStack, runs: list[RunData]) -> None:
+def test_run_without_devices_names_none(stack: ChartStack, runs: list[RunData]) -> None:
     class InMemory(FileSource):
         @override
         def keys(self) -> tuple[tuple[str, str], ...]:
@@ -689,9 +667,7 @@ def of_rate(run: RunData, rate_tps: float | None) -> RunData:
     return replace(run, metadata=replace(run.metadata, workload=WorkloadMetadata(rate_tps=rate_tps)))
 
 
-def test_a_chart_of_latencies_says_what_a_closed_loop_leaves_out_and_other_charts_say_nothing(
-    stack: ChartStack, runs: list[RunData]
-) -> None:
+def test_latency_charts_note_closed_loop(stack: ChartStack, runs: list[RunData]) -> None:
     stack.set_charts(("tps", "latency"))
 
     def headings(*shown: RunData) -> list[str]:
@@ -704,9 +680,7 @@ def test_a_chart_of_latencies_says_what_a_closed_loop_leaves_out_and_other_chart
     assert headings(at_a_rate) == headings(not_told) == ["", ""]
 
 
-def test_what_a_closed_loop_leaves_out_is_painted_above_the_chart(
-    stack: ChartStack, runs: list[RunData]
-) -> None:
+def test_closed_loop_note_painted(stack: ChartStack, runs: list[RunData]) -> None:
     stack.set_charts(("latency",))
     images = []
     for rate_tps in (500.0, None):

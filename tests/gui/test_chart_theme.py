@@ -106,7 +106,7 @@ def test_every_word_can_be_read(scheme: Scheme) -> None:
 
 
 @pytest.mark.parametrize("scheme", sorted(STRONG))
-def test_with_high_contrast_edges_and_marks_stand_out_as_well(scheme: Scheme) -> None:
+def test_high_contrast_edges_and_marks(scheme: Scheme) -> None:
     palette = PALETTES[scheme]
     for colour in (palette.frame, palette.checkpoint):
         assert contrast(colour, palette.background) >= 4.5
@@ -148,9 +148,7 @@ def shown(theme: Theme) -> str:
 
 
 @pytest.mark.skipif(not hasattr(Qt, "ContrastPreference"), reason="this Qt knows no contrast of the desktop")
-def test_a_theme_follows_the_contrast_of_the_desktop_until_another_is_asked_for(
-    qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_theme_follows_contrast_until_chosen(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
     hints = _NewStyleHints()
     monkeypatch.setattr(QGuiApplication, "styleHints", lambda: hints)
     theme = Theme()
@@ -167,9 +165,7 @@ def test_a_theme_follows_the_contrast_of_the_desktop_until_another_is_asked_for(
     assert shown(theme) == "print", "paper and projector have a contrast of their own"
 
 
-def test_a_qt_that_knows_no_contrast_of_the_desktop_has_the_preference_all_the_same(
-    qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_contrast_preference_on_old_qt(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
     hints = _StyleHints()
     monkeypatch.setattr(QGuiApplication, "styleHints", lambda: hints)
     theme = Theme()
@@ -180,7 +176,7 @@ def test_a_qt_that_knows_no_contrast_of_the_desktop_has_the_preference_all_the_s
 
 @pytest.mark.parametrize("eyes", SEEN)
 @pytest.mark.parametrize("scheme", Scheme)
-def test_no_two_lines_look_alike_whatever_the_eyes(scheme: Scheme, eyes: str) -> None:
+def test_lines_distinct_for_colour_blind(scheme: Scheme, eyes: str) -> None:
     seen = [lab(np.clip(SEEN[eyes] @ linear(colour), 0, 1)) for colour in PALETTES[scheme].series]
     for one, other in combinations(range(SERIES), 2):
         distance = float(np.linalg.norm(seen[one] - seen[other]))
@@ -191,7 +187,7 @@ def test_no_two_lines_look_alike_whatever_the_eyes(scheme: Scheme, eyes: str) ->
         )
 
 
-def test_no_pair_of_colour_and_mark_comes_twice(qtbot: QtBot) -> None:
+def test_colour_and_mark_pairs_unique(qtbot: QtBot) -> None:
     theme = Theme(Scheme.LIGHT)
     assert theme.series_colour(8) == theme.series_colour(0)
     marks = [theme.series_mark(number) for number in range(400)]
@@ -220,7 +216,7 @@ def test_pale_colours_are_opaque_and_lie_between(qtbot: QtBot) -> None:
     assert pale.alpha() == 255
 
 
-def test_a_theme_follows_the_system_until_a_scheme_is_asked_for(qtbot: QtBot, qapp: QApplication) -> None:
+def test_theme_follows_system_until_chosen(qtbot: QtBot, qapp: QApplication) -> None:
     theme = Theme()
     system = qapp.styleHints().colorSchemeChanged
     seen: list[Scheme] = []

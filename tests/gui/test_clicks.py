@@ -45,9 +45,7 @@ def window(qtbot: QtBot, open_window: OpenWindow, tmp_path: Path) -> MainWindow:
     return made
 
 
-def test_four_clicks_lead_from_the_first_page_to_a_report_on_disk(
-    qtbot: QtBot, window: MainWindow, tmp_path: Path
-) -> None:
+def test_four_clicks_to_report(qtbot: QtBot, window: MainWindow, tmp_path: Path) -> None:
     click = Clicks(qtbot)
     click.on(window.start_page.example)
     click.on(button_of(qtbot, window, "report"))
@@ -70,7 +68,7 @@ def test_four_clicks_lead_from_the_first_page_to_a_report_on_disk(
     qtbot.waitUntil(lambda: not isValid(dialog) or not dialog.isVisible())  # it closes itself
 
 
-def test_two_clicks_lead_from_the_first_page_to_a_race(qtbot: QtBot, window: MainWindow) -> None:
+def test_two_clicks_to_race(qtbot: QtBot, window: MainWindow) -> None:
     click = Clicks(qtbot)
     click.on(window.start_page.example)
     click.on(button_of(qtbot, window, "race"))

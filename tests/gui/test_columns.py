@@ -149,7 +149,7 @@ def printed(paths: list[Path], capsys: pytest.CaptureFixture[str], first: str) -
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_on_the_command_line_it_moves_no_other_column(
+def test_new_column_on_command_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], paths: list[Path], place: int
 ) -> None:
     before = printed(paths, capsys, "Configuration")
@@ -162,7 +162,7 @@ def test_on_the_command_line_it_moves_no_other_column(
 
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("command", ["compare", "run"])
-def test_a_narrow_terminal_leaves_out_the_same_columns_first(
+def test_narrow_terminal_omits_same_columns_first(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     paths: list[Path],
@@ -219,7 +219,7 @@ def copied(page: ComparePage) -> Shown:
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_in_the_window_and_its_csv_it_moves_no_other_column(
+def test_new_column_in_window_and_csv(
     qtbot: QtBot, monkeypatch: pytest.MonkeyPatch, page: ComparePage, place: int
 ) -> None:
     before, before_csv = windowed(page), copied(page)
@@ -277,7 +277,7 @@ def painted(paths: list[Path], monkeypatch: pytest.MonkeyPatch) -> Painted:
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_in_the_pdf_it_moves_no_other_column(
+def test_new_column_in_pdf(
     qtbot: QtBot, monkeypatch: pytest.MonkeyPatch, paths: list[Path], place: int
 ) -> None:
     before = painted(paths, monkeypatch)

@@ -79,7 +79,7 @@ def press(page: ComparePage) -> None:
     QTest.mouseClick(page.again, Qt.MouseButton.LeftButton)
 
 
-def test_the_button_asks_for_the_same_again_at_seventy_percent_of_the_slowest(
+def test_button_repeats_at_seventy_percent_of_slowest(
     qtbot: QtBot, page: ComparePage, tmp_path: Path
 ) -> None:
     assert not page.again.isEnabled()
@@ -105,7 +105,7 @@ def test_the_button_asks_for_the_same_again_at_seventy_percent_of_the_slowest(
         ("name = ", None, "The campaign of plain"),
     ],
 )
-def test_why_they_cannot_be_run_again_is_told_and_nothing_is_opened(
+def test_refusal_to_repeat_gives_reason(
     qtbot: QtBot,
     page: ComparePage,
     tmp_path: Path,
@@ -124,14 +124,12 @@ def test_why_they_cannot_be_run_again_is_told_and_nothing_is_opened(
     assert not asked
 
 
-def test_runs_at_a_rate_say_nothing_of_closed_loops(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
+def test_runs_at_rate_omit_closed_loop_note(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
     show(qtbot, page, write(tmp_path, rate_tps=900.0))
     assert "closed loop" not in page.text.toPlainText().lower()
 
 
-def test_programs_of_strangers_are_not_taken_out_of_a_run_file(
-    qtbot: QtBot, page: ComparePage, tmp_path: Path
-) -> None:
+def test_foreign_programs_not_taken_from_run(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
     folder = tmp_path / "programs"
     folder.mkdir()
     (folder / "postgres").touch(mode=0o755)
@@ -150,7 +148,7 @@ def test_programs_of_strangers_are_not_taken_out_of_a_run_file(
     assert not asked
 
 
-def test_the_window_opens_the_wizard_with_the_same_at_one_rate_once(
+def test_window_opens_repeat_wizard_once(
     qtbot: QtBot, open_window: Callable[..., MainWindow], tmp_path: Path
 ) -> None:
     paths = write(tmp_path / "library")

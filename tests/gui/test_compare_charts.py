@@ -44,7 +44,7 @@ def test_nines_are_written_as_percentiles(nines: float, text: str) -> None:
     assert percent_of(nines) == text
 
 
-def test_ticks_of_nines_thin_out_where_there_is_no_room() -> None:
+def test_percentile_ticks_thin_out() -> None:
     assert [percent_of(tick) for tick in NINES.ticks(0, 4, 10)] == [
         *("0 %", "50 %", "90 %", "95 %", "99 %", "99.9 %", "99.99 %")
     ]
@@ -54,7 +54,7 @@ def test_ticks_of_nines_thin_out_where_there_is_no_room() -> None:
     ], "95 % would touch 90 %"
 
 
-def test_a_swept_axis_has_its_ticks_where_something_was_measured() -> None:
+def test_swept_axis_ticks_at_measured_values() -> None:
     clients = swept_axis("clients", [1, 4, 256], is_log=True)
     assert [clients.label(tick, 3) for tick in clients.ticks(0, 3, 10)] == ["1", "4", "256"]
     assert clients.number(math.log10(4)) == pytest.approx(4)
@@ -64,7 +64,7 @@ def test_a_swept_axis_has_its_ticks_where_something_was_measured() -> None:
     assert swept_axis("rate", [5.0], is_log=False).empty == (0.0, 1.0)
 
 
-def test_charts_of_other_axes_are_never_offered_over_time() -> None:
+def test_other_axes_not_offered_over_time() -> None:
     assert all(chart.along is XQuantity.TIME for chart in CHARTS.values())
     assert set(charts_along(XQuantity.NINES)) == {"nines"}
     assert not set(charts_along(XQuantity.SWEPT)) & set(CHARTS)
@@ -76,9 +76,7 @@ def test_charts_of_other_axes_are_never_offered_over_time() -> None:
     st.sets(st.integers(0, 59), max_size=20),
     st.sampled_from([1.0, 5.0, 15.0]),
 )
-def test_an_envelope_is_the_lowest_and_highest_around(
-    values: list[float], missed: set[int], width: float
-) -> None:
+def test_envelope_is_local_minimum_and_maximum(values: list[float], missed: set[int], width: float) -> None:
     kept = [place for place in range(len(values)) if place not in missed] or [0]
     t_s, known = np.array(kept, dtype=np.float64), np.array([values[place] for place in kept])
     low, high = envelope(t_s, known, width)
@@ -87,7 +85,7 @@ def test_an_envelope_is_the_lowest_and_highest_around(
         assert (low[place], high[place]) == (around.min(), around.max())
 
 
-def test_percentiles_are_read_between_points_and_saved_with_their_percent(qtbot: QtBot, theme: Theme) -> None:
+def test_percentiles_interpolated_and_saved(qtbot: QtBot, theme: Theme) -> None:
     stack = ChartStack(theme, kind=NINES)
     qtbot.addWidget(stack)
     stack.resize(600, 400)
@@ -110,7 +108,7 @@ def test_percentiles_are_read_between_points_and_saved_with_their_percent(qtbot:
     assert reading.title == "90 % of the transactions"
 
 
-def test_latencies_of_zero_have_no_place_on_a_logarithm(theme: Theme) -> None:
+def test_zero_latencies_absent_from_log_axis(theme: Theme) -> None:
     data = DistributionCurves(Distribution(Histogram.of(np.array([0, 0, 10, 1000])), 1, 0), over_latency=True)
     places, shares = data.series("")
     assert places == pytest.approx([math.log10(0.01), 0], abs=0.01)
@@ -139,7 +137,7 @@ def count(image: QImage, colour: QColor) -> int:
     return int(((pixels & 0xFFFFFF) == (colour.rgb() & 0xFFFFFF)).sum())
 
 
-def test_a_longer_bar_has_more_of_its_colour_and_an_endless_interval_no_say(theme: Theme) -> None:
+def test_bar_length_and_endless_interval(theme: Theme) -> None:
     def bar(value: float, high: float) -> BarFigure:
         other = Bar("other", 100.0, colour_index=1)
         return BarFigure("TPS", (BarGroup("", (Bar("a", value, (1.0, high), colour_index=0), other)),))
@@ -151,9 +149,7 @@ def test_a_longer_bar_has_more_of_its_colour_and_an_endless_interval_no_say(them
     assert endless > long / 2
 
 
-def test_words_behind_bars_are_whole_where_there_is_room(
-    theme: Theme, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_bar_labels_whole_where_room(theme: Theme, monkeypatch: pytest.MonkeyPatch) -> None:
     cut: list[str] = []
 
     def put(
@@ -206,7 +202,7 @@ def test_texts_wrap(lines: int | None, shown: list[str]) -> None:
     ids=lambda figure: type(figure).__name__ + figure.title,
 )
 @pytest.mark.parametrize("width", [60, 800])
-def test_figures_of_little_or_nothing_are_painted_and_told(
+def test_small_or_empty_figures_painted_and_described(
     theme: Theme, figure: BarFigure | ScatterFigure | HeatFigure, width: int
 ) -> None:
     painted(figure, theme, width)

@@ -104,9 +104,7 @@ def sweep_of(folder: Path) -> list[Path]:
 # --- the whole page -------------------------------------------------------------------------------
 
 
-def test_what_differs_comes_first_and_the_verdict_is_that_of_the_statistics(
-    qtbot: QtBot, page: ComparePage, tmp_path: Path
-) -> None:
+def test_differences_first_and_statistical_verdict(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
     show(qtbot, page, write_campaign(tmp_path))
     told = words(page)
     assert told.index("What differs") < told.index("Verdict") < told.index("Each run for itself")
@@ -115,9 +113,7 @@ def test_what_differs_comes_first_and_the_verdict_is_that_of_the_statistics(
     assert "phase for itself" not in told
 
 
-def test_phases_stand_behind_the_configurations_each_with_its_figures_and_verdict(
-    qtbot: QtBot, page: ComparePage, tmp_path: Path
-) -> None:
+def test_phases_after_configurations_with_verdicts(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
     show(qtbot, page, write_phased_campaign(tmp_path, ext4_and_xfs()))
     told = words(page)
     assert told.index("Configurations") < told.index("Each phase for itself") < told.index("Each run for")
@@ -128,9 +124,7 @@ def test_phases_stand_behind_the_configurations_each_with_its_figures_and_verdic
     assert "fill" not in phases
 
 
-def test_single_runs_of_a_matrix_have_a_verdict_on_their_factor(
-    qtbot: QtBot, page: ComparePage, tmp_path: Path
-) -> None:
+def test_matrix_single_runs_have_factor_verdict(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
     show(qtbot, page, write_matrix(tmp_path))
     told = words(page)
     assert told.index("Over all cells") < told.index("Verdict") < told.index("Configurations")
@@ -139,9 +133,7 @@ def test_single_runs_of_a_matrix_have_a_verdict_on_their_factor(
     assert "chance alone explains it only where such runs spread by" in told
 
 
-def test_single_runs_stand_beside_the_spread_of_the_librarys_repeats(
-    qtbot: QtBot, page: ComparePage, tmp_path: Path
-) -> None:
+def test_single_runs_beside_library_spread(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
     write_campaign(tmp_path, repeats=5)
     list(LibraryScan(tmp_path, index=LibraryIndex(index_path(tmp_path))).read())
     page.library = tmp_path
@@ -149,9 +141,7 @@ def test_single_runs_stand_beside_the_spread_of_the_librarys_repeats(
     assert "10 like runs of 2 configurations in this library spread by" in words(page)
 
 
-def test_the_fastest_is_named_with_those_that_cannot_be_told_from_it(
-    qtbot: QtBot, page: ComparePage, tmp_path: Path
-) -> None:
+def test_fastest_named_with_equals(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
     paths = write_campaign(tmp_path)
     for repeat, path in enumerate(paths[1::2]):
         trial = Trial(f"f2fs #{repeat + 1}", "f2fs", repeat, tps=1101.0 - 3 * repeat)
@@ -175,7 +165,7 @@ def test_baseline_effect_and_cut_change_the_verdict(qtbot: QtBot, page: CompareP
     assert "less than the 15 % that would matter" in words(page)
 
 
-def test_every_view_shows_the_runs_or_says_why_not(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
+def test_every_view_shows_or_explains(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
     phased = tmp_path / "phased"
     phased.mkdir()
     for paths, chosen in (
@@ -199,9 +189,7 @@ def test_every_view_shows_the_runs_or_says_why_not(qtbot: QtBot, page: ComparePa
     assert "differ in two things" in page.view.why_not(page.content)
 
 
-def test_the_result_comes_first_unless_somebody_chose_another_view(
-    qtbot: QtBot, page: ComparePage, tmp_path: Path
-) -> None:
+def test_result_first_unless_view_chosen(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
     paths = write_campaign(tmp_path)
     show(qtbot, page, paths)
     shown: list[type] = [type(page.view)]
@@ -212,9 +200,7 @@ def test_the_result_comes_first_unless_somebody_chose_another_view(
     assert shown == [ResultView, BarsView]
 
 
-def test_the_result_is_the_answer_bars_by_speed_and_what_to_know_before_it_is_used(
-    qtbot: QtBot, page: ComparePage, tmp_path: Path
-) -> None:
+def test_result_shows_answer_bars_and_caveats(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
     show(qtbot, page, write_campaign(tmp_path))
     view = page.view
     assert isinstance(view, ResultView)
@@ -233,7 +219,7 @@ def test_the_result_is_the_answer_bars_by_speed_and_what_to_know_before_it_is_us
     assert "xfs is 10.0 % faster" not in told  # it is the answer, once
 
 
-def test_the_back_button_leads_where_the_window_says(qtbot: QtBot, page: ComparePage) -> None:
+def test_back_button_returns_as_labelled(qtbot: QtBot, page: ComparePage) -> None:
     went: list[bool] = []
     page.go_back = lambda: went.append(True)
     button = next(each for each in page.findChildren(QPushButton) if each.text() == "← &Runs")
@@ -268,7 +254,7 @@ def two_long(tmp_path: Path) -> list[Path]:
     ]
 
 
-def test_the_overlay_tells_configurations_apart_by_colour_and_their_curves_by_dashes(
+def test_overlay_configurations_by_colour_curves_by_dashes(
     qtbot: QtBot, page: ComparePage, two_long: list[Path]
 ) -> None:
     show(qtbot, page, two_long)
@@ -288,9 +274,7 @@ def test_the_overlay_tells_configurations_apart_by_colour_and_their_curves_by_da
     assert all(len(found) == 1 for found in styles.values()), "a dash means the same curve in every run"
 
 
-def test_an_envelope_holds_every_second_of_its_run(
-    qtbot: QtBot, page: ComparePage, two_long: list[Path]
-) -> None:
+def test_envelope_holds_every_second(qtbot: QtBot, page: ComparePage, two_long: list[Path]) -> None:
     show(qtbot, page, two_long)
     page.choose_view("over-time")
     view = page.view
@@ -308,9 +292,7 @@ def test_an_envelope_holds_every_second_of_its_run(
     assert all(line.data.band is None for line in view.stack.charts[0].lines)
 
 
-def test_since_the_last_checkpoint_leaves_out_runs_without_one_and_names_them(
-    qtbot: QtBot, page: ComparePage, two_long: list[Path]
-) -> None:
+def test_checkpoint_view_names_omitted_runs(qtbot: QtBot, page: ComparePage, two_long: list[Path]) -> None:
     show(qtbot, page, two_long)
     page.choose_view("over-time")
     view = page.view
@@ -324,9 +306,7 @@ def test_since_the_last_checkpoint_leaves_out_runs_without_one_and_names_them(
     assert not view.message.isVisible()
 
 
-def test_a_run_that_was_unticked_stays_so_when_the_facts_come(
-    qtbot: QtBot, page: ComparePage, two_long: list[Path]
-) -> None:
+def test_unticked_run_survives_facts(qtbot: QtBot, page: ComparePage, two_long: list[Path]) -> None:
     show(qtbot, page, two_long)
     page.choose_view("over-time")
     view = page.view
@@ -340,7 +320,7 @@ def test_a_run_that_was_unticked_stays_so_when_the_facts_come(
 # --- the other views ------------------------------------------------------------------------------
 
 
-def test_small_multiples_share_their_scales_and_read_every_run_at_the_pointer(
+def test_small_multiples_share_scales_and_pointer(
     qtbot: QtBot, page: ComparePage, two_long: list[Path]
 ) -> None:
     show(qtbot, page, two_long)
@@ -359,9 +339,7 @@ def test_small_multiples_share_their_scales_and_read_every_run_at_the_pointer(
     assert (pixels(view.figure.sheet) != before).any()
 
 
-def test_latencies_of_configurations_are_those_of_all_their_runs(
-    qtbot: QtBot, page: ComparePage, tmp_path: Path
-) -> None:
+def test_configuration_latencies_pool_all_runs(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
     paths = [write_run(tmp_path / f"{n}.footing", Shape(60, 5000, n + 1), "ext4") for n in range(2)]
     show(qtbot, page, paths)
     page.choose_view("distribution")
@@ -379,9 +357,7 @@ def test_latencies_of_configurations_are_those_of_all_their_runs(
     assert [trace.visible for trace in view.shares.runs] == [False, True]
 
 
-def test_latencies_of_what_is_not_durable_are_called_so_and_read_whole_beside_the_charts(
-    qtbot: QtBot, page: ComparePage, tmp_path: Path
-) -> None:
+def test_non_durable_latencies_labelled(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
     off = (("settings", [{"name": "fsync", "value": "off", "origin": "user"}]),)
     cases = [Case("memory", 0, Shape(20, 5000), values=off), Case("folder", 0, Shape(20, 4000))]
     page.resize(1280, 800)
@@ -410,9 +386,7 @@ def test_runs_without_latencies_are_named(qtbot: QtBot, page: ComparePage, tmp_p
     assert not view.empty.isVisible()
 
 
-def test_where_no_run_has_latencies_a_sentence_stands_instead_of_empty_charts(
-    qtbot: QtBot, page: ComparePage, tmp_path: Path
-) -> None:
+def test_missing_latencies_explained(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
     show(qtbot, page, write_campaign(tmp_path))
     page.choose_view("distribution")
     view = page.view
@@ -423,9 +397,7 @@ def test_where_no_run_has_latencies_a_sentence_stands_instead_of_empty_charts(
     assert not view.words.text()
 
 
-def test_bars_carry_intervals_and_never_a_published_figure_in_them(
-    qtbot: QtBot, page: ComparePage, tmp_path: Path
-) -> None:
+def test_bars_carry_intervals_not_published_figures(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
     workload: dict[str, Json] = {"label": "select-only", "clients": 16, "duration_s": 5}
     paths = [
         write_trial(
@@ -460,9 +432,7 @@ def test_bars_carry_intervals_and_never_a_published_figure_in_them(
     assert not view.published.isEnabled()
 
 
-def test_figures_of_2009_stand_beside_runs_on_the_filesystems_of_other_systems(
-    qtbot: QtBot, page: ComparePage, tmp_path: Path
-) -> None:
+def test_figures_of_2009_on_other_filesystems(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
     workload: dict[str, Json] = {"label": "tpcb-like", "clients": 10, "duration_s": 5}
     paths = [
         write_trial(
@@ -488,9 +458,7 @@ def test_figures_of_2009_stand_beside_runs_on_the_filesystems_of_other_systems(
     )
 
 
-def test_what_is_not_durable_stands_apart_in_the_window(
-    qtbot: QtBot, page: ComparePage, tmp_path: Path
-) -> None:
+def test_non_durable_runs_stand_apart(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
     paths = [
         write_trial(
             tmp_path / f"{number}.footing",
@@ -522,9 +490,7 @@ def test_what_is_not_durable_stands_apart_in_the_window(
     assert [name for name, _ in points.groups] == ["ext4", "xfs", "fast (NOT DURABLE)"]
 
 
-def test_one_run_has_the_interval_within_it_labelled_so(
-    qtbot: QtBot, page: ComparePage, two_long: list[Path]
-) -> None:
+def test_single_run_interval_labelled(qtbot: QtBot, page: ComparePage, two_long: list[Path]) -> None:
     show(qtbot, page, two_long)
     page.choose_view("bars")
     view = page.view
@@ -564,9 +530,7 @@ def test_scatter_and_heat_map_hold_the_runs(qtbot: QtBot, page: ComparePage, tmp
     ]
 
 
-def test_the_table_says_what_the_verdicts_say_and_can_be_copied(
-    qtbot: QtBot, page: ComparePage, tmp_path: Path
-) -> None:
+def test_table_matches_verdicts_and_copies(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
     show(qtbot, page, write_campaign(tmp_path))
     page.choose_view("table")
     view = page.view
@@ -589,9 +553,7 @@ def test_the_table_says_what_the_verdicts_say_and_can_be_copied(
     assert "faster" not in view.table.text_of_selection()
 
 
-def test_the_table_has_a_line_a_row_the_verdict_last_and_is_sorted_by_its_headings(
-    qtbot: QtBot, page: ComparePage, tmp_path: Path
-) -> None:
+def test_table_rows_and_sorting(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
     rates = {"ext4": 1000.0, "xfs": 11000.0, "btrfs": 900.0}
     paths = [
         write_trial(tmp_path / f"{name}{repeat}.footing", Trial(f"{name} #{repeat}", name, repeat, tps=tps))
@@ -621,7 +583,7 @@ def test_the_table_has_a_line_a_row_the_verdict_last_and_is_sorted_by_its_headin
     assert shown == [(["btrfs", "ext4", "xfs"], True), (["xfs", "ext4", "btrfs"], True), (before, False)]
 
 
-def test_bars_are_sorted_by_the_figure_that_is_shown(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
+def test_bars_sorted_by_shown_figure(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
     rates = {"ext4": 1000.0, "memory": 5000.0, "xfs": 3000.0}
     paths = [
         write_trial(
@@ -679,9 +641,7 @@ def test_figures_are_saved_as_pictures_and_numbers(
 # --- bad input ------------------------------------------------------------------------------------
 
 
-def test_files_that_cannot_be_read_are_named_and_the_others_shown(
-    qtbot: QtBot, page: ComparePage, tmp_path: Path
-) -> None:
+def test_unreadable_files_named_others_shown(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
     bad = write_bad_files(tmp_path / "bad")
     show(
         qtbot,
@@ -695,9 +655,7 @@ def test_files_that_cannot_be_read_are_named_and_the_others_shown(
     assert "xfs is 10.0 % faster" in told
 
 
-def test_a_file_deleted_while_it_is_shown_leaves_what_is_there(
-    qtbot: QtBot, page: ComparePage, two_long: list[Path]
-) -> None:
+def test_file_deleted_while_shown(qtbot: QtBot, page: ComparePage, two_long: list[Path]) -> None:
     show(qtbot, page, two_long)
     page.choose_view("over-time")
     for path in two_long:
@@ -712,9 +670,7 @@ def test_a_file_deleted_while_it_is_shown_leaves_what_is_there(
     assert "indicative only" in words(page)
 
 
-def test_a_view_that_needs_other_runs_says_which_beside_its_name(
-    qtbot: QtBot, page: ComparePage, tmp_path: Path
-) -> None:
+def test_view_needing_other_runs_explains(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
     show(qtbot, page, write_campaign(tmp_path))
     page.choose_view("heat")
     holder = page.tabs.currentWidget()
@@ -725,9 +681,7 @@ def test_a_view_that_needs_other_runs_says_which_beside_its_name(
     assert not holder.empty.button.isVisible()
 
 
-def test_a_view_that_is_opened_after_its_runs_were_deleted_says_which_file_is_gone(
-    qtbot: QtBot, page: ComparePage, two_long: list[Path]
-) -> None:
+def test_view_opened_after_runs_deleted(qtbot: QtBot, page: ComparePage, two_long: list[Path]) -> None:
     show(qtbot, page, two_long)
     for path in two_long:
         path.unlink()
@@ -738,9 +692,7 @@ def test_a_view_that_is_opened_after_its_runs_were_deleted_says_which_file_is_go
     assert str(two_long[0]) in holder.empty.sentence.text()
 
 
-def test_runs_of_all_kinds_together_are_shown_with_what_they_lack(
-    qtbot: QtBot, page: ComparePage, tmp_path: Path
-) -> None:
+def test_mixed_runs_shown_with_gaps(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
     live = tmp_path / "live.footing"
     writer = begin_trial(live, Trial("live", "live", state=RunState.RUNNING))
     paths = [
@@ -792,7 +744,7 @@ def test_a_read_only_library_is_compared(qtbot: QtBot, page: ComparePage, tmp_pa
     assert sorted(paths[0].parent.iterdir()) == sorted(paths)
 
 
-def test_an_empty_figure_view_paints_nothing_and_saves_nothing(qtbot: QtBot, tmp_path: Path) -> None:
+def test_empty_figure_view_paints_nothing(qtbot: QtBot, tmp_path: Path) -> None:
     view = FigureView(Theme(Scheme.LIGHT))
     qtbot.addWidget(view)
     view.show()
@@ -813,7 +765,7 @@ def test_tool_tips_of_names_hold_no_markup(qtbot: QtBot, page: ComparePage, tmp_
     assert not any("<img" in tip for tip in tips)
 
 
-def test_the_command_of_the_window_opens_the_page_once_and_runs_leads_back(
+def test_compare_command_opens_page_once(
     qtbot: QtBot, open_window: Callable[..., MainWindow], tmp_path: Path
 ) -> None:
     paths = write_campaign(tmp_path / "library")
@@ -852,9 +804,7 @@ def write_day(path: Path) -> Path:
     return path
 
 
-def test_a_day_beside_a_minute_is_shown_with_both_and_says_so(
-    qtbot: QtBot, page: ComparePage, tmp_path: Path
-) -> None:
+def test_day_beside_minute(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
     minute = write_run(tmp_path / "minute.footing", Shape(60, 4800, 2), "minute")
     show(qtbot, page, [write_day(tmp_path / "day.footing"), minute])
     told = words(page)
@@ -873,9 +823,7 @@ def test_a_day_beside_a_minute_is_shown_with_both_and_says_so(
         qtbot.wait(20)
 
 
-def test_below_the_verdict_stands_what_limited_the_runs_and_what_they_cannot_show(
-    qtbot: QtBot, page: ComparePage, tmp_path: Path
-) -> None:
+def test_limits_and_caveats_below_verdict(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
     paths = [write_run(tmp_path / f"{seed}.footing", Shape(seconds=30, seed=seed)) for seed in (1, 2)]
     show(qtbot, page, paths)
     told = page.text.toPlainText()
@@ -883,9 +831,7 @@ def test_below_the_verdict_stands_what_limited_the_runs_and_what_they_cannot_sho
     assert told.index("imited by") < told.index("What these figures cannot show: ")
 
 
-def test_a_reference_of_two_campaigns_is_named_in_table_and_text(
-    qtbot: QtBot, page: ComparePage, tmp_path: Path
-) -> None:
+def test_reference_of_two_campaigns_named(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
     show(qtbot, page, write_two_campaigns(tmp_path))
     page.choose_view("table")
     view = page.view
@@ -898,7 +844,7 @@ def test_a_reference_of_two_campaigns_is_named_in_table_and_text(
     assert "The machine changed between campaigns" in words(page)
 
 
-def test_the_result_is_there_before_what_charts_draw_was_read_and_a_choice_meanwhile_loses_neither(
+def test_result_before_charts_keeps_choice(
     qtbot: QtBot, page: ComparePage, two_long: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     go_on = threading.Event()

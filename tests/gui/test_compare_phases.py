@@ -51,7 +51,7 @@ def made(content: Content, name: str = OWN) -> FiguresSideBySide:
     return figure
 
 
-def test_each_phase_has_a_figure_with_every_configuration_its_interval_and_its_runs(tmp_path: Path) -> None:
+def test_phase_figures_have_intervals_and_runs(tmp_path: Path) -> None:
     figure = made(content_of(tmp_path, ext4_and_xfs()))
     assert [part.title for part in figure.parts] == [
         "reads (1 of 2): select-only",
@@ -70,7 +70,7 @@ def test_each_phase_has_a_figure_with_every_configuration_its_interval_and_its_r
     assert figure.csv().count("\n") == 7
 
 
-def test_at_a_rate_the_99th_percentile_tells_configurations_apart(tmp_path: Path) -> None:
+def test_phases_at_rate_compare_99th_percentile(tmp_path: Path) -> None:
     content = content_of(tmp_path, with_a_rate())
     free, rated = made(content).parts
     assert free.note.startswith("Transactions per second")
@@ -79,7 +79,7 @@ def test_at_a_rate_the_99th_percentile_tells_configurations_apart(tmp_path: Path
     assert [part.note.partition(",")[0] for part in (free, rated)] == ["Transactions per second"] * 2
 
 
-def test_runs_without_phases_have_no_figure_and_the_view_says_why(qtbot: QtBot, tmp_path: Path) -> None:
+def test_runs_without_phases_explained(qtbot: QtBot, tmp_path: Path) -> None:
     plain = content_of(tmp_path, ext4_and_xfs())
     without = Content(plain.runs, plain.comparison)
     assert make_phases(without) is None
@@ -92,7 +92,7 @@ def test_runs_without_phases_have_no_figure_and_the_view_says_why(qtbot: QtBot, 
 
 @pytest.mark.parametrize("scheme", [Scheme.LIGHT, Scheme.DARK])
 @pytest.mark.parametrize(("configurations", "phases", "width"), [(2, 2, 600), (12, 8, 1280), (1, 20, 1920)])
-def test_many_configurations_and_phases_keep_the_height_that_each_row_needs(
+def test_many_phases_keep_row_height(
     qtbot: QtBot, tmp_path: Path, scheme: Scheme, configurations: int, phases: int, width: int
 ) -> None:
     theme = Theme(scheme)
@@ -124,7 +124,7 @@ def test_many_configurations_and_phases_keep_the_height_that_each_row_needs(
     qtbot.addWidget(view)
 
 
-def test_the_report_has_a_chart_of_each_phase_before_their_table(tmp_path: Path) -> None:
+def test_report_charts_before_phase_table(tmp_path: Path) -> None:
     paths = write_phased_campaign(tmp_path, with_a_rate())
     charts = [each for each in read_report(paths).blocks if isinstance(each, ReportBars)]
     free, rated = charts[-2:]
@@ -138,7 +138,7 @@ def test_the_report_has_a_chart_of_each_phase_before_their_table(tmp_path: Path)
 
 
 @pytest.mark.slow
-def test_a_report_of_many_long_phases_is_painted(tmp_path: Path) -> None:
+def test_report_of_many_long_phases(tmp_path: Path) -> None:
     shapes = tuple(PhaseShape("x" * 78 + str(number), 1000.0) for number in range(9))
     runs = [PhasedRun(f"{name} " + "y" * 60, n, shapes) for name in ("a", "b", "c") for n in range(2)]
     paths = write_phased_campaign(tmp_path, runs)

@@ -115,7 +115,7 @@ ALL: list[Callable[[], QWidget]] = [
 
 @pytest.mark.parametrize("scheme", [Scheme.LIGHT, Scheme.DARK])
 @pytest.mark.parametrize("make", ALL)
-def test_every_kind_of_widget_is_painted_enabled_and_not(
+def test_widgets_painted_enabled_and_disabled(
     qtbot: QtBot, make: Callable[[], QWidget], scheme: Scheme
 ) -> None:
     widget = make()
@@ -127,9 +127,7 @@ def test_every_kind_of_widget_is_painted_enabled_and_not(
 
 @pytest.mark.parametrize("scheme", [Scheme.LIGHT, Scheme.DARK])
 @pytest.mark.parametrize("make", [QPushButton, QComboBox, QToolButton, QToolBar])
-def test_surfaces_are_one_colour_from_top_to_bottom(
-    qtbot: QtBot, make: Callable[[], QWidget], scheme: Scheme
-) -> None:
+def test_surfaces_have_one_colour(qtbot: QtBot, make: Callable[[], QWidget], scheme: Scheme) -> None:
     widget = make()
     widget.resize(120, 28)
     picture = shown(qtbot, widget, scheme)
@@ -138,7 +136,7 @@ def test_surfaces_are_one_colour_from_top_to_bottom(
 
 
 @pytest.mark.parametrize("scheme", [Scheme.LIGHT, Scheme.DARK])
-def test_what_enter_does_is_filled_with_the_accent_and_can_be_read(qtbot: QtBot, scheme: Scheme) -> None:
+def test_default_button_accent_and_readable(qtbot: QtBot, scheme: Scheme) -> None:
     dialog = QDialog()
     button, other = QPushButton("MMMMMM"), QPushButton("other")
     layout = QVBoxLayout(dialog)
@@ -158,7 +156,7 @@ def test_what_enter_does_is_filled_with_the_accent_and_can_be_read(qtbot: QtBot,
     assert max(contrast(colour, accent) for colour in inside) >= 4.5
 
 
-def test_a_card_that_is_pressed_stays_a_card(qtbot: QtBot) -> None:
+def test_pressed_card_stays_card(qtbot: QtBot) -> None:
     """Its words are labels of their own: on the accent nobody could read them."""
     dialog = QDialog()
     card = ChoiceButton("&New", "Says what it does.", Theme(Scheme.LIGHT), dialog)
@@ -169,7 +167,7 @@ def test_a_card_that_is_pressed_stays_a_card(qtbot: QtBot) -> None:
     assert picture.pixelColor(100, 80).name() == PALETTES[Scheme.LIGHT].background
 
 
-def test_a_scroll_bar_is_dragged_from_end_to_end(qtbot: QtBot) -> None:
+def test_scroll_bar_dragged_end_to_end(qtbot: QtBot) -> None:
     area = QScrollArea()
     inside = QWidget()
     inside.resize(300, 900)
@@ -186,7 +184,7 @@ def test_a_scroll_bar_is_dragged_from_end_to_end(qtbot: QtBot) -> None:
     assert scroll.value() < scroll.maximum(), "a click beside the thumb turns a page"
 
 
-def test_a_scroll_bar_of_ten_thousand_pages_can_still_be_hit(qtbot: QtBot, qapp: QApplication) -> None:
+def test_long_scroll_bar_handle_hittable(qtbot: QtBot, qapp: QApplication) -> None:
     listed = QListWidget()
     listed.addItems([str(number) for number in range(5000)])
     listed.resize(200, 300)
@@ -218,7 +216,7 @@ def test_the_focus_can_be_seen(qtbot: QtBot, scheme: Scheme) -> None:
 
 
 @pytest.mark.parametrize("scheme", [Scheme.LIGHT, Scheme.DARK])
-def test_a_ticked_box_stands_out_from_a_selected_row(qtbot: QtBot, scheme: Scheme) -> None:
+def test_ticked_box_visible_in_selected_row(qtbot: QtBot, scheme: Scheme) -> None:
     listed = QListWidget()
     listed.addItem("Transactions")
     listed.item(0).setCheckState(Qt.CheckState.Checked)
@@ -231,7 +229,7 @@ def test_a_ticked_box_stands_out_from_a_selected_row(qtbot: QtBot, scheme: Schem
     assert sum(contrast(colour, accent) >= 3 for colour in box) >= 6, box
 
 
-def test_buttons_of_dialogs_have_words_and_no_pictures_of_the_toolkit(qtbot: QtBot) -> None:
+def test_dialog_buttons_have_words_without_icons(qtbot: QtBot) -> None:
     box = QDialogButtonBox(QDialogButtonBox.StandardButton.Save | QDialogButtonBox.StandardButton.Cancel)
     qtbot.addWidget(box)
     box.setStyle(FlatStyle("Fusion"))

@@ -224,7 +224,7 @@ def column_of(window: QWidget) -> list[QPushButton]:
     return buttons
 
 
-def test_what_is_out_of_order_unreachable_or_nameless_is_found(qtbot: QtBot) -> None:
+def test_unordered_unreachable_and_nameless_found(qtbot: QtBot) -> None:
     window = QWidget()
     one, two, three = column_of(window)
     show(qtbot, window)
@@ -238,7 +238,7 @@ def test_what_is_out_of_order_unreachable_or_nameless_is_found(qtbot: QtBot) -> 
     assert "no name: QPushButton < QWidget" in wrong_with(window)
 
 
-def test_parts_that_are_made_late_or_hand_their_focus_on_do_not_change_the_order(qtbot: QtBot) -> None:
+def test_late_parts_and_proxies_keep_order(qtbot: QtBot) -> None:
     dialog = QDialog()
     go_as_read(dialog)
     one, two, three = column_of(dialog)
@@ -262,7 +262,7 @@ def test_parts_that_are_made_late_or_hand_their_focus_on_do_not_change_the_order
         assert dialog.focusWidget() is back
 
 
-def test_links_of_a_text_are_gone_through_and_left_on_both_sides(qtbot: QtBot) -> None:
+def test_links_of_text_in_tab_order(qtbot: QtBot) -> None:
     dialog = QDialog()
     go_as_read(dialog)
     one, two, three = column_of(dialog)
@@ -286,7 +286,7 @@ def test_links_of_a_text_are_gone_through_and_left_on_both_sides(qtbot: QtBot) -
     assert not three.hasFocus()
 
 
-def test_tab_in_a_window_that_holds_nothing_or_one_thing_does_nothing(qtbot: QtBot) -> None:
+def test_tab_in_window_of_at_most_one(qtbot: QtBot) -> None:
     dialog = QDialog()
     go_as_read(dialog)
     show(qtbot, dialog)

@@ -21,7 +21,7 @@ def a_font() -> QFont:
 @pytest.mark.parametrize("switch", [set_features, set_features_by_stream])
 @pytest.mark.parametrize("wanted", [{"liga": 0}, {"tnum": 1}, {"liga": 0, "calt": 0, "tnum": 1}])
 @pytest.mark.usefixtures("qapp")
-def test_features_are_set_and_nothing_else_of_the_font_changes(
+def test_features_change_nothing_else(
     switch: Callable[[QFont, Mapping[str, int]], None], wanted: dict[str, int]
 ) -> None:
     font = a_font()
@@ -34,7 +34,7 @@ def test_features_are_set_and_nothing_else_of_the_font_changes(
 
 
 @pytest.mark.usefixtures("qapp")
-def test_without_ligatures_every_letter_has_its_own_width() -> None:
+def test_without_ligatures_letters_keep_width() -> None:
     font = a_font()
     set_features(font, {"liga": 0})
     font.setKerning(False)
@@ -51,7 +51,7 @@ def test_what_is_no_tag_is_refused() -> None:
 
 
 @pytest.mark.usefixtures("qapp")
-def test_a_second_feature_by_the_stream_is_refused() -> None:
+def test_second_feature_by_stream_refused() -> None:
     font = a_font()
     set_features(font, {"liga": 0})
     with pytest.raises(ValueError, match="tnum"):

@@ -177,9 +177,7 @@ def nothing_left() -> Iterator[None]:
     assert finish_background(120)
 
 
-def test_the_main_window_with_library_charts_and_facts(
-    qtbot: QtBot, open_window: OpenWindow, tmp_path: Path
-) -> None:
+def test_main_window(qtbot: QtBot, open_window: OpenWindow, tmp_path: Path) -> None:
     library = tmp_path / f"library {MARK}"
     for number in range(3):
         evil_run(library / EVIL.replace("/", "") / f"{number} {EVIL.replace('/', '')}.footing", number)
@@ -197,7 +195,7 @@ def test_the_main_window_with_library_charts_and_facts(
     assert len(walk.seen) >= 3
 
 
-def test_the_compare_page_in_each_of_its_views(qtbot: QtBot, tmp_path: Path, nothing_left: None) -> None:
+def test_compare_page_views(qtbot: QtBot, tmp_path: Path, nothing_left: None) -> None:
     page = ComparePage(Theme(Scheme.LIGHT))
     qtbot.addWidget(page)
     page.resize(1280, 800)
@@ -322,12 +320,12 @@ def calls(name: str) -> Iterator[tuple[str, ast.Call]]:
                     yield f"{path.relative_to(UI)}:{node.lineno}", node
 
 
-def test_labels_are_made_where_their_format_is_chosen() -> None:
+def test_labels_created_where_format_chosen() -> None:
     found = {where.partition(":")[0] for where, _ in calls("QLabel")}
     assert found == {"widgets/texts.py"}
 
 
-def test_the_text_of_a_label_with_a_mnemonic_is_the_programs_own() -> None:
+def test_mnemonic_labels_hold_own_text() -> None:
     made = [where for where, _ in calls("mnemonic_label")]
     assert 3 <= len(made) <= 9  # a new one wants a look: where does its text come from?
 
@@ -354,7 +352,7 @@ def told_before(call: ast.Call, where: str) -> bool:
     return f"{name} = tooltip(" in (UI / where.partition(":")[0]).read_text(encoding="utf-8")
 
 
-def test_no_tool_tip_is_made_of_foreign_text_unescaped() -> None:
+def test_tool_tips_escape_foreign_text() -> None:
     tips = list(calls("setToolTip"))
     called = [*calls("setItemData"), *calls("setData"), *calls("showText")]
     others = [(where, call) for where, call in called if "ToolTip" in ast.dump(call)]
@@ -381,9 +379,7 @@ def test_message_boxes_show_plain_text() -> None:
         assert "insertHtml(" not in text, path
 
 
-def test_what_is_typed_is_drawn_from_left_to_right_in_a_program_that_is_read_from_the_right(
-    qtbot: QtBot, qapp: QApplication
-) -> None:
+def test_typed_text_left_to_right_in_rtl(qtbot: QtBot, qapp: QApplication) -> None:
     def picture(of_program: Qt.LayoutDirection) -> QtGui.QImage:
         qapp.setLayoutDirection(of_program)
         label = ElidedLabel()

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.gui
 
 
 @pytest.mark.usefixtures("qapp")
-def test_a_greyed_row_cannot_be_chosen_until_it_is_enabled_again() -> None:
+def test_greyed_row_unselectable_until_enabled() -> None:
     box = combo_box()
     box.addItems(["ext4", "xfs"])
     flags = box.model().index(1, 0).flags()
@@ -25,7 +25,7 @@ def test_a_greyed_row_cannot_be_chosen_until_it_is_enabled_again() -> None:
     assert box.model().index(1, 0).flags() == flags
 
 
-def test_no_module_takes_hold_of_an_item_that_cpp_owns() -> None:
+def test_modules_keep_no_cpp_owned_item() -> None:
     source = {path: path.read_text(encoding="utf-8") for path in Path(ui.__path__[0]).rglob("*.py")}
     wrapped = re.compile(r"QStandardItemModel|model\(\)\.item\(|list\.addItems?\(")
     assert [path.name for path, text in source.items() if wrapped.search(text)] == []

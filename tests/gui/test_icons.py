@@ -31,20 +31,20 @@ def strokes(icon: QIcon, mode: QIcon.Mode = QIcon.Mode.Normal, side: int = SMALL
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_icon_is_painted_in_the_colour_that_is_asked_for(qtbot: QtBot, name: str) -> None:
+def test_icons_painted_in_requested_colour(qtbot: QtBot, name: str) -> None:
     theme = Theme(Scheme.DARK)
     picture = icon_pixmap(name, theme.text, 24, 2.0)
     assert (picture.width(), picture.devicePixelRatio()) == (48, 2.0), "sharp at two pixels a pixel"
     assert theme.text.name() in strokes(make_icon(name, theme, 24), side=24)
 
 
-def test_an_icon_is_paler_where_it_is_disabled(qtbot: QtBot) -> None:
+def test_disabled_icon_is_paler(qtbot: QtBot) -> None:
     icon = make_icon("plus", Theme(Scheme.LIGHT))
     assert strokes(icon) != strokes(icon, QIcon.Mode.Disabled)
 
 
 @pytest.mark.parametrize("scheme", [Scheme.LIGHT, Scheme.DARK])
-def test_an_icon_in_a_selected_row_has_the_colour_of_its_words(qtbot: QtBot, scheme: Scheme) -> None:
+def test_selected_row_icon_has_text_colour(qtbot: QtBot, scheme: Scheme) -> None:
     theme = Theme(scheme)
     icon = make_icon("usb", theme, selected="background")
     words = qt_palette(theme.palette).color(QPalette.ColorRole.HighlightedText).name()
@@ -70,7 +70,7 @@ def test_icons_follow_the_colours_and_their_owner(
     theme.set_scheme(Scheme.LIGHT)
 
 
-def test_a_card_has_its_icon_in_the_accent_and_pale_where_it_cannot_be_pressed(qtbot: QtBot) -> None:
+def test_card_icon_accent_or_pale(qtbot: QtBot) -> None:
     theme = Theme(Scheme.LIGHT)
     card = ChoiceButton("&New", "Asks a few questions.", theme, icon="plus")
     qtbot.addWidget(card)
@@ -79,7 +79,7 @@ def test_a_card_has_its_icon_in_the_accent_and_pale_where_it_cannot_be_pressed(q
     assert theme.colour("muted").name() in strokes(QIcon(card.picture.pixmap()), side=24)
 
 
-def test_the_tool_bar_has_an_icon_and_a_word_each(qtbot: QtBot) -> None:
+def test_tool_bar_icons_with_words(qtbot: QtBot) -> None:
     actions = {command.id: QAction(command.text) for command in COMMANDS}
     bar = ToolBar(actions, Theme(Scheme.LIGHT))
     qtbot.addWidget(bar)
@@ -94,7 +94,7 @@ def test_the_tool_bar_has_an_icon_and_a_word_each(qtbot: QtBot) -> None:
             assert button.text()
 
 
-def test_what_is_shown_is_here_and_nothing_else() -> None:
+def test_only_used_icons_exist() -> None:
     source = "\n".join(path.read_text() for path in (TOP / "ui").rglob("*.py"))
     words = set(re.findall(r'"([a-z][a-z0-9-]*)"', source))
     assert [name for name in NAMES if name not in words] == [], "shown nowhere: take them out"

@@ -156,7 +156,7 @@ def bench(own_state: Path, campaign_bench: CampaignBench, monkeypatch: pytest.Mo
 
 @pytest.mark.postgres
 @pytest.mark.longest
-def test_of_a_campaign_that_is_measured_by_them(
+def test_measured_campaign(
     qtbot: QtBot, open_window: OpenWindow, bench: CampaignBench, installation: Installation, tmp_path: Path
 ) -> None:
     window: MainWindow = open_window(bench.library)

@@ -33,7 +33,7 @@ print(box.button(QDialogButtonBox.StandardButton.Cancel).text().replace("&", "")
 
 
 @pytest.mark.parametrize(("language", "word"), [("en", "Cancel"), ("de", "Abbrechen")])
-def test_buttons_of_qt_speak_the_language_of_the_program(language: str, word: str) -> None:
+def test_qt_buttons_translated(language: str, word: str) -> None:
     environment = os.environ | {"LANGUAGE": language, "QT_QPA_PLATFORM": "offscreen"}
     argv = (sys.executable, "-P", "-c", _ASK)
     environment["PYTHONPATH"] = str(TOP)
@@ -41,7 +41,7 @@ def test_buttons_of_qt_speak_the_language_of_the_program(language: str, word: st
     assert found.stdout.strip() == word
 
 
-def test_reports_say_that_they_are_german_and_write_numbers_so(tmp_path: Path) -> None:
+def test_german_report_language_and_numbers(tmp_path: Path) -> None:
     runs = write_cases(tmp_path, cases_of("three"))
     environment = os.environ | {"LANGUAGE": "de", "QT_QPA_PLATFORM": "offscreen", "PYTHONPATH": str(TOP)}
     for name in ("out.pdf", "out.html"):
@@ -73,7 +73,7 @@ print(box.text(), number_text(7.5, ".1f"), box.value())
 
 
 @pytest.mark.parametrize(("language", "told"), [("en", "7.5"), ("de", "7,5")])
-def test_fields_for_numbers_take_them_as_they_are_shown(language: str, told: str) -> None:
+def test_number_fields_accept_shown_format(language: str, told: str) -> None:
     """Whatever the system's own locale writes."""
     environment = os.environ | {"LANGUAGE": language, "LC_NUMERIC": "de_DE.UTF-8", "LANG": "de_DE.UTF-8"}
     environment |= {"QT_QPA_PLATFORM": "offscreen", "PYTHONPATH": str(TOP)}
@@ -90,7 +90,7 @@ def test_numbers_are_written_as_qt_writes_them(language: str, value: float) -> N
 
 
 @pytest.mark.parametrize("language", [name for name in languages() if name != ENGLISH])
-def test_no_two_commands_of_the_menu_share_a_key_in_a_translation(language: str) -> None:
+def test_menu_shortcuts_unique_in_translation(language: str) -> None:
     messages = read_messages(catalogue_path(language).read_text(encoding="utf-8"))
     told = {each.source: each.translations[0] for each in messages if not each.is_fuzzy}
     texts = [told[command.text] for command in COMMANDS]

@@ -56,9 +56,7 @@ def told(stack: ChartStack, chart: int = 0) -> list[str]:
     return [line.label for line in stack.charts[chart].limits]
 
 
-def test_what_is_near_is_drawn_over_the_whole_axis_and_what_is_far_is_not(
-    stack: ChartStack, tmp_path: Path
-) -> None:
+def test_near_limit_drawn_far_limit_not(stack: ChartStack, tmp_path: Path) -> None:
     stack.set_runs(traces([run_on(tmp_path / "a.footing", KNOWN)]))
     assert told(stack) == [WRITES, FLUSHES]  # 200,001 reads where the run read 40 would flatten the rest
     assert told(stack, 1) == []  # 2,100 MB/s of 90
@@ -67,7 +65,7 @@ def test_what_is_near_is_drawn_over_the_whole_axis_and_what_is_far_is_not(
     assert stack.charts[0].values[1] >= 9950
 
 
-def test_a_run_whose_storage_nobody_asked_has_no_line(stack: ChartStack, tmp_path: Path) -> None:
+def test_run_without_measured_storage_has_none(stack: ChartStack, tmp_path: Path) -> None:
     stack.set_runs(traces([run_on(tmp_path / "a.footing", None)]))
     assert told(stack) == []
     stack.set_runs(traces([run_on(tmp_path / "b.footing", KNOWN)]))
@@ -76,9 +74,7 @@ def test_a_run_whose_storage_nobody_asked_has_no_line(stack: ChartStack, tmp_pat
     assert told(stack) == []
 
 
-def test_runs_on_one_storage_share_a_line_and_too_many_limits_have_none(
-    stack: ChartStack, tmp_path: Path
-) -> None:
+def test_shared_storage_line_and_too_many_limits(stack: ChartStack, tmp_path: Path) -> None:
     same = [run_on(tmp_path / f"same {seed}.footing", KNOWN, seed=seed) for seed in range(2)]
     stack.set_runs(traces(same))
     assert told(stack).count(WRITES) == 1
@@ -92,7 +88,7 @@ def test_runs_on_one_storage_share_a_line_and_too_many_limits_have_none(
     assert told(stack) == []
 
 
-def test_on_a_run_that_lasts_a_line_is_painted_once_and_reaches_the_planned_end(
+def test_growing_run_line_reaches_planned_end(
     stack: ChartStack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = run_on(tmp_path / "a.footing", KNOWN)
@@ -115,9 +111,7 @@ def test_on_a_run_that_lasts_a_line_is_painted_once_and_reaches_the_planned_end(
     assert told(stack) == []
 
 
-def test_a_line_that_comes_near_only_later_is_drawn_and_named_then(
-    stack: ChartStack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_limit_drawn_once_near(stack: ChartStack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = run_on(tmp_path / "a.footing", with_writes(30_000))
     high_s = next(t_s for t_s, value in zip(*run.series("storage.writes"), strict=True) if value > 10_000)
     chart = stack.charts[0]
@@ -140,7 +134,7 @@ def test_another_scheme_gives_the_lines_its_colours(stack: ChartStack, tmp_path:
         assert stack.charts[0].limits[0].colour.name() == stack.charts[0].lines[0].colour.name()
 
 
-def test_a_level_line_is_level_and_one_value_long_where_there_is_no_time() -> None:
+def test_level_line_without_time() -> None:
     line = level(5.0, -10.0, 20.0)
     assert set(line.values) == {5.0}
     assert (line.t_s[0], line.t_s[-1]) == (-10.0, 20.0)
