@@ -24,12 +24,12 @@ def refused(keys: str, configurations: str = TWO) -> str:
     return caught.value.message
 
 
-def test_a_fixed_matrix_is_what_is_taken_where_nobody_says() -> None:
+def test_fixed_matrix_is_the_default() -> None:
     assert campaign_of("").design is Design.FIXED
     assert campaign_of('design = "fixed"') == campaign_of("")
 
 
-def test_a_sequential_campaign_has_ten_rounds_at_most_unless_somebody_says_otherwise() -> None:
+def test_sequential_defaults_to_ten_rounds() -> None:
     campaign = campaign_of('design = "sequential"')
     assert (campaign.design, campaign.repeats, campaign.precision) == (Design.SEQUENTIAL, DEFAULT_CAP, None)
     assert campaign_of('design = "sequential"\nrepeats = 6\nprecision = 2').repeats == 6
@@ -53,7 +53,7 @@ def test_what_does_not_go_together_is_refused(keys: str, configurations: str, wo
     assert words in refused(keys, configurations)
 
 
-def test_only_those_of_the_same_workload_compete_and_others_may_stand_beside_them() -> None:
+def test_competition_within_one_workload() -> None:
     more = TWO + '[[configuration]]\nname = "c"\n[configuration.workload]\nrate = 10\n'
     assert campaign_of('design = "sequential"', more).design is Design.SEQUENTIAL
 
@@ -68,7 +68,7 @@ def test_a_design_is_kept_in_the_file(keys: str) -> None:
     assert changed_scripts(state_campaign(campaign), campaign_of("repeats = 7")) is None
 
 
-def test_a_campaign_of_before_there_were_designs_can_be_resumed() -> None:
+def test_resume_campaign_older_than_designs() -> None:
     fixed = campaign_of("repeats = 5")
     before = "".join(line for line in state_campaign(fixed).splitlines(keepends=True) if "design" not in line)
     assert changed_scripts(before, fixed) == ()

@@ -41,7 +41,7 @@ def bench(tmp_path: Path) -> Bench:
     return Bench(tmp_path)
 
 
-def test_what_a_folder_keeps_is_the_campaign_again(bench: Bench) -> None:
+def test_kept_copy_round_trip(bench: Bench) -> None:
     folder = bench.folder_of(resume=False)
     kept = load_campaign(folder / CAMPAIGN_NAME)
     assert replace(kept, order_seed=None) == bench.campaign
@@ -49,11 +49,11 @@ def test_what_a_folder_keeps_is_the_campaign_again(bench: Bench) -> None:
     assert changed_scripts(state_campaign(bench.campaign), bench.campaign) == ()
 
 
-def test_a_campaign_with_the_scripts_that_it_was_begun_with_is_resumed(bench: Bench) -> None:
+def test_resume_with_original_scripts(bench: Bench) -> None:
     assert bench.folder_of(resume=False) == bench.folder_of(resume=True)
 
 
-def test_a_script_that_was_changed_since_refuses_to_resume_and_is_named(bench: Bench) -> None:
+def test_resume_refused_after_script_change(bench: Bench) -> None:
     bench.folder_of(resume=False)
     (bench.folder / "two.sql").write_text("SELECT 2;\n")
     with pytest.raises(UsageError) as refused:
@@ -64,7 +64,7 @@ def test_a_script_that_was_changed_since_refuses_to_resume_and_is_named(bench: B
     assert bench.folder_of(resume=True).is_dir()
 
 
-def test_an_older_folder_with_the_same_scripts_is_resumed_although_a_newer_one_has_others(
+def test_resume_older_folder_with_same_scripts(
     bench: Bench,
 ) -> None:
     older = bench.folder_of(resume=False)
@@ -74,18 +74,18 @@ def test_an_older_folder_with_the_same_scripts_is_resumed_although_a_newer_one_h
     assert bench.folder_of(resume=True) == older
 
 
-def test_of_a_campaign_whose_scripts_were_not_recorded_nobody_knows(bench: Bench) -> None:
+def test_resume_without_recorded_scripts(bench: Bench) -> None:
     paths = tuple(str(bench.folder / name) for name in ("one.sql", "two.sql"))
     assert changed_scripts(format_campaign(bench.campaign), bench.campaign) == paths
 
 
-def test_another_campaign_is_not_one_with_changed_scripts(bench: Bench) -> None:
+def test_other_campaign_is_not_changed_scripts(bench: Bench) -> None:
     other = FILE.replace('"x"', '"y"')
     campaign = parse_campaign(other, base_directory=str(bench.folder), source_name="x")
     assert changed_scripts(state_campaign(bench.campaign), campaign) is None
 
 
-def test_a_random_order_goes_on_as_it_was_drawn_when_the_campaign_began(bench: Bench) -> None:
+def test_resume_keeps_drawn_order(bench: Bench) -> None:
     drawn = replace(bench.campaign, order_seed=5)
     folder = new_folder(bench.folder / "library", drawn)
     assert unfinished_folder(bench.folder / "library", bench.campaign) == folder
@@ -109,7 +109,7 @@ def test_another_order_is_another_campaign(
     assert changed_scripts(stated, replace(bench.campaign, **asked)) is None  # type: ignore[arg-type]
 
 
-def test_a_campaign_that_was_begun_when_there_was_only_one_order_ends_in_that(bench: Bench) -> None:
+def test_resume_campaign_older_than_orders(bench: Bench) -> None:
     folder = bench.folder_of(resume=False)
     stated = folder / CAMPAIGN_NAME
     lines = stated.read_text().splitlines(keepends=True)
@@ -118,7 +118,7 @@ def test_a_campaign_that_was_begun_when_there_was_only_one_order_ends_in_that(be
     assert begun_campaign(folder).order is RunOrder.ALTERNATING
 
 
-def test_a_campaign_that_was_begun_when_caches_were_always_warm_is_resumed(bench: Bench) -> None:
+def test_resume_campaign_older_than_cold_caches(bench: Bench) -> None:
     folder = bench.folder_of(resume=False)
     stated = folder / CAMPAIGN_NAME
     lines = stated.read_text().splitlines(keepends=True)
@@ -127,7 +127,7 @@ def test_a_campaign_that_was_begun_when_caches_were_always_warm_is_resumed(bench
     assert bench.folder_of(resume=True) == folder
 
 
-def test_a_table_of_settings_may_have_a_key_that_is_called_as_the_order_is(bench: Bench) -> None:
+def test_settings_key_named_order(bench: Bench) -> None:
     text = FILE.replace("[workload]", '[postgresql.settings]\norder = "random"\n[workload]')
     campaign = parse_campaign(text, base_directory=str(bench.folder), source_name="x")
     other = parse_campaign(text.replace("random", "x"), base_directory=str(bench.folder), source_name="x")

@@ -28,7 +28,7 @@ OF_RUNNERS = {"precision"}
 """When a sequential campaign ends, no run tells: tests/unit/execution/test_sequential_campaign.py."""
 
 
-def test_every_key_of_the_example_is_tried_in_pairs() -> None:
+def test_example_keys_are_in_pairs_table() -> None:
     declared = {
         key
         for values in campaign_keys.declared(PLACES).values()
@@ -50,7 +50,7 @@ def test_every_key_of_the_example_is_tried_in_pairs() -> None:
 
 
 @pytest.mark.slow
-def test_every_row_of_keys_that_combine_is_a_campaign(tmp_path: Path) -> None:
+def test_combinable_keys_make_a_campaign(tmp_path: Path) -> None:
     values = campaign_keys.declared(PLACES)
     names = {key: tuple(each) for key, each in values.items()}
     rows, impossible = pairwise(names, allowed=campaign_keys.may_be)
@@ -62,7 +62,7 @@ def test_every_row_of_keys_that_combine_is_a_campaign(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_every_pair_of_keys_of_disks_stands_in_a_row_or_nobody_can_choose_it() -> None:
+def test_disk_key_pairs_covered_or_impossible() -> None:
     values = disk_keys.declared(SERIALS)
     rows, impossible = disk_keys.disk_rows()
     names = {key: tuple(each) for key, each in values.items()}

@@ -57,7 +57,7 @@ def disks(each: Configuration) -> DiskTarget:
 # --- meaning
 
 
-def test_every_combination_is_a_configuration_and_the_last_dimension_changes_fastest() -> None:
+def test_combinations_last_dimension_fastest() -> None:
     campaign = parse(DISKS + FILESYSTEMS + CLIENTS)
     assert names(campaign) == [
         *("ext4, clients 1", "ext4, clients 4", "xfs, clients 1"),
@@ -70,7 +70,7 @@ def test_every_combination_is_a_configuration_and_the_last_dimension_changes_fas
     assert campaign.repeats == 5
 
 
-def test_a_target_below_a_dimension_is_merged_key_by_key() -> None:
+def test_target_dimension_merges_key_by_key() -> None:
     campaign = parse(DISKS + 'partition_size = "20 GiB"\n' + FILESYSTEMS)
     for each in campaign.configurations:
         assert disks(each).data.partition_bytes == 20 * 2**30
@@ -78,7 +78,7 @@ def test_a_target_below_a_dimension_is_merged_key_by_key() -> None:
         assert disks(each).data.disks == ("S1", "S2", "S3", "S4")
 
 
-def test_a_value_may_change_several_keys_or_none() -> None:
+def test_value_changes_several_keys_or_none() -> None:
     campaign = parse(
         DISKS
         + 'filesystem = "xfs"\n'
@@ -97,7 +97,7 @@ def test_a_value_may_change_several_keys_or_none() -> None:
     assert disks(second).data.filesystem == "xfs"
 
 
-def test_an_option_counts_where_the_filesystem_has_it_and_makes_no_cell_twice() -> None:
+def test_option_only_where_filesystem_has_it() -> None:
     campaign = parse(DISKS + FILESYSTEMS + RECORDS)
     assert names(campaign) == ["ext4", "xfs", "zfs, recordsize 8 KiB", "zfs, recordsize 128 KiB"]
     assert [disks(each).data.options for each in campaign.configurations] == [
@@ -145,7 +145,7 @@ def options_dimension(name: str, *values: str) -> str:
         ),
     ],
 )
-def test_where_no_value_of_an_option_is_possible_it_is_no_dimension(text: str, expected: list[str]) -> None:
+def test_option_without_possible_value_dropped(text: str, expected: list[str]) -> None:
     filesystem = "" if FILESYSTEMS in text else 'filesystem = "ext4"\n'
     campaign = parse(DISKS + filesystem + text)
     assert names(campaign) == expected
@@ -157,7 +157,7 @@ def test_where_no_value_of_an_option_is_possible_it_is_no_dimension(text: str, e
         assert chosen.get("bigalloc") is not False or "cluster_bytes" not in chosen
 
 
-def test_stripes_are_tried_where_there_is_no_array() -> None:
+def test_stripes_without_array() -> None:
     text = DISKS.replace('["S1", "S2", "S3", "S4"]\nlevel = "raid10"', '["S1"]')
     array = 'name = "array"\n[dimension.value.target.disks]\ndata = ["S1", "S2"]\nlevel = "mirror"\n'
     text += 'filesystem = "ext4"\n[[dimension]]\nname = "disks"\n[[dimension.value]]\nname = "one"\n'
@@ -177,21 +177,19 @@ def test_stripes_are_tried_where_there_is_no_array() -> None:
         ("options = { stride = 4 }\n" + CLIENTS, "target", "aligned by itself"),
     ],
 )
-def test_an_option_that_is_possible_nowhere_is_refused_with_its_reason(
-    text: str, field: str, words: str
-) -> None:
+def test_option_possible_nowhere_refused(text: str, field: str, words: str) -> None:
     error = refusal(DISKS + 'filesystem = "ext4"\n' + text)
     assert (error.field or "").startswith(field)
     assert words in error.message
 
 
-def test_the_order_of_dimensions_does_not_decide_where_they_count() -> None:
+def test_dimension_order_irrelevant_for_options() -> None:
     assert set(names(parse(DISKS + RECORDS + FILESYSTEMS))) == {
         *("ext4", "xfs", "recordsize 8 KiB, zfs", "recordsize 128 KiB, zfs"),
     }
 
 
-def test_one_value_may_hold_options_of_several_filesystems() -> None:
+def test_value_with_options_of_several_filesystems() -> None:
     campaign = parse(
         DISKS
         + FILESYSTEMS
@@ -204,7 +202,7 @@ def test_one_value_may_hold_options_of_several_filesystems() -> None:
     assert by_name["zfs, small"]["recordsize"] == 8192
 
 
-def test_a_preset_that_a_filesystem_does_not_have_is_left_out_there() -> None:
+def test_unavailable_preset_left_out() -> None:
     campaign = parse(
         DISKS
         + FILESYSTEMS
@@ -217,7 +215,7 @@ def test_a_preset_that_a_filesystem_does_not_have_is_left_out_there() -> None:
     assert len(names(campaign)) == len({(each.target, each.workload) for each in campaign.configurations})
 
 
-def test_a_dimension_of_targets_takes_a_dimension_of_disks_with_it_where_there_are_disks() -> None:
+def test_target_dimension_takes_disk_dimension_along() -> None:
     campaign = parse(
         'name = "trial"\n'
         '[[dimension]]\nname = "where"\n'
@@ -242,7 +240,7 @@ def wal_of(each: Configuration) -> GroupChoice:
     return wal
 
 
-def test_single_keys_of_the_disks_for_the_wal_are_dimensions_and_the_others_stay() -> None:
+def test_wal_disk_keys_as_dimensions() -> None:
     campaign = parse(
         WAL.replace('options = { recordsize = "8 KiB" }', 'level = "single"')
         + '[[dimension]]\nkey = "target.disks.wal.filesystem"\nvalues = ["ext4", "zfs"]\n'
@@ -260,7 +258,7 @@ def test_single_keys_of_the_disks_for_the_wal_are_dimensions_and_the_others_stay
     assert parse(format_campaign(campaign)) == campaign
 
 
-def test_options_of_the_wal_are_merged_one_by_one() -> None:
+def test_wal_options_merged_individually() -> None:
     campaign = parse(
         WAL + '[[dimension]]\nkey = "target.disks.wal.options.compression"\nvalues = ["off", "lz4"]\n'
     )
@@ -271,7 +269,7 @@ def test_options_of_the_wal_are_merged_one_by_one() -> None:
     assert parse(format_campaign(campaign)) == campaign
 
 
-def test_level_and_disks_of_the_wal_are_dimensions_too() -> None:
+def test_wal_level_and_disks_as_dimensions() -> None:
     campaign = parse(
         DISKS
         + 'filesystem = "xfs"\nwal = { data = ["S5", "S6"], filesystem = "xfs" }\n'
@@ -280,7 +278,7 @@ def test_level_and_disks_of_the_wal_are_dimensions_too() -> None:
     assert [wal_of(each).level for each in campaign.configurations] == [Level.MIRROR, Level.STRIPE]
 
 
-def test_keys_of_the_wal_count_where_it_has_disks_of_its_own() -> None:
+def test_wal_keys_need_separate_disks() -> None:
     campaign = parse(
         DISKS
         + 'filesystem = "xfs"\n'
@@ -295,7 +293,7 @@ def test_keys_of_the_wal_count_where_it_has_disks_of_its_own() -> None:
     assert parse(format_campaign(campaign)) == campaign
 
 
-def test_the_disks_for_the_wal_are_a_dimension_as_a_whole_as_well() -> None:
+def test_whole_wal_disks_as_dimension() -> None:
     campaign = parse(
         DISKS
         + 'filesystem = "xfs"\n'
@@ -306,7 +304,7 @@ def test_the_disks_for_the_wal_are_a_dimension_as_a_whole_as_well() -> None:
     assert parse(format_campaign(campaign)) == campaign
 
 
-def test_a_scale_replaces_a_size_and_false_and_true_are_off_and_on() -> None:
+def test_scale_replaces_size_booleans_are_on_off() -> None:
     campaign = parse(
         FOLDER
         + '[[dimension]]\nkey = "workload.scale"\nvalues = [1, 10]\n'
@@ -316,7 +314,7 @@ def test_a_scale_replaces_a_size_and_false_and_true_are_off_and_on() -> None:
     assert campaign.configurations[0].workload == Workload(scale=1, size=None)
 
 
-def test_words_that_two_dimensions_share_stand_with_their_keys() -> None:
+def test_shared_words_shown_with_keys() -> None:
     campaign = parse(
         DISKS
         + 'filesystem = "xfs"\n'
@@ -327,7 +325,7 @@ def test_words_that_two_dimensions_share_stand_with_their_keys() -> None:
     assert names(campaign)[0] == "fs preset defaults, pg preset defaults"
 
 
-def test_names_are_unique_and_short_enough_however_long_the_values_are() -> None:
+def test_names_unique_and_short() -> None:
     long = ", ".join(f'"/srv/{"x" * 70}/{number}"' for number in range(3))
     campaign = parse(
         'name = "trial"\n' + f'[[dimension]]\nkey = "target.folder.path"\nvalues = [{long}]\n' + CLIENTS
@@ -336,7 +334,7 @@ def test_names_are_unique_and_short_enough_however_long_the_values_are() -> None
     assert max(map(len, names(campaign))) <= LONGEST_NAME
 
 
-def test_a_dimension_of_one_value_is_in_no_name() -> None:
+def test_single_value_dimension_not_in_name() -> None:
     campaign = parse(FOLDER + '[[dimension]]\nkey = "workload.scale"\nvalues = [3]\n')
     assert names(campaign) == ["trial"]
     assert campaign.configurations[0].workload.scale == 3
@@ -349,7 +347,7 @@ def test_clients_are_swept_with_one_key() -> None:
     assert doubling(3, 12) == [3, 6, 12]
 
 
-def test_combinations_are_left_out_by_name_or_key_and_by_one_value_or_several() -> None:
+def test_exclude_by_name_key_and_values() -> None:
     layout = '[[dimension]]\nkey = "postgresql.checksums"\nvalues = [true, false]\n'
     text = DISKS + FILESYSTEMS + CLIENTS + layout
     campaign = parse(
@@ -378,7 +376,7 @@ def again(campaign: Campaign) -> Campaign:
     return parse(format_campaign(campaign))
 
 
-def test_a_campaign_that_was_begun_is_known_again_by_its_dimensions_and_scripts(tmp_path: Path) -> None:
+def test_matrix_identity_by_dimensions_and_scripts(tmp_path: Path) -> None:
     script = tmp_path / "own.sql"
     script.write_text("SELECT 1;\n")
     text = FOLDER + '[[dimension]]\nkey = "workload.script"\nvalues = ["select-only", { file = "own.sql" }]\n'
@@ -393,7 +391,7 @@ def test_a_campaign_that_was_begun_is_known_again_by_its_dimensions_and_scripts(
     assert names(parse_stored_campaign(stated)) == names(campaign)
 
 
-def test_what_is_written_is_as_long_as_the_dimensions_and_not_as_the_cells() -> None:
+def test_written_length_follows_dimensions() -> None:
     campaign = parse(
         FOLDER
         + "".join(
@@ -409,7 +407,7 @@ def test_what_is_written_is_as_long_as_the_dimensions_and_not_as_the_cells() -> 
     assert len(format_campaign(campaign)) < 2000
 
 
-def test_defaults_are_stated_so_that_a_later_version_measures_the_same() -> None:
+def test_defaults_written_explicitly() -> None:
     text = format_campaign(parse(FOLDER + CLIENTS))
     assert 'protocol = "prepared"' in text
     assert "warmup = " in text
@@ -478,7 +476,7 @@ def accepted(text: str) -> Campaign | None:
 @settings(deadline=None, max_examples=60)
 @given(matrices())
 @pytest.mark.slow
-def test_what_is_written_of_a_matrix_reads_back_equal(text: str) -> None:
+def test_matrix_write_read_round_trip(text: str) -> None:
     campaign = accepted(text)
     assume(campaign is not None)
     assert campaign is not None
@@ -582,7 +580,7 @@ def test_what_is_written_of_a_matrix_reads_back_equal(text: str) -> None:
         ),
     ],
 )
-def test_what_is_wrong_with_dimensions_is_told_with_its_place(text: str, field: str, words: str) -> None:
+def test_dimension_errors_carry_location(text: str, field: str, words: str) -> None:
     head, _, table = FOLDER.partition("\n")
     whole = f"{head}\n{text}{table}" if text.startswith("dimension") else FOLDER + text
     error = refusal(whole)
@@ -638,15 +636,13 @@ def test_what_is_wrong_with_dimensions_is_told_with_its_place(text: str, field: 
         ),
     ],
 )
-def test_what_is_wrong_with_dimensions_of_disks_is_told_with_its_place(
-    text: str, field: str, words: str
-) -> None:
+def test_disk_dimension_errors_carry_location(text: str, field: str, words: str) -> None:
     error = refusal(DISKS + text)
     assert (error.field or "").startswith(field)
     assert words in error.message
 
 
-def test_a_million_cells_are_refused_with_the_reason_before_they_are_built(
+def test_million_cells_refused_before_building(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     text = FOLDER + "".join(
@@ -660,7 +656,7 @@ def test_a_million_cells_are_refused_with_the_reason_before_they_are_built(
     assert f"{MOST_COMBINATIONS:,}" in error.message
 
 
-def test_more_configurations_than_allowed_are_refused_after_what_is_left_out() -> None:
+def test_configuration_limit_applies_after_exclusion() -> None:
     text = FOLDER + "".join(
         f'[[dimension]]\nkey = "workload.{key}"\nvalues = {list(range(1, most))}\n'
         for key, most in (("clients", 41), ("scale", 31))

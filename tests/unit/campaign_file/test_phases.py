@@ -72,7 +72,7 @@ def test_phases_are_read_and_written_again() -> None:
     assert read(format_campaign(campaign)) == campaign
 
 
-def test_what_is_done_beside_phases_is_read_and_written_again() -> None:
+def test_activities_beside_phases_round_trip() -> None:
     text = BASE + '[[workload.phase]]\nname = "a"\nbackground = "pg_basebackup"\nmax_rate = "10 MiB"\n'
     campaign = read(text)
     expected = WorkloadPhase("a", background="pg_basebackup", max_rate_bytes=10 * MIB)
@@ -86,11 +86,11 @@ def test_what_is_done_beside_phases_is_read_and_written_again() -> None:
         assert read(format_campaign(campaign)) == campaign
 
 
-def test_without_phases_a_campaign_is_written_as_it_was() -> None:
+def test_no_phases_writes_unchanged_file() -> None:
     assert "phase" not in format_campaign(read(BASE + "[workload]\nclients = 8"))
 
 
-def test_own_scripts_of_phases_are_told_and_watched_like_all_others(tmp_path: Path) -> None:
+def test_phase_scripts_reported_and_watched(tmp_path: Path) -> None:
     script = tmp_path / "own.sql"
     script.write_text("\\shell touch /tmp/x\n")
     text = BASE + '[[workload.phase]]\nname = "a"\nscript = {file = "own.sql"}\n'
@@ -233,14 +233,14 @@ def phases(*tables: str, workload: str = "") -> str:
         ),
     ],
 )
-def test_what_is_wrong_with_phases_is_told_with_its_place(text: str, place: str, words: str) -> None:
+def test_phase_errors_carry_location(text: str, place: str, words: str) -> None:
     with pytest.raises(CampaignError) as caught:
         read(text)
     assert f"{place}: " in caught.value.message or f"{place} (" in caught.value.message
     assert words.replace("no known", "not a known") in caught.value.message
 
 
-def test_a_phase_with_fewer_clients_takes_no_more_threads_than_those() -> None:
+def test_phase_threads_capped_by_clients() -> None:
     workload = "clients = 8\nthreads = 8"
     campaign = read(phases('name = "few"\nclients = 2', 'name = "all"', workload=workload))
     assert campaign.configurations[0].workload.phases[0].threads is None
@@ -273,7 +273,7 @@ def on_disks(filesystem: str, *more: str, maintenance: str = "btrfs-balance") ->
         ),
     ],
 )
-def test_what_root_does_is_refused_where_a_filesystem_has_it_not(text: str, words: str) -> None:
+def test_root_action_refused_without_filesystem_support(text: str, words: str) -> None:
     with pytest.raises(CampaignError) as caught:
         read(text)
     place = "background" if "background" in text else "maintenance[1]"
@@ -290,7 +290,7 @@ def test_what_root_does_is_refused_where_a_filesystem_has_it_not(text: str, word
         on_disks("btrfs", maintenance="fstrim") + MATRIX,
     ],
 )
-def test_what_root_does_is_taken_where_one_of_the_filesystems_has_it(text: str) -> None:
+def test_root_action_accepted_by_one_filesystem(text: str) -> None:
     for configuration in read(text).configurations:
         (phase,) = configuration.workload.phases
         assert len(phase.maintenance) == 1

@@ -76,7 +76,7 @@ def test_every_key_names_who_reads_it_back(field: CampaignField) -> None:
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_what_root_looks_at_changes_with_each_key_that_root_is_said_to_read_back(name: str) -> None:
+def test_helper_view_changes_with_read_back_keys(name: str) -> None:
     for one, other in CHANGES[name]:
         assert looked_at(one) != looked_at(other), (one, other)
 

@@ -50,7 +50,7 @@ def refusal(text: str, folder: Path | str = "/nowhere") -> CampaignError:
 # --- meaning -------------------------------------------------------------------------------------
 
 
-def test_the_smallest_file_has_one_configuration_named_after_the_campaign() -> None:
+def test_minimal_file_has_one_configuration() -> None:
     campaign = parse(BASE)
     (configuration,) = campaign.configurations
     assert (campaign.name, configuration.name) == ("trial", "trial")
@@ -122,7 +122,7 @@ def test_every_key_reaches_its_attribute() -> None:
     )
 
 
-def test_with_cold_caches_there_is_no_warm_up_unless_somebody_wants_one() -> None:
+def test_cold_caches_default_to_no_warm_up() -> None:
     text = """
         name = "cold"
         [target.folder]
@@ -186,7 +186,7 @@ def test_every_key_of_disks_reaches_its_attribute() -> None:
     )
 
 
-def test_all_that_is_wrong_with_disks_is_told_at_once() -> None:
+def test_all_disk_errors_reported_together() -> None:
     error = refusal(
         DISKS
         + 'filesystem = "ext4"\nlevel = "mirror"\nchunk_size = "64 KiB"\noptions = {journl = 1, data = 2}'
@@ -195,7 +195,7 @@ def test_all_that_is_wrong_with_disks_is_told_at_once() -> None:
         assert words in error.message
 
 
-def test_a_configuration_changes_the_top_key_by_key() -> None:
+def test_configuration_overrides_top_key_by_key() -> None:
     campaign = parse(
         BASE
         + """
@@ -244,7 +244,7 @@ def test_durations_are_seconds_or_have_a_unit(written: str, seconds: int) -> Non
     assert parse(f"{BASE}[workload]\nduration = {written}").configurations[0].workload.duration_s == seconds
 
 
-def test_a_latency_limit_without_a_rate_is_allowed_and_counts_late_transactions() -> None:
+def test_latency_limit_without_rate() -> None:
     workload = parse(f'{BASE}[workload]\nlatency_limit = "50ms"').configurations[0].workload
     assert (workload.rate_tps, workload.latency_limit_ms) == (None, 50.0)
 
@@ -254,7 +254,7 @@ def test_a_tilde_is_the_home_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     assert parse(f'{BASE}path = "~/bench"').configurations[0].target == FolderTarget("/home/somebody/bench")
 
 
-def test_a_script_file_is_read_from_the_folder_of_the_campaign_file(tmp_path: Path) -> None:
+def test_script_path_relative_to_campaign_file(tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub" / "mine.sql").write_text("SELECT 'ä';\n", encoding="utf-8")
     (tmp_path / "c.toml").write_text(BASE + '[workload]\nscript = {file = "sub/mine.sql", weight = 2}')
@@ -263,7 +263,7 @@ def test_a_script_file_is_read_from_the_folder_of_the_campaign_file(tmp_path: Pa
     assert script.label == "mine.sql"
 
 
-def test_a_byte_order_mark_and_windows_line_ends_are_no_mistake(tmp_path: Path) -> None:
+def test_byte_order_mark_and_crlf(tmp_path: Path) -> None:
     (tmp_path / "c.toml").write_bytes(b"\xef\xbb\xbf" + BASE.replace("\n", "\r\n").encode())
     assert load_campaign(tmp_path / "c.toml").name == "trial"
 
@@ -280,7 +280,7 @@ def test_a_byte_order_mark_and_windows_line_ends_are_no_mistake(tmp_path: Path) 
         (HEAD + HEAD, "line 2, column 15", "Cannot overwrite a value"),
     ],
 )
-def test_what_is_not_toml_is_named_with_line_and_column(text: str, place: str, reason: str) -> None:
+def test_invalid_toml_line_and_column(text: str, place: str, reason: str) -> None:
     error = refusal(text)
     assert place in error.message
     assert reason in error.message
@@ -299,7 +299,7 @@ def test_what_is_not_toml_is_named_with_line_and_column(text: str, place: str, r
         ("x = 0x" + "f" * 100_000, "x: is not a known key"),
     ],
 )
-def test_a_hostile_file_costs_neither_the_memory_nor_a_traceback(text: str, words: str) -> None:
+def test_hostile_file_bounded_memory_no_traceback(text: str, words: str) -> None:
     tracemalloc.start()
     try:
         assert words in refusal(text).message
@@ -313,7 +313,7 @@ def test_an_empty_file_is_called_empty(text: str) -> None:
     assert "trial.toml is empty" in refusal(text).message
 
 
-def test_a_file_of_comments_only_lacks_name_and_target() -> None:
+def test_comments_only_lacks_name_and_target() -> None:
     error = refusal("# nothing\n")
     assert error.field == "name"
     assert "target: is missing" in error.message
@@ -334,18 +334,18 @@ def test_a_folder_is_no_campaign_file(tmp_path: Path) -> None:
     assert "is a folder" in file_refusal(tmp_path)
 
 
-def test_a_fifo_is_refused_without_waiting_for_a_writer(tmp_path: Path) -> None:
+def test_fifo_refused_without_waiting(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     assert "not a regular file" in file_refusal(tmp_path / "fifo")
 
 
-def test_a_file_that_is_too_large_is_refused_unread(tmp_path: Path) -> None:
+def test_oversized_file_refused_unread(tmp_path: Path) -> None:
     with (tmp_path / "big.toml").open("wb") as file:
         file.truncate(FILE_LIMIT_BYTES + 1)
     assert "larger than the 1 MiB" in file_refusal(tmp_path / "big.toml")
 
 
-def test_what_is_not_utf8_is_named_with_its_line(tmp_path: Path) -> None:
+def test_invalid_utf8_line(tmp_path: Path) -> None:
     (tmp_path / "latin.toml").write_bytes('name = "x"\n# gr\xf6\xdfer\n'.encode("latin-1"))
     assert "UTF-8 (line 2, byte 16" in file_refusal(tmp_path / "latin.toml")
 
@@ -355,7 +355,7 @@ def test_a_binary_file_is_called_no_text(tmp_path: Path) -> None:
     assert "NUL byte in line 2" in file_refusal(tmp_path / "binary.toml")
 
 
-def test_a_file_name_cannot_write_to_the_terminal(tmp_path: Path) -> None:
+def test_file_name_escapes_for_terminal(tmp_path: Path) -> None:
     with pytest.raises(CampaignError) as caught:
         load_campaign(tmp_path / "a\x1b[31mred")
     assert "\x1b" not in str(caught.value)
@@ -656,17 +656,17 @@ def test_a_refusal_names_field_found_and_allowed(text: str, field: str, words: s
     assert all(c.isprintable() or c == "\n" for c in str(error))
 
 
-def test_more_settings_than_any_server_has_are_refused() -> None:
+def test_too_many_settings() -> None:
     error = refusal(BASE + "[postgresql.settings]\n" + "".join(f"x{n} = 1\n" for n in range(501)))
     assert (error.field, "at most 500" in error.message) == ("postgresql.settings", True)
 
 
-def test_one_mistake_is_told_once_although_every_configuration_starts_with_it() -> None:
+def test_inherited_error_reported_once() -> None:
     text = BASE + "[workload]\nthreads = 9\n" + "".join(f'[[configuration]]\nname = "{n}"\n' for n in "abc")
     assert refusal(text).message.count("threads") == 1
 
 
-def test_all_problems_are_told_together_each_on_its_line() -> None:
+def test_all_errors_with_their_lines() -> None:
     error = refusal(
         """
         name = "trial"
@@ -699,14 +699,14 @@ def test_all_problems_are_told_together_each_on_its_line() -> None:
     assert "example.toml" in error.hint
 
 
-def test_a_file_of_garbage_is_told_in_twenty_lines() -> None:
+def test_garbage_reported_in_twenty_lines() -> None:
     error = refusal("".join(f"k{n} = {n}\n" for n in range(5000)))
     assert "5002 problems" in error.message
     assert error.message.splitlines()[-1] == "  … and 4982 more."
     assert len(error.message.splitlines()) == 22
 
 
-def test_a_rule_between_keys_names_the_configuration_that_breaks_it() -> None:
+def test_key_rule_names_configuration() -> None:
     error = refusal(
         BASE + '[workload]\nthreads = 4\nclients = 8\n[[configuration]]\nname = "few"\nworkload.clients = 2'
     )
@@ -714,7 +714,7 @@ def test_a_rule_between_keys_names_the_configuration_that_breaks_it() -> None:
     assert "which is 2" in error.message
 
 
-def test_more_runs_than_anybody_waits_for_are_refused() -> None:
+def test_too_many_runs() -> None:
     many = "".join(f'[[configuration]]\nname = "{n}"\n' for n in range(11))
     error = refusal("repeats = 1000\n" + BASE + many)
     assert error.field == "repeats"
@@ -731,7 +731,7 @@ def test_more_runs_than_anybody_waits_for_are_refused() -> None:
         (b"-- " + b"x" * 1024**2, "larger than the 1 MiB"),
     ],
 )
-def test_a_script_file_that_is_no_script_is_refused(tmp_path: Path, content: bytes, words: str) -> None:
+def test_script_file_with_invalid_content(tmp_path: Path, content: bytes, words: str) -> None:
     (tmp_path / "s.sql").write_bytes(content)
     error = refusal(BASE + '[workload]\nscript = {file = "s.sql"}', tmp_path)
     assert error.field == "workload.script.file"
@@ -740,7 +740,7 @@ def test_a_script_file_that_is_no_script_is_refused(tmp_path: Path, content: byt
 
 
 @pytest.mark.parametrize(("configurations", "repeats"), [(1, 3), (2, 3), (3, 5), (12, 5)])
-def test_from_three_configurations_on_five_repeats_are_the_default(configurations: int, repeats: int) -> None:
+def test_five_repeats_from_three_configurations(configurations: int, repeats: int) -> None:
     text = BASE + "".join(f'\n[[configuration]]\nname = "c{number}"' for number in range(configurations))
     assert parse(text).repeats == repeats
     assert parse("repeats = 3\n" + text).repeats == 3
@@ -763,7 +763,7 @@ def test_an_order_that_is_none_is_refused(text: str, field: str, says: str) -> N
     assert says in str(error)
 
 
-def test_the_order_is_random_where_nobody_says_and_drawn_by_a_seed_that_is_stated() -> None:
+def test_default_order_random_with_stated_seed() -> None:
     assert (parse(BASE).order, parse(BASE).order_seed) == (RunOrder.RANDOM, None)
     assert parse("order_seed = 0\n" + BASE).order_seed == 0
     assert parse('order = "AB BA"\n' + BASE).order is RunOrder.ALTERNATING

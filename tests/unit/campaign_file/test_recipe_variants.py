@@ -62,7 +62,7 @@ def serials(count: int) -> list[str]:
 
 
 @pytest.mark.parametrize("recipe", EVERY)
-def test_every_recipe_asks_a_question_and_says_what_it_needs(recipe: Recipe) -> None:
+def test_recipes_have_question_and_requirements(recipe: Recipe) -> None:
     campaign = of(recipe).campaign
     assert recipe.head.question.endswith("?")
     assert (recipe.head.disks > 0) == (placeholders(campaign) > 0)
@@ -70,7 +70,7 @@ def test_every_recipe_asks_a_question_and_says_what_it_needs(recipe: Recipe) -> 
     assert recipe.head.quick is not None or recipe.name == "quick"
 
 
-def test_each_published_comparison_of_before_2023_has_a_recipe_with_its_source() -> None:
+def test_published_comparisons_have_sourced_recipes() -> None:
     texts = [path.stem for path in REFERENCE.glob("*.toml") if int(path.stem[-4:]) < 2023]
     assert len(texts) == 5
     for name in texts:
@@ -81,7 +81,7 @@ def test_each_published_comparison_of_before_2023_has_a_recipe_with_its_source()
 
 
 @pytest.mark.parametrize("recipe", QUICK)
-def test_a_quick_variant_is_over_in_a_quarter_of_an_hour(recipe: Recipe) -> None:
+def test_quick_variant_within_quarter_hour(recipe: Recipe) -> None:
     campaign = quick_variant(of(recipe).campaign, recipe.head)
     assert len(campaign.configurations) <= MOST_QUICK_CONFIGURATIONS
     assert campaign.total_runs * RUN_S <= 15 * 60
@@ -100,7 +100,7 @@ def test_a_quick_variant_is_over_in_a_quarter_of_an_hour(recipe: Recipe) -> None
 
 
 @pytest.mark.parametrize("recipe", QUICK)
-def test_a_quick_variant_can_be_written_and_compares_what_differs(recipe: Recipe) -> None:
+def test_quick_variant_written_and_compares_differences(recipe: Recipe) -> None:
     campaign = quick_variant(of(recipe).campaign, recipe.head)
     again = parse_campaign(format_campaign(campaign), base_directory="/", source_name="again")
     assert again == campaign
@@ -124,7 +124,7 @@ def test_disks_take_every_place_of_a_recipe(recipe: Recipe) -> None:
 
 @pytest.mark.parametrize("recipe", ON_DISKS)
 @pytest.mark.slow
-def test_every_storage_of_a_recipe_can_be_planned_down_to_its_commands(recipe: Recipe) -> None:
+def test_recipe_storages_planned_to_commands(recipe: Recipe) -> None:
     disks = tuple(spare_disk(number) for number in range(1, 10))
     names = [disk.identity.serial for disk in disks][: placeholders(of(recipe).campaign)]
     for item in fill_disks(of(recipe).campaign, recipe.head, names).campaign.configurations:
@@ -134,7 +134,7 @@ def test_every_storage_of_a_recipe_can_be_planned_down_to_its_commands(recipe: R
 
 
 @pytest.mark.parametrize("recipe", ON_DISKS)
-def test_other_disks_than_a_recipe_wants_are_refused(recipe: Recipe) -> None:
+def test_wrong_disks_for_recipe(recipe: Recipe) -> None:
     campaign = of(recipe).campaign
     wrong = (0, recipe.head.disks - 1, placeholders(campaign) + 1)
     for given in (*map(serials, wrong), ["DISK1"] * max(2, recipe.head.disks)):
@@ -142,13 +142,13 @@ def test_other_disks_than_a_recipe_wants_are_refused(recipe: Recipe) -> None:
             fill_disks(campaign, recipe.head, given)
 
 
-def test_disks_are_refused_where_there_is_no_place_for_any() -> None:
+def test_disks_without_place() -> None:
     recipe = find_recipe("durability")
     with pytest.raises(UsageError, match="leave --disks out"):
         fill_disks(of(recipe).campaign, recipe.head, ["DISK1"])
 
 
-def test_a_level_that_needs_more_disks_is_left_out_with_the_reason() -> None:
+def test_level_needing_more_disks_left_out() -> None:
     recipe = find_recipe("vondra-2022")
     adapted = fill_disks(of(recipe).campaign, recipe.head, serials(4))
     assert {each.name for each in adapted.left_out} == {
@@ -160,7 +160,7 @@ def test_a_level_that_needs_more_disks_is_left_out_with_the_reason() -> None:
     assert len(of(recipe).campaign.configurations) == 33
 
 
-def test_disks_that_are_named_stay_and_wal_without_a_disk_is_left_out() -> None:
+def test_named_disks_stay_wal_left_out() -> None:
     text = (
         'name = "x"\n[target.disks]\ndata = ["MINE", "SERIAL-OF-DISK-1"]\n'
         'level = "stripe"\nfilesystem = "xfs"\n'
@@ -178,13 +178,13 @@ def test_disks_that_are_named_stay_and_wal_without_a_disk_is_left_out() -> None:
     ]
 
 
-def test_a_campaign_of_which_nothing_is_left_is_refused_with_every_reason_once() -> None:
+def test_empty_campaign_lists_reasons_once() -> None:
     campaign = of(find_recipe("durability")).campaign
     with pytest.raises(CampaignError, match=r"Nothing of “Durability” can be measured here\. No\.$"):
         keep(campaign, lambda _item: "No.")
 
 
-def test_an_unknown_recipe_is_refused_with_the_one_that_is_meant() -> None:
+def test_unknown_recipe_suggests_nearest() -> None:
     with pytest.raises(UsageError, match="no recipe “vondra-2202”.*vondra-2022") as caught:
         find_recipe("vondra-2202")
     assert "pgfooting recipes" in caught.value.hint
@@ -198,28 +198,28 @@ def test_only_names_of_the_list_are_recipes(name: str) -> None:
     assert len(caught.value.message) < 200
 
 
-def test_a_campaign_without_a_quick_variant_has_none() -> None:
+def test_no_quick_variant() -> None:
     campaign = of(find_recipe("quick")).campaign
     for head in (None, RecipeHead(question="Why?")):
         with pytest.raises(UsageError, match="no quick variant"):
             quick_variant(campaign, head)
 
 
-def test_a_quick_variant_of_configurations_that_there_are_not_is_refused() -> None:
+def test_quick_variant_unknown_configurations() -> None:
     campaign = of(find_recipe("durability")).campaign
     quick = QuickVariant(cannot_show="much", configurations=("durabel",))
     with pytest.raises(CampaignError, match="no configuration “durabel”.*durable"):
         quick_variant(campaign, RecipeHead(question="Why?", quick=quick))
 
 
-def test_a_quick_variant_of_too_many_configurations_is_refused() -> None:
+def test_quick_variant_too_many_configurations() -> None:
     campaign = of(find_recipe("mount-options-2011")).campaign
     head = RecipeHead(question="Why?", quick=QuickVariant(cannot_show="much"))
     with pytest.raises(CampaignError, match="keeps 15 configurations; at most 8 are quick"):
         quick_variant(campaign, head)
 
 
-def test_the_phases_of_2009_are_in_their_recipe_and_each_once_in_its_quick_variant() -> None:
+def test_recipe_2009_phases_once_in_quick() -> None:
     recipe = find_recipe("lentfer-2009")
     campaign = of(recipe).campaign
     (phases,) = {item.workload.phases for item in campaign.configurations}
@@ -234,7 +234,7 @@ def test_the_phases_of_2009_are_in_their_recipe_and_each_once_in_its_quick_varia
     assert [(each.name, each.times) for each in quick] == [(each.name, 1) for each in phases]
 
 
-def test_clients_of_a_quick_variant_hold_for_every_phase() -> None:
+def test_quick_clients_apply_to_all_phases() -> None:
     text = (
         f'{HEAD}quick = {{ cannot_show = "x", clients = 3 }}\n[workload]\nthreads = 1\n[[workload.phase]]\n'
     )
@@ -258,7 +258,7 @@ def test_a_campaign_without_a_head_is_none() -> None:
     assert parse_head(f'name = "x"\n{MEMORY}') is None
 
 
-def test_a_head_is_of_no_consequence_for_what_is_measured() -> None:
+def test_head_does_not_affect_measurement() -> None:
     def read(text: str) -> Campaign:
         return parse_campaign(text, base_directory="/", source_name="x")
 
@@ -290,14 +290,14 @@ def test_a_head_is_of_no_consequence_for_what_is_measured() -> None:
         ),
     ],
 )
-def test_a_mistake_in_a_head_is_told_with_its_key(more: str, told: str) -> None:
+def test_head_error_names_key(more: str, told: str) -> None:
     with pytest.raises(CampaignError) as caught:
         parse_campaign(f"{HEAD}{more}\n{MEMORY}", base_directory="/", source_name="x")
     assert told in caught.value.message
 
 
 @pytest.mark.parametrize("entry", ['"text"', "[1]", "3"])
-def test_a_head_that_is_no_table_is_refused(entry: str) -> None:
+def test_head_not_a_table(entry: str) -> None:
     with pytest.raises(CampaignError, match="allowed is a table with the keys question, source"):
         parse_campaign(f'name = "x"\nrecipe = {entry}\n{MEMORY}', base_directory="/", source_name="x")
 
@@ -307,7 +307,7 @@ def test_a_head_without_a_question_is_refused() -> None:
         parse_campaign(f'name = "x"\n[recipe]\ndisks = 1\n{MEMORY}', base_directory="/", source_name="x")
 
 
-def test_what_is_written_of_a_head_reads_back() -> None:
+def test_head_write_read_round_trip() -> None:
     for recipe in list_recipes():
         head = recipe.head
         given = ((each, getattr(head, each.attribute)) for each in RECIPE_FIELDS)
@@ -334,14 +334,14 @@ def left_out(name: str, support: Support) -> dict[str, str]:
     return {name: reason for name, reason in reasons.items() if reason}
 
 
-def test_an_option_that_the_kernel_lost_is_left_out_with_the_reason_and_nothing_else() -> None:
+def test_removed_kernel_option_left_out() -> None:
     found = left_out("mount-options-2011", machine())
     assert list(found) == ["XFS noatime,noquota,nobarrier"]
     assert "no nobarrier since Linux 4.19" in found["XFS noatime,noquota,nobarrier"]
     assert left_out("mount-options-2011", machine((4, 18))) == {}
 
 
-def test_a_filesystem_that_the_kernel_lacks_is_left_out_with_the_reason() -> None:
+def test_missing_kernel_filesystem_left_out() -> None:
     found = left_out("vondra-2016", machine(without="reiserfs"))
     assert list(found) == ["ReiserFS (nobarrier)", "XFS (noatime, nobarrier)"]
     assert "has no reiserfs" in found["ReiserFS (nobarrier)"]
@@ -349,14 +349,14 @@ def test_a_filesystem_that_the_kernel_lacks_is_left_out_with_the_reason() -> Non
     assert len(left_out("vondra-2022", machine(without="zfs"))) == 18
 
 
-def test_an_older_server_than_a_recipe_is_for_is_told() -> None:
+def test_recipe_with_older_server() -> None:
     head = find_recipe("postgresql-18-io").head
     assert "is for PostgreSQL 18 and later; here is" in too_old(head, Installation("/b", "15.18", 15))
     assert too_old(head, Installation("/b", "18.1", 18)) == ""
     assert too_old(head, Installation("/b", "19.0", 19)) == ""
 
 
-def test_what_is_left_out_for_one_reason_is_told_at_once() -> None:
+def test_left_out_grouped_by_reason() -> None:
     names = ("stripe", "mirror", "raid10", "raid5", "raid6", "raidz3")
     sentences = left_out_sentences([*(LeftOut(name, "No md.") for name in names), LeftOut("XFS", "Lost it.")])
     assert sentences == (
@@ -365,7 +365,7 @@ def test_what_is_left_out_for_one_reason_is_told_at_once() -> None:
     )
 
 
-def test_what_a_quick_variant_cannot_show_and_what_is_left_out_are_remarks_of_its_campaign() -> None:
+def test_quick_limits_and_omissions_are_remarks() -> None:
     file = of(find_recipe("mount-options-2011"))
     assert file.head is not None
     assert file.head.quick is not None
@@ -380,7 +380,7 @@ def test_what_a_quick_variant_cannot_show_and_what_is_left_out_are_remarks_of_it
     assert with_remarks(adapted, file.head, quick=False).remarks == (left_out,)
 
 
-def test_a_campaign_goes_on_whatever_its_remarks_say() -> None:
+def test_resume_ignores_remarks() -> None:
     campaign = parse_campaign('name = "x"\n' + MEMORY, base_directory="/", source_name="x")
     remarked = replace(campaign, remarks=("Another kernel lacks it.",))
     assert changed_scripts(state_campaign(remarked), campaign) == ()

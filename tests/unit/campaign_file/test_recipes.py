@@ -57,14 +57,14 @@ def given_keys(document: dict[str, object], prefix: tuple[str, ...] = ()) -> set
 
 
 @pytest.mark.parametrize("path", sorted(RECIPES.glob("*.toml")), ids=lambda path: path.stem)
-def test_every_recipe_loads_and_can_be_written_again(path: Path) -> None:
+def test_recipes_load_and_write(path: Path) -> None:
     campaign = load_campaign(path)
     assert parse_campaign(format_campaign(campaign), base_directory="/", source_name="again") == campaign
     assert campaign.repeats >= default_repeats(len(campaign.configurations)) >= 3  # below is no verdict
 
 
 @pytest.mark.parametrize(("table", "field"), EVERY_FIELD, ids=IDS)
-def test_the_example_holds_every_key_under_its_sentence(table: tuple[str, ...], field: CampaignField) -> None:
+def test_example_keys_have_descriptions(table: tuple[str, ...], field: CampaignField) -> None:
     dotted = ".".join((*table, field.name)).lstrip(".")
     assert dotted in given_keys(tomllib.loads(EXAMPLE))
     key = rf"(?:{field.name} = |\[(?:configuration\.)?{re.escape(dotted)}\])"
@@ -73,13 +73,13 @@ def test_the_example_holds_every_key_under_its_sentence(table: tuple[str, ...], 
 
 
 @pytest.mark.parametrize("key", DIMENSION_KEYS)
-def test_the_example_of_dimensions_holds_every_key_under_its_sentence(key: str) -> None:
+def test_matrix_example_keys_have_descriptions(key: str) -> None:
     text = (RECIPES / "example-matrix.toml").read_text(encoding="utf-8")
     written = rf"(?:{key} = |\[\[dimension\.{key}\]\])"
     assert re.search(rf"^# {re.escape(DIMENSION_KEYS[key])}\n(?:#.*\n)*{written}", text, re.MULTILINE)
 
 
-def test_the_example_of_dimensions_comes_to_what_its_comments_say() -> None:
+def test_matrix_example_matches_its_comments() -> None:
     campaign = load_campaign(RECIPES / "example-matrix.toml")
     names = [each.name for each in campaign.configurations]
     assert names[0] == "ext4, clients 1, 4 disks"
@@ -91,7 +91,7 @@ def test_the_example_of_dimensions_comes_to_what_its_comments_say() -> None:
     }
 
 
-def test_the_example_says_what_is_taken_where_a_key_is_left_out() -> None:
+def test_example_states_defaults() -> None:
     workload = load_campaign(RECIPES / "clients.toml").configurations[0].workload
     assert (workload.protocol, workload.threads) == ("prepared", None)
     for words in (
@@ -104,12 +104,12 @@ def test_the_example_says_what_is_taken_where_a_key_is_left_out() -> None:
         assert words in EXAMPLE
 
 
-def test_the_example_names_every_filesystem_that_is_made_on_disks() -> None:
+def test_example_names_every_disk_filesystem() -> None:
     (line,) = re.findall(r"^# The filesystem that is made on them\.\n# (.*)$", EXAMPLE, re.MULTILINE)
     assert re.findall(r'"(\w+)"', line) == [spec.id for spec in FILESYSTEMS if spec.levels]
 
 
-def test_the_default_is_two_minutes_of_a_folder_against_memory() -> None:
+def test_default_recipe_folder_against_memory() -> None:
     campaign = load_campaign(RECIPES / f"{DEFAULT_RECIPE}.toml")
     assert [each.target for each in campaign.configurations] == [FolderTarget(), MemoryTarget()]
     runs = interleaved_order(with_drawn_order(campaign))
@@ -120,7 +120,7 @@ def test_the_default_is_two_minutes_of_a_folder_against_memory() -> None:
     assert 60 <= pgbench_s <= 100  # the rest of two minutes goes to initdb and loading
 
 
-def test_the_list_begins_with_the_default_and_tells_what_each_answers() -> None:
+def test_list_starts_with_default_and_answers() -> None:
     recipes = list_recipes()
     assert recipes[0].name == DEFAULT_RECIPE
     assert {"durability", "checksums", "example"} < {recipe.name for recipe in recipes}

@@ -34,11 +34,11 @@ def campaign_of(recipe: Recipe) -> Campaign:
     return read_campaign_file(recipe.path).campaign
 
 
-def test_the_recipes_of_2008_and_2009_are_for_servers_that_already_run() -> None:
+def test_recipes_2008_2009_on_running_servers() -> None:
     assert {each.id for each in FOR_SERVERS} >= {"ufs-zfs-2008", "lentfer-2009"}
 
 
-def test_where_a_recipe_has_several_workloads_each_is_measured_on_each_server() -> None:
+def test_each_workload_on_each_server() -> None:
     campaign = campaign_of(find_recipe("clients"))
     head = RecipeHead(question="Why?", server=ServerVariant(prepare=("Nothing.",)))
     found = on_servers(campaign, head, named_servers([HERE, THERE], ["a", "b"]))
@@ -48,9 +48,7 @@ def test_where_a_recipe_has_several_workloads_each_is_measured_on_each_server() 
 
 @pytest.mark.parametrize("quick", [False, True])
 @pytest.mark.parametrize("recipe", FOR_SERVERS)
-def test_on_a_server_the_workload_of_a_recipe_is_left_and_can_be_written(
-    recipe: Recipe, *, quick: bool
-) -> None:
+def test_server_campaign_keeps_workload_round_trip(recipe: Recipe, *, quick: bool) -> None:
     whole = campaign_of(recipe)
     campaign = quick_variant(whole, recipe.head) if quick else whole
     found = on_servers(campaign, recipe.head, named_servers([HERE, THERE], ["UFS"], ["db"], "20GiB"))
@@ -72,7 +70,7 @@ def test_on_a_server_the_workload_of_a_recipe_is_left_and_can_be_written(
         assert (each.workload.phases, each.workload.clients) == (wanted.phases, wanted.clients)
 
 
-def test_what_a_recipe_sets_is_told_as_the_owners_to_set() -> None:
+def test_recipe_settings_shown_for_owner() -> None:
     recipe = find_recipe("lentfer-2009")
     found = on_servers(campaign_of(recipe), recipe.head, named_servers([HERE]))
     (remark,) = found.remarks
@@ -82,7 +80,7 @@ def test_what_a_recipe_sets_is_told_as_the_owners_to_set() -> None:
 
 
 @pytest.mark.parametrize("recipe", FOR_SERVERS)
-def test_the_steps_go_from_the_filesystem_over_the_role_to_the_reference(recipe: Recipe) -> None:
+def test_steps_filesystem_role_reference(recipe: Recipe) -> None:
     steps = server_steps(recipe.name, campaign_of(recipe), recipe.head)
     told = "\n".join(steps)
     for words in (
@@ -99,7 +97,7 @@ def test_the_steps_go_from_the_filesystem_over_the_role_to_the_reference(recipe:
     assert ("shared_buffers = 512MB" in told) == (recipe.name == "lentfer-2009")
 
 
-def test_the_steps_of_2009_and_2008_make_their_filesystems() -> None:
+def test_steps_2009_2008_make_filesystems() -> None:
     for name, words in {
         "lentfer-2009": ("newfs_hammer ", "newfs_hammer2 ", "newfs -b 8192", "nohistory,noatime"),
         "ufs-zfs-2008": ("newfs /dev/rdsk", "zfs create -o recordsize=8k", "--waldir=", "forcedirectio"),
@@ -109,7 +107,7 @@ def test_the_steps_of_2009_and_2008_make_their_filesystems() -> None:
         assert all(each in told for each in words)
 
 
-def test_a_recipe_that_is_for_no_server_is_refused_and_has_no_steps() -> None:
+def test_recipe_without_server_support_refused() -> None:
     recipe = find_recipe("durability")
     with pytest.raises(UsageError, match="has no variant for a server") as caught:
         on_servers(campaign_of(recipe), recipe.head, named_servers([HERE]))
@@ -133,7 +131,7 @@ def test_a_recipe_that_is_for_no_server_is_refused_and_has_no_steps() -> None:
         ([f"host=db{at}" for at in range(MOST_SERVERS + 1)], [], [], "", "at most 8"),
     ],
 )
-def test_servers_that_are_typed_wrongly_are_refused_with_the_option(
+def test_mistyped_server_names_option(
     connections: list[str], names: list[str], ssh: list[str], room: str, words: str
 ) -> None:
     with pytest.raises(UsageError, match=words) as caught:
@@ -141,7 +139,7 @@ def test_servers_that_are_typed_wrongly_are_refused_with_the_option(
     assert "sesame" not in caught.value.message
 
 
-def test_ssh_and_room_without_a_server_are_refused() -> None:
+def test_ssh_and_room_need_server() -> None:
     for ssh, room in ((["db"], ""), ([], "1GiB")):
         with pytest.raises(UsageError, match="go with --server"):
             named_servers([], [], ssh, room)

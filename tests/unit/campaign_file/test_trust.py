@@ -35,7 +35,7 @@ def concerns(tmp_path: Path, text: str, **scripts: str) -> tuple[Concern, ...]:
     return find_concerns(read(tmp_path, text, **scripts).campaign)
 
 
-def test_a_campaign_that_only_measures_is_of_no_concern(tmp_path: Path) -> None:
+def test_measuring_only_is_harmless(tmp_path: Path) -> None:
     own = '[workload]\nscript = ["tpcb-like", {file = "one.sql"}]\n'
     assert concerns(tmp_path, HARMLESS + own, one="SELECT 1; -- CHECKPOINT") == ()
 
@@ -54,7 +54,7 @@ def test_a_campaign_that_only_measures_is_of_no_concern(tmp_path: Path) -> None:
         ("~/pgpass", True),
     ],
 )
-def test_a_script_outside_of_the_folder_is_of_concern(
+def test_script_outside_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, *, is_outside: bool
 ) -> None:
     folder, secret = tmp_path / "campaign", tmp_path / "secret"
@@ -77,14 +77,14 @@ def test_a_script_outside_of_the_folder_is_of_concern(
         assert "S3CRET" not in f"{found}{caught.value}"
 
 
-def test_settings_are_shown_as_they_would_be_written(tmp_path: Path) -> None:
+def test_settings_shown_as_written(tmp_path: Path) -> None:
     (found,) = concerns(tmp_path, COMMAND)
     assert found.text == "archive_command = 'touch /tmp/x'"
     assert "archive_command" in found.what
     assert found.configurations == ("Mine",)
 
 
-def test_scripts_are_shown_whole_with_the_lines_that_matter(tmp_path: Path) -> None:
+def test_scripts_shown_whole_with_relevant_lines(tmp_path: Path) -> None:
     text = HARMLESS + '[workload]\nscript = [{file = "one.sql"}, {file = "two.sql"}]\n'
     one, two = "SELECT 1;\n\\shell x\n", "SELECT 1;\n\nCHECKPOINT;\n"
     programs, superuser = concerns(tmp_path, text, one=one, two=two)
@@ -95,14 +95,14 @@ def test_scripts_are_shown_whole_with_the_lines_that_matter(tmp_path: Path) -> N
     assert "line 3" in superuser.what
 
 
-def test_what_several_configurations_have_is_told_once_with_their_names(tmp_path: Path) -> None:
+def test_shared_concern_reported_once_with_names(tmp_path: Path) -> None:
     text = COMMAND + '[[configuration]]\nname = "a"\n[[configuration]]\nname = "b"\n'
     text += '[configuration.postgresql.settings]\nrestore_command = "x"\n'
     first, second = concerns(tmp_path, text)
     assert (first.configurations, second.configurations) == (("a", "b"), ("b",))
 
 
-def test_programs_that_others_than_root_could_have_put_there_are_shown(tmp_path: Path) -> None:
+def test_programs_writable_by_others(tmp_path: Path) -> None:
     folder = tmp_path / "bin"
     folder.mkdir()
     text = f'name = "x"\ntarget.memory = {{}}\npostgresql.installation = "{folder}"\n'
@@ -118,20 +118,20 @@ def test_programs_that_others_than_root_could_have_put_there_are_shown(tmp_path:
     assert concerns(tmp_path, text)
 
 
-def test_a_link_to_the_systems_programs_that_others_could_change_is_of_concern(tmp_path: Path) -> None:
+def test_link_to_system_programs_writable_by_others(tmp_path: Path) -> None:
     (tmp_path / "postgres").symlink_to("/bin/true")
     tmp_path.chmod(0o777)  # not of root alone, whoever runs this
     text = f'name = "x"\ntarget.memory = {{}}\npostgresql.installation = "{tmp_path}"\n'
     assert concerns(tmp_path, text)
 
 
-def test_a_folder_that_cannot_be_looked_into_holds_nothing_that_could_be_run(tmp_path: Path) -> None:
+def test_unreadable_folder_holds_no_programs(tmp_path: Path) -> None:
     for folder in (f"/{'a' * 300}", "/" + "a/" * 2040, f"{tmp_path}/campaign.toml"):
         text = f'name = "x"\ntarget.memory = {{}}\npostgresql.installation = "{folder}"\n'
         assert concerns(tmp_path, text) == ()
 
 
-def test_the_systems_own_programs_are_of_no_concern(tmp_path: Path) -> None:
+def test_system_programs_are_harmless(tmp_path: Path) -> None:
     found = [path for path in Path("/usr/lib/postgresql").glob("*/bin") if path.stat().st_uid == 0]
     if not found:
         pytest.skip("a packaged PostgreSQL is needed")
@@ -139,7 +139,7 @@ def test_the_systems_own_programs_are_of_no_concern(tmp_path: Path) -> None:
     assert concerns(tmp_path, text) == ()
 
 
-def test_a_value_of_a_dimension_asks_as_a_configuration_does(tmp_path: Path) -> None:
+def test_dimension_value_asks_like_configuration(tmp_path: Path) -> None:
     path = tmp_path / "x.toml"
     head = 'name = "x"\n[target.folder]\n[[dimension]]\n'
     path.write_text(head + 'key = "postgresql.settings.archive_command"\nvalues = ["", "rm x"]\n')
@@ -169,7 +169,7 @@ def test_no_recipe_that_ships_asks(tmp_path: Path) -> None:
     assert find_concerns(read_campaign_file(tmp_path / "example.toml").campaign)
 
 
-def test_the_digest_changes_with_every_byte_of_file_and_scripts(tmp_path: Path) -> None:
+def test_digest_covers_file_and_scripts(tmp_path: Path) -> None:
     text = COMMAND + '[workload]\nscript = [{file = "one.sql"}, {file = "two.sql"}]\n'
     scripts = {"one": "SELECT 1;", "two": "SELECT 2;"}
 
@@ -190,7 +190,7 @@ def test_the_digest_changes_with_every_byte_of_file_and_scripts(tmp_path: Path) 
     assert known not in others
 
 
-def test_the_digest_is_of_what_was_read_and_not_of_what_lies_there_now(tmp_path: Path) -> None:
+def test_digest_of_read_bytes_not_current_file(tmp_path: Path) -> None:
     text = COMMAND + '[workload]\nscript = {file = "one.sql"}\n'
     file = read(tmp_path, text, one="SELECT 1;")
     before = campaign_digest(file.text, file.campaign)
@@ -200,14 +200,14 @@ def test_the_digest_is_of_what_was_read_and_not_of_what_lies_there_now(tmp_path:
     assert campaign_digest(again.text, again.campaign) != before
 
 
-def test_what_the_wizard_shows_writes_and_starts_has_one_digest(tmp_path: Path) -> None:
+def test_wizard_shown_written_started_same_digest(tmp_path: Path) -> None:
     file = read(tmp_path, COMMAND + '[workload]\nscript = {file = "one.sql"}\n', one="CHECKPOINT;")
     written = format_campaign(file.campaign)
     again = parse_campaign(written, base_directory="/", source_name="again")
     assert campaign_digest(written, file.campaign) == campaign_digest(written, again)
 
 
-def test_nobody_is_asked_about_what_is_harmless_or_was_agreed_to(tmp_path: Path) -> None:
+def test_no_question_when_harmless_or_agreed(tmp_path: Path) -> None:
     asked: list[tuple[Concern, ...]] = []
     check_trust(read(tmp_path, HARMLESS), asked.append, is_trusted=lambda _: False)
     file = read(tmp_path, COMMAND)
@@ -229,7 +229,7 @@ def test_who_has_no_way_to_ask_refuses(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["campaign.toml"]
 
 
-def test_scripts_and_settings_are_asked_about_on_a_server_of_others(tmp_path: Path) -> None:
+def test_foreign_server_scripts_and_settings_asked(tmp_path: Path) -> None:
     text = (
         'name = "There"\ntarget.server.connection = "host=db user=bench"\n'
         '[postgresql.settings]\nwork_mem = "5MB"\n[workload]\nscript = ["tpcb-like", {file = "one.sql"}]\n'

@@ -210,7 +210,7 @@ def test_what_all_configurations_share_is_written_once() -> None:
     ]
 
 
-def test_one_configuration_named_after_the_campaign_needs_no_list() -> None:
+def test_single_configuration_needs_no_list() -> None:
     text = format_campaign(Campaign("solo", (Configuration("solo", MemoryTarget(64 * MIB)),)))
     assert "configuration" not in text
     assert '[target.memory]\nsize = "64 MiB"' in text
@@ -222,7 +222,7 @@ def test_marks_of_toml_in_names_stay_themselves(mark: str) -> None:
     assert parse_campaign(format_campaign(campaign), base_directory="/", source_name="x") == campaign
 
 
-def test_sizes_are_written_in_the_largest_exact_unit() -> None:
+def test_sizes_use_largest_exact_unit() -> None:
     sizes = {3 * 1024**3: "3 GiB", 100 * MIB: "100 MiB", 64 * MIB + 1: "67108865 B", 1024**4: "1 TiB"}
     for (size, words), repeats in itertools.product(sizes.items(), (1, 2)):
         campaign = Campaign("x", (Configuration("x", MemoryTarget(size)),), repeats)
@@ -232,6 +232,6 @@ def test_sizes_are_written_in_the_largest_exact_unit() -> None:
 @settings(deadline=None)
 @given(server_settings)
 @pytest.mark.slow
-def test_settings_can_be_written_on_one_line_as_well(pairs: tuple[tuple[str, str], ...]) -> None:
+def test_settings_on_one_line(pairs: tuple[tuple[str, str], ...]) -> None:
     written = tomllib.loads(f"settings = {SettingsTable().write(pairs)}")
     assert SettingsTable().read(written["settings"], Path("/")) == pairs

@@ -28,7 +28,7 @@ def call(*arguments: object) -> int:
     return command.main(["compare", *map(str, arguments)])
 
 
-def test_a_campaign_folder_is_compared_as_a_whole(tmp_path: Path, capsys: Capture) -> None:
+def test_compare_campaign_folder(tmp_path: Path, capsys: Capture) -> None:
     paths = write_campaign(tmp_path)
     assert call(paths[0].parent) == 0
     told = capsys.readouterr().out
@@ -38,15 +38,13 @@ def test_a_campaign_folder_is_compared_as_a_whole(tmp_path: Path, capsys: Captur
     assert "latency, 99th percentile  4.25 ms  4.25 ms" in told
 
 
-def test_runs_are_named_by_path_and_the_baseline_by_name(tmp_path: Path, capsys: Capture) -> None:
+def test_runs_by_path_baseline_by_name(tmp_path: Path, capsys: Capture) -> None:
     paths = write_campaign(tmp_path)
     assert call(*paths, "--baseline", "xfs", "--effect", "5", "--cut", "none") == 0
     assert "ext4 is 9.1 % slower than xfs" in capsys.readouterr().out
 
 
-def test_a_matrix_of_single_runs_has_a_table_and_sentences_over_its_cells(
-    tmp_path: Path, capsys: Capture
-) -> None:
+def test_single_run_matrix_table_and_sentences(tmp_path: Path, capsys: Capture) -> None:
     assert call(write_matrix(tmp_path)[0].parent) == 0
     told = " ".join(capsys.readouterr().out.split())
     assert told.index("Verdict") < told.index("Over all cells") < told.index("Each run for itself")
@@ -55,7 +53,7 @@ def test_a_matrix_of_single_runs_has_a_table_and_sentences_over_its_cells(
     assert "the interval holds for the mean over these cells" in told
 
 
-def test_single_runs_stand_beside_the_spread_of_the_library(tmp_path: Path, capsys: Capture) -> None:
+def test_single_runs_beside_library_spread(tmp_path: Path, capsys: Capture) -> None:
     library = tmp_path / "library"
     write_campaign(library, repeats=5)
     list(LibraryScan(library, index=LibraryIndex(index_path(library))).read())
@@ -91,7 +89,7 @@ def test_hostile_names_are_plain_text(tmp_path: Path, capsys: Capture) -> None:
         (["EMPTY", "A"], "no run in the folder"),
     ],
 )
-def test_bad_usage_is_told_with_what_would_help(
+def test_usage_errors_suggest_remedy(
     tmp_path: Path, capsys: Capture, arguments: list[str], words: str
 ) -> None:
     a, b, *_ = write_campaign(tmp_path)
@@ -102,7 +100,7 @@ def test_bad_usage_is_told_with_what_would_help(
 
 
 @pytest.mark.parametrize("bad", ["text", "cut", "newer"])
-def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, capsys: Capture, bad: str) -> None:
+def test_unreadable_file_named(tmp_path: Path, capsys: Capture, bad: str) -> None:
     good = write_campaign(tmp_path / "good")[0]
     path = write_bad_files(tmp_path / "bad")[bad]
     assert call(good, path) == 1
@@ -111,9 +109,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, capsys: Capture, ba
 
 @pytest.mark.parametrize("arguments", [(), ("--json",)])
 @pytest.mark.slow
-def test_a_bad_file_in_a_folder_is_named_and_the_others_are_compared(
-    tmp_path: Path, capsys: Capture, arguments: tuple[str, ...]
-) -> None:
+def test_bad_file_named_others_compared(tmp_path: Path, capsys: Capture, arguments: tuple[str, ...]) -> None:
     folder = write_campaign(tmp_path)[0].parent
     os.mkfifo(folder / "00-a.footing")
     REFUSED["a trigger"](write_trial(folder / "00-b.footing", Trial()))
@@ -168,7 +164,7 @@ def test_conditions_are_told_apart(tmp_path: Path, capsys: Capture) -> None:
     assert ["verdict" in each for each in found["configurations"]] == [False, True, False, True]
 
 
-def test_a_condition_that_is_asked_about_is_compared(tmp_path: Path, capsys: Capture) -> None:
+def test_requested_condition_compared(tmp_path: Path, capsys: Capture) -> None:
     write_conditions(tmp_path, ext4=(4, 16), xfs=(4, 16))
     assert call(tmp_path, "--across", "clients") == 0
     told = " ".join(capsys.readouterr().out.split())
@@ -177,7 +173,7 @@ def test_a_condition_that_is_asked_about_is_compared(tmp_path: Path, capsys: Cap
     assert "xfs 16 is 4.4 times" not in told
 
 
-def test_a_campaign_of_one_footing_asks_about_its_condition(tmp_path: Path, capsys: Capture) -> None:
+def test_one_footing_compares_condition_levels(tmp_path: Path, capsys: Capture) -> None:
     write_conditions(tmp_path, ext4=(4, 16))
     assert call(tmp_path) == 0
     told = " ".join(capsys.readouterr().out.split())

@@ -93,14 +93,14 @@ def test_bash_offers_what_may_be_typed(
     assert completed(scripts, *words, folder=folder) == offered
 
 
-def test_bash_offers_every_command_and_every_option_of_it(scripts: dict[str, Path], folder: Path) -> None:
+def test_bash_commands_and_options(scripts: dict[str, Path], folder: Path) -> None:
     assert completed(scripts, "", folder=folder) >= set(PARSER.commands)
     for name, each in PARSER.commands.items():
         assert completed(scripts, name, "--", folder=folder) == {*each.told_options, "--help"}, name
 
 
 @pytest.mark.parametrize(("shell", "option"), [("bash", "-n"), ("zsh", "-n"), ("fish", "--no-execute")])
-def test_a_shell_reads_what_is_made_for_it(scripts: dict[str, Path], shell: str, option: str) -> None:
+def test_shell_parses_completion(scripts: dict[str, Path], shell: str, option: str) -> None:
     program = shutil.which(shell)
     if program is None:
         pytest.skip(f"{shell} is not installed")
@@ -127,7 +127,7 @@ def test_fish_offers_what_may_be_typed(scripts: dict[str, Path], folder: Path) -
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-def test_every_shell_is_told_every_command_and_option(scripts: dict[str, Path], shell: str) -> None:
+def test_every_shell_has_commands_and_options(scripts: dict[str, Path], shell: str) -> None:
     text = scripts[shell].read_text()
     for name, each in PARSER.commands.items():
         assert name in text

@@ -14,7 +14,7 @@ def rows(values: Mapping[str, Json]) -> dict[str, str]:
     return dict(configuration_rows(read_metadata(values), read_environment_facts({})))
 
 
-def test_server_settings_that_a_filesystem_gave_are_shown_and_no_others() -> None:
+def test_only_filesystem_settings_shown() -> None:
     described: dict[str, Json] = {
         "settings": [
             {"name": "work_mem", "value": "5MB", "origin": "user"},
@@ -26,7 +26,7 @@ def test_server_settings_that_a_filesystem_gave_are_shown_and_no_others() -> Non
     assert rows(described)["by the filesystem"] == "full_page_writes=off, wal_recycle=off"
 
 
-def test_a_run_without_such_settings_says_nothing_of_them() -> None:
+def test_no_filesystem_settings_no_row() -> None:
     for described in (
         {},
         {"settings": None},
@@ -35,5 +35,5 @@ def test_a_run_without_such_settings_says_nothing_of_them() -> None:
         assert rows(described)["by the filesystem"] == ""
 
 
-def test_what_a_file_does_not_tell_has_no_words() -> None:
+def test_unknown_values_have_no_words() -> None:
     assert set(rows({}).values()) == {""}

@@ -66,13 +66,13 @@ def lines_without_style(text: str) -> list[str]:
     return [re.sub("\x1b\\[[0-9;]*m", "", line) for line in text.splitlines()]
 
 
-def test_a_spare_disk_is_one_line_with_what_it_is() -> None:
+def test_spare_disk_line() -> None:
     assert shown(Listing((SPARE,), (), as_root=True)) == (
         "✔ sdb  spare  ST4000NM0033, 3.64 TiB, sata, 7200 rpm, serial Z1D0ABCD, naa.5000c500a1b2c3d4\n"
     )
 
 
-def test_reasons_are_grouped_and_each_remedy_is_told_once() -> None:
+def test_reasons_grouped_remedies_once() -> None:
     lines = shown(Listing((REFUSED,), (), as_root=True)).splitlines()
     assert lines[1:] == [
         "  D08 It carries a filesystem or a partition table. gpt, at byte 512; partition sdb1, 3.6 TiB",
@@ -83,7 +83,7 @@ def test_reasons_are_grouped_and_each_remedy_is_told_once() -> None:
 
 
 @pytest.mark.parametrize("width", [40, 80, 120])
-def test_a_terminal_gets_no_line_that_is_too_long_but_commands_stay_whole(width: int) -> None:
+def test_terminal_width_keeps_commands_whole(width: int) -> None:
     long = dataclasses.replace(
         REFUSED, identity=dataclasses.replace(REFUSED.identity, model="A very long model name " * 6)
     )
@@ -92,7 +92,7 @@ def test_a_terminal_gets_no_line_that_is_too_long_but_commands_stay_whole(width:
     assert any(WIPING in line for line in lines)
 
 
-def test_without_disks_it_says_so_and_names_what_is_no_disk() -> None:
+def test_no_disks_names_other_devices() -> None:
     lines = shown(Listing((), ("md127", "dm-0"), as_root=True)).splitlines()
     assert lines == [
         "This machine shows no disk that pgFooting could format.",
@@ -128,13 +128,13 @@ def test_root_answers_where_only_root_can_tell(monkeypatch: pytest.MonkeyPatch) 
     assert "D07 It holds data. at byte 0" in shown(listing)
 
 
-def test_nobody_is_asked_where_the_answer_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_prompt_when_answer_known(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(disks, "inspect_disks", lambda *_: pytest.fail("asked"))
     listing = Listing((SPARE, REFUSED), (), as_root=True)
     assert disks.with_roots_answers(listing) == (listing, None)
 
 
-def test_a_user_is_told_why_root_does_not_answer_and_what_helps(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_user_told_why_root_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise not_installed()
 
@@ -149,7 +149,7 @@ def test_a_user_is_told_why_root_does_not_answer_and_what_helps(monkeypatch: pyt
     assert "sudo pgfooting" not in text
 
 
-def test_a_hostile_model_cannot_write_into_the_terminal() -> None:
+def test_hostile_model_escaped() -> None:
     hostile = dataclasses.replace(
         SPARE, identity=dataclasses.replace(SPARE.identity, model="\x1b[2J\nsda [bold]x")
     )
@@ -165,7 +165,7 @@ def test_a_test_device_is_marked() -> None:
     )
 
 
-def test_a_disk_that_pgfooting_left_something_on_says_what_gives_it_back() -> None:
+def test_disk_with_leftovers_names_release_command() -> None:
     left = dataclasses.replace(REFUSED, is_left_over=True)
     command = "What was left is released by: pgfooting disks --release Z1D0ABCD"
     assert command in shown(Listing((left,), (), as_root=True))
@@ -175,7 +175,7 @@ def test_a_disk_that_pgfooting_left_something_on_says_what_gives_it_back() -> No
     assert "--release" not in shown(Listing((released,), (), as_root=True))
 
 
-def test_what_root_says_of_a_disk_that_it_could_not_give_back_stands_in_red(
+def test_unreleased_disk_reason_in_red(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     left = dataclasses.replace(REFUSED, is_left_over=True)
@@ -222,7 +222,7 @@ def test_doctor_names_kept_disks(monkeypatch: pytest.MonkeyPatch, serial: str) -
 
 
 @pytest.mark.slow
-def test_the_command_answers_on_this_machine_also_as_json() -> None:
+def test_command_on_this_machine_and_json() -> None:
     argv = [sys.executable, "-m", "app", "disks", "--json"]
     done = subprocess.run(argv, capture_output=True, text=True, check=True, cwd=Path(__file__).parents[3])
     listing = json.loads(done.stdout)

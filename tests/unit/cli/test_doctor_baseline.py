@@ -8,14 +8,14 @@ from app.cli.doctor import doctor
 from app.domain.errors import ProgramError
 
 
-def test_a_fio_that_answers_is_told_with_its_version(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fio_version(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "ask_program", lambda argv: f"{argv[0]}-3.33\n")
     check = doctor.baseline_check()
     assert (check.topic, check.works) == ("fio", True)
     assert check.message.startswith("fio-3.33 measures")
 
 
-def test_without_fio_it_is_told_what_is_missing_and_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_fio_install_hint(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(_argv: object) -> str:
         raise ProgramError("fio is not installed")
 

@@ -21,7 +21,7 @@ def _told(check: doctor.Check) -> tuple[str, bool | None, str]:
     return check.topic, check.works, check.message
 
 
-def test_where_all_is_installed_window_and_reports_work(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     _lack(monkeypatch, packages=set(), libraries=set())
     monkeypatch.setattr(importlib.util, "find_spec", lambda _name: object())
     assert [(check.topic, check.works, check.hint) for check in doctor.qt_checks()] == [
@@ -30,7 +30,7 @@ def test_where_all_is_installed_window_and_reports_work(monkeypatch: pytest.Monk
     ]
 
 
-def test_a_missing_package_of_python_is_named_for_each_that_needs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_python_package_per_feature(monkeypatch: pytest.MonkeyPatch) -> None:
     _lack(monkeypatch, packages={"PySide6", "pyqtgraph", "pypdf"}, libraries={"libEGL.so.1"})
     window, reports = doctor.qt_checks()
     assert _told(window) == ("window", False, "The window needs PySide6, pyqtgraph: not installed.")

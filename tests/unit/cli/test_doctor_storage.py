@@ -55,7 +55,7 @@ def test_every_filesystem_and_md_has_a_line() -> None:
     assert lines["tools"][1] == "Linux 6.1.0, OpenZFS 2.1.11"
 
 
-def test_without_md_what_needs_it_is_named_and_its_reason_told_once() -> None:
+def test_missing_md_reason_once() -> None:
     lines = checks(WITHOUT_MD)
     assert lines["xfs"][:2] == (True, "single; not stripe, mirror, raid10, raid5, raid6: see md")
     assert lines["btrfs"][1] == "single, stripe, mirror, raid10, raid5, raid6"
@@ -64,7 +64,7 @@ def test_without_md_what_needs_it_is_named_and_its_reason_told_once() -> None:
     assert lines["md"][2]
 
 
-def test_what_does_not_work_has_its_reason_its_remedy_and_the_packages(
+def test_broken_has_reason_remedy_packages(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(doctor, "is_ubuntu", lambda: False)
@@ -101,7 +101,7 @@ def test_what_is_ready_stands_first(monkeypatch: pytest.MonkeyPatch, *, works: b
     assert {"disks", "ext4", "md"} <= set(topics[storage:])
 
 
-def test_what_only_another_kernel_has_needs_no_packages_here() -> None:
+def test_other_kernel_only_needs_no_packages() -> None:
     """Ubuntu 26.04 has no reiserfsprogs, as its kernels have no ReiserFS: apt would install nothing."""
     without = replace(
         WHOLE,
@@ -119,14 +119,14 @@ def test_what_only_another_kernel_has_needs_no_packages_here() -> None:
     assert "reiserfsprogs" in checks(there)["packages"][2]
 
 
-def test_on_ubuntu_zfs_is_installed_like_everything_else(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ubuntu_zfs_packages(monkeypatch: pytest.MonkeyPatch) -> None:
     """It has no package linux-headers-amd64, and needs none of it: its kernels bring the module."""
     monkeypatch.setattr(doctor, "is_ubuntu", lambda: True)
     lines = list(_install_lines(["xfsprogs", "zfsutils-linux"]))
     assert lines == ["On Debian and Ubuntu: sudo apt-get install xfsprogs zfsutils-linux"]
 
 
-def test_what_debian_has_elsewhere_keeps_nothing_else_from_being_installed(
+def test_debian_contrib_does_not_block_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """apt installs none of the packages of a line of which it does not know one."""
@@ -141,7 +141,7 @@ def test_what_debian_has_elsewhere_keeps_nothing_else_from_being_installed(
 
 
 @pytest.mark.parametrize("polkit", [True, False])
-def test_a_helper_without_polkit_is_told_before_somebody_needs_it(
+def test_helper_without_polkit(
     monkeypatch: pytest.MonkeyPatch,
     polkit: bool,  # noqa: FBT001
 ) -> None:
@@ -154,7 +154,7 @@ def test_a_helper_without_polkit_is_told_before_somebody_needs_it(
     assert ("sudo apt-get install polkitd" in check.hint) is not polkit
 
 
-def test_the_json_has_every_level_with_its_reasons() -> None:
+def test_json_levels_with_reasons() -> None:
     found = json.loads(json.dumps(storage_as_json(WITHOUT_MD)))
     assert [item["id"] for item in found] == [spec.id for spec in FILESYSTEMS]
     levels = {item["id"]: item for item in found[0]["levels"]}
@@ -177,9 +177,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
 
 
 @pytest.mark.parametrize("spec", FILESYSTEMS, ids=lambda spec: spec.id)
-def test_the_options_of_a_filesystem_fit_a_terminal_and_say_everything(
-    spec: object, terminal: io.StringIO
-) -> None:
+def test_options_fit_terminal_and_are_complete(spec: object, terminal: io.StringIO) -> None:
     chosen = next(item for item in FILESYSTEMS if item is spec)
     show_options(chosen.id, WHOLE, as_json=False)
     lines = terminal.getvalue().splitlines()
@@ -195,7 +193,7 @@ def test_the_options_of_a_filesystem_fit_a_terminal_and_say_everything(
         assert lack.why in text
 
 
-def test_what_this_kernel_has_not_is_said_with_both_versions(terminal: io.StringIO) -> None:
+def test_missing_in_kernel_shows_both_versions(terminal: io.StringIO) -> None:
     show_options("xfs", WHOLE, as_json=False)
     text = " ".join(terminal.getvalue().split())
     assert "Not here: gone since Linux 4.19; here is 6.1.0" in text
@@ -210,7 +208,7 @@ def test_options_that_were_never_tested_say_so(terminal: io.StringIO) -> None:
     assert "Newer than any kernel or tool" in " ".join(terminal.getvalue().split())
 
 
-def test_the_table_of_all_options_has_a_row_for_each(terminal: io.StringIO) -> None:
+def test_options_table_row_for_each(terminal: io.StringIO) -> None:
     show_options(ALL, WITHOUT_ZFS, as_json=False)
     text = terminal.getvalue()
     for spec in FILESYSTEMS:
@@ -220,7 +218,7 @@ def test_the_table_of_all_options_has_a_row_for_each(terminal: io.StringIO) -> N
     assert max(len(line) for line in text.splitlines()) <= 80
 
 
-def test_a_filesystem_that_does_not_exist_is_refused_with_the_ones_that_do() -> None:
+def test_unknown_filesystem_lists_known() -> None:
     with pytest.raises(UsageError, match="There is no filesystem “ext5”; there are ext4") as caught:
         show_options("ext5", WHOLE, as_json=False)
     assert "ext" in caught.value.hint
@@ -230,7 +228,7 @@ def test_a_filesystem_that_does_not_exist_is_refused_with_the_ones_that_do() -> 
     assert len(caught.value.message) < 200
 
 
-def test_options_as_json_tell_values_that_are_not_here() -> None:
+def test_options_json_unavailable_values() -> None:
     found = json.loads(json.dumps(filesystem_as_json(filesystem("btrfs"), WHOLE)))
     options = {item["id"]: item for item in found["options"]}
     assert options["compress"]["unavailable"] == ""
@@ -242,7 +240,7 @@ def test_options_as_json_tell_values_that_are_not_here() -> None:
     assert presets["2011"]["unavailable"] == []
 
 
-def test_the_command_shows_options_and_refuses_unknown_ones(capsys: pytest.CaptureFixture[str]) -> None:
+def test_options_command_and_unknown_options(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", "--options", "tmpfs"]) == 0
     assert "noswap" in capsys.readouterr().out
     assert main(["doctor", "--options", "--json"]) == 0

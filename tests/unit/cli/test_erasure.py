@@ -36,7 +36,7 @@ def question(person: Person | None, *confirmed: str) -> ErasureQuestion:
     return ErasureQuestion(confirmed, person, lambda: person is not None)
 
 
-def test_each_disk_is_shown_and_confirmed_by_the_last_four_characters(
+def test_disk_confirmed_by_last_four_characters(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     person = Person("IAL1\n", "  IAL2  \n")
@@ -49,7 +49,7 @@ def test_each_disk_is_shown_and_confirmed_by_the_last_four_characters(
     assert "\x1b[2J" not in shown.err
 
 
-def test_what_will_be_looked_at_and_what_can_escape_is_said_before_anything_is_typed(
+def test_checks_and_limits_before_prompt(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     read = InspectionReport(16 << 20, 1280, 65536, 2 << 30, read_s=1.8e9)
@@ -62,7 +62,7 @@ def test_what_will_be_looked_at_and_what_can_escape_is_said_before_anything_is_t
     assert "Every byte was read on 2027-01-1" in second
 
 
-def test_a_wrong_word_is_asked_again_and_never_taken() -> None:
+def test_wrong_word_asked_again() -> None:
     person = Person("IAL2", "ial1", "IAL1", "IAL2")
     question(person)(ERASURE)
     assert len(person.prompts) == 4
@@ -82,28 +82,28 @@ def test_the_end_of_input_stops() -> None:
         question(Person("IAL1"))(ERASURE)
 
 
-def test_disks_named_on_the_command_line_are_not_asked_for() -> None:
+def test_disks_from_command_line_not_asked() -> None:
     person = Person("IAL2")
     question(person, "SERIAL1")(ERASURE)
     assert len(person.prompts) == 1
     question(None, "SERIAL1", "0x5000c50000000002")(ERASURE)
 
 
-def test_without_a_terminal_the_missing_words_are_told() -> None:
+def test_no_terminal_lists_missing_words() -> None:
     with pytest.raises(RefusedError) as caught:
         question(None, "SERIAL2")(ERASURE)
     assert caught.value.hint.endswith("--erase SERIAL1")
 
 
 @pytest.mark.parametrize("name", ["SERIAL", "IAL1", "sdb", "", "SERIAL3\x1b[2J"])
-def test_a_name_of_no_disk_of_the_campaign_is_a_mistake(name: str) -> None:
+def test_confirming_foreign_disk_is_an_error(name: str) -> None:
     with pytest.raises(UsageError, match="no disk of the campaign") as caught:
         question(Person("IAL1", "IAL2"), name)(ERASURE)
     assert "\x1b" not in str(caught.value)
     assert "SERIAL1, SERIAL2" in caught.value.hint
 
 
-def test_a_disk_that_has_no_name_cannot_be_confirmed() -> None:
+def test_unnamed_disk_cannot_be_confirmed() -> None:
     nameless = replace(DISKS[0], identity=replace(DISKS[0].identity, serial="", wwn=None))
     with pytest.raises(RefusedError):
         question(Person("", "", ""))(ErasePrompt((nameless,), {}, test_devices=False))

@@ -22,9 +22,7 @@ def made_run(folder: Path) -> Path:
     return folder
 
 
-def test_what_was_imported_what_is_missing_and_what_was_left_is_told(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_imported_missing_and_skipped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = made_run(tmp_path / "run")
     (folder / "notes").write_text("buy milk\n")
     assert main(["import", str(folder), "--output", str(tmp_path / "library")]) == 0
@@ -36,9 +34,7 @@ def test_what_was_imported_what_is_missing_and_what_was_left_is_told(
     assert told.err == ""  # no terminal, no progress
 
 
-def test_the_same_again_is_success_and_says_where_it_is(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_import_again_succeeds_with_location(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["import", str(made_run(tmp_path / "run")), "--output", str(tmp_path / "library")]
     assert main(arguments) == 0
     capsys.readouterr()
@@ -68,9 +64,7 @@ def test_many_means_are_counted_and_not_listed(tmp_path: Path, capsys: pytest.Ca
     assert "7,649.9" in told
 
 
-def test_a_file_that_cannot_be_read_fails_the_command_and_is_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_unreadable_file_fails_and_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = made_run(tmp_path / "run")
     (folder / "more.tgz").write_bytes(b"\x1f\x8bnothing")
     assert main(["import", str(folder), "--output", str(tmp_path / "library")]) == 1
@@ -90,9 +84,7 @@ def test_a_wrong_path_is_a_usage_error(tmp_path: Path, capsys: pytest.CaptureFix
     assert "There is no" in capsys.readouterr().err
 
 
-def test_names_with_control_characters_do_not_reach_the_terminal(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_control_characters_in_names_escaped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = made_run(tmp_path / "run\x1b[2Jname")
     assert main(["import", str(folder), "--output", str(tmp_path / "library")]) == 0
     assert "\x1b" not in capsys.readouterr().out

@@ -21,7 +21,7 @@ def question(person: Person | None, *confirmed: str) -> LoadQuestion:
     return LoadQuestion(confirmed, person, lambda: person is not None)
 
 
-def test_a_server_is_shown_and_confirmed_by_its_name(capsys: pytest.CaptureFixture[str]) -> None:
+def test_server_confirmed_by_name(capsys: pytest.CaptureFixture[str]) -> None:
     person = Person("db\n", "  db:5432 \n")
     question(person)([SERVER])
     assert len(person.prompts) == 2
@@ -31,7 +31,7 @@ def test_a_server_is_shown_and_confirmed_by_its_name(capsys: pytest.CaptureFixtu
         assert words in shown.err
 
 
-def test_what_a_server_calls_itself_cannot_reach_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+def test_server_name_escaped_for_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     look = replace(LOOK, cluster_name="\x1b[2Jnice", version_text="\x9bX\u202e", databases=())
     question(None, "db:5432")([OpenServer(ADDRESS, look)])
     shown = capsys.readouterr().err
@@ -39,20 +39,20 @@ def test_what_a_server_calls_itself_cannot_reach_the_terminal(capsys: pytest.Cap
     assert "\\x1b[2Jnice" in shown
 
 
-def test_without_a_terminal_the_name_has_to_be_given() -> None:
+def test_no_terminal_requires_name() -> None:
     question(None, "db:5432")([SERVER])
     with pytest.raises(RefusedError, match="no terminal to ask on") as caught:
         question(None)([SERVER])
     assert caught.value.hint.endswith("--load db:5432")
 
 
-def test_another_name_is_told_with_those_that_there_are() -> None:
+def test_wrong_name_lists_known() -> None:
     with pytest.raises(UsageError, match="no server of the campaign") as caught:
         question(None, "prod:5432")([SERVER])
     assert caught.value.hint == "Its servers are: db:5432."
 
 
-def test_who_types_nothing_or_leaves_has_not_agreed() -> None:
+def test_empty_answer_is_no_consent() -> None:
     with pytest.raises(RefusedError, match="was not confirmed"):
         question(Person("\n"))([SERVER])
     with pytest.raises(CancelledError):
@@ -63,7 +63,7 @@ def test_who_types_nothing_or_leaves_has_not_agreed() -> None:
         refuse_load([])
 
 
-def test_where_a_campaign_connects_to_is_told_and_agreed_to_before(
+def test_connection_target_confirmed_first(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     person = Person("Yes\n")
@@ -79,12 +79,12 @@ def test_where_a_campaign_connects_to_is_told_and_agreed_to_before(
         question(Person()).contact([CONTACT])
 
 
-def test_a_name_that_was_given_and_a_service_of_ones_own_need_no_question() -> None:
+def test_given_name_and_own_service_unasked() -> None:
     question(None, "db:5432").contact([CONTACT, OWN_SERVICE])
     question(None).contact([OWN_SERVICE])
 
 
-def test_another_host_than_the_one_that_was_given_is_not_connected_to() -> None:
+def test_different_host_not_connected() -> None:
     with pytest.raises(RefusedError, match="no terminal to ask on") as caught:
         question(None).contact([CONTACT, CONTACT])
     assert caught.value.hint.endswith("add: --load db:5432")
@@ -95,12 +95,12 @@ def test_another_host_than_the_one_that_was_given_is_not_connected_to() -> None:
         question(None, "prod:5432").contact([CONTACT, OWN_SERVICE])
 
 
-def test_who_has_no_way_to_ask_connects_to_nothing() -> None:
+def test_no_prompt_means_no_connection() -> None:
     with pytest.raises(RefusedError, match="nothing was sent there"):
         LoadConsent().contact([CONTACT])
 
 
-def test_what_a_campaign_calls_its_server_cannot_reach_the_terminal(
+def test_campaign_server_name_escaped(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     question(Person("yes\n")).contact([Contact("host=\u202edb", "\u202edb:5432")])

@@ -42,14 +42,14 @@ def test_words_are_levels_and_rooms_with_levels(text: str, levels: dict[str, int
 @pytest.mark.parametrize(
     "text", ["loud", "runs:debug", "storage:loud", "storage:", ":debug", "storage=debug"]
 )
-def test_what_is_neither_is_told_with_what_there_is(text: str) -> None:
+def test_unknown_room_or_level_lists_known(text: str) -> None:
     with pytest.raises(UsageError, match="PGFOOTING_LOG") as caught:
         parse_levels(text)
     assert "debug, info, warning, error" in caught.value.hint
     assert "execution" in caught.value.hint
 
 
-def test_every_logger_of_the_house_is_in_a_room() -> None:
+def test_every_logger_in_a_room() -> None:
     """A logger is named after its module, so that the name of its room chooses it."""
     loggers = {name for names in rooms().values() for name in names}
     for path in {*TOP.glob("app/*/**/*.py"), *TOP.glob("ui/**/*.py")} - {Path(log.__file__)}:
@@ -78,9 +78,7 @@ def listed(command: Command, library: Path, asked: str | None) -> subprocess.Com
 
 
 @pytest.mark.parametrize("asked", ["debug", "library", "analysis,library:debug"])
-def test_the_command_tells_on_standard_error_what_its_rooms_do(
-    command: Command, library: Path, asked: str
-) -> None:
+def test_chosen_rooms_log_to_stderr(command: Command, library: Path, asked: str) -> None:
     ended = listed(command, library, asked)
     assert ended.returncode == 0
     assert " DEBUG app.library.entries: " in ended.stderr
@@ -90,13 +88,11 @@ def test_the_command_tells_on_standard_error_what_its_rooms_do(
 
 
 @pytest.mark.parametrize("asked", [None, "", "info", "library:error", "storage,dbus:debug"])
-def test_nothing_is_told_of_rooms_that_nobody_asked_for(
-    command: Command, library: Path, asked: str | None
-) -> None:
+def test_other_rooms_are_silent(command: Command, library: Path, asked: str | None) -> None:
     assert listed(command, library, asked).stderr == ""
 
 
-def test_a_program_that_is_started_is_told_with_how_it_ended(caplog: pytest.LogCaptureFixture) -> None:
+def test_started_program_logged_with_exit(caplog: pytest.LogCaptureFixture) -> None:
     from app.process.starter import current_account, run_command, spawn  # noqa: PLC0415
 
     caplog.set_level(DEBUG, "app.process")
@@ -109,7 +105,7 @@ def test_a_program_that_is_started_is_told_with_how_it_ended(caplog: pytest.LogC
 
 
 @pytest.mark.parametrize("program", [["app", "list"], ["ui"], ["ui", "--version"]])
-def test_window_and_command_line_refuse_what_there_is_not(program: list[str]) -> None:
+def test_window_and_cli_refuse_unknown(program: list[str]) -> None:
     ended = subprocess.run(
         [sys.executable, "-m", *program],
         cwd=TOP, env={**os.environ, "PGFOOTING_LOG": "loud"}, capture_output=True, text=True, check=False,

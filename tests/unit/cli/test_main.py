@@ -71,7 +71,7 @@ def start(
         ([], "no display"),
     ],
 )
-def test_wrong_arguments_are_a_sentence_and_status_2(call: Command, arguments: list[str], words: str) -> None:
+def test_usage_error_exits_2(call: Command, arguments: list[str], words: str) -> None:
     ended = call(*arguments)
     assert ended.returncode == 2
     assert ended.stderr.startswith("pgfooting: ")
@@ -92,7 +92,7 @@ def test_wrong_arguments_are_a_sentence_and_status_2(call: Command, arguments: l
         (OSError(5, "bad"), 1),
     ],
 )
-def test_every_error_is_a_sentence_with_its_status(
+def test_errors_are_sentences_with_status(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], error: BaseException, status: int
 ) -> None:
     def fail(_argv: object) -> int:
@@ -105,7 +105,7 @@ def test_every_error_is_a_sentence_with_its_status(
     assert "Traceback" not in told
 
 
-def test_hint_and_message_reach_the_terminal_without_what_it_would_obey(
+def test_hint_and_message_escaped_for_terminal(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def fail(_argv: object) -> int:
@@ -133,7 +133,7 @@ def test_an_error_that_others_wrote_is_cut(
     assert all(line.startswith("  ") for line in told.splitlines()[1:])
 
 
-def test_version_and_help_need_none_of_the_heavy_libraries(environment: dict[str, str]) -> None:
+def test_version_and_help_import_nothing_heavy(environment: dict[str, str]) -> None:
     code = (
         "import sys; from app.cli.main import main; status = main([sys.argv[1]]);"
         "heavy = {'numpy', 'psycopg', 'rich', 'gi', 'psutil'} & set(sys.modules);"
@@ -165,7 +165,7 @@ def test_an_unknown_log_level_is_told(environment: dict[str, str]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("arguments", [("list", "--json"), ("list",), ("--help",)])
-def test_a_reader_that_leaves_ends_the_command_without_a_word(
+def test_closed_pipe_ends_silently(
     environment: dict[str, str], tmp_path: Path, arguments: tuple[str, ...]
 ) -> None:
     ended = start(environment, *arguments, script='"$@" | head -c 0; exit "${PIPESTATUS[0]}"')
@@ -174,7 +174,7 @@ def test_a_reader_that_leaves_ends_the_command_without_a_word(
 
 
 @pytest.mark.slow
-def test_a_full_output_is_told_with_status_1(environment: dict[str, str]) -> None:
+def test_full_output_exits_1(environment: dict[str, str]) -> None:
     ended = start(environment, "list", "--json", script='exec "$@" > /dev/full')
     assert ended.returncode == 1
     assert "No space left on device" in ended.stderr
@@ -231,7 +231,7 @@ def library(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_list_is_searched_by_words_and_fields(call: Command, library: Path) -> None:
+def test_list_search_words_and_fields(call: Command, library: Path) -> None:
     def names(*words: str) -> list[str]:
         listed = call("list", "--json", "--library", str(library), "--", *words).stdout
         return sorted(Path(run["path"]).stem for run in json.loads(listed))
@@ -290,7 +290,7 @@ def test_texts_of_run_files_are_plain_text(
     assert "[red]x[/red]" in ended.stdout
 
 
-def test_a_damaged_run_is_told_by_show_and_export(call: Command, library: Path) -> None:
+def test_damaged_run_show_and_export(call: Command, library: Path) -> None:
     cut = str(library / "cut.footing")
     for arguments in (("show", cut), ("show", "--json", cut), ("export", cut, "-o", str(library / "o.csv"))):
         ended = call(*arguments)
@@ -301,7 +301,7 @@ def test_a_damaged_run_is_told_by_show_and_export(call: Command, library: Path) 
 
 
 @pytest.mark.parametrize("columns", [60, 80, 120])
-def test_a_narrow_terminal_breaks_names_but_no_identity_number_or_date(
+def test_narrow_terminal_wraps_names_only(
     environment: dict[str, str], call: Command, library: Path, columns: int
 ) -> None:
     environment |= {"FORCE_COLOR": "1", "NO_COLOR": "1", "COLUMNS": str(columns), "TERM": "xterm"}
@@ -314,15 +314,13 @@ def test_a_narrow_terminal_breaks_names_but_no_identity_number_or_date(
     assert "Left out here: scale" in ended.stdout or columns == 120
 
 
-def test_a_library_that_is_not_there_is_empty(call: Command, tmp_path: Path) -> None:
+def test_missing_library_is_empty(call: Command, tmp_path: Path) -> None:
     missing = str(tmp_path / "missing")
     assert json.loads(call("list", "--json", "--library", missing).stdout) == []
     assert "there is no folder" in call("list", "--library", missing).stdout
 
 
-def test_a_long_path_is_left_whole_and_a_long_sentence_is_broken_between_words(
-    environment: dict[str, str], call: Command, tmp_path: Path
-) -> None:
+def test_long_path_whole_sentence_wrapped(environment: dict[str, str], call: Command, tmp_path: Path) -> None:
     folder = tmp_path / ("deep" * 40)
     folder.mkdir()
     (folder / "a.footing").write_text("x")
@@ -332,7 +330,7 @@ def test_a_long_path_is_left_whole_and_a_long_sentence_is_broken_between_words(
     assert "is not a pgFooting run file." in ended.stdout
 
 
-def test_figures_are_shown_with_four_digits_that_count(call: Command, tmp_path: Path) -> None:
+def test_figures_have_four_significant_digits(call: Command, tmp_path: Path) -> None:
     figures = {"tps": 4721.77, "transactions": 14166.0, "latency_p99_ms": 0.98854, "jitter_cv": float("inf")}
     finished_run(tmp_path / "a.footing", summary=dict(figures))
     ended = call("show", str(tmp_path / "a.footing"))

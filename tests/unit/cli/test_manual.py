@@ -21,7 +21,7 @@ def test_without_a_name_the_chapters_are_listed(capsys: pytest.CaptureFixture[st
     assert all(each.id in told and chapter_title(each) in told for each in CHAPTERS)
 
 
-def test_a_chapter_goes_into_a_pipe_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+def test_chapter_piped_verbatim(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["manual", "method"]) == ExitStatus.DONE
     assert capsys.readouterr().out == filled_text(find_chapter("method"))
 
@@ -42,7 +42,7 @@ def test_an_unknown_chapter_is_bad_usage(capsys: pytest.CaptureFixture[str]) -> 
 
 
 @pytest.mark.slow
-def test_the_hint_names_the_command_as_it_was_called() -> None:
+def test_hint_names_command_as_called() -> None:
     environment = {**os.environ, "PGFOOTING_COMMAND": "packaging/run"}
     argv = [sys.executable, "-m", "app", "manual"]
     told = subprocess.run(argv, env=environment, capture_output=True, text=True, check=True, cwd=TOP).stdout

@@ -45,16 +45,14 @@ def call(command: Command, tmp_path: Path) -> Command:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ending", STARTS)
-def test_the_ending_chooses_the_format_and_a_folder_stands_for_its_runs(
-    runs: Path, tmp_path: Path, call: Command, ending: str
-) -> None:
+def test_format_by_extension_folder_expands(runs: Path, tmp_path: Path, call: Command, ending: str) -> None:
     command = "report" if ending == ".pdf" else "export"
     ended = call(command, "a folder", "-o", f"out{ending}", "--anonymous")
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
     assert (tmp_path / f"out{ending}").read_bytes().startswith(STARTS[ending])
 
 
-def test_json_holds_every_run_that_was_named_once(runs: Path, tmp_path: Path, call: Command) -> None:
+def test_json_each_run_once(runs: Path, tmp_path: Path, call: Command) -> None:
     assert call("export", "a folder", "a folder/00.footing", "-o", "out.json").returncode == 0
     assert len(json.loads((tmp_path / "out.json").read_text())["runs"]) == 2
 
@@ -77,7 +75,7 @@ def test_json_holds_every_run_that_was_named_once(runs: Path, tmp_path: Path, ca
         (("export", "a folder/text.footing", "-o", "out.svg"), 1, "not a pgFooting run file"),
     ],
 )
-def test_what_cannot_be_written_is_a_sentence_and_changes_nothing(
+def test_unwritable_output_changes_nothing(
     runs: Path, tmp_path: Path, call: Command, arguments: tuple[str, ...], status: int, words: str
 ) -> None:
     (runs / "text.footing").write_text("no run file " * 20)
@@ -100,9 +98,7 @@ def test_what_cannot_be_written_is_a_sentence_and_changes_nothing(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ending", STARTS)
-def test_runs_that_cannot_be_read_are_named_and_the_others_are_written(
-    runs: Path, tmp_path: Path, call: Command, ending: str
-) -> None:
+def test_unreadable_runs_named_others_written(runs: Path, tmp_path: Path, call: Command, ending: str) -> None:
     for bad, name in (("a view instead of the runs", "aaa-view"), ("samples in words", "aab-words")):
         hostile = shutil.copyfile(runs / "00.footing", runs / f"{name}.footing")
         {**REFUSED, **INSIDE}[bad](hostile)
@@ -120,7 +116,7 @@ def test_runs_that_cannot_be_read_are_named_and_the_others_are_written(
         assert b"xfs" in content
 
 
-def test_where_no_run_can_be_read_nothing_is_written(runs: Path, tmp_path: Path, call: Command) -> None:
+def test_no_readable_run_writes_nothing(runs: Path, tmp_path: Path, call: Command) -> None:
     for path in runs.glob("*.footing"):
         REFUSED["a trigger"](path)
     ended = call("export", "a folder", "-o", "out.csv")
@@ -137,16 +133,14 @@ def test_force_replaces(runs: Path, tmp_path: Path, call: Command) -> None:
 
 
 @pytest.mark.slow
-def test_a_link_to_itself_is_named_beside_the_runs_of_its_folder(runs: Path, call: Command) -> None:
+def test_self_link_named_beside_folder_runs(runs: Path, call: Command) -> None:
     (runs / "loop.footing").symlink_to(runs / "loop.footing")
     ended = call("report", "a folder", "-o", "out.pdf")
     assert "loop.footing" in ended.stderr
     assert "mistake" not in ended.stderr
 
 
-def test_a_report_has_the_words_and_sections_that_the_command_names(
-    runs: Path, tmp_path: Path, call: Command
-) -> None:
+def test_report_words_and_sections(runs: Path, tmp_path: Path, call: Command) -> None:
     own = ("--title", "Disks for 2027", "--author=Jo", "--conclusion=-5 % is nothing.", "--sections=method")
     ended = call("report", "a folder", "-o", "out.pdf", *own)
     assert (ended.returncode, ended.stderr) == (0, "")

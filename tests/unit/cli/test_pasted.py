@@ -41,7 +41,7 @@ def test_no_name_of_a_server_is_obeyed(payload: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("payload", PAYLOADS)
 @pytest.mark.slow
-def test_no_serial_number_of_a_disk_is_obeyed(payload: str, tmp_path: Path) -> None:
+def test_serial_number_never_executed(payload: str, tmp_path: Path) -> None:
     disks = tuple(
         replace(each, identity=replace(each.identity, serial=payload)) for each in test_erasure.DISKS
     )

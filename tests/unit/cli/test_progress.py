@@ -57,7 +57,7 @@ def test_plain_seconds_come_every_tenth_second(monkeypatch: pytest.MonkeyPatch) 
     assert stream.getvalue().count("3,546 TPS   latency mean 0.564 ms   p99 3.32 ms") == 3
 
 
-def test_json_lines_are_one_object_each_and_valid_whatever_the_figures() -> None:
+def test_json_lines_valid_for_any_figures() -> None:
     stream = io.StringIO()
     progress = Progress(stream, "json")
     tell_everything(progress)
@@ -95,7 +95,7 @@ def test_the_display_fits_the_terminal(monkeypatch: pytest.MonkeyPatch, width: i
     assert "3,546 TPS" in capture.get()
 
 
-def test_a_terminal_gets_results_and_is_given_back() -> None:
+def test_terminal_results_and_restore() -> None:
     console = terminal(80)
     progress = Progress(io.StringIO(), console=console)
     tell_everything(progress)
@@ -110,7 +110,7 @@ def test_a_terminal_gets_results_and_is_given_back() -> None:
     assert shown.rindex("\x1b[?25h") > shown.rindex("\x1b[?25l")  # the cursor is visible again
 
 
-def test_the_clock_of_a_long_phase_is_redrawn_without_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_clock_of_long_phase_redrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("app.cli.terminal.progress._REDRAW_S", 0.001)
     progress = Progress(io.StringIO(), console=terminal(80))
     drawn = []
@@ -169,7 +169,7 @@ def test_a_stopped_run_says_what_there_is() -> None:
     assert result_words(measured) == "stopped, 12 TPS"
 
 
-def test_on_a_server_that_already_runs_only_our_own_database_is_said_to_be_made_and_dropped() -> None:
+def test_running_server_database_created_and_dropped() -> None:
     stream = io.StringIO()
     listener = Progress(stream)
     there = Configuration("volume", ServerTarget("host=db.example"))

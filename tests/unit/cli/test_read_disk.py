@@ -37,9 +37,7 @@ def root(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.mark.parametrize("name", ["serial", "key"])
-def test_the_disk_is_named_by_its_serial_number_or_key(
-    root: list[str], capsys: pytest.CaptureFixture[str], name: str
-) -> None:
+def test_disk_by_serial_or_key(root: list[str], capsys: pytest.CaptureFixture[str], name: str) -> None:
     identity = SPARE[2].identity
     found = read_whole(SPARE, identity.serial if name == "serial" else identity.key())
     assert root == [SPARE[2].name]
@@ -49,7 +47,7 @@ def test_the_disk_is_named_by_its_serial_number_or_key(
     assert lines[-1] == "25.0 % read, about 00:30 left"
 
 
-def test_a_disk_that_is_not_here_or_not_alone_is_not_read(root: list[str]) -> None:
+def test_absent_or_ambiguous_disk_not_read(root: list[str]) -> None:
     with pytest.raises(UsageError, match="No disk here has the serial number or WWN NOBODY"):
         read_whole(SPARE, "NOBODY")
     twin = dataclasses.replace(SPARE[1], identity=SPARE[0].identity)
@@ -62,7 +60,7 @@ def test_the_command_takes_one_serial_number() -> None:
     assert build_parser().parse_args(["disks", "--read", "X1"]).read == "X1"
 
 
-def test_a_terminal_shows_how_far_the_looking_is_and_nothing_of_it_stays() -> None:
+def test_terminal_progress_cleared() -> None:
     file = io.StringIO()
     console = Console(file=file, force_terminal=True, width=80)
     with InspectionProgress(console, moment_s=0) as tell:
@@ -73,7 +71,7 @@ def test_a_terminal_shows_how_far_the_looking_is_and_nothing_of_it_stays() -> No
     assert "640/4100" in shown
 
 
-def test_a_pipe_and_a_quick_look_show_nothing() -> None:
+def test_pipe_and_quick_look_silent() -> None:
     for console in (Console(file=io.StringIO()), Console(file=io.StringIO(), force_terminal=True)):
         with InspectionProgress(console, moment_s=3600) as tell:
             tell("sdb", 128, 1280)

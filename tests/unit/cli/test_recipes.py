@@ -16,7 +16,7 @@ from app.domain.errors import ExitStatus, UsageError
 CAMPAIGN = 'name = "mine"\n[target.memory]\n'
 
 
-def test_the_list_has_every_recipe_with_its_question(capsys: pytest.CaptureFixture[str]) -> None:
+def test_list_recipes_with_questions(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["recipes"]) == ExitStatus.DONE
     told = capsys.readouterr().out
     for recipe in list_recipes():
@@ -37,7 +37,7 @@ def test_one_recipe_is_told_whole(capsys: pytest.CaptureFixture[str]) -> None:
         assert words in told
 
 
-def test_what_is_prepared_on_a_server_is_told_step_by_step(capsys: pytest.CaptureFixture[str]) -> None:
+def test_server_preparation_steps(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["recipes", "lentfer-2009"]) == ExitStatus.DONE
     told = " ".join(capsys.readouterr().out.split())
     assert "On a server that already runs (--server), step by step 1. Give a disk" in told
@@ -62,39 +62,33 @@ def test_recipes_are_objects_for_programs(capsys: pytest.CaptureFixture[str]) ->
 
 
 @pytest.mark.parametrize("command", [["recipes", "durabilty"], ["run", "durabilty"]])
-def test_an_unknown_recipe_is_refused_with_the_one_that_is_meant(
-    command: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_unknown_recipe_suggests_nearest(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(command) == ExitStatus.USAGE
     assert "“durability”" in capsys.readouterr().err
 
 
-def test_a_campaign_file_is_run_as_it_stands(tmp_path: Path) -> None:
+def test_campaign_file_runs_unchanged(tmp_path: Path) -> None:
     path = tmp_path / "durability"
     path.write_text(CAMPAIGN)
     assert campaign_to_run(str(path), "", quick=False) is None
     assert campaign_to_run("durability.toml", "", quick=False) is None
 
 
-def test_a_file_in_this_folder_goes_before_a_recipe_of_its_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_local_file_precedes_recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("clients").write_text(CAMPAIGN)
     assert campaign_to_run("clients", "", quick=False) is None
 
 
 @pytest.mark.parametrize(("disks", "quick"), [("A,B", False), ("", True)])
-def test_a_file_that_is_no_recipe_takes_neither_disks_nor_quick(
-    tmp_path: Path, disks: str, *, quick: bool
-) -> None:
+def test_plain_file_rejects_disks_and_quick(tmp_path: Path, disks: str, *, quick: bool) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(CAMPAIGN)
     with pytest.raises(UsageError, match="is no recipe"):
         campaign_to_run(str(path), disks, quick=quick)
 
 
-def test_a_recipe_on_disks_without_disks_is_refused_with_what_is_wanted(
+def test_disk_recipe_without_disks(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main(["run", "vondra-2022", "--quick"]) == ExitStatus.USAGE
@@ -109,9 +103,7 @@ def test_disks_and_a_server_exclude_each_other(capsys: pytest.CaptureFixture[str
     assert "exclude each other" in capsys.readouterr().err
 
 
-def test_a_recipe_or_file_that_is_for_no_server_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_server_target_unsupported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "checksums", "--server", "host=db user=x"]) == ExitStatus.USAGE
     assert "has no variant for a server that already runs" in capsys.readouterr().err
     path = tmp_path / "mine.toml"
@@ -121,7 +113,7 @@ def test_a_recipe_or_file_that_is_for_no_server_is_refused(
 
 
 @pytest.mark.slow
-def test_of_a_recipe_on_a_server_it_is_told_what_would_be_done(capsys: pytest.CaptureFixture[str]) -> None:
+def test_server_recipe_preview(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("psycopg")
     command = ["run", "lentfer-2009", "--dry-run", "--server", "host=db user=x", "--as", "HAMMER2"]
     assert main(command) == ExitStatus.DONE
@@ -131,12 +123,12 @@ def test_of_a_recipe_on_a_server_it_is_told_what_would_be_done(capsys: pytest.Ca
     assert "copied" not in told, "nothing is copied to a server of others"
 
 
-def test_a_recipe_in_a_folder_takes_no_disks(capsys: pytest.CaptureFixture[str]) -> None:
+def test_folder_recipe_rejects_disks(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "durability", "--disks", "A"]) == ExitStatus.USAGE
     assert "leave --disks out" in capsys.readouterr().err
 
 
-def test_the_quick_variant_of_a_copy_is_that_of_the_copy(tmp_path: Path) -> None:
+def test_quick_variant_of_copy(tmp_path: Path) -> None:
     path = tmp_path / "copy.toml"
     path.write_text(
         'name = "copy"\n[recipe]\nquestion = "Why?"\nquick = { cannot_show = "much", scale = 1 }\n'

@@ -46,7 +46,7 @@ def printed(width: int | None, columns: tuple[Column[Run], ...] = COLUMNS) -> st
     return told.getvalue()
 
 
-def test_cells_are_in_line_with_their_heading_and_empty_columns_are_left_out() -> None:
+def test_cells_aligned_empty_columns_dropped() -> None:
     assert printed(None).splitlines() == [
         "Name            TPS  Start",
         "ext4         12,345  2026-11-22",
@@ -54,7 +54,7 @@ def test_cells_are_in_line_with_their_heading_and_empty_columns_are_left_out() -
     ]
 
 
-def test_a_narrow_terminal_leaves_out_columns_in_their_turn_and_names_them() -> None:
+def test_narrow_terminal_drops_and_names_columns() -> None:
     assert "Left out here" not in printed(40)
     assert "Left out here: Start. A wider terminal shows them." in printed(24)
     assert "Left out here: Start, TPS. A wider terminal" in " ".join(printed(14).split())
@@ -62,7 +62,7 @@ def test_a_narrow_terminal_leaves_out_columns_in_their_turn_and_names_them() -> 
     assert "Left out here: Start. A wider terminal shows them." in turned, "whatever their order"
 
 
-def test_rows_without_headings_are_in_line_as_well() -> None:
+def test_rows_without_headings_aligned() -> None:
     told = io.StringIO()
     print_grid(Console(file=told), COLUMNS[:2], RUNS)
     print_pairs(Console(file=told), [("a", "1"), ("longer", "")])
@@ -93,7 +93,7 @@ def listed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Callable[[str]
 
 @pytest.mark.parametrize("place", range(len(LIST_COLUMNS) + 1))
 @pytest.mark.slow
-def test_a_column_put_into_the_list_of_runs_moves_no_other_one(
+def test_new_column_keeps_others_in_place(
     monkeypatch: pytest.MonkeyPatch, listed: Callable[[str], Shown], place: int
 ) -> None:
     before = listed("id")

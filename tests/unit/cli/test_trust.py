@@ -29,9 +29,7 @@ def _asked(*lines: str) -> TrustPrompt:
 
 
 @pytest.mark.parametrize("typed", ["yes\n", " YES "])
-def test_everything_is_shown_with_its_text_and_a_yes_agrees(
-    typed: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_everything_shown_yes_agrees(typed: str, capsys: pytest.CaptureFixture[str]) -> None:
     _asked(typed)(CONCERNS)
     shown = capsys.readouterr()
     assert shown.out == ""
@@ -53,19 +51,19 @@ def test_who_leaves_has_cancelled() -> None:
         _asked()(CONCERNS)
 
 
-def test_without_a_terminal_it_is_refused_and_the_option_named(capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_terminal_refused_names_option(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(RefusedError) as caught:
         TrustPrompt(can_ask=lambda: False)(CONCERNS)
     assert "--trust" in caught.value.hint
     assert "touch x" in capsys.readouterr().err
 
 
-def test_the_option_agrees_and_shows_all_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+def test_option_agrees_and_still_shows(capsys: pytest.CaptureFixture[str]) -> None:
     TrustPrompt(trusted=True, can_ask=lambda: False)(CONCERNS)
     assert "touch x" in capsys.readouterr().err
 
 
-def test_a_long_text_says_how_much_of_it_is_not_shown(capsys: pytest.CaptureFixture[str]) -> None:
+def test_long_text_states_hidden_part(capsys: pytest.CaptureFixture[str]) -> None:
     text = "SELECT 1;" + " " * 3000 + "\\shell hidden\n" + "SELECT 1;\n" * 300 + "\\shell hidden\n"
     TrustPrompt(trusted=True)((Concern("The script", text, ("one",)),))
     shown = capsys.readouterr().err

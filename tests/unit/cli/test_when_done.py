@@ -12,7 +12,7 @@ from app.cli.commands.when_done import EndedCampaign, run_when_done
 ENDED = (EndedCampaign("one", "all runs are done", Path("/lib/one")), EndedCampaign("two", "did not begin"))
 
 
-def test_it_runs_as_the_caller_with_status_and_folders(tmp_path: Path) -> None:
+def test_runs_as_caller_with_status_and_folders(tmp_path: Path) -> None:
     out = tmp_path / "out"
     told = run_when_done(
         f"sh -c 'echo $(id -u) $PGFOOTING_STATUS $PGFOOTING_FOLDERS $MINE > {out}'",
@@ -25,7 +25,7 @@ def test_it_runs_as_the_caller_with_status_and_folders(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["", "  "])
-def test_without_a_command_nothing_runs_and_nothing_is_said(command: str) -> None:
+def test_no_command_runs_nothing_silently(command: str) -> None:
     assert run_when_done(command, ENDED, 0) == ""
 
 

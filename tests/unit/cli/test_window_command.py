@@ -31,17 +31,17 @@ def become(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     return seen
 
 
-def test_without_a_command_the_process_becomes_the_window(become: list[list[str]]) -> None:
+def test_no_command_becomes_window(become: list[list[str]]) -> None:
     main([])
     assert become == [[sys.executable, "-P", "-m", "ui", "--"]]
 
 
-def test_runs_to_open_are_passed_on_as_paths(become: list[list[str]], tmp_path: Path) -> None:
+def test_runs_passed_as_paths(become: list[list[str]], tmp_path: Path) -> None:
     main(["open", "a.footing", "b.footing", "--library", str(tmp_path)])
     assert become[0][4:] == ["--library", str(tmp_path), "--", "a.footing", "b.footing"]
 
 
-def test_a_replay_is_passed_on_with_its_speed(become: list[list[str]]) -> None:
+def test_replay_passed_with_speed(become: list[list[str]]) -> None:
     main(["replay", "abc", "--speed", "60"])
     assert become[0][4:] == ["--replay", "abc", "--speed", "60.0", "--"]
 
@@ -57,14 +57,14 @@ def test_a_speed_that_is_none_is_refused(speed: str, capfd: pytest.CaptureFixtur
     assert "speed" in capfd.readouterr().err
 
 
-def test_where_qt_is_not_installed_the_hint_says_what_helps(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_qt_hint(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(UsageError, match="PySide6, pyqtgraph") as caught:
         window.become_window([])
     assert "packaging/run" in caught.value.hint
 
 
-def test_the_window_finds_its_modules_whatever_the_folder(tmp_path: Path) -> None:
+def test_window_imports_from_any_folder(tmp_path: Path) -> None:
     environment = window.window_environment({"PYTHONPATH": f"{TOP}:/elsewhere"})
     assert environment["PYTHONPATH"] == f"{TOP}:/elsewhere"
     argv = [*window.window_argv(["--version"])]
@@ -74,6 +74,6 @@ def test_the_window_finds_its_modules_whatever_the_folder(tmp_path: Path) -> Non
     assert done.stdout.startswith("pgfooting ")
 
 
-def test_every_command_has_a_function_of_its_own() -> None:
+def test_every_command_has_a_function() -> None:
     parser: Any = build_parser()
     assert parser.parse_args(["open"]).command is parser.parse_args([]).command
