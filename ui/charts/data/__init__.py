@@ -1,1 +1,1 @@
-"""What charts show, without widgets: registry, scales, curves of runs at several coarsenesses."""
+"""Chart data without widgets: registry, scales, curves of runs at several resolutions."""

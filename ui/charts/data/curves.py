@@ -1,6 +1,6 @@
-"""The curves of charts as arrays: seconds, running means, what lies around them, and several repeats as one.
+"""Compute the curves of charts as arrays: seconds, running means, bands, and means of repeats.
 
-Nothing here knows colours. The width of a running mean follows the time that is shown
+Independent of colours. The width of a running mean follows the visible time
 (`app.runfile.series.mean_width`), because 15 s of an hour are two pixels: noise.
 """
 
@@ -23,11 +23,11 @@ from ui.charts.data.scale import GAP_S
 MOST_WITH_ALL_CURVES: Final = 3
 
 _MOST_POINTS: Final = 200_000
-"""Of the mean of repeats: more seconds than these lie several to a point."""
+"""Most points of a mean of repeats: with more seconds than this, several share a point."""
 
 
 def width_words(width_s: float) -> str:
-    """Return the width of a running mean as people read it."""
+    """Return the width of a running mean as text."""
     if width_s < 60:
         return tr("{seconds:g} s").format(seconds=width_s)
     return tr("{minutes:g} min").format(minutes=width_s / 60)
@@ -40,9 +40,9 @@ class CurveData:
     Attributes:
         seconds: every second.
         mean: running mean, None for a curve that is not smoothed.
-        band: lower and upper end of what lies around the line; None where nobody asked for it.
+        band: lower and upper end of the band around the line; None if not requested.
         width_s: of the running mean.
-        repeats: of how many runs it is the mean; 1 for a run itself.
+        repeats: number of runs averaged; 1 for a single run.
     """
 
     seconds: Pyramid
@@ -53,12 +53,12 @@ class CurveData:
 
     @property
     def main(self) -> Pyramid:
-        """What the line is drawn and read by: the mean, else the seconds."""
+        """The series that is drawn as the line and read: the mean, else the seconds."""
         return self.seconds if self.mean is None else self.mean
 
 
 def curve_samples(data: PlotDataset, curve: CurveSpec) -> tuple[Array, Array]:
-    """Return (t_s, values in the metric's unit) of a curve; a sum where it has several parts."""
+    """Return (t_s, values in the metric's unit) of a curve; the sum of its parts."""
     (t_s, values), *others = [_part(data, part) for part in _instances(data, curve)] or [
         (np.empty(0), np.empty(0))
     ]
@@ -88,7 +88,7 @@ def _part(data: PlotDataset, part: tuple[str, str]) -> tuple[Array, Array]:
 
 
 def curve_data(data: PlotDataset, curve: CurveSpec, factor: float, width_s: float = MEAN_S) -> CurveData:
-    """Return what is drawn of a curve; running means are so many seconds wide."""
+    """Return the drawn data of a curve; running means are `width_s` wide."""
     t_s, values = curve_samples(data, curve)
     scaled = values if factor == 1.0 else values * factor
     mean = Pyramid(t_s, running_mean(t_s, scaled, width_s)) if curve.smooth else None
@@ -100,7 +100,7 @@ def curve_data(data: PlotDataset, curve: CurveSpec, factor: float, width_s: floa
 
 
 def with_width(data: CurveData, width_s: float) -> CurveData:
-    """Return the same curve with running means of another width; what is drawn of its seconds is kept."""
+    """Return the same curve with running means of another width; drawn seconds are kept."""
     if data.mean is None or data.width_s == width_s:
         return data
     t_s, values = data.seconds.t_s, data.seconds.values
@@ -108,10 +108,10 @@ def with_width(data: CurveData, width_s: float) -> CurveData:
 
 
 def mean_of_repeats(members: Sequence[CurveData]) -> CurveData:
-    """Return the mean of the repeats of a configuration, with their lowest and highest as its band.
+    """Return the mean of the repeats of a configuration, with their minimum and maximum as its band.
 
-    What is compared at a time are the running means of the repeats. The mean ends where fewer than half of
-    them have a value: a run that was stopped early does not bend it.
+    The running means of the repeats are averaged at each time. The mean ends where fewer than half of them
+    have a value, so that a run stopped early does not distort it.
 
     Args:
         members: the same curve of each repeat, at least one.
@@ -142,14 +142,14 @@ def mean_of_repeats(members: Sequence[CurveData]) -> CurveData:
 
 
 def _values_at(series: Pyramid, t_s: Array, step_s: float) -> Array:
-    """Return the values of a series at times so far apart, not a number where it has none near."""
+    """Return the values of a series at times `step_s` apart; NaN where it has none nearby."""
     places = np.clip(np.searchsorted(series.t_s, t_s - step_s / 2), 0, len(series.t_s) - 1)
     near = np.abs(series.t_s[places] - t_s) <= max(GAP_S, step_s)
     return np.where(near, series.values[places], np.nan)
 
 
 def with_envelope(data: CurveData) -> CurveData:
-    """Return a curve with the lowest and highest second within the width of each mean around it."""
+    """Return a curve with a band of the lowest and highest second within the width of each mean."""
     if data.mean is None or data.band is not None or not len(data.seconds.t_s):
         return data
     low, high = envelope(data.seconds.t_s, data.seconds.values, data.width_s)
@@ -161,7 +161,7 @@ def envelope(t_s: Array, values: Array, width_s: float) -> tuple[Array, Array]:
     begins = np.searchsorted(t_s, t_s - width_s / 2, side="left")
     ends = np.searchsorted(t_s, t_s + width_s / 2, side="right")
     pairs = np.column_stack((begins, ends)).ravel()
-    # reduceat wants no index beyond the last value; the one added is in no interval.
+    # reduceat rejects an index beyond the last value; the added one is in no interval.
     padded = np.append(values, values[-1])
     low: Array = np.minimum.reduceat(padded, pairs)[::2]
     high: Array = np.maximum.reduceat(padded, pairs)[::2]
@@ -169,9 +169,9 @@ def envelope(t_s: Array, values: Array, width_s: float) -> tuple[Array, Array]:
 
 
 def needed(charts: Iterable[ChartSpec], shown: int) -> tuple[tuple[tuple[str, str], ...], tuple[float, ...]]:
-    """Return (series, percentiles) that charts read for so many lines of a curve, for `RunData.load`.
+    """Return (series, percentiles) needed to draw `shown` lines of each curve, for `RunData.load`.
 
-    Series of instance `EVERY` and `EACH` are left to the chart.
+    The chart itself reads series of instance `EVERY` and `EACH`.
     """
     curves = [curve for chart in charts for curve in chart.curves]
     wanted = [curve for curve in curves if curve.main or shown <= MOST_WITH_ALL_CURVES]
@@ -180,11 +180,11 @@ def needed(charts: Iterable[ChartSpec], shown: int) -> tuple[tuple[tuple[str, st
     return tuple(part for part in parts if not part[0].startswith(PERCENTILE)), percents
 
 
-# --- The curves of a run that lasts: each second only what is new is computed.
+# --- Curves of a current run: each second only new data is computed.
 
 
 class LiveCurves:
-    """Keeps what was computed of the last look at a run.
+    """Cache the results for the last state of a run.
 
     Attributes:
         width_s: of the running means.
@@ -195,7 +195,7 @@ class LiveCurves:
         self._curves: dict[tuple[str, str], _LiveCurve] = {}
 
     def update(self, data: PlotDataset, chart: ChartSpec, curve: CurveSpec) -> tuple[CurveData, float]:
-        """Return what is drawn of a curve and the time before which nothing is different."""
+        """Return the drawn data of a curve, and the time before which it is unchanged."""
         known = self._curves.setdefault((chart.id, curve.id), _LiveCurve(self.width_s))
         return known.update(*curve_samples(data, curve), chart.factor, smooth=curve.smooth)
 
@@ -217,7 +217,7 @@ class _LiveCurve:
         first = self._first_difference(t_s, values)
         changed_s = float(t_s[first]) if first < len(t_s) else math.inf
         if smooth:
-            # Means reach back by half of their width; theirs reach back as far again.
+            # Means change back to half of their width, and are computed from seconds as far back again.
             width_s = self._width_s
             kept = int(np.searchsorted(t_s, changed_s - width_s / 2)) if first < len(t_s) else len(t_s)
             begin = int(np.searchsorted(t_s, changed_s - width_s - 1))
@@ -231,7 +231,7 @@ class _LiveCurve:
         return data, changed_s - (self._width_s / 2 if smooth else 0)
 
     def _first_difference(self, t_s: Array, values: Array) -> int:
-        """Return the first place at which a new look differs from the last one."""
+        """Return the first index at which new data differs from the last."""
         count = min(len(t_s), len(self._t_s))
         if len(t_s) < len(self._t_s):
             return 0

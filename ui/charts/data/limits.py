@@ -1,4 +1,4 @@
-"""What a storage can do by itself, as level lines in the charts of what it did."""
+"""Draw the raw performance of a storage as level lines in its charts."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from ui.charts.data.registry import ChartSpec, CurveSpec
 from ui.charts.data.scale import Range, format_value
 
 NEAR: Final = 3.0
-"""A limit more than so many times above the highest second is not drawn: the rest would be flat."""
+"""A limit above this multiple of the highest second is not drawn: it would flatten the rest."""
 
 MOST: Final = 3
-"""More limits of one curve than these, of runs on different storage, would not be told apart."""
+"""Most limits of one curve, for runs on different storage, that can be distinguished."""
 
 _STEP_S: Final = 1.0
 
 
 @runtime_checkable
 class WithLimits(Protocol):
-    """What knows what its storage can do by itself."""
+    """Data with known limits of its storage."""
 
     @property
     def limits(self) -> Mapping[str, float]:
-        """By metric, in its unit; empty where nobody asked the storage."""
+        """Limits by metric, in its unit; empty if the storage was not measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Limit:
     """A level line.
 
     Attributes:
-        curve: whose limit it is.
+        curve: of the limit.
         value: in the chart's unit.
     """
 
@@ -50,26 +50,26 @@ class Limit:
 
     @property
     def label(self) -> str:
-        """What people read."""
+        """The visible label."""
         words = tr("{curve}: can do {value}")
         return words.format(curve=self.curve.label, value=format_value(self.value))
 
 
 def limits_of(data: object) -> Mapping[str, float]:
-    """Return what the storage of a run can do by itself, by metric; nothing where nobody asked it."""
+    """Return the raw performance of a run's storage, by metric; empty if not measured."""
     return data.limits if isinstance(data, WithLimits) else {}
 
 
 def limit_of(
     limits: Mapping[str, float], chart: ChartSpec, curve: CurveSpec, extremes: Range | None
 ) -> Limit | None:
-    """Return the limit of a curve where it is known, and near enough to be drawn.
+    """Return the limit of a curve if it is known, and near enough to be drawn.
 
     Args:
         limits: of its run, see `limits_of`.
-        chart: on which it is drawn.
+        chart: of the curve.
         curve: of the chart.
-        extremes: lowest and highest value of the curve in the chart's unit; None where it has none.
+        extremes: lowest and highest value of the curve in the chart's unit; None if it has none.
     """
     if len(curve.parts) != 1 or extremes is None:
         return None
@@ -82,21 +82,21 @@ def limit_of(
 
 @lru_cache(maxsize=16)
 def level(value: float, begin_s: float, end_s: float) -> Pyramid:
-    """Return a level line from the begin to the end of an axis; kept, a live page asks every second."""
+    """Return a level line along an axis; cached, because a live page needs it every second."""
     t_s = np.arange(begin_s, max(end_s, begin_s + _STEP_S) + _STEP_S, _STEP_S)
     return Pyramid(t_s, np.full(len(t_s), value))
 
 
 def limit_lines(chart: ChartSpec, drawn: Iterable[tuple[object, Line]], whole: Range) -> list[Line]:
-    """Return the level lines of the limits of lines; runs on the same storage share theirs.
+    """Return the level lines for the limits of lines; runs on the same storage share them.
 
     Args:
-        chart: on which they are drawn.
+        chart: to draw them on.
         drawn: each line with the data of its run.
-        whole: begin and end of the axis; a line that ended with the run would be another every second.
+        whole: start and end of the axis; a line that ended with the run would change every second.
     """
     found: dict[tuple[str, float], Line] = {}
-    known: dict[int, Mapping[str, float]] = {}  # asked once of a run, which may have many curves
+    known: dict[int, Mapping[str, float]] = {}  # once per run, which may have many curves
     for data, line in drawn:
         if id(data) not in known:
             known[id(data)] = limits_of(data)

@@ -1,7 +1,7 @@
 """The lines of a chart: which curves of which runs, in which colour; one rule for every view.
 
-A colour is a configuration: repeats share it, and all curves of a run have it. Dashes tell curves of one run
-apart. From the ninth configuration on a mark tells those of the same colour apart.
+A colour is a configuration: repeats share it, and so do all curves of a run. Dashes distinguish curves of one
+run. From the ninth configuration on marks distinguish those of the same colour.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ from ui.theme import STYLES, Theme
 
 MOST_WITH_SECONDS: Final = 6
 _PALE_SHARE: Final = 0.6
-"""What stays of the colour of a line behind the one that lasts: it is compared with, so it has to be seen."""
+"""Share of its colour that a line behind a live one keeps: it is compared with it, so it must be visible."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A curve of a run as it is drawn.
+    """A curve of a run as drawn.
 
     Attributes:
-        run_id: whose.
+        run_id: of the run.
         label: name of the run.
-        curve: which.
+        curve: the curve.
         data: its arrays.
         colour: opaque.
-        seconds_colour: of the seconds behind the mean; None: not drawn.
+        seconds_colour: of the seconds behind the mean; None to not draw them.
         style: of the mean.
         weight: 1 for most, 2 for the run in focus, more on a projector.
-        rank: what is drawn later lies above.
-        gap: places farther apart were missed; infinite where the line is read between its points.
-        mark: number of the mark that it carries; 0 for none.
-        is_pale: whether it is drawn behind.
-        warning: what its label ends with, and what is never cut of it.
+        rank: drawing order; higher ones are on top.
+        gap: points further apart are not joined; infinite if the line is interpolated.
+        mark: number of its mark; 0 for none.
+        is_pale: whether it is in the background.
+        warning: end of its label that is never shortened.
     """
 
     run_id: str
@@ -62,7 +62,7 @@ class Line:
 
     @property
     def main(self) -> Pyramid:
-        """What the line is read by: the mean, else the seconds."""
+        """The series that is read: the mean, else the seconds."""
         return self.data.main
 
     def extremes_in(self, times: Range) -> Range | None:
@@ -72,15 +72,15 @@ class Line:
         return (min(low for low, _ in found), max(high for _, high in found)) if found else None
 
     def read(self, t_s: float) -> float | None:
-        """Return the value of the line at a time: of the mean where one is drawn, as it is seen."""
+        """Return the value of the line at a time: of the mean if drawn, as visible."""
         return self._read(self.main, t_s)
 
     def read_second(self, t_s: float) -> float | None:
-        """Return the value of that second; None where seconds are not drawn."""
+        """Return the value of that second; None if seconds are not drawn."""
         return None if self.seconds_colour is None else self._read(self.data.seconds, t_s)
 
     def read_band(self, t_s: float) -> Range | None:
-        """Return both ends of the band at a time; None where none is drawn."""
+        """Return both ends of the band at a time; None without a band."""
         if self.data.band is None:
             return None
         low, high = (self._read(end, t_s) for end in self.data.band)
@@ -92,7 +92,7 @@ class Line:
         if np.isinf(self.gap):
             inside = shown.t_s[0] <= t_s <= shown.t_s[-1]
             return float(np.interp(t_s, shown.t_s, shown.values)) if inside else None
-        place = int(shown.t_s.searchsorted(t_s))  # a value describes the interval that ends at its time
+        place = int(shown.t_s.searchsorted(t_s))  # a value covers the interval that ends at its time
         place = min(place, len(shown.t_s) - 1)
         if abs(float(shown.t_s[place]) - t_s) > self.gap:
             return None
@@ -100,7 +100,7 @@ class Line:
 
 
 class BandKind(StrEnum):
-    """What is drawn around the means."""
+    """Band around the means."""
 
     AUTOMATIC = "automatic"
     NOTHING = "nothing"
@@ -110,17 +110,17 @@ class BandKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LineStyler:
-    """What decides how lines look.
+    """Determine the appearance of lines.
 
     Attributes:
         theme: colours.
-        focus: run that is drawn thick.
+        focus: run drawn with a thick line.
         shown: runs that are not pale.
         thick: for a projector.
-        around: what is drawn around the means.
+        around: band around the means.
         gap: of the horizontal axis, see `Line`.
-        offered: runs or configurations that could be shown: what is hidden counts, so that hiding one does
-            not bring curves.
+        offered: runs or configurations that could be shown, including hidden ones, so that hiding one does
+            not add curves.
     """
 
     theme: Theme
@@ -133,11 +133,11 @@ class LineStyler:
 
     @property
     def alone(self) -> bool:
-        """Whether there is one run or configuration only besides pale ones."""
+        """Whether there is only one run or configuration besides pale ones."""
         return self.shown <= 1
 
     def is_shown(self, curve: CurveSpec, trace: RunTrace) -> bool:
-        """Return whether a curve is drawn when nobody chose."""
+        """Return whether a curve is drawn by default."""
         if trace.pale:
             return curve.main
         offered = max(self.shown, self.offered)
@@ -167,7 +167,7 @@ class LineStyler:
         )
 
     def _weight(self, trace: RunTrace, *, focused: bool) -> int:
-        """Return the width of a line; of many only the one in focus is thick: each pixel costs as much."""
+        """Return the width of a line; of many only the focused one is thick: each pixel costs as much."""
         if trace.pale:
             return 3 if self.thick else 1
         if self.thick:

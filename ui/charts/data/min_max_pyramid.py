@@ -1,6 +1,6 @@
-"""Minima and maxima of a series at several coarsenesses.
+"""Minima and maxima of a series at several resolutions.
 
-What a pixel column shows is never less than what happened in it, however many seconds it holds.
+A pixel column shows all extremes of its seconds, however many there are.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ _PER_COLUMN: Final = 2
 
 
 class Pyramid:
-    """A series that can be drawn at any width in time that depends on the width alone.
+    """A series that can be drawn at any time scale, at a cost that depends on the pixel width alone.
 
     Attributes:
         t_s: times, ascending.
         values: finite.
-        drawn: what it was drawn with and as what, kept for the next time by whoever draws it.
+        drawn: cache of the painter: parameters and result of the last drawing.
     """
 
     __slots__ = ("_asked", "_extremes", "_levels", "drawn", "t_s", "values")
@@ -44,9 +44,9 @@ class Pyramid:
         return self._extremes
 
     def extremes_in(self, start_s: float, end_s: float) -> tuple[float, float] | None:
-        """Lowest and highest value between two times, None where there is none.
+        """Lowest and highest value between two times, None if there is none.
 
-        The last answer is kept: each second of a live run asks all saved ones the same.
+        The last answer is cached: each second of a live run repeats the question for all saved ones.
         """
         if self._asked is None or self._asked[:2] != (start_s, end_s):
             self._asked = start_s, end_s, self._find_extremes(start_s, end_s)
@@ -61,15 +61,15 @@ class Pyramid:
         return (float(values.min()), float(values.max())) if len(values) else None
 
     def after(self, t_s: float) -> tuple[Array, Array]:
-        """Return (t_s, values) later than a time, with the last one before it."""
+        """Return (t_s, values) later than a time, preceded by the last earlier one."""
         first = max(0, int(self.t_s.searchsorted(t_s, side="right")) - 1)
         return self.t_s[first:], self.values[first:]
 
     def reduced(self, start_s: float, end_s: float, columns: int) -> tuple[Array, Array]:
-        """Return (t_s, values) to draw between two times on `columns` pixels, about two points a column.
+        """Return (t_s, values) to draw between two times on `columns` pixels, about two points per column.
 
-        Where a column holds several seconds their minimum and maximum stand for them. One point beyond either
-        edge is included, so that the line reaches it.
+        A column with several seconds has their minimum and maximum. One point beyond either edge is included,
+        so that the line reaches it.
         """
         first = max(0, int(self.t_s.searchsorted(start_s)) - 1)
         end = min(len(self.t_s), int(self.t_s.searchsorted(end_s, side="right")) + 1)
@@ -96,13 +96,13 @@ class Pyramid:
         starts = np.concatenate(([0], np.flatnonzero(np.diff(column)) + 1))
         lows, highs = np.minimum.reduceat(low, starts), np.maximum.reduceat(high, starts)
         reduced = np.empty(2 * len(starts))
-        # Up in one column, down in the next: the line between them stays short.
+        # Alternate up and down between columns, to keep the connecting line short.
         reduced[0::4], reduced[1::4] = lows[0::2], highs[0::2]
         reduced[2::4], reduced[3::4] = highs[1::2], lows[1::2]
         return np.repeat(start_s + (column[starts] + 0.5) * column_s, 2), reduced
 
     def _level(self, depth: int) -> tuple[Coarse, Coarse]:
-        """Return minima and maxima of groups of FACTOR**depth values, the last group may be smaller."""
+        """Return minima and maxima of groups of FACTOR**depth values; the last group may be smaller."""
         while len(self._levels) < depth:
             low, high = self._levels[-1] if self._levels else (self.values, self.values)
             starts = np.arange(0, len(low), FACTOR)

@@ -1,4 +1,4 @@
-"""What a chart is asked to show: a run with its colour and name."""
+"""Define the input of charts: a run with its colour and name."""
 
 from __future__ import annotations
 
@@ -18,46 +18,46 @@ from app.runfile.series import PhaseRegion, RunData
 Array = NDArray[np.float64]
 
 STORAGE: Final = "storage."
-"""Metrics that begin like this are sums over the chosen disks."""
+"""Metrics with this prefix are sums over the chosen disks."""
 
 MOST_DEVICES: Final = 3
-"""Different sets of devices that the heading of a chart names."""
+"""Most different sets of devices listed in the heading of a chart."""
 
 
 class PlotDataset(Protocol):
-    """What charts need to know of a run, or of whatever else is drawn like one; see `app.runfile.series`."""
+    """Data of a run, or of anything drawn like one; see `app.runfile.series`."""
 
     @property
     def begin_s(self) -> float:
-        """Where its axis begins, at most 0."""
+        """Start of its axis, at most 0."""
 
     @property
     def end_s(self) -> float:
-        """Where its axis ends."""
+        """End of its axis."""
 
     @property
     def planned_s(self) -> float | None:
-        """Where its axis will end."""
+        """Planned end of its axis."""
 
     def series_keys(self) -> tuple[tuple[str, str], ...]:
         """Return (metric, instance) of every series."""
 
     def series(self, metric: str, instance: str = "") -> tuple[Array, Array]:
-        """Return (places, values), ascending."""
+        """Return (positions, values), ascending."""
 
     def percentile(self, percent: float) -> tuple[Array, Array]:
-        """Return (places, latency in ms)."""
+        """Return (positions, latency in ms)."""
 
     def stalls(self) -> list[tuple[float, float]]:
-        """Return (start, end) of what is shaded."""
+        """Return (start, end) of shaded intervals."""
 
     def checkpoints(self) -> list[tuple[float, float, RunEvent]]:
-        """Return (start, end, event) of what is marked."""
+        """Return (start, end, event) of marked events."""
 
 
 @runtime_checkable
 class WithBand(Protocol):
-    """What has an interval around its values."""
+    """Data with an interval around its values."""
 
     def band(self, metric: str) -> tuple[Array, Array]:
         """Return lower and upper ends of the values of `series`."""
@@ -65,29 +65,29 @@ class WithBand(Protocol):
 
 @runtime_checkable
 class WithPhases(Protocol):
-    """What may have phases of a workload."""
+    """Data that may have phases of a workload."""
 
     @property
     def regions(self) -> tuple[PhaseRegion, ...]:
-        """Each of them in order; none where there is only one."""
+        """The phases in order; empty if there is only one."""
 
 
 @runtime_checkable
 class OnDevices(Protocol):
-    """What knows of which devices its operations, bytes and flushes are."""
+    """Data with known devices for its operations, bytes and flushes."""
 
     @property
     def devices(self) -> str:
-        """In a few words; empty where unknown."""
+        """The devices in a few words; empty if unknown."""
 
 
 def phases_of(data: PlotDataset) -> tuple[PhaseRegion, ...]:
-    """Return the phases of a workload with several, in order; none where there is only one."""
+    """Return the phases of a workload with several, in order; empty if there is only one."""
     return data.regions if isinstance(data, WithPhases) else ()
 
 
 def devices_words(runs: Iterable[PlotDataset]) -> str:
-    """Return of which devices the sums of these runs are, for the heading of a chart; empty for no run."""
+    """Return the devices of the sums of these runs, for the heading of a chart; empty for no run."""
     with_sums = (run for run in runs if any(name.startswith(STORAGE) for name, _ in run.series_keys()))
     known = [run.devices for run in with_sums if isinstance(run, OnDevices)]
     told = list(dict.fromkeys(each or tr("devices not known") for each in known))
@@ -98,15 +98,15 @@ def devices_words(runs: Iterable[PlotDataset]) -> str:
 
 @runtime_checkable
 class WithLoad(Protocol):
-    """What knows how load was offered to it."""
+    """Data with a known kind of load."""
 
     @property
     def is_closed_loop(self) -> bool:
-        """Whether latencies leave out the waiting of those who could not start."""
+        """Whether latencies omit the wait of transactions that could not start."""
 
 
 def load_words(runs: Iterable[PlotDataset]) -> str:
-    """Return what the latencies of these runs leave out, for the heading of a chart; empty for nothing."""
+    """Return what the latencies of these runs omit, for the heading of a chart; empty for nothing."""
     if any(isinstance(run, WithLoad) and run.is_closed_loop for run in runs):
         return tr("closed loop: waiting to start not counted")
     return ""
@@ -119,13 +119,13 @@ class RunTrace:
     Attributes:
         run_id: identity, for signals and focus.
         data: its series.
-        colour_index: number of its configuration: decides colour and mark, the same everywhere.
+        colour_index: number of its configuration; determines colour and mark, the same everywhere.
         label: its name in lists and boxes.
         visible: whether it is drawn.
-        pale: drawn behind, as the earlier runs of a campaign.
-        group: the same for repeats of one configuration; empty for a run that has none.
+        pale: whether it is in the background, as the earlier runs of a campaign.
+        group: the same for repeats of one configuration; empty for a run without one.
         group_label: name of the configuration.
-        warning: what is part of its name and never cut, such as UNSAFE.
+        warning: part of its name that is never shortened, such as UNSAFE.
     """
 
     run_id: str
@@ -140,7 +140,7 @@ class RunTrace:
 
 
 def named_traces(runs: Sequence[tuple[str, RunData, int]]) -> tuple[RunTrace, ...]:
-    """Return runs as charts draw them, each with the shortest name that tells it from the others.
+    """Return runs as traces, each with the shortest unique name.
 
     Args:
         runs: (identity, series, number of its configuration).

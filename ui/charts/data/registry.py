@@ -1,4 +1,4 @@
-"""Every chart that can be shown: one frozen object each, in one registry."""
+"""Every available chart: one frozen object each, in one registry."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from ui.charts.data.plotted_run import STORAGE
 from ui.charts.data.scale import XQuantity
 
 PERCENTILE: Final = "latency.p"
-"""A curve's metric that begins like this is a percentile of the histograms: latency.p99 ..."""
+"""Prefix of a curve's metric for percentiles of the histograms: latency.p99 ..."""
 
 
 EVERY: Final = "*"
-"""Instance of a part: every one there is, added up."""
+"""Instance of a part: the sum of all instances."""
 
 EACH: Final = "each"
-"""Instance of a part: a curve of its own for every one there is (`expanded`)."""
+"""Instance of a part: a separate curve for each instance (`expanded`)."""
 
 _STYLES: Final = 4
 
@@ -30,11 +30,11 @@ class CurveSpec:
 
     Attributes:
         id: unique in the chart.
-        label: what people read.
+        label: as shown.
         parts: (metric, instance) pairs that are added up; the instance may be `EVERY` or `EACH`.
-        style: number of the line style, 0 solid; tells curves of one run apart, and nothing else.
-        shade: number of the shade of the run's colour, 0 as it is; for curves of the same style.
-        main: shown when many runs lie over each other.
+        style: number of the line style, 0 solid; only distinguishes curves of one run.
+        shade: number of the shade of the run's colour, 0 unchanged; for curves of the same style.
+        main: whether it is shown when many runs overlap.
         smooth: whether a running mean is drawn over the seconds.
     """
 
@@ -53,15 +53,15 @@ class ChartSpec:
 
     Attributes:
         id: stable name, kept in settings.
-        title: what people read.
+        title: as shown.
         unit: of the axis, after `factor`.
         curves: its lines.
-        log_y: decades instead of equal steps.
-        zero_based: the axis begins at zero.
+        log_y: whether the value axis is logarithmic.
+        zero_based: whether the axis starts at zero.
         factor: from the metric's unit to the axis's.
-        checkpoints: whether the labels of checkpoints stand here.
+        checkpoints: whether this chart shows the labels of checkpoints.
         along: quantity of the horizontal axis; a stack shows charts of one only.
-        highest: where the axis ends at the latest; None for no such end.
+        highest: upper limit of the axis; None for no limit.
     """
 
     id: str
@@ -77,12 +77,12 @@ class ChartSpec:
 
     @property
     def is_of_latencies(self) -> bool:
-        """Whether it shows latencies: then its heading says what a closed loop leaves out of them."""
+        """Whether it shows latencies: its heading then says what a closed loop omits from them."""
         return any(metric.startswith("latency.") for curve in self.curves for metric, _ in curve.parts)
 
     @property
     def is_of_devices(self) -> bool:
-        """Whether it shows sums over the chosen disks: then its heading says over which."""
+        """Whether it shows sums over the chosen disks: its heading then lists them."""
         return any(metric.startswith(STORAGE) for curve in self.curves for metric, _ in curve.parts)
 
 
@@ -300,7 +300,7 @@ _ALL: Final = (
 CHARTS: Final[Mapping[str, ChartSpec]] = MappingProxyType(
     {chart.id: chart for chart in _ALL if chart.along is XQuantity.TIME}
 )
-"""All charts over time by id, in the order in which they are offered."""
+"""All charts over time by id, in the order offered."""
 
 
 def charts_along(along: XQuantity) -> Mapping[str, ChartSpec]:
@@ -312,11 +312,11 @@ DEFAULT_CHARTS: Final = ("tps", "iops", "cpu")
 
 
 def expanded(chart: ChartSpec, keys: Iterable[tuple[str, str]]) -> ChartSpec:
-    """Return a chart whose curves of `EACH` instance became one for every instance there is.
+    """Return a chart with each curve of `EACH` instance replaced by one curve per instance.
 
     Args:
         chart: of the registry.
-        keys: (metric, instance) of the series that there are.
+        keys: (metric, instance) of the existing series.
     """
     if not any(instance == EACH for curve in chart.curves for _, instance in curve.parts):
         return chart
@@ -327,7 +327,7 @@ def expanded(chart: ChartSpec, keys: Iterable[tuple[str, str]]) -> ChartSpec:
         if not metrics:
             curves.append(curve)
             continue
-        # Of every metric of the kind, so that a disk has one colour in all charts.
+        # Number the instances over every metric of the kind, so that a disk has one colour in all charts.
         kind = metrics[0].partition(".")[0] + "."
         instances = sorted({instance for metric, instance in known if instance and metric.startswith(kind)})
         curves += [_of_instance(curve, each, len(curves) + number) for number, each in enumerate(instances)]

@@ -1,7 +1,4 @@
-"""Ranges, ticks and numbers of axes. Pure; times in seconds.
-
-What lies along the horizontal axis of charts: time, percentiles, latencies, a swept number. Pure.
-"""
+"""Ranges, ticks and numbers of axes: time, percentiles, latencies, a swept number. Pure; times in seconds."""
 
 from __future__ import annotations
 
@@ -25,19 +22,19 @@ _TIME_STEPS_S: Final = (
     *(86400, 2 * 86400, 7 * 86400),
 )
 GAP_S: Final = 2.5
-"""Seconds further apart than this were missed: no line leads over them."""
+"""Seconds further apart than this have a gap: no line joins them."""
 
 _TOPS: Final = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 _HEADROOM: Final = 1.04
 _SHRINK_BELOW: Final = 0.5
-"""An axis is made shorter only when its lines need less than this share of it."""
+"""An axis shrinks only when its lines need less than this share of it."""
 
 Range = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What a chart shows and on how many pixels of the device.
+    """The visible ranges of a chart, and its size in device pixels.
 
     Attributes:
         start_s: left edge.
@@ -47,7 +44,7 @@ class Frame:
         width: pixels.
         height: pixels.
         is_log: whether the value axis is logarithmic.
-        gap: points farther apart are not joined.
+        gap: points further apart are not joined.
     """
 
     start_s: float
@@ -60,11 +57,11 @@ class Frame:
     gap: float = GAP_S
 
     def x(self, t_s: Places) -> Places:
-        """Return pixels from the left of a time, or of many."""
+        """Return the pixels of times, from the left."""
         return (t_s - self.start_s) * (self.width / (self.end_s - self.start_s))
 
     def y(self, value: Places) -> Places:
-        """Return pixels from the top of a value, or of many; on a log axis none is below its lower edge."""
+        """Return the pixels of values, from the top; a log axis clamps values below its lower edge."""
         bottom, top = self.low, self.high
         if self.is_log:
             bottom, top, least = math.log10(bottom), math.log10(top), bottom / 2
@@ -78,7 +75,7 @@ def _logs(values: Places, least: float) -> Places:
 
 
 def nice_top(value: float) -> float:
-    """Return a round number at or above `value`; 1 for nothing."""
+    """Return a round number at or above `value`; 1 if it is not positive."""
     if not math.isfinite(value) or value <= 0:
         return 1.0
     decade = 10.0 ** math.floor(math.log10(value))
@@ -108,7 +105,7 @@ def value_range(extremes: Range | None, *, zero_based: bool, is_log: bool) -> Ra
 def keep_range(old: Range | None, wanted: Range, *, is_log: bool) -> Range:
     """Return the old range unless lines leave it or need less than half of it.
 
-    An axis that moves every second cannot be read.
+    An axis that moves every second is unreadable.
     """
     if old is None:
         return wanted
@@ -128,14 +125,14 @@ def tick_step(span: float, most: int) -> float:
 
 
 def value_ticks(low: float, high: float, most: int) -> list[float]:
-    """Return round values between two, at most about `most`."""
+    """Return round values within a range, at most about `most`."""
     step = tick_step(high - low, most)
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
     return [number * step for number in range(first, last + 1)]
 
 
 def log_ticks(low: float, high: float, most: int) -> list[float]:
-    """Return 1, 2, 5 of every decade, fewer where there is no room."""
+    """Return 1, 2, 5 of every decade, fewer if there is no room."""
     decades = range(math.floor(math.log10(low) + 1e-9), math.ceil(math.log10(high) - 1e-9) + 1)
     ticks: list[float] = []
     for parts in ((1.0, 2.0, 5.0), (1.0, 3.0), (1.0,)):
@@ -151,7 +148,7 @@ def log_ticks(low: float, high: float, most: int) -> list[float]:
 
 
 def time_ticks(start_s: float, end_s: float, most: int) -> list[float]:
-    """Return round times between two, at most about `most`."""
+    """Return round times within a range, at most about `most`."""
     rough = (end_s - start_s) / max(1, most)
     step = next((step for step in _TIME_STEPS_S if step >= rough), math.ceil(rough / 604800) * 604800)
     first, last = math.ceil(start_s / step - 1e-9), math.floor(end_s / step + 1e-9)
@@ -175,7 +172,7 @@ def format_moment(t_s: float, end_s: float) -> str:
 
 
 def time_unit(end_s: float) -> str:
-    """Return what the labels of an axis that ends at `end_s` are written in."""
+    """Return the unit of the labels of an axis that ends at `end_s`."""
     return tr("h:mm") if end_s >= 3600 else tr("min:s")
 
 
@@ -192,7 +189,7 @@ def format_value(value: float, step: float | None = None) -> str:
 
 
 def format_log_tick(value: float) -> str:
-    """Return a tick of a log axis without needless zeros."""
+    """Return a tick of a log axis without superfluous zeros."""
     return number_text(value, ",.0f") if value >= 1 else number_text(value, ".3f").rstrip("0")
 
 
@@ -207,19 +204,19 @@ class XQuantity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class XAxisKind:
-    """How a horizontal axis counts, and how it says so.
+    """The units and labels of a horizontal axis.
 
     Attributes:
         along: its quantity.
-        unit: (end of the axis) -> what labels are written in.
-        ticks: (start, end, most) -> places of labels.
-        label: (place, end of the axis) -> text of a label.
-        moment: (place, end of the axis) -> text of the crosshair.
-        shortest: least part that can be shown.
-        gap: places farther apart are not joined; infinite where lines are curves of points.
+        unit: (end of the axis) -> unit of labels.
+        ticks: (start, end, most) -> positions of labels.
+        label: (position, end of the axis) -> text of a label.
+        moment: (position, end of the axis) -> text of the crosshair.
+        shortest: least range that can be shown.
+        gap: points further apart are not joined; infinite if lines are curves of points.
         column: name of the column in a CSV file.
-        number: place -> number in a CSV file.
-        empty: what is shown where there is nothing.
+        number: position -> number in a CSV file.
+        empty: text of an empty chart.
     """
 
     along: XQuantity
@@ -235,7 +232,7 @@ class XAxisKind:
 
     @property
     def joined(self) -> bool:
-        """Whether values between two places are read off the line that joins them."""
+        """Whether values between two points are interpolated."""
         return math.isinf(self.gap)
 
 
@@ -249,11 +246,11 @@ def percent_of(nines: float) -> str:
 
 
 _SHORT_LABEL: Final = 0.6
-"""Room that 50 % and 95 % need, of that of the longest label of any axis."""
+"""Room needed by 50 % and 95 %, relative to the longest label of any axis."""
 
 
 def _nines_ticks(start: float, end: float, most: int) -> list[float]:
-    """Return 0, 50, 90, 95, 99 %, 99.9 % ..., fewer where there is no room."""
+    """Return 0, 50, 90, 95, 99 %, 99.9 % ..., fewer if there is no room."""
     whole = [float(nines) for nines in range(max(0, math.ceil(start - 1e-9)), math.floor(end + 1e-9) + 1)]
     apart = _SHORT_LABEL * (end - start) / max(1, most)
     shown = whole[:: max(1, -(-len(whole) // max(1, most)))]
@@ -308,12 +305,12 @@ LATENCY: Final = XAxisKind(
 
 
 def swept_axis(name: str, levels: Sequence[float], *, is_log: bool) -> XAxisKind:
-    """Return the axis of a number that was swept, with labels where it was measured.
+    """Return the axis of a swept number, with labels at the measured levels.
 
     Args:
         name: of the number.
         levels: ascending.
-        is_log: whether places are powers of ten; needs levels above 0.
+        is_log: whether positions are powers of ten; needs levels above 0.
     """
     places = [math.log10(level) for level in levels] if is_log else list(levels)
 

@@ -1,1 +1,1 @@
-"""Figures that are no chart over time: bars, heat map, scatter, small multiples."""
+"""Figures other than charts over time: bars, heat map, scatter, small multiples."""

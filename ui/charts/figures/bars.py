@@ -1,7 +1,4 @@
-"""Bars with intervals, in groups, with published figures as marks beside them.
-
-Figures of bars beside and below each other, each with an axis of its own, in one sheet.
-"""
+"""Bars with intervals, in groups, with published figures as marks; also several such figures in one sheet."""
 
 from __future__ import annotations
 
@@ -44,17 +41,17 @@ class Bar:
 
     Attributes:
         label: its name.
-        value: its length; None where there is nothing to show.
+        value: its length; None for no bar.
         interval: whiskers; None for none.
-        within: whether the interval is one within a run, drawn dotted.
+        within: whether the interval is within a single run, drawn dotted.
         points: values of its runs.
         colour_index: of its colour.
-        note: stands behind the bar: "indicative only", "UNSAFE".
-        tip: lines that explain it.
-        published: a figure of somebody else: a mark, no bar.
+        note: after the bar: "indicative only", "UNSAFE".
+        tip: lines of explanation.
+        published: whether it is a published figure: a mark, no bar.
         tag: letters before the name.
-        told: stands behind the bar instead of its value and note; empty for these.
-        warning: stands behind them, such as that it is not durable.
+        told: replaces value and note after the bar; empty to show these.
+        warning: after them, such as that it is not durable.
     """
 
     label: str
@@ -81,12 +78,12 @@ class BarGroup:
 
 @dataclass(frozen=True)
 class BarFigure:
-    """Groups of bars on one axis that begins at zero.
+    """Groups of bars on one axis that starts at zero.
 
     Attributes:
-        title: what is measured, with its unit.
+        title: the figure, with its unit.
         groups: top first.
-        note: beside the title.
+        note: next to the title.
     """
 
     title: str
@@ -94,11 +91,11 @@ class BarFigure:
     note: str = ""
 
     def least_height(self, theme: Appearance, width: float) -> float:  # noqa: ARG002 - see Figure
-        """Return the pixels below which it cannot be read."""
+        """Return the least legible height in pixels."""
         return self._above(theme) + self._below(theme) + self._rows_height(theme, 0.0) + SMALL
 
     def paint(self, painter: QPainter, size: QSizeF, theme: Appearance) -> None:
-        """Paint all of it."""
+        """Paint the figure."""
         put_title(painter, theme, size.width(), self.title, self.note)
         scale, rows = self._scale(size, theme), list(self._rows(theme, size.height()))
         tags = self._tags_width(theme)
@@ -119,7 +116,7 @@ class BarFigure:
                 painter.drawRect(QRectF(TINY, top + 0.5, size.width() - 2 * TINY, height - 1))
 
     def tell(self, size: QSizeF, theme: Appearance, at: QPointF) -> str:
-        """Return what the row under the pointer says."""
+        """Return the text of the row under the pointer."""
         for top, height, _, bar in self._rows(theme, size.height()):
             if bar is not None and top <= at.y() < top + height:
                 value = "" if bar.value is None else format_value(bar.value)
@@ -129,7 +126,7 @@ class BarFigure:
         return ""
 
     def accessible_text(self) -> str:
-        """Return every bar with its interval, a sentence a group."""
+        """Return every bar with its interval, a sentence per group."""
         groups = ("; ".join(map(_told_bar, group.bars)) for group in self.groups)
         told = [
             f"{group.heading}: {bars}." if group.heading else f"{bars}."
@@ -139,7 +136,7 @@ class BarFigure:
         return " ".join([f"{self.title}.", *told])
 
     def csv(self) -> str:
-        """Return a row a bar."""
+        """Return one CSV row per bar."""
         rows: list[Sequence[object]] = [("group", "name", "value", "low", "high", "interval", "published")]
         for group in self.groups:
             for bar in group.bars:
@@ -148,7 +145,7 @@ class BarFigure:
                 rows.append((group.heading, bar.label, bar.value, low, high, kind, int(bar.published)))
         return table_text(rows)
 
-    # Where things lie
+    # Geometry
 
     def _above(self, theme: Appearance) -> float:
         return line_height(theme) + 2 * SMALL
@@ -157,7 +154,7 @@ class BarFigure:
         return line_height(theme, 0.9) + SMALL
 
     def _tags_width(self, theme: Appearance) -> float:
-        """Return the width of the letters before the names, with a distance; 0 where there are none."""
+        """Return the width of the tags before the names, with a distance; 0 if there are none."""
         tags = [bar.tag for group in self.groups for bar in group.bars if bar.tag]
         return max((text_width(theme, tag, bold=True) for tag in tags), default=-SMALL) + SMALL
 
@@ -167,7 +164,7 @@ class BarFigure:
     def _rows(self, theme: Appearance, height: float) -> Iterator[tuple[float, float, str, Bar | None]]:
         """Yield (top, height, heading, bar) of every row; the bar of a heading is None.
 
-        Bars grow with the height of the whole, to twice what they need.
+        Bars grow with the total height, up to twice their need.
         """
         line, top = line_height(theme), self._above(theme)
         counts = [sum(bar.published for bar in group.bars) for group in self.groups]
@@ -192,7 +189,7 @@ class BarFigure:
         words = max(text_width(theme, _VALUES, 0.9), words)
         right = size.width() - min(words + 1, _WORDS_SHARE * size.width()) - 2 * SMALL
         values = [value for bar in bars if (value := bar.value) is not None]
-        # An interval of three runs may reach to infinity: it must not make every bar a stroke.
+        # An interval of three runs may reach to infinity: it must not shrink all bars to nothing.
         most = max(values, default=1.0)
         ends = [min(bar.interval[1], 1.6 * most) for bar in bars if bar.interval is not None]
         top = nice_top(_HEADROOM * max([most, *ends, *(point for bar in bars for point in bar.points)]))
@@ -278,7 +275,7 @@ def _told_bar(bar: Bar) -> str:
 
 
 def _paint_mark(painter: QPainter, theme: Appearance, at: QPointF) -> None:
-    """Draw an empty diamond: it is nobody's run here."""
+    """Draw an empty diamond: it is not a run of the library."""
     painter.setPen(QPen(theme.text, 1.3))
     painter.setBrush(theme.background)
     x, y = at.x(), at.y()
@@ -295,9 +292,9 @@ class FiguresSideBySide:
     """Several figures of bars.
 
     Attributes:
-        title: of all of them.
+        title: of all figures.
         parts: in reading order, row by row.
-        note: beside the title.
+        note: next to the title.
     """
 
     title: str
@@ -305,11 +302,11 @@ class FiguresSideBySide:
     note: str = ""
 
     def least_height(self, theme: Appearance, width: float) -> float:
-        """Return the pixels below which it cannot be read."""
+        """Return the least legible height in pixels."""
         return self._above(theme) + sum(self._row_heights(theme, width))
 
     def paint(self, painter: QPainter, size: QSizeF, theme: Appearance) -> None:
-        """Paint all of them."""
+        """Paint all figures."""
         put_title(painter, theme, size.width(), self.title, self.note)
         for part, place in self._places(size, theme):
             painter.save()
@@ -327,7 +324,7 @@ class FiguresSideBySide:
                 painter.restore()
 
     def tell(self, size: QSizeF, theme: Appearance, at: QPointF) -> str:
-        """Return what the row under the pointer says, below the title of its figure."""
+        """Return the text of the row under the pointer, below the title of its figure."""
         for part, place in self._places(size, theme):
             told = part.tell(place.size(), theme, at - place.topLeft()) if place.contains(at) else ""
             if told:
@@ -339,7 +336,7 @@ class FiguresSideBySide:
         return " ".join([f"{self.title}.", *(part.accessible_text() for part in self.parts)])
 
     def csv(self) -> str:
-        """Return a row a bar, with the title of its figure."""
+        """Return one CSV row per bar, with the title of its figure."""
         heading = ("figure", "name", "value", "low", "high", "interval")
         rows: list[tuple[object, ...]] = [heading]
         for part in self.parts:
@@ -349,7 +346,7 @@ class FiguresSideBySide:
                 rows.append((part.title, bar.label, bar.value, low, high, kind))
         return table_text(rows)
 
-    # Where things lie
+    # Geometry
 
     @staticmethod
     def _above(theme: Appearance) -> float:
@@ -366,7 +363,7 @@ class FiguresSideBySide:
         return [max(needed[first : first + columns]) for first in range(0, len(needed), columns)]
 
     def _places(self, size: QSizeF, theme: Appearance) -> Iterator[tuple[BarFigure, QRectF]]:
-        """Yield each figure with its place; rows grow with the height of the whole, to twice their need."""
+        """Yield each figure with its area; rows grow with the total height, up to twice their need."""
         columns, heights = self._columns(size.width()), self._row_heights(theme, size.width())
         each = (size.width() - (columns - 1) * LARGE) / columns
         top, room = self._above(theme), size.height() - self._above(theme)

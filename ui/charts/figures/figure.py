@@ -1,6 +1,6 @@
-"""A figure that is no chart over an axis of time: what it must be able to do, and the widget that shows it.
+"""The interface of figures that are not charts over time, and the widget that shows them.
 
-What does not change is painted once into a pixmap; the pointer is painted over it.
+The constant part is painted once into a pixmap; the pointer is painted over it.
 """
 
 from __future__ import annotations
@@ -32,26 +32,26 @@ from ui.widgets.formatting import tooltip
 
 
 class Figure(Protocol):
-    """Something that can be painted in any size. Sizes and places in device-independent pixels."""
+    """A figure that can be painted in any size. Sizes and positions in device-independent pixels."""
 
     @property
     def title(self) -> str:
-        """What people read above it and as the name of its file."""
+        """Its heading and the name of its file."""
 
     def least_height(self, theme: Theme, width: float) -> float:
-        """Return the pixels below which it cannot be read."""
+        """Return the least legible height in pixels."""
 
     def paint(self, painter: QPainter, size: QSizeF, theme: Theme) -> None:
-        """Paint all of it at the origin."""
+        """Paint the figure at the origin."""
 
     def paint_pointer(self, painter: QPainter, size: QSizeF, theme: Theme, at: QPointF) -> None:
-        """Paint over it what belongs to a place."""
+        """Paint the marks for a pointer position over it."""
 
     def tell(self, size: QSizeF, theme: Theme, at: QPointF) -> str:
-        """Return what stands at a place, lines of plain text; empty for nothing."""
+        """Return the text at a position, as lines of plain text; empty for none."""
 
     def accessible_text(self) -> str:
-        """Return all of it in sentences, for those who do not see it."""
+        """Return the whole figure in sentences, for screen readers."""
 
     def csv(self) -> str:
         """Return its numbers as a table."""
@@ -72,7 +72,7 @@ class FigurePicture:
 
 
 class FigureView(QScrollArea):
-    """Shows a figure, with values under the pointer and a menu to copy and save."""
+    """Show a figure, with values under the pointer and a menu to copy and save."""
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent, widgetResizable=True)
@@ -80,23 +80,23 @@ class FigureView(QScrollArea):
             Qt.LayoutDirection.LeftToRight
         )  # axes of numbers run to the right in every script
         self.setFrameStyle(0)
-        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # its sheet has it, with a name
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # its sheet has the focus, with a name
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.sheet = _Sheet(theme)
         self.setWidget(self.sheet)
 
     @property
     def figure(self) -> Figure | None:
-        """What is shown."""
+        """The shown figure."""
         return self.sheet.figure
 
     def show_figure(self, figure: Figure | None) -> None:
-        """Show a figure, or nothing."""
+        """Show a figure, or none."""
         self.sheet.show_figure(figure)
         self._fit()
 
     def picture(self) -> FigurePicture | None:
-        """Return what is shown, ready for a file."""
+        """Return the shown figure, ready for a file."""
         return self.sheet.picture()
 
     def _fit(self) -> None:
@@ -165,7 +165,8 @@ class _Sheet(QWidget):
         self._at = event.position()
         self.update()
         told = "" if self.figure is None else self.figure.tell(QSizeF(self.size()), self.theme, self._at)
-        # As rich text with every sign escaped: a tool tip would read markup of a run's name otherwise.
+        # As rich text with all characters escaped: a tool tip would interpret markup in a run's name
+        # otherwise.
         text = tooltip(*told.splitlines())
         QToolTip.showText(event.globalPosition().toPoint(), text, self)
 
@@ -182,7 +183,7 @@ class _Sheet(QWidget):
 
 
 class FigureMenu(QMenu):
-    """Copy and save of a figure; deletes itself when it has gone."""
+    """Copy and save a figure; deletes itself when closed."""
 
     def __init__(self, sheet: _Sheet, figure: Figure) -> None:
         super().__init__(sheet)
@@ -208,13 +209,13 @@ class FigureMenu(QMenu):
         dialog.setDefaultSuffix(kind)
         dialog.selectFile(f"comparison.{kind}")
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        sheet = self._sheet  # the menu has gone when the dialog ends
+        sheet = self._sheet  # the menu is deleted when the dialog ends
         dialog.fileSelected.connect(lambda name: save_figure(sheet, Path(name)))
         dialog.open()
 
 
 def save_figure(sheet: _Sheet, path: Path) -> None:
-    """Write what is shown in the format that the name says; tell where it cannot be written."""
+    """Write the shown figure in the format of the file name; report failures."""
     picture = sheet.picture()
     if picture is None:
         return

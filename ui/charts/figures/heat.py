@@ -1,4 +1,4 @@
-"""A figure over two dimensions: each cell its number on a ground that is the stronger the larger it is."""
+"""A figure over two dimensions: numbers in cells, on a stronger ground for larger ones."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from ui.theme import SMALL, Theme, mix
 
 _NAMES_SHARE = 0.3
 _STRONGEST = 0.55
-"""Of the ground's colour: text must stay readable on it."""
+"""Largest share of the ground's colour: text must stay legible on it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +34,9 @@ class Cell:
     """One pair of values.
 
     Attributes:
-        value: mean of its runs; None where nothing ran.
-        note: below the number: how many runs.
-        tip: lines that explain it.
+        value: mean of its runs; None without runs.
+        note: below the number: count of runs.
+        tip: lines of explanation.
     """
 
     value: float | None
@@ -46,16 +46,16 @@ class Cell:
 
 @dataclass(frozen=True)
 class HeatFigure:
-    """A table with grounds.
+    """A table with coloured grounds.
 
     Attributes:
-        title: what the numbers are, with their unit.
+        title: the figure, with its unit.
         across: name of the dimension of columns.
         down: name of the dimension of rows.
         columns: headings.
         rows: names.
         cells: [row][column].
-        note: beside the title: which end is the better one.
+        note: next to the title: whether lower or higher is better.
     """
 
     title: str
@@ -67,11 +67,11 @@ class HeatFigure:
     note: str = ""
 
     def least_height(self, theme: Theme, width: float) -> float:  # noqa: ARG002 - see Figure
-        """Return the pixels below which it cannot be read."""
+        """Return the least legible height in pixels."""
         return self._top(theme) + len(self.rows) * 2.4 * line_height(theme) + SMALL
 
     def paint(self, painter: QPainter, size: QSizeF, theme: Theme) -> None:
-        """Paint all of it."""
+        """Paint the figure."""
         put_title(painter, theme, size.width(), self.title, self.note)
         height = line_height(theme)
         corner = self._area(size, theme, 0, 0)
@@ -104,7 +104,7 @@ class HeatFigure:
             painter.drawRect(self._area(size, theme, *place))
 
     def tell(self, size: QSizeF, theme: Theme, at: QPointF) -> str:
-        """Return what the cell under the pointer says."""
+        """Return the text of the cell under the pointer."""
         place = self._cell_at(size, theme, at)
         if place is None:
             return ""
@@ -113,7 +113,7 @@ class HeatFigure:
         return "\n".join(part for part in (head, _number(cell), cell.note, cell.tip) if part)
 
     def accessible_text(self) -> str:
-        """Return a sentence a row."""
+        """Return one sentence per row."""
         nothing = tr("nothing")
         told = []
         for name, cells in zip(self.rows, self.cells, strict=True):
@@ -127,7 +127,7 @@ class HeatFigure:
         return " ".join([title.format(title=self.title, down=self.down, across=self.across), *told])
 
     def csv(self) -> str:
-        """Return a row a cell."""
+        """Return one CSV row per cell."""
         rows: list[Sequence[object]] = [(self.down, self.across, "value", "runs")]
         for row, name in enumerate(self.rows):
             rows += [
@@ -178,5 +178,5 @@ def _number(cell: Cell) -> str:
 
 
 def runs_note(runs: int) -> str:
-    """Return how many runs a cell stands for."""
+    """Return the number of runs of a cell, as text."""
     return trn("{runs} run", "{runs} runs", runs).format(runs=runs)

@@ -1,4 +1,4 @@
-"""Two figures of every run against each other."""
+"""A scatter plot of two figures of every run."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from ui.charts.stack.saving import table_text
 from ui.theme import SMALL, TINY, Theme
 
 _DECADES = 50.0
-"""Values that lie farther apart than so many times are shown on a logarithmic axis."""
+"""Values further apart than this factor get a logarithmic axis."""
 
 _REACH = 12.0
 
@@ -40,8 +40,8 @@ class ScatterPoint:
     Attributes:
         label: its name.
         group: number of its group: symbol and colour.
-        x: across.
-        y: up.
+        x: value of the horizontal axis.
+        y: value of the vertical axis.
     """
 
     label: str
@@ -55,12 +55,12 @@ class ScatterFigure:
     """Points with symbols by group.
 
     Attributes:
-        title: what is shown.
+        title: of the plot.
         x_label: of the horizontal axis, with its unit.
-        y_label: likewise.
+        y_label: of the vertical axis, with its unit.
         groups: (name, number of colour and symbol).
         points: in any order.
-        note: beside the title.
+        note: next to the title.
     """
 
     title: str
@@ -71,11 +71,11 @@ class ScatterFigure:
     note: str = ""
 
     def least_height(self, theme: Theme, width: float) -> float:
-        """Return the pixels below which it cannot be read."""
+        """Return the least legible height in pixels."""
         return 220.0 + len(self._key_rows(theme, width)) * line_height(theme)
 
     def paint(self, painter: QPainter, size: QSizeF, theme: Theme) -> None:
-        """Paint all of it."""
+        """Paint the figure."""
         top = put_title(painter, theme, size.width(), self.title, self.note)
         self._paint_key(painter, theme, size, top)
         across, up = self._scales(size, theme)
@@ -117,7 +117,7 @@ class ScatterFigure:
         return f"{self.title}. {'; '.join(told)}."
 
     def csv(self) -> str:
-        """Return a row a run."""
+        """Return one CSV row per run."""
         names = {number: name for name, number in self.groups}
         rows: list[Sequence[object]] = [("run", "group", self.x_label, self.y_label)]
         rows += [(point.label, names.get(point.group, ""), point.x, point.y) for point in self.points]
@@ -142,7 +142,7 @@ class ScatterFigure:
         return Scale(*xs, left, right, x_log), Scale(*ys, bottom, top + 1.5 * height + SMALL, y_log)
 
     def _key_rows(self, theme: Theme, width: float) -> list[list[tuple[str, int, float]]]:
-        """Return names of groups in rows that fit, with the place of each."""
+        """Return names of groups in rows that fit, with the position of each."""
         rows: list[list[tuple[str, int, float]]] = [[]]
         x = float(SMALL)
         for name, number in self.groups:

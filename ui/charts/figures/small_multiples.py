@@ -1,4 +1,4 @@
-"""Many runs beside each other: one small chart each, all on the same scales."""
+"""One small chart for each of many runs, all on the same scales."""
 
 from __future__ import annotations
 
@@ -62,9 +62,9 @@ class SmallMultiples:
     """The main curve of a chart for every run.
 
     Attributes:
-        spec: which chart.
+        spec: the chart.
         traces: runs, in the order of the cells.
-        focus: run whose cell is framed.
+        focus: run with a framed cell.
     """
 
     spec: ChartSpec
@@ -88,18 +88,18 @@ class SmallMultiples:
 
     @cached_property
     def times(self) -> Range:
-        """The time that all cells show."""
+        """The time range of all cells."""
         return 0.0, max([5.0, *(trace.data.end_s for trace in self.traces)])
 
     @cached_property
     def values(self) -> Range:
-        """The values that all cells show."""
+        """The value range of all cells."""
         found = [extremes for curve in self._curves if (extremes := curve.seconds.extremes) is not None]
         extremes = (min(low for low, _ in found), max(high for _, high in found)) if found else None
         return value_range(extremes, zero_based=self.spec.zero_based, is_log=self.spec.log_y)
 
     def least_height(self, theme: Theme, width: float) -> float:
-        """Return the pixels below which it cannot be read."""
+        """Return the least legible height in pixels."""
         rows = math.ceil(len(self.traces) / self._columns(width))
         cell = _LOWEST_CELL + line_height(theme)
         return line_height(theme) + SMALL + rows * cell + line_height(theme, 0.9) + SMALL
@@ -120,7 +120,7 @@ class SmallMultiples:
         self._paint_axes(painter, size, theme)
 
     def paint_pointer(self, painter: QPainter, size: QSizeF, theme: Theme, at: QPointF) -> None:
-        """Draw the crosshair through every cell, with the value of each beside its name."""
+        """Draw the crosshair through every cell, with the value of each next to its name."""
         t_s = self._time_at(size, theme, at)
         if t_s is None:
             return
@@ -161,7 +161,7 @@ class SmallMultiples:
         lines = [self._line(theme, place) for place in range(len(self.traces))]
         return csv_text(lines, self.times, self.spec.unit)
 
-    # Where things lie
+    # Geometry
 
     def _columns(self, width: float) -> int:
         most = max(1, int(width / _NARROWEST_CELL))
@@ -178,7 +178,7 @@ class SmallMultiples:
         return max(unit, *(text_width(theme, label, 0.9) for label in labels)) + 2 * SMALL
 
     def _cells(self, size: QSizeF, theme: Theme) -> Iterator[tuple[QRectF, QRectF]]:
-        """Yield areas of name and chart of every run."""
+        """Yield the areas of name and chart of every run."""
         columns, left = self._columns(size.width()), self._axis_width(theme)
         rows = max(1, math.ceil(len(self.traces) / columns))
         top, name = line_height(theme) + SMALL, line_height(theme)
@@ -201,7 +201,7 @@ class SmallMultiples:
         main = next(curve for curve in self.spec.curves if curve.main)
         wardrobe = LineStyler(theme, None, 2)
         line = wardrobe.dress(self.traces[place], main, self._curves[place])
-        return replace(line, style=Qt.PenStyle.SolidLine)  # nothing else is in its cell
+        return replace(line, style=Qt.PenStyle.SolidLine)  # the only line in its cell
 
     def _frame(self, body: QRectF, ratio: float) -> Frame:
         width, height = max(2, round(body.width() * ratio)), max(2, round(body.height() * ratio))
@@ -211,7 +211,7 @@ class SmallMultiples:
         trace, line = self.traces[place], self._line(theme, place)
         sample = QRectF(head.left(), head.top(), 18, head.height())
         paint_sample(painter, sample, line.colour, line.style, 3, line.mark)
-        named = head.adjusted(18 + TINY, 0, 0, 0)  # the pointer puts its value over the end
+        named = head.adjusted(18 + TINY, 0, 0, 0)  # the pointer's value covers the end
         put_text(painter, theme, named, trace.label, Look(bold=trace.run_id == self.focus))
         ratio = painter.device().devicePixelRatioF()
         frame = self._frame(body, ratio)
@@ -248,7 +248,7 @@ class SmallMultiples:
                 last = place + 1 == len(cells) or (place + 1) % columns == 0
                 for tick in self._time_ticks(theme, body):
                     if not last and tick > self.times[0] + 0.9 * (self.times[1] - self.times[0]):
-                        continue  # the next chart's first label stands there
+                        continue  # the next chart's first label is there
                     x = body.left() + (tick - self.times[0]) / (self.times[1] - self.times[0]) * body.width()
                     area = QRectF(x - 30, body.bottom() + 1, 60, height)
                     put_text(painter, theme, area, format_time(tick, self.times[1]), TICK_BELOW)

@@ -1,1 +1,1 @@
-"""Painting of a chart's pieces in pixels."""
+"""Paint the parts of a chart in pixels."""

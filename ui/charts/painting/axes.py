@@ -1,6 +1,6 @@
 """The axes of charts: round numbers, thousands separators, times as mm:ss or h:mm.
 
-The line above a chart: title, unit, and what its line styles mean.
+Also the line above a chart: title, unit, and key of line styles.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _SMALLER = 0.9
 
 
 class _Axis(pg.AxisItem):  # type: ignore[misc]
-    """An axis of ours: keeps its picture between frames, takes colours and font from the theme."""
+    """An axis that caches its picture between frames, and takes colours and font from the theme."""
 
     def __init__(self, orientation: str, theme: Theme) -> None:
         super().__init__(orientation)
@@ -53,24 +53,24 @@ class _Axis(pg.AxisItem):  # type: ignore[misc]
 
     @property
     def overhang(self) -> float:
-        """Pixels by which a label may reach over the end of the axis."""
+        """Pixels by which a label may extend beyond the end of the axis."""
         return float(self.metrics.horizontalAdvance("00:00:00")) / 2 + 1
 
     def set_type_scale(self, scale: float) -> None:
-        """Use larger or smaller type."""
+        """Set the type scale."""
         self._type_scale = scale
         self.dress()
 
     @override
     def wheelEvent(self, event: QGraphicsSceneWheelEvent) -> None:
-        """Leave the wheel by itself to the page, which scrolls; with a key the chart takes it."""
+        """Leave the plain wheel to the page, which scrolls; with a modifier key the chart uses it."""
         if event.modifiers() == Qt.KeyboardModifier.NoModifier:
             event.ignore()
         else:
             super().wheelEvent(event)
 
     def draw(self, painter: QPainter) -> None:
-        """Paint the axis at the painter's origin, without the picture that is kept of it."""
+        """Paint the axis at the painter's origin, without the cached picture."""
         specs = self.generateDrawSpecs(painter)
         if specs is not None:
             painter.save()
@@ -81,7 +81,7 @@ class _Axis(pg.AxisItem):  # type: ignore[misc]
     def drawPicture(self, p: QPainter, *specs: Any) -> None:
         p.setLayoutDirection(
             Qt.LayoutDirection.LeftToRight
-        )  # numbers stand beside their ticks in every script
+        )  # numbers are next to their ticks in every script
         super().drawPicture(p, *specs)
 
     def dress(self) -> None:
@@ -89,18 +89,18 @@ class _Axis(pg.AxisItem):  # type: ignore[misc]
         self.font_used = self._theme.number_font(_SMALLER * self._type_scale)
         self.metrics = QFontMetricsF(self.font_used)
         self.setTickFont(self.font_used)
-        # So far a label may reach over the end of the axis; one that reaches farther is left out.
+        # A label may extend this far beyond the end of the axis; longer ones are omitted.
         self.setStyle(hideOverlappingLabels=math.ceil(self.overhang))
         self.setPen(self._theme.colour("frame"))
         self.setTextPen(self._theme.muted)
 
 
 class TimeAxis(_Axis):
-    """The horizontal axis: time since the measured phase began, unless it is of another kind.
+    """The horizontal axis: time since the start of the measured phase, or another quantity.
 
     Signals:
-        ranged: it shows another time now.
-        fitted: its height in pixels is another now.
+        ranged: the visible time changed.
+        fitted: its height in pixels changed.
     """
 
     ranged = Signal()
@@ -123,7 +123,7 @@ class TimeAxis(_Axis):
         self.ranged.emit()
 
     def ticks(self, start_s: float, end_s: float, width: float) -> list[float]:
-        """Return where labels stand on this many pixels."""
+        """Return the positions of labels for this many pixels."""
         widest = self.metrics.horizontalAdvance("\N{MINUS SIGN}0:00:00") + 3 * TINY
         return self.kind.ticks(start_s, end_s, max(2, int(width / widest)))
 
@@ -137,7 +137,7 @@ class TimeAxis(_Axis):
 
 
 class Caption(QGraphicsWidget):
-    """What the labels of the time axis are written in, at its left."""
+    """The unit of the time axis, at its left."""
 
     def __init__(self, theme: Theme, axis: TimeAxis) -> None:
         super().__init__()
@@ -147,7 +147,7 @@ class Caption(QGraphicsWidget):
         self._fit(axis.height())
 
     def wanted_width(self) -> float:
-        """Return the pixels that the caption and half of the axis's first label need."""
+        """Return the pixels needed by the caption and half of the axis's first label."""
         metrics = self._axis.metrics
         return float(
             metrics.horizontalAdvance(self._axis.kind.unit(0))
@@ -172,7 +172,7 @@ class Caption(QGraphicsWidget):
 
 
 class ValueAxis(_Axis):
-    """Values of a chart; on a log axis pyqtgraph counts in powers of ten."""
+    """The axis of values; on a log axis pyqtgraph uses powers of ten."""
 
     def __init__(self, theme: Theme, *, is_log: bool) -> None:
         super().__init__("left", theme)
@@ -180,9 +180,9 @@ class ValueAxis(_Axis):
         self._is_blank = True
 
     def set_blank(self, *, blank: bool) -> bool:
-        """Show no number where there is no value: any range would look like one that was measured.
+        """Hide the numbers if there is no value: any range would look measured.
 
-        Returns whether that is another now.
+        Returns whether that changed.
         """
         if blank == self._is_blank:
             return False
@@ -192,14 +192,14 @@ class ValueAxis(_Axis):
         return True
 
     def ticks(self, low: float, high: float, height: float) -> list[float]:
-        """Return the values at which labels stand on this many pixels; none where there is no value."""
+        """Return the values of labels for this many pixels; empty if there is no value."""
         if self._is_blank:
             return []
         most = max(2, int(height / (2.2 * self.metrics.height())))
         return log_ticks(low, high, most + 2) if self._is_log else value_ticks(low, high, most)
 
     def labels(self, low: float, high: float, height: float) -> list[str]:
-        """Return the labels at these ticks."""
+        """Return the labels of these ticks."""
         ticks = self.ticks(low, high, height)
         if self._is_log:
             return [format_log_tick(tick) for tick in ticks]
@@ -233,12 +233,12 @@ class ValueAxis(_Axis):
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignAbsolute
 
 _AIR = SMALL
-"""Above a title: the lowest number of the axis above ends there."""
+"""Space above a title: the lowest number of the axis above ends there."""
 
 
 @dataclass(frozen=True)
 class Key:
-    """A line style and what it stands for."""
+    """A line style and its meaning."""
 
     label: str
     colour: QColor
@@ -260,44 +260,44 @@ class Heading(QGraphicsWidget):
         self._fit()
 
     def set_keys(self, keys: Sequence[Key], notes: Sequence[str]) -> None:
-        """Explain these styles; the first of the notes for which there is room says how lines are made."""
+        """Explain these styles; the first note that fits says how lines are computed."""
         self._keys, self._notes = keys, notes
         self.update()
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """How the lines are made, the most there is to say first."""
+        """How the lines are computed, longest text first."""
         return tuple(self._notes)
 
     def set_devices(self, words: str) -> None:
-        """Say of which devices the chart is; empty for one that is of none."""
+        """Set the devices of the chart; empty for none."""
         if words != self._of:
             self._of = words
             self.update()
 
     def set_load(self, words: str) -> None:
-        """Say what its latencies leave out; empty for nothing."""
+        """Set what its latencies omit; empty for nothing."""
         if words != self._load:
             self._load = words
             self.update()
 
     @property
     def load(self) -> str:
-        """What its latencies leave out, as it stands beside the title; empty for nothing."""
+        """The text about omissions from latencies, shown next to the title; empty for nothing."""
         return self._load
 
     @property
     def devices(self) -> str:
-        """Of which devices the chart is, as it stands beside the title; empty for none."""
+        """The text about devices, shown next to the title; empty for none."""
         return tr("of {devices}").format(devices=self._of) if self._of else ""
 
     def set_indent(self, pixels: float) -> None:
-        """Begin above the chart's edge."""
+        """Align with the chart's left edge."""
         self._indent = pixels
         self.update()
 
     def set_type_scale(self, scale: float) -> None:
-        """Use larger or smaller type."""
+        """Set the type scale."""
         self._type_scale = scale
         self._fit()
 

@@ -1,6 +1,6 @@
 """The crosshair: a line at a time, and a box with the value of every line there.
 
-The names of lines at their right ends: which line is which, without a mouse.
+Also the names of lines at their right ends, which identify lines without a mouse.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from ui.theme import SMALL, TINY, Theme
 
 _SCALE = 0.85
 _STAYS = 4.0
-"""Pixels by which the end of a line may move before its name does: a name that trembles cannot be read."""
+"""Pixels by which the end of a line may move before its name does: a trembling name is unreadable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +39,9 @@ class LineLabel:
     """A name at the end of a line.
 
     Attributes:
-        line: whose.
+        line: the line.
         name: of the run, configuration or curve.
-        ending: what follows the name and is never cut: its warning.
+        ending: suffix of the name that is never shortened: its warning.
     """
 
     line: Line
@@ -52,8 +52,8 @@ class LineLabel:
 def labels_of(lines: Sequence[Line], spec: ChartSpec) -> list[LineLabel]:
     """Return a name for every line that needs one.
 
-    Several runs or configurations are named at their first main curve; the curves of a single one by what
-    they are; a single line needs no name: the heading has it.
+    Several runs or configurations are named at their first main curve; the curves of a single one by their
+    labels; a single line needs no name: the heading has it.
     """
     runs = list(dict.fromkeys(line.run_id for line in lines))
     if len(runs) < 2:
@@ -66,13 +66,13 @@ def labels_of(lines: Sequence[Line], spec: ChartSpec) -> list[LineLabel]:
 
 
 def name_and_warning(line: Line) -> tuple[str, str]:
-    """Return the name of a line's run without its warning, and how the warning follows it."""
+    """Return the name of a line's run without its warning, and the warning as its suffix."""
     ending = with_warning("", line.warning)
     return line.label.removesuffix(ending), ending
 
 
 class LineLabels(QGraphicsWidget):
-    """Paints names beside a chart, each at the height of its line's end, apart from each other."""
+    """Paint names next to a chart, each at the height of its line's end, without overlap."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -85,7 +85,7 @@ class LineLabels(QGraphicsWidget):
 
     @property
     def shown(self) -> tuple[str, ...]:
-        """The names that stand beside the chart, top first, as they are read."""
+        """The names next to the chart, top first, as shown."""
         return tuple(self._text(label) for _, label in self._drawn)
 
     @property
@@ -97,12 +97,12 @@ class LineLabels(QGraphicsWidget):
         return self._metrics.height() * 0.9
 
     def set_type_scale(self, scale: float) -> None:
-        """Use larger or smaller type."""
+        """Set the type scale."""
         self._type_scale = scale
         self._measure()
 
     def set_labels(self, labels: Sequence[LineLabel]) -> None:
-        """Name these lines."""
+        """Set the lines to name."""
         others = [_whole(label) for label in labels] != [_whole(label) for label in self._labels]
         self._labels = labels
         if others:
@@ -111,7 +111,7 @@ class LineLabels(QGraphicsWidget):
         self.place()
 
     def grow(self, lines: Sequence[Line]) -> None:
-        """Follow these lines, of which nothing but their ends is new."""
+        """Update lines that changed only at their ends."""
         grown = {(line.run_id, line.curve.id): line for line in lines}
         found = ((label, grown.get((label.line.run_id, label.line.curve.id))) for label in self._labels)
         self._labels = [
@@ -125,23 +125,23 @@ class LineLabels(QGraphicsWidget):
         self._wanted = max(widths, default=-1.0) + self._sample + 3 * TINY if self._labels else 0.0
 
     def wanted_width(self) -> float:
-        """Return the pixels that the names need; 0 where there are none."""
+        """Return the pixels needed by the names; 0 if there are none."""
         return self._wanted
 
     def set_width(self, pixels: float) -> None:
-        """Be so wide: as all charts of a stack."""
+        """Set the width, the same for all charts of a stack."""
         if pixels != self.maximumWidth():
             self.setMinimumWidth(pixels)
             self.setPreferredWidth(pixels)
             self.setMaximumWidth(pixels)
 
     def set_ranges(self, times: Range, values: Range, height: float, *, is_log: bool) -> None:
-        """Stand beside a chart that shows this."""
+        """Set the visible ranges of the chart."""
         self._frame = Frame(*times, *values, 1000, max(2, round(height)), is_log)
         self.place()
 
     def place(self) -> None:
-        """Find the places anew; painted only where one is another."""
+        """Compute the positions again; repaint only if one changed."""
         found = self._places()
         same = [(label.line.run_id, label.name) for _, label in found] == [
             (label.line.run_id, label.name) for _, label in self._drawn
@@ -161,7 +161,7 @@ class LineLabels(QGraphicsWidget):
         known = sorted(((y, label) for y, label in ends if y is not None), key=lambda each: each[0])
         row = math.ceil(self._metrics.height())
         fitting = max(1, int(frame.height / row))
-        if len(known) > fitting:  # the list below the charts names all of them
+        if len(known) > fitting:  # the list below the charts contains all names
             known = _most_apart(known, fitting)
         return _apart(known, row, frame.height)
 
@@ -190,7 +190,7 @@ class LineLabels(QGraphicsWidget):
 
 
 def end_height(line: Line, frame: Frame) -> float | None:
-    """Return how far from the top a line ends, in pixels; None where nothing of it is shown."""
+    """Return the distance from the top to the end of a line, in pixels; None if no part is visible."""
     t_s, values = line.main.t_s, line.main.values
     last = len(t_s) - 1
     if last >= 0 and t_s[last] > frame.end_s:
@@ -205,7 +205,7 @@ def _whole(label: LineLabel) -> str:
 
 
 def _most_apart(known: list[tuple[float, LineLabel]], count: int) -> list[tuple[float, LineLabel]]:
-    """Return so many of them, without those that are nearest to the one above; what is not pale stays."""
+    """Return `count` of them, dropping those nearest to the one above; lines that are not pale are kept."""
     kept = list(known)
     while len(kept) > count:
         gaps = [
@@ -219,7 +219,7 @@ def _most_apart(known: list[tuple[float, LineLabel]], count: int) -> list[tuple[
 
 
 def _apart(known: list[tuple[float, LineLabel]], row: float, height: float) -> list[tuple[float, LineLabel]]:
-    """Return middles that are at least a row apart and inside the height, in the same order."""
+    """Return centres at least a row apart and within the height, in the same order."""
     found: list[tuple[float, LineLabel]] = []
     least = row / 2
     for place, (y, label) in enumerate(known):
@@ -239,14 +239,14 @@ _MOST_SHARE = 0.45
 
 @dataclass(frozen=True)
 class Reading:
-    """What the crosshair says in one chart.
+    """The text of the crosshair in one chart.
 
     Attributes:
         title: the time.
-        columns: names of the columns of values, empty where there is one.
-        rows: (line that gives the sample, name, values).
-        left_out: rows for which there was no room.
-        is_detailed: the columns behind the first one say what lies around it; left out in a small chart.
+        columns: names of the columns of values, empty if there is only one.
+        rows: (line for the sample, name, values).
+        left_out: number of rows without room.
+        is_detailed: whether further columns show the band around the first; omitted in a small chart.
     """
 
     title: str
@@ -257,9 +257,9 @@ class Reading:
 
 
 def read_lines(lines: Sequence[Line], curves: Sequence[CurveSpec], t_s: float, title: str) -> Reading:
-    """Return the value of every line at a time, as it is seen: runs as rows, curves as columns.
+    """Return the value of every line at a time, as visible: runs as rows, curves as columns.
 
-    Where each run has one curve the seconds and the ends of bands stand in columns of their own.
+    If each run has one curve, the seconds and the ends of bands have separate columns.
     """
     runs = list(dict.fromkeys(line.run_id for line in lines))
     drawn = {line.curve.id for line in lines}
@@ -281,7 +281,7 @@ def read_lines(lines: Sequence[Line], curves: Sequence[CurveSpec], t_s: float, t
 
 
 def _with_details(title: str, named: Sequence[tuple[Line, str]], t_s: float) -> Reading:
-    """Return a reading of lines with what lies around each: its second, the ends of its band."""
+    """Return a reading of lines with details of each: its second, the ends of its band."""
     means = [_value(line.read(t_s)) for line, _ in named]
     seconds = [line.read_second(t_s) for line, _ in named]
     bands = [line.read_band(t_s) for line, _ in named]
@@ -312,7 +312,7 @@ def _value(value: float | None) -> str:
 
 
 class Crosshair(QGraphicsObject):
-    """Paints line and box over a chart."""
+    """Paint line and box over a chart."""
 
     def __init__(self, theme: Theme, parent: QGraphicsItem) -> None:
         super().__init__(parent)
@@ -325,34 +325,34 @@ class Crosshair(QGraphicsObject):
         self.setZValue(100)
 
     def set_size(self, width: float, height: float) -> None:
-        """Cover the parent, in its pixels."""
+        """Set the size of the parent, in its pixels."""
         self.prepareGeometryChange()
         self._size = (width, height)
 
     def set_type_scale(self, scale: float) -> None:
-        """Use larger or smaller type."""
+        """Set the type scale."""
         self._type_scale = scale
 
     def show_at(self, x: float | None, reading: Reading | None) -> None:
-        """Stand at a pixel from the left with a reading; None: nowhere."""
+        """Show a reading at a pixel from the left; None to hide it."""
         self.update(self._area())
         self._x, self._reading = x, self._narrow(self._fitting(reading))
         self.update(self._area())
 
     def show_choosing(self, ends: tuple[float, float] | None) -> None:
-        """Shade what is being chosen, between two pixels from the left; None: nothing."""
+        """Shade a range being chosen, between two pixels from the left; None for none."""
         if ends != self._choosing:
             self._choosing = ends
             self.update()
 
     @property
     def choosing(self) -> tuple[float, float] | None:
-        """The pixels between which something is being chosen; None where nothing is."""
+        """The pixels at the ends of a range being chosen; None for none."""
         return self._choosing
 
     @property
     def reading(self) -> Reading | None:
-        """What is shown."""
+        """The shown reading."""
         return self._reading if self._x is not None else None
 
     @override
@@ -386,7 +386,7 @@ class Crosshair(QGraphicsObject):
         return QFontMetricsF(self._theme.number_font(0.85 * self._type_scale))
 
     def _fitting(self, reading: Reading | None) -> Reading | None:
-        """Leave out rows for which the chart is too low."""
+        """Drop rows that do not fit the height of the chart."""
         if reading is None:
             return None
         lines = (
@@ -398,7 +398,7 @@ class Crosshair(QGraphicsObject):
         return replace(reading, rows=kept, left_out=len(reading.rows) - len(kept))
 
     def _narrow(self, reading: Reading | None) -> Reading | None:
-        """Leave out the columns behind the first where the box would cover more than half of the chart."""
+        """Drop the columns after the first if the box would cover more than half of the chart."""
         if reading is None or not reading.rows or not reading.is_detailed:
             return reading
         if self._box(reading, 0.0).width() <= _MOST_SHARE * self._size[0]:
@@ -469,7 +469,7 @@ class Crosshair(QGraphicsObject):
 
 
 def _short(line: Line, name: str) -> str:
-    """Return a name in whole words; the warning is never what is cut."""
+    """Return a name shortened by whole words; the warning is never shortened."""
     ending = name_and_warning(line)[1]
     bare = name.removesuffix(ending) if ending else name
     ending = name[len(bare) :]

@@ -1,7 +1,7 @@
-"""The content of one chart, kept as pictures: what does not change is painted once.
+"""The content of one chart, cached as pictures: constant parts are painted once.
 
-Two pixmaps of the chart's size: `base` holds ground, grid and saved runs; `whole` is the base with all of the
-live run but its last seconds. A second that arrives costs copying a strip and painting those.
+Two pixmaps of the chart's size: `base` has ground, grid and saved runs; `whole` is the base with all of the
+live run except its last seconds. A new second costs copying a strip and painting those.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from ui.theme import Theme
 
 _ROUNDING_S: Final = 0.5
 _TAIL_S: Final = 40.0
-"""So much that has settled is painted anew every second, before it goes into the picture."""
+"""Settled seconds that are painted again every second, before they are added to the picture."""
 _MARGIN: Final = 4
 
 Ticks = Callable[[Frame], tuple[Sequence[float], Sequence[float]]]
@@ -42,7 +42,7 @@ class CurvesItem(QGraphicsObject):
     """Paints the lines of a chart into its parent's rectangle.
 
     Attributes:
-        rendering_s: how long the last complete painting took.
+        rendering_s: duration of the last complete painting.
         sketching: while True an old picture is moved instead of painting a new one.
     """
 
@@ -66,25 +66,25 @@ class CurvesItem(QGraphicsObject):
         self.sketching = False
 
     def set_size(self, width: float, height: float) -> None:
-        """Fill the parent, in its pixels."""
+        """Set the size of the parent, in its pixels."""
         if (width, height) != self._size:
             self.prepareGeometryChange()
             self._size = (width, height)
             self.update()
 
     def set_ranges(self, times: Range, values: Range) -> None:
-        """Show this time and these values."""
+        """Set the visible time and values."""
         if (times, values) != (self._times, self._values):
             self._times, self._values = times, values
             self.update()
 
     def set_saved(self, lines: Sequence[Line], ground: ChartBackground) -> None:
-        """Show these lines of runs that do not change."""
+        """Set the lines of runs that do not change."""
         self._saved, self._saved_ground = lines, ground
         self.invalidate()
 
     def set_live(self, lines: Sequence[Line], ground: ChartBackground, end_s: float) -> None:
-        """Show these lines of a run that lasts."""
+        """Set the lines of a current run."""
         self._live, self._live_ground, self._live_end_s = lines, ground, end_s
         self._whole = None
         self.update()
@@ -92,7 +92,7 @@ class CurvesItem(QGraphicsObject):
     def grow_live(
         self, lines: Sequence[Line], ground: ChartBackground, end_s: float, changed_s: float
     ) -> None:
-        """Show what came since; nothing before `changed_s` is different."""
+        """Update the lines of the current run; nothing before `changed_s` is different."""
         if ground != self._live_ground or changed_s < self._frozen_s or self._whole is None:
             self.set_live(lines, ground, end_s)
             return
@@ -104,19 +104,19 @@ class CurvesItem(QGraphicsObject):
         self.update(QRectF(left, 0, right - left, self._size[1]))
 
     def set_message(self, text: str) -> None:
-        """Say why there are no lines."""
+        """Set the text shown instead of lines."""
         if text != self._message:
             self._message = text
             self.invalidate()
 
     def invalidate(self) -> None:
-        """Paint everything anew."""
+        """Repaint everything."""
         self._base = self._whole = None
         self.update()
 
     @property
     def _settles_s(self) -> float:
-        """After how many seconds a centred mean is final: half of its width."""
+        """Seconds after which a centred mean is final: half of its width."""
         widths = (line.data.width_s for line in self._live if line.data.mean is not None)
         return max(widths, default=0.0) / 2 + _ROUNDING_S
 
@@ -130,7 +130,7 @@ class CurvesItem(QGraphicsObject):
     ) -> None:
         device: QPaintDevice = painter.device()
         ratio = device.devicePixelRatio()
-        # Not deviceTransform: it holds the place of the widget in its window too, which stays.
+        # Not deviceTransform: it includes the widget's position in its window, which does not change.
         area = painter.worldTransform().mapRect(self.boundingRect())
         left, top = round(area.left() * ratio), round(area.top() * ratio)
         frame = self._frame(round(area.right() * ratio) - left, round(area.bottom() * ratio) - top)
@@ -151,9 +151,9 @@ class CurvesItem(QGraphicsObject):
         return Frame(*self._times, *self._values, width, height, self._is_log, self._gap)
 
     def _sketch(self, painter: QPainter, frame: Frame) -> bool:
-        """Paint the old picture where it belongs now; what was not visible before stays empty.
+        """Paint the old picture at its current position; newly visible parts stay empty.
 
-        Returns False where there is none, or where it differs in more than the time.
+        Returns False if there is none, or if it differs in more than the time.
         """
         if self._whole is None:
             return False
@@ -221,7 +221,7 @@ class CurvesItem(QGraphicsObject):
         return picture
 
     def _freeze(self, picture: QPixmap, frame: Frame, ratio: float) -> None:
-        """Paint what has settled since into the picture."""
+        """Add newly settled data to the picture."""
         with painting(picture) as painter:
             before_s, self._frozen_s = self._frozen_s, self._live_end_s - self._settles_s
             self._clip_settled(painter, frame)
@@ -231,7 +231,7 @@ class CurvesItem(QGraphicsObject):
         painter.setClipRect(QRectF(0, 0, max(0.0, frame.x(self._frozen_s) + 1), frame.height))
 
     def draw(self, painter: QPainter) -> None:
-        """Paint everything anew as lines, at the painter's origin, in the window's pixels: for files."""
+        """Paint everything again as lines, at the painter's origin, in the window's pixels: for files."""
         frame = self._frame(round(self._size[0]), round(self._size[1]))
         if frame is None:
             return

@@ -1,9 +1,9 @@
-"""Painting of a chart's content in pixels: ground, grid, marks and lines. Knows no widgets.
+"""Paint a chart's content in pixels: ground, grid, marks and lines. Independent of widgets.
 
-Opaque pens of one pixel are what Qt's raster engine paints fast; a thicker line is the same one painted
-again beside itself (measured: 0.1 ms, where a pen of two pixels takes 7 to 30 ms).
+Qt's raster engine is fast with opaque pens of one pixel; a thicker line is the same one painted several times
+with an offset (measured: 0.1 ms, where a pen of two pixels takes 7 to 30 ms).
 
-Marks on lines: what tells configurations of one colour apart. No pair of both comes twice.
+Marks on lines distinguish configurations of one colour. Each pair of colour and mark is unique.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ui.charts.data.scale import Array, Frame
 from ui.theme import Theme
 
 _POLYGONS: Final = (
-    ((0.0, -1.0), (0.0, -1.0), (0.0, -1.0)),  # the circle, which is painted as one
+    ((0.0, -1.0), (0.0, -1.0), (0.0, -1.0)),  # the circle, which is painted separately
     ((-0.8, -0.8), (0.8, -0.8), (0.8, 0.8), (-0.8, 0.8)),
     ((0.0, -1.0), (0.95, 0.75), (-0.95, 0.75)),
     ((0.0, -1.15), (1.15, 0.0), (0.0, 1.15), (-1.15, 0.0)),
@@ -35,11 +35,11 @@ _POLYGONS: Final = (
 
 _FILLS: Final = 2
 RADIUS: Final = 3.6
-"""Of a mark, in pixels of the window."""
+"""Radius of a mark, in pixels of the window."""
 
 
 def mark_parts(mark: int) -> tuple[int, bool, int]:
-    """Return (shape, whether it is hollow, how many stand beside each other) of a mark above 0."""
+    """Return (shape, whether it is hollow, number side by side) of a mark above 0."""
     count, rest = divmod(mark - 1, _FILLS * len(_POLYGONS))
     hollow, shape = divmod(rest, len(_POLYGONS))
     return shape, bool(hollow), count + 1
@@ -48,15 +48,15 @@ def mark_parts(mark: int) -> tuple[int, bool, int]:
 def paint_mark(
     painter: QPainter, at: QPointF, mark: int, colour: QColor, ground: QColor, unit: float
 ) -> None:
-    """Draw a mark at a place; nothing for mark 0.
+    """Draw a mark; nothing for mark 0.
 
     Args:
         painter: in pixels of the device.
-        at: its middle.
+        at: its centre.
         mark: number, see `ui.theme.Theme.series_mark`.
         colour: of its line.
-        ground: inside a hollow one.
-        unit: pixels of the device in one of the window.
+        ground: inside a hollow mark.
+        unit: device pixels per pixel of the window.
     """
     if not mark:
         return
@@ -84,7 +84,7 @@ _BESIDE: Final = (
     (1.4, 0.7),
     (0.7, 1.4),
 )
-"""Where a line is painted again for weights 1, 2, 3 ...; two more for each."""
+"""Offsets of repeated painting for weights 1, 2, 3 ...; two more for each."""
 
 
 _BAND_OPACITY: Final = 0.16
@@ -94,12 +94,12 @@ _MARKS_APART: Final = 110.0
 _BAND_PIXELS: Final = 3
 _MOST_MARKED: Final = 40
 _PHASE_FONT: Final = 0.85
-"""Size of the names of phases, of the usual one."""
+"""Type size of the names of phases, relative to the usual one."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChartBackground:
-    """What lies behind the lines, times in seconds.
+    """The background behind the lines, times in seconds.
 
     Attributes:
         stalls: (start, end).
@@ -113,7 +113,7 @@ class ChartBackground:
 
 
 def paint_warm_up(painter: QPainter, frame: Frame, theme: Theme, ground: ChartBackground) -> None:
-    """Shade what does not count: the time before the measured phase, and phases that are said not to."""
+    """Shade times that do not count: before the measured phase, and phases declared so."""
     if not math.isfinite(frame.gap):
         return
     first_s = ground.phases[0].start_s if ground.phases else 0.0
@@ -127,7 +127,7 @@ def paint_warm_up(painter: QPainter, frame: Frame, theme: Theme, ground: ChartBa
 
 
 def paint_stalls(painter: QPainter, frame: Frame, theme: Theme, ground: ChartBackground) -> None:
-    """Shade the stalls; what is painted already shines through."""
+    """Shade the stalls; painted content stays visible."""
     colour = theme.colour("stall")
     colour.setAlphaF(0.75)
     for start_s, end_s in ground.stalls:
@@ -153,7 +153,7 @@ def paint_grid(
 def paint_checkpoints(
     painter: QPainter, frame: Frame, theme: Theme, ground: ChartBackground, unit: float
 ) -> None:
-    """Draw a thin line where a checkpoint began and a bar at the foot for as long as it took."""
+    """Draw a thin line at the start of a checkpoint, and a bar at the bottom for its duration."""
     colour = theme.colour("checkpoint")
     painter.setPen(_thin_pen(colour, Qt.PenStyle.DotLine, unit))
     for start_s, end_s in ground.checkpoints:
@@ -167,7 +167,7 @@ def paint_checkpoints(
 
 
 def paint_phases(painter: QPainter, frame: Frame, theme: Theme, ground: ChartBackground, unit: float) -> None:
-    """Draw where each of several phases begins, and its name at the top where there is room."""
+    """Draw the start of each of several phases, with its name at the top if there is room."""
     if not ground.phases:
         return
     font = theme.font()
@@ -191,14 +191,14 @@ def paint_phases(painter: QPainter, frame: Frame, theme: Theme, ground: ChartBac
 def paint_lines(
     painter: QPainter, frame: Frame, lines: Iterable[Line], unit: float, after_s: float | None = None
 ) -> None:
-    """Draw lines: first the seconds of all, then the means; what ranks higher later.
+    """Draw lines: first all seconds, then the means, in the order of rank.
 
     Args:
         painter: in pixels of the device.
-        frame: what is shown.
+        frame: visible ranges.
         lines: in any order.
-        unit: pixels of the device in one of the window.
-        after_s: only what is later, joined to what is before.
+        unit: device pixels per pixel of the window.
+        after_s: draw only later data, joined to the earlier.
     """
     ordered = sorted(lines, key=lambda line: line.rank)
     painter.setRenderHint(QPainter.RenderHint.Antialiasing, on=False)
@@ -220,10 +220,10 @@ def paint_lines(
 
 
 def _thin_pen(colour: QColor, style: Qt.PenStyle, thick: float) -> QPen:
-    """Return a pen of one pixel whose dashes are as long as those of a pen of `thick` pixels.
+    """Return a pen of one pixel with dashes as long as those of a pen of `thick` pixels.
 
-    Else they shrink where a pixel of the window is several of the device, and a line that is painted again
-    beside itself fills its own gaps.
+    Else they shrink if a pixel of the window is several of the device, and a line painted repeatedly fills
+    its own gaps.
     """
     pen = QPen(colour, 1, style, Qt.PenCapStyle.FlatCap)
     if style is not Qt.PenStyle.SolidLine:
@@ -233,7 +233,7 @@ def _thin_pen(colour: QColor, style: Qt.PenStyle, thick: float) -> QPen:
 
 
 def _paint_points(painter: QPainter, frame: Frame, line: Line, unit: float) -> None:
-    """Mark where a curve of a few points was measured: between them it is only drawn."""
+    """Mark the measured points of a curve with few points: between them it is only interpolated."""
     if math.isfinite(line.gap) or len(line.main.t_s) > _MOST_MARKED:
         return
     painter.setBrush(line.colour)
@@ -245,7 +245,7 @@ def _paint_points(painter: QPainter, frame: Frame, line: Line, unit: float) -> N
 def _paint_marks(
     painter: QPainter, frame: Frame, line: Line, unit: float, after_s: float | None = None
 ) -> None:
-    """Draw the mark of a line along it; those of different lines stand at different places."""
+    """Draw the mark of a line along it; marks of different lines are at different positions."""
     if not line.mark or not len(line.main.t_s):
         return
     apart = _MARKS_APART * unit
@@ -283,7 +283,7 @@ def draw_lines(painter: QPainter, frame: Frame, lines: Iterable[Line]) -> None:
 
 
 def paint_bands(painter: QPainter, frame: Frame, lines: Iterable[Line]) -> None:
-    """Fill what lies around lines; several that lie over each other shine through."""
+    """Fill the bands of lines; overlapping ones stay visible."""
     for line in lines:
         if line.data.band is None:
             continue
@@ -306,9 +306,9 @@ def paint_bands(painter: QPainter, frame: Frame, lines: Iterable[Line]) -> None:
 def _band_ends(
     band: tuple[Pyramid, Pyramid], frame: Frame
 ) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-    """Return both ends of a band, of many seconds one point in a few pixels: filling costs by corners.
+    """Return both ends of a band; with many seconds, one point in a few pixels, because filling is slow.
 
-    The lower end is the lowest of its pixels, the upper one the highest: nothing sticks out.
+    The lower end is the minimum of its pixels, the upper one the maximum, so that all data is inside.
     """
     columns = max(2, frame.width // _BAND_PIXELS)
     (t_s, low), (other_t_s, high) = (end.reduced(frame.start_s, frame.end_s, columns) for end in band)
@@ -319,7 +319,7 @@ def _band_ends(
 
 
 def _rows(t_s: Array, frame: Frame) -> Iterator[tuple[float, float]]:
-    """Yield first and last place of each row without a gap."""
+    """Yield first and last position of each stretch without a gap."""
     longest_s = max(frame.gap, 2.5 * _BAND_PIXELS * (frame.end_s - frame.start_s) / frame.width)
     breaks = np.flatnonzero(np.diff(t_s) > longest_s) + 1
     for begin, end in zip([0, *breaks.tolist()], [*breaks.tolist(), len(t_s)], strict=True):
@@ -327,9 +327,9 @@ def _rows(t_s: Array, frame: Frame) -> Iterator[tuple[float, float]]:
 
 
 def _columns_of(line: Line, frame: Frame) -> int:
-    """Return on how many columns a line is drawn: every second one shows all of a mean over several.
+    """Return the number of columns for a line: half of them are enough for a mean over several seconds.
 
-    Painting costs by the points: a tick of one run repaints eleven others.
+    Painting cost depends on the points: each tick of one run repaints eleven others.
     """
     pixel_s = (frame.end_s - frame.start_s) / frame.width
     return (
@@ -344,7 +344,7 @@ def _piece(series: Pyramid, frame: Frame, after_s: float | None, columns: int) -
 
 
 def _cut(t_s: Array, values: Array, frame: Frame) -> tuple[Array, Array]:
-    """End a line at the edges of the frame instead of at the points beyond them."""
+    """Clip a line at the edges of the frame, instead of at the points beyond them."""
     if len(t_s) < 2 or (t_s[0] >= frame.start_s and t_s[-1] <= frame.end_s):
         return t_s, values
     inside = (t_s > frame.start_s) & (t_s < frame.end_s)
@@ -358,16 +358,16 @@ def _cut(t_s: Array, values: Array, frame: Frame) -> tuple[Array, Array]:
 def _rows_of(
     series: Pyramid, frame: Frame, after_s: float | None, columns: int | None = None
 ) -> list[QPolygonF]:
-    """Return what is drawn of a series in pixels, a row for each stretch without a gap.
+    """Return the drawn points of a series in pixels, a polygon for each stretch without a gap.
 
-    Kept until another frame is drawn: a tick of one run repaints all, and computing costs a quarter of it.
+    Cached until another frame is drawn: each tick of one run repaints all, and computing is a quarter of it.
     """
     if after_s is None and series.drawn is not None and series.drawn[0] == frame:
         return cast("list[QPolygonF]", series.drawn[1])
     t_s, values = _piece(series, frame, after_s, columns or frame.width)
     found: list[QPolygonF] = []
     if len(t_s):
-        # Every second each curve comes here with few points, of which np.clip and np.diff took the most.
+        # Called every second for each curve with few points, where np.clip and np.diff took the most time.
         xs, ys = frame.x(t_s), np.minimum(np.maximum(frame.y(values), -1e5), 1e5)
         longest_s = max(frame.gap, 2.5 * (frame.end_s - frame.start_s) / frame.width)
         breaks = (np.flatnonzero(t_s[1:] - t_s[:-1] > longest_s) + 1).tolist()
@@ -382,7 +382,7 @@ def _paint(painter: QPainter, rows: Sequence[QPolygonF], beside: Sequence[tuple[
     for right, down in beside:
         painter.translate(right, down)
         for row in rows:
-            if row.size() == 1:  # a second between two that were missed
+            if row.size() == 1:  # a single second between gaps
                 painter.drawPoint(row.at(0))
             else:
                 painter.drawPolyline(row)

@@ -1,4 +1,4 @@
-"""Pieces that several figures paint: titles, axes with round numbers, whiskers, symbols, elided text."""
+"""Parts common to several figures: titles, axes with round numbers, whiskers, symbols, elided text."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SYMBOLS = len(_FORMS)
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """A range of values on a range of pixels; `begin` may be greater than `end`."""
+    """A range of values mapped to a range of pixels; `begin` may be greater than `end`."""
 
     low: float
     high: float
@@ -46,7 +46,7 @@ class Scale:
         return self.begin + (place - low) / (high - low) * (self.end - self.begin)
 
     def ticks(self, most: int) -> list[float]:
-        """Return round values, at most about so many."""
+        """Return round values, at most about `most`."""
         if self.is_log:
             return log_ticks(self.low, self.high, most)
         return value_ticks(self.low, self.high, max(1, most))
@@ -60,23 +60,23 @@ class Scale:
 
 
 def line_height(theme: Appearance, scale: float = 1.0) -> float:
-    """Return the pixels of a line of text."""
+    """Return the height of a line of text in pixels."""
     return float(math.ceil(QFontMetricsF(theme.font(scale)).height()))
 
 
 def text_width(theme: Appearance, text: str, scale: float = 1.0, *, bold: bool = False) -> float:
-    """Return the pixels of a text."""
+    """Return the width of a text in pixels."""
     return QFontMetricsF(theme.font(scale, bold=bold)).horizontalAdvance(text)
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How a text looks.
+    """The style of a text.
 
     Attributes:
         align: in its area.
-        scale: of the program's font.
-        bold: whether it is.
+        scale: relative to the program's font.
+        bold: whether it is bold.
         colour: name in the theme's palette.
     """
 
@@ -95,7 +95,7 @@ TICK_BELOW = Look(CENTRE, 0.9, colour="muted")
 def put_text(
     painter: QPainter, theme: Appearance, area: QRectF, text: str, look: Look = PLAIN, lines: int = 1
 ) -> None:
-    """Draw a text, in at most so many lines; what is too long is elided in the middle. It is never markup."""
+    """Draw a text in at most `lines` lines, elided in the middle if too long. It is never markup."""
     font = theme.number_font(look.scale, bold=look.bold)
     metrics = QFontMetricsF(font)
     painter.setFont(font)
@@ -115,14 +115,14 @@ def put_text(
 def wrap_text(
     text: str, width_of: Callable[[str], float], elide: Callable[[str], str], width: float, most: int | None
 ) -> list[str]:
-    """Return a text in lines that fit; words are broken only where one alone is too wide.
+    """Return a text in lines that fit; only words wider than a line are broken.
 
     Args:
         text: one paragraph.
         width_of: returns the width of a text.
         elide: shortens a text to the width.
         width: of the lines.
-        most: how many lines there are at most; the last one holds the shortened rest.
+        most: most lines; the last one has the shortened rest.
     """
     found: list[str] = []
     line = ""
@@ -147,7 +147,7 @@ def wrap_text(
 
 
 def _head(word: str, width_of: Callable[[str], float], width: float) -> int:
-    """Return how many letters of a word fit, at least one; a piece ends with a separator if it can."""
+    """Return how many letters of a word fit, at least one; breaks after a separator if possible."""
     low, high = 1, len(word)
     while low < high:
         middle = (low + high + 1) // 2
@@ -160,7 +160,7 @@ def _head(word: str, width_of: Callable[[str], float], width: float) -> int:
 
 
 def put_warning_sign(painter: QPainter, theme: Appearance, at: QPointF, size: float) -> None:
-    """Draw a triangle with an exclamation mark whose upper left corner is at a place."""
+    """Draw a triangle with an exclamation mark; `at` is its upper left corner."""
     painter.setPen(Qt.PenStyle.NoPen)
     painter.setBrush(theme.warning)
     corners = ((0.0, size), (size, size), (size / 2, 0.0))
@@ -172,7 +172,7 @@ def put_warning_sign(painter: QPainter, theme: Appearance, at: QPointF, size: fl
 
 
 def put_title(painter: QPainter, theme: Appearance, width: float, title: str, note: str) -> float:
-    """Draw a title with a quiet note beside it; return the height used."""
+    """Draw a title with a muted note next to it; return the height used."""
     height = line_height(theme) + SMALL
     used = min(width, text_width(theme, title, bold=True) + 2 * SMALL)
     put_text(painter, theme, QRectF(SMALL, 0, used, height), title, Look(bold=True))
@@ -207,7 +207,7 @@ def put_ticks_left(painter: QPainter, theme: Appearance, scale: Scale, left: flo
 
 
 def put_symbol(painter: QPainter, theme: Appearance, at: QPointF, index: int, size: float = 5.0) -> None:
-    """Draw the symbol of group `index` in its colour: form as well as colour tell groups apart."""
+    """Draw the symbol of group `index` in its colour: both form and colour distinguish groups."""
     colour = theme.series_colour(index)
     painter.setPen(QPen(colour, 1.4))
     painter.setBrush(colour if index % (2 * SYMBOLS) < SYMBOLS else theme.background)
@@ -223,7 +223,7 @@ def put_symbol(painter: QPainter, theme: Appearance, at: QPointF, index: int, si
 def put_whisker(
     painter: QPainter, pen: QPen, scale: Scale, ends: tuple[float, float], y: float, reach: float
 ) -> None:
-    """Draw an interval on a horizontal scale; what reaches over the edge has no end there."""
+    """Draw an interval on a horizontal scale; an end beyond the edge has no cap."""
     painter.setPen(pen)
     left, right = scale.at(ends[0]), scale.at(ends[1])
     lowest, highest = min(scale.begin, scale.end), max(scale.begin, scale.end)

@@ -1,1 +1,1 @@
-"""Charts below each other on one time axis, their crosshair, menus and saving."""
+"""Charts stacked on one time axis, with crosshair, menus and saving."""

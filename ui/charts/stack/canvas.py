@@ -1,4 +1,4 @@
-"""Where the charts of a stack lie: pyqtgraph's scene in an area that scrolls when there are many."""
+"""The scene of a stack's charts, in an area that scrolls if there are many."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from ui.theme import Theme
 
 _LOWEST_CHART = 110
 _NAMES_SHARE = 0.26
-"""Of the width that names at the ends of lines take at most."""
+"""Largest share of the width for names at the ends of lines."""
 _CACHE_KIB = 64 * 1024
 
 
 class Canvas(QScrollArea):
-    """Lays out charts below each other, their value axes equally wide, with one time axis.
+    """Lay out charts one below the other, with value axes of equal width and one time axis.
 
     Attributes:
-        charts: that are wanted, top first.
-        shown: those of them that have room.
+        charts: the wanted ones, top first.
+        shown: those of them with room.
 
     Signals:
         pointed: the pointer is at this point of the scene.
-        left: the pointer has gone.
+        left: the pointer has left.
         moved: the user moved or zoomed the time; start and end in s.
         choosing: a range is being dragged; both ends in s.
         chosen: a range was dragged; both ends in s, equal for none.
-        clicked: a button of the mouse was clicked at this point of the scene; twice or once.
+        clicked: a mouse button was clicked at this point of the scene; whether twice.
     """
 
     pointed = Signal(QPointF)
@@ -49,7 +49,7 @@ class Canvas(QScrollArea):
     def __init__(self, theme: Theme, kind: XAxisKind = TIME) -> None:
         super().__init__(widgetResizable=True)
         self.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # time runs to the right in every script
-        # Axes and headings keep their pictures there; Qt's default of 10 MB makes them thrash.
+        # Axes and headings cache their pictures there; Qt's default of 10 MB is too small and they thrash.
         QPixmapCache.setCacheLimit(max(QPixmapCache.cacheLimit(), _CACHE_KIB))
         self._theme = theme
         self._type_scale = 1.0
@@ -80,8 +80,8 @@ class Canvas(QScrollArea):
     def lay_out(self, chart_ids: Iterable[str]) -> None:
         """Show these charts, top first.
 
-        A chart that was made once stays in the scene, hidden: taking pyqtgraph's items out of it again
-        leaves their end to Python's garbage collection, which crashes (PySide6 6.11, pyqtgraph 0.14).
+        A chart once created stays in the scene, hidden: after removal pyqtgraph's items would be deleted by
+        Python's garbage collection, which crashes (PySide6 6.11, pyqtgraph 0.14).
         """
         ids = list(chart_ids)
         for chart_id in ids:
@@ -91,7 +91,7 @@ class Canvas(QScrollArea):
         self._place(self.charts)
 
     def leave_out(self, empty: Collection[Chart]) -> None:
-        """Give these charts no room; where all would have none, all have theirs."""
+        """Hide these charts, unless that would hide all."""
         shown = [chart for chart in self.charts if chart not in empty] or self.charts
         if shown != self.shown:
             self._place(shown)
@@ -129,7 +129,7 @@ class Canvas(QScrollArea):
         return chart
 
     def set_type_scale(self, scale: float) -> None:
-        """Use larger or smaller type."""
+        """Set the type scale."""
         self._type_scale = scale
         for chart in self._made.values():
             chart.set_type_scale(scale)
@@ -137,7 +137,7 @@ class Canvas(QScrollArea):
         self._view.setMinimumHeight(round(_LOWEST_CHART * scale) * len(self.shown) + 24)
 
     def align(self) -> None:
-        """Make all value axes as wide as the widest, and the names of the lines at the right as well."""
+        """Align the widths of all value axes, and of the line names at the right, to the widest."""
         widths = [chart.wanted_axis_width() for chart in self.shown]
         width = math.ceil(max(self._caption.wanted_width(), *widths, 0.0))
         for chart in self.shown:
@@ -156,7 +156,7 @@ class Canvas(QScrollArea):
             chart.dress()
 
     def chart_at(self, scene: QPointF) -> Chart | None:
-        """Return the chart whose content is at a point of the scene."""
+        """Return the chart with content at a point of the scene."""
         return next((chart for chart in self.shown if chart.holds(scene)), None)
 
     @override

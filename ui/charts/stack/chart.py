@@ -1,6 +1,6 @@
 """One chart of the stack: heading, value axis, content, crosshair.
 
-The area of one chart that the mouse works on: a range is chosen by dragging, moved, and zoomed.
+In its content the mouse chooses a range by dragging, moves it, and zooms.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ from ui.charts.painting.painting import ChartBackground
 from ui.theme import Theme
 
 _SHORTEST_DRAG: Final = 6.0
-"""Pixels: what is dragged less far was a click that trembled."""
+"""Pixels; a shorter drag was an unsteady click."""
 _NOTCH: Final = 120.0
-"""Of a wheel, in Qt's eighths of a degree."""
+"""One notch of a wheel, in Qt's eighths of a degree."""
 _ZOOM_OF_NOTCH: Final = 0.8
 _MOVE_OF_NOTCH: Final = 0.1
 
 
 class TimeView(pg.ViewBox):  # type: ignore[misc]
-    """Shows a range of times, and asks for another one; whoever holds it decides what it shows.
+    """Show a range of times, and request changes of it; the owner decides.
 
     Dragging with the left button chooses a range. With Shift, with the middle button, or on the axis, it
     moves the time. The wheel zooms with Ctrl, moves with Shift, and is otherwise left to the page.
 
     Signals:
-        choosing: both ends in s of what is being chosen.
-        chosen: both ends in s; equal where nothing was chosen.
-        moved: both ends in s of what shall be shown.
+        choosing: both ends in s of the range being chosen.
+        chosen: both ends in s; equal for none.
+        moved: both ends in s of the requested range.
     """
 
     choosing = Signal(float, float)
@@ -60,7 +60,7 @@ class TimeView(pg.ViewBox):  # type: ignore[misc]
         return float(start_s), float(end_s)
 
     def _time_at(self, x: float) -> float:
-        """Return the time at a pixel from the left, at an edge where it lies beyond."""
+        """Return the time at a pixel from the left, clamped to the edges."""
         start_s, end_s = self._times
         width = max(1.0, float(self.width()))
         return start_s + min(max(x, 0.0), width) / width * (end_s - start_s)
@@ -68,7 +68,7 @@ class TimeView(pg.ViewBox):  # type: ignore[misc]
     def mouseDragEvent(  # noqa: N802 - pyqtgraph's
         self, ev: pg.GraphicsScene.mouseEvents.MouseDragEvent, axis: int | None = None
     ) -> None:
-        """Choose a range, or move the time; `axis` tells on which axis the button was pressed."""
+        """Choose a range, or move the time; `axis` is the axis on which the button was pressed."""
         left = ev.button() is Qt.MouseButton.LeftButton
         moves = axis == 0 or bool(ev.modifiers() & Qt.KeyboardModifier.ShiftModifier)
         if axis == 1 or not (left or ev.button() is Qt.MouseButton.MiddleButton):
@@ -93,7 +93,7 @@ class TimeView(pg.ViewBox):  # type: ignore[misc]
         self.moved.emit(start_s + by_s, end_s + by_s)
 
     def wheelEvent(self, ev: QGraphicsSceneWheelEvent, axis: int | None = None) -> None:  # noqa: N802 - Qt's
-        """Zoom around the pointer with Ctrl, move with Shift; `axis` tells on which axis the pointer is."""
+        """Zoom around the pointer with Ctrl, move with Shift; `axis` is the axis under the pointer."""
         notches = ev.delta() / _NOTCH
         held = ev.modifiers()
         if axis != 1 and held & Qt.KeyboardModifier.ControlModifier:
@@ -113,7 +113,7 @@ _CLICK_REACH = 8.0
 
 
 class Chart(QObject):
-    """A chart in a graphics layout; four cells: heading above, axis left, view, names of the lines right."""
+    """A chart in four cells of a graphics layout: heading above, axis left, view, line names right."""
 
     def __init__(self, spec: ChartSpec, theme: Theme, time_axis: TimeAxis) -> None:
         super().__init__()
@@ -139,12 +139,12 @@ class Chart(QObject):
 
     @property
     def lines(self) -> tuple[Line, ...]:
-        """Everything that is drawn."""
+        """All drawn lines."""
         return (*self.live, *self.saved)
 
     @property
     def times(self) -> Range:
-        """The time shown, in s."""
+        """The visible time, in s."""
         return self._times
 
     @property
@@ -161,7 +161,7 @@ class Chart(QObject):
         self.layer.invalidate()
 
     def set_shown(self, *, shown: bool) -> None:
-        """Show or hide the chart; a hidden one holds no lines."""
+        """Show or hide the chart; a hidden one has no lines."""
         for item in (self.heading, self.axis, self.view, self.labels):
             item.setVisible(shown)
         if not shown:
@@ -170,21 +170,21 @@ class Chart(QObject):
             self.set_live((), ChartBackground(), 0.0, None)
 
     def set_type_scale(self, scale: float) -> None:
-        """Use larger or smaller type."""
+        """Set the type scale."""
         self.heading.set_type_scale(scale)
         self.axis.set_type_scale(scale)
         self.labels.set_type_scale(scale)
         self.crosshair.set_type_scale(scale)
 
     def set_saved(self, lines: Sequence[Line], ground: ChartBackground) -> None:
-        """Show these lines of runs that do not change."""
+        """Set the lines of runs that do not change."""
         self.saved, self._ground, self._resting = lines, ground, None
         self.layer.set_saved((*self.limits, *lines), ground)
 
     def set_limits(self, limits: Sequence[Line]) -> bool:
-        """Show these level lines: what the storage can do by itself.
+        """Set the level lines for the raw performance of the storage.
 
-        Returns whether they are others now; the same ones are not painted anew.
+        Returns whether they changed; the same ones are not repainted.
         """
         if list(map(_drawn, limits)) == list(map(_drawn, self.limits)):
             return False
@@ -195,7 +195,7 @@ class Chart(QObject):
     def set_live(
         self, lines: Sequence[Line], ground: ChartBackground, end_s: float, changed_s: float | None
     ) -> None:
-        """Show these lines of a run that lasts; nothing before `changed_s` is new, None: all of it is."""
+        """Set the lines of a current run; nothing before `changed_s` is new, None if all of it is."""
         self.live = lines
         if changed_s is None:
             self.layer.set_live(lines, ground, end_s)
@@ -205,11 +205,11 @@ class Chart(QObject):
             self.labels.grow(lines)
 
     def fit_values(self, whole: Range, *, anew: bool) -> bool:
-        """Make the value axis hold its lines in the whole time; one that holds them with room stays as it is.
+        """Fit the value axis to its lines in the whole time; unchanged if they fit with room.
 
-        What lies before that, such as loading, would only make the lines flat.
+        Earlier data, such as loading, is ignored: it would only flatten the lines.
 
-        Returns whether it is another now.
+        Returns whether it changed.
         """
         if self._resting is None or self._resting[0] != whole:
             self._resting = whole, _extremes((*self.saved, *self.limits), whole)
@@ -231,31 +231,31 @@ class Chart(QObject):
         return True
 
     def set_times(self, times: Range) -> None:
-        """Show this time."""
+        """Set the visible time."""
         self._times = times
         self.view.setXRange(*times, padding=0)
         self._update_layer()
 
     def wanted_axis_width(self) -> float:
-        """Return the pixels that the value axis needs."""
+        """Return the pixels needed by the value axis."""
         return self.axis.wanted_width(*self.values, max(40.0, self.view.height()))
 
     def set_axis_width(self, pixels: float) -> None:
-        """Make the axis as wide as the widest, so that all charts begin at the same place."""
+        """Set the axis width, equal for all charts so that they start at the same position."""
         self.axis.setWidth(pixels)
         self.heading.set_indent(pixels)
 
     def wanted_label_width(self) -> float:
-        """Return the pixels that the names of the lines need at their right; 0 for none."""
+        """Return the pixels needed by the line names at the right; 0 for none."""
         return self.labels.wanted_width()
 
     def explain(self, empty: str, devices: str, load: str) -> None:
-        """Tell in the heading what the line styles stand for, and say `empty` where there is no line.
+        """Explain the line styles in the heading, and show `empty` if there are no lines.
 
         Args:
-            empty: why there is none.
-            devices: of which sums over disks are, in words.
-            load: what latencies leave out, in words.
+            empty: why there are no lines.
+            devices: of the sums over disks, in words.
+            load: what latencies omit, in words.
         """
         self.heading.set_load(load if self.spec.is_of_latencies and self.lines else "")
         self.heading.set_devices(devices if self.spec.is_of_devices and self.lines else "")
@@ -270,7 +270,7 @@ class Chart(QObject):
         self.heading.set_keys((*(ordered if len(self.spec.curves) > 1 else ()), *known), notes_of(self.lines))
 
     def show_crosshair(self, t_s: float | None, title: str) -> None:
-        """Read every line at a time; None: take the crosshair away."""
+        """Show the values of every line at a time; None to hide the crosshair."""
         if t_s is None or not self._times[0] <= t_s <= self._times[1]:
             self.crosshair.show_at(None, None)
             return
@@ -278,7 +278,7 @@ class Chart(QObject):
         self.crosshair.show_at(x, read_lines(self.lines, self.spec.curves, t_s, title))
 
     def show_choosing(self, times: Range | None) -> None:
-        """Shade a time that is being chosen; None: none is."""
+        """Shade a time being chosen; None for none."""
         frame = Frame(*self._times, *self.values, max(1, int(self.view.width())), 1, self.spec.log_y)
         ends = None if times is None else (frame.x(times[0]), frame.x(times[1]))
         self.crosshair.show_choosing(ends)
@@ -289,11 +289,11 @@ class Chart(QObject):
         return self._times[0] + x / max(1.0, float(self.view.width())) * (self._times[1] - self._times[0])
 
     def holds(self, scene: QPointF) -> bool:
-        """Return whether a point of the scene lies on the content."""
+        """Return whether a point of the scene is on the content."""
         return bool(self.view.boundingRect().contains(self.view.mapFromScene(scene)))
 
     def run_at(self, scene: QPointF) -> str | None:
-        """Return the run whose line is nearest to a point, None where none is near."""
+        """Return the run with the line nearest to a point, None if none is near."""
         place = self.view.mapFromScene(scene)
         frame = Frame(
             *self._times, *self.values, int(self.view.width()), int(self.view.height()), self.spec.log_y
@@ -325,7 +325,7 @@ class Chart(QObject):
 
 
 def notes_of(lines: Sequence[Line]) -> tuple[str, ...]:
-    """Return how the lines are made, in words: the most there is to say first, then shorter."""
+    """Return how the lines are computed, as texts from longest to shortest."""
     smooth = [line.data for line in lines if line.data.mean is not None]
     if not smooth:
         repeats = max((line.data.repeats for line in lines), default=1)
@@ -354,6 +354,6 @@ def _extremes(lines: Sequence[Line], whole: Range) -> list[Range]:
 
 
 def _drawn(limit: Line) -> tuple[str, str, Range]:
-    """Return all that the picture of a level line depends on."""
+    """Return everything that determines the picture of a level line."""
     times = limit.main.t_s
     return limit.label, limit.colour.name(), (float(times[0]), float(times[-1]))

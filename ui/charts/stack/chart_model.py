@@ -1,4 +1,4 @@
-"""Which runs and curves a stack of charts shows, and the lines that follow from it. Knows no widgets."""
+"""The runs and curves shown by a stack of charts, and the resulting lines. Independent of widgets."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from ui.charts.painting.painting import ChartBackground
 from ui.theme import Theme
 
 _Key = tuple[str, str, str]
-"""Of what was computed: run or configuration, chart, curve."""
+"""Key of a computed curve: run or configuration, chart, curve."""
 
 LIVE = "live"
 _GROWTH = 1.25
@@ -35,7 +35,7 @@ _MOST_WARM_UP = 0.15
 
 @dataclass(frozen=True, slots=True)
 class _Span:
-    """When a run begins and ends, and its phases begin."""
+    """Start and end of a run, and the starts of its phases."""
 
     begin_s: float
     end_s: float
@@ -49,11 +49,11 @@ def _span_of(trace: RunTrace) -> _Span:
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """What one line of each curve stands for.
+    """The runs behind one line of each curve.
 
     Attributes:
-        trace: how it is drawn and called.
-        members: the runs; several where they are repeats of one configuration.
+        trace: its style and name.
+        members: the runs; several if they are repeats of one configuration.
     """
 
     trace: RunTrace
@@ -61,7 +61,7 @@ class Bundle:
 
 
 def bundled(traces: Sequence[RunTrace], focus: str | None) -> tuple[Bundle, ...]:
-    """Return runs by configuration, in the order of their first ones; the run in focus also by itself."""
+    """Return runs by configuration, in the order of their first ones; the focused run also separately."""
     groups: dict[str, list[RunTrace]] = {}
     for trace in traces:
         groups.setdefault(trace.group or trace.run_id, []).append(trace)
@@ -78,16 +78,16 @@ def bundled(traces: Sequence[RunTrace], focus: str | None) -> tuple[Bundle, ...]
 
 
 class ChartModel:
-    """What is shown.
+    """The state of a stack of charts.
 
     Attributes:
         runs: saved runs, hidden ones included.
-        live: the run that lasts.
-        focus: run that is drawn thick.
+        live: the current run.
+        focus: run drawn with thick lines.
         thick: lines for a projector.
-        around: what is drawn around the means; `AUTOMATIC` draws one line a configuration.
+        around: bands around the means; `AUTOMATIC` draws one line per configuration.
         width_s: of the running means.
-        awaited: what is said where no run is shown; empty for that alone.
+        awaited: text while no run is shown; empty for the default.
     """
 
     def __init__(self, theme: Theme, kind: XAxisKind = TIME) -> None:
@@ -110,7 +110,7 @@ class ChartModel:
 
     @property
     def _saved(self) -> tuple[tuple[RunTrace, ...], tuple[Bundle, ...]]:
-        """The saved runs that are drawn, and their bundles; made once, a live run asks every second."""
+        """The drawn saved runs, and their bundles; cached, because a live run needs them every second."""
         asked: tuple[object, ...] = (self.runs, self.live is None, self.focus, self.around)
         if self._kept is None or any(new is not old for new, old in zip(asked, self._kept[0], strict=True)):
             shown = tuple(trace for trace in self.runs if trace.visible)
@@ -126,25 +126,25 @@ class ChartModel:
 
     @property
     def bundles(self) -> tuple[Bundle, ...]:
-        """What the lines of saved runs stand for, those that are drawn."""
+        """The runs behind the drawn lines of saved runs."""
         return self._saved[1]
 
     @property
     def all_bundles(self) -> tuple[Bundle, ...]:
-        """The same, hidden ones included; the run in focus not by itself."""
+        """The same, including hidden ones, without the focused run separately."""
         if self.around is BandKind.AUTOMATIC and self._kind is TIME:
             return bundled(self.runs, None)
         return tuple(Bundle(trace, (trace,)) for trace in self.runs)
 
     @property
     def traces(self) -> tuple[RunTrace, ...]:
-        """The runs that are drawn, the live one last; behind a live one the others are pale."""
+        """The drawn runs, the live one last; others are pale behind a live one."""
         shown = self._saved[0]
         return shown if self.live is None else (*shown, self.live)
 
     @property
     def _saved_spans(self) -> tuple[_Span, ...]:
-        """When the saved runs begin and end; asked every second, and with many of them not for nothing."""
+        """Times of the saved runs; cached, because they are needed every second and may be many."""
         shown = self._saved[0]
         if self._spans is None or self._spans[0] is not shown:
             self._spans = shown, tuple(map(_span_of, shown))
@@ -152,7 +152,7 @@ class ChartModel:
 
     @property
     def told(self) -> PlotDataset | None:
-        """The run whose checkpoints and stalls are shown: of several they could not be told apart."""
+        """The run with visible checkpoints and stalls: those of several could not be distinguished."""
         if self.live is not None:
             return self.live.data
         shown = self.traces
@@ -163,12 +163,12 @@ class ChartModel:
 
     @property
     def is_awaiting(self) -> bool:
-        """Whether no run is shown yet, and there will be one."""
+        """Whether no run is shown yet, but one is expected."""
         return bool(self.awaited) and self.live is None and not self.traces
 
     @property
     def words_for_nothing(self) -> str:
-        """What a chart without lines says."""
+        """The text of a chart without lines."""
         if self.live is not None:
             return tr("No samples yet.")
         if self.traces:
@@ -177,23 +177,23 @@ class ChartModel:
 
     @property
     def devices(self) -> str:
-        """Of which devices the sums over disks are, in words."""
+        """The devices of the sums over disks, in words."""
         return devices_words(trace.data for trace in self.traces)
 
     @property
     def load(self) -> str:
-        """What the latencies of the runs leave out, in words."""
+        """The text about omissions from the latencies of the runs."""
         return load_words(trace.data for trace in self.traces)
 
     @property
     def name_of_told(self) -> str:
-        """What that run is called, where others are shown beside it."""
+        """The name of that run, if others are shown too."""
         told = self.told
         several = len(self.traces) > 1
         return next((trace.label for trace in self.traces if several and trace.data is told), "")
 
     def set_runs(self, runs: Sequence[RunTrace]) -> None:
-        """Show these saved runs; what was computed of those that were shown already is kept."""
+        """Set the saved runs; results computed for unchanged ones are kept."""
         self.runs = tuple(runs)
         data = {trace.run_id: trace.data for trace in runs}
         groups = {trace.group or trace.run_id for trace in runs}
@@ -202,7 +202,7 @@ class ChartModel:
         self._known = {key: kept for key, kept in self._known.items() if data.get(key[0]) is kept[0]}
 
     def set_width(self, width_s: float) -> None:
-        """Make running means so many seconds wide."""
+        """Set the width of running means."""
         if width_s != self.width_s:
             self.width_s, self._live_curves = width_s, LiveCurves(width_s)
 
@@ -213,7 +213,7 @@ class ChartModel:
         )
 
     def set_live(self, live: RunTrace | None) -> None:
-        """Show another run that lasts."""
+        """Set the current run."""
         self.live, self._live_curves = live, LiveCurves(self.width_s)
 
     def choose_curve(self, chart_id: str, curve_id: str, *, visible: bool) -> None:
@@ -221,9 +221,9 @@ class ChartModel:
         self._chosen[chart_id, curve_id] = visible
 
     def whole_times(self) -> Range:
-        """Return the time from the warm-up to the end, the planned one where a run lasts.
+        """Return the time from the warm-up to the end, the planned end for a current run.
 
-        A run that lasts longer than planned makes it longer in steps: the axis must not move every second.
+        A run that exceeds its plan extends it in steps: the axis must not move every second.
         """
         spans = self._saved_spans
         ends = [span.end_s for span in spans]
@@ -253,7 +253,7 @@ class ChartModel:
         return [line for line in lines if len(line.main.t_s)]
 
     def live_lines(self, chart: ChartSpec) -> tuple[list[Line], float]:
-        """Return the lines of the run that lasts, and the time before which nothing of them is new."""
+        """Return the lines of the current run, and the time before which they are unchanged."""
         lines: list[Line] = []
         changed_s = float("inf")
         if self.live is None:
@@ -268,7 +268,7 @@ class ChartModel:
         return lines, changed_s
 
     def limit_lines(self, chart: ChartSpec, lines: Sequence[Line], whole: Range) -> list[Line]:
-        """Return level lines for what the storage of the runs can do, where that is known and near."""
+        """Return level lines for the raw performance of the runs' storage, if known and near."""
         data = {bundle.trace.run_id: bundle.trace.data for bundle in self.bundles if not bundle.trace.pale}
         if self.live is not None:
             data[self.live.run_id] = self.live.data
@@ -304,7 +304,7 @@ class ChartModel:
         return known[1]
 
     def curve_of(self, trace: RunTrace, chart: ChartSpec, curve: CurveSpec) -> CurveData:
-        """Return what is drawn of a curve of a saved run; computed once for each width of the means."""
+        """Return the drawn data of a curve of a saved run; computed once per width of the means."""
         key = (trace.run_id, chart.id, curve.id)
         known = self._known.get(key)
         if known is None:
@@ -323,7 +323,7 @@ def ground_of(data: PlotDataset | None) -> ChartBackground:
     """Return the stalls, checkpoints and phases of a run."""
     if data is None:
         return ChartBackground()
-    # A checkpoint that lasts is a line only: its bar would be painted anew every second.
+    # A checkpoint in progress is only a line: its bar would be repainted every second.
     checkpoints = tuple(
         (start_s, start_s if event.kind == "checkpoint-start" else end_s)
         for start_s, end_s, event in data.checkpoints()
@@ -332,7 +332,7 @@ def ground_of(data: PlotDataset | None) -> ChartBackground:
 
 
 def describe_events(data: PlotDataset, t_s: float, reach_s: float) -> list[str]:
-    """Return what happened to a run at a time, in a few words each."""
+    """Return the events of a run at a time, in a few words each."""
     words = [
         _describe_checkpoint(event, end_s - start_s)
         for start_s, end_s, event in data.checkpoints()

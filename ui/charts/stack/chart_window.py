@@ -1,7 +1,4 @@
-"""A small window beside the charts: which charts in which order, and which lines in them.
-
-The check list of everything that charts show: runs, and the curves of each chart.
-"""
+"""A small window next to the charts: charts and their order, and the lines in them."""
 
 from __future__ import annotations
 
@@ -38,7 +35,7 @@ _KEY = Qt.ItemDataRole.UserRole
 
 
 class SeriesList(QTreeWidget):
-    """Ticks for runs and curves, instead of a legend that covers data.
+    """Check boxes for runs and curves, instead of a legend that covers data.
 
     Signals are those of the stack: `lines_changed` after a tick.
     """
@@ -59,10 +56,10 @@ class SeriesList(QTreeWidget):
         self._update()
 
     def _update(self) -> None:
-        """Show the ticks as the stack has them.
+        """Update the check boxes from the stack.
 
-        Rows are made anew only where others are wanted: a tick is told from inside its row, which must
-        live on.
+        Rows are rebuilt only if others are needed: a tick is signalled from inside its row, which must
+        survive.
         """
         wanted = self._wanted()
         self.blockSignals(True)  # noqa: FBT003 - Qt's signature
@@ -121,11 +118,11 @@ class SeriesList(QTreeWidget):
             item.setIcon(0, self._sample(colour, full[0].style) if len(styles) == 1 else QIcon())
         if item.text(0) != text:
             item.setText(0, text)
-            item.setToolTip(0, tooltip(text))  # a name is never markup
+            item.setToolTip(0, tooltip(text))  # names may look like markup
         item.setCheckState(0, Qt.CheckState.Checked if shown else Qt.CheckState.Unchecked)
 
     def _sample(self, colour: QColor, style: Qt.PenStyle, mark: int = 0) -> QIcon:
-        """Return a piece of a line; made once, because a tick shows all rows anew."""
+        """Return a line sample; cached, because a tick updates all rows."""
         ratio = self.devicePixelRatioF()
         key = (colour.rgb(), style, mark, ratio)
         if key not in self._samples:
@@ -154,7 +151,7 @@ _ID = Qt.ItemDataRole.UserRole
 
 
 class _Charts(QListWidget):
-    """A list whose rows are also moved by Alt with Up and Down."""
+    """A list with rows that can also be moved by Alt with Up and Down."""
 
     @override
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -173,7 +170,7 @@ class _Charts(QListWidget):
 
 
 class ChartChooser(QWidget):
-    """Every chart with a tick, in the order of the stack; ticked, dragged or moved they change at once."""
+    """Every chart with a check box, in the order of the stack; changes apply at once."""
 
     def __init__(self, stack: ChartStack, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -230,11 +227,11 @@ class ChartChooser(QWidget):
 
 
 class ChartWindow(QDialog):
-    """Not modal: every tick is seen in the charts at once.
+    """Not modal: every tick is visible in the charts at once.
 
     Attributes:
-        charts: which charts.
-        lines: which lines.
+        charts: choice of charts.
+        lines: choice of lines.
     """
 
     def __init__(self, stack: ChartStack, parent: QWidget | None = None) -> None:
@@ -257,7 +254,7 @@ class ChartWindow(QDialog):
 
 
 def open_chart_window(stack: ChartStack) -> ChartWindow:
-    """Show the window of a stack of charts, or bring it to the front: there is one for each stack."""
+    """Open the window of a stack of charts, or bring it to the front: there is one per stack."""
     window = stack.findChild(ChartWindow)
     if window is None:
         window = ChartWindow(stack, stack)

@@ -1,7 +1,4 @@
-"""The table below the charts: what each line is called, and its figures in the time that is shown.
-
-What the table below the charts says of each run or configuration: figures of the time that is shown.
-"""
+"""The table below the charts: the name of each run or configuration, and its figures in the visible time."""
 
 from __future__ import annotations
 
@@ -53,15 +50,15 @@ class LegendRow:
     """A run, or a configuration with its repeats.
 
     Attributes:
-        key: the same for the same one.
-        trace: how it is drawn and called.
+        key: identity.
+        trace: its style and name.
         run_ids: of its runs.
-        visible: how many of them are drawn.
-        mean: of the seconds shown, in the chart's unit; None where there are none.
+        visible: number of drawn ones.
+        mean: of the visible seconds, in the chart's unit; None if there are none.
         high: 95th percentile of the same seconds of all its runs.
         most: highest of these seconds.
         last: value of its line at the right edge.
-        marks: of its runs, in words; those that its name has already are left out.
+        marks: of its runs, in words, without those in its name.
     """
 
     key: str
@@ -76,17 +73,17 @@ class LegendRow:
 
 
 def main_curve(chart: ChartSpec) -> CurveSpec:
-    """Return the curve whose figures stand for a chart."""
+    """Return the main curve of a chart, which gives the figures."""
     return next((curve for curve in chart.curves if curve.main), chart.curves[0])
 
 
 def legend_rows(model: ChartModel, chart: ChartSpec, times: Range) -> tuple[LegendRow, ...]:
-    """Return a row for everything that may be drawn, hidden ones included, in the order of the runs.
+    """Return a row for everything that may be drawn, including hidden runs, in the order of the runs.
 
     Args:
-        model: what is shown.
-        chart: whose main curve the figures are of.
-        times: that are shown; what lies before the measurement does not count.
+        model: the state of the charts.
+        chart: with the main curve for the figures.
+        times: the visible ones; times before the measurement are ignored.
     """
     curve = main_curve(chart)
     rows = []
@@ -119,7 +116,7 @@ def _inside(data: CurveData, times: Range) -> Array:
 
 
 def _last(members: Sequence[CurveData], times: Range) -> float | None:
-    """Return the mean of what the lines say at the end of what is shown."""
+    """Return the mean of the lines at the end of the visible time."""
     found = []
     for data in members:
         end = int(np.searchsorted(data.main.t_s, times[1], side="right")) - 1
@@ -138,13 +135,13 @@ _NUMBER: Final = Qt.ItemDataRole.UserRole + 1
 _SAMPLE: Final = QSize(28, 14)
 _TICK, _NAME, _RUNS, _MEAN, _HIGH, _MOST, _LAST, _MARKS = range(8)
 _MOST_ROWS: Final = 8
-"""More rows than these are scrolled to: the charts are what is looked at."""
+"""With more rows the table scrolls: the charts are more important."""
 _MOST_SHARE: Final = 0.3
-"""Of the height that the table takes by itself."""
+"""Largest share of the height that the table takes automatically."""
 
 
 class _Cell(QTableWidgetItem):
-    """Sorts by its number where it has one; what has none stands last."""
+    """A cell sorted by its number; cells without one are last."""
 
     @override
     def __lt__(self, other: QTableWidgetItem) -> bool:
@@ -157,7 +154,7 @@ class _Cell(QTableWidgetItem):
 
 
 class _Table(QTableWidget):
-    """Enter shows the current row alone, as a click does."""
+    """Enter isolates the current row, like a click."""
 
     def __init__(self, legend: LegendTable) -> None:
         super().__init__(0, 8)
@@ -174,15 +171,15 @@ class _Table(QTableWidget):
 
 
 class LegendTable(QWidget):
-    """A row for every line: tick to hide or show it, click to see it alone, click a heading to sort.
+    """A row for every line: tick to hide or show it, click to isolate it, click a heading to sort.
 
     Attributes:
         table: the rows.
-        chart: of which chart the figures are.
+        chart: source of the figures.
         everything: shows all lines again.
 
     Signals:
-        fitted: it has another number of rows.
+        fitted: the number of rows changed.
     """
 
     fitted = Signal()
@@ -230,7 +227,7 @@ class LegendTable(QWidget):
         self.chart.setAccessibleName(tr("Figures of"))
         self.chart.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
         label = plain_label(tr("Figures of"))
-        label.setBuddy(self.chart)  # AT-SPI takes the name of a combo box from its label alone
+        label.setBuddy(self.chart)  # AT-SPI takes the name of a combo box only from its label
         self.everything.setToolTip(tr("Show every line again"))
         row = QHBoxLayout()
         row.setContentsMargins(SMALL, 0, SMALL, 0)
@@ -246,25 +243,25 @@ class LegendTable(QWidget):
 
     @property
     def rows(self) -> tuple[LegendRow, ...]:
-        """What the rows say, in the order of the runs."""
+        """The rows, in the order of the runs."""
         return self._rows
 
     def cell(self, place: int, column: int) -> QTableWidgetItem:
-        """Return a cell as it is sorted now.
+        """Return a cell in the current sort order.
 
         Raises:
-            LookupError: there is none.
+            LookupError: it does not exist.
         """
         item = self.table.item(place, column)
         if item is None:
             raise LookupError(place, column)
         return item
 
-    # What is shown
+    # Content
 
     def _update(self) -> None:
         if not self.isVisible() and self.table.rowCount():
-            return  # shown anew when somebody looks
+            return  # updated when visible
         self._offer_charts()
         specs = {chart.spec.id: chart.spec for chart in self._stack.charts}
         spec = specs.get(str(self.chart.currentData() or ""))
@@ -361,7 +358,7 @@ class LegendTable(QWidget):
         self.cell(place, _MARKS).setToolTip(tooltip(marks) if marks else "")
 
     def _name(self, row: LegendRow) -> str:
-        """Return the name in whole words as long as the column; the warning is never what is cut."""
+        """Return the name shortened by whole words to the column; the warning is never shortened."""
         ending = with_warning("", row.trace.warning)
         room = self.table.columnWidth(_NAME) - 2 * SMALL
         metrics = self.table.fontMetrics()
@@ -372,7 +369,7 @@ class LegendTable(QWidget):
         return str(self.cell(place, _NAME).data(_KEY))
 
     def _fit(self) -> None:
-        """Be as high as the rows, and not much higher than the charts can spare."""
+        """Fit the height to the rows, within the share that the charts can spare."""
         row = self.table.verticalHeader().defaultSectionSize()
         least, most = min(3, len(self._rows)), min(_MOST_ROWS, len(self._rows))
         heading = self.table.horizontalHeader().sizeHint().height()
@@ -394,7 +391,7 @@ class LegendTable(QWidget):
         super().showEvent(event)
         self._update()
 
-    # What a person does
+    # User actions
 
     def _row(self, place: int) -> LegendRow | None:
         key = self._key(place)
@@ -405,7 +402,7 @@ class LegendTable(QWidget):
             self._stack.set_runs_visible(row.run_ids, visible=item.checkState() is Qt.CheckState.Checked)
 
     def _on_resized(self, column: int, _old: int, _new: int) -> None:
-        """Cut the names anew, to the words for which there is room now."""
+        """Shorten the names again for the new column width."""
         if column == _NAME:
             blocker = QSignalBlocker(self.table)
             for place in range(self.table.rowCount()):
@@ -418,12 +415,12 @@ class LegendTable(QWidget):
             self.isolate(place)
 
     def toggle(self, place: int) -> None:
-        """Hide the line of a row, or show it."""
+        """Hide or show the line of a row."""
         if (row := self._row(place)) is not None:
             self._stack.set_runs_visible(row.run_ids, visible=not row.visible)
 
     def isolate(self, place: int) -> None:
-        """Show the line of a row alone; all of them where it is alone already."""
+        """Isolate the line of a row; show all if it is isolated already."""
         row = self._row(place)
         if row is not None:
             alone = row.visible and not any(other.visible for other in self._rows if other is not row)
@@ -431,7 +428,7 @@ class LegendTable(QWidget):
 
 
 class ChartsAndLegend(QSplitter):
-    """Charts above their legend, which is as high as its rows until somebody makes it higher or lower."""
+    """Charts above their legend, which is as high as its rows until the user resizes it."""
 
     def __init__(self, stack: ChartStack, legend: LegendTable) -> None:
         super().__init__(Qt.Orientation.Vertical)

@@ -1,6 +1,6 @@
-"""A chart as picture and as numbers: PNG, SVG, the clipboard, CSV.
+"""Save a chart as picture and as numbers: PNG, SVG, the clipboard, CSV.
 
-A picture holds what the window shows, with the time axis and the names of the runs below.
+A picture has the content of the window, with the time axis and the names of the runs below.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Picture:
 
     @property
     def size(self) -> QSize:
-        """In device-independent pixels."""
+        """Size in device-independent pixels."""
         below = self._chart.time_axis.height() + len(self._legend) * self._row
         return QSize(
             math.ceil(self._width), math.ceil(self._top + self._content.height() + below + 2 * SMALL)
@@ -63,14 +63,14 @@ class Picture:
         return float(math.ceil(self._metrics.height()) + 2)
 
     def _runs(self) -> list[Line]:
-        """Return the line that stands for each run."""
+        """Return the representative line of each run."""
         first: dict[str, Line] = {}
         for line in sorted(self._chart.lines, key=lambda line: not line.curve.main):
             first.setdefault(line.run_id, line)
         return list(first.values())
 
     def _legend_rows(self) -> list[list[tuple[Line, float]]]:
-        """Return the runs in rows that fit the width, with the place of each."""
+        """Return the runs in rows that fit the width, with the position of each."""
         rows: list[list[tuple[Line, float]]] = []
         x = math.inf
         for line in self._runs():
@@ -115,18 +115,18 @@ class Picture:
 
 
 class Paintable(Protocol):
-    """What can be painted into a file."""
+    """A picture that can be painted into a file."""
 
     @property
     def size(self) -> QSize:
-        """In device-independent pixels."""
+        """Size in device-independent pixels."""
 
     def paint(self, painter: QPainter) -> None:
         """Paint it at the origin, in device-independent pixels."""
 
 
 def picture_image(picture: Paintable, theme: Theme) -> QImage:
-    """Return a picture, twice as sharp as the window."""
+    """Return a picture at twice the window's resolution."""
     image = QImage(picture.size * _SHARPNESS, QImage.Format.Format_RGB32)
     image.setDevicePixelRatio(_SHARPNESS)
     image.fill(theme.background)
@@ -136,7 +136,7 @@ def picture_image(picture: Paintable, theme: Theme) -> QImage:
 
 
 def chart_image(chart: Chart, theme: Theme) -> QImage:
-    """Return a picture of a chart, twice as sharp as the window."""
+    """Return a picture of a chart at twice the window's resolution."""
     return picture_image(Picture(chart, theme), theme)
 
 
@@ -144,7 +144,7 @@ def write_png(picture: Paintable, theme: Theme, path: Path) -> None:
     """Write a PNG file.
 
     Raises:
-        SavingError: it cannot be written; what was there before is untouched.
+        SavingError: it cannot be written; an existing file is untouched.
     """
     content = QByteArray()
     buffer = QBuffer(content)
@@ -157,7 +157,7 @@ def write_svg(picture: Paintable, title: str, path: Path) -> None:
     """Write an SVG file, lines as lines.
 
     Raises:
-        SavingError: it cannot be written; what was there before is untouched.
+        SavingError: it cannot be written; an existing file is untouched.
     """
     content = QByteArray()
     buffer = QBuffer(content)
@@ -176,7 +176,7 @@ def write_text(text: str, path: Path) -> None:
     """Write a text file in UTF-8.
 
     Raises:
-        SavingError: it cannot be written; what was there before is untouched.
+        SavingError: it cannot be written; an existing file is untouched.
     """
     _write(path, QByteArray(text.encode()))
 
@@ -185,7 +185,7 @@ def save_png(chart: Chart, theme: Theme, path: Path) -> None:
     """Write a PNG file.
 
     Raises:
-        SavingError: it cannot be written; what was there before is untouched.
+        SavingError: it cannot be written; an existing file is untouched.
     """
     write_png(Picture(chart, theme), theme, path)
 
@@ -194,22 +194,22 @@ def save_svg(chart: Chart, theme: Theme, path: Path) -> None:
     """Write an SVG file, lines as lines.
 
     Raises:
-        SavingError: it cannot be written; what was there before is untouched.
+        SavingError: it cannot be written; an existing file is untouched.
     """
     write_svg(Picture(chart, theme), chart.spec.title, path)
 
 
 def save_csv(chart: Chart, path: Path) -> None:
-    """Write the seconds of every line between the edges of the chart: one row a second, one column a line.
+    """Write the visible seconds of every line: one row per second, one column per line.
 
     Raises:
-        SavingError: it cannot be written; what was there before is untouched.
+        SavingError: it cannot be written; an existing file is untouched.
     """
     write_text(csv_text(chart.lines, chart.times, chart.spec.unit, chart.time_axis.kind), path)
 
 
 def csv_text(lines: Sequence[Line], times: tuple[float, float], unit: str, kind: XAxisKind = TIME) -> str:
-    """Return a table of lines: seconds as measured, not their means; empty where a second was missed."""
+    """Return a table of lines: seconds as measured, not means; empty for missing seconds."""
     columns = []
     for line in lines:
         t_s, values = line.data.seconds.t_s, line.data.seconds.values
@@ -227,7 +227,7 @@ def csv_text(lines: Sequence[Line], times: tuple[float, float], unit: str, kind:
 
 
 def table_text(rows: Iterable[Sequence[object]]) -> str:
-    """Return rows as CSV; numbers with ten digits, None as nothing."""
+    """Return rows as CSV; numbers with ten digits, None as empty."""
     stream = io.StringIO(newline="")
     told = ([f"{cell:.10g}" if isinstance(cell, float) else cell for cell in row] for row in rows)
     write_rows(stream, told)

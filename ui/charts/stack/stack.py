@@ -1,10 +1,7 @@
-"""Charts below each other on one time axis, with a crosshair that reads every line.
+"""Charts stacked on one time axis, with a crosshair that reads every line.
 
-The line below charts that says which part of the time they show, and leads back to the whole.
-
-The context menu of a chart: copy, save, which charts and curves are shown.
-
-Charts in words, for those who do not see them: quantity, unit, figures of each line, what happened.
+Also the line below the charts with the visible part of the time, the context menu of a chart, and charts in
+words for screen readers: quantity, unit, figures of each line, events.
 """
 
 from __future__ import annotations
@@ -50,7 +47,7 @@ from ui.widgets.texts import announce, plain_label
 
 
 class ChartMenu(QMenu):
-    """Actions on one chart; deletes itself when it has gone."""
+    """Actions on one chart; deletes itself when closed."""
 
     def __init__(self, stack: ChartStack, chart: Chart) -> None:
         super().__init__(stack)
@@ -135,7 +132,7 @@ class ChartMenu(QMenu):
 
 
 def save_chart(stack: ChartStack, chart: Chart, path: Path) -> None:
-    """Write a chart in the format that the name says; tell where it cannot be written."""
+    """Write a chart in the format of the file name; report failures."""
     try:
         if path.suffix.lower() == ".svg":
             save_svg(chart, stack.theme, path)
@@ -152,14 +149,14 @@ def save_chart(stack: ChartStack, chart: Chart, path: Path) -> None:
 
 
 MOST_LINES: Final = 24
-"""Of a chart that are told; beyond, the table of figures is what can be heard row by row."""
+"""Most lines of a chart described in words; the table of figures can be read row by row beyond that."""
 _HIGH: Final = 95.0
 _PLACES: Final = 6
-"""Of a line that is no line over time."""
+"""Most described points of a line that is not over time."""
 
 
 def told_charts(charts: Sequence[Chart], model: ChartModel, kind: XAxisKind, times: Range) -> str:
-    """Return what charts show, in sentences: the part shown, each chart with its lines, and the marks."""
+    """Return the content of charts in sentences: the visible part, each chart with its lines, the marks."""
     shown = [chart for chart in charts if chart.lines]
     if not shown:
         return model.words_for_nothing
@@ -172,7 +169,7 @@ def told_charts(charts: Sequence[Chart], model: ChartModel, kind: XAxisKind, tim
 
 
 def told_reading(charts: Sequence[Chart]) -> str:
-    """Return what the crosshair says in all charts; empty where it is nowhere."""
+    """Return the text of the crosshair in all charts; empty without a crosshair."""
     read = [(chart.spec, chart.crosshair.reading) for chart in charts if chart.lines]
     known = [(spec, reading) for spec, reading in read if reading is not None]
     if not known:
@@ -183,7 +180,7 @@ def told_reading(charts: Sequence[Chart]) -> str:
 
 
 def _told_reading(spec: ChartSpec, reading: Reading) -> str:
-    """Return the values of one chart; where lines have several columns, only what the first one says."""
+    """Return the values of one chart; of several columns only the first."""
     several = reading.columns if not reading.is_detailed else ()
     rows = [f"{name} {_joined(several, values)}" for _, name, values in reading.rows]
     return tr("{chart}, {unit}: {values}.").format(chart=spec.title, unit=spec.unit, values="; ".join(rows))
@@ -215,7 +212,7 @@ def _told_chart(chart: Chart, kind: XAxisKind, times: Range) -> str:
 
 
 def _name_of(line: Line, lines: Sequence[Line]) -> str:
-    """Return the name of a run, its curve, or both: what tells a line from the others."""
+    """Return the name of a run, its curve, or both, as needed to distinguish a line."""
     runs = {each.run_id for each in lines}
     curves = {each.curve.id for each in lines}
     if len(curves) < 2:
@@ -224,7 +221,7 @@ def _name_of(line: Line, lines: Sequence[Line]) -> str:
 
 
 def _over_time(line: Line, times: Range) -> str:
-    """Return the newest value of a line, mean and 95th percentile; what is no measurement does not count."""
+    """Return the newest value of a line, mean and 95th percentile, over the measured seconds only."""
     seconds, main = line.data.seconds, line.main
     first, last = (
         int(np.searchsorted(seconds.t_s, each, side="right")) for each in (max(times[0], 0.0), times[1])
@@ -245,7 +242,7 @@ def _over_time(line: Line, times: Range) -> str:
 
 
 def _over_places(line: Line, times: Range, kind: XAxisKind) -> str:
-    """Return the values of a line at the labels of an axis that is no time."""
+    """Return the values of a line at the labels of an axis other than time."""
     read = ((place, line.read(place)) for place in kind.ticks(*times, _PLACES))
     return ", ".join(
         tr("{place} {value}").format(place=kind.label(place, times[1]), value=format_value(value))
@@ -255,7 +252,7 @@ def _over_places(line: Line, times: Range, kind: XAxisKind) -> str:
 
 
 def _told_marks(model: ChartModel, times: Range) -> Iterator[str]:
-    """Yield a sentence about checkpoints and one about stalls of the run whose marks are drawn."""
+    """Yield a sentence about checkpoints and one about stalls of the run with drawn marks."""
     if model.told is None:
         return
     name = model.name_of_told
@@ -283,10 +280,10 @@ def _told_marks(model: ChartModel, times: Range) -> Iterator[str]:
 
 
 class ZoomBar(QWidget):
-    """Hidden where everything is shown.
+    """Hidden while everything is visible.
 
     Attributes:
-        words: which part is shown.
+        words: the visible part.
         whole: shows everything.
     """
 
@@ -305,7 +302,7 @@ class ZoomBar(QWidget):
         self.hide()
 
     def show_part(self, part: Range | None, whole: Range) -> None:
-        """Say which part of the whole is shown; None: all of it."""
+        """Show which part of the whole is visible; None for all of it."""
         if part is not None:
             moments = [self._kind.moment(place, whole[1]) for place in part]
             told = tr("Shown: {begin} to {end}. Shift and drag moves it, Ctrl and the wheel zoom.")
@@ -314,38 +311,38 @@ class ZoomBar(QWidget):
 
 
 _SKETCH_ABOVE_S = 0.008
-"""Where painting the charts takes longer, a gesture moves the old pictures."""
+"""If painting the charts takes longer, a gesture moves the old pictures."""
 _GESTURE_ENDS_MS = 120
 
 
 def prefetch(data: RunData, chart_ids: Iterable[str], shown: int = 1) -> RunData:
-    """Read what these charts need of one of `shown` runs, in whatever thread this is, and return the run.
+    """Read the data that these charts need of one of `shown` runs, in the calling thread, and return the run.
 
     Raises:
-        RunFileError: the file cannot be read any more, or is damaged.
+        RunFileError: the file is no longer readable, or is damaged.
     """
     charts = [CHARTS[chart_id] for chart_id in chart_ids if chart_id in CHARTS]
     return data.load(*needed(charts, shown))
 
 
 class ChartStack(QWidget):
-    """Charts of saved runs and of one that lasts.
+    """Charts of saved runs and of a current one.
 
-    The mouse: drag chooses a range, with Shift or the middle button it moves the time; the wheel scrolls,
-    and zooms with Ctrl; a double click shows everything, a click on a line chooses its run. Keys: Left and
-    Right move the crosshair, with Shift the time, + and - zoom, Home shows everything, Esc takes the
-    crosshair away.
+    The mouse: drag chooses a range, with Shift or the middle button it moves the time; the wheel scrolls, and
+    zooms with Ctrl; a double click shows everything, a click on a line chooses its run. Keys: Left and Right
+    move the crosshair, with Shift the time, + and - zoom, Home shows everything, Esc takes the crosshair
+    away.
 
     Attributes:
-        left_out: names the charts that have no samples, and no room.
-        zoom_bar: says which part is shown, and leads back; hidden where everything is.
+        left_out: lists the charts without samples, which are hidden.
+        zoom_bar: shows the visible part, and leads back; hidden if that is everything.
 
     Signals:
         hovered: time under the crosshair in s; NaN when the pointer has left.
         run_clicked: id of the run whose line was clicked.
         charts_changed: the user chose or reordered charts; ids.
         lines_changed: other lines are shown.
-        times_settled: another time is shown, and the gesture that asked for it has ended.
+        times_settled: another time is shown, and its gesture has ended.
     """
 
     hovered = Signal(float)
@@ -388,7 +385,7 @@ class ChartStack(QWidget):
         if kind is TIME:
             self.set_charts(DEFAULT_CHARTS)
 
-    # What is shown
+    # Content
 
     @property
     def charts(self) -> Sequence[Chart]:
@@ -402,15 +399,15 @@ class ChartStack(QWidget):
 
     @property
     def runs(self) -> tuple[RunTrace, ...]:
-        """The saved runs, hidden ones included."""
+        """The saved runs, including hidden ones."""
         return self.shown.runs
 
     def accessible_text(self) -> str:
-        """Return all that is shown now, in sentences."""
+        """Return all visible content, in sentences."""
         return told_charts(self.charts, self.shown, self.kind, self._times)
 
     def set_charts(self, ids: Iterable[str]) -> None:
-        """Show these charts, top first; unknown ids are left out."""
+        """Show these charts, top first; unknown ids are ignored."""
         offered = charts_along(self.kind.along)
         wanted = tuple(dict.fromkeys(chart_id for chart_id in ids if chart_id in offered))
         if wanted == self._chart_ids:
@@ -421,7 +418,7 @@ class ChartStack(QWidget):
         self.charts_changed.emit(list(wanted))
 
     def set_runs(self, runs: Sequence[RunTrace]) -> None:
-        """Show these saved runs. Their series should be read before, see `prefetch`."""
+        """Set the saved runs. Their series should be read beforehand, see `prefetch`."""
         self.shown.set_runs(runs)
         self._zoom = None
         self._update_lines()
@@ -437,7 +434,7 @@ class ChartStack(QWidget):
         self._update_lines()
 
     def show_only(self, run_ids: Collection[str] | None) -> None:
-        """Show these saved runs and hide the others; None: show all."""
+        """Show these saved runs and hide the others; None shows all."""
         for trace in self.runs:
             self.shown.set_run_visible(trace.run_id, visible=run_ids is None or trace.run_id in run_ids)
         self._update_lines()
@@ -459,7 +456,7 @@ class ChartStack(QWidget):
             self._update_lines()
 
     def set_around(self, around: BandKind) -> None:
-        """Draw this around the means."""
+        """Set the bands around the means."""
         if around is not self.shown.around:
             self.shown.around = around
             self._update_lines()
@@ -467,7 +464,7 @@ class ChartStack(QWidget):
     def set_live(
         self, data: RunData | None, colour_index: int = 0, label: str = "", warning: str = ""
     ) -> None:
-        """Show a run that lasts, or none; the time shown is the planned one unless it was set."""
+        """Set the current run, or none; the planned time is shown unless another was set."""
         live = (
             None if data is None else RunTrace(LIVE, data, colour_index, label or data.name, warning=warning)
         )
@@ -475,13 +472,13 @@ class ChartStack(QWidget):
         self._update_lines()
 
     def set_awaited(self, words: str) -> None:
-        """Say what is waited for as long as no run is shown."""
+        """Set the text shown while no run is there."""
         if words != self.shown.awaited:
             self.shown.awaited = words
             self._update_lines()
 
     def update_live(self, data: RunData) -> None:
-        """Show what came since; called once a second."""
+        """Add new data; called once a second."""
         if self.shown.live is None:
             self.set_live(data)
             return
@@ -504,11 +501,11 @@ class ChartStack(QWidget):
 
     @property
     def times(self) -> Range:
-        """The time shown, in s."""
+        """The visible time, in s."""
         return self._times
 
     def show_times(self, start_s: float, end_s: float) -> None:
-        """Zoom to a time: at least 5 s of it, and nothing beyond what there is."""
+        """Zoom to a time: at least 5 s, within the limits."""
         whole = self.shown.whole_times()
         span = max(self.kind.shortest, min(end_s - start_s, whole[1] - whole[0]))
         start_s = max(min(start_s, whole[1] - span), whole[0])
@@ -534,11 +531,11 @@ class ChartStack(QWidget):
             self.show_times(start_s, end_s)
 
     def _leave_zoom(self) -> None:
-        self.setFocus()  # the button goes away
+        self.setFocus()  # the button disappears
         self.show_everything()
 
     def _update_times(self) -> Range:
-        """Show the time that was zoomed to, or all of it; returns all of it."""
+        """Show the zoomed time, or all of it; return all of it."""
         whole = self.shown.whole_times()
         times = self._zoom or whole
         self.zoom_bar.show_part(None if self.shown.thick else self._zoom, whole)
@@ -550,7 +547,7 @@ class ChartStack(QWidget):
         return whole
 
     def _begin_gesture(self) -> None:
-        """While a gesture lasts, pictures are moved where painting them anew would make it jerk."""
+        """During a gesture, move pictures if repainting would be too slow."""
         if sum(chart.layer.rendering_s for chart in self.charts) > _SKETCH_ABOVE_S:
             for chart in self.charts:
                 chart.layer.sketching = True
@@ -580,7 +577,7 @@ class ChartStack(QWidget):
         self.lines_changed.emit()
 
     def _expand_charts(self) -> None:
-        """Give each chart a curve for every disk that its runs have."""
+        """Give each chart a curve for every disk of its runs."""
         offered = charts_along(self.kind.along)
         for chart in self.charts:
             keys = (key for trace in self.shown.traces for key in trace.data.series_keys())
@@ -605,13 +602,13 @@ class ChartStack(QWidget):
             self._canvas.align()
 
     def _leave_out_empty(self) -> bool:
-        """Let charts without a line take no room, and name them; returns whether they are others now."""
+        """Hide and list charts without a line; return whether they changed."""
         having = [chart for chart in self.charts if chart.lines]
         empty = [chart for chart in self.charts if not chart.lines] if having else []
         names = ", ".join(chart.spec.title for chart in empty)
         told = tr("No samples yet: {charts}.") if self.shown.live is not None else tr("No samples: {charts}.")
         words = told.format(charts=names) if names else ""
-        if self.shown.is_awaiting:  # one chart says so for all
+        if self.shown.is_awaiting:  # one chart shows the text for all
             having, empty = list(self.charts[:1]), list(self.charts[1:])
         if words == self.left_out.text() and len(self._canvas.shown) == len(having or self.charts):
             return False
@@ -627,7 +624,7 @@ class ChartStack(QWidget):
     # Pointer and keys
 
     def show_crosshair(self, t_s: float | None) -> None:
-        """Read every line at a time; None: take the crosshair away."""
+        """Show the values of every line at a time; None to hide the crosshair."""
         if t_s is None and self._crosshair_s is None:
             return
         self._crosshair_s = t_s
@@ -637,7 +634,7 @@ class ChartStack(QWidget):
         self.hovered.emit(math.nan if t_s is None else t_s)
 
     def _title_at(self, t_s: float) -> str:
-        """Return the time, and what happened there to the run whose events are shown."""
+        """Return the time, and the events there of the run with visible events."""
         words = [self.kind.moment(t_s, self._times[1])]
         if self.shown.told is not None:
             told = describe_events(self.shown.told, t_s, (self._times[1] - self._times[0]) / 300)
