@@ -12,7 +12,7 @@ from app.postgres.connection import BACKUP_ROLE
 from app.postgres.settings import Origin, Setting
 
 
-def test_every_setting_is_a_quoted_line_below_its_reason() -> None:
+def test_settings_quoted_below_their_reasons() -> None:
     settings = [
         Setting("shared_buffers", "1GB", "a quarter\nof RAM", "manual", Origin.PRESET),
         Setting("search_path", "it's \\ odd", "", "", Origin.USER),
@@ -25,7 +25,7 @@ def test_every_setting_is_a_quoted_line_below_its_reason() -> None:
     ]
 
 
-def test_only_two_roles_may_connect_and_only_over_the_socket() -> None:
+def test_two_roles_over_socket_only() -> None:
     lines = [line for line in format_hba().splitlines() if not line.startswith("#")]
     assert lines == [
         "local all pgfooting scram-sha-256",
@@ -41,7 +41,7 @@ def test_only_two_roles_may_connect_and_only_over_the_socket() -> None:
         ('odd "name', 'footing "odd ""name" pgfooting_bench'),
     ],
 )
-def test_the_system_user_is_quoted_so_that_no_name_is_a_pattern(account: str, line: str) -> None:
+def test_system_user_quoted(account: str, line: str) -> None:
     assert format_ident(account).splitlines()[1:] == [line]
 
 
@@ -54,15 +54,13 @@ def test_the_system_user_is_quoted_so_that_no_name_is_a_pattern(account: str, li
         (18, False, ["--no-data-checksums"]),
     ],
 )
-def test_checksums_are_stated_where_the_version_knows_the_switch(
-    *, major: int, checksums: bool, expected: list[str]
-) -> None:
+def test_checksums_by_version(*, major: int, checksums: bool, expected: list[str]) -> None:
     arguments = initdb_arguments("/data", major, checksums=checksums)
     assert [argument for argument in arguments if "checksums" in argument] == expected
     assert arguments[:4] == ("--pgdata", "/data", "--username", "pgfooting")
 
 
-def test_base_backups_have_a_role_of_their_own_only_where_they_are_made() -> None:
+def test_base_backup_role_only_with_backups() -> None:
     assert "replication" not in format_hba()
     assert BACKUP_ROLE not in format_ident("postgres")
     lines = format_hba(backups=True).splitlines()

@@ -22,9 +22,7 @@ def _main(monkeypatch: pytest.MonkeyPatch, folder: Path, content: str) -> int:
     return data_files.main([str(folder)])
 
 
-def test_files_are_replaced_and_the_own_file_is_read_last(
-    monkeypatch: pytest.MonkeyPatch, data_directory: Path
-) -> None:
+def test_files_replaced_own_read_last(monkeypatch: pytest.MonkeyPatch, data_directory: Path) -> None:
     files = {"pgfooting.conf": "fsync = 'on'\n", "pg_hba.conf": "local\n"}
     for _ in range(2):  # again changes nothing
         assert _main(monkeypatch, data_directory, json.dumps(files)) == 0
@@ -64,7 +62,7 @@ def test_refuses_other_files_and_other_input(
     assert "include" not in (data_directory / "postgresql.conf").read_text(encoding="utf-8")
 
 
-def test_a_folder_that_is_no_data_directory_is_an_error(
+def test_folder_without_data_directory(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     assert _main(monkeypatch, tmp_path, "{}") == 1

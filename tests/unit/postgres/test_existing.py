@@ -66,7 +66,7 @@ ADDRESS = ServerAddress({"host": "db", "port": "5432", "user": "bench"}, secret=
         "host=/run/postgresql user=bench passfile=/home/me/.pgpass",
     ],
 )
-def test_what_libpq_takes_without_a_secret_is_taken(text: str) -> None:
+def test_accepted_without_secret(text: str) -> None:
     assert connection_problem(text) == ""
 
 
@@ -92,7 +92,7 @@ def test_what_libpq_takes_without_a_secret_is_taken(text: str) -> None:
         ("host=" + "x" * 3000, "must be a libpq connection string"),
     ],
 )
-def test_a_connection_string_that_is_refused_is_never_repeated(text: str, words: str) -> None:
+def test_refused_connection_string_not_repeated(text: str, words: str) -> None:
     problem = connection_problem(text)
     assert words in problem
     assert "sesame" not in problem
@@ -113,15 +113,13 @@ def test_a_connection_string_that_is_refused_is_never_repeated(text: str, words:
         ("service=gone port=7", "gone:7"),
     ],
 )
-def test_a_server_that_a_connection_string_says_has_its_name_before_it_is_reached(
-    text: str, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_server_named_before_contact(text: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for word in ("PGHOST", "PGHOSTADDR", "PGPORT", "PGSERVICE"):
         monkeypatch.delenv(word, raising=False)
     assert named_server(text) == name
 
 
-def test_what_the_environment_adds_is_in_the_name_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_name_includes_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PGHOST", "db.example")
     monkeypatch.setenv("PGPORT", "6000")
     assert named_server("user=bench") == ""
@@ -145,13 +143,13 @@ def value_of(word: str) -> str:
 
 @pytest.mark.usefixtures("service")
 @pytest.mark.parametrize("word", OTHER_WAYS)
-def test_beside_a_service_only_a_database_is_unasked(word: str) -> None:
+def test_service_asks_only_for_database(word: str) -> None:
     assert named_server("service=prod dbname=x") == ""
     assert named_server(f"service=prod {word}={value_of(word)}") == "127.0.0.1:16001"
 
 
 @pytest.mark.parametrize("word", sorted(ALLOWED - {"service", "dbname", "user"}))
-def test_without_a_service_only_role_and_database_are_unasked(word: str) -> None:
+def test_no_service_asks_for_role_and_database(word: str) -> None:
     assert named_server(f"user=x dbname=y {word}={value_of(word)}") != ""
 
 
@@ -163,9 +161,7 @@ def test_what_the_service_says_stays(said: str) -> None:
             ask(f"service=prod {said}")
 
 
-def test_a_false_server_gets_no_password_of_a_service(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_false_server_gets_no_password(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     heard: list[bytes] = []
 
     def enter(client: socket.socket) -> None:
@@ -182,33 +178,33 @@ def test_a_false_server_gets_no_password_of_a_service(
         assert heard == []
 
 
-def test_an_address_beside_the_host_is_part_of_the_name_that_is_agreed_to() -> None:
+def test_hostaddr_part_of_agreed_name() -> None:
     address = replace(ADDRESS, parameters={**ADDRESS.parameters, "hostaddr": "10.0.0.1"})
     assert (ADDRESS.name, address.name) == ("db:5432", "db/10.0.0.1:5432")
     assert address.name == named_server(address.bare("x"))
 
 
-def test_the_secret_is_in_no_argument_and_in_no_representation() -> None:
+def test_secret_in_no_argument_or_repr() -> None:
     assert "sesame" not in repr(ADDRESS) + ADDRESS.bare("x")
     assert "password=sesame" in ADDRESS.conninfo()
     assert ADDRESS.environment == {"PGPASSWORD": "sesame"}
     assert replace(ADDRESS, secret="").environment == {}
 
 
-def test_pgbench_gets_the_whole_connection_string_as_its_database() -> None:
+def test_pgbench_gets_whole_connection_string() -> None:
     connection = Connection("db", conninfo=ADDRESS.bare("pgfooting_bench"))
     argv = initialise_argv(PgbenchProgram("/bin/pgbench", 15), connection, 1)
     assert argv[-1] == "host=db port=5432 user=bench dbname=pgfooting_bench"
     assert not any(word.startswith("--host") for word in argv)
 
 
-def test_a_host_without_an_address_is_told_with_what_helps() -> None:
+def test_unresolved_host_has_hint() -> None:
     with pytest.raises(TargetError, match=r"cannot be reached: .*no-such-host\.invalid") as caught:
         open_address("host=no-such-host.invalid user=bench connect_timeout=2")
     assert "spelling" in caught.value.hint
 
 
-def test_a_server_that_is_right_is_not_refused() -> None:
+def test_suitable_server_accepted() -> None:
     check_server(LOOK, NEEDS)
 
 
@@ -231,9 +227,7 @@ def test_a_server_that_is_right_is_not_refused() -> None:
         (replace(LOOK, others=replace(LOOK.others, active=1)), NEEDS, "1 session at work"),
     ],
 )
-def test_every_reason_against_a_server_is_told_and_that_nothing_was_done(
-    look: ServerLook, needs: ServerNeeds, words: str
-) -> None:
+def test_every_refusal_has_message_and_hint(look: ServerLook, needs: ServerNeeds, words: str) -> None:
     with pytest.raises(RefusedError) as caught:
         check_server(look, needs)
     assert words in caught.value.message
@@ -241,7 +235,7 @@ def test_every_reason_against_a_server_is_told_and_that_nothing_was_done(
     assert caught.value.hint
 
 
-def test_a_person_is_told_what_is_there_and_what_cannot_be_known() -> None:
+def test_person_sees_known_and_unknown() -> None:
     told = dict(look_rows(LOOK, ADDRESS))
     assert told["Server"] == "db:5432"
     assert told["Databases"] == "shop (3 GiB), secret (size not told) and 1 more"

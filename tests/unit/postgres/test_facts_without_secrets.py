@@ -21,14 +21,14 @@ SECRET = "open-sesame"  # noqa: S105 - of nothing
         "myext.anything",
     ],
 )
-def test_what_may_hold_a_secret_is_not_kept(name: str) -> None:
+def test_possible_secrets_not_kept(name: str) -> None:
     facts = ServerFacts("PostgreSQL 16", "", (SettingInEffect(name, SECRET, "configuration file"),))
     (found,) = without_secrets(facts).settings
     assert (found.name, found.value, found.source) == (name, "(not kept)", "configuration file")
 
 
 @pytest.mark.parametrize("name", ["shared_buffers", "synchronous_commit", "wal_level", "max_wal_size"])
-def test_what_says_how_fast_a_server_is_stays(name: str) -> None:
+def test_performance_settings_kept(name: str) -> None:
     facts = ServerFacts("PostgreSQL 16", "", (SettingInEffect(name, "1", "configuration file"),))
     assert without_secrets(facts) == facts
 

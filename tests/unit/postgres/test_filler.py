@@ -13,19 +13,19 @@ RATIOS = st.floats(LEAST_RATIO, MOST_RATIO)
 
 
 @given(RATIOS, RATIOS)
-def test_what_can_be_compressed_more_has_fewer_random_bytes(one: float, other: float) -> None:
+def test_higher_ratio_has_fewer_random_bytes(one: float, other: float) -> None:
     if one > other:
         one, other = other, one
     assert 0 < random_bytes(other) <= random_bytes(one) <= 91
 
 
-def test_the_least_ratio_is_a_filler_of_random_bytes_alone() -> None:
+def test_least_ratio_is_all_random() -> None:
     assert random_bytes(LEAST_RATIO) == 91
     assert random_bytes(LEAST_RATIO + 0.05) < 91
 
 
 @given(RATIOS)
-def test_fillers_have_the_same_length_whatever_the_ratio(ratio: float) -> None:
+def test_filler_length_independent_of_ratio(ratio: float) -> None:
     text = load_script(ratio)
     lengths = []
     for count, zeros in re.findall(r"FROM 1 FOR (\d+)\)(?: \|\| decode\('([0-9a-f]*)', 'hex'\))?", text):

@@ -48,7 +48,7 @@ def look(**other: tuple[Column, ...]) -> ServerLook:
             return look_at_server(connection, address, "own", look_s=0.0)
 
 
-def test_a_server_that_tells_the_truth_is_read() -> None:
+def test_truthful_server_is_read() -> None:
     assert look().cluster_name == "main"
 
 
@@ -84,7 +84,7 @@ def test_no_answer_is_a_mistake_of_ours(what: str, columns: tuple[Column, ...]) 
     assert len(caught.value.message) < 2 * FEW
 
 
-def test_what_a_server_says_is_one_line_of_few_letters() -> None:
+def test_server_texts_are_short_printable_lines() -> None:
     evil = "x\n;rm -rf ~ #\u200b\x1b[2J".encode()
     names = b"{" + b",".join(b'"%s%d"' % (evil, number) for number in range(500)) + b"}"
     found = look(

@@ -38,18 +38,18 @@ def _known() -> dict[str, KnownSetting]:
         *("ARCHIVE_COMMAND", "Shared_Preload_Libraries"),
     ],
 )
-def test_what_can_run_something_or_is_not_known_is_never_harmless(name: str) -> None:
+def test_dangerous_and_unknown_never_harmless(name: str) -> None:
     assert not is_harmless(name)
 
 
-def test_no_setting_whose_name_speaks_of_commands_libraries_or_places_is_harmless() -> None:
+def test_no_harmless_name_suggests_commands() -> None:
     telling = re.compile(
         r"command|librar|path|director|_file\b|filename|provider|socket|address|conninfo|recovery_(?!conflict)"
     )
     assert {name for name in HARMLESS if telling.search(name)} == {"log_replication_commands"}
 
 
-def test_the_values_of_harmless_settings_are_numbers_switches_and_words() -> None:
+def test_harmless_values_are_plain() -> None:
     known = _known()
     assert len(known) > 300
     assert {name for name in HARMLESS & known.keys() if known[name].kind == "STRING"} == TEXTS
@@ -57,11 +57,11 @@ def test_the_values_of_harmless_settings_are_numbers_switches_and_words() -> Non
     assert len(HARMLESS & listed) > 180
 
 
-def test_a_name_counts_in_any_case_and_stands_there_once_in_lower_case() -> None:
+def test_names_in_any_case_listed_once() -> None:
     assert is_harmless("Work_Mem")
     assert {name.lower() for name in HARMLESS} == HARMLESS
 
 
-def test_what_presets_set_is_harmless_and_what_pgfooting_owns_is_not_a_campaigns() -> None:
+def test_preset_settings_harmless_owned_ones_not() -> None:
     assert {rule.name for preset in PRESETS.values() for rule in preset.rules} <= HARMLESS
     assert HARMLESS & OWNED.keys() == {"log_checkpoints"}

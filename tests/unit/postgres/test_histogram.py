@@ -35,7 +35,7 @@ def _same(one: Histogram, other: Histogram) -> bool:
 
 
 @given(st.integers(0, 10**16 - 1) | st.integers(0, 10_000))
-def test_a_latency_lies_within_its_bucket_which_is_narrow(latency_us: int) -> None:
+def test_latency_lies_within_narrow_bucket(latency_us: int) -> None:
     bucket = _bucket(latency_us)
     low, high = bucket_low(bucket), bucket_high(bucket)
     assert low <= latency_us <= high
@@ -43,14 +43,14 @@ def test_a_latency_lies_within_its_bucket_which_is_narrow(latency_us: int) -> No
     assert high - low <= 0.0079 * low
 
 
-def test_below_256_microseconds_every_one_has_a_bucket_of_its_own() -> None:
+def test_exact_buckets_below_256_microseconds() -> None:
     for latency_us in range(257):
         bucket = _bucket(latency_us)
         assert (bucket_low(bucket), bucket_high(bucket)) == (latency_us, latency_us + (latency_us == 256))
 
 
 @pytest.mark.parametrize("exponent", range(8, 53))
-def test_powers_of_two_begin_a_bucket_also_where_float32_would_round(exponent: int) -> None:
+def test_powers_of_two_begin_bucket(exponent: int) -> None:
     assert bucket_low(_bucket(2**exponent)) == 2**exponent
     assert _bucket(2**exponent - 1) == _bucket(2**exponent) - 1
 
@@ -81,7 +81,7 @@ DISTRIBUTIONS = _distributions()
 
 
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
-def test_percentiles_are_within_one_percent_of_the_exact_ones(name: str) -> None:
+def test_recorded_percentiles_within_one_percent(name: str) -> None:
     latency_us = DISTRIBUTIONS[name]
     histogram = Histogram.of(latency_us)
     assert histogram.total == len(latency_us)
@@ -91,22 +91,20 @@ def test_percentiles_are_within_one_percent_of_the_exact_ones(name: str) -> None
 
 
 @given(LATENCIES, st.sampled_from(PERCENTS))
-def test_percentiles_of_any_latencies_are_within_one_percent_of_the_exact_ones(
-    latencies: list[int], percent: float
-) -> None:
+def test_random_percentiles_within_one_percent(latencies: list[int], percent: float) -> None:
     latency_us = np.array(latencies, np.int64)
     exact = exact_percentile(latency_us, percent)
     assert Histogram.of(latency_us).percentile(percent) == pytest.approx(exact, rel=0.008)
 
 
-def test_a_percentile_is_the_smallest_latency_that_enough_do_not_exceed() -> None:
+def test_percentile_is_smallest_sufficient_latency() -> None:
     histogram = Histogram.of(np.arange(1, 101))
     assert [histogram.percentile(percent) for percent in (0, 1, 1.5, 50, 99, 100)] == [1, 1, 2, 50, 99, 100]
     thousand = Histogram.of(np.repeat(np.arange(100), 10))
     assert thousand.percentile(99.9) == 99  # 999 of 1000, not 999.0000000001
 
 
-def test_the_exact_percentile_of_these_tests_is_that_of_numpy() -> None:
+def test_exact_percentile_agrees_with_numpy() -> None:
     latency_us = DISTRIBUTIONS["lognormal"][:19_997]
     for percent in PERCENTS:
         expected = np.percentile(latency_us, percent, method="inverted_cdf")
@@ -129,9 +127,7 @@ def test_merging_is_counting_together(one: list[int], other: list[int]) -> None:
 
 
 @given(LATENCIES, st.data())
-def test_encoding_loses_nothing_and_counts_need_no_room_twice(
-    latencies: list[int], data: st.DataObject
-) -> None:
+def test_encoding_is_lossless_and_compact(latencies: list[int], data: st.DataObject) -> None:
     histogram = Histogram.of(np.array(latencies, np.int64))
     factor = data.draw(st.integers(1, 2**30))
     many = Histogram(histogram.buckets, histogram.counts * factor)
@@ -144,13 +140,13 @@ def test_nothing_is_encoded_too() -> None:
     assert len(encoded) < 16
 
 
-def test_a_second_of_10000_transactions_takes_less_than_half_a_kilobyte() -> None:
+def test_second_of_10000_transactions_is_small() -> None:
     latency_us = np.random.default_rng(1).lognormal(6, 0.45, 10_000).astype(np.int64)
     assert len(Histogram.of(latency_us).encode()) < 450
 
 
 @pytest.mark.parametrize("percent", [-0.1, 100.1, math.nan])
-def test_shares_that_are_none_are_mistakes_of_the_caller(percent: float) -> None:
+def test_invalid_shares(percent: float) -> None:
     with pytest.raises(ValueError, match="percentile"):
         Histogram.of(np.array([1])).percentile(percent)
 
@@ -188,7 +184,7 @@ def test_bytes_that_follow_are_noticed() -> None:
 
 
 @given(st.binary(max_size=100) | st.binary(max_size=100).map(lambda content: b"\1" + zlib.compress(content)))
-def test_any_bytes_are_a_histogram_or_a_clear_error(encoded: bytes) -> None:
+def test_any_bytes_decode_or_raise(encoded: bytes) -> None:
     try:
         histogram = Histogram.decode(encoded)
     except CorruptRunFileError:

@@ -110,13 +110,13 @@ def test_every_distributions_place_is_looked_into(account: Account, root: Path, 
 
 
 @pytest.mark.slow
-def test_the_newest_comes_first_and_a_beta_before_none(account: Account, root: Path) -> None:
+def test_newest_first_betas_last(account: Account, root: Path) -> None:
     for version in ("13.23", "18beta1", "15.9", "15.18"):
         _tree(root / "usr/lib/postgresql" / version / "bin", version)
     assert [found.version for found in _find(account, root)] == ["18beta1", "15.18", "15.9", "13.23"]
 
 
-def test_one_installation_reached_by_three_ways_is_listed_once(account: Account, root: Path) -> None:
+def test_same_installation_listed_once(account: Account, root: Path) -> None:
     real = _tree(root / "usr/lib/postgresql15/bin", "15.18")
     links = root / "usr/bin"
     links.mkdir()
@@ -130,9 +130,7 @@ def test_one_installation_reached_by_three_ways_is_listed_once(account: Account,
 
 @pytest.mark.parametrize("part", ["", "/bin", "/", "/bin/"])
 @pytest.mark.slow
-def test_a_named_folder_may_be_the_prefix_or_the_programs_folder(
-    account: Account, root: Path, part: str
-) -> None:
+def test_named_prefix_or_programs_folder(account: Account, root: Path, part: str) -> None:
     _tree(root / "build/bin", "17.1")
     named = f"{root}/build{part}"
     found = _find(account, root, named)
@@ -146,9 +144,7 @@ def test_path_is_looked_into(account: Account, root: Path) -> None:
 
 
 @pytest.mark.parametrize("version", ["12.22", "9.6.24"])
-def test_a_version_that_is_too_old_is_listed_with_the_reason(
-    account: Account, root: Path, version: str
-) -> None:
+def test_too_old_version_has_reason(account: Account, root: Path, version: str) -> None:
     _tree(root / "usr/bin", version)
     [found] = _find(account, root)
     assert not found.usable
@@ -157,7 +153,7 @@ def test_a_version_that_is_too_old_is_listed_with_the_reason(
 
 @pytest.mark.parametrize("version", ["19devel", "19rc1", "20.3", "31.0"])
 @pytest.mark.slow
-def test_a_version_newer_than_tested_is_used_and_says_so(account: Account, root: Path, version: str) -> None:
+def test_untested_newer_version_noted(account: Account, root: Path, version: str) -> None:
     _tree(root / "usr/lib/postgresql/19/bin", version)
     [found] = _find(account, root)
     assert found.usable, found.unusable
@@ -165,7 +161,7 @@ def test_a_version_newer_than_tested_is_used_and_says_so(account: Account, root:
     assert choose_installation(str(found.major), [found]) is found
 
 
-def test_a_newer_pgbench_beside_a_tested_server_says_so(account: Account, root: Path) -> None:
+def test_newer_pgbench_noted(account: Account, root: Path) -> None:
     _tree(root / "usr/bin", "15.18", pgbench="19.1")
     [found] = _find(account, root)
     assert found.usable
@@ -189,7 +185,7 @@ def test_a_missing_initdb_is_a_reason(account: Account, root: Path) -> None:
     assert "The program initdb is missing." in found.unusable[0]
 
 
-def test_another_version_of_pgbench_is_told_but_no_hindrance(account: Account, root: Path) -> None:
+def test_other_pgbench_version_noted(account: Account, root: Path) -> None:
     _tree(root / "usr/bin", "15.18", pgbench="18.4")
     [found] = _find(account, root)
     assert found.usable
@@ -197,27 +193,27 @@ def test_another_version_of_pgbench_is_told_but_no_hindrance(account: Account, r
     assert found.notes == ("pgbench is version 18.4, the server 15.18.",)
 
 
-def test_a_pgbench_that_is_too_old_is_a_reason(account: Account, root: Path) -> None:
+def test_too_old_pgbench_is_a_reason(account: Account, root: Path) -> None:
     _tree(root / "usr/bin", "15.18", pgbench="12.1")
     [found] = _find(account, root)
     assert "Its pgbench is" in found.unusable[0]
 
 
-def test_a_program_of_another_machine_is_a_reason_and_no_crash(account: Account, root: Path) -> None:
+def test_program_of_another_architecture(account: Account, root: Path) -> None:
     folder = _tree(root / "usr/bin", "15.18")
     (folder / "postgres").write_bytes(b"\x7fELF\x02\x01\x01" + bytes(100))
     [found] = _find(account, root)
     assert "Exec format error" in found.unusable[0]
 
 
-def test_a_program_that_may_not_be_executed_is_a_reason(account: Account, root: Path) -> None:
+def test_program_not_executable(account: Account, root: Path) -> None:
     folder = _tree(root / "usr/bin", "15.18")
     (folder / "postgres").chmod(0o644)
     [found] = _find(account, root)
     assert "Permission denied" in found.unusable[0]
 
 
-def test_a_program_that_fails_is_a_reason_in_its_own_words(account: Account, root: Path) -> None:
+def test_failing_program_in_its_own_words(account: Account, root: Path) -> None:
     folder = _tree(root / "usr/bin", "15.18")
     _program(folder, "postgres", "echo 'error while loading libpq.so' >&2; exit 127")
     [found] = _find(account, root)
@@ -234,14 +230,14 @@ def test_a_program_that_hangs_is_a_reason(
     assert "did not finish" in found.unusable[0]
 
 
-def test_a_program_that_says_something_else_is_a_reason(account: Account, root: Path) -> None:
+def test_unexpected_version_output(account: Account, root: Path) -> None:
     folder = _tree(root / "usr/bin", "15.18")
     _program(folder, "postgres", "echo 'postgres, the fish'")
     [found] = _find(account, root)
     assert "postgres, the fish" in found.unusable[0]
 
 
-def test_a_folder_that_everybody_can_change_is_not_run(account: Account, root: Path) -> None:
+def test_world_writable_folder_not_run(account: Account, root: Path) -> None:
     folder = _tree(root / "usr/bin", "15.18")
     _program(folder, "postgres", f"touch {root}/ran")
     root.chmod(0o777)
@@ -252,7 +248,7 @@ def test_a_folder_that_everybody_can_change_is_not_run(account: Account, root: P
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
-def test_a_strangers_folder_is_run_only_where_it_is_named(account: Account, root: Path) -> None:
+def test_foreign_folder_run_only_if_named(account: Account, root: Path) -> None:
     folder = _tree(root / "theirs", "15.18")
     os.chown(folder, 12345, 12345)
     [found] = _find(account, root, path=str(folder))
@@ -269,7 +265,7 @@ def test_nothing_is_run_as_root(root: Path) -> None:
     assert not (root / "ran").exists()
 
 
-def test_a_named_folder_without_a_server_is_listed_with_the_reason(account: Account, root: Path) -> None:
+def test_named_folder_without_server(account: Account, root: Path) -> None:
     [nothing, missing] = _find(account, root, str(root), str(root / "missing"))
     assert "holds the program postgres" in nothing.unusable[0]
     assert "is not a folder" in missing.unusable[0]
@@ -292,7 +288,7 @@ def test_every_command_is_recorded(account: Account, root: Path) -> None:
     ],
 )
 @pytest.mark.slow
-def test_the_block_size_comes_from_the_configure_line_where_the_server_does_not_tell(
+def test_block_size_from_configure_line(
     account: Account, root: Path, script: str, expected: int | None
 ) -> None:
     folder = _tree(root / "usr/bin", "15.18")
@@ -314,25 +310,25 @@ FOUND = (
 @pytest.mark.parametrize(
     ("choice", "version"), [("newest", "17.2"), ("17", "17.2"), ("15", "15.9"), ("/x/15", "15.9")]
 )
-def test_the_first_usable_one_that_matches_is_chosen(choice: str, version: str) -> None:
+def test_first_usable_match_chosen(choice: str, version: str) -> None:
     assert choose_installation(choice, FOUND).version == version
 
 
-def test_one_that_cannot_be_used_is_refused_with_its_reasons() -> None:
+def test_unusable_choice_refused_with_reasons() -> None:
     with pytest.raises(InstallationError, match=r"PostgreSQL 19 cannot be used\. .*Too new\.") as caught:
         choose_installation("19", FOUND)
     assert "PostgreSQL 17.2 in /x/17/bin" in caught.value.hint
 
 
 @pytest.mark.parametrize("choice", ["14", "/y"])
-def test_one_that_is_not_here_is_refused_with_what_is(choice: str) -> None:
+def test_absent_choice_refused_with_alternatives(choice: str) -> None:
     with pytest.raises(InstallationError, match="is not on this machine") as caught:
         choose_installation(choice, FOUND)
     assert "Usable here" in caught.value.hint
 
 
 @pytest.mark.parametrize("choice", ["", "15.18", "latest", "../bin", "\u0661\u0665"])
-def test_what_is_no_choice_is_refused_with_what_is_allowed(choice: str) -> None:
+def test_invalid_choice_refused(choice: str) -> None:
     with pytest.raises(InstallationError, match="no installation") as caught:
         choose_installation(choice, FOUND)
     assert "newest" in caught.value.hint
@@ -349,7 +345,7 @@ def test_what_is_no_choice_is_refused_with_what_is_allowed(choice: str) -> None:
         (Family.OTHER, "initdb and pgbench"),
     ],
 )
-def test_without_any_postgresql_the_hint_says_what_to_install(
+def test_no_postgresql_hint_names_packages(
     family: Family, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(installations, "this_family", lambda: family)
@@ -370,11 +366,11 @@ def test_without_any_postgresql_the_hint_says_what_to_install(
         ({}, Family.OTHER),
     ],
 )
-def test_a_distribution_is_known_by_its_os_release(release: dict[str, str], family: Family) -> None:
+def test_distribution_from_os_release(release: dict[str, str], family: Family) -> None:
     assert family_of(release) is family
 
 
-def test_every_family_and_program_has_a_package_or_none_on_purpose() -> None:
+def test_every_program_has_package_or_none() -> None:
     for family in Family:
         for program in PROGRAMS:
             package = package_of(program, 15, family, "/usr/bin")

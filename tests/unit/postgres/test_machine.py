@@ -44,7 +44,7 @@ def test_reads_memory_and_huge_pages(root: Path) -> None:
     assert machine.usable_ram_bytes == machine.ram_bytes
 
 
-def test_the_lowest_limit_on_the_way_up_counts(root: Path) -> None:
+def test_lowest_limit_up_the_tree(root: Path) -> None:
     (root / "proc/self/cgroup").write_text("0::/outer/inner\n")
     _limit(root, "outer/inner/memory.max", "max\n")
     _limit(root, "outer/memory.max", f"{3 * 2**30}\n")
@@ -53,7 +53,7 @@ def test_the_lowest_limit_on_the_way_up_counts(root: Path) -> None:
     assert machine.usable_ram_bytes == 3 * 2**30
 
 
-def test_the_unlimited_of_version_1_is_no_limit(root: Path) -> None:
+def test_version_1_unlimited_is_no_limit(root: Path) -> None:
     (root / "proc/self/cgroup").write_text(CGROUP_V1)
     _limit(root, "memory/outer/inner/memory.limit_in_bytes", "9223372036854771712\n")
     assert read_machine(root).memory_limit_bytes is None
@@ -67,7 +67,7 @@ def test_a_limit_above_the_ram_changes_nothing(root: Path) -> None:
     assert read_machine(root).usable_ram_bytes == 24684084 * 1024
 
 
-def test_a_group_outside_of_what_is_mounted_here_is_no_error(root: Path) -> None:
+def test_group_outside_of_mount(root: Path) -> None:
     (root / "proc/self/cgroup").write_text("0::/../../elsewhere\n")
     assert read_machine(root).memory_limit_bytes is None
 
@@ -76,7 +76,7 @@ def test_without_proc_the_kernel_is_asked(tmp_path: Path) -> None:
     assert read_machine(tmp_path).ram_bytes == os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
-def test_meminfo_lines_that_nobody_knows_are_left_out() -> None:
+def test_unknown_meminfo_lines_ignored() -> None:
     assert parse_meminfo("A: 1 kB\nB: x kB\nC:\nno colon\nD: 5\n") == {"A": 1024, "D": 5}
 
 

@@ -32,7 +32,7 @@ def _intervals(run: Recording) -> tuple[AggregateInterval, ...]:
 
 
 @pytest.mark.parametrize("run", AGGREGATES, ids=str)
-def test_threads_are_added_up_to_one_line_per_second(run: Recording) -> None:
+def test_threads_summed_per_second(run: Recording) -> None:
     intervals = _intervals(run)
     assert len(run.logs) == 2
     starts = [interval.start_s for interval in intervals]
@@ -51,7 +51,7 @@ def test_intervals_are_most_of_the_summary(run: Recording) -> None:
     assert 0.5 * (whole := parse_summary(run.output).transactions) < transactions <= whole
 
 
-def test_a_line_of_13_has_eleven_fields_and_counts_skipped_transactions_among_the_others() -> None:
+def test_skipped_transactions_in_13() -> None:
     line = "1795171162 69 1312291 44717195675 20140 44278 487360 8500273926 72 24149 28\n"
     assert parse_aggregate_line(line) == AggregateInterval(
         1795171162, 41, 1312291, 44717195675, 20140, 44278, 487360, 8500273926, 72, 24149, skipped=28
@@ -79,7 +79,7 @@ def test_a_line_of_15_has_fifteen_fields() -> None:
     )
 
 
-def test_a_thread_without_transactions_does_not_pull_the_minimum_to_zero() -> None:
+def test_idle_thread_keeps_minimum() -> None:
     intervals = parse_aggregates(["10 2 30 500 10 20\n", "10 0 0 0 0 0\n"])
     assert intervals == (AggregateInterval(10, 2, 30, 500, 10, 20),)
     assert parse_aggregates(["10 0 0 0 0 0\n"] * 2)[0].latency_min_us == 0
@@ -105,7 +105,7 @@ def test_what_is_no_line_is_refused(line: str) -> None:
 
 
 @given(st.text())
-def test_any_text_is_a_line_or_a_clear_error(text: str) -> None:
+def test_any_text_parses_or_raises(text: str) -> None:
     words = text.split()
     if len(words) in {6, 10, 11, 15} and all(word.isnumeric() for word in words):
         return

@@ -45,7 +45,7 @@ def test_log_format_of_each_option(name: str) -> None:
     assert stays == (option in LINES_STAY), f"say in log_format what {option} changes"
 
 
-def test_a_plain_benchmark_is_asked_for_like_this() -> None:
+def test_plain_benchmark() -> None:
     assert benchmark_argv(PROGRAM, CONNECTION, Workload(), REQUEST) == (
         "/usr/lib/postgresql/15/bin/pgbench",
         "--no-vacuum",
@@ -61,7 +61,7 @@ def test_a_plain_benchmark_is_asked_for_like_this() -> None:
     )
 
 
-def test_an_open_loop_with_everything_is_asked_for_like_this() -> None:
+def test_open_loop_with_everything() -> None:
     workload = Workload(
         scripts=(
             Script(path="/home/u/with@sign.sql", builtin=None, weight=3),
@@ -106,7 +106,7 @@ def test_a_full_log_has_no_sampling_rate() -> None:
     assert not [word for word in argv if word.startswith("--sampling-rate")]
 
 
-def test_the_scale_is_told_only_where_pgbench_cannot_count_its_own_tables() -> None:
+def test_scale_only_for_own_scripts() -> None:
     own = Script(builtin=None, path="/home/u/own.sql")
     request = replace(REQUEST, script_paths=("/run/private/script1",))
     files_only = benchmark_argv(PROGRAM, CONNECTION, Workload(scripts=(own,)), request)
@@ -115,18 +115,18 @@ def test_the_scale_is_told_only_where_pgbench_cannot_count_its_own_tables() -> N
     assert "--scale=14" not in mixed
 
 
-def test_rates_are_written_without_exponent_and_with_a_point() -> None:
+def test_rate_without_exponent() -> None:
     argv = benchmark_argv(PROGRAM, CONNECTION, Workload(rate_tps=1_000_000.0), REQUEST)
     assert "--rate=1000000" in argv
 
 
-def test_a_client_that_fails_ends_the_run_at_once_since_17() -> None:
+def test_client_failure_ends_run_since_17() -> None:
     for major, expected in ((13, False), (16, False), (17, True), (18, True)):
         argv = benchmark_argv(replace(PROGRAM, major=major), CONNECTION, Workload(), REQUEST)
         assert ("--exit-on-abort" in argv) is expected
 
 
-def test_the_database_is_the_last_word_in_every_version_because_d_changed_its_meaning() -> None:
+def test_database_is_last_in_every_version() -> None:
     for major in range(13, 19):
         program = replace(PROGRAM, major=major)
         for argv in (
@@ -152,7 +152,7 @@ def test_loading_much_reports_every_five_seconds_only() -> None:
     assert "--quiet" in initialise_argv(PROGRAM, CONNECTION, 500)
 
 
-def test_rows_that_are_not_pgbenchs_are_loaded_between_its_own_steps() -> None:
+def test_own_rows_loaded_between_pgbench_steps() -> None:
     assert loading_argvs(PROGRAM, CONNECTION, 14) == (initialise_argv(PROGRAM, CONNECTION, 14),)
     before, rows, after = loading_argvs(PROGRAM, CONNECTION, 14, "/private/load.sql")
     assert before == initialise_argv(PROGRAM, CONNECTION, 14, "dt")
@@ -176,18 +176,18 @@ def test_versions_before_13_are_refused() -> None:
         initialise_argv(old, CONNECTION, 1)
 
 
-def test_a_script_without_its_file_is_a_mistake_of_the_caller() -> None:
+def test_script_without_file() -> None:
     own = Workload(scripts=(Script(builtin=None, path="/home/u/own.sql"),))
     with pytest.raises(ValueError, match="1 script files, 0 paths"):
         benchmark_argv(PROGRAM, CONNECTION, own, REQUEST)
 
 
-def test_a_workload_without_an_end_is_a_mistake_of_the_caller() -> None:
+def test_workload_without_end() -> None:
     with pytest.raises(ValueError, match="neither duration nor transactions"):
         benchmark_argv(PROGRAM, CONNECTION, Workload(duration_s=None), REQUEST)
 
 
-def test_threads_are_half_of_the_cpus_but_no_more_than_clients() -> None:
+def test_threads_half_of_cpus_up_to_clients() -> None:
     assert resolve_threads(Workload(clients=32), cpus=8) == 4
     assert resolve_threads(Workload(clients=2), cpus=8) == 2
     assert resolve_threads(Workload(clients=4), cpus=1) == 1
@@ -195,12 +195,12 @@ def test_threads_are_half_of_the_cpus_but_no_more_than_clients() -> None:
     assert resolve_threads(Workload(clients=3, threads=7), cpus=2) == 3
 
 
-def test_the_warm_up_is_the_same_workload_for_its_own_time() -> None:
+def test_warm_up_is_same_workload() -> None:
     workload = Workload(duration_s=None, transactions=10, warmup_s=7, rate_tps=50.0)
     assert warmup_workload(workload) == replace(workload, duration_s=7, transactions=None)
 
 
-def test_every_field_of_a_workload_reaches_pgbench_or_is_named_here_with_what_says_it() -> None:
+def test_every_workload_field_reaches_pgbench() -> None:
     said_otherwise = {
         "scripts": "--builtin and --file",
         "scale": "of the tables, as loaded",

@@ -14,7 +14,7 @@ DONE = "done in 1.62 s (drop tables 0.18 s, create tables 0.02 s, client-side ge
 
 
 @pytest.mark.parametrize("run", recordings("init", "init_quiet"), ids=str)
-def test_every_version_tells_its_steps_which_add_up(run: Recording) -> None:
+def test_every_version_reports_steps(run: Recording) -> None:
     found = load_steps(run.errors)
     assert tuple(found) == STEPS
     whole = float(run.errors.split("done in ")[1].split(" s")[0])
@@ -23,7 +23,7 @@ def test_every_version_tells_its_steps_which_add_up(run: Recording) -> None:
     assert times == LoadTimes(found["client-side generate"], found["vacuum"], found["primary keys"])
 
 
-def test_rows_that_a_script_inserts_took_as_long_as_it_ran() -> None:
+def test_script_rows_last_as_long_as_run() -> None:
     programs = [
         ("dropping old tables...\ndone in 0.02 s (drop tables 0.01 s, create tables 0.01 s).\n", 0.1),
         ("", 7.25),

@@ -69,14 +69,14 @@ def _rows(batch: TransactionBatch) -> list[tuple[object, ...]]:
 
 
 @pytest.mark.parametrize("run", LOGGED, ids=str)
-def test_every_recorded_log_is_read_as_the_plain_way_reads_it(run: Recording) -> None:
+def test_recorded_logs_match_plain_reader(run: Recording) -> None:
     log_format = _format(run)
     for log in run.logs:
         assert Counter(_rows(parse_transactions(log, log_format))) == Counter(_read_slowly(log, log_format))
 
 
 @pytest.mark.parametrize("run", WHOLE, ids=str)
-def test_the_lines_of_all_threads_add_up_to_the_summary(run: Recording) -> None:
+def test_threads_add_up_to_summary(run: Recording) -> None:
     batch = concatenate(parse_transactions(log, _format(run)) for log in run.logs)
     summary = parse_summary(run.output, run.errors)
     assert batch.transactions == summary.transactions
@@ -139,7 +139,7 @@ def logs(draw: st.DrawFn) -> tuple[bytes, LogFormat]:
 
 @given(logs())
 @pytest.mark.slow
-def test_any_log_is_read_as_the_plain_way_reads_it(log: tuple[bytes, LogFormat]) -> None:
+def test_random_logs_match_plain_reader(log: tuple[bytes, LogFormat]) -> None:
     text, log_format = log
     batch = parse_transactions(text, log_format)
     assert Counter(_rows(batch)) == Counter(_read_slowly(text, log_format))
@@ -164,9 +164,7 @@ def _check(text: bytes, log_format: LogFormat) -> None:
 
 @given(logs(), st.data())
 @pytest.mark.slow
-def test_a_log_with_a_changed_byte_is_a_log_or_an_error(
-    log: tuple[bytes, LogFormat], data: st.DataObject
-) -> None:
+def test_changed_byte_parses_or_raises(log: tuple[bytes, LogFormat], data: st.DataObject) -> None:
     text, log_format = log
     assume(text)
     place = data.draw(st.integers(0, len(text) - 1))
@@ -179,7 +177,7 @@ def test_a_log_with_a_changed_byte_is_a_log_or_an_error(
 @example(b" \n", LogFormat())
 @example(b"\n\n\n\n\n\n", LogFormat())
 @example(b"1 2 3 4 5 6", LogFormat())
-def test_any_bytes_are_a_log_or_an_error(text: bytes, log_format: LogFormat) -> None:
+def test_any_bytes_parse_or_raise(text: bytes, log_format: LogFormat) -> None:
     _check(text, log_format)
 
 
@@ -212,7 +210,7 @@ GOOD = b"0 1 100 0 1795171066 7\n"
         b"\n",
     ],
 )
-def test_a_damaged_line_is_refused_with_file_and_offset(line: bytes) -> None:
+def test_damaged_line_names_file_and_offset(line: bytes) -> None:
     after = GOOD if line.endswith(b"\n") else b""
     with pytest.raises(
         PgbenchError, match=r"log log\.42\.1 of pgbench is damaged at byte 1046: b'"
@@ -221,7 +219,7 @@ def test_a_damaged_line_is_refused_with_file_and_offset(line: bytes) -> None:
     assert "6 fields" in caught.value.hint
 
 
-def test_two_damaged_lines_that_make_up_for_each_other_are_refused() -> None:
+def test_two_compensating_damaged_lines() -> None:
     text = b"0 1 100 0 1795171066\n0 1 100 0 1795171066 7 8\n"
     with pytest.raises(PgbenchError, match="at byte 0"):
         parse_transactions(text, LogFormat())

@@ -97,9 +97,7 @@ def test_a_prefix_is_no_pattern(folder: Path) -> None:
         assert _read(tail) == [2]
 
 
-def test_outcomes_without_latency_are_lines_but_no_transactions(
-    folder: Path, tail: TransactionLogTail
-) -> None:
+def test_outcomes_without_latency(folder: Path, tail: TransactionLogTail) -> None:
     _append(folder / f"log.{PID}", _line(1) + b"0 2 failed 0 1795171066 9\n")
     assert len(list(tail.poll())) == 1
     assert (tail.lines, tail.transactions) == (2, 1)
@@ -118,7 +116,7 @@ def test_what_was_read_gives_its_memory_back(folder: Path, tail: TransactionLogT
     assert _read(tail) == [1]
 
 
-def test_without_holes_the_log_is_read_all_the_same(
+def test_log_read_without_punching_holes(
     folder: Path, tail: TransactionLogTail, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tried: list[int] = []
@@ -137,9 +135,7 @@ def test_without_holes_the_log_is_read_all_the_same(
     assert log.stat().st_blocks * 512 >= 2 * len(text)
 
 
-def test_a_log_that_may_only_be_read_is_read(
-    folder: Path, tail: TransactionLogTail, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_read_only_log(folder: Path, tail: TransactionLogTail, monkeypatch: pytest.MonkeyPatch) -> None:
     log = folder / f"log.{PID}"
     text = b"".join(map(_line, range(1000)))
     _append(log, text)
@@ -168,7 +164,7 @@ def test_a_large_backlog_comes_in_pieces(folder: Path, tail: TransactionLogTail)
     assert len(batches) >= 2 * len(text) // (2 * CHUNK_BYTES)
 
 
-def test_a_poll_that_is_left_early_loses_nothing(folder: Path, tail: TransactionLogTail) -> None:
+def test_poll_left_early_loses_nothing(folder: Path, tail: TransactionLogTail) -> None:
     for suffix in ("", ".1", ".2"):
         _append(folder / f"log.{PID}{suffix}", b"".join(map(_line, range(100_000))))
     first = next(iter(tail.poll()))
@@ -176,7 +172,7 @@ def test_a_poll_that_is_left_early_loses_nothing(folder: Path, tail: Transaction
     assert first.lines + rest.lines == tail.lines == 300_000
 
 
-def test_seconds_are_complete_up_to_the_slowest_thread(folder: Path, tail: TransactionLogTail) -> None:
+def test_seconds_complete_up_to_slowest_thread(folder: Path, tail: TransactionLogTail) -> None:
     assert _read_up_to_us(tail) is None
     _append(folder / f"log.{PID}", _line(1) + _line(20))
     _append(folder / f"log.{PID}.1", b"")
@@ -202,7 +198,7 @@ def test_draining_reads_what_came_while_it_read(folder: Path, tail: TransactionL
     assert unread_bytes(tail) == len(b"0 3 10")
 
 
-def test_a_damaged_line_is_an_error_with_its_file_and_place(folder: Path, tail: TransactionLogTail) -> None:
+def test_damaged_line_names_file_and_place(folder: Path, tail: TransactionLogTail) -> None:
     _append(folder / f"log.{PID}", _line(1))
     _append(folder / f"log.{PID}.1", _line(1) * 3)
     assert len(_read(tail)) == 4
@@ -216,9 +212,7 @@ def test_a_damaged_line_is_an_error_with_its_file_and_place(folder: Path, tail: 
     assert tail.lines == 4
 
 
-def test_bytes_without_an_end_of_line_are_damage_and_no_endless_wait(
-    folder: Path, tail: TransactionLogTail
-) -> None:
+def test_missing_line_end_is_damage(folder: Path, tail: TransactionLogTail) -> None:
     _append(folder / f"log.{PID}", b"\0" * 5000)
     with pytest.raises(PgbenchError, match="damaged at byte 0"):
         _read(tail)
@@ -241,18 +235,18 @@ def test_a_hard_link_is_not_touched(folder: Path, tail: TransactionLogTail) -> N
     assert victim.read_bytes() == _line(1) * 1000
 
 
-def test_a_pipe_is_refused_and_does_not_block(folder: Path, tail: TransactionLogTail) -> None:
+def test_pipe_refused_without_blocking(folder: Path, tail: TransactionLogTail) -> None:
     os.mkfifo(folder / f"log.{PID}")
     with pytest.raises(PgbenchError, match="not a plain file"):
         _read(tail)
 
 
-def test_a_missing_folder_is_an_error_that_names_it(folder: Path) -> None:
+def test_missing_folder_is_named(folder: Path) -> None:
     with pytest.raises(PgbenchError, match="nowhere"):
         TransactionLogTail(str(folder / "nowhere"), "log", PID, LogFormat())
 
 
-def test_closing_twice_is_harmless_and_leaves_no_descriptor(folder: Path) -> None:
+def test_close_twice(folder: Path) -> None:
     before = len(list(Path("/proc/self/fd").iterdir()))
     tail = TransactionLogTail(str(folder), "log", PID, LogFormat())
     _append(folder / f"log.{PID}", _line(1))
@@ -263,7 +257,7 @@ def test_closing_twice_is_harmless_and_leaves_no_descriptor(folder: Path) -> Non
 
 
 @given(st.lists(st.integers(1, 400), max_size=30), st.integers(0, 60))
-def test_however_writes_are_cut_every_line_is_read_once_and_in_order(cuts: list[int], count: int) -> None:
+def test_any_cut_reads_each_line_once(cuts: list[int], count: int) -> None:
     text = b"".join(map(_line, range(count)))
     with (
         tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as name,

@@ -14,13 +14,13 @@ from tests.unit.postgres.recordings import MAJORS, Recording, recording, recordi
 
 @pytest.mark.parametrize("run", recordings(), ids=str)
 @pytest.mark.slow
-def test_every_recorded_progress_line_is_read_and_nothing_else_is(run: Recording) -> None:
+def test_recorded_lines_read_and_nothing_else(run: Recording) -> None:
     for line in run.errors.splitlines():
         assert (parse_progress(line) is not None) == line.startswith("progress: ")
 
 
 @pytest.mark.parametrize("run", recordings("plain", "rate", "rate_limit", "retries", "everything"), ids=str)
-def test_optional_parts_are_there_as_the_arguments_say(run: Recording) -> None:
+def test_optional_parts_follow_arguments(run: Recording) -> None:
     parsed = [parse_progress(line) for line in run.errors.splitlines()]
     lines = [line for line in parsed if line is not None]
     assert lines
@@ -87,7 +87,7 @@ def test_words_of_c_for_numbers_are_read(word: str) -> None:
         "pgbench: progress: 1.0 s, 1.0 tps, lat 1.0 ms stddev 1.0",
     ],
 )
-def test_what_only_looks_like_a_line_is_none(line: str) -> None:
+def test_lookalike_lines_ignored(line: str) -> None:
     assert parse_progress(line) is None
 
 
@@ -130,10 +130,10 @@ def progress_lines(draw: st.DrawFn) -> ProgressLine:
 
 
 @given(progress_lines())
-def test_any_line_that_pgbench_can_print_is_read_back(line: ProgressLine) -> None:
+def test_any_printed_line_round_trips(line: ProgressLine) -> None:
     assert parse_progress(_printed(line)) == line
 
 
 @given(st.text())
-def test_any_other_text_is_none_and_no_crash(text: str) -> None:
+def test_any_other_text_is_none(text: str) -> None:
     assert parse_progress(text) is None

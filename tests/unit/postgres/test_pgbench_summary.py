@@ -30,13 +30,13 @@ def _summary(run: Recording) -> PgbenchSummary:
 
 @pytest.mark.parametrize("run", FINISHED, ids=str)
 @pytest.mark.slow
-def test_no_line_of_any_recorded_summary_is_unknown(run: Recording) -> None:
+def test_recorded_summaries_have_no_unknown_lines(run: Recording) -> None:
     assert _summary(run).other_lines == ()
 
 
 @pytest.mark.parametrize("run", FINISHED, ids=str)
 @pytest.mark.slow
-def test_what_the_arguments_asked_for_is_what_the_summary_says(run: Recording) -> None:
+def test_summary_matches_arguments(run: Recording) -> None:
     summary = _summary(run)
     assert summary.clients == int(run.arguments[run.arguments.index("-c") + 1])
     assert summary.threads == 2
@@ -63,14 +63,14 @@ def test_an_aborted_run_says_so_and_why(run: Recording) -> None:
 
 
 @pytest.mark.parametrize("major", MAJORS)
-def test_a_run_of_which_nothing_was_left_has_zero_tps(major: int) -> None:
+def test_empty_run_has_zero_tps(major: int) -> None:
     summary = _summary(recording(major, "all_clients_aborted"))
     assert (summary.transactions, summary.tps) == (0, 0.0)
 
 
 @pytest.mark.parametrize("run", [run for run in FINISHED if run.exit_code == 0], ids=str)
 @pytest.mark.slow
-def test_a_run_that_went_well_is_not_aborted(run: Recording) -> None:
+def test_successful_run_is_not_aborted(run: Recording) -> None:
     summary = _summary(run)
     assert not summary.aborted
     assert summary.messages == ()
@@ -79,7 +79,7 @@ def test_a_run_that_went_well_is_not_aborted(run: Recording) -> None:
 
 
 @pytest.mark.parametrize("run", BROKEN, ids=str)
-def test_a_missing_summary_is_an_error_that_names_what_is_missing_and_what_pgbench_said(
+def test_missing_summary_quotes_pgbench(
     run: Recording,
 ) -> None:
     with pytest.raises(PgbenchError) as caught:
@@ -94,19 +94,19 @@ def test_a_missing_summary_is_an_error_that_names_what_is_missing_and_what_pgben
     assert reason in caught.value.message
 
 
-def test_a_summary_cut_before_its_tps_names_tps() -> None:
+def test_summary_cut_before_tps() -> None:
     output = recording(15, "plain").output
     with pytest.raises(PgbenchError, match=r"lacks: tps\."):
         parse_summary(output[: output.index("tps = ")])
 
 
-def test_a_script_block_cut_in_the_middle_names_the_script() -> None:
+def test_summary_cut_in_script_block() -> None:
     output = recording(18, "scripts").output
     with pytest.raises(PgbenchError, match=r"script1: transactions, script1: tps"):
         parse_summary(output[: output.index("transactions (47.5%")])
 
 
-def test_every_figure_of_a_full_summary_is_read() -> None:
+def test_every_figure_of_full_summary() -> None:
     assert _summary(recording(15, "everything")) == PgbenchSummary(
         version="15.18 (Debian 15.18-0+deb12u1)",
         transaction_type="conflict",
@@ -134,7 +134,7 @@ def test_every_figure_of_a_full_summary_is_read() -> None:
     )
 
 
-def test_13_tells_tps_twice_and_the_one_without_connecting_counts() -> None:
+def test_tps_without_connecting_in_13() -> None:
     summary = _summary(recording(13, "plain"))
     assert summary.version == ""
     assert summary.tps_with_connecting is not None
@@ -142,14 +142,14 @@ def test_13_tells_tps_twice_and_the_one_without_connecting_counts() -> None:
 
 
 @pytest.mark.parametrize("major", range(14, 19))
-def test_a_connection_per_transaction_is_part_of_tps(major: int) -> None:
+def test_tps_with_connection_per_transaction(major: int) -> None:
     summary = _summary(recording(major, "reconnect"))
     assert summary.tps == summary.tps_with_connecting
     assert summary.average_connection_ms is not None
 
 
 @pytest.mark.parametrize("major", MAJORS)
-def test_scripts_have_blocks_of_their_own_that_add_up(major: int) -> None:
+def test_script_blocks_add_up(major: int) -> None:
     summary = _summary(recording(major, "scripts"))
     assert [script.title for script in summary.scripts] == [
         "<builtin: TPC-B (sort of)>",
@@ -172,7 +172,7 @@ def test_failures_of_scripts_are_told_by_kind(major: int) -> None:
     assert summary.failed == sum(script.failed or 0 for script in summary.scripts)
 
 
-def test_a_script_that_18_never_chose_has_no_transactions() -> None:
+def test_script_never_chosen_in_18() -> None:
     output = recording(18, "scripts").output + (
         "SQL script 4: never\n - weight: 0 (targets 0.0% of total)\n - 0 transactions (0.0% of total)\n"
     )
@@ -192,7 +192,7 @@ def test_statements_of_each_script_have_their_latencies(major: int) -> None:
 
 
 @pytest.mark.parametrize("major", [15, 16, 17, 18])
-def test_statements_of_a_single_script_have_failures_and_retries(major: int) -> None:
+def test_statement_failures_and_retries(major: int) -> None:
     summary = _summary(recording(major, "retries_statements"))
     assert [statement.text for statement in summary.statements][-1] == "END;"
     failing = summary.statements[3]
@@ -203,14 +203,14 @@ def test_statements_of_a_single_script_have_failures_and_retries(major: int) -> 
     )
 
 
-def test_lines_that_nobody_knows_are_kept_and_change_nothing() -> None:
+def test_unknown_lines_kept() -> None:
     output = recording(18, "plain").output
     summary = parse_summary("server hops: 7\n" + output + "median latency = 3 ms\n")
     assert summary.other_lines == ("server hops: 7", "median latency = 3 ms")
     assert summary.tps == parse_summary(output).tps
 
 
-def test_not_a_number_is_read_where_c_prints_it() -> None:
+def test_not_a_number() -> None:
     output = recording(15, "plain").output.replace("latency stddev = ", "latency stddev = -nan ms\nwas ")
     assert math.isnan(parse_summary(output).latency_stddev_ms or 0.0)
 
@@ -313,7 +313,7 @@ def test_partitions_are_told_where_there_are_some() -> None:
     assert (summary.partition_method, summary.partitions) == ("hash", 8)
 
 
-def test_messages_woven_into_each_other_are_still_found() -> None:
+def test_interleaved_messages() -> None:
     errors = recording(13, "all_clients_aborted").errors
     assert "client 0 script 0 aborted in command 0 query 0: ERROR:  division by zero" in error_messages(
         errors
@@ -321,6 +321,6 @@ def test_messages_woven_into_each_other_are_still_found() -> None:
 
 
 @given(st.text())
-def test_any_text_is_a_summary_or_a_clear_error(text: str) -> None:
+def test_any_text_parses_or_raises(text: str) -> None:
     with pytest.raises(PgbenchError):
         parse_summary(text, text)

@@ -11,7 +11,7 @@ PID_FILE = (DATA / "postmaster-pid-15.18.txt").read_text()
 PID = 27918
 
 
-def test_shared_memory_is_removed_once_each_and_nobody_elses() -> None:
+def test_only_own_shared_memory_removed() -> None:
     others = "7f0a45f00000-7f0a45f10000 rw-s 00000000 00:1a 9    /dev/shm/somebody.else\n"
     segment = "/dev/shm/PostgreSQL.3606224434"
     id_of_pid_file = PID_FILE.splitlines()[6].split()[1]
@@ -21,7 +21,7 @@ def test_shared_memory_is_removed_once_each_and_nobody_elses() -> None:
     ]
 
 
-def test_a_server_is_ready_when_its_own_pid_file_says_so(tmp_path: Path) -> None:
+def test_ready_by_own_pid_file(tmp_path: Path) -> None:
     file = tmp_path / "postmaster.pid"
     file.write_text(PID_FILE)
     assert says_ready(str(tmp_path), PID)
@@ -35,7 +35,7 @@ def test_a_server_is_ready_when_its_own_pid_file_says_so(tmp_path: Path) -> None
     assert not says_ready(str(tmp_path), PID)
 
 
-def test_only_the_end_of_a_file_since_a_place_is_read(tmp_path: Path) -> None:
+def test_only_new_end_of_file_read(tmp_path: Path) -> None:
     file = tmp_path / "log"
     file.write_text("0123456789")
     assert read_tail(str(file), 4, 100) == "456789"
@@ -44,7 +44,7 @@ def test_only_the_end_of_a_file_since_a_place_is_read(tmp_path: Path) -> None:
     assert size_of(str(file)) == 10
 
 
-def test_a_link_or_a_pipe_in_place_of_a_file_is_not_read(tmp_path: Path) -> None:
+def test_links_and_pipes_not_read(tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("secret")
     (tmp_path / "link").symlink_to(tmp_path / "secret")
     os.mkfifo(tmp_path / "pipe")

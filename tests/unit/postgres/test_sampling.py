@@ -14,21 +14,19 @@ READS = Workload(scripts=(Script(builtin=BuiltinScript.SELECT_ONLY),))
     ("expected_tps", "one_in"),
     [(0.0, 1), (5_000.0, 1), (5_001.0, 5), (7_500.0, 6), (50_000.0, 40), (53_000.0, 43), (1e6, 800)],
 )
-def test_up_to_5000_tps_everything_is_logged_and_above_a_number_a_second(
-    expected_tps: float, one_in: int
-) -> None:
+def test_sampling_begins_above_5000_tps(expected_tps: float, one_in: int) -> None:
     assert sampling_rate(Workload(), expected_tps) == one_in
     assert sampling_rate(READS, expected_tps) == one_in
 
 
-def test_without_expectation_reads_are_sampled_and_writes_are_not() -> None:
+def test_only_reads_sampled_without_expectation() -> None:
     assert sampling_rate(READS) == 40
     assert sampling_rate(Workload()) == 1
     own = Script(builtin=None, path="/home/u/own.sql")
     assert sampling_rate(Workload(scripts=(own,))) == 1
 
 
-def test_a_rate_is_an_expectation_that_a_measured_one_only_lowers() -> None:
+def test_measured_rate_only_lowers_expectation() -> None:
     limited = Workload(scripts=READS.scripts, rate_tps=20_000.0)
     assert sampling_rate(limited) == 16
     assert sampling_rate(limited, 100_000.0) == 16

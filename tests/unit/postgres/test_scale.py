@@ -18,7 +18,7 @@ from app.postgres.pgbench.scale import (
 )
 
 
-def test_small_is_about_200_mb_on_every_machine() -> None:
+def test_small_is_about_200_mb() -> None:
     for ram_bytes in (GIB, 512 * GIB):
         choice = resolve_scale(Workload(size=DataSize.SMALL), ram_bytes)
         assert choice.scale == 13
@@ -38,14 +38,14 @@ def test_the_published_sizes_of_scales_are_met() -> None:
     assert data_bytes_of(5000) == pytest.approx(75 * GIB, rel=0.1)
 
 
-def test_a_size_is_raised_to_one_scale_for_each_client() -> None:
+def test_size_raised_to_client_count() -> None:
     choice = resolve_scale(Workload(size=DataSize.SMALL, clients=64), 8 * GIB)
     assert choice.scale == 64
     assert not choice.is_contended
     assert "raised" in choice.reason
 
 
-def test_a_stated_scale_is_kept_and_marked_contended() -> None:
+def test_stated_scale_kept_and_marked_contended() -> None:
     choice = resolve_scale(Workload(scale=10, size=None, clients=64), 8 * GIB)
     assert choice.scale == 10
     assert choice.is_contended
@@ -79,17 +79,17 @@ def test_only_shared_updates_are_contended(scripts: tuple[Script, ...], least: i
     assert not choice(64).is_contended
 
 
-def test_clients_of_phases_without_updates_do_not_count() -> None:
+def test_clients_without_updates_do_not_count() -> None:
     reads = WorkloadPhase("reads", scripts=(Script(BuiltinScript.SELECT_ONLY),), clients=64)
     writes = WorkloadPhase("writes", clients=8)
     assert uncontended_scale(Workload(phases=(reads, writes))) == 8
 
 
-def test_a_stated_scale_counts_more_than_the_size_that_is_the_default() -> None:
+def test_stated_scale_overrides_default_size() -> None:
     assert resolve_scale(Workload(scale=77), 8 * GIB).scale == 77
 
 
-def test_bytes_are_reached_and_one_scale_less_would_not_do() -> None:
+def test_smallest_scale_that_reaches_bytes() -> None:
     choice = resolve_scale(Workload(size=300 * MIB, clients=1), 8 * GIB)
     assert data_bytes_of(choice.scale - 1) < 300 * MIB <= choice.data_bytes
 
@@ -113,12 +113,12 @@ def test_refuses_a_workload_without_scale_and_size() -> None:
 
 
 @given(st.integers(min_value=1, max_value=MAX_SCALE))
-def test_a_scale_is_found_again_from_its_size(scale: int) -> None:
+def test_scale_from_size_round_trip(scale: int) -> None:
     assert scale_for(data_bytes_of(scale)) == scale
 
 
 @given(st.integers(min_value=0, max_value=10**15))
-def test_every_size_gets_a_scale_that_holds_it_and_no_larger_one(size_bytes: int) -> None:
+def test_every_size_gets_smallest_sufficient_scale(size_bytes: int) -> None:
     scale = scale_for(size_bytes)
     assert scale >= 1
     assert data_bytes_of(scale) >= size_bytes

@@ -36,7 +36,7 @@ from app.postgres.pgbench.script_wishes import (
         ("", []),
     ],
 )
-def test_programs_are_found_by_their_word_after_a_backslash(text: str, lines: list[int]) -> None:
+def test_programs_found_by_meta_command(text: str, lines: list[int]) -> None:
     assert [wish.line for wish in find_programs(text)] == lines
 
 
@@ -87,7 +87,7 @@ def test_programs_are_found_by_their_word_after_a_backslash(text: str, lines: li
         "SELECT * FROM dblink('x', 'y')",
     ],
 )
-def test_what_only_a_superuser_may_do_is_found(text: str) -> None:
+def test_superuser_statements_found(text: str) -> None:
     assert find_superuser(text)
     assert find_superuser(text.lower())
     assert wants_superuser([Script(builtin=None, path="/x", text=text)])
@@ -113,7 +113,7 @@ def test_what_everybody_may_do_wants_no_superuser(text: str) -> None:
     assert find_superuser(text) == ()
 
 
-def test_places_are_told_with_their_line_and_its_text() -> None:
+def test_wish_has_line_and_text() -> None:
     text = "SELECT 1;\n  CHECKPOINT; SELECT pg_ls_dir('/');\n\nCOPY t\nTO '/x';\n"
     assert find_superuser(text) == (
         ScriptDemand(2, "CHECKPOINT; SELECT pg_ls_dir('/');"),
@@ -125,7 +125,7 @@ def test_built_in_scripts_want_nothing() -> None:
     assert not wants_superuser([Script(builtin=builtin) for builtin in BuiltinScript])
 
 
-def test_comments_become_spaces_and_everything_else_keeps_its_place() -> None:
+def test_comments_blanked_in_place() -> None:
     text = "a -- b\n'--' /* c\n */ d $x$ -- $x$ e"
     bare = without_comments(text)
     assert bare == "a     \n'--'     \n    d $x$ -- $x$ e"
@@ -151,7 +151,7 @@ def test_comments_become_spaces_and_everything_else_keeps_its_place() -> None:
     ],
 )
 @pytest.mark.slow
-def test_a_hostile_script_of_the_largest_size_takes_no_time_that_grows_with_its_square(piece: str) -> None:
+def test_largest_hostile_script_is_fast(piece: str) -> None:
     def seconds(size: int) -> float:
         text = piece * (size // len(piece))
         started_s = time.process_time()

@@ -33,7 +33,7 @@ def _values(
     return {setting.name: setting.value for setting in settings}
 
 
-def test_the_defaults_set_nothing_but_what_pgfooting_needs() -> None:
+def test_defaults_set_only_what_is_needed() -> None:
     settings = server_settings(PostgresChoice(preset="defaults"), SMALL_MACHINE, Workload())
     assert {setting.origin for setting in settings} == {Origin.PGFOOTING}
     assert "shared_buffers" not in {setting.name for setting in settings}
@@ -43,11 +43,11 @@ def test_the_defaults_set_nothing_but_what_pgfooting_needs() -> None:
     ("ram_bytes", "shared_buffers"),
     [(256 * MIB, "128MB"), (8 * GIB, "2048MB"), (64 * GIB, "16384MB"), (1024 * GIB, "16384MB")],
 )
-def test_shared_buffers_are_a_quarter_of_the_ram_within_limits(ram_bytes: int, shared_buffers: str) -> None:
+def test_shared_buffers_quarter_of_ram(ram_bytes: int, shared_buffers: str) -> None:
     assert _values("machine", ram_bytes=ram_bytes)["shared_buffers"] == shared_buffers
 
 
-def test_sizes_follow_the_memory_limit_where_it_is_lower() -> None:
+def test_sizes_follow_memory_limit() -> None:
     machine = replace(SMALL_MACHINE, ram_bytes=64 * GIB, memory_limit_bytes=4 * GIB)
     settings = server_settings(PostgresChoice(), machine, Workload())
     assert {"shared_buffers": "1024MB", "effective_cache_size": "3072MB"}.items() <= {
@@ -55,7 +55,7 @@ def test_sizes_follow_the_memory_limit_where_it_is_lower() -> None:
     }.items()
 
 
-def test_the_seeds_preset_gives_what_both_published_machines_had() -> None:
+def test_seeds_preset_matches_published_machines() -> None:
     i5 = _values("seeds", ram_bytes=8 * GIB)
     xeon = _values("seeds", ram_bytes=64 * GIB)
     assert (i5["shared_buffers"], i5["max_wal_size"], i5["min_wal_size"]) == ("1024MB", "65536MB", "8192MB")
@@ -64,14 +64,14 @@ def test_the_seeds_preset_gives_what_both_published_machines_had() -> None:
     assert i5["work_mem"] == "128MB"
 
 
-def test_the_zfs_tuning_of_the_seeds_is_marked_unsafe() -> None:
+def test_zfs_tuning_of_seeds_is_unsafe() -> None:
     values = _values("seeds-zfs")
     assert [name for name, _, _ in unsafe_settings(values.items())] == ["full_page_writes"]
     assert values["wal_init_zero"] == values["wal_recycle"] == "off"
     assert unsafe_settings(_values("seeds").items()) == ()
 
 
-def test_max_wal_size_leaves_half_of_the_targets_room() -> None:
+def test_max_wal_size_leaves_half_free() -> None:
     assert _values("machine")["max_wal_size"] == "16384MB"
     values = _values("machine", free=10 * GIB + 256 * MIB)
     assert values["max_wal_size"] == "5120MB"
@@ -95,7 +95,7 @@ def test_every_preset_gives_sizes_that_postgresql_accepts(ram_bytes: int, free: 
         assert (parse_memory(values["shared_buffers"], 8192) or 0) >= 128 * MIB
 
 
-def test_every_rule_of_a_preset_says_why_and_where_from() -> None:
+def test_preset_rules_have_reason_and_source() -> None:
     for key, preset in PRESETS.items():
         assert key == preset.id
         assert preset.label
@@ -117,7 +117,7 @@ def test_the_users_settings_win_over_the_preset() -> None:
     assert (found.value, found.origin) == ("77MB", Origin.USER)
 
 
-def test_base_backups_beside_a_phase_have_the_settings_that_they_need_but_those_of_the_user() -> None:
+def test_base_backup_settings_yield_to_user() -> None:
     beside = Workload(phases=(WorkloadPhase("a", background="pg_basebackup"),))
     choice = PostgresChoice("newest", "defaults", (("max_wal_senders", "5"),))
     found = {each.name: each for each in server_settings(choice, SMALL_MACHINE, beside)}
@@ -127,7 +127,7 @@ def test_base_backups_beside_a_phase_have_the_settings_that_they_need_but_those_
     assert "wal_level" not in {each.name for each in server_settings(choice, SMALL_MACHINE, alone)}
 
 
-def test_names_are_unique_and_pgfootings_own_are_there() -> None:
+def test_setting_names_unique_and_complete() -> None:
     settings = server_settings(PostgresChoice(preset="seeds"), SMALL_MACHINE, Workload())
     names = [setting.name for setting in settings]
     assert len(names) == len(set(names))
@@ -147,7 +147,7 @@ def test_refuses_what_pgfooting_decides(name: str) -> None:
 @pytest.mark.parametrize(
     "name", ["", "shared buffers", "a=b", "fsync\n", "9lives", "a.b.c", "name'", "\u017fync", "-c", "a-b"]
 )
-def test_refuses_what_is_not_the_name_of_a_setting(name: str) -> None:
+def test_invalid_setting_name(name: str) -> None:
     with pytest.raises(CampaignError, match="not the name of a PostgreSQL setting"):
         _values("machine", (name, "1"))
 
@@ -163,7 +163,7 @@ def test_refuses_a_name_that_stands_twice() -> None:
         _values("machine", ("work_mem", "1MB"), ("Work_Mem", "2MB"))
 
 
-def test_refuses_an_unknown_preset_and_names_the_nearest() -> None:
+def test_unknown_preset_names_nearest() -> None:
     with pytest.raises(CampaignError, match="“machin”") as caught:
         _values("machin")
     assert "“machine”" in caught.value.hint
@@ -188,7 +188,7 @@ def test_refuses_clients_over_the_users_max_connections() -> None:
     server_settings(choice, SMALL_MACHINE, Workload(clients=50 - RESERVED_CONNECTIONS))
 
 
-def test_connections_that_the_user_keeps_for_superusers_are_none_of_pgbenchs() -> None:
+def test_superuser_connections_not_for_pgbench() -> None:
     def connections(*settings: tuple[str, str]) -> str:
         found = server_settings(PostgresChoice(settings=settings), SMALL_MACHINE, Workload(clients=200))
         return {setting.name: setting.value for setting in found}["max_connections"]
@@ -203,7 +203,7 @@ def test_connections_that_the_user_keeps_for_superusers_are_none_of_pgbenchs() -
         connections(*kept)
 
 
-def test_the_space_needed_holds_data_wal_and_a_reserve() -> None:
+def test_space_needed_holds_data_and_wal() -> None:
     settings = [Setting("max_wal_size", "2GB", "", "", Origin.USER)]
     assert bytes_needed(4 * GIB, settings) == 5 * GIB + 2 * GIB + 256 * MIB
     assert bytes_needed(0, []) == GIB + 256 * MIB
@@ -219,12 +219,12 @@ def test_the_space_needed_holds_data_wal_and_a_reserve() -> None:
         ("2TB", 2048 * GIB),
     ],
 )
-def test_memory_is_read_as_the_server_reads_it(value: str, expected: int) -> None:
+def test_memory_parsed_like_server(value: str, expected: int) -> None:
     assert parse_memory(value, MIB) == expected
 
 
 @pytest.mark.parametrize("value", ["", "GB", "1gb", "-1", "1,5GB", "٣GB", "1" * 30])
-def test_memory_that_the_server_would_refuse_is_none(value: str) -> None:
+def test_memory_refused_by_server(value: str) -> None:
     assert parse_memory(value, MIB) is None
 
 
@@ -265,7 +265,7 @@ def test_settings_that_trade_safety_away_are_found(name: str, value: str) -> Non
         ("autovacuum", "off"),
     ],
 )
-def test_settings_that_keep_the_data_are_not_marked(name: str, value: str) -> None:
+def test_safe_settings_not_marked(name: str, value: str) -> None:
     assert unsafe_settings([(name, value)]) == ()
 
 

@@ -76,7 +76,7 @@ def test_the_servers_hint_is_kept(version: str) -> None:
         ("initdb-not-allowed", "Permission denied"),
     ],
 )
-def test_what_is_no_settings_fault_is_told_in_the_servers_words(version: str, case: str, words: str) -> None:
+def test_other_failures_in_server_words(version: str, case: str, words: str) -> None:
     refusal = _read(version, case)
     assert words in refusal.text
     assert refusal.setting == ""
@@ -124,19 +124,19 @@ def test_chatter_of_initdb_is_no_cause(text: str, cause: str) -> None:
     assert parse_refusal(text).text == cause
 
 
-def test_an_error_counts_where_nothing_is_fatal_and_a_log_line_where_nothing_is_an_error() -> None:
+def test_error_without_fatal_then_log_line() -> None:
     assert parse_refusal("1 [7] ERROR:  bad\n2 [7] LOG:  later\n").text == "bad"
     assert parse_refusal("1 [7] LOG:  one\n2 [7] LOG:  two\n").text == "two"
 
 
-def test_what_a_program_writes_before_it_can_log_counts_as_an_error() -> None:
+def test_output_before_logging_is_an_error() -> None:
     text = (
         'postgres: could not access directory "/x": No such file or directory\nRun initdb or pg_basebackup.\n'
     )
     assert parse_refusal(text).text == 'could not access directory "/x": No such file or directory'
 
 
-def test_the_hint_of_another_line_is_not_taken() -> None:
+def test_hint_of_another_line_ignored() -> None:
     text = "1 [7] FATAL:  bad\n2 [7] LOG:  other\n2 [7] HINT:  of the other\n"
     assert parse_refusal(text).hint == ""
 
@@ -145,14 +145,14 @@ def test_silence_gives_an_empty_text() -> None:
     assert parse_refusal("\n \n") == StartupFailure("")
 
 
-def test_an_unknown_setting_becomes_an_error_with_the_nearest_name() -> None:
+def test_unknown_setting_suggests_nearest() -> None:
     error = setting_error(_read("15.18", "check-unknown"), "15.18", "Did you mean “shared_buffers”?")
     assert isinstance(error, SettingError)
     assert error.message == "postgresql.settings.shard_buffers: PostgreSQL 15.18 has no such setting."
     assert error.hint == "Did you mean “shared_buffers”?"
 
 
-def test_a_refused_value_becomes_an_error_with_the_servers_hint() -> None:
+def test_refused_value_has_server_hint() -> None:
     error = setting_error(_read("18.4", "check-unit"), "18.4")
     assert error is not None
     assert error.message.startswith("postgresql.settings.shared_buffers: PostgreSQL 18.4 says: invalid value")

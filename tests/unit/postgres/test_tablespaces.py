@@ -35,7 +35,7 @@ def parse(text: str) -> DiskTarget:
     return target
 
 
-def test_tablespaces_belong_to_the_role_of_pgbench_and_are_made_before_its_database() -> None:
+def test_tablespaces_made_before_database() -> None:
     texts = [each.text for each in bench_statements(tablespaces=SPACES)]
     assert texts[1:3] == [
         f"CREATE TABLESPACE pgfooting_tables OWNER {BENCH_ROLE} LOCATION '/t/tablespace'",
@@ -47,7 +47,7 @@ def test_tablespaces_belong_to_the_role_of_pgbench_and_are_made_before_its_datab
 
 
 @pytest.mark.parametrize("script", [None, "/load.sql"])
-def test_pgbench_is_told_in_each_program_that_makes_tables_or_keys(script: str | None) -> None:
+def test_every_pgbench_step_names_tablespaces(script: str | None) -> None:
     argvs = loading_argvs(PGBENCH, Connection("/s"), 1, script, (Role.TABLES, Role.INDEXES))
     words = {"--tablespace=pgfooting_tables", "--index-tablespace=pgfooting_indexes"}
     assert all(words <= set(argv) for argv in argvs if "--initialize" in argv)
@@ -72,7 +72,7 @@ def test_a_file_that_lies_elsewhere_is_found(tmp_path: Path) -> None:
         check_places(Tablespaces(), data, [(Role.TABLES, places["tables"] / "file")])
 
 
-def test_four_groups_are_read_written_and_have_their_tablespaces() -> None:
+def test_four_groups_with_tablespaces() -> None:
     target = parse(FOUR)
     assert target.names == ("S1", "wal", "tables", "indexes")
     assert roles_of(target) == (Role.TABLES, Role.INDEXES)
@@ -85,19 +85,19 @@ def test_a_copied_data_set_has_no_tablespaces() -> None:
     assert refused.value.field == "workload.data_set"
 
 
-def test_base_backups_beside_a_phase_go_with_tablespaces() -> None:
+def test_base_backups_go_with_tablespaces() -> None:
     """Below PostgreSQL 15 the phase refuses them: tests/postgres/test_base_backup.py."""
     phases = '[[workload.phase]]\nname = "a"\nbackground = "pg_basebackup"\n'
     (configuration,) = parse_campaign(FOUR + phases, base_directory="/", source_name="x").configurations
     assert [phase.background for phase in configuration.workload.phases] == ["pg_basebackup"]
 
 
-def test_the_same_disk_in_two_groups_is_refused() -> None:
+def test_same_disk_in_two_groups() -> None:
     with pytest.raises(CampaignError, match="chosen twice"):
         parse(FOUR.replace('["tables"]', '["indexes"]'))
 
 
-def test_full_page_writes_stay_where_one_of_the_filesystems_does_not_write_whole_pages() -> None:
+def test_full_page_writes_with_mixed_filesystems() -> None:
     """A setting of the server counts for all tables and indexes."""
     alone, both = DiskTarget(ON_ZFS), DiskTarget(ON_ZFS, tables=ON_EXT4)
     alike = DiskTarget(ON_ZFS, tables=GroupChoice(("S2",), Level.SINGLE, "zfs", preset="recommended"))
