@@ -1,1 +1,1 @@
-"""Painting of reports and pictures on paper: always light, whatever the window's theme."""
+"""Paint reports and pictures on paper: always light, independent of the window's theme."""

@@ -1,4 +1,4 @@
-"""`python -m ui.report`: what `pgfooting report` and `export` of pictures become; needs no display."""
+"""`python -m ui.report`: the process behind `pgfooting report` and `export` of pictures; needs no display."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def main(argv: Sequence[str]) -> int:
     """Write one file and return the exit status.
 
     Args:
-        argv: as `app.cli.commands.runs.report` puts it together, after it has checked everything.
+        argv: from `app.cli.commands.runs.report`, which has checked everything.
     """
     return run_guarded(lambda: _save(argv))
 
@@ -45,7 +45,7 @@ def _save(argv: Sequence[str]) -> int:
         if not soname:
             raise
         raise report_error(soname) from error
-    os.environ["QT_QPA_PLATFORM"] = "offscreen"  # nothing is shown, so no display is asked for
+    os.environ["QT_QPA_PLATFORM"] = "offscreen"  # nothing is shown, so no display is needed
     app = QGuiApplication([COMMAND])
     request = SaveRequest(tuple(given.runs), given.output, given.paper, wishes_of(given), given.force)
     left_out: list[str] = []

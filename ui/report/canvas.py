@@ -1,7 +1,7 @@
-"""A painter that counts in millimetres, on any device: a page of a PDF, an SVG, a picture.
+"""A painter in millimetres for any device: a page of a PDF, an SVG, a picture.
 
-Text keeps its size in points, lines keep their width in millimetres. Nothing is transparent and nothing is a
-picture: a PDF made here holds lines and text only.
+Text keeps its size in points, lines keep their width in millimetres. Nothing is transparent or a bitmap: a
+PDF made here contains only lines and text.
 """
 
 from __future__ import annotations
@@ -37,14 +37,16 @@ Array = NDArray[np.float64]
 MM_PER_INCH: Final = 25.4
 MM_PER_POINT: Final = MM_PER_INCH / 72
 MM_PER_PIXEL: Final = MM_PER_INCH / 96
-"""Of the pixels that figures of the window count in."""
+"""Millimetres per pixel of the window's figures."""
 _LEAST_PIXELS: Final = 8
 _LEADING: Final = 1.32
 _ASCENT: Final = 1.0
 _LONE_MM: Final = 0.8
 _ROUNDING_MM: Final = 0.05
 _EXACT_FROM: Final = 20.0
-"""Dots in a millimetre from which a whole dot is as good as its fractions, and shorter in a file."""
+"""From this resolution on, in dots per millimetre, whole dots are as good as fractions, and shorter in a
+file.
+"""
 
 _SYSTEM_SANS: Final = (
     "DejaVu Sans",
@@ -56,9 +58,10 @@ _SYSTEM_SANS: Final = (
     "Helvetica",
 )
 _MONO: Final = ("DejaVu Sans Mono", "Liberation Mono", "Noto Sans Mono", "Cousine", "FreeMono", "Courier New")
-"""Fonts of one weight a file, which PDF takes as they are; a desktop's own font may be a variable one.
+"""Fonts with one weight per file, which PDF embeds as they are; a desktop's own font may be a variable one.
 
-Text is set in the typeface of the program, unless it names its font instead of carrying it, as an SVG does.
+Text uses the typeface of the program, unless the output only names its font instead of embedding it, as an
+SVG does.
 """
 
 _STROKES: Final = (
@@ -69,25 +72,25 @@ _STROKES: Final = (
     (1.3, 0.6),
     (3.4, 0.6, 0.6, 0.6, 0.6, 0.6),
 )
-"""Strokes and gaps of lines in mm: what tells them apart where there are no colours."""
+"""Strokes and gaps of lines in mm, to distinguish lines without colours."""
 
 PAPER: Final[Palette] = PALETTES[Scheme.PRINT]
 
 
 class NoFontError(FootingError):
-    """There is no font to write with."""
+    """This machine has no font."""
 
     code = "no-font"
 
 
 @dataclass(frozen=True, slots=True)
 class TextStyle:
-    """How a text is set.
+    """The style of a text.
 
     Attributes:
         points: its size.
         bold: whether it is bold.
-        mono: whether all letters are of one width.
+        mono: whether it is monospaced.
         colour: name of a colour of the palette.
     """
 
@@ -106,10 +109,10 @@ def font_families(*, carries_fonts: bool = True) -> tuple[str, str]:
     """Return the families for text and for commands.
 
     Args:
-        carries_fonts: whether what is painted on keeps the shapes of letters, so that it may be any font.
+        carries_fonts: whether the output embeds the shapes of letters, and so allows any font.
 
     Raises:
-        NoFontError: there is not a single font on this machine.
+        NoFontError: this machine has no font.
     """
     known = set(QFontDatabase.families())
     if not known:
@@ -124,7 +127,7 @@ def font_families(*, carries_fonts: bool = True) -> tuple[str, str]:
 
 
 def colour(name: str) -> QColor:
-    """Return a colour of paper by its name in the palette."""
+    """Return a colour for paper by its name in the palette."""
     return QColor(getattr(PAPER, name))
 
 
@@ -134,12 +137,12 @@ def series_colour(look: int) -> QColor:
 
 
 class Canvas:
-    """Measures and paints; needs a painter only for painting.
+    """Measure and paint; a painter is needed only for painting.
 
     Attributes:
-        dots: of the device in a millimetre.
-        painter: set by whoever begins a page.
-        words: every text that is painted is added to them; None where nobody wants to know.
+        dots: device dots per millimetre.
+        painter: set at the start of a page.
+        words: collects every painted text; None to not collect.
     """
 
     def __init__(
@@ -165,9 +168,10 @@ class Canvas:
             font.setPointSizeF(kind.points)
             font.setBold(kind.bold)
             font.setHintingPreference(QFont.HintingPreference.PreferNoHinting)
-            font.setKerning(False)  # one run of glyphs a text: what is copied out has no odd spaces
-            # Nor ligatures, which nobody's search finds, nor Inter's other hyphens and brackets between
-            # digits, of which a PDF does not know the letter: "-0.9 %" would be copied out as " 0.9 %".
+            font.setKerning(False)  # one run of glyphs per text, so that copied text has no odd spaces
+            # No ligatures, which searches do not find, and not Inter's alternative hyphens and brackets
+            # between
+            # digits, which a PDF cannot map to letters: "-0.9 %" would be copied as " 0.9 %".
             set_features(font, {"liga": 0, "calt": 0})
             self._fonts[kind] = font, QFontMetricsF(font, self._device)
         return self._fonts[kind]
@@ -180,19 +184,19 @@ class Canvas:
         return self._widths[key]
 
     def elide(self, text: str, kind: TextStyle, width: float) -> str:
-        """Return a text that fits, its middle left out: beginnings and ends tell names apart."""
+        """Return a text shortened in the middle to fit: starts and ends distinguish names."""
         if self.width(text, kind) <= width + _ROUNDING_MM:
             return text
         return self._font(kind)[1].elidedText(text, Qt.TextElideMode.ElideMiddle, width * self.dots)
 
     def wrap(self, text: str, kind: TextStyle, width: float, lines: int | None = None) -> list[str]:
-        """Return a text in lines that fit; words are broken only where one alone is too wide.
+        """Return a text in lines that fit; only words wider than a line are broken.
 
         Args:
             text: one paragraph.
-            kind: how it is set.
+            kind: its style.
             width: in mm.
-            lines: at most so many; the last one holds the shortened rest.
+            lines: most lines; the last one has the shortened rest.
         """
         width += _ROUNDING_MM
         return wrap_text(
@@ -242,7 +246,7 @@ class Canvas:
         )
 
     def pen(self, ink: QColor, width: float, strokes: int = 0) -> QPen:
-        """Return a pen of so many mm with the strokes of this number, 0 for a whole line."""
+        """Return a pen of `width` mm with the strokes of this number, 0 for a solid line."""
         pen = QPen(ink, width * self.dots, Qt.PenStyle.SolidLine, Qt.PenCapStyle.FlatCap)
         pen.setJoinStyle(Qt.PenJoinStyle.RoundJoin)
         pattern = _STROKES[strokes % len(_STROKES)]
@@ -258,7 +262,7 @@ class Canvas:
         if self.dots >= _EXACT_FROM:
             right, down = np.rint(right), np.rint(down)
         points = [QPointF(*point) for point in zip(right.tolist(), down.tolist(), strict=True)]
-        if len(points) == 1:  # a second between two that were missed, or all there is
+        if len(points) == 1:  # a single second between gaps, or the only one
             half = QPointF(_LONE_MM / 2 * self.dots, 0)
             pen.setStyle(Qt.PenStyle.SolidLine)
             painter.setPen(pen)
@@ -267,12 +271,12 @@ class Canvas:
             painter.drawPolyline(QPolygonF(points))
 
     def warning_sign(self, x: float, y: float, size: float) -> None:
-        """Draw a triangle with an exclamation mark, so big as a letter."""
+        """Draw a triangle with an exclamation mark, the size of a letter."""
         at = QPointF(x * self.dots, y * self.dots)
         put_warning_sign(self._painter(), PaperAppearance(self), at, size * self.dots)
 
     def figure(self, figure: BarFigure, theme: PaperAppearance, x: float, y: float, size: QSizeF) -> None:
-        """Paint a figure of the window with its upper left corner at a place; its size is in pixels."""
+        """Paint a figure of the window with its upper left corner at (x, y); `size` is in pixels."""
         painter, scale = self._painter(), MM_PER_PIXEL * self.dots
         painter.save()
         painter.translate(x * self.dots, y * self.dots)
@@ -284,14 +288,14 @@ class Canvas:
 
 
 class PaperAppearance(Appearance):
-    """Colours and fonts of paper for a figure of the window, which counts in pixels of 1/96 inch."""
+    """Colours and fonts of paper for a figure of the window, with pixels of 1/96 inch."""
 
     def __init__(self, canvas: Canvas, pixels: int = 11, row_gap: float = SMALL) -> None:
-        """Take the typeface of a canvas.
+        """Use the typeface of a canvas.
 
         Args:
-            canvas: what is painted on.
-            pixels: height of the usual letters.
+            canvas: the target.
+            pixels: height of normal letters.
             row_gap: see `Appearance`.
         """
         self._font = canvas.plain_font(TextStyle())
@@ -312,4 +316,4 @@ class PaperAppearance(Appearance):
 
     @override
     def number_font(self, scale: float = 1.0, *, bold: bool = False) -> QFont:
-        return self.font(scale, bold=bold)  # digits of one width would be other letters in a PDF
+        return self.font(scale, bold=bold)  # in a PDF, tabular digits would be other letters

@@ -1,10 +1,7 @@
-"""The dialog of “Report…”: what, in whose words, with a preview; writes in the background.
+"""The “Report…” dialog: format, the author's texts and sections, with a preview; writes in the background.
 
-The fields in which a report is made one's own: title, author, purpose, conclusion, names, sections.
-
-Which sections of a report in which order: a tick each, dragged or moved with the keyboard.
-
-What won as a text: read, and copied with a click.
+Sections have check boxes, and are ordered by dragging or with the keyboard. The winning configuration is
+shown as text, to be copied.
 """
 
 from __future__ import annotations
@@ -62,7 +59,7 @@ from ui.widgets.texts import plain_label
 
 
 class TakenText(QWidget):
-    """The configuration that won, as it is typed; made where it is first asked for."""
+    """The winning configuration, as commands to type; computed on first use."""
 
     def __init__(self, runs: tuple[Path, ...], parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -86,7 +83,7 @@ class TakenText(QWidget):
         layout.addLayout(row)
 
     def show_text(self, *, anonymous: bool) -> None:
-        """Show it with or without names, as soon as the runs are read."""
+        """Show it, anonymised or not, as soon as the runs are read."""
         if self._shown is anonymous:
             return
         self.stop()
@@ -96,13 +93,13 @@ class TakenText(QWidget):
         self._op = BackgroundOp(partial(_read, self._runs, anonymous), self._on_read, self._on_failed).start()
 
     def stop(self) -> None:
-        """Want nothing any more."""
+        """Cancel pending work."""
         if self._op is not None:
             self._op.cancel()
             self._op = None
 
     def _on_read(self, text: str) -> None:
-        if not isValid(self):  # deleted with the window above it, which asks nobody
+        if not isValid(self):  # may be deleted with the parent window at any time
             return
         self._op = None
         self.text.setPlainText(text)
@@ -125,7 +122,7 @@ _ID = Qt.ItemDataRole.UserRole
 
 
 class _Rows(QListWidget):
-    """Rows that are also moved by Alt with Up and Down."""
+    """Rows that can also be moved by Alt with Up and Down."""
 
     @override
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -146,7 +143,7 @@ class SectionList(QWidget):
     """Every section of a report.
 
     Signals:
-        changed: another choice or order.
+        changed: the choice or the order changed.
     """
 
     changed = Signal()
@@ -192,7 +189,7 @@ class SectionList(QWidget):
 
     @property
     def sections(self) -> tuple[Section, ...]:
-        """What is ticked, in order."""
+        """The ticked sections, in order."""
         items = [self.list.item(row) for row in range(self.list.count())]
         return tuple(
             Section(str(item.data(_ID))) for item in items if item.checkState() is Qt.CheckState.Checked
@@ -212,17 +209,17 @@ _LINES: Final = 3
 
 
 class WishesForm(QWidget):
-    """What is wanted of a report; the last words about the same runs come back.
+    """The options of a report; the last texts for the same runs are restored.
 
     Signals:
         changed: something was typed, ticked or moved.
 
     Attributes:
-        fields: where they stand, for what else is asked.
+        fields: their layout, to add further fields.
 
     Args:
-        about: what the runs are called: words are kept for it.
-        settings: where they are kept.
+        about: name of the runs, under which the texts are stored.
+        settings: store of the texts.
     """
 
     changed = Signal()
@@ -273,7 +270,7 @@ class WishesForm(QWidget):
 
     @property
     def wishes(self) -> ReportWishes:
-        """What is asked for."""
+        """The chosen options."""
         return ReportWishes(
             title=self.title.text(),
             author=self.author.text(),
@@ -284,12 +281,12 @@ class WishesForm(QWidget):
         )
 
     def set_for_report(self, *, is_report: bool) -> None:
-        """Let only names be chosen where it is no report but a picture."""
+        """Enable all options for a report, only anonymity for a picture."""
         for widget in (self.title, self.author, self.purpose, self.conclusion, self.sections):
             widget.setEnabled(is_report)
 
     def keep(self) -> None:
-        """Keep everything for the next report; the words only for one of the same runs."""
+        """Store all options for the next report, and the texts for reports of the same runs."""
         wishes = self.wishes
         self._settings.beginGroup(_GROUP)
         for name in ("author", "anonymous"):
@@ -304,7 +301,7 @@ class WishesForm(QWidget):
         stored = str(self._settings.value(f"{_GROUP}/sections", "") or "")
         try:
             return read_sections(stored.split(",")) if stored else DEFAULT_SECTIONS
-        except UsageError:  # of another version
+        except UsageError:  # stored by another version
             return DEFAULT_SECTIONS
 
     def _take_last(self) -> None:
@@ -341,16 +338,16 @@ _KINDS: Final = {
 }
 
 _REPORTS: Final = frozenset({"pdf", "html"})
-"""Kinds that hold the whole report: what is chosen of it counts, and its pages are shown."""
+"""Formats with the whole report: they use all options, and have a page preview."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReportRequest:
-    """The runs of which a report is wanted.
+    """The runs for a report.
 
     Attributes:
         runs: run files; the configuration of the first is the baseline.
-        title: of them, for the name of the file.
+        title: of the runs, for the file name.
     """
 
     runs: tuple[Path, ...]
@@ -358,17 +355,17 @@ class ReportRequest:
 
 
 class _Relay(QObject):
-    """Takes the progress from the thread that paints to the dialog, which may be gone by then.
+    """Pass progress from the painting thread to the dialog, which may be closed by then.
 
     Signals:
-        paged: pages painted and pages in all.
+        paged: painted and total pages.
     """
 
     paged = Signal(int, int)
 
 
 class ReportDialog(QDialog):
-    """Asks, writes, and closes itself.
+    """Ask for options, write the file, and close.
 
     Signals:
         written: path of the file.
@@ -457,7 +454,7 @@ class ReportDialog(QDialog):
         self._show_preview()
 
     def _show_preview(self) -> None:
-        """Show again what will be written, whatever that is."""
+        """Update the preview of the chosen format."""
         if self.kind.currentData() == "txt":
             self.taken.show_text(anonymous=self.form.wishes.anonymous)
         if self.kind.currentData() in _REPORTS:
@@ -474,12 +471,12 @@ class ReportDialog(QDialog):
         dialog.setDefaultSuffix(kind)
         dialog.selectFile(f"{slug(self._asked.title, 60)}.{kind}")
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        # The file dialog has asked whether a file that is there may be replaced.
+        # The file dialog has asked whether an existing file may be replaced.
         dialog.fileSelected.connect(lambda name: self.save_to(Path(name)))
         dialog.open()
 
     def save_to(self, output: Path) -> None:
-        """Write to a file that may be replaced, in the background."""
+        """Write to a file in the background, replacing an existing one."""
         self._settings.beginGroup(_GROUP)
         self._settings.setValue("kind", self.kind.currentData())
         self._settings.setValue("folder", str(output.parent))
@@ -519,7 +516,7 @@ class ReportDialog(QDialog):
     def _on_written(self, path: Path, left_out: Sequence[str]) -> None:
         self._op = None
         self.written.emit(path)
-        if left_out:  # stays open to say so
+        if left_out:  # stay open to show the excluded runs
             self._show_working(working=False)
             self.words.setText(" ".join(left_out))
             self.words.setVisible(True)
@@ -537,7 +534,7 @@ class ReportDialog(QDialog):
         self.preview.stop()
         self.taken.stop()
         self.form.keep()
-        if self._op is not None:  # nothing is written then: the file comes at the very end
+        if self._op is not None:  # nothing is written then: the file is created at the very end
             self._op.cancel()
         super().done(result)
 
@@ -550,7 +547,7 @@ def _choices(choices: dict[str, str]) -> QComboBox:
 
 
 def title_of(campaigns: Sequence[str | None]) -> str:
-    """Return the campaign of the runs, where they are of one."""
+    """Return the campaign of the runs, if they are of one."""
     names = set(campaigns)
     only = names.pop() if len(names) == 1 else None
     return only or tr("comparison")

@@ -1,4 +1,4 @@
-"""Blocks of a report put on pages: everything is measured first, so that pages know how many they are."""
+"""Place the blocks of a report on pages; everything is measured first, so the number of pages is known."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Final
 from ui.report.canvas import Canvas, TextStyle
 
 Draw = Callable[[Canvas, float, float], None]
-"""Paints at (x, y) in mm."""
+"""Paint at (x, y) in mm."""
 
 FOOT_MM: Final = 8.0
 _WHOLE_LINES: Final = 6
-"""Of a paragraph that is not parted by the end of a page."""
+"""Most lines of a paragraph that is not split between pages."""
 _HALF: Final = 0.5
-"""Share of a page from which on the next chapter begins a new one: no page but the last is emptier."""
+"""From this share of a page on, the next chapter starts a new page: only the last one may be emptier."""
 _BETWEEN_MM: Final = 5.0
-"""Above a chapter that goes on on the page of another one."""
+"""Space above a chapter that continues on the page of another one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Paper:
     """A size of paper with its margins, in mm.
 
     Attributes:
-        name: as people call it.
+        name: as shown.
         width: of the sheet.
         height: of the sheet.
     """
@@ -50,19 +50,19 @@ class Paper:
 
 
 PAPERS: Final = {"a4": Paper("A4", 210.0, 297.0), "letter": Paper("Letter", 215.9, 279.4)}
-"""Sizes of paper by the word that asks for them."""
+"""Paper sizes by name in arguments."""
 
 
 @dataclass(frozen=True, slots=True)
 class Flowable:
-    """What is never divided between two pages.
+    """A piece that is never split between pages.
 
     Attributes:
         height: in mm, with the space below.
         draw: paints it.
-        with_next: whether the next piece must begin on the same page.
-        head: repeated above it where a page begins with it, such as the headings of its table.
-        new_page: whether it begins one, where the one before is at least half full.
+        with_next: whether the next piece must start on the same page.
+        head: repeated above it at the top of a page, such as the headings of its table.
+        new_page: whether it starts a page if the current one is at least half full.
         bookmark: (text, level) of its entry in the outline.
     """
 
@@ -76,7 +76,7 @@ class Flowable:
 
 @dataclass(frozen=True, slots=True)
 class Bookmark:
-    """An entry of the outline: where it leads to, `y` in mm from the top of the sheet."""
+    """An entry of the outline: its target, `y` in mm from the top of the sheet."""
 
     text: str
     level: int
@@ -86,10 +86,10 @@ class Bookmark:
 
 @dataclass(slots=True)
 class Pages:
-    """What is painted where.
+    """The result of the layout.
 
     Attributes:
-        placed: for each page what stands on it, with its upper edge in mm.
+        placed: for each page its pieces, with their upper edges in mm.
         bookmarks: in reading order.
     """
 
@@ -98,12 +98,12 @@ class Pages:
 
 
 def gap(height: float) -> Flowable:
-    """Return white space; it vanishes at the top of a page."""
+    """Return white space; it is dropped at the top of a page."""
     return Flowable(height, _nothing)
 
 
 def _nothing(_canvas: Canvas, _x: float, _y: float) -> None:
-    """White space."""
+    """Paint nothing."""
 
 
 def put_on_pages(pieces: Sequence[Flowable], paper: Paper) -> Pages:
@@ -134,7 +134,7 @@ def put_on_pages(pieces: Sequence[Flowable], paper: Paper) -> Pages:
 
 
 def _together(pieces: Iterable[Flowable]) -> float:
-    """Return the height of the first piece with those that may not be parted from it."""
+    """Return the height of the first piece with those that must stay with it."""
     height = 0.0
     for piece in pieces:
         height += piece.height
@@ -144,7 +144,7 @@ def _together(pieces: Iterable[Flowable]) -> float:
 
 
 def paragraph(canvas: Canvas, text: str, kind: TextStyle, width: float, *, after: float) -> list[Flowable]:
-    """Return the lines of a paragraph; a short one stays whole, of a long one no line stands alone."""
+    """Return the lines of a paragraph; a short one stays whole, of a long one no line is left alone."""
     lines = canvas.wrap(text, kind, width)
     inner = range(1, len(lines) - 2) if len(lines) > _WHOLE_LINES else range(0)
     return [

@@ -1,4 +1,4 @@
-"""Every block of a report as pieces that fit a page."""
+"""Convert every block of a report to pieces that fit on a page."""
 
 from __future__ import annotations
 
@@ -64,11 +64,11 @@ _KEY_SAMPLE_MM: Final = 8.0
 _CAPTION: Final = TYPES[TextRole.NOTE]
 _GRID_GAP_MM: Final = 4.0
 _BARS: Final = ((6, 11, 22), (12, 11, 8), (16, 9, 0), (10_000, 8, 0))
-"""Up to so many bars: pixels of their letters, and between their lines."""
+"""(most bars, pixels of letters, pixels between their lines)."""
 
 
 class PageLayout:
-    """Sets the blocks of one report on one size of paper."""
+    """Lay out the blocks of one report on one paper size."""
 
     def __init__(self, canvas: Canvas, paper: Paper, report: Report) -> None:
         self._canvas = canvas
@@ -76,7 +76,7 @@ class PageLayout:
         self._charts = TimeCharts(canvas, report.runs)
 
     def pieces(self, blocks: Sequence[Block]) -> list[Flowable]:
-        """Return all blocks as pieces; charts one below the other begin and end at the same edges."""
+        """Return all blocks as pieces; charts one below the other have the same left and right edges."""
         pieces: list[Flowable] = []
         for are_charts, group in groupby(blocks, lambda block: isinstance(block, TimeFigure)):
             found = list(group)
@@ -133,7 +133,7 @@ class PageLayout:
         return pieces
 
     def _hanging(self, text: str, kind: TextStyle, after: float) -> list[Flowable]:
-        """Return a command: what does not fit its first line is set in."""
+        """Return a command; lines after the first are indented."""
         lines = self._canvas.wrap(text, kind, self._width - _HANGING_MM)
         pieces = []
         for number, line in enumerate(lines):
@@ -146,7 +146,7 @@ class PageLayout:
         shown = _as_in_window(figure)
         pixels, row_gap = next(sizes for most, *sizes in _BARS if len(figure.bars) <= most)
         theme = PaperAppearance(self._canvas, pixels, row_gap)
-        width = self._width / MM_PER_PIXEL + 2 * SMALL  # its texts begin at the edge of the others
+        width = self._width / MM_PER_PIXEL + 2 * SMALL  # align its texts with the others
         size = QSizeF(width, shown.least_height(theme, width))
 
         def draw(canvas: Canvas, x: float, y: float) -> None:
@@ -169,7 +169,7 @@ class PageLayout:
         return paragraph(self._canvas, text, _CAPTION, self._width, after=2.5) if text else []
 
     def _grid(self, grid: Grid) -> Iterator[Flowable]:
-        """Yield rows of charts, of one scale where they are alike."""
+        """Yield rows of charts, with a common scale if they are alike."""
         figures = list(grid.figures)
         if grid.alike:
             high = max(map(self._charts.high, grid.figures))
@@ -197,7 +197,7 @@ class PageLayout:
         return draw
 
     def _key(self, key: Key) -> Iterator[Flowable]:
-        """Yield line samples with names, as many in a row as fit."""
+        """Yield line samples with names, as many per row as fit."""
         row: list[tuple[float, int, str]] = []
         x = 0.0
         for look, name in key.entries:
@@ -214,7 +214,7 @@ class PageLayout:
 
 
 def _as_in_window(figure: BarFigure) -> bars.BarFigure:
-    """Return a figure of a report as the window paints it."""
+    """Return a figure of a report for the window's painter."""
     rows = tuple(
         bars.Bar(
             label=bar.name,

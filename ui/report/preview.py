@@ -1,7 +1,4 @@
-"""What the report will look like, page by page, beside what is asked for.
-
-The pages of a report as they will be in the PDF, painted small: for looking at before it is written.
-"""
+"""Preview a report page by page, as small pictures of the PDF's pages, next to the options."""
 
 from __future__ import annotations
 
@@ -35,11 +32,11 @@ from ui.widgets.texts import announce, plain_label
 class PageImages:
     """A report on its pages: laid out once, painted page by page.
 
-    Lines break where they break in the PDF: everything is measured in its dots.
+    Lines break as in the PDF: everything is measured in its dots.
 
     Args:
-        report: what is said.
-        paper: its size.
+        report: its content.
+        paper: paper size.
 
     Raises:
         NoFontError: this machine has no font.
@@ -52,16 +49,16 @@ class PageImages:
 
     @property
     def count(self) -> int:
-        """How many pages there are."""
+        """The number of pages."""
         return len(self._pages.placed)
 
     @property
     def proportion(self) -> float:
-        """Height of a page by its width."""
+        """Height divided by width of a page."""
         return self._paper.height / self._paper.width
 
     def paint(self, number: int, width: int) -> QImage:
-        """Return a page, counted from 0, so many pixels wide."""
+        """Return page `number`, from 0, as a picture `width` pixels wide."""
         paper = self._paper
         image = QImage(width, round(width * paper.height / paper.width), QImage.Format.Format_RGB32)
         image.fill(colour("background"))
@@ -75,7 +72,7 @@ class PageImages:
         return image
 
     def words(self, number: int) -> str:
-        """Return all that a page says, counted from 0, in the order in which it is painted."""
+        """Return the text of a page, counted from 0, in the order of painting."""
         words = self._canvas.words = []
         self.paint(number, 1)
         self._canvas.words = None
@@ -83,7 +80,7 @@ class PageImages:
 
 
 def _in_dots(image: QImage) -> QImage:
-    """Let an image say that it has as many dots in an inch as the PDF: letters have the same widths."""
+    """Set an image's dots per inch to those of the PDF, so that letters have the same widths."""
     dots = round(1000 * DOTS_PER_INCH / MM_PER_INCH)
     image.setDotsPerMeterX(dots)
     image.setDotsPerMeterY(dots)
@@ -91,19 +88,19 @@ def _in_dots(image: QImage) -> QImage:
 
 
 _WAIT_MS: Final = 400
-"""After the last letter, until a page is made anew."""
+"""Delay after the last key press, before pages are made again."""
 
 
 @dataclass(frozen=True, slots=True)
 class PreviewRequest:
-    """What is to be shown."""
+    """The runs and options of a preview."""
 
     wishes: ReportWishes
     paper: Paper
 
 
 class _Page(QLabel):
-    """A page as a picture; what it says is worked out when a screen reader asks."""
+    """A page as a picture; its text is computed when a screen reader asks."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -111,14 +108,14 @@ class _Page(QLabel):
         self.told: Callable[[], str] = str
 
     def accessible_text(self) -> str:
-        """Return the words of the page."""
+        """Return the text of the page."""
         return self.told()
 
 
 class ReportPreview(QWidget):
-    """A page of the report, and which of how many it is.
+    """A page of the report, with its number and the total.
 
-    The run files are read once, or twice where names are replaced and not.
+    Run files are read once, or twice with and without anonymised names.
     """
 
     def __init__(self, runs: tuple[Path, ...], parent: QWidget | None = None) -> None:
@@ -157,12 +154,12 @@ class ReportPreview(QWidget):
         self._tell(tr("The pages are being made …"))
 
     def show_report(self, wanted: PreviewRequest) -> None:
-        """Show this as soon as nothing else has been asked for a moment."""
+        """Show this after a moment without other requests."""
         self._wanted = wanted
         self._timer.start()
 
     def stop(self) -> None:
-        """Want nothing any more."""
+        """Cancel pending work."""
         self._timer.stop()
         if self._op is not None:
             self._op.cancel()
@@ -170,12 +167,12 @@ class ReportPreview(QWidget):
 
     @property
     def pages(self) -> int:
-        """How many pages there are; 0 as long as nobody knows."""
+        """The number of pages; 0 while unknown."""
         return 0 if self._pages is None else self._pages.count
 
     def _begin(self) -> None:
         wanted = self._wanted
-        if wanted is None or self._op is not None:  # asked again when it has ended
+        if wanted is None or self._op is not None:  # asked again at its end
             return
         self._wanted = None
         self._op = BackgroundOp(self._making(wanted), self._on_made, self._on_failed).start()
@@ -194,7 +191,7 @@ class ReportPreview(QWidget):
         return make
 
     def _on_made(self, pages: PageImages) -> None:
-        if not isValid(self):  # deleted with the window above it, which asks nobody
+        if not isValid(self):  # may be deleted with the parent window at any time
             return
         self._op = None
         self._pages = pages

@@ -1,14 +1,11 @@
-"""Reports and pictures of run files written to files, without dialogs: for command line and window.
+"""Write reports and pictures of run files, without dialogs: for command line and window.
 
-Qt writes the time of day and a random identity into a PDF file; here both follow from what is in the report,
-so that the same runs give the same bytes.
+The same runs and texts give the same bytes: Qt writes the time of day and a random identity into a PDF file,
+which are replaced here by values from the report's content.
 
-A report as one web page for a wiki, a pull request, a mail: nothing else is loaded, nothing is executed.
-
-Texts and tables are what they are in HTML, charts are drawings (SVG) with their captions as their names. The
-same runs and words give the same bytes.
-
-Blocks of a report on one sheet: PNG for a mail, SVG for whoever goes on drawing, and for web pages.
+HTML is one web page for a wiki, a pull request, a mail: it loads and executes nothing; texts and tables are
+HTML, charts are drawings (SVG) with their captions as names. Pictures are blocks on one sheet: PNG for a
+mail, SVG for further editing and for web pages.
 """
 
 from __future__ import annotations
@@ -71,7 +68,7 @@ from ui.report.flow import FOOT_MM, PAPERS, Bookmark, Flowable, Pages, Paper, pu
 from ui.report.layout import PageLayout
 
 SHEET: Final = Paper("picture", 190.0, 1e6, left=8.0, right=6.0, top=7.0, bottom=5.0)
-"""As wide as a page; as high as what is on it."""
+"""As wide as a page; as high as its content."""
 
 _PNG_DOTS_PER_INCH: Final = 200
 _SVG_DOTS_PER_INCH: Final = 1200
@@ -182,7 +179,7 @@ def report_html(report: Report) -> str:
 
     Raises:
         NoFontError: this machine has no font.
-        RunFileError: a run file cannot be read any more.
+        RunFileError: a run file is no longer readable.
     """
     blocks = list(_flat(report.blocks))
     body = "\n".join(_body(report, blocks))
@@ -205,7 +202,7 @@ def _style() -> str:
 
 
 def _flat(blocks: Iterable[Block]) -> Iterator[Block]:
-    """Yield blocks without what keeps them on one sheet of paper."""
+    """Yield blocks without those that only keep others on one page."""
     for block in blocks:
         if isinstance(block, Together):
             yield from _flat(block.blocks)
@@ -241,7 +238,7 @@ def _anchor(place: int) -> str:
 
 
 def _contents(blocks: Sequence[Block]) -> str:
-    """Return the list of chapters, each a link; empty where there are fewer than two."""
+    """Return the list of chapters, each a link; empty for fewer than two."""
     found = [
         (place, block) for place, block in enumerate(blocks) if isinstance(block, Text) and block.bookmark
     ]
@@ -298,7 +295,7 @@ def _facts(facts: Facts) -> str:
 
 
 def _drawing(report: Report, blocks: Sequence[Block]) -> str:
-    """Return charts that follow each other as one drawing, whose name is what they show."""
+    """Return consecutive charts as one drawing, named after its content."""
     bare: list[Block] = []
     captions = []
     for block in blocks:
@@ -333,21 +330,21 @@ DOTS_PER_INCH: Final = 1200
 _FOOT: Final = TextStyle(7.5, colour="muted")
 
 Progress = Callable[[int, int], bool]
-"""Called with pages painted and pages in all; returns whether to go on."""
+"""Called with painted and total pages; returns whether to continue."""
 
 
 def report_pdf(report: Report, paper: Paper, progress: Progress | None = None) -> bytes:
     """Return the PDF file of a report. Works in any thread; needs a QGuiApplication.
 
     Args:
-        report: what is said.
-        paper: its size.
-        progress: told after each page.
+        report: its content.
+        paper: paper size.
+        progress: called after each page.
 
     Raises:
         NoFontError: this machine has no font.
-        CancelledError: progress said so.
-        RunFileError: a run file cannot be read any more.
+        CancelledError: progress asked for it.
+        RunFileError: a run file is no longer readable.
     """
     content = QByteArray()
     buffer = QBuffer(content)
@@ -408,10 +405,10 @@ def _paint_foot(canvas: Canvas, paper: Paper, title: str, number: int, count: in
 
 
 def _finish(pdf: bytes, bookmarks: list[Bookmark], report: Report, paper: Paper) -> bytes:
-    """Return the file with outline, date and identity; objects in the order in which pages name them."""
+    """Return the file with outline, date and identity; objects in the order of their pages."""
     reader = PdfReader(io.BytesIO(pdf))
-    # What is not to be copied goes now: later it would stay as an object that nothing refers to.
-    # Information of the file comes below; that of Qt 6.8.0 has no end and cannot be read.
+    # Remove first what is not copied: later it would stay as an unreferenced object.
+    # The file's information follows below; that of Qt 6.8.0 has no end and cannot be read.
     for name in ("/ID", "/Info"):
         reader.trailer.pop(name, None)
     cast("DictionaryObject", reader.trailer["/Root"]).pop("/Metadata", None)
@@ -456,7 +453,7 @@ def _finish(pdf: bytes, bookmarks: list[Bookmark], report: Report, paper: Paper)
 
 
 def _attach(writer: PdfWriter, attachments: Sequence[Attachment]) -> None:
-    """Let the file carry others; readers list them, and `pdfdetach` (poppler) takes them out."""
+    """Attach files; readers list them, and `pdfdetach` (poppler) extracts them."""
     names = ArrayObject()
     for each in sorted(attachments, key=lambda each: each.name):
         content = StreamObject()
@@ -481,7 +478,7 @@ def _attach(writer: PdfWriter, attachments: Sequence[Attachment]) -> None:
 
 
 def _name_fonts(writer: PdfWriter) -> None:
-    """Take away the letters that Qt puts before a font's name, which are others in every process."""
+    """Remove the prefix that Qt puts before a font's name, which differs in every process."""
     for page in writer.pages:
         resources = cast("DictionaryObject", page["/Resources"])
         for font in cast("DictionaryObject", resources.get("/Font", DictionaryObject())).values():
@@ -496,14 +493,15 @@ ENDINGS: Final = (".pdf", ".html", ".png", ".svg", ".txt")
 
 @dataclass(frozen=True, slots=True)
 class SaveRequest:
-    """What is to be written.
+    """The runs, target and options of a file.
 
     Attributes:
         runs: run files, at least one; the configuration of the first is the baseline.
-        output: its ending chooses between report (.pdf, .html), picture (.png, .svg) and what won (.txt).
+        output: its suffix chooses between report (.pdf, .html), picture (.png, .svg) and the winning
+            configuration (.txt).
         paper: of a report, a key of `PAPERS`.
-        wishes: what is wanted of a report; of a picture only whether it is anonymous.
-        replace: whether a file that is there may be replaced.
+        wishes: options of a report; for a picture only whether it is anonymous.
+        replace: whether an existing file may be replaced.
     """
 
     runs: tuple[Path, ...]
@@ -516,21 +514,21 @@ class SaveRequest:
 def save(
     request: SaveRequest, progress: Progress | None = None, left_out: Callable[[str], object] | None = None
 ) -> Path:
-    """Write it and return the path. Works in any thread; needs a QGuiApplication.
+    """Write the file and return its path. Works in any thread; needs a QGuiApplication.
 
     Args:
-        request: what.
-        progress: told after each page of a report; may stop it.
-        left_out: gets a sentence for each run that cannot be read and is therefore not in it; None: then
-            nothing is written.
+        request: runs, target and options.
+        progress: called after each page of a report; may stop it.
+        left_out: called with a sentence for each unreadable run, which is excluded; None to write nothing in
+            this case.
 
     Raises:
-        UsageError: an unknown ending or paper, or nothing can stand at that place.
-        RefusedError: a file is there already; nothing was changed.
-        RunFileError: a run file cannot be read, or none of them.
+        UsageError: an unknown suffix or paper, or an impossible path.
+        RefusedError: the file exists already; nothing was changed.
+        RunFileError: a run file is unreadable, or all are.
         NoFontError: this machine has no font.
         CancelledError: progress stopped it; nothing was written.
-        FootingError: the file cannot be written; what was there before is untouched.
+        FootingError: the file cannot be written; an existing file is untouched.
     """
     ending = request.output.suffix.lower()
     if ending not in ENDINGS:

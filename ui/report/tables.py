@@ -1,4 +1,4 @@
-"""Tables and lists of facts on paper: words may take several lines, numbers are never broken."""
+"""Set tables and lists of facts on paper: words may wrap, numbers never do."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from ui.report.flow import Flowable, gap
 
 _GAP_MM: Final = 3.0
 _LEAST_MM: Final = 16.0
-"""A column of words is not made narrower."""
+"""Least width of a column of words."""
 
 _KEPT_TOGETHER: Final = 8
-"""A table of so many rows is not divided between pages."""
+"""Most rows of a table that is not split between pages."""
 
 _MANY_LINES: Final = 50
 _LOST_LINES: Final = 0.3
-"""Of a line, what its end loses to the word that does not fit any more; guessed."""
+"""Estimated share of a line lost at its end to a word that does not fit."""
 
 _MOST_SPARE_MM: Final = 6.0
 
@@ -30,7 +30,7 @@ _POINTS: Final = {
     TableSize.SMALL: (7.5, 6.8, 6.2),
     TableSize.DENSE: (6.5, 6.2, 6.0),
 }
-"""Sizes of type, the first that fits is taken."""
+"""Type sizes, the first that fits is used."""
 
 _ROW_MM: Final = {TableSize.NORMAL: 1.3, TableSize.SMALL: 0.6, TableSize.DENSE: 0.45}
 _SAMPLE_MM: Final = 6.0
@@ -38,11 +38,11 @@ _FACT: Final = TextStyle(7.2)
 _FACT_NAME: Final = TextStyle(7.2, colour="muted")
 _LONG_FACT: Final = 150
 _LEAST_VALUE: Final = 0.4
-"""Share of its column that the value of a fact gets beside a long name."""
+"""Least share of the column for the value of a fact next to a long name."""
 
 
 class _Break(Enum):
-    """What of a table takes several lines, from the best to the last resort."""
+    """The parts of a table that may wrap, from the best to the last resort."""
 
     NOTHING = auto()
     HEADINGS = auto()
@@ -51,7 +51,7 @@ class _Break(Enum):
 
 @dataclass(frozen=True)
 class _Column:
-    """A column as it is set: from x in mm, how wide."""
+    """A column as set: left edge and width in mm."""
 
     of: AnyColumn
     x: float
@@ -59,13 +59,13 @@ class _Column:
 
     @property
     def left(self) -> bool:
-        """Whether it is in line at the left."""
+        """Whether it is left-aligned."""
         return self.of.alignment is Alignment.LEFT
 
 
 @dataclass(frozen=True)
 class _Setting:
-    """How a table is set."""
+    """The type and columns of a table."""
 
     columns: tuple[_Column, ...]
     body: TextStyle
@@ -75,7 +75,7 @@ class _Setting:
     lines: int | None
 
     def warned(self) -> TextStyle:
-        """Return the type of what must be seen."""
+        """Return the type of highlighted cells."""
         return replace(self.body, bold=True, colour="warning")
 
 
@@ -90,7 +90,7 @@ def table_pieces(canvas: Canvas, table: ReportTable, width: float) -> list[Flowa
 
 
 def _set(canvas: Canvas, table: ReportTable, width: float) -> _Setting:
-    """Return the largest type in which all fits; else the largest in which numbers fit beside words."""
+    """Return the largest type in which all fits; else the largest in which numbers fit next to words."""
     used = [column for column in table.columns if any(row.cells[column.id] for row in table.rows)]
     broken_columns = [column for column in used if column.breaks]
     words = [column.id for column in broken_columns]
@@ -135,7 +135,7 @@ def _unbroken(sizes: Sequence[float]) -> list[tuple[float, _Break]]:
 
 
 def _natural(canvas: Canvas, table: ReportTable, column: AnyColumn, body: TextStyle, broken: _Break) -> float:
-    """Return the width that a column would like."""
+    """Return the preferred width of a column."""
     bold, heading = replace(body, bold=True), column.heading
     words = [heading] if broken is _Break.NOTHING else heading.split() or [""]
     cells = (
@@ -145,9 +145,9 @@ def _natural(canvas: Canvas, table: ReportTable, column: AnyColumn, body: TextSt
 
 
 def _spread(natural: dict[str, float], words: Sequence[str], room: float) -> dict[str, float] | None:
-    """Return the widths where nothing needs to be broken; None where it does.
+    """Return the widths if nothing needs to wrap; else None.
 
-    What is left over goes to the first column where that holds words before numbers, else a little to each.
+    The rest goes to the first column if that has words before numbers, else a little to each.
     """
     spare = room - sum(natural.values())
     if spare < 0:
@@ -160,18 +160,18 @@ def _spread(natural: dict[str, float], words: Sequence[str], room: float) -> dic
 
 
 def _least_mm(canvas: Canvas, column: AnyColumn, head: TextStyle) -> float:
-    """Return how narrow a column of words may be: no word of its heading is broken."""
+    """Return the least width of a column of words: no word of its heading is broken."""
     widest = max(canvas.width(word, head) for word in column.heading.split() or [""])
-    return min(max(_LEAST_MM, widest), 2 * _LEAST_MM)  # headings may be names of others
+    return min(max(_LEAST_MM, widest), 2 * _LEAST_MM)  # headings may be foreign names
 
 
 def _squeeze(natural: dict[str, float], least: dict[str, float], room: float) -> dict[str, float] | None:
     """Return the widths with narrower columns of words; None where numbers leave too little to them.
 
     Args:
-        natural: what each column would like.
-        least: of columns of words, what they need.
-        room: for all of them.
+        natural: preferred width of each column.
+        least: least width of each column of words.
+        room: total width.
     """
     left = room - sum(width for name, width in natural.items() if name not in least)
     narrow = [name for name in least if natural[name] <= least[name]]
@@ -249,7 +249,7 @@ def paint_sample(canvas: Canvas, look: int, x: float, y: float, width: float) ->
 
 
 def facts_pieces(canvas: Canvas, facts: Facts, width: float) -> list[Flowable]:
-    """Return names and values, two in a row; a long value has a row of its own."""
+    """Return names and values, two per row; a long value has its own row."""
     half = (width - _GAP_MM) / 2
     pieces: list[Flowable] = []
     waiting: list[tuple[str, str]] = []

@@ -37,11 +37,11 @@ from ui.theme import mix
 
 SECONDS_BINS: Final = 6
 MEAN_BINS: Final = 3
-"""Columns in a millimetre; each holds the minimum and the maximum of its seconds."""
+"""Columns per millimetre; each has the minimum and the maximum of its seconds."""
 
 SHORTEST_S: Final = 5.0
 _LIMIT_STROKES: Final = 3
-"""Number of the line style of what a storage can do: dots and dashes."""
+"""Number of the line style for the raw performance of a storage: dots and dashes."""
 TITLE: Final = TextStyle(9, bold=True)
 UNIT: Final = TextStyle(7.5, colour="muted")
 _TICK: Final = TextStyle(7, colour="muted")
@@ -59,7 +59,7 @@ _SECONDS_MM: Final = 0.14
 
 
 Gutters = tuple[float, float]
-"""Millimetres at the left and right of an axis, for its labels and the names of its lines."""
+"""Millimetres at the left and right of an axis, for its labels and line names."""
 
 
 @dataclass(frozen=True)
@@ -67,11 +67,11 @@ class PlottedLine:
     """A line of a chart.
 
     Attributes:
-        seconds: every second, None where they are not drawn.
-        main: what the line is read by.
+        seconds: every second, None to not draw them.
+        main: the series that is read.
         ink: its colour.
         strokes: number of its line style.
-        tag: what stands at its end.
+        tag: shown at its end.
     """
 
     seconds: Pyramid | None
@@ -82,7 +82,7 @@ class PlottedLine:
 
 
 class TimeCharts:
-    """Paints charts of the runs of one report; what was computed of a run is kept."""
+    """Paint charts of the runs of one report; results for a run are cached."""
 
     def __init__(self, canvas: Canvas, runs: Sequence[RunData]) -> None:
         self._canvas = canvas
@@ -90,7 +90,7 @@ class TimeCharts:
         self._known: dict[tuple[int, str, str, float], tuple[Pyramid, Pyramid]] = {}
 
     def gutters(self, figures: Sequence[TimeFigure], width: float) -> Gutters:
-        """Return what all of these figures need at their left and right: with it their axes lie in line."""
+        """Return the largest gutters of these figures, which align their axes."""
         least = [0.0, 0.0]
         for figure in figures:
             spec = CHARTS[figure.chart]
@@ -103,7 +103,7 @@ class TimeCharts:
         """Paint a figure with its title into `width` times `figure.height_mm`.
 
         Args:
-            figure: what is drawn.
+            figure: the chart.
             x: its left edge.
             y: its upper edge.
             width: with the gutters.
@@ -131,11 +131,11 @@ class TimeCharts:
         return max([SHORTEST_S, *(end for end in ends if np.isfinite(end))])
 
     def high(self, figure: TimeFigure) -> float:
-        """Return the highest value that a figure draws, for a scale that several share."""
+        """Return the highest drawn value of a figure, for a common scale."""
         lines = self._lines(figure, CHARTS[figure.chart])
         return max((extremes[1] for line in lines if (extremes := _extremes(line))), default=0.0)
 
-    # What is drawn
+    # Data
 
     def _lines(self, figure: TimeFigure, spec: ChartSpec) -> list[PlottedLine]:
         alone = len(figure.traces) == 1
@@ -152,7 +152,7 @@ class TimeCharts:
     def _limits(
         self, figure: TimeFigure, spec: ChartSpec, trace: Trace, curve: CurveSpec, line: PlottedLine
     ) -> list[PlottedLine]:
-        """Return the level line of what the storage can do by itself, where that is known and near."""
+        """Return the level line of the storage's raw performance, if known and near."""
         limit = limit_of(limits_of(self._runs[trace.run]), spec, curve, _extremes(line))
         if limit is None:
             return []
@@ -178,7 +178,7 @@ class TimeCharts:
         key = (run, spec.id, curve.id, mean_s)
         if key not in self._known:
             t_s, values = curve_samples(self._runs[run], curve)
-            shown = (np.abs(values) < _MOST) & (t_s > 0)  # a foreign file may hold anything, NaN too
+            shown = (np.abs(values) < _MOST) & (t_s > 0)  # files from elsewhere may contain NaN
             t_s, values = t_s[shown], values[shown] * spec.factor
             self._known[key] = Pyramid(t_s, values), Pyramid(t_s, running_mean(t_s, values, mean_s))
         return self._known[key]
@@ -192,7 +192,7 @@ class TimeCharts:
         width: float,
         given: Gutters | None,
     ) -> tuple[Frame, Gutters]:
-        """Return the frame in dots, and the mm at its left and right: those given, else what it needs."""
+        """Return the frame in dots, and its gutters in mm: the given ones, else as needed."""
         found = [extremes for line in lines if (extremes := _extremes(line)) is not None]
         lowest = min((low for low, _ in found), default=0.0)
         highest = max([high for _, high in found] + ([figure.high] if figure.high else []), default=0.0)
@@ -221,17 +221,17 @@ class TimeCharts:
         left = x + self._canvas.width(title, TITLE) + 1.5
         room = x + width - left
         if figure.title and self._canvas.width(words, UNIT) > room:
-            return  # of small ones it is said once below all
+            return  # small ones have one statement below all
         self._canvas.text(left, y + 0.5, self._canvas.elide(words, UNIT, room), UNIT)
 
     def _devices(self, figure: TimeFigure, spec: ChartSpec) -> str:
-        """Return of which devices a chart is; empty for one that is of none."""
+        """Return the devices of a chart; empty if it has none."""
         words = devices_words(self._runs[trace.run] for trace in figure.traces) if spec.is_of_devices else ""
         return tr("of {devices}").format(devices=words) if words else ""
 
 
 def chart_title(spec: ChartSpec, traces: Sequence[Trace]) -> str:
-    """Return the title of a chart; with the curve where it shows one of several."""
+    """Return the title of a chart; with the curve if it shows one of several."""
     shown = {curve.label for trace in traces for curve in _curves(spec, trace)}
     if len(spec.curves) > 1 and len(shown) == 1:
         return tr("{chart}, {curve}").format(chart=spec.title, curve=shown.pop())
@@ -271,7 +271,7 @@ class _Plot:
         return self._top + self._frame.y(values) / self._canvas.dots
 
     def paint_ground(self, run: RunData | None) -> None:
-        """Shade the stalls of a run and mark where its checkpoints began."""
+        """Shade the stalls of a run and mark the starts of its checkpoints."""
         if run is None:
             return
         for start_s, end_s in run.stalls():
@@ -307,7 +307,7 @@ class _Plot:
             canvas.rule(x1, y1, x2, y2, "frame", 0.2)
 
     def paint_line(self, series: Pyramid, pen: QPen, bins: int) -> None:
-        """Draw a line, reduced to so many columns in a mm; it breaks where seconds were missed."""
+        """Draw a line, reduced to `bins` columns per mm; it has gaps for missing seconds."""
         frame = self._frame
         columns = max(1, round(self._width * bins))
         t_s, values = series.reduced(frame.start_s, frame.end_s, columns)
@@ -315,7 +315,7 @@ class _Plot:
         t_s, values = t_s[inside], values[inside]
         if not len(t_s):
             return
-        if len(t_s) == 1:  # a point that nobody would see
+        if len(t_s) == 1:  # too small to be visible
             t_s = t_s + np.array([-0.5, 0.5]) * _ALONE_MM * (frame.end_s - frame.start_s) / self._width
             values = np.repeat(values, 2)
         xs, ys = self._x(t_s), np.clip(self._y(values), self._top - 1, self._top + self._height)
@@ -325,7 +325,7 @@ class _Plot:
             self._canvas.curve(xs[begin:end], ys[begin:end], pen)
 
     def paint_tags(self, lines: Sequence[PlottedLine], kind: TextStyle) -> None:
-        """Write each line's tag beside its end, apart from each other."""
+        """Write each line's tag at its end, without overlap."""
         tagged = [(self._y(float(line.main.values[-1])), line) for line in lines if line.tag]
         tagged.sort(key=lambda pair: pair[0])
         apart = kind.line_mm * 0.85
