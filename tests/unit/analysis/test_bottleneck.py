@@ -83,7 +83,7 @@ def test_the_bottleneck_that_was_made_is_named(recorded: dict[str, Any]) -> None
     assert found.evidence
 
 
-def test_the_recorded_runs_have_every_cause_that_was_made() -> None:
+def test_recorded_runs_cover_provoked_causes() -> None:
     made = {Cause(value) for recorded in RECORDED for value in recorded["causes"]}
     assert made >= {Cause.CPU, Cause.WAL, Cause.LOCKS, Cause.PGBENCH, Cause.DEVICE, Cause.MEMORY}
     assert len(RECORDED) >= 10
@@ -100,7 +100,7 @@ def test_the_recorded_runs_have_every_cause_that_was_made() -> None:
         ("for_others", Cause.NOT_KNOWN),
     ],
 )
-def test_what_takes_half_of_the_clients_time_is_the_cause(group: str, expected: Cause) -> None:
+def test_dominant_wait_is_cause(group: str, expected: Cause) -> None:
     half = DOMINANT * 8
     found = find_bottleneck(of_sessions(ALONE, **{group: half, "running": 0.3}))
     assert found.cause is expected
@@ -108,11 +108,11 @@ def test_what_takes_half_of_the_clients_time_is_the_cause(group: str, expected: 
     assert cause(of_sessions(ALONE, **{group: half - 0.1, "running": 0.3})) is Cause.SEVERAL
 
 
-def test_wal_and_data_files_together_are_the_device() -> None:
+def test_wal_and_data_waits_are_device() -> None:
     assert cause(of_sessions(for_wal=3, for_data=2, for_client=3)) is Cause.DEVICE
 
 
-def test_several_things_are_named_with_their_shares_the_most_first() -> None:
+def test_several_causes_largest_first() -> None:
     found = find_bottleneck(of_sessions(for_wal=3.2, for_locks=2.4, for_client=2))
     assert found.cause is Cause.SEVERAL
     [told] = found.evidence
@@ -120,7 +120,7 @@ def test_several_things_are_named_with_their_shares_the_most_first() -> None:
     assert wal < locks < client  # of the 25 % some 4 % were on a CPU
 
 
-def test_a_session_that_waits_for_a_cpu_looks_idle_and_counts_for_the_cpus_all_the_same() -> None:
+def test_queueing_for_cpu_counts_as_cpu() -> None:
     evidence = of_sessions(replace(ALONE, server=1.0, queueing=6.0), for_client=7.8, running=0.2)
     assert cause(evidence) is Cause.CPU
     assert cause(replace(evidence, queueing=0.1)) is Cause.PGBENCH
@@ -132,7 +132,7 @@ def test_a_session_that_waits_for_a_cpu_looks_idle_and_counts_for_the_cpus_all_t
     assert cause(replace(evidence, queueing=None, busy=1.0)) is Cause.PGBENCH
 
 
-def test_a_server_that_fills_all_cpus_is_the_cause_where_it_is_what_keeps_pgbench_from_running() -> None:
+def test_server_filling_cpus_starves_pgbench() -> None:
     # Select-only on two idle CPUs, as measured: pgbench's two threads waited 64 % of their time for one.
     full = replace(ALONE, cpus=2, busy=1.99, server=1.45, pgbench=0.46, pgbench_share=23.0)
     evidence = of_sessions(replace(full, queueing=2.2, pgbench_queueing=1.28), for_client=7.6, running=0.4)
@@ -144,19 +144,19 @@ def test_a_server_that_fills_all_cpus_is_the_cause_where_it_is_what_keeps_pgbenc
     assert cause(replace(evidence, pgbench_queueing=0.0)) is Cause.PGBENCH
 
 
-def test_sessions_that_run_all_the_time_without_a_queue_want_faster_cpus_or_more_clients() -> None:
+def test_session_cpu_without_queue() -> None:
     evidence = of_sessions(replace(ALONE, clients=1, server=0.8, pgbench=0.1), running=0.8, for_client=0.2)
     assert cause(replace(evidence, seconds=60)) is Cause.SESSION_CPU
     assert "more clients" in find_bottleneck(evidence).sentence
 
 
-def test_pgbench_whose_threads_are_busy_is_the_cause_even_if_cpus_are_saturated() -> None:
+def test_busy_pgbench_despite_saturated_cpus() -> None:
     evidence = of_sessions(replace(ALONE, pgbench=1.0, pgbench_share=97.0), for_client=7.0, running=1.0)
     assert cause(evidence) is Cause.PGBENCH
     assert "97 %" in find_bottleneck(evidence).sentence
 
 
-def test_what_the_storage_can_do_by_itself_is_evidence_where_it_was_asked() -> None:
+def test_io_baseline_as_evidence() -> None:
     used = {
         share.metric: share
         for share in (UsedShare("wal.syncs", 200.0, 140.0), UsedShare("storage.reads", 900, 9))
@@ -168,13 +168,13 @@ def test_what_the_storage_can_do_by_itself_is_evidence_where_it_was_asked() -> N
     assert found.evidence[-1] == "these disks answer 900 reads a second; the run used 1 %"
 
 
-def test_memory_comes_before_the_reads_that_its_lack_makes_and_after_locks() -> None:
+def test_memory_before_reads_after_locks() -> None:
     evidence = of_sessions(replace(ALONE, memory_some=30.0), for_data=6)
     assert cause(evidence) is Cause.MEMORY
     assert cause(of_sessions(replace(ALONE, memory_some=30.0), for_locks=6)) is Cause.LOCKS
 
 
-def test_a_rate_that_was_kept_is_what_limited_the_run() -> None:
+def test_kept_rate_is_cause() -> None:
     evidence = of_sessions(replace(ALONE, rate=1000.0, tps=995.0, is_kept=True), for_wal=6)
     assert cause(evidence) is Cause.RATE
     assert cause(replace(evidence, seconds=0)) is Cause.RATE
@@ -263,7 +263,7 @@ WITHOUT = Evidence(seconds=60, cpus=4, busy=1.0, io_some=80.0, memory_some=0.0, 
         (Evidence(seconds=60), Cause.NOT_KNOWN),
     ],
 )
-def test_without_wait_events_only_what_is_saturated_is_named(evidence: Evidence, expected: Cause) -> None:
+def test_saturation_without_wait_events(evidence: Evidence, expected: Cause) -> None:
     found = find_bottleneck(evidence)
     assert found.cause is expected
     if expected is Cause.NOT_KNOWN:
@@ -289,7 +289,7 @@ LEVEL = st.one_of(st.none(), st.floats(0, 1e6))
     st.tuples(LEVEL, LEVEL, LEVEL, LEVEL, LEVEL, LEVEL),
     st.one_of(st.none(), st.integers(0, 1024)),
 )
-def test_whatever_a_file_holds_there_is_a_sentence(
+def test_any_evidence_gives_sentence(
     sessions: Mapping[str, float], levels: tuple[float | None, ...], cpus: int | None
 ) -> None:
     clients, busy, server, pgbench, queueing, share = levels
@@ -304,7 +304,7 @@ def test_whatever_a_file_holds_there_is_a_sentence(
         assert "nan" not in found.sentence
 
 
-def test_the_method_says_the_thresholds_that_are_used() -> None:
+def test_method_states_used_thresholds() -> None:
     told = " ".join(describe_causes())
     for words in (
         f"What took {100 * DOMINANT:.0f} % of the clients' time",
@@ -325,7 +325,7 @@ def test_series_that_are_read_exist() -> None:
     assert set(METRICS_READ) <= METRICS.keys()
 
 
-def test_numbers_that_no_machine_has_are_no_evidence() -> None:
+def test_impossible_numbers_no_evidence() -> None:
     facts = read_environment_facts({})
     totals = {
         ("cpu.user", ""): (math.inf, 0.0, 60),
@@ -338,7 +338,7 @@ def test_numbers_that_no_machine_has_are_no_evidence() -> None:
     assert find_bottleneck(evidence).cause is Cause.NOT_KNOWN
 
 
-def test_a_run_file_tells_its_cause_and_one_without_series_that_it_is_not_known(tmp_path: Path) -> None:
+def test_read_bottleneck_from_file(tmp_path: Path) -> None:
     with RunFile(write_run(tmp_path / "one.footing", Shape(seconds=30))) as run:
         found = read_bottleneck(run)
     assert found.cause is Cause.WAL
@@ -353,18 +353,18 @@ EXAMPLES = sorted((Path(__file__).parents[2] / "data" / "runfile").glob("*.footi
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
-def test_recorded_files_of_before_have_a_sentence_too(path: Path) -> None:
+def test_older_recorded_files_have_sentence(path: Path) -> None:
     with RunFile(path) as run:
         assert read_bottleneck(run).sentence
 
 
-def test_cpus_of_this_machine_never_limit_a_server_elsewhere() -> None:
+def test_local_cpus_never_limit_remote_server() -> None:
     busy = replace(ALONE, busy=4.0, queueing=10.0, sessions={**ALONE.sessions, "running": 8.0})
     assert find_bottleneck(busy).cause is Cause.OTHERS_CPU
     assert limit_elsewhere(busy).cause not in {Cause.CPU, Cause.OTHERS_CPU}
 
 
-def test_a_server_elsewhere_that_waits_for_its_clients_may_wait_for_the_network() -> None:
+def test_remote_server_waiting_for_network() -> None:
     waiting = replace(ALONE, sessions={**ALONE.sessions, "for_client": 8.0})
     assert find_bottleneck(waiting).cause is Cause.PGBENCH
     found = limit_elsewhere(waiting)

@@ -54,9 +54,7 @@ EBS = machine("nvme1n1", "Amazon Elastic Block Store")
         ("nvme0n1", "", "Samsung SSD 990 PRO 2TB", "Amazon EC2", False),
     ],
 )
-def test_a_disk_may_have_burst_credit_where_its_model_or_its_cloud_has_such_volumes(
-    name: str, vendor: str, model: str, cloud: str, *, bursts: bool
-) -> None:
+def test_may_burst_by_model_or_cloud(name: str, vendor: str, model: str, cloud: str, *, bursts: bool) -> None:
     assert may_have_burst_credit(name, vendor, model, cloud) is bursts
 
 
@@ -73,11 +71,11 @@ def test_a_disk_may_have_burst_credit_where_its_model_or_its_cloud_has_such_volu
         ("", "", ""),
     ],
 )
-def test_a_cloud_is_known_by_what_the_firmware_says(vendor: str, product: str, cloud: str) -> None:
+def test_cloud_by_firmware(vendor: str, product: str, cloud: str) -> None:
     assert cloud_of(vendor, product) == cloud
 
 
-def test_facts_name_the_volume_and_that_it_may_burst() -> None:
+def test_facts_name_bursting_volume() -> None:
     assert bursting(EBS) == "nvme1n1 (Amazon EBS)"
     assert bursting(machine("vda", "", "0x1af4", "Alibaba Cloud")) == "vda (virtio)"
     assert bursting(machine("vda", "", "0x1af4", "QEMU")) == ""
@@ -89,7 +87,7 @@ def test_facts_name_the_volume_and_that_it_may_burst() -> None:
     assert any("may have burst credit" in value for _, value in machine_rows(EBS)), "before load starts"
 
 
-def test_figures_cannot_show_what_comes_after_the_credit() -> None:
+def test_figures_cannot_show_exhausted_credit() -> None:
     shape = RunStability(np.array([]), np.array([]), 30.0, ())
     clauses = {each.limit: each.words for each in find_unshown(RunMetadata(), EBS, {}, shape)}
     assert clauses[Limit.BURST_CREDIT].startswith(
@@ -102,7 +100,7 @@ def test_figures_cannot_show_what_comes_after_the_credit() -> None:
     assert "the volume of Neon" in clauses[Limit.BURST_CREDIT]
 
 
-def test_a_managed_service_is_known_by_parameters_that_only_its_servers_have() -> None:
+def test_managed_service_by_parameters() -> None:
     assert managed_service(()) == ""
     assert managed_service({"plpgsql", "pg_stat_statements"}) == ""
     assert managed_service({"cloudsql", "alloydb"}) == "Google AlloyDB"
@@ -110,7 +108,7 @@ def test_a_managed_service_is_known_by_parameters_that_only_its_servers_have() -
         assert managed_service({word}) == name
 
 
-def test_a_managed_service_is_told_before_load_in_the_mark_and_in_the_facts() -> None:
+def test_managed_service_before_load_and_marked() -> None:
     look = replace(LOOK, managed_service="Amazon RDS or Aurora")
     assert ("Managed service", "Amazon RDS or Aurora") in look_rows(look, ADDRESS)
     assert "Managed service" not in dict(look_rows(LOOK, ADDRESS))

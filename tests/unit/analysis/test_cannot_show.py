@@ -59,7 +59,7 @@ def of_device(**changed: Json) -> dict[str, Json]:
     return {**FACTS, "storage": {"devices": {"sda": device}}}
 
 
-def test_data_that_fit_in_memory_show_no_reads() -> None:
+def test_data_in_memory_show_no_reads() -> None:
     assert unshown()[Limit.MEMORY] == ("reads from storage (2 GiB of data fit in 16 GiB of memory)")
     assert Limit.MEMORY not in unshown(replace(MADE, data_bytes=40 * GIB))
     limited = replace(MADE.target, memory_limit_bytes=GIB)
@@ -67,7 +67,7 @@ def test_data_that_fit_in_memory_show_no_reads() -> None:
     assert Limit.MEMORY not in unshown(facts={})
 
 
-def test_data_that_were_cold_at_the_start_show_reads_for_as_long_as_they_are() -> None:
+def test_cold_data_show_few_reads() -> None:
     cold = replace(MADE, workload=replace(MADE.workload, caches="cold"))
     words = "long reading from storage (2 GiB of data fit in 16 GiB of memory, cold at the start)"
     assert unshown(cold)[Limit.MEMORY] == words
@@ -91,13 +91,13 @@ def test_data_in_memory_show_no_storage() -> None:
     assert Limit.NO_DEVICE not in unshown()
 
 
-def test_a_filesystem_that_was_made_for_the_run_is_new() -> None:
+def test_new_filesystem() -> None:
     assert "new one" in unshown()[Limit.FRESH_FILESYSTEM]
     folder = replace(MADE, target=TargetMetadata(kind="folder", plan=None))
     assert Limit.FRESH_FILESYSTEM not in unshown(folder)
 
 
-def test_an_ssd_is_fresh_and_says_how_much_of_it_was_ever_written() -> None:
+def test_fresh_ssd_and_bytes_written() -> None:
     words = unshown()[Limit.FRESH_SSD]
     assert "a partition of 2 GiB on 8 GiB" in words
     assert "how much of it was ever written is not known" in words
@@ -110,7 +110,7 @@ def test_an_ssd_is_fresh_and_says_how_much_of_it_was_ever_written() -> None:
     assert "partition" not in unshown(replace(MADE, target=target))[Limit.FRESH_SSD]
 
 
-def test_a_spinning_disk_or_a_loop_device_is_no_ssd() -> None:
+def test_rotational_or_loop_no_fresh_ssd() -> None:
     assert Limit.FRESH_SSD not in unshown(facts=of_device(queue={"rotational": 1}))
     assert Limit.FRESH_SSD not in unshown(facts=of_device(kind="loop"))
     assert Limit.FRESH_SSD not in unshown(facts=of_device(queue={}))
@@ -128,7 +128,7 @@ def test_virtual_disks_and_machines_hide_the_hardware() -> None:
         assert Limit.VIRTUAL not in unshown(facts={**FACTS, "virtualisation": known})
 
 
-def test_a_closed_loop_hides_those_who_could_not_start() -> None:
+def test_closed_loop() -> None:
     assert "closed loop" in unshown()[Limit.CLOSED_LOOP]
     assert Limit.CLOSED_LOOP not in unshown(replace(MADE, workload=replace(MADE.workload, rate_tps=500.0)))
     # What nobody tells is not known to be one.
@@ -144,7 +144,7 @@ def test_a_closed_loop_hides_those_who_could_not_start() -> None:
         (LONG, ""),
     ],
 )
-def test_a_short_run_does_not_see_what_comes_later(how: RunStability, words: str) -> None:
+def test_short_run(how: RunStability, words: str) -> None:
     assert unshown(how=how).get(Limit.SHORT, "")[: len(words)] == words
 
 
@@ -152,15 +152,15 @@ def test_one_workload_is_one_workload() -> None:
     assert unshown()[Limit.ONE_WORKLOAD] == "other workloads than tpcb-like"
 
 
-def test_of_a_run_that_was_not_measured_nothing_is_said() -> None:
+def test_unmeasured_run_nothing_unshown() -> None:
     assert unshown(how=None) == {}
 
 
-def test_a_file_that_tells_nothing_makes_no_claims_but_what_its_seconds_show() -> None:
+def test_empty_metadata_only_short() -> None:
     assert set(unshown(RunMetadata(), {}, shape(60))) == {Limit.SHORT}
 
 
-def test_the_line_has_each_limit_once_in_order_and_at_most_two_reasons() -> None:
+def test_line_unique_ordered_two_reasons() -> None:
     one = (Unshown(Limit.MEMORY, "a"), Unshown(Limit.SHORT, "z"))
     others = [(Unshown(Limit.SHORT, word), Unshown(Limit.MEMORY, "a")) for word in ("y", "x")]
     assert describe_unshown([one, *others]) == "What these figures cannot show: a; z; y."
@@ -184,7 +184,7 @@ def test_hostile_facts_are_no_error(facts: dict[str, Json]) -> None:
     assert unshown(facts=facts)
 
 
-def test_of_a_server_elsewhere_no_figure_of_this_machine_is_told() -> None:
+def test_remote_server_without_local_machine() -> None:
     there = RunMetadata(target=TargetMetadata(kind="server"), data_bytes=GIB, workload=MADE.workload)
     here: dict[str, Json] = {"memory": {"info": {"MemTotal": 8 * GIB}}, "virtualisation": {"machine": "kvm"}}
     told = unshown(there, here, shape(600))
@@ -193,7 +193,7 @@ def test_of_a_server_elsewhere_no_figure_of_this_machine_is_told() -> None:
     assert "kvm" not in told[Limit.VIRTUAL]
 
 
-def test_of_a_server_elsewhere_whose_machine_was_asked_that_machine_is_told() -> None:
+def test_remote_server_with_queried_machine() -> None:
     there = RunMetadata(target=TargetMetadata(kind="server"), data_bytes=GIB, workload=MADE.workload)
     asked: dict[str, Json] = {
         "reached": {"over": "ssh", "system": "Linux"},

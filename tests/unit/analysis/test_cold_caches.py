@@ -11,17 +11,17 @@ from app.runfile.metadata.run_metadata import CachedMetadata
 
 
 @pytest.mark.parametrize("cached_bytes", [0, 1, int(MOST_CACHED * 100)])
-def test_up_to_a_twentieth_of_the_data_is_cold(cached_bytes: int) -> None:
+def test_cold_up_to_five_percent_cached(cached_bytes: int) -> None:
     assert still_cached(CachedMetadata(data_bytes=100, cached_bytes=cached_bytes)) == ""
 
 
-def test_more_than_that_is_not_and_says_how_much() -> None:
+def test_still_cached_share() -> None:
     told = still_cached(CachedMetadata(data_bytes=4 * GIB, cached_bytes=GIB))
     assert told == "25 % of the data was still cached when measuring began with cold caches."
     assert mark_words(STILL_CACHED) == "not cold"
 
 
-def test_what_zfs_may_still_hold_is_called_a_bound() -> None:
+def test_zfs_cached_share_is_bound() -> None:
     told = still_cached(CachedMetadata(data_bytes=4 * GIB, cached_bytes=GIB, is_bound=True))
     assert told.startswith("Up to 25 % of the data was still cached")
     assert "ARC" in told

@@ -42,14 +42,14 @@ def test_a_mount_tells_whether_btrfs_compresses(option: str, found: str) -> None
     assert in_effect("rw", option) == found
 
 
-def test_a_share_is_that_of_encoded_extents_or_what_the_disk_saved() -> None:
+def test_share_by_extents_or_disk_bytes() -> None:
     assert compressed_share(StoredMetadata(logical_bytes=100, disk_bytes=100, encoded_bytes=97)) == 0.97
     assert compressed_share(StoredMetadata(logical_bytes=100, disk_bytes=40)) == 0.6
     assert compressed_share(StoredMetadata(logical_bytes=100, disk_bytes=130)) == pytest.approx(-0.3)
     assert compressed_share(StoredMetadata()) is None
 
 
-def test_only_a_compression_that_was_chosen_and_did_nothing_is_told() -> None:
+def test_chosen_compression_did_nothing() -> None:
     nothing = StoredMetadata(logical_bytes=10_000, disk_bytes=10_000, encoded_bytes=100)
     assert "compress=zstd:3 compressed 1 %" in did_nothing("compress=zstd:3", nothing)
     assert "file_extend_method" in did_nothing("compress=zstd:3", nothing)
@@ -60,7 +60,7 @@ def test_only_a_compression_that_was_chosen_and_did_nothing_is_told() -> None:
     assert mark_words("compressed-nothing") == "compressed nothing"
 
 
-def test_rows_that_hardly_can_be_compressed_are_the_reason_where_nothing_was() -> None:
+def test_incompressible_rows_as_reason() -> None:
     nothing = StoredMetadata(logical_bytes=10_000, disk_bytes=10_000)
     told = did_nothing("compression=lz4", nothing, 1.402)
     assert (
@@ -70,7 +70,7 @@ def test_rows_that_hardly_can_be_compressed_are_the_reason_where_nothing_was() -
     assert "file_extend_method" in did_nothing("compress=zstd:3", nothing, 2.0)
 
 
-def test_only_what_can_be_the_reason_is_named_where_nothing_was_compressed() -> None:
+def test_only_possible_reasons_named() -> None:
     nothing = StoredMetadata(logical_bytes=10_000, disk_bytes=10_000, encoded_bytes=400)
     guessed = did_nothing("compress=lzo", nothing, 2.0, 15)
     assert "compress-force" in guessed
@@ -94,7 +94,7 @@ def test_ratios_are_told_as_people_write_them() -> None:
     assert data_words(None) == "pgbench's own, mostly blanks"
 
 
-def test_tables_that_are_not_as_stated_are_told_and_what_nobody_knows_is_not() -> None:
+def test_compressibility_differs_from_stated() -> None:
     def told(stated: float | None, ratio: float) -> str:
         return differs_from_stated(
             stated, CompressionSample(sampled_bytes=round(1000 * ratio), compressed_bytes=1000)

@@ -50,13 +50,13 @@ def make_run(path: Path, facts: dict[str, Json], name: str = "ext4 #1") -> Path:
     return path
 
 
-def test_a_loop_device_is_called_one_and_what_lies_below_its_file_is_not_counted() -> None:
+def test_loop_device_without_its_backing() -> None:
     assert words(facts_of(LOOP, BELOW)) == "loop0 (loop device)"
     assert words(facts_of(DISK)) == "sda"
     assert words(facts_of(BackingDevice("vda", "disk", is_leaf=True))) == "vda (virtual disk)"
 
 
-def test_what_an_older_file_counted_was_the_disk_at_the_bottom() -> None:
+def test_older_file_counted_bottom_disk() -> None:
     old: dict[str, Json] = {
         "storage": {
             "devices": {
@@ -71,11 +71,11 @@ def test_what_an_older_file_counted_was_the_disk_at_the_bottom() -> None:
 @pytest.mark.parametrize(
     "facts", [{}, {"storage": {}}, {"storage": {"devices": {"unreadable": "no device"}}}, {"storage": 3}]
 )
-def test_a_file_that_tells_no_devices_says_nothing_of_them(facts: dict[str, Json]) -> None:
+def test_no_devices_no_words(facts: dict[str, Json]) -> None:
     assert words(facts) == ""
 
 
-def test_the_disks_of_a_wal_elsewhere_are_named_too_each_once() -> None:
+def test_wal_disks_named_once() -> None:
     other = BackingDevice("sdb", "disk", is_leaf=True)
     assert words(facts_of(DISK) | facts_of(DISK, other, part="wal_storage")) == "sda, sdb"
     assert words(facts_of(LOOP, BELOW) | facts_of(DISK, part="wal_storage")) == "loop0 (loop device), sda"
@@ -115,18 +115,16 @@ def test_of_many_disks_the_first_are_named() -> None:
         ("", "", "", ""),
     ],
 )
-def test_a_virtual_disk_is_known_by_its_name_or_its_maker(
-    name: str, vendor: str, model: str, maker: str
-) -> None:
+def test_virtual_disk_by_name_or_vendor(name: str, vendor: str, model: str, maker: str) -> None:
     assert played_by(name, vendor, model) == maker
 
 
-def test_virtual_and_loop_devices_are_told_from_hardware() -> None:
+def test_virtual_and_loop_not_hardware() -> None:
     assert is_played(read_environment_facts(facts_of(LOOP, BELOW)))
     assert not is_played(read_environment_facts(facts_of(DISK)))
 
 
-def test_charts_figures_comparison_report_and_json_say_of_which_devices_they_are(tmp_path: Path) -> None:
+def test_counted_devices_shown_everywhere(tmp_path: Path) -> None:
     paths = [
         make_run(tmp_path / "one.footing", facts_of(LOOP, BELOW), "ext4 #1"),
         make_run(tmp_path / "two.footing", facts_of(DISK), "xfs #1"),
@@ -145,7 +143,7 @@ def test_charts_figures_comparison_report_and_json_say_of_which_devices_they_are
     assert any("bytes and flushes are those of sda, other programs included." in text for text in told)
 
 
-def test_a_run_without_such_facts_says_that_its_devices_are_not_known(tmp_path: Path) -> None:
+def test_unknown_devices_in_report(tmp_path: Path) -> None:
     path = make_run(tmp_path / "old.footing", {})
     told = [block.text for block in read_report([path]).blocks if isinstance(block, Text)]
     assert any("are those of devices that the run file does not name" in text for text in told)

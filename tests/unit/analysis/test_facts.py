@@ -18,7 +18,7 @@ from app.runfile.finalize import finish_run_file
 from tests.fix_window import Trial, begin_trial, write_bad_files, write_campaign, write_trial
 
 
-def test_a_run_says_target_workload_server_and_machine(tmp_path: Path) -> None:
+def test_properties_by_topic(tmp_path: Path) -> None:
     path = write_trial(tmp_path / "a.footing", Trial(settings=(("fsync", "off"),)))
     told = {(item.topic, item.name): item.value for item in read_run_facts(path).properties}
     assert told["Target", "kind"] == "folder"
@@ -31,18 +31,18 @@ def test_a_run_says_target_workload_server_and_machine(tmp_path: Path) -> None:
     assert told["Machine", "kernel"] == "6.1"
 
 
-def test_every_property_has_a_value_and_a_name_of_its_own(tmp_path: Path) -> None:
+def test_properties_have_value_unique_name(tmp_path: Path) -> None:
     facts = read_run_facts(write_trial(tmp_path / "a.footing", Trial()))
     assert all(item.value for item in facts.properties)
     keys = [(item.topic, item.name) for item in facts.properties]
     assert len(keys) == len(set(keys))
 
 
-def test_the_protocol_of_queries_has_a_name_that_other_languages_can_say() -> None:
+def test_protocol_label_translatable() -> None:
     assert LABELS["protocol"] == tr("protocol")
 
 
-def test_what_root_did_without_a_program_stands_among_the_commands_in_words(tmp_path: Path) -> None:
+def test_root_steps_among_commands(tmp_path: Path) -> None:
     path = tmp_path / "a.footing"
     writer = begin_trial(path, Trial())
     with writer.transaction():
@@ -67,7 +67,7 @@ def test_the_environment_is_flat_with_dotted_names(tmp_path: Path) -> None:
     assert ("kernel.release", "6.1") in facts.environment
 
 
-def test_values_of_unexpected_kinds_become_text_or_nothing(tmp_path: Path) -> None:
+def test_unexpected_value_types(tmp_path: Path) -> None:
     more: dict[str, Json] = {
         "workload": ["no", "table"],
         "settings": {"a": 1},
@@ -99,14 +99,14 @@ def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
         read_run_facts(write_bad_files(tmp_path)["cut"])
 
 
-def test_only_what_differs_is_told_and_equal_values_stand_together(tmp_path: Path) -> None:
+def test_differences_group_equal_values(tmp_path: Path) -> None:
     runs = [read_run_facts(path) for path in write_campaign(tmp_path)]
     found = find_differences(runs)
     assert [(item.topic, item.name) for item in found] == [("Target", "filesystem")]
     assert found[0].variants == (Variant("ext4", (0, 2, 4)), Variant("xfs", (1, 3, 5)))
 
 
-def test_what_one_run_does_not_have_is_a_difference(tmp_path: Path) -> None:
+def test_missing_value_is_difference(tmp_path: Path) -> None:
     plain = read_run_facts(write_trial(tmp_path / "a.footing", Trial()))
     changed = read_run_facts(write_trial(tmp_path / "b.footing", Trial(settings=(("fsync", "off"),))))
     assert find_differences([plain, changed])[0].variants == (Variant("none", (0,)), Variant("off", (1,)))
@@ -117,7 +117,7 @@ def test_one_run_or_none_has_no_differences(tmp_path: Path) -> None:
     assert find_differences([read_run_facts(write_trial(tmp_path / "a.footing", Trial()))]) == ()
 
 
-def test_a_stopped_run_does_not_count_for_the_verdict(tmp_path: Path) -> None:
+def test_stopped_run_not_in_verdict(tmp_path: Path) -> None:
     paths = write_campaign(tmp_path)
     stopped = Trial("xfs #4", "xfs", 3, state=RunState.STOPPED, tps=1.0, filesystem="xfs")
     paths.append(write_trial(tmp_path / "one" / "06-xfs.footing", stopped))

@@ -15,21 +15,21 @@ def test_each_heading_of_a_comparison_is_explained(column: str) -> None:
     assert meaning_of(column).endswith(".")
 
 
-def test_a_column_is_explained_by_one_word_only_and_is_there() -> None:
+def test_columns_explained_once_and_exist() -> None:
     named = [column for each in GLOSSARY for column in each.columns]
     assert sorted(set(named)) == sorted(named)
     known = {each.id for each in COMPARISON_COLUMNS} | {each.name for each in FIGURES} | {"verdict"}
     assert set(named) <= known
 
 
-def test_every_word_is_said_once_in_whole_sentences() -> None:
+def test_words_sorted_unique_full_sentences() -> None:
     words = [each.word.casefold() for each in GLOSSARY]
     assert words == sorted(set(words))
     assert [each.word for each in GLOSSARY if not each.meaning.endswith(".")] == []
     assert set(terms_of_report()) < set(GLOSSARY)
 
 
-def test_the_numbers_of_a_verdict_are_those_that_are_declared() -> None:
+def test_verdict_numbers_match_constants() -> None:
     told = next(each.meaning for each in GLOSSARY if each.word == "indicative only")
     assert f"fewer than {RUNS_FOR_A_VERDICT} runs" in told
     assert f"at least {RUNS_FOR_A_REFERENCE} times" in told

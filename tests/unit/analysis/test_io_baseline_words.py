@@ -61,7 +61,7 @@ KNOWN = IoBaseline(
 )
 
 
-def test_the_limit_of_a_series_is_the_most_that_the_disks_did_when_asked() -> None:
+def test_series_limit_is_highest_measured() -> None:
     assert KNOWN.limits == {
         "storage.reads": 200_001.0,
         "storage.writes": 9950.0,
@@ -73,7 +73,7 @@ def test_the_limit_of_a_series_is_the_most_that_the_disks_did_when_asked() -> No
     assert set(KNOWN.limits) <= set(METRICS)
 
 
-def test_how_much_a_run_used_is_told_with_what_there_is() -> None:
+def test_used_shares_with_available_limits() -> None:
     means = {"wal.syncs": 6860.0, "storage.flushes": 6930.0, "storage.reads": 20.0, "cpu.user": 1.0}
     told = used_shares(KNOWN, means)
     assert [each.sentence for each in told] == [
@@ -91,7 +91,7 @@ def test_bytes_are_told_in_megabytes() -> None:
     assert told.sentence == "These disks write 2,100 MB/s; the run used 50 %."
 
 
-def test_tables_have_what_was_measured_and_nothing_where_nothing_was() -> None:
+def test_job_table_cells() -> None:
     cells = [texts(JOB_COLUMNS, row) for row in KNOWN.jobs]
     assert cells[0] == {
         "job": "random reads of 8 KiB, 32 in flight",
@@ -110,11 +110,11 @@ def test_tables_have_what_was_measured_and_nothing_where_nothing_was() -> None:
     assert sync_cell(KNOWN) == "9,800"
 
 
-def test_a_job_of_a_later_version_is_shown_by_its_own_name() -> None:
+def test_unknown_job_keeps_its_name() -> None:
     assert texts(JOB_COLUMNS, JobResult(job="zone-append", operations_per_s=1.0))["job"] == "zone-append"
 
 
-def test_what_the_rate_says_of_the_drive_stands_beside_it() -> None:
+def test_sync_rate_judgement() -> None:
     first, second = sync_sentences(KNOWN)
     assert "fdatasync 9,800, open_datasync 9,000" in first
     assert "either protected or not flushing: find out which" in second
@@ -132,9 +132,7 @@ def written(path: Path, told: RunMetadata) -> Path:
 
 
 @pytest.mark.parametrize(("method", "share"), [("fdatasync", 0.5), ("open_datasync", 4900 / 9000)])
-def test_a_run_file_tells_how_much_was_used_by_the_method_that_was_set(
-    tmp_path: Path, method: str, share: float
-) -> None:
+def test_used_share_by_sync_method(tmp_path: Path, method: str, share: float) -> None:
     settings = (SettingMetadata(name="wal_sync_method", value=method, origin="user"),)
     path = written(tmp_path / "a.footing", RunMetadata(io_baseline=KNOWN, settings=settings))
     with RunFile(path) as run:
@@ -145,7 +143,7 @@ def test_a_run_file_tells_how_much_was_used_by_the_method_that_was_set(
 
 
 @pytest.mark.parametrize("told", [RunMetadata(), RunMetadata(io_baseline=None)])
-def test_a_file_without_a_baseline_says_nothing_of_it(tmp_path: Path, told: RunMetadata) -> None:
+def test_no_baseline_no_used_shares(tmp_path: Path, told: RunMetadata) -> None:
     with RunFile(written(tmp_path / "a.footing", told)) as run:
         assert read_used_shares(run) == ()
         assert run.metadata.io_baseline is told.io_baseline

@@ -30,20 +30,20 @@ def histogram(latency_us: list[int]) -> Histogram:
 
 @given(st.lists(LATENCIES, max_size=12))
 @pytest.mark.slow
-def test_merging_encoded_histograms_is_the_histogram_of_all(seconds: list[list[int]]) -> None:
+def test_merged_histograms_equal_whole(seconds: list[list[int]]) -> None:
     whole = histogram([value for second in seconds for value in second])
     found = merge_encoded([histogram(second).encode() for second in seconds])
     assert (found.buckets.tolist(), found.counts.tolist()) == (whole.buckets.tolist(), whole.counts.tolist())
 
 
-def test_merging_reads_counts_of_any_size_and_refuses_damage() -> None:
+def test_merge_large_counts_and_damage() -> None:
     huge = Histogram(np.array([5, 900]), np.array([2**40, 7]))
     assert merge_encoded([huge.encode()] * 3).counts.tolist() == [3 * 2**40, 21]
     with pytest.raises(CorruptRunFileError):
         merge_encoded([huge.encode(), b"\x01nonsense"])
 
 
-def test_shares_and_nines_are_those_of_the_transactions() -> None:
+def test_shares_and_nines() -> None:
     # 0 ... 999 us once each, below 256 exactly
     found = Distribution(histogram(list(range(1000))), 1, 0)
     latency_ms, shares = found.shares()
@@ -60,7 +60,7 @@ def test_nothing_has_no_shares_and_no_nines() -> None:
     assert len(empty.shares()[0]) == len(empty.nines()[0]) == 0
 
 
-def test_a_sampled_run_weighs_as_much_as_it_stands_for() -> None:
+def test_sampled_run_weighted() -> None:
     full, sampled = Distribution(histogram([100] * 90), 1, 0), Distribution(histogram([200] * 9), 10, 2)
     whole = merge_distributions([full, sampled])
     assert whole.histogram.counts.tolist() == [90, 90]
@@ -68,7 +68,7 @@ def test_a_sampled_run_weighs_as_much_as_it_stands_for() -> None:
     assert merge_distributions([sampled, sampled]).histogram.total == 18
 
 
-def test_a_run_gives_the_latencies_of_its_measured_phase(tmp_path: Path) -> None:
+def test_distribution_of_measured_phase(tmp_path: Path) -> None:
     found = read_distribution(finished_run(tmp_path / "a.footing"))
     assert found.histogram.total == 600
     assert found.histogram.percentile(50) == pytest.approx(2000, rel=0.008)
@@ -115,6 +115,6 @@ def test_cycles_are_laid_over_each_other(tmp_path: Path) -> None:
     assert folded.checkpoints() == []
 
 
-def test_a_run_without_a_checkpoint_cannot_be_folded(tmp_path: Path) -> None:
+def test_since_checkpoint_without_checkpoint(tmp_path: Path) -> None:
     data = load_run_data(saw_tooth(tmp_path / "a.footing", checkpoints=False))
     assert since_checkpoint(data) is None

@@ -64,7 +64,7 @@ def values(properties: list[Property], topic: str) -> dict[str, str]:
     return {each.name: each.value for each in properties if each.topic == topic and each.is_known}
 
 
-def test_a_server_of_others_tells_its_build_its_pages_and_what_its_owner_set() -> None:
+def test_server_build_pages_and_settings() -> None:
     found = told()
     of_server = values(found, POSTGRESQL)
     assert of_server["version"] == "16.4"
@@ -76,7 +76,7 @@ def test_a_server_of_others_tells_its_build_its_pages_and_what_its_owner_set() -
     assert "installation" not in unknown, "nobody chose where its programs are"
 
 
-def test_one_server_measured_twice_is_the_same_although_network_and_clock_never_are() -> None:
+def test_same_server_differing_network_and_clock() -> None:
     found = compare_properties([told(), told(trip=0.09)])
     assert found.differences == ()
 
@@ -92,11 +92,11 @@ def test_one_server_measured_twice_is_the_same_although_network_and_clock_never_
         (told(trip=5.0), "round trip of the network"),
     ],
 )
-def test_what_its_owner_changed_in_between_is_a_difference(other: list[Property], name: str) -> None:
+def test_owner_change_is_difference(other: list[Property], name: str) -> None:
     assert [each.name for each in compare_properties([told(), other]).differences] == [name]
 
 
-def test_whose_identifier_is_not_told_is_not_known_to_be_the_same() -> None:
+def test_unknown_identifier_not_same() -> None:
     found = compare_properties([told(identifier=""), told(identifier="")])
     assert "system identifier" in {each.name for each in found.not_known}
     assert not found.are_repeats
@@ -111,7 +111,7 @@ def on_machine(processor: str, *, asked: bool = True) -> list[Property]:
     return list(properties_of(metadata, read_environment_facts(facts)))
 
 
-def test_a_machine_that_was_not_asked_is_not_known_and_never_none() -> None:
+def test_unqueried_machine_not_known() -> None:
     found = compare_properties([on_machine("EPYC"), on_machine("Xeon", asked=False)])
     assert not [each for each in found.differences if each.topic in {MACHINE, PGBENCH_MACHINE}]
     assert {"processor", "kernel"} <= {each.name for each in found.not_known if each.topic == MACHINE}
