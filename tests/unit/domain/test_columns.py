@@ -27,14 +27,14 @@ COLUMNS = (NAME, SIZE)
 DISK = Disk("sda", 8)
 
 
-def test_columns_are_found_by_id_in_the_order_that_is_asked_for() -> None:
+def test_choose_in_requested_order() -> None:
     assert choose(COLUMNS, ["size", "name"]) == (SIZE, NAME)
     assert column_of(COLUMNS, "size") is SIZE
     assert without(COLUMNS, ["name"]) == (SIZE,)
     assert texts(COLUMNS, DISK) == {"name": "sda", "size": "8"}
 
 
-def test_a_column_that_a_table_does_not_have_is_an_error_and_no_table_without_it() -> None:
+def test_missing_column_raises() -> None:
     with pytest.raises(KeyError, match="model"):
         column_of(COLUMNS, "model")
     with pytest.raises(KeyError, match="model"):
@@ -45,7 +45,7 @@ def test_a_column_that_a_table_does_not_have_is_an_error_and_no_table_without_it
         with_cells(COLUMNS, {"model": lambda disk: disk.name})
 
 
-def test_a_column_of_a_part_says_the_same_of_the_whole() -> None:
+def test_column_of_part() -> None:
     def last(disks: list[Disk]) -> Disk:
         return disks[-1]
 
@@ -55,13 +55,13 @@ def test_a_column_of_a_part_says_the_same_of_the_whole() -> None:
     assert (size.heading, size.kind, size.optional) == (SIZE.heading, SIZE.kind, SIZE.optional)
 
 
-def test_cells_of_the_callers_own_leave_the_others_as_they_are() -> None:
+def test_with_cells_keeps_others() -> None:
     own = with_cells(COLUMNS, {"name": lambda disk: disk.name.upper()})
     assert texts(own, DISK) == {"name": "SDA", "size": "8"}
     assert texts(COLUMNS, DISK) == {"name": "sda", "size": "8"}
 
 
-def test_numbers_are_in_line_at_the_right_and_only_what_may_be_is_broken() -> None:
+def test_numeric_alignment_and_breaks() -> None:
     found = {kind: Column[Disk]("x", "X", lambda disk: disk.name, kind) for kind in CellKind}
     assert {kind for kind, column in found.items() if column.alignment is Alignment.RIGHT} == {
         CellKind.NUMBER,
@@ -73,7 +73,7 @@ def test_numbers_are_in_line_at_the_right_and_only_what_may_be_is_broken() -> No
 @pytest.mark.parametrize(
     "columns", [COMPARISON_COLUMNS, CSV_COLUMNS, LIST_COLUMNS, IMPORTED_COLUMNS, OPTION_COLUMNS]
 )
-def test_ids_headings_and_turns_to_be_left_out_are_unique_in_a_table(
+def test_unique_ids_headings_and_priorities(
     columns: tuple[Column[Any], ...],
 ) -> None:
     turns = [column.optional for column in columns if column.optional is not None]
@@ -81,5 +81,5 @@ def test_ids_headings_and_turns_to_be_left_out_are_unique_in_a_table(
         assert len(set(found)) == len(found)
 
 
-def test_every_id_of_the_comparison_has_its_column() -> None:
+def test_comparison_ids_have_columns() -> None:
     assert [column.id for column in COMPARISON_COLUMNS] == list(ComparisonColumn)

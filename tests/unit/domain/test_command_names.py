@@ -52,21 +52,21 @@ def spoken() -> Iterator[tuple[str, str, bool]]:
 
 
 @pytest.mark.slow
-def test_every_sentence_that_names_a_command_is_said_as_the_command_is_called_here() -> None:
+def test_command_sentences_use_called_name() -> None:
     own = "app/domain/command_names.py"  # which says what is replaced
     unsaid = [where for where, _, through in spoken() if not through and not where.startswith(own)]
     assert unsaid == []
 
 
 @pytest.mark.slow
-def test_every_sentence_names_a_command_or_an_option_that_there_is() -> None:
+def test_named_commands_and_options_exist() -> None:
     known = {*build_parser().commands, "help", "version"}
     named = {(where, found["word"]) for where, text, _ in spoken() for found in SPOKEN.finditer(text)}
     assert len(named) > 15
     assert {each for each in named if each[1] not in known} == set()
 
 
-def test_started_by_packaging_run_the_same_script_is_named() -> None:
+def test_packaging_run_named() -> None:
     say = name_commands({CALLED_VARIABLE: "../checkout/packaging/run"}, Path("/srv/checkout"))
     assert say(LIST) == (
         "`../checkout/packaging/run list` shows them, and sudo ../checkout/packaging/helper install, "
@@ -74,7 +74,7 @@ def test_started_by_packaging_run_the_same_script_is_named() -> None:
     )
 
 
-def test_installed_for_one_user_the_checkout_is_named_where_the_command_does_not_do() -> None:
+def test_user_install_names_checkout() -> None:
     say = name_commands({CALLED_VARIABLE: "pgfooting"}, Path("/srv/check out"))
     assert say(LIST) == (
         "`pgfooting list` shows them, and sudo '/srv/check out/packaging/helper' install, "
@@ -100,9 +100,7 @@ class _Wheel:
 
 
 @pytest.mark.parametrize("by", ["pipx inject pgfooting", f"{sys.executable} -m pip install"])
-def test_a_wheel_names_what_adds_the_window_and_the_package_of_roots_part(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: str
-) -> None:
+def test_wheel_names_extras_and_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: str) -> None:
     if by.startswith("pipx"):
         (tmp_path / PIPX_MARK).touch()
     monkeypatch.setattr("importlib.metadata.distribution", lambda _name: _Wheel())
@@ -114,9 +112,7 @@ def test_a_wheel_names_what_adds_the_window_and_the_package_of_roots_part(
     assert say("See: sudo packaging/helper status") == "See: systemctl status pgfooting-helper"
 
 
-def test_a_python_in_a_folder_with_braces_breaks_no_sentence(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_braces_in_python_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.executable", "/srv/{name}/bin/python3")
     assert wheel_installer.__wrapped__(str(tmp_path)).startswith("python3 -m pip install")
 
@@ -127,7 +123,7 @@ def test_nobody_said_how_it_was_started() -> None:
 
 
 @pytest.mark.parametrize("hostile", ["a{b}/packaging/run", "a\x1b[2J/packaging/run"])
-def test_a_name_that_would_be_more_than_a_name_is_not_said(hostile: str) -> None:
+def test_hostile_command_name_ignored(hostile: str) -> None:
     assert called({CALLED_VARIABLE: hostile}) == "pgfooting"
     assert "pgfooting list" in name_commands({CALLED_VARIABLE: hostile})(LIST)
 

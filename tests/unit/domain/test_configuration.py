@@ -37,7 +37,7 @@ def test_every_block_holds_each_configuration_once(configurations: int, repeats:
         assert len({run.configuration.name for run in block}) == configurations
 
 
-def test_ab_ba_is_a_choice_in_which_a_linear_drift_cancels() -> None:
+def test_ab_ba_cancels_linear_drift() -> None:
     runs = interleaved_order(replace(campaign(2, 4), order=RunOrder.ALTERNATING, order_seed=None))
     assert "".join(run.configuration.name[-1] for run in runs) == "01100110"
     places: Counter[str] = Counter()
@@ -46,13 +46,13 @@ def test_ab_ba_is_a_choice_in_which_a_linear_drift_cancels() -> None:
     assert len(set(places.values())) == 1
 
 
-def test_one_repeat_of_all_configurations_shares_one_seed() -> None:
+def test_one_seed_per_repeat() -> None:
     runs = interleaved_order(campaign(3, 5, seeds=(11, 12)))
     by_repeat = {run.repeat: {other.seed for other in runs if other.repeat == run.repeat} for run in runs}
     assert by_repeat == {0: {11}, 1: {12}, 2: {11}, 3: {12}, 4: {11}}
 
 
-def test_only_the_built_in_reader_is_known_not_to_write() -> None:
+def test_only_select_only_never_writes() -> None:
     reading = Script(builtin=BuiltinScript.SELECT_ONLY)
     own = Script(builtin=None, path="/srv/scripts/mine.sql")
     assert not Workload(scripts=(reading,)).writes
@@ -61,7 +61,7 @@ def test_only_the_built_in_reader_is_known_not_to_write() -> None:
     assert Workload(scripts=(reading, own)).label == "select-only + mine.sql"
 
 
-def test_a_random_order_is_drawn_once_and_whoever_asks_before_is_told() -> None:
+def test_random_order_drawn_once() -> None:
     asked = replace(campaign(3, 3), order_seed=None)
     with pytest.raises(ValueError, match="trial"):
         interleaved_order(asked)
@@ -74,7 +74,7 @@ def test_a_random_order_is_drawn_once_and_whoever_asks_before_is_told() -> None:
     assert with_drawn_order(alternating) == alternating
 
 
-def test_what_was_begun_without_a_seed_was_begun_when_there_was_only_ab_ba() -> None:
+def test_resumed_without_seed_is_ab_ba() -> None:
     asked = replace(campaign(3, 3), order_seed=None)
     assert as_begun(asked).order is RunOrder.ALTERNATING
     assert as_begun(replace(asked, order_seed=0)).order is RunOrder.RANDOM

@@ -280,7 +280,7 @@ PAIRS: list[tuple[str, str, Side, Side]] = [
 @pytest.mark.parametrize(
     ("rule", "name", "wrong", "right"), PAIRS, ids=[f"{n}-{p[0]}-{p[1]}" for n, p in enumerate(PAIRS)]
 )
-def test_a_rule_applies_on_its_side_and_not_on_the_other(
+def test_rule_applies_on_wrong_side_only(
     rule: str,
     name: str,
     wrong: Side,
@@ -295,15 +295,13 @@ def test_every_rule_has_a_test() -> None:
     assert {rule.id for rule, _ in ALL} == {pair[0] for pair in PAIRS}
 
 
-def test_all_rules_of_the_reference_are_here_or_have_a_reason_why_not() -> None:
+def test_reference_rules_all_covered() -> None:
     numbered = {rule.id.partition("-")[0] for rule, _ in ALL} | set(NOT_EXPRESSIBLE) | set(ELSEWHERE)
     assert {f"C{number:02}" for number in range(1, 41)} == numbered
 
 
 @pytest.mark.parametrize(("rule", "spec"), ALL, ids=[rule.id for rule, _ in ALL])
-def test_a_rule_says_what_why_and_where_from_and_names_what_exists(
-    rule: ConflictRule, spec: FilesystemSpec | None
-) -> None:
+def test_rule_message_source_and_fields(rule: ConflictRule, spec: FilesystemSpec | None) -> None:
     assert re.fullmatch(r"C\d\d(-[a-z]+)?", rule.id)
     assert rule.message.endswith((".", "”."))
     assert rule.source
@@ -324,7 +322,7 @@ def test_ids_of_rules_are_unique() -> None:
     assert len({rule.id for rule, _ in ALL}) == len(ALL)
 
 
-def test_what_is_implied_is_handed_out_with_its_reason() -> None:
+def test_implied_values_with_reason() -> None:
     findings = check(circumstances("btrfs", {"datacow": False}))
     assert implied(findings) == {"datasum": False, "full_page_writes": True}
     finding = next(item for item in findings if item.rule == "C04")
@@ -332,11 +330,11 @@ def test_what_is_implied_is_handed_out_with_its_reason() -> None:
     assert finding.field == "datacow"
 
 
-def test_a_finding_names_the_option_that_was_chosen() -> None:
+def test_finding_names_chosen_option() -> None:
     assert found("C05", "btrfs", {"datasum": False, "compress_force": "lzo"})[0].field == "compress_force"
 
 
-def test_an_option_of_another_version_is_refused_with_both_versions() -> None:
+def test_option_newer_than_kernel() -> None:
     old = {KERNEL: (6, 1, 192)}
     findings = found("C31", "f2fs", {"age_extent_cache": True}, versions=old)
     assert [item.message for item in findings] == [
@@ -346,7 +344,7 @@ def test_an_option_of_another_version_is_refused_with_both_versions() -> None:
     assert found("C31", "f2fs", {"age_extent_cache": True}) == []  # nobody knows the version yet
 
 
-def test_a_value_can_be_newer_than_its_option() -> None:
+def test_value_newer_than_option() -> None:
     old, new = {KERNEL: (6, 14)}, {KERNEL: (6, 15)}
     findings = found("C31", "btrfs", {"compress": "zstd:-3"}, versions=old)
     assert findings[0].message == "Compression: zstd:-3: exists since Linux 6.15; here is 6.14."
@@ -354,12 +352,12 @@ def test_a_value_can_be_newer_than_its_option() -> None:
     assert found("C31", "btrfs", {"compress": "zstd:3"}, versions=old) == []
 
 
-def test_a_field_is_refused_for_its_best_reason_only() -> None:
+def test_field_refused_for_best_reason() -> None:
     findings = check(circumstances("xfs", {"barrier": False}, versions={KERNEL: (6, 18)}))
     assert [item.rule for item in findings if item.action is Action.REFUSE] == ["C01"]
 
 
-def test_no_preset_contradicts_itself_and_only_the_old_one_of_xfs_needs_an_old_kernel() -> None:
+def test_presets_do_not_contradict_themselves() -> None:
     versions = {
         KERNEL: (6, 1),
         Component("OpenZFS"): (2, 1, 11),
@@ -376,12 +374,12 @@ def test_no_preset_contradicts_itself_and_only_the_old_one_of_xfs_needs_an_old_k
     assert "4.19" in refused["xfs", "2011-nobarrier"][0].message
 
 
-def test_memory_is_marked_not_durable_whatever_is_chosen() -> None:
+def test_tmpfs_never_durable() -> None:
     assert [item.rule for item in check(circumstances("tmpfs", {}))] == ["C24"]
     assert check(circumstances("ext4", {})) == ()
 
 
-def test_a_rule_reads_the_default_where_nothing_is_chosen() -> None:
+def test_rule_reads_defaults() -> None:
     it = circumstances("ext4", {"barrier": False})
     assert it.value("barrier") is False
     assert it.value("data") == "ordered"

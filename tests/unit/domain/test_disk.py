@@ -32,13 +32,11 @@ def test_the_world_wide_name_is_the_key() -> None:
         ("", ""),
     ],
 )
-def test_without_a_world_wide_name_the_serial_is_the_key_in_harmless_characters(
-    serial: str, key: str
-) -> None:
+def test_key_from_serial_without_wwn(serial: str, key: str) -> None:
     assert dataclasses.replace(NVME, wwn=None, serial=serial).key() == key
 
 
-def test_the_last_four_characters_of_the_serial_confirm_a_choice() -> None:
+def test_tail_of_serial() -> None:
     assert NVME.tail() == "456A"
     assert dataclasses.replace(NVME, serial="").tail() == "4a3c"
 
@@ -52,12 +50,12 @@ def test_every_field_that_changed_is_named(field: str, value: object) -> None:
     assert NVME.differs_from(now) == (field,)
 
 
-def test_a_disk_that_was_away_meanwhile_differs_although_everything_else_is_equal() -> None:
+def test_reattached_disk_differs_by_diskseq() -> None:
     assert NVME.differs_from(dataclasses.replace(NVME, diskseq=10)) == ("diskseq",)
     assert NVME.differs_from(dataclasses.replace(NVME)) == ()
 
 
-def test_a_disk_as_json_keeps_reasons_and_remedies() -> None:
+def test_json_keeps_reasons_and_remedies() -> None:
     disk = Disk(
         identity=NVME,
         name="nvme0n1",

@@ -14,13 +14,13 @@ def error_classes() -> list[type[FootingError]]:
     ]
 
 
-def test_every_error_has_a_code_of_its_own() -> None:
+def test_error_codes_unique() -> None:
     codes = [item.code for item in error_classes()]
     assert len(codes) == len(set(codes))
     assert all(re.fullmatch(r"[a-z][a-z-]*", code) for code in codes)
 
 
-def test_every_error_stands_in_the_tree_of_the_docstring() -> None:
+def test_errors_in_module_docstring() -> None:
     drawn = errors.__doc__ or ""
     assert all(f" {item.__name__}" in drawn for item in error_classes())
 
@@ -30,21 +30,21 @@ def test_exit_statuses_are_those_promised() -> None:
     assert [int(status) for status in ExitStatus] == [0, 1, 2, 3, 10, 11, 130]
 
 
-def test_the_text_of_an_error_is_message_and_hint() -> None:
+def test_text_is_message_and_hint() -> None:
     assert str(FootingError("It broke.", hint="Mend it.")) == "It broke.\nMend it."
     assert str(FootingError("It broke.")) == "It broke."
 
 
-def test_a_mistake_of_the_program_names_its_kind() -> None:
+def test_internal_error_names_exception() -> None:
     assert "KeyError" in InternalError.of(KeyError("x")).message
 
 
-def test_did_you_mean_finds_the_nearest_word_or_says_nothing() -> None:
+def test_did_you_mean_nearest_or_nothing() -> None:
     assert did_you_mean("clinets", ["clients", "scale"]) == "Did you mean “clients”?"
     assert did_you_mean("xyz", ["clients", "scale"]) == ""
 
 
-def test_the_changelog_and_the_project_name_the_same_version() -> None:
+def test_changelog_and_project_version() -> None:
     top = Path(__file__).resolve().parents[3]
     assert f'version = "{VERSION}"' in (top / "pyproject.toml").read_text()
     changelog = (top / "CHANGELOG.md").read_text()

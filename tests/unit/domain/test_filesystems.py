@@ -35,7 +35,7 @@ def some_values(option: OptionSpec) -> tuple[OptionValue, ...]:
     return (option.kind.minimum, option.kind.maximum, *option.kind.also)
 
 
-def test_each_filesystem_is_found_by_its_id_and_the_oldest_campaign_files_have_theirs() -> None:
+def test_found_by_id() -> None:
     assert set("ext4 ext3 xfs btrfs zfs f2fs tmpfs".split()) <= {spec.id for spec in FILESYSTEMS}  # noqa: SIM905
     assert len({spec.id for spec in FILESYSTEMS}) == len(FILESYSTEMS)
     assert all(filesystem(spec.id) is spec for spec in FILESYSTEMS)
@@ -44,7 +44,7 @@ def test_each_filesystem_is_found_by_its_id_and_the_oldest_campaign_files_have_t
 
 
 @FILESYSTEM
-def test_a_filesystem_says_what_it_is_good_for_and_what_it_needs(spec: FilesystemSpec) -> None:
+def test_filesystem_purpose_and_programs(spec: FilesystemSpec) -> None:
     assert spec.good_for.endswith(".")
     assert spec.programs
     assert all(program.package for program in spec.programs)
@@ -55,7 +55,7 @@ def test_a_filesystem_says_what_it_is_good_for_and_what_it_needs(spec: Filesyste
 
 
 @FILESYSTEM
-def test_a_filesystem_on_disks_says_how_it_is_made_where_it_lies_and_what_shows_it(
+def test_mkfs_arguments_and_superblock(
     spec: FilesystemSpec,
 ) -> None:
     assert (spec.mkfs is None) is (spec.mkfs_arguments is None)
@@ -75,7 +75,7 @@ def test_a_filesystem_on_disks_says_how_it_is_made_where_it_lies_and_what_shows_
 
 
 @FILESYSTEM
-def test_ids_of_options_are_unique_and_nothing_is_both_offered_and_lacking(spec: FilesystemSpec) -> None:
+def test_option_ids_unique_or_lacking(spec: FilesystemSpec) -> None:
     ids = [option.id for option in spec.options] + [lack.option for lack in spec.lacks]
     assert len(set(ids)) == len(ids)
     assert all(re.fullmatch(r"[a-z][a-z0-9_]*", option) for option in ids)
@@ -86,7 +86,7 @@ def test_ids_of_options_are_unique_and_nothing_is_both_offered_and_lacking(spec:
 
 
 @FILESYSTEM
-def test_what_is_lacking_is_something_that_others_have_and_says_why(spec: FilesystemSpec) -> None:
+def test_lacking_options_exist_elsewhere(spec: FilesystemSpec) -> None:
     elsewhere = {option.id for other in FILESYSTEMS if other is not spec for option in other.options}
     for lack in spec.lacks:
         assert lack.option in elsewhere
@@ -96,9 +96,7 @@ def test_what_is_lacking_is_something_that_others_have_and_says_why(spec: Filesy
 
 @OPTION
 @pytest.mark.slow
-def test_an_option_has_effect_source_label_and_a_legal_default(
-    spec: FilesystemSpec, option: OptionSpec
-) -> None:
+def test_option_texts_and_legal_default(spec: FilesystemSpec, option: OptionSpec) -> None:
     assert option.label
     assert option.source
     assert option.effect.endswith(".")
@@ -112,9 +110,7 @@ def test_an_option_has_effect_source_label_and_a_legal_default(
 
 @OPTION
 @pytest.mark.slow
-def test_an_option_costs_safety_for_legal_values_only_and_never_by_its_default(
-    spec: FilesystemSpec, option: OptionSpec
-) -> None:
+def test_risks_for_legal_values_not_default(spec: FilesystemSpec, option: OptionSpec) -> None:
     for value, classes in option.risks:
         assert option.kind.accepts(value)
         assert classes
@@ -127,9 +123,7 @@ def test_an_option_costs_safety_for_legal_values_only_and_never_by_its_default(
 
 @OPTION
 @pytest.mark.slow
-def test_an_option_has_a_flag_exactly_where_a_mkfs_program_reads_it(
-    spec: FilesystemSpec, option: OptionSpec
-) -> None:
+def test_flag_only_for_mkfs_options(spec: FilesystemSpec, option: OptionSpec) -> None:
     if option.id in _SAID_ELSEWHERE:
         assert option.flag == ""
     else:
@@ -139,9 +133,7 @@ def test_an_option_has_a_flag_exactly_where_a_mkfs_program_reads_it(
 
 @OPTION
 @pytest.mark.slow
-def test_what_an_option_writes_is_one_plain_word_and_different_for_every_value(
-    spec: FilesystemSpec, option: OptionSpec
-) -> None:
+def test_written_values_distinct_plain_words(spec: FilesystemSpec, option: OptionSpec) -> None:
     written = [option.written(value) for value in some_values(option)]
     if option.id in _SAID_ELSEWHERE:
         assert written == [None] * len(written)
@@ -155,7 +147,7 @@ def test_what_an_option_writes_is_one_plain_word_and_different_for_every_value(
 
 @OPTION
 @pytest.mark.slow
-def test_a_read_back_tells_every_value_from_every_other(spec: FilesystemSpec, option: OptionSpec) -> None:
+def test_shown_values_distinguishable(spec: FilesystemSpec, option: OptionSpec) -> None:
     if option.shown is None:
         return
     values = some_values(option)
@@ -187,9 +179,7 @@ def _expected_tells(spec: FilesystemSpec, option: OptionSpec) -> bool:
 
 @OPTION
 @pytest.mark.slow
-def test_an_option_says_where_it_is_read_back_or_why_nothing_ever_shows_it(
-    spec: FilesystemSpec, option: OptionSpec
-) -> None:
+def test_option_read_back_once_or_unseen(spec: FilesystemSpec, option: OptionSpec) -> None:
     read_by = [
         option.shown is not None,
         option.stage is Stage.SERVER,  # pg_settings: `app.postgres.facts.check_in_effect`
@@ -199,11 +189,11 @@ def test_an_option_says_where_it_is_read_back_or_why_nothing_ever_shows_it(
     assert not option.unseen.endswith("."), "a clause"
 
 
-def test_an_option_without_a_read_back_is_found() -> None:
+def test_missing_read_back_detected() -> None:
     spec = filesystem("ext4")
     forgotten = replace(spec.option("data"), shown=None)
     with pytest.raises(AssertionError, match="read back in one place"):
-        test_an_option_says_where_it_is_read_back_or_why_nothing_ever_shows_it(spec, forgotten)
+        test_option_read_back_once_or_unseen(spec, forgotten)
 
 
 @OPTION
@@ -217,7 +207,7 @@ def test_what_must_never_be_offered_is_not(spec: FilesystemSpec, option: OptionS
 
 @OPTION
 @pytest.mark.slow
-def test_an_option_newer_than_what_could_be_tested_says_so(spec: FilesystemSpec, option: OptionSpec) -> None:
+def test_untestable_new_option_says_so(spec: FilesystemSpec, option: OptionSpec) -> None:
     newest = {"Linux": (6, 18), "OpenZFS": (2, 1, 11)}
     for need in option.since:
         if need.version > newest.get(need.component, (99,)):
@@ -241,7 +231,7 @@ def test_every_mount_refuses_devices_and_setuid_programs(spec: FilesystemSpec) -
 
 
 @FILESYSTEM
-def test_no_option_lets_devices_and_setuid_programs_back_in(spec: FilesystemSpec) -> None:
+def test_no_option_allows_dev_or_suid(spec: FilesystemSpec) -> None:
     allowing = {"dev", "suid", "defaults", "user", "users", "owner", "group"}  # mount(8)
     for option in spec.options:
         for value in some_values(option):
@@ -251,7 +241,7 @@ def test_no_option_lets_devices_and_setuid_programs_back_in(spec: FilesystemSpec
 
 
 @FILESYSTEM
-def test_presets_begin_with_the_defaults_and_recommend_something(spec: FilesystemSpec) -> None:
+def test_presets_start_with_defaults(spec: FilesystemSpec) -> None:
     ids = [preset.id for preset in spec.presets]
     assert len(set(ids)) == len(ids)
     assert ids[:2] == ["defaults", "recommended"]
@@ -263,9 +253,7 @@ def test_presets_begin_with_the_defaults_and_recommend_something(spec: Filesyste
 
 
 @PRESET
-def test_a_preset_chooses_known_options_legally_with_reason_and_source(
-    spec: FilesystemSpec, preset: FilesystemPreset
-) -> None:
+def test_preset_choices_legal_with_reason(spec: FilesystemSpec, preset: FilesystemPreset) -> None:
     assert preset.label
     assert preset.source
     assert len(preset.options) == len(preset.choices)
@@ -305,7 +293,7 @@ def test_nothing_that_is_recommended_loses_commits(spec: FilesystemSpec) -> None
         ("btrfs", "ssd=ssd atime=relatime"),
     ],
 )
-def test_what_the_published_benchmarks_set_is_a_preset(filesystem_id: str, published: str) -> None:
+def test_published_settings_are_presets(filesystem_id: str, published: str) -> None:
     wanted = set(published.split())
     sets = [
         {f"{name}={value}" for name, value in preset.options.items()}
@@ -314,7 +302,7 @@ def test_what_the_published_benchmarks_set_is_a_preset(filesystem_id: str, publi
     assert wanted in sets
 
 
-def test_profiles_of_btrfs_follow_the_level_the_copies_and_the_choice() -> None:
+def test_btrfs_profiles() -> None:
     mirror = layout(Level.MIRROR, Assembler.BTRFS)
     assert profiles(mirror, {}) == ("raid1", "raid1")
     assert profiles(mirror, {"mirror_copies": "3"}) == ("raid1c3", "raid1c3")

@@ -10,7 +10,7 @@ from app.domain.units import GIB, KIB, MIB
 SAMPLED = InspectionReport(16 * MIB, 1280, 64 * KIB, 2 * GIB - 5 * MIB)
 
 
-def test_samples_say_how_much_was_looked_at_and_what_can_escape() -> None:
+def test_sampled_report_and_undetected() -> None:
     sentence = SAMPLED.sentence()
     assert "Both ends (16 MiB each) and 1,280 places of 64 KiB were looked at; all are zeros." in sentence
     assert "Data of others of 2 GiB or more in one piece is found for certain" in sentence
@@ -27,11 +27,11 @@ def test_samples_say_how_much_was_looked_at_and_what_can_escape() -> None:
         (5 * MIB - 1, "5 MiB"),
     ],
 )
-def test_the_certain_size_is_never_told_too_small(size_bytes: int, told: str) -> None:
+def test_certain_size_never_understated(size_bytes: int, told: str) -> None:
     assert f"of others of {told} or more" in InspectionReport(16 * MIB, 1, 64 * KIB, size_bytes).sentence()
 
 
-def test_a_disk_of_which_every_byte_was_read_says_when() -> None:
+def test_full_read_with_time() -> None:
     sentence = InspectionReport(16 * MIB, 1280, 64 * KIB, 2 * GIB, read_s=1.8e9).sentence()
     assert sentence.startswith("Every byte was read on 2027-01-1")
     assert "escape" not in sentence

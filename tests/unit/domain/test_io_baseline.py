@@ -38,13 +38,13 @@ def test_published_drives_are_judged_as_they_are() -> None:
     assert asked(2000, ROTATING) is FlushVerdict.PROTECTED_OR_NOT_FLUSHING
 
 
-def test_a_drive_that_says_that_it_has_no_volatile_cache_is_taken_at_its_word_and_that_is_told() -> None:
+def test_write_through_drive_no_volatile_cache() -> None:
     optane = replace(FLASH, write_cache="write through")
     assert asked(60_000, optane, optane) is FlushVerdict.NO_VOLATILE_CACHE
     assert asked(60_000, optane, FLASH) is FlushVerdict.PROTECTED_OR_NOT_FLUSHING
 
 
-def test_virtual_and_loop_devices_are_called_so_and_never_judged() -> None:
+def test_virtual_and_loop_not_judged() -> None:
     loop = BaselineDevice(name="loop0", kind="loop", is_rotating=False)
     for rate in (10, 1_000_000):
         assert asked(rate, replace(FLASH, played_by="virtio")) is FlushVerdict.VIRTUAL
@@ -52,7 +52,7 @@ def test_virtual_and_loop_devices_are_called_so_and_never_judged() -> None:
         assert asked(rate, loop, machine="kvm") is FlushVerdict.LOOP
 
 
-def test_of_a_mixed_set_the_slowest_kind_decides() -> None:
+def test_slowest_kind_decides() -> None:
     assert asked(1000, FLASH, ROTATING) is FlushVerdict.PROTECTED_OR_NOT_FLUSHING
 
 
@@ -62,7 +62,7 @@ def test_what_nobody_knows_is_not_judged() -> None:
     assert flush_verdict(IoBaseline(devices=(FLASH,))) is FlushVerdict.UNKNOWN
 
 
-def test_nobody_is_accused_and_every_verdict_has_its_words() -> None:
+def test_every_flush_verdict_has_words() -> None:
     assert set(FLUSH_WORDS) == set(FlushVerdict)
     assert (
         "either protected or not flushing: find out which"
@@ -71,14 +71,12 @@ def test_nobody_is_accused_and_every_verdict_has_its_words() -> None:
 
 
 @pytest.mark.parametrize(("read", "share"), [(100.0, 1.0), (10.0, 0.1), (None, None)])
-def test_what_a_cache_answered_is_seen_by_what_the_disks_were_asked_for(
-    read: float | None, share: float | None
-) -> None:
+def test_share_read_from_devices(read: float | None, share: float | None) -> None:
     rates = DeviceRates(read_bytes=read)
     assert JobResult(job="random-read", bytes_per_s=100.0, device=rates).from_devices == share
     assert JobResult(job="random-write", bytes_per_s=100.0, device=rates).from_devices is None
 
 
-def test_four_disks_of_their_own_are_asked_in_less_than_two_minutes_with_making_and_unmaking() -> None:
+def test_four_disks_within_two_minutes() -> None:
     assert 4 * (PLANNED_SECONDS + MAKING_S) <= 120
     assert FIO_JOBS[0].id is JobId.SEQUENTIAL_WRITE  # the others read what it wrote

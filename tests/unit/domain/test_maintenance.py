@@ -9,7 +9,7 @@ from app.domain.maintenance import MAINTENANCE, DoneBy, Maintenance, background,
 
 
 @pytest.mark.parametrize("each", MAINTENANCE, ids=lambda each: each.name)
-def test_each_is_found_by_its_name_and_ends(each: Maintenance) -> None:
+def test_maintenance_by_name_with_limit(each: Maintenance) -> None:
     assert maintenance(each.name) is each
     assert 0 < each.limit_s <= 86_400
     assert each.label
@@ -54,9 +54,7 @@ def test_root_does_only_what_its_filesystem_has() -> None:
         ("snapshot", [], "“snapshot” is done by root, on spare disks only: this target has none."),
     ],
 )
-def test_what_is_done_beside_a_phase_is_what_its_filesystem_has(
-    name: str, filesystems: list[str], found: str
-) -> None:
+def test_background_work_by_filesystem(name: str, filesystems: list[str], found: str) -> None:
     work = background(name)
     kind = work.kind_on(filesystems)
     assert (work.obstacle(filesystems) if kind is None else kind.name) == found

@@ -70,7 +70,7 @@ def crossed(text: str) -> str:
 
 @pytest.mark.parametrize("code", SENTENCES)
 @pytest.mark.slow
-def test_every_sentence_is_the_same_at_the_other_end_of_the_bus_and_in_the_journal(code: str) -> None:
+def test_sentence_round_trip_bus_and_journal(code: str) -> None:
     said = sample(code)
     for read in (crossed(said), message_from_json(json.loads(json.dumps(message_to_json(said))))):
         assert read == said == SENTENCES[code].format(**said.values)
@@ -80,7 +80,7 @@ def test_every_sentence_is_the_same_at_the_other_end_of_the_bus_and_in_the_journ
 
 @pytest.mark.parametrize("code", SENTENCES)
 @pytest.mark.slow
-def test_a_sentence_has_plain_names_for_its_values(code: str) -> None:
+def test_sentence_fields_have_plain_names(code: str) -> None:
     assert all(name.isidentifier() and spec in {"", ".0f"} for name, spec in fields_of(code).items())
 
 
@@ -99,7 +99,7 @@ def said_in(folder: str) -> list[tuple[str, ast.Call]]:
     ]
 
 
-def test_what_root_says_has_its_code_and_its_values_and_nothing_else() -> None:
+def test_said_codes_and_values_match_sentences() -> None:
     used = set()
     for place, call in [*said_in("storage"), *said_in("helper"), *said_in("domain/messages")]:
         (code,) = call.args
@@ -111,7 +111,7 @@ def test_what_root_says_has_its_code_and_its_values_and_nothing_else() -> None:
 
 
 @pytest.mark.parametrize("folder", ["storage", "helper"])
-def test_root_makes_no_sentence_that_has_no_code(folder: str) -> None:
+def test_root_has_no_sentence_without_code(folder: str) -> None:
     """Plans are judged by the window too, before root sees them: those sentences are made there."""
     of_plans = {"availability.py", "disk_target.py"}
     making = {
@@ -122,7 +122,7 @@ def test_root_makes_no_sentence_that_has_no_code(folder: str) -> None:
     assert making <= of_plans
 
 
-def test_a_code_of_a_newer_helper_is_told_with_its_values() -> None:
+def test_unknown_code_with_values() -> None:
     assert message_from_wire(("unheard-of", {"node": "/dev/sdb", "count": 3})) == (
         "“unheard-of” (node: /dev/sdb, count: 3), a message of another version of pgFooting"
     )
@@ -141,7 +141,7 @@ def test_a_code_of_a_newer_helper_is_told_with_its_values() -> None:
         ("text", {}),
     ],
 )
-def test_values_that_do_not_fit_their_sentence_are_no_crash(wire: Any) -> None:  # noqa: ANN401
+def test_mismatched_values_no_crash(wire: Any) -> None:  # noqa: ANN401
     assert isinstance(message_from_wire(wire), str)
 
 
@@ -152,30 +152,30 @@ def test_values_are_no_templates() -> None:
     )
 
 
-def test_what_is_nobodys_sentence_crosses_as_it_is() -> None:
+def test_plain_text_crosses_unchanged() -> None:
     assert crossed("") == ""
     told = crossed("mkfs: {no} such device")
     assert told == "mkfs: {no} such device"
     assert not isinstance(told, Message)
 
 
-def test_what_d_bus_cannot_carry_is_replaced_within_messages_too() -> None:
+def test_invalid_characters_replaced() -> None:
     assert crossed(say("path-exists", path="a\0b\udc80")) == "a\N{REPLACEMENT CHARACTER}b? exists already."
 
 
-def test_messages_that_lie_too_deep_within_each_other_cross_as_text() -> None:
+def test_deeply_nested_messages_become_text() -> None:
     said: str = say("swap")
     for _ in range(40):
         said = say("undo-failed", step=joined(" ", ("x", said)), reason="y")
     assert crossed(said) == said
 
 
-def test_numbers_that_are_too_large_for_the_bus_cross_as_text() -> None:
+def test_oversized_numbers_become_text() -> None:
     said = say("at-byte", offset=2**70)
     assert crossed(said) == said == f"at byte {2**70}"
 
 
-def test_joined_and_unstopped_texts_are_those_of_plain_ones() -> None:
+def test_joined_and_unstopped() -> None:
     plain = ("It is swap.", "", "8:1 swap.")
     coded = (say("rule-swap"), "", "8:1 swap.")
     assert joined("; ", plain) == "It is swap.; 8:1 swap."
@@ -204,7 +204,7 @@ def test_a_message_can_be_copied() -> None:
 @pytest.mark.parametrize(
     "broken", [None, 3, [], {}, {"code": 1, "values": {}}, {"code": "swap", "values": []}]
 )
-def test_what_is_no_message_is_none_in_the_journal(broken: object) -> None:
+def test_invalid_journal_message_refused(broken: object) -> None:
     with pytest.raises((TypeError, ValueError, KeyError)):
         message_from_json(broken)
 
@@ -226,13 +226,13 @@ def test_every_error_is_restored_by_its_code(kind: type[FootingError]) -> None:
     assert restored.exit_status == kind.exit_status
 
 
-def test_an_error_of_a_newer_helper_is_one_of_storage() -> None:
+def test_unknown_error_code_is_storage_error() -> None:
     assert type(restore_error("unheard-of", "x")) is StorageError
     assert type(restore_error(CancelledError.code, "x")) is CancelledError
     assert type(restore_error(RefusedError.code, "x")) is RefusedError
 
 
-def test_what_is_left_and_why_is_the_same_at_the_other_end() -> None:
+def test_unreleased_and_refusal_round_trip() -> None:
     _, glib = load_gio()
     item = UnreleasedItem(
         "/dev/sdb", "S1", say("kept", node="sdb", reason=say("holds-no-table"), when=""), "x"
@@ -245,7 +245,7 @@ def test_what_is_left_and_why_is_the_same_at_the_other_end() -> None:
 
 
 @pytest.mark.parametrize("operation", Operation)
-def test_a_job_is_the_same_at_the_other_end(operation: Operation) -> None:
+def test_progress_round_trip(operation: Operation) -> None:
     _, glib = load_gio()
     said = say("sync-goes-on", node="md1", action="resync", speed="7")
     for job in (StepProgress(operation, 1, 2, "mkfs"), StepProgress(operation, 2, 2, said, 0.0, 12.5)):
@@ -253,7 +253,7 @@ def test_a_job_is_the_same_at_the_other_end(operation: Operation) -> None:
         assert progress_from_wire(wire) == job
 
 
-def test_sizes_that_root_tells_are_written_as_the_reader_writes_numbers(
+def test_sizes_in_reader_number_format(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     told = say("size-at-least", size=format_size(1.46 * GIB), minimum=format_size(16 * GIB))

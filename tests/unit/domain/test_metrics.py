@@ -5,12 +5,12 @@ import pytest
 from app.domain.metrics import METRICS, Metric
 
 
-def test_ids_are_unique_and_the_keys_of_the_registry() -> None:
+def test_metric_ids_are_keys() -> None:
     assert all(metric.id == key for key, metric in METRICS.items())
 
 
 @pytest.mark.parametrize("metric", METRICS.values(), ids=lambda metric: metric.id)
-def test_every_metric_says_what_it_is_and_where_it_comes_from(metric: Metric) -> None:
+def test_metric_label_unit_and_source(metric: Metric) -> None:
     topic, _, name = metric.id.partition(".")
     assert topic
     assert name
@@ -19,7 +19,7 @@ def test_every_metric_says_what_it_is_and_where_it_comes_from(metric: Metric) ->
     assert metric.source
 
 
-def test_pgbench_has_the_metrics_that_the_live_page_shows() -> None:
+def test_pgbench_metrics_of_live_page() -> None:
     names = "tps latency_mean latency_stddev failed lag skipped retried"
     assert {f"pgbench.{name}" for name in names.split()} <= METRICS.keys()
 

@@ -27,7 +27,7 @@ formats = pytest.mark.parametrize(
 )
 
 
-def test_every_language_that_is_there_says_how_it_writes_numbers() -> None:
+def test_languages_have_number_formats() -> None:
     assert set(languages()) <= set(NUMBER_FORMATS)
 
 
@@ -39,9 +39,7 @@ def test_numbers_are_written_as_the_language_does() -> None:
 
 @formats
 @given(value=FINITE, form=FORMS)
-def test_only_the_signs_of_a_number_depend_on_the_language(
-    numbers: NumberFormat, value: float, form: str
-) -> None:
+def test_only_separators_depend_on_language(numbers: NumberFormat, value: float, form: str) -> None:
     written = numbers.write(value, form)
     assert re.findall(r"[\d+e-]", written) == re.findall(r"[\d+e-]", format(value, form))
 
@@ -70,13 +68,13 @@ def test_sizes_may_be_typed_in_the_language(numbers: NumberFormat, typed: str, s
     assert parse_size(numbers.plain(typed)) == size
 
 
-def test_sentences_write_numbers_that_have_a_form_and_leave_all_else() -> None:
+def test_sentence_formats_numbers_only() -> None:
     sentence = Sentence.of("{tps:,.0f} TPS, {ms:.3g} ms, {count} of {name} {rest:>6} {typed} {}", GERMAN)
     told = sentence.format("1,000.5", tps=4058.2, ms=0.986, count=3, name="a.b", rest="c,d", typed=0.5)
     assert told == "4.058 TPS, 0,986 ms, 3 of a.b    c,d 0.5 1,000.5"
 
 
-def test_a_form_may_be_a_value_of_the_sentence() -> None:
+def test_nested_format_spec() -> None:
     assert Sentence.of("{value:,.{decimals}f}", GERMAN).format(value=1234.56, decimals=1) == "1.234,6"
 
 
@@ -94,7 +92,7 @@ def test_people_read_numbers_of_their_language(language: str) -> None:
 
 @pytest.mark.parametrize("language", ["de"])
 @pytest.mark.slow
-def test_what_programs_read_is_the_same_in_every_language(language: str, tmp_path: Path) -> None:
+def test_csv_and_json_language_independent(language: str, tmp_path: Path) -> None:
     files = [tmp_path / f"{each}.{ending}" for ending in ("csv", "json") for each in (language, "en")]
     for file in files:
         _told(file.stem, "export", "--output", str(file), EXAMPLE[0])

@@ -84,7 +84,7 @@ def test_a_legal_choice_has_no_problem() -> None:
     assert validate_options(filesystem("ext4"), options) == ()
 
 
-def test_an_unknown_option_is_refused_with_what_is_allowed_and_what_is_near() -> None:
+def test_unknown_option_suggests_nearest() -> None:
     (problem,) = validate_options(filesystem("ext4"), {"comit": 5})
     assert problem.path == "comit"
     assert problem.message == "ext4 has no option “comit”. Did you mean “commit”?"
@@ -103,7 +103,7 @@ def test_an_unknown_option_is_refused_with_what_is_allowed_and_what_is_near() ->
         ("f2fs", "nobarrier", "Say barrier = false."),
     ],
 )
-def test_a_word_of_mount_is_answered_with_how_it_is_said_here(name: str, word: str, advice: str) -> None:
+def test_mount_word_suggests_option(name: str, word: str, advice: str) -> None:
     (problem,) = validate_options(filesystem(name), {word: True})
     assert problem.message.endswith(advice)
     assert "has no option" not in problem.message, "the filesystem has it"
@@ -118,7 +118,7 @@ def test_a_word_of_mount_is_answered_with_how_it_is_said_here(name: str, word: s
         ("f2fs", "compress", "written once"),
     ],
 )
-def test_what_a_filesystem_lacks_is_refused_with_its_reason(name: str, word: str, reason: str) -> None:
+def test_lacking_option_refused_with_reason(name: str, word: str, reason: str) -> None:
     (problem,) = validate_options(filesystem(name), {word: True})
     assert reason in problem.message
 
@@ -159,9 +159,7 @@ def test_an_option_given_twice_is_refused() -> None:
         ),
     ],
 )
-def test_a_wrong_value_is_refused_with_what_is_allowed(
-    name: str, option: str, value: object, message: str, allowed: str
-) -> None:
+def test_wrong_value_with_allowed(name: str, option: str, value: object, message: str, allowed: str) -> None:
     (problem,) = validate_options(filesystem(name), {option: value})
     assert (problem.path, problem.message, problem.hint) == (option, message, allowed)
 
@@ -171,12 +169,12 @@ def test_all_problems_are_told_at_once() -> None:
     assert {item.path for item in problems} == {"commit", "bogus", "data"}
 
 
-def test_options_that_do_not_go_together_are_refused() -> None:
+def test_conflicting_options_refused() -> None:
     problems = validate_options(filesystem("btrfs"), {"datacow": False, "compress": "lzo"})
     assert [item.path for item in problems] == ["compress"]
 
 
-def test_level_and_versions_are_looked_at_where_they_are_known() -> None:
+def test_level_and_versions_checked_if_known() -> None:
     ext4, xfs = filesystem("ext4"), filesystem("xfs")
     assert validate_options(ext4, {"stride": 16, "stripe_width": 32}) == ()
     assert validate_options(ext4, {"stride": 16, "stripe_width": 32}, level=Level.RAID5)
@@ -184,7 +182,7 @@ def test_level_and_versions_are_looked_at_where_they_are_known() -> None:
     assert validate_options(xfs, {"barrier": False}, versions={KERNEL: (6, 1)})
 
 
-def test_what_trades_safety_away_is_named_with_its_value_and_a_sentence() -> None:
+def test_unsafe_options_value_and_sentence() -> None:
     assert unsafe_options(filesystem("ext4"), {"barrier": True, "atime": "noatime"}, Level.SINGLE) == ()
     (marked,) = unsafe_options(filesystem("ext4"), {"barrier": False, "commit": 30})
     assert marked[:2] == ("barrier", "false")
@@ -214,13 +212,11 @@ def test_what_trades_safety_away_is_named_with_its_value_and_a_sentence() -> Non
         ("zfs", "redundant_metadata", "most"),
     ],
 )
-def test_every_option_that_the_design_calls_unsafe_marks_a_run(
-    name: str, option: str, value: OptionValue
-) -> None:
+def test_unsafe_options_of_design(name: str, option: str, value: OptionValue) -> None:
     assert unsafe_options(filesystem(name), {option: value})
 
 
-def test_a_switch_that_is_off_by_saying_nothing_is_off_in_every_version() -> None:
+def test_switch_off_available_everywhere() -> None:
     noswap = filesystem("tmpfs").option("noswap")
     old = {KERNEL: (6, 1)}
     assert unavailable(noswap, old, value=True)
@@ -237,9 +233,7 @@ def test_what_is_not_installed_decides_nothing() -> None:
 
 @pytest.mark.parametrize(("spec", "option"), OPTIONS, ids=[f"{s.id}-{o.id}" for s, o in OPTIONS])
 @pytest.mark.slow
-def test_no_hostile_text_is_a_value_and_none_is_repeated_at_length(
-    spec: FilesystemSpec, option: OptionSpec
-) -> None:
+def test_hostile_text_refused_briefly(spec: FilesystemSpec, option: OptionSpec) -> None:
     for text in HOSTILE:
         (problem,) = validate_options(spec, {option.id: text})
         assert problem.path == option.id
@@ -259,7 +253,7 @@ def test_no_hostile_text_is_an_option(spec: FilesystemSpec) -> None:
         problem.message.encode()
 
 
-def test_an_echo_is_short_printable_and_on_one_line() -> None:
+def test_echo_short_and_printable() -> None:
     assert echo("a\nb") == "a\\nb"
     assert len(echo("x" * 1000)) == 40
     assert echo(b"\x00") == "b'\\x00'"
@@ -270,9 +264,7 @@ def test_an_echo_is_short_printable_and_on_one_line() -> None:
     st.sampled_from(FILESYSTEMS),
     st.lists(st.tuples(st.one_of(st.text(max_size=30), foreign), foreign), max_size=5),
 )
-def test_whatever_comes_is_answered_and_never_let_through(
-    spec: FilesystemSpec, pairs: list[tuple[str, object]]
-) -> None:
+def test_any_input_answered(spec: FilesystemSpec, pairs: list[tuple[str, object]]) -> None:
     problems = validate_options(spec, pairs)
     legal = legal_options(spec, pairs) if all(isinstance(name, str) for name, _ in pairs) else {}
     if len(legal) < len(pairs):
@@ -287,7 +279,7 @@ def test_whatever_comes_is_answered_and_never_let_through(
 @given(chosen())
 @example((filesystem("ext4"), {"block_size": 65536, "bigalloc": True}))
 @pytest.mark.slow
-def test_legal_options_are_refused_by_rules_only_and_every_finding_names_a_field(
+def test_legal_options_refused_by_rules_only(
     made: tuple[FilesystemSpec, dict[str, OptionValue]],
 ) -> None:
     spec, options = made
@@ -301,7 +293,7 @@ def test_legal_options_are_refused_by_rules_only_and_every_finding_names_a_field
 @untimed
 @given(chosen(), st.data())
 @pytest.mark.slow
-def test_one_wrong_value_among_legal_ones_is_named(
+def test_one_wrong_value_named(
     made: tuple[FilesystemSpec, dict[str, OptionValue]], data: st.DataObject
 ) -> None:
     spec, options = made
@@ -314,7 +306,7 @@ def test_one_wrong_value_among_legal_ones_is_named(
 @untimed
 @given(chosen())
 @pytest.mark.slow
-def test_what_is_written_is_one_word_without_separators_inside(
+def test_written_words_without_separators(
     made: tuple[FilesystemSpec, dict[str, OptionValue]],
 ) -> None:
     spec, options = made
@@ -327,7 +319,7 @@ def test_what_is_written_is_one_word_without_separators_inside(
             assert not written.item.startswith("-")
 
 
-def test_sizes_above_the_range_are_refused_at_the_border() -> None:
+def test_size_range_limits() -> None:
     kind = filesystem("zfs").option("recordsize").kind
     assert kind.accepts(1024 * KIB)
     assert not kind.accepts(2048 * KIB)

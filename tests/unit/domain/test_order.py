@@ -37,9 +37,7 @@ def test_every_block_holds_each_configuration_once(count: int, repeats: int, see
 @pytest.mark.parametrize("count", [3, 4, 5, 6, 8])
 @pytest.mark.parametrize("repeats", [2, 3, 5, 6, 10])
 @pytest.mark.slow
-def test_no_configuration_follows_itself_and_as_few_pairs_as_possible_are_missing(
-    count: int, repeats: int
-) -> None:
+def test_random_blocks_fewest_missing_pairs(count: int, repeats: int) -> None:
     for seed in range(2):
         blocks = random_blocks(count, repeats, seed)
         assert not any(one == other for one, other in neighbours(blocks))
@@ -48,11 +46,11 @@ def test_no_configuration_follows_itself_and_as_few_pairs_as_possible_are_missin
 
 @pytest.mark.parametrize("count", [2, 3, 4])
 @pytest.mark.slow
-def test_up_to_four_configurations_meet_in_every_order_with_five_repeats(count: int) -> None:
+def test_all_orders_within_five_repeats(count: int) -> None:
     assert {never(random_blocks(count, 5, seed)) for seed in range(15)} == {0}
 
 
-def test_the_alternating_order_leaves_half_of_the_neighbours_out() -> None:
+def test_alternating_blocks_miss_half() -> None:
     """What is measured against: 6 of 12, and 20 of 30, whatever the repeats."""
     assert never(alternating_blocks(4, 20)) == 6
     assert never(alternating_blocks(6, 20)) == 20
@@ -60,7 +58,7 @@ def test_the_alternating_order_leaves_half_of_the_neighbours_out() -> None:
 
 @pytest.mark.parametrize(("count", "repeats"), [(4, 4), (6, 6), (4, 8), (3, 6), (5, 10), (8, 8)])
 @pytest.mark.slow
-def test_a_williams_square_comes_out_where_the_numbers_allow_one(count: int, repeats: int) -> None:
+def test_williams_square_where_possible(count: int, repeats: int) -> None:
     for seed in range(5):
         blocks = random_blocks(count, repeats, seed)
         within = Counter(pair for block in blocks for pair in pairwise(block))
@@ -71,7 +69,7 @@ def test_a_williams_square_comes_out_where_the_numbers_allow_one(count: int, rep
 
 
 @pytest.mark.slow
-def test_seeds_give_many_orders_and_every_configuration_is_as_often_the_first() -> None:
+def test_seeds_vary_order_and_first() -> None:
     orders = [random_blocks(4, 5, seed) for seed in range(60)]
     assert len(set(orders)) > 30  # the best ones are few, under 24 names
     first = Counter(blocks[0][0] for blocks in orders)
@@ -79,7 +77,7 @@ def test_seeds_give_many_orders_and_every_configuration_is_as_often_the_first() 
 
 
 @pytest.mark.parametrize("repeats", [2, 3, 5, 10])
-def test_of_two_half_of_the_blocks_begin_with_each_and_which_ones_is_drawn(repeats: int) -> None:
+def test_two_configurations_begin_equally_often(repeats: int) -> None:
     orders = {random_blocks(2, repeats, seed) for seed in range(60)}
     assert len(orders) >= 2 * (repeats - 1)
     for blocks in orders:
@@ -87,7 +85,7 @@ def test_of_two_half_of_the_blocks_begin_with_each_and_which_ones_is_drawn(repea
         assert begins in {repeats // 2, repeats - repeats // 2}
 
 
-def test_an_order_that_was_drawn_once_is_the_same_in_every_version() -> None:
+def test_drawn_order_stable_across_versions() -> None:
     """A campaign that was begun is resumed by its seed: these may never change."""
     assert random_blocks(2, 5, 7) == GOLDEN_TWO
     assert random_blocks(3, 3, 7) == GOLDEN_THREE

@@ -35,7 +35,7 @@ LENTFER = Workload(
 )
 
 
-def test_each_time_of_each_phase_is_a_turn_and_the_last_that_counts_gives_the_figures_of_the_run() -> None:
+def test_turns_and_deciding_phase() -> None:
     turns = turns_of(LENTFER)
     assert [turn.label for turn in turns] == [
         "first selects (1 of 3)",
@@ -54,7 +54,7 @@ def test_each_time_of_each_phase_is_a_turn_and_the_last_that_counts_gives_the_fi
     assert turns_of(Workload()) == ()
 
 
-def test_what_a_phase_leaves_out_is_as_the_workload_says() -> None:
+def test_phase_defaults_from_workload() -> None:
     selects = workload_of(LENTFER, LENTFER.phases[1])
     assert (selects.scripts, selects.clients, selects.transactions) == (READS, 10, 1000)
     timed = workload_of(LENTFER, WorkloadPhase("timed", duration_s=60))
@@ -65,21 +65,21 @@ def test_what_a_phase_leaves_out_is_as_the_workload_says() -> None:
     assert (few.clients, few.threads) == (2, 2)
 
 
-def test_a_share_of_what_a_phase_reached_is_a_rate_once_that_is_known() -> None:
+def test_rate_share_of_other_phase() -> None:
     phase = WorkloadPhase("half", rate=RateShare(50, "full"))
     assert workload_of(Workload(), phase).rate_tps is None
     assert workload_of(Workload(), phase, {"full": 900.0}).rate_tps == 450
     assert workload_of(Workload(rate_tps=5), WorkloadPhase("own", rate=7.0)).rate_tps == 7
 
 
-def test_the_run_is_told_by_its_own_phase_and_warmed_up_by_its_first() -> None:
+def test_own_and_warmed_workload() -> None:
     workload = Workload(phases=(WorkloadPhase("reads", scripts=READS), WorkloadPhase("writes", clients=9)))
     assert own_workload(workload).clients == 9
     assert warmed_workload(workload).scripts == READS
     assert own_workload(Workload()) == warmed_workload(Workload()) == Workload()
 
 
-def test_what_all_phases_need_is_known_before_the_first() -> None:
+def test_needs_of_all_phases() -> None:
     workload = Workload(
         duration_s=60,
         phases=(

@@ -38,9 +38,7 @@ def fields(plan: StoragePlan) -> set[str]:
 @pytest.mark.parametrize(
     ("spec", "level"), [(spec, level) for spec in FILESYSTEMS for level in spec.levels], ids=str
 )
-def test_every_filesystem_takes_its_levels_with_the_fewest_disks_and_not_with_less(
-    spec: object, level: Level
-) -> None:
+def test_levels_need_minimum_disks(spec: object, level: Level) -> None:
     plan = plan_of(spec, level, {})  # type: ignore[arg-type]
     assert plan_problems(plan) == ()
     fewer = StoragePlan(replace(plan.data, disks=plan.data.disks[:-1]))
@@ -80,25 +78,25 @@ def test_every_filesystem_takes_its_levels_with_the_fewest_disks_and_not_with_le
         (StoragePlan(replace(ONE, options=(("atime", "noatime,dev"),))), "data.options.atime"),
     ],
 )
-def test_what_cannot_be_made_is_refused_with_its_field(plan: StoragePlan, field: str) -> None:
+def test_invalid_plan_names_field(plan: StoragePlan, field: str) -> None:
     assert fields(plan) == {field}
 
 
 @pytest.mark.parametrize("name", [role.value for role in FURTHER_ROLES])
-def test_a_disk_in_two_roles_is_refused_in_both(name: str) -> None:
+def test_disk_in_two_roles(name: str) -> None:
     groups = {name: ONE}
     plan = StoragePlan(ONE, wal=groups.get("wal"), tables=groups.get("tables"), indexes=groups.get("indexes"))
     assert fields(plan) == {"data.disks[0]", f"{name}.disks[0]"}
 
 
-def test_every_group_is_checked_like_that_of_the_data() -> None:
+def test_further_groups_checked_like_data() -> None:
     bad = replace(PAIR, disks=(disk(3),))
     plans = (StoragePlan(ONE, wal=bad), StoragePlan(ONE, tables=bad), StoragePlan(ONE, indexes=bad))
     for role, plan in zip(FURTHER_ROLES, plans, strict=True):
         assert fields(plan) == {f"{role.value}.disks"}
 
 
-def test_two_names_of_one_device_are_one_disk() -> None:
+def test_same_device_number_is_one_disk() -> None:
     twin = replace(disk(2), device_number=disk(1).device_number)
     assert fields(StoragePlan(replace(PAIR, disks=(disk(1), twin)))) == {"data.disks[0]", "data.disks[1]"}
 
@@ -176,9 +174,7 @@ def problems_of(values: object) -> tuple[Problem, ...]:
 
 @given(good_plans(), st.data())
 @pytest.mark.slow
-def test_whatever_is_put_in_place_of_a_field_it_is_read_or_refused_with_a_field(
-    plan: StoragePlan, data: st.DataObject
-) -> None:
+def test_junk_field_read_or_refused(plan: StoragePlan, data: st.DataObject) -> None:
     values = json.loads(json.dumps(plan_as_mapping(plan)))
     table = data.draw(st.sampled_from([values, values["data"], values["data"]["disks"][0]]))
     table[data.draw(st.sampled_from([*table, "else"]))] = data.draw(junk)

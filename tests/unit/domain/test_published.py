@@ -64,9 +64,7 @@ def test_every_text_is_there_with_its_tables() -> None:
     }
 
 
-def test_every_figure_quotes_its_number_and_names_source_year_and_hardware_or_says_that_none_is_named() -> (
-    None
-):
+def test_figures_quoted_with_source() -> None:
     for figure in published_figures():
         assert figure.written in figure.quotation
         assert figure.publication.author
@@ -81,7 +79,7 @@ def test_every_figure_quotes_its_number_and_names_source_year_and_hardware_or_sa
             assert figure.scale
 
 
-def test_a_level_is_called_as_the_filesystem_of_its_column_calls_it() -> None:
+def test_raid_level_named_by_filesystem() -> None:
     by_id = {figure.id: figure for figure in published_figures()}
     table = "vondra-2022/results-for-i5-scale-250-read-write/raidz1"
     assert [by_id[f"{table}/{column}"].raid for column in ("zfs-tuned", "btrfs", "xfs")] == [
@@ -97,7 +95,7 @@ def test_a_level_is_called_as_the_filesystem_of_its_column_calls_it() -> None:
     assert tuned.label == "Vondra 2022: zfs tuned, raidz1"
 
 
-def test_a_table_gives_a_figure_for_each_number_with_the_context_of_row_and_column() -> None:
+def test_table_figures_with_context() -> None:
     comma, first, second, sentence = read_reference(SMALL, "small")
     assert (comma.value, comma.filesystem, comma.raid, comma.scale) == (14.8, "zfs", "raidz1", 100)
     assert comma.conditions == ("ashift 12",)
@@ -127,7 +125,7 @@ def test_numbers_are_read_as_texts_write_them(written: str, unit: str, expected:
     ("written", "unit"),
     [("65,000", "1/s"), ("18MB/sec", "kB/s"), ("fast", "x"), ("9-5", "1/s"), ("20%", "x")],
 )
-def test_what_may_mean_two_things_or_another_unit_is_no_number(written: str, unit: str) -> None:
+def test_ambiguous_number_refused(written: str, unit: str) -> None:
     with pytest.raises(ValueError, match=r".+"):
         read_number(written, unit)
 
@@ -149,19 +147,19 @@ def test_what_may_mean_two_things_or_another_unit_is_no_number(written: str, uni
         ("[machine.m]", "[machine.m", "small.toml"),
     ],
 )
-def test_a_slip_in_a_file_is_refused_with_its_place(old: str, new: str, told: str) -> None:
+def test_reference_mistakes_refused_with_place(old: str, new: str, told: str) -> None:
     assert old in SMALL
     with pytest.raises(ReferenceDataError, match="small.toml") as caught:
         read_reference(SMALL.replace(old, new, 1), "small")
     assert told in caught.value.message
 
 
-def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
+def test_binary_file_refused(tmp_path: Path) -> None:
     (tmp_path / "bad.toml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(ReferenceDataError, match=r"bad\.toml"):
         published_figures(tmp_path)
 
 
-def test_figures_are_read_from_the_folder_that_ships() -> None:
+def test_figures_from_shipped_folder() -> None:
     assert REFERENCE.is_dir()
     assert published_figures() is published_figures()

@@ -31,7 +31,7 @@ def own_as_second(text: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_both_transcriptions_of_a_text_hold_the_same_numbers(text: str) -> None:
+def test_transcriptions_agree(text: str) -> None:
     second = tomllib.loads((SECOND / f"{text}.toml").read_text())
     assert second["source"] == text
     assert differences(figures_of(text), second) == []
@@ -42,7 +42,7 @@ def test_a_perfect_copy_has_no_differences(text: str) -> None:
     assert differences(figures_of(text), own_as_second(text)) == []
 
 
-def test_a_wrong_digit_a_missing_row_and_a_missing_column_are_found() -> None:
+def test_digit_row_and_column_differences_found() -> None:
     second = own_as_second("vondra-2022")
     digit = copy.deepcopy(second)
     digit["table"][0]["rows"][0][3] = "101082"
@@ -57,7 +57,7 @@ def test_a_wrong_digit_a_missing_row_and_a_missing_column_are_found() -> None:
     assert len(differences(figures_of("vondra-2022"), column)) == 3
 
 
-def test_a_number_of_a_sentence_that_only_one_has_is_found() -> None:
+def test_statement_number_differences_found() -> None:
     fewer = own_as_second("ufs-zfs-2008")
     fewer["statement"][1]["numbers"].pop()
     assert len(differences(figures_of("ufs-zfs-2008"), fewer)) == 1

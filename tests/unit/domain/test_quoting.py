@@ -131,7 +131,7 @@ def test_a_word_is_what_it_was(payload: str, tmp_path: Path) -> None:
         assert (tmp_path / "said").read_bytes() == payload.encode("utf-8", "surrogateescape") + b"\0"
 
 
-def test_an_option_takes_a_value_with_a_hyphen() -> None:
+def test_option_value_with_hyphen() -> None:
     assert shell_option("--load", "db:5432") == "--load db:5432"
     assert shell_option("--erase", "-rf") == "--erase=-rf"
 
@@ -145,7 +145,7 @@ def test_a_comment_does_nothing_in_any_shell(payload: str, tmp_path: Path) -> No
 
 
 @given(st.text())
-def test_a_field_of_fstab_has_no_blank_and_no_line(text: str) -> None:
+def test_fstab_field_without_blanks(text: str) -> None:
     field = fstab_field(text.encode("utf-8", "replace").decode())
     assert field.isascii()
     assert not set(field) & set(" \t\n#\r\0")

@@ -13,7 +13,7 @@ several = st.sampled_from(LAYOUTS)
 sizes = st.lists(st.integers(1, 10**15), min_size=1, max_size=12)
 
 
-def test_every_level_is_made_by_somebody_and_no_layout_stands_twice() -> None:
+def test_layouts_complete_and_unique() -> None:
     keys = [(item.level, item.assembler) for item in LAYOUTS]
     assert len(set(keys)) == len(keys)
     assert {level for level, _ in keys} == set(Level)
@@ -21,27 +21,27 @@ def test_every_level_is_made_by_somebody_and_no_layout_stands_twice() -> None:
         assert {assembler for found, assembler in keys if found is level} == set(Assembler) - {Assembler.RAW}
 
 
-def test_a_level_that_an_assembler_does_not_make_is_an_error() -> None:
+def test_level_unknown_to_assembler() -> None:
     assert layout(Level.RAID6, Assembler.ZFS).name == "raidz2"
     with pytest.raises(KeyError):
         layout(Level.RAIDZ3, Assembler.MD)
 
 
 @LAYOUT
-def test_every_layout_has_words_and_btrfs_names_both_profiles(item: ArrayLayout) -> None:
+def test_layout_words_and_btrfs_metadata(item: ArrayLayout) -> None:
     assert item.words.endswith(".")
     assert bool(item.metadata) is (item.assembler is Assembler.BTRFS)
 
 
 @LAYOUT
-def test_the_minimum_is_enough_and_one_disk_less_is_refused_with_the_numbers(item: ArrayLayout) -> None:
+def test_minimum_disks_and_one_less(item: ArrayLayout) -> None:
     assert item.problem(item.minimum_disks) == ""
     refused = item.problem(item.minimum_disks - 1)
     assert str(item.minimum_disks) in refused or "one disk" in refused
     assert str(item.minimum_disks - 1) in refused
 
 
-def test_a_single_disk_is_one_disk_and_zfs_mirrors_come_in_pairs() -> None:
+def test_single_disk_and_zfs_pairs() -> None:
     assert layout(Level.SINGLE, Assembler.RAW).problem(2) == "Single disk takes one disk, not 2."
     assert layout(Level.RAID10, Assembler.ZFS).problem(5) == (
         "Striped mirrors (RAID 10) needs at least 4 disks, an even number; 5 are chosen."
@@ -65,7 +65,7 @@ def test_a_single_disk_is_one_disk_and_zfs_mirrors_come_in_pairs() -> None:
         (Level.RAIDZ3, Assembler.ZFS, 6, 3, 3),
     ],
 )
-def test_size_and_failures_of_six_disks_are_those_of_the_published_table(
+def test_six_disks_size_and_failures(
     level: Level, assembler: Assembler, disks: int, usable: int, survives: int
 ) -> None:
     item = layout(level, assembler)
@@ -74,9 +74,7 @@ def test_size_and_failures_of_six_disks_are_those_of_the_published_table(
 
 
 @pytest.mark.parametrize(("copies", "usable", "survives"), [(2, 6, 1), (3, 4, 2), (4, 3, 3)])
-def test_more_copies_of_a_btrfs_mirror_hold_less_and_survive_more(
-    copies: int, usable: int, survives: int
-) -> None:
+def test_btrfs_mirror_copies(copies: int, usable: int, survives: int) -> None:
     mirror = layout(Level.MIRROR, Assembler.BTRFS)
     assert mirror.usable_bytes([2 * GIB] * 6, copies) == usable * GIB
     assert mirror.survives(6, copies) == survives
@@ -86,7 +84,7 @@ def test_more_copies_of_a_btrfs_mirror_hold_less_and_survive_more(
     ("held", "usable"),
     [([10, 10], 10), ([10, 1], 1), ([10, 1, 1], 2), ([4, 3, 2], 4), ([5, 5, 1], 5)],
 )
-def test_a_btrfs_mirror_of_unequal_disks_is_limited_by_its_largest(held: list[int], usable: int) -> None:
+def test_btrfs_mirror_of_unequal_disks(held: list[int], usable: int) -> None:
     assert layout(Level.MIRROR, Assembler.BTRFS).usable_bytes(held) == usable
 
 
@@ -102,7 +100,7 @@ def test_a_btrfs_mirror_of_unequal_disks_is_limited_by_its_largest(held: list[in
         (Level.RAID6, Assembler.MD, 6, 4),
     ],
 )
-def test_a_full_stripe_lies_over_the_data_disks(
+def test_data_disks_of_full_stripe(
     level: Level, assembler: Assembler, disks: int, data_disks: int | None
 ) -> None:
     assert layout(level, assembler).data_disks(disks) == data_disks
@@ -110,9 +108,7 @@ def test_a_full_stripe_lies_over_the_data_disks(
 
 @untimed
 @given(several, sizes)
-def test_nothing_holds_more_than_its_disks_or_survives_all_of_them(
-    item: ArrayLayout, held: list[int]
-) -> None:
+def test_usable_and_survived_within_limits(item: ArrayLayout, held: list[int]) -> None:
     if item.problem(len(held)):
         return
     usable = item.usable_bytes(held)

@@ -41,11 +41,11 @@ from app.domain.options.real_names import real_name, real_words, shown_name, tol
         ("zfs", "autotrim", "autotrim"),
     ],
 )
-def test_an_option_has_the_name_that_its_program_knows(filesystem_id: str, option: str, name: str) -> None:
+def test_shown_name_of_option(filesystem_id: str, option: str, name: str) -> None:
     assert shown_name(filesystem(filesystem_id).option(option)) == name
 
 
-def test_every_option_has_a_real_name_and_every_word_of_it_is_among_those_that_are_found() -> None:
+def test_real_names_found_by_words() -> None:
     for spec in FILESYSTEMS:
         for option in spec.options:
             assert real_name(option).strip(), (spec.id, option.id)
@@ -70,8 +70,6 @@ def test_every_option_has_a_real_name_and_every_word_of_it_is_among_those_that_a
         ("zfs", "full_page_writes", False, "postgresql.conf: full_page_writes=off"),
     ],
 )
-def test_a_value_is_told_as_somebody_would_type_it(
-    filesystem_id: str, option: str, value: OptionValue, told: str
-) -> None:
+def test_value_as_typed(filesystem_id: str, option: str, value: OptionValue, told: str) -> None:
     spec = filesystem(filesystem_id)
     assert told_as(spec, spec.option(option), value) == told

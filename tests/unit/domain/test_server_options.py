@@ -48,7 +48,7 @@ def fates(target: DiskTarget, own: Mapping[str, str] | None = None) -> dict[str,
     return {option.key: option.fate for option in server_options(target, own or {})}
 
 
-def test_there_are_options_of_the_server_stage_and_presets_that_choose_them() -> None:
+def test_server_stage_options_and_presets() -> None:
     assert {spec.id for spec, _ in DECLARED} == {"zfs", "btrfs"}
     chosen = {
         each
@@ -59,9 +59,7 @@ def test_there_are_options_of_the_server_stage_and_presets_that_choose_them() ->
 
 
 @EACH
-def test_an_option_of_the_server_stage_is_something_that_the_server_knows_by_its_id(
-    spec: FilesystemSpec, option: OptionSpec
-) -> None:
+def test_server_option_written_by_id(spec: FilesystemSpec, option: OptionSpec) -> None:
     spelled = [option.written(value) for value in values_of(option)]
     words = [text_of(value) for value in values_of(option)]
     assert [each.item for each in spelled if each is not None] == [f"{option.id}={word}" for word in words]
@@ -71,15 +69,13 @@ def test_an_option_of_the_server_stage_is_something_that_the_server_knows_by_its
 
 
 @EACH
-def test_every_option_of_the_server_stage_becomes_a_setting_of_the_server(
-    spec: FilesystemSpec, option: OptionSpec
-) -> None:
+def test_server_option_becomes_setting(spec: FilesystemSpec, option: OptionSpec) -> None:
     for value in values_of(option):
         group = replace(EXT4, filesystem=spec.id, options=((option.id, value),))
         assert settings_of(DiskTarget(group))[option.id] == (text_of(value), Origin.FILESYSTEM)
 
 
-def test_an_option_with_words_is_overruled_by_another_word_and_by_none() -> None:
+def test_word_option_overruled() -> None:
     group = replace(EXT4, filesystem="btrfs", options=(("file_extend_method", "write_zeros"),))
     key, name = "options.file_extend_method", "file_extend_method"
     assert fates(DiskTarget(group), {name: " Write_Zeros "}) == {key: Fate.APPLIED}
@@ -91,7 +87,7 @@ def test_an_option_with_words_is_overruled_by_another_word_and_by_none() -> None
 
 
 @pytest.mark.parametrize(("filesystem", "preset"), PRESETS)
-def test_what_a_preset_chooses_for_the_server_reaches_its_settings(filesystem: str, preset: str) -> None:
+def test_preset_reaches_server_settings(filesystem: str, preset: str) -> None:
     (spec,) = (each for each in FILESYSTEMS if each.id == filesystem)
     of_server = {option.id for option in spec.options if option.stage is Stage.SERVER}
     chosen = {
@@ -106,7 +102,7 @@ def test_what_a_preset_chooses_for_the_server_reaches_its_settings(filesystem: s
     assert given == chosen
 
 
-def test_options_count_over_the_preset_and_own_settings_over_both() -> None:
+def test_precedence_preset_options_settings() -> None:
     own_option = replace(ZFS_PRESET, options=(("wal_recycle", True),))
     assert settings_of(DiskTarget(own_option))["wal_recycle"] == ("on", Origin.FILESYSTEM)
     found = settings_of(DiskTarget(ZFS_PRESET), wal_recycle="yes", wal_init_zero="off")
@@ -115,7 +111,7 @@ def test_options_count_over_the_preset_and_own_settings_over_both() -> None:
     assert found["full_page_writes"] == ("off", Origin.FILESYSTEM)
 
 
-def test_a_preset_that_an_own_setting_overrules_is_told_and_what_agrees_is_not() -> None:
+def test_overruled_preset_noted() -> None:
     options = server_options(DiskTarget(ZFS_PRESET), {"wal_recycle": "TRUE", "wal_init_zero": "f"})
     notes = {option.name: option.note for option in options if option.note}
     assert list(notes) == ["wal_recycle"]
@@ -124,7 +120,7 @@ def test_a_preset_that_an_own_setting_overrules_is_told_and_what_agrees_is_not()
     assert contradiction(DiskTarget(ZFS_PRESET), {"wal_recycle": "on"}) is None
 
 
-def test_an_own_option_and_an_own_setting_that_contradict_each_other_are_found() -> None:
+def test_contradicting_option_and_setting() -> None:
     target = DiskTarget(replace(ZFS_PRESET, options=(("full_page_writes", False),)))
     found = contradiction(target, {"full_page_writes": "on"})
     assert found is not None
@@ -133,7 +129,7 @@ def test_an_own_option_and_an_own_setting_that_contradict_each_other_are_found()
     assert contradiction(target, {"full_page_writes": "perhaps"}) is None, "the server refuses that itself"
 
 
-def test_what_is_about_the_wal_counts_for_the_disks_that_hold_it() -> None:
+def test_wal_options_follow_wal_disks() -> None:
     apart = DiskTarget(ZFS_PRESET, EXT4)
     assert fates(apart) == {
         "options.full_page_writes": Fate.APPLIED,
@@ -161,7 +157,7 @@ def test_what_is_about_the_wal_counts_for_the_disks_that_hold_it() -> None:
         ),
     ],
 )
-def test_an_own_option_that_would_change_nothing_is_refused(target: DiskTarget, key: str) -> None:
+def test_own_option_without_effect_refused(target: DiskTarget, key: str) -> None:
     (problem,) = target_problems(target)
     assert problem.path == key
     assert "does nothing here" in problem.message
@@ -170,7 +166,7 @@ def test_an_own_option_that_would_change_nothing_is_refused(target: DiskTarget, 
     assert target_problems(DiskTarget(alone)) == ()
 
 
-def test_only_a_filesystem_that_never_writes_half_a_page_makes_it_safe_not_to_repeat_pages() -> None:
+def test_full_page_writes_off_safe() -> None:
     name = "full_page_writes"
     assert safe_without(DiskTarget(ZFS_PRESET), name)
     assert not safe_without(DiskTarget(replace(ZFS_PRESET, options=(("recordsize", 4096),))), name)
@@ -197,7 +193,7 @@ SMALL_RECORDS = DiskTarget(replace(ZFS_PRESET, options=(("recordsize", 4096),)))
         (DiskTarget(ZFS_PRESET), {"fsync": "off"}, []),
     ],
 )
-def test_server_settings_are_held_against_the_filesystem_as_they_count_in_the_end(
+def test_effective_settings_checked_by_rules(
     target: DiskTarget, own: dict[str, str], rules: list[str]
 ) -> None:
     assert [finding.rule for finding in refused_with(target, own)] == rules

@@ -50,20 +50,18 @@ KNOWN = ("en", "cs", "de", "pt_BR")
         ({"LANG": "../../etc"}, "en"),
     ],
 )
-def test_the_language_is_the_first_of_those_asked_for_that_is_there(
-    environment: dict[str, str], language: str
-) -> None:
+def test_language_first_available(environment: dict[str, str], language: str) -> None:
     assert wanted_language(environment, KNOWN) == language
 
 
-def test_every_language_that_is_there_has_a_name_of_its_own() -> None:
+def test_languages_have_own_names() -> None:
     assert languages()[0] == ENGLISH
     assert set(languages()) == set(OWN_NAMES)
     assert "de" in languages()
     assert languages(TOP / "no such folder") == (ENGLISH,)
 
 
-def test_a_catalogue_says_what_gettext_says_of_its_compiled_copy() -> None:
+def test_catalogue_equals_gettext() -> None:
     ours = read_catalogue(SAMPLE)
     with SAMPLE.with_suffix(".mo").open("rb") as stream:
         theirs = gettext.GNUTranslations(stream)
@@ -94,7 +92,7 @@ def test_a_catalogue_says_what_gettext_says_of_its_compiled_copy() -> None:
         b'msgid ""\nmsgstr "Plural-Forms: nplurals=2; plural=__import__(1);\\n"',
     ],
 )
-def test_a_broken_catalogue_is_told_once_and_all_stays_english(
+def test_broken_catalogue_told_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes
 ) -> None:
     path = catalogue_path("de", tmp_path)
@@ -108,9 +106,7 @@ def test_a_broken_catalogue_is_told_once_and_all_stays_english(
     assert f"The catalogue {path} cannot be read" in told
 
 
-def test_a_catalogue_that_is_missing_is_no_language_and_one_that_vanishes_is_told(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_missing_and_vanished_catalogue(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "de").mkdir()
     assert languages(tmp_path) == (ENGLISH,)
     assert load("de", tmp_path).gettext("a") == "a"
@@ -118,7 +114,7 @@ def test_a_catalogue_that_is_missing_is_no_language_and_one_that_vanishes_is_tol
 
 
 @pytest.mark.slow
-def test_the_program_speaks_the_language_of_its_environment() -> None:
+def test_language_of_environment() -> None:
     def printed(**environment: str) -> str:
         argv = (sys.executable, "-P", "-m", "app", "list", "--help")
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("LANG", "LC_"))}

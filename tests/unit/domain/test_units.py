@@ -67,7 +67,7 @@ def test_sizes_are_written_short(size_bytes: int, text: str) -> None:
 
 
 @given(st.integers(0, 2**60))
-def test_a_written_size_is_within_a_percent_of_the_size(size_bytes: int) -> None:
+def test_format_size_within_rounding(size_bytes: int) -> None:
     number, unit = format_size(size_bytes).split()
     assert "e" not in number
     assert parse_size(f"{number} {unit}") == pytest.approx(size_bytes, rel=0.025, abs=1)
