@@ -107,13 +107,13 @@ def test_a_whole_disk_is_its_own_backing(machine: Machine) -> None:
     assert machine.resolve("/data") == [("sdb", "disk", True)]
 
 
-def test_an_array_of_partitions_lies_on_their_disks(machine: Machine) -> None:
+def test_array_of_partitions(machine: Machine) -> None:
     machine.disk("md0", "9:0", "sda1", "sdb1", kind="md")
     machine.mounts["/data"] = mount("9:0")
     assert machine.resolve("/data") == [("md0", "md", False), ("sda", "disk", True), ("sdb", "disk", True)]
 
 
-def test_encryption_over_an_array_is_walked_to_the_disks(machine: Machine) -> None:
+def test_encryption_over_array(machine: Machine) -> None:
     machine.disk("md0", "9:0", "sda1", "sdb1", kind="md")
     machine.disk("dm-0", "253:0", "md0", kind="dm")
     machine.mounts["/data"] = mount("253:0", "xfs")
@@ -135,7 +135,7 @@ def test_two_volumes_on_one_disk_share_it(machine: Machine) -> None:
     assert machine.resolve("/data") == [("dm-0", "dm", False), ("dm-1", "dm", False), ("sda", "disk", True)]
 
 
-def test_btrfs_has_all_its_devices_and_none_of_another_btrfs(machine: Machine) -> None:
+def test_btrfs_devices(machine: Machine) -> None:
     for uuid, names in (("aa-bb", ("sda1", "sdb1")), ("cc-dd", ("sdc1",))):
         for name in names:
             folder = machine.sys / "fs" / "btrfs" / uuid / "devices" / name
@@ -144,30 +144,30 @@ def test_btrfs_has_all_its_devices_and_none_of_another_btrfs(machine: Machine) -
     assert machine.resolve("/data") == [("sda", "disk", True), ("sdb", "disk", True)]
 
 
-def test_btrfs_without_its_folder_has_the_mounted_device(machine: Machine) -> None:
+def test_btrfs_without_sysfs_folder(machine: Machine) -> None:
     machine.mounts["/data"] = mount("0:44", "btrfs", "/dev/sdb1")
     assert machine.resolve("/data") == [("sdb", "disk", True)]
 
 
-def test_a_pool_has_the_disks_of_its_status(machine: Machine) -> None:
+def test_pool_disks_from_status(machine: Machine) -> None:
     machine.mounts["/data"] = mount("0:50", "zfs", "tank/pg/data")
     machine.answers["zpool"] = ZPOOL_SECTIONS
     assert machine.resolve("/data") == [("sda", "disk", True), ("sdb", "disk", True), ("sdc", "disk", True)]
 
 
-def test_a_pool_whose_status_has_short_names_is_found_too(machine: Machine) -> None:
+def test_pool_status_with_short_names(machine: Machine) -> None:
     machine.mounts["/data"] = mount("0:50", "zfs", "zfs_raid")
     machine.answers["zpool"] = ZPOOL_RECORDED
     assert machine.resolve("/data") == [("sda", "disk", True), ("sdb", "disk", True)]
 
 
-def test_a_pool_without_the_program_is_a_reason(machine: Machine) -> None:
+def test_pool_without_zpool(machine: Machine) -> None:
     machine.mounts["/data"] = mount("0:50", "zfs", "tank")
     with pytest.raises(ProbeUnavailable, match="zpool is not installed"):
         machine.resolve("/data")
 
 
-def test_names_of_a_pool_are_without_spares_and_headings() -> None:
+def test_pool_names_without_spares_and_headings() -> None:
     assert parse_zpool_status(ZPOOL_SECTIONS) == (
         "raidz1-0", "/dev/sda1", "/dev/sdb1", "/dev/nvme0n1p1", "/dev/nvme1n1p1", "/dev/sdc1",
     )  # fmt: skip
@@ -175,7 +175,7 @@ def test_names_of_a_pool_are_without_spares_and_headings() -> None:
     assert parse_zpool_status("no pools available\n") == ()
 
 
-def test_xfs_with_an_external_log_has_its_disk_too(machine: Machine) -> None:
+def test_xfs_with_external_log(machine: Machine) -> None:
     machine.mounts["/data"] = mount("8:1", "xfs", "/dev/sda1", "rw", "logdev=/dev/sdc1")
     assert machine.resolve("/data") == [("sda", "disk", True), ("sdc", "disk", True)]
 
@@ -185,7 +185,7 @@ def test_bcachefs_names_its_devices_itself(machine: Machine) -> None:
     assert machine.resolve("/data") == [("sda", "disk", True), ("sdb", "disk", True)]
 
 
-def test_a_loop_file_lies_on_the_disk_of_its_filesystem(machine: Machine) -> None:
+def test_loop_file_on_disk_of_filesystem(machine: Machine) -> None:
     machine.disk("loop0", "7:0")
     machine.loop_file("loop0", "/images/one")
     machine.mounts["/data"] = mount("7:0")
@@ -193,7 +193,7 @@ def test_a_loop_file_lies_on_the_disk_of_its_filesystem(machine: Machine) -> Non
     assert machine.resolve("/data") == [("loop0", "loop", False), ("sda", "disk", True)]
 
 
-def test_the_chosen_disks_are_counted_and_not_what_lies_over_or_under_them(machine: Machine) -> None:
+def test_only_chosen_disks_counted(machine: Machine) -> None:
     machine.disk("md0", "9:0", "sda1", "sdb1", kind="md")
     machine.disk("dm-0", "253:0", "md0", kind="dm")
     machine.mounts["/array"] = mount("253:0", "xfs")
@@ -206,7 +206,7 @@ def test_the_chosen_disks_are_counted_and_not_what_lies_over_or_under_them(machi
     assert [each.name for each in machine.backing("/data").leaves] == ["sdc"]
 
 
-def test_a_loop_device_over_a_file_on_another_is_counted_alone(machine: Machine) -> None:
+def test_nested_loop_device_counted_alone(machine: Machine) -> None:
     for name, number, file in (("loop0", "7:0", "/outer/image"), ("loop1", "7:1", "/inner/image")):
         machine.disk(name, number)
         machine.loop_file(name, file)
@@ -232,9 +232,7 @@ def test_an_array_of_loop_devices_counts_these(machine: Machine) -> None:
 
 
 @pytest.mark.parametrize("paths", [("/data", "/wal"), ("/wal", "/data")])
-def test_a_disk_that_a_folder_uses_itself_is_counted_though_a_loop_file_lies_there(
-    machine: Machine, paths: tuple[str, str]
-) -> None:
+def test_disk_used_beside_loop_file_counted(machine: Machine, paths: tuple[str, str]) -> None:
     machine.disk("loop0", "7:0")
     machine.loop_file("loop0", "/images/one")
     machine.mounts["/images/one"] = machine.mounts["/wal"] = mount("8:1")
@@ -243,9 +241,7 @@ def test_a_disk_that_a_folder_uses_itself_is_counted_though_a_loop_file_lies_the
 
 
 @pytest.mark.parametrize("numbers", [("7:0", "8:1"), ("8:1", "7:0")])
-def test_so_is_a_member_of_a_btrfs_that_has_such_a_loop_device_too(
-    machine: Machine, numbers: tuple[str, str]
-) -> None:
+def test_btrfs_member_beside_loop_file_counted(machine: Machine, numbers: tuple[str, str]) -> None:
     machine.disk("loop0", "7:0")
     machine.loop_file("loop0", "/images/one")
     machine.mounts["/images/one"] = mount("8:1")
@@ -256,14 +252,14 @@ def test_so_is_a_member_of_a_btrfs_that_has_such_a_loop_device_too(
 
 
 @pytest.mark.parametrize("path", ["/hidden", "/images/one (deleted)"])
-def test_a_loop_file_that_is_hidden_is_where_the_walk_ends(machine: Machine, path: str) -> None:
+def test_hidden_loop_file_ends_walk(machine: Machine, path: str) -> None:
     machine.disk("loop0", "7:0")
     machine.loop_file("loop0", path)
     machine.mounts["/data"] = mount("7:0")
     assert machine.resolve("/data") == [("loop0", "loop", True)]
 
 
-def test_a_loop_file_on_itself_does_not_hang(machine: Machine) -> None:
+def test_loop_file_on_itself(machine: Machine) -> None:
     machine.disk("loop0", "7:0")
     machine.loop_file("loop0", "/data/image")
     machine.mounts["/data"] = machine.mounts["/data/image"] = mount("7:0")
@@ -287,14 +283,14 @@ def test_folders_without_a_block_device_say_why(machine: Machine, found: Mount, 
         machine.resolve("/data")
 
 
-def test_an_overlay_lies_on_what_its_upper_folder_lies_on(machine: Machine, tmp_path: Path) -> None:
+def test_overlay_follows_upper_folder(machine: Machine, tmp_path: Path) -> None:
     upper = str(tmp_path)
     machine.mounts["/data"] = mount("0:31", "overlay", "overlay", f"upperdir={upper}")
     machine.mounts[upper] = mount("8:1")
     assert machine.resolve("/data") == [("sda", "disk", True)]
 
 
-def test_a_path_that_does_not_exist_is_a_reason(machine: Machine) -> None:
+def test_path_does_not_exist(machine: Machine) -> None:
     with pytest.raises(ProbeUnavailable, match="cannot be found"):
         machine.resolve("/nothing")
 
@@ -305,7 +301,7 @@ def test_only_block_devices_have_a_number(tmp_path: Path) -> None:
     assert device_number(str(tmp_path / "nothing")) is None
 
 
-def test_the_filesystem_of_this_test_resolves_or_says_why(tmp_path: Path) -> None:
+def test_real_filesystem_resolves_or_explains(tmp_path: Path) -> None:
     try:
         found = Resolver().resolve(str(tmp_path))
     except ProbeUnavailable as err:

@@ -54,7 +54,7 @@ def test_a_cut_text_is_an_error() -> None:
         parse_device_stat(b"1 2 3")
 
 
-def test_the_wal_on_disks_of_its_own_counts_as_well(tmp_path: Path) -> None:
+def test_wal_on_own_disks_counts(tmp_path: Path) -> None:
     clock = HandClock()
     for name in ("sda", "sdb"):
         set_stat(tmp_path, name, ZEROS)
@@ -71,7 +71,7 @@ def test_the_wal_on_disks_of_its_own_counts_as_well(tmp_path: Path) -> None:
     assert (read["device.writes sda"], read["device.writes sdb"]) == (10, 10)
 
 
-def test_rates_and_mean_times_are_over_the_true_interval(tmp_path: Path) -> None:
+def test_rates_over_true_interval(tmp_path: Path) -> None:
     clock = HandClock()
     set_stat(tmp_path, "sda", ZEROS)
     probe = open_probe(tmp_path, clock, DISK)
@@ -93,7 +93,7 @@ def test_rates_and_mean_times_are_over_the_true_interval(tmp_path: Path) -> None
     probe.close()
 
 
-def test_the_mean_time_of_no_request_is_unknown(tmp_path: Path) -> None:
+def test_mean_time_without_requests(tmp_path: Path) -> None:
     clock = HandClock()
     set_stat(tmp_path, "sda", ZEROS)
     probe = open_probe(tmp_path, clock, DISK)
@@ -105,7 +105,7 @@ def test_the_mean_time_of_no_request_is_unknown(tmp_path: Path) -> None:
     probe.close()
 
 
-def test_the_storage_is_the_sum_over_the_disks_and_not_over_what_lies_between(tmp_path: Path) -> None:
+def test_storage_sums_only_disks(tmp_path: Path) -> None:
     clock = HandClock()
     array = BackingDevice("md0", "md", is_leaf=False)
     disks = [BackingDevice(name, "disk", is_leaf=True) for name in ("sda", "sdb")]
@@ -127,7 +127,7 @@ def test_the_storage_is_the_sum_over_the_disks_and_not_over_what_lies_between(tm
     probe.close()
 
 
-def test_a_loop_device_is_counted_itself_and_the_disk_below_its_file_only_beside_it(tmp_path: Path) -> None:
+def test_disk_below_loop_not_summed(tmp_path: Path) -> None:
     clock = HandClock()
     loop = BackingDevice("loop0", "loop", is_leaf=False)
     below = BackingDevice("sda", "disk", is_leaf=True, beneath_loop=True)
@@ -148,9 +148,7 @@ def test_a_loop_device_is_counted_itself_and_the_disk_below_its_file_only_beside
 @pytest.mark.parametrize(
     ("fields", "omitted"), [(11, {"device.flushes", "device.discards"}), (15, {"device.flushes"})]
 )
-def test_what_older_kernels_do_not_count_is_omitted_with_a_reason(
-    tmp_path: Path, fields: int, omitted: set[str]
-) -> None:
+def test_older_kernel_fields_omitted(tmp_path: Path, fields: int, omitted: set[str]) -> None:
     clock = HandClock()
     set_stat(tmp_path, "sda", ZEROS[:fields])
     probe = open_probe(tmp_path, clock, DISK)
@@ -165,7 +163,7 @@ def test_what_older_kernels_do_not_count_is_omitted_with_a_reason(
     probe.close()
 
 
-def test_a_device_that_was_made_anew_gives_no_nonsense(tmp_path: Path) -> None:
+def test_recreated_device(tmp_path: Path) -> None:
     clock = HandClock()
     set_stat(tmp_path, "sda", counters(writes=10**9))
     probe = open_probe(tmp_path, clock, DISK)
@@ -179,7 +177,7 @@ def test_a_device_that_was_made_anew_gives_no_nonsense(tmp_path: Path) -> None:
     probe.close()
 
 
-def test_the_sum_is_left_out_when_a_disk_of_it_has_no_value(tmp_path: Path) -> None:
+def test_sum_needs_every_disk(tmp_path: Path) -> None:
     clock = HandClock()
     for name in ("sda", "sdb"):
         set_stat(tmp_path, name, counters(writes=100))
@@ -193,7 +191,7 @@ def test_the_sum_is_left_out_when_a_disk_of_it_has_no_value(tmp_path: Path) -> N
     probe.close()
 
 
-def test_a_device_whose_counters_are_off_is_a_reason(tmp_path: Path) -> None:
+def test_disabled_counters_are_a_reason(tmp_path: Path) -> None:
     set_stat(tmp_path, "sda", ZEROS)
     write(tmp_path / "block" / "sda" / "queue" / "iostats", "0\n")
     with pytest.raises(ProbeUnavailable, match="iostats is 0"):

@@ -34,20 +34,20 @@ def file_of(tmp_path: Path, size: int, name: str = "a") -> Path:
     return path
 
 
-def test_what_was_just_written_is_cached_to_the_last_byte(tmp_path: Path) -> None:
+def test_written_file_is_fully_cached(tmp_path: Path) -> None:
     sizes = (3 * MIB, 1, 0, mmap.PAGESIZE + 1)
     paths = [file_of(tmp_path, size, f"file{size}") for size in sizes]
     assert cached_bytes(str(tmp_path), paths, ext4) == CachedBytes(sum(sizes), sum(sizes))
 
 
-def test_a_part_that_nobody_ever_touched_is_not_cached(tmp_path: Path) -> None:
+def test_hole_is_not_cached(tmp_path: Path) -> None:
     path = file_of(tmp_path, 64 * KIB)
     with path.open("r+b") as file:
         file.truncate(8 * MIB)  # a hole: no page of it exists
     assert cached_bytes(str(tmp_path), [path], ext4) == CachedBytes(8 * MIB, 64 * KIB)
 
 
-def test_a_large_file_is_looked_at_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_file_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "_AT_ONCE", mmap.ALLOCATIONGRANULARITY)
     path = file_of(tmp_path, 5 * mmap.ALLOCATIONGRANULARITY + 7)
     size = path.stat().st_size
@@ -55,13 +55,13 @@ def test_a_large_file_is_looked_at_in_pieces(tmp_path: Path, monkeypatch: pytest
 
 
 @pytest.mark.parametrize(("size", "most"), [(8 * MIB, ARC_BYTES), (MIB, MIB)])
-def test_of_zfs_the_most_is_told_that_its_cache_can_hold(tmp_path: Path, size: int, most: int) -> None:
+def test_zfs_bounded_by_arc_size(tmp_path: Path, size: int, most: int) -> None:
     path = file_of(tmp_path, size)
     assert cached_bytes(str(tmp_path), [path], zfs, ARC) == CachedBytes(size, most, is_bound=True)
 
 
 @pytest.mark.parametrize("text", [None, "", "a\nb\nuncompressed_size 4 much\n", "a\nb\nsize 4 17\n"])
-def test_a_zfs_that_tells_nothing_of_its_cache_is_a_reason(tmp_path: Path, text: str | None) -> None:
+def test_zfs_without_arc_statistics(tmp_path: Path, text: str | None) -> None:
     told = tmp_path / "arcstats"
     if text is not None:
         told.write_text(text)
@@ -69,7 +69,7 @@ def test_a_zfs_that_tells_nothing_of_its_cache_is_a_reason(tmp_path: Path, text:
         cached_bytes(str(tmp_path), [], zfs, told)
 
 
-def test_a_folder_without_a_mount_is_a_reason(tmp_path: Path) -> None:
+def test_folder_without_mount(tmp_path: Path) -> None:
     def nowhere(path: str) -> Mount:
         raise LookupError(path)
 
@@ -77,7 +77,7 @@ def test_a_folder_without_a_mount_is_a_reason(tmp_path: Path) -> None:
         cached_bytes(str(tmp_path), [], nowhere)
 
 
-def test_a_kernel_that_does_not_tell_is_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mincore_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = file_of(tmp_path, 1)
     monkeypatch.setattr(files, "_AT_ONCE", 0x7FFFFFFF)
     monkeypatch.setattr(ctypes, "addressof", lambda _first: 1)  # no address of a page: EINVAL
@@ -85,7 +85,7 @@ def test_a_kernel_that_does_not_tell_is_a_reason(tmp_path: Path, monkeypatch: py
         cached_bytes(str(tmp_path), [path], ext4)
 
 
-def test_no_link_is_followed_and_nothing_but_files_is_looked_at(tmp_path: Path) -> None:
+def test_links_and_special_files_refused(tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to(file_of(tmp_path, 10))
     with pytest.raises(OSError, match="symbolic links"):

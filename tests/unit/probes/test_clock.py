@@ -26,7 +26,7 @@ def test_time_that_passes_is_no_event() -> None:
     assert watch.check() == ()
 
 
-def test_a_suspend_is_noticed_once_with_its_length() -> None:
+def test_suspend_noticed_once() -> None:
     clocks = Clocks()
     watch = ClockWatch(clocks)
     clocks.pass_time(1)
@@ -37,7 +37,7 @@ def test_a_suspend_is_noticed_once_with_its_length() -> None:
     assert watch.check() == ()
 
 
-def test_a_step_of_the_wall_clock_is_noticed_with_its_direction() -> None:
+def test_wall_clock_step_and_direction() -> None:
     clocks = Clocks()
     watch = ClockWatch(clocks)
     clocks.times[time.CLOCK_REALTIME] -= 7
@@ -54,7 +54,7 @@ def test_slewing_is_no_event() -> None:
         assert watch.check() == ()
 
 
-def test_wall_clock_times_are_converted_and_follow_a_step() -> None:
+def test_wall_clock_conversion_follows_step() -> None:
     clocks = Clocks()
     watch = ClockWatch(clocks)
     assert watch.monotonic_of(1.7e9 + 5) == 105

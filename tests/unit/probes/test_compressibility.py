@@ -30,7 +30,7 @@ def mixed(pieces: int, random_bytes: int) -> bytes:
     return b"".join(os.urandom(random_bytes) + bytes(row - random_bytes) for _ in range(count))
 
 
-def test_the_ratio_is_that_of_the_program_zstd(tmp_path: Path) -> None:
+def test_ratio_matches_zstd(tmp_path: Path) -> None:
     program = shutil.which("zstd")
     if program is None:
         pytest.skip("the program zstd is not installed")
@@ -45,9 +45,7 @@ def test_the_ratio_is_that_of_the_program_zstd(tmp_path: Path) -> None:
     assert found.zstd_version.count(".") == 2
 
 
-def test_pieces_are_taken_of_all_files_evenly_however_large_they_are(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_sampled_evenly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     taken: list[int] = []
 
     def take(_: object, piece: bytes) -> int:
@@ -64,7 +62,7 @@ def test_pieces_are_taken_of_all_files_evenly_however_large_they_are(
     assert [taken.count(name) for name in sizes] == [1, 16, 0, 47]
 
 
-def test_random_bytes_do_not_shrink_and_zeros_nearly_vanish(tmp_path: Path) -> None:
+def test_random_bytes_and_zeros(tmp_path: Path) -> None:
     (tmp_path / "random").write_bytes(os.urandom(MIB))
     (tmp_path / "zeros").write_bytes(bytes(MIB))
     random, zeros = (sample_compression([tmp_path / name]) for name in ("random", "zeros"))
@@ -97,7 +95,7 @@ def test_what_the_library_refuses_is_no_size(tmp_path: Path, monkeypatch: pytest
         sample_compression([tmp_path / "a"])
 
 
-def test_no_link_is_followed_and_nothing_but_files_is_read(tmp_path: Path) -> None:
+def test_links_and_special_files_refused(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(bytes(MIB))
     (tmp_path / "link").symlink_to(tmp_path / "a")
     os.mkfifo(tmp_path / "fifo")

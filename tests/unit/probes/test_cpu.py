@@ -28,7 +28,7 @@ def test_another_text_is_an_error(text: str) -> None:
         parse_cpu_line(text.encode())
 
 
-def test_times_are_in_cores_over_the_true_interval(tmp_path: Path) -> None:
+def test_cores_over_true_interval(tmp_path: Path) -> None:
     clock = HandClock()
     path = write(tmp_path / "stat", line(0, 0, 0, 0, 0, 0, 0, 0))
     probe = CpuProbe(str(path), clock)
@@ -46,7 +46,7 @@ def test_times_are_in_cores_over_the_true_interval(tmp_path: Path) -> None:
     probe.close()
 
 
-def test_iowait_that_decreases_counts_as_none_and_loses_nothing_else(tmp_path: Path) -> None:
+def test_decreasing_iowait(tmp_path: Path) -> None:
     clock = HandClock()
     path = write(tmp_path / "stat", line(0, 0, 0, 0, 500, 0, 0, 0))
     probe = CpuProbe(str(path), clock)

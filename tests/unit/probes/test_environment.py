@@ -39,7 +39,7 @@ def at(facts: Json, path: str) -> Json:
     return facts
 
 
-def test_this_machine_has_facts_in_all_parts_that_can_be_stored(tmp_path: Path) -> None:
+def test_local_facts_in_all_parts(tmp_path: Path) -> None:
     facts = read_facts(ServerSources(data_directory=str(tmp_path)))
     first = ["format", "kernel", "processor", "memory", "power"]
     assert list(facts) == [*first, "virtualisation", "thermal", "storage", "load", "identity"]
@@ -53,7 +53,7 @@ def test_whatever_cannot_be_read_has_a_reason(tmp_path: Path) -> None:
     assert all(reason for _, reason in reasons(read_facts(ServerSources(data_directory=str(tmp_path)))))
 
 
-def test_a_machine_that_shows_nothing_has_the_same_keys_with_reasons(tmp_path: Path) -> None:
+def test_bare_machine_has_reasons(tmp_path: Path) -> None:
     resolver = Resolver(str(tmp_path / "proc"), str(tmp_path / "sys"), no_program, find_mount=_no_mount)
     facts = read_facts(
         ServerSources(data_directory="/data"), FactSources(tmp_path / "proc", tmp_path / "sys", resolver)
@@ -70,7 +70,7 @@ def _no_mount(path: str) -> Mount:
     raise FileNotFoundError(2, "No such file or directory", path)
 
 
-def test_facts_that_a_run_may_change_are_few() -> None:
+def test_changing_facts_are_few() -> None:
     facts = read_changing_facts()
     assert list(facts) == ["format", "processor", "thermal", "power", "memory", "load"]
     assert json.loads(json.dumps(facts)) == facts
@@ -115,7 +115,7 @@ def test_what_is_not_understood_is_a_reason() -> None:
     assert "not understood" in str(attempt(lambda: int("x")))
 
 
-def test_a_governor_that_all_processors_share_is_one_value(tmp_path: Path) -> None:
+def test_shared_governor_is_one_value(tmp_path: Path) -> None:
     for number in (0, 1):
         write(tmp_path / f"sys/devices/system/cpu/cpu{number}/cpufreq/scaling_governor", "powersave\n")
     facts = processor_facts(tmp_path / "proc", tmp_path / "sys")
@@ -125,7 +125,7 @@ def test_a_governor_that_all_processors_share_is_one_value(tmp_path: Path) -> No
     assert facts["governor"] == ["performance", "powersave"]
 
 
-def test_temperatures_are_in_degrees_and_throttling_is_counted(tmp_path: Path) -> None:
+def test_temperatures_and_throttling(tmp_path: Path) -> None:
     write(tmp_path / "class/thermal/thermal_zone0/type", "x86_pkg_temp\n")
     write(tmp_path / "class/thermal/thermal_zone0/temp", "45500\n")
     write(tmp_path / "class/hwmon/hwmon1/name", "nvme\n")
@@ -223,7 +223,7 @@ def test_zfs_tells_version_parameters_and_properties(tmp_path: Path) -> None:
     }
 
 
-def test_xfs_is_asked_by_its_program_or_says_why_not(tmp_path: Path) -> None:
+def test_xfs_info_or_reason(tmp_path: Path) -> None:
     mount = Mount(1, "8:1", "/", "/data", (), "xfs", "/dev/sda1", ())
     resolver = Resolver(str(tmp_path), str(tmp_path), no_program, find_mount=lambda _path: mount)
     facts = storage_facts(str(tmp_path), resolver)
@@ -231,7 +231,7 @@ def test_xfs_is_asked_by_its_program_or_says_why_not(tmp_path: Path) -> None:
     assert "does not tell" in str(facts["devices"])
 
 
-def test_the_devices_of_a_wal_elsewhere_are_facts_too(tmp_path: Path) -> None:
+def test_wal_devices_are_facts(tmp_path: Path) -> None:
     asked: list[str] = []
 
     def find_mount(path: str) -> Mount:

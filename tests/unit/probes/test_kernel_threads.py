@@ -60,7 +60,7 @@ def proc(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_threads_of_a_family_are_added_and_idle_families_left_out(proc: Path) -> None:
+def test_family_totals_without_idle(proc: Path) -> None:
     clock = HandClock()
     probe = KernelThreadsProbe(str(proc), clock)
     probe.open(CONTEXT)
@@ -72,7 +72,7 @@ def test_the_threads_of_a_family_are_added_and_idle_families_left_out(proc: Path
     probe.close()
 
 
-def test_ticks_are_read_where_the_kernel_keeps_no_nanoseconds(proc: Path) -> None:
+def test_ticks_without_nanoseconds(proc: Path) -> None:
     write(proc / "2" / "schedstat", "0 0 0\n")
     clock = HandClock()
     probe = KernelThreadsProbe(str(proc), clock)
@@ -83,7 +83,7 @@ def test_ticks_are_read_where_the_kernel_keeps_no_nanoseconds(proc: Path) -> Non
     probe.close()
 
 
-def test_new_threads_are_met_after_ten_seconds_and_count_from_then_on(proc: Path) -> None:
+def test_new_threads_found_every_ten_seconds(proc: Path) -> None:
     clock = HandClock()
     probe = KernelThreadsProbe(str(proc), clock)
     probe.open(CONTEXT)
@@ -111,7 +111,7 @@ def test_threads_that_ended_are_forgotten(proc: Path) -> None:
     probe.close()
 
 
-def test_too_many_workers_are_left_out_with_a_reason(proc: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_workers(proc: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernel_threads, "KEPT_FILES", 2)
     for pid in range(30, 33):
         add_thread(proc, pid, f"kworker/{pid}:0", 0)
@@ -128,7 +128,7 @@ def test_too_many_workers_are_left_out_with_a_reason(proc: Path, monkeypatch: py
     probe.close()
 
 
-def test_threads_beyond_the_kept_files_are_counted_too(proc: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_threads_beyond_open_files(proc: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernel_threads, "KEPT_FILES", 1)
     clock = HandClock()
     probe = KernelThreadsProbe(str(proc), clock)
@@ -141,7 +141,7 @@ def test_threads_beyond_the_kept_files_are_counted_too(proc: Path, monkeypatch: 
 
 
 @pytest.mark.parametrize("name", ["bash", None])
-def test_a_container_without_kernel_threads_is_a_reason(tmp_path: Path, name: str | None) -> None:
+def test_container_without_kernel_threads(tmp_path: Path, name: str | None) -> None:
     if name:
         add_process(tmp_path, 2, name, 1)
     with pytest.raises(ProbeUnavailable, match="container"):

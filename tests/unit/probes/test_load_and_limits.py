@@ -22,7 +22,7 @@ def make_proc(folder: Path, mounts: str, memberships: str) -> Path:
     return folder / "proc"
 
 
-def test_version_2_limits_count_from_the_group_up_to_the_root(tmp_path: Path) -> None:
+def test_cgroup_v2_limits_up_to_root(tmp_path: Path) -> None:
     proc = make_proc(tmp_path, MOUNTS_V2, "0::/user.slice/app.scope\n")
     write(tmp_path / "cgroup/user.slice/app.scope/cpu.max", "max 100000\n")
     write(tmp_path / "cgroup/user.slice/app.scope/memory.max", "max\n")
@@ -31,7 +31,7 @@ def test_version_2_limits_count_from_the_group_up_to_the_root(tmp_path: Path) ->
     assert read_cgroup_limits(proc) == CgroupLimits(1.5, 4294967296)
 
 
-def test_version_1_limits_are_read_from_their_controllers(tmp_path: Path) -> None:
+def test_cgroup_v1_limits_by_controller(tmp_path: Path) -> None:
     proc = make_proc(tmp_path, MOUNTS_V1, "4:memory:/box\n1:cpu,cpuacct:/box\n")
     write(tmp_path / "cgroup/cpu,cpuacct/box/cpu.cfs_quota_us", "50000\n")
     write(tmp_path / "cgroup/cpu,cpuacct/box/cpu.cfs_period_us", "100000\n")
@@ -48,7 +48,7 @@ def test_no_limit_is_none(tmp_path: Path) -> None:
     assert read_cgroup_limits(proc) == CgroupLimits(None, None)
 
 
-def test_a_container_sees_its_own_group_as_the_root(tmp_path: Path) -> None:
+def test_container_group_is_root(tmp_path: Path) -> None:
     mounts = "30 24 0:26 /docker/abc {root} rw,nosuid - cgroup2 cgroup2 rw\n"
     proc = make_proc(tmp_path, mounts, "0::/docker/abc\n")
     write(tmp_path / "cgroup/cpu.max", "200000 100000\n")
@@ -64,7 +64,7 @@ def set_machine(proc: Path, ticks: str, io_us: int) -> None:
     write(proc / "pressure" / "io", f"some avg10=0.00 avg60=0.00 avg300=0.00 total={io_us}\n")
 
 
-def test_the_load_of_others_is_found_with_their_names(tmp_path: Path) -> None:
+def test_foreign_load_with_names(tmp_path: Path) -> None:
     clock = HandClock()
     set_machine(tmp_path, "0 0 0 0 0 0 0 0", 0)
     add_process(tmp_path, 500, "backup", 1, (10, 0, 0, 0))
@@ -83,7 +83,7 @@ def test_the_load_of_others_is_found_with_their_names(tmp_path: Path) -> None:
     assert [(busy.name, busy.pid, busy.cores) for busy in load.busiest] == [("backup", 500, 0.5)]
 
 
-def test_the_helper_that_was_just_asked_is_not_another_program(tmp_path: Path) -> None:
+def test_own_helper_is_not_foreign_load(tmp_path: Path) -> None:
     clock = HandClock()
     set_machine(tmp_path, "0 0 0 0 0 0 0 0", 0)
     add_process(tmp_path, 500, "pgfooting-helpe", 1, (10, 0, 0, 0))
@@ -107,25 +107,25 @@ def test_a_machine_at_rest_has_no_load(tmp_path: Path) -> None:
     assert load.pressure == {"io_some": 0}
 
 
-def test_a_program_that_is_not_installed_is_an_error() -> None:
+def test_program_not_installed() -> None:
     with pytest.raises(ProgramError, match="not installed"):
         ask_program(("no-such-program-anywhere",))
 
 
-def test_the_answer_of_a_program_is_its_output() -> None:
+def test_program_answer_is_output() -> None:
     assert ask_program(("echo", "hello")) == "hello\n"
 
 
-def test_a_program_that_fails_is_an_error_in_its_own_words() -> None:
+def test_program_failure_in_own_words() -> None:
     with pytest.raises(ProgramError, match="No such file"):
         ask_program(("ls", "/no/such/path"))
 
 
-def test_exit_status_1_with_an_answer_is_an_answer() -> None:
+def test_exit_status_1_with_answer() -> None:
     assert ask_program(("sh", "-c", "echo none; exit 1")) == "none\n"
 
 
-def test_exit_status_1_without_an_answer_is_an_error() -> None:
+def test_exit_status_1_without_answer() -> None:
     with pytest.raises(ProgramError):
         ask_program(("false",))
 

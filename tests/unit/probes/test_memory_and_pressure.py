@@ -49,7 +49,7 @@ def test_counts_without_a_unit_are_not_sizes() -> None:
     assert parse_meminfo(MEMINFO.encode())[b"HugePages_Total"] == 3
 
 
-def test_a_field_that_is_missing_is_left_out(tmp_path: Path) -> None:
+def test_missing_field_omitted(tmp_path: Path) -> None:
     probe = MemoryProbe(str(write(tmp_path / "meminfo", "Dirty: 4 kB\nnonsense\n\nShmem:\n")))
     probe.open(CONTEXT)
     assert values(probe.read()) == {"memory.dirty": 4096}
@@ -96,7 +96,7 @@ def test_pressure_is_never_more_than_the_whole(tmp_path: Path) -> None:
     probe.close()
 
 
-def test_kernels_without_full_for_the_cpu_are_understood() -> None:
+def test_cpu_pressure_without_full() -> None:
     assert parse_pressure(b"some avg10=0.00 avg60=0.00 avg300=0.00 total=7\n") == {"some": 7}
 
 
@@ -105,7 +105,7 @@ def test_a_kernel_without_pressure_is_a_reason(tmp_path: Path) -> None:
         PressureProbe(str(tmp_path / "nothing")).open(CONTEXT)
 
 
-def test_pressure_that_is_turned_off_is_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_disabled_pressure_is_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(_path: str) -> None:
         raise OSError(errno.EOPNOTSUPP, "Operation not supported")
 

@@ -35,7 +35,7 @@ def test_kinds_of_filesystems_are_known() -> None:
     assert not root.on_network
 
 
-def test_the_mount_of_a_path_has_the_device_of_its_file(tmp_path: Path) -> None:
+def test_mount_device_matches_stat(tmp_path: Path) -> None:
     mount = mount_of(str(tmp_path))
     assert str(tmp_path).startswith(mount.mount_point.rstrip("/"))
     if not mount.device.startswith("0:"):
@@ -43,10 +43,10 @@ def test_the_mount_of_a_path_has_the_device_of_its_file(tmp_path: Path) -> None:
         assert mount.device == f"{os.major(device)}:{os.minor(device)}"
 
 
-def test_proc_is_told_apart_from_what_it_is_mounted_on() -> None:
+def test_proc_is_its_own_mount() -> None:
     assert mount_of("/proc/self").filesystem == "proc"
 
 
-def test_a_path_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
+def test_path_does_not_exist(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         mount_of(str(tmp_path / "nothing"))

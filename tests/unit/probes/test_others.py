@@ -27,7 +27,7 @@ VMSTAT = "nr_free_pages 5969811\npgpgout 120312\npswpin {pages}\npswpout 96\npga
 # --- swap
 
 
-def test_what_is_read_back_from_swap_is_a_rate_in_bytes(tmp_path: Path) -> None:
+def test_swap_in_rate_in_bytes(tmp_path: Path) -> None:
     clock, file = HandClock(), write(tmp_path / "vmstat", VMSTAT.format(pages=1000))
     probe = SwapInProbe(str(file), clock)
     probe.open(CONTEXT)
@@ -38,7 +38,7 @@ def test_what_is_read_back_from_swap_is_a_rate_in_bytes(tmp_path: Path) -> None:
     probe.close()
 
 
-def test_the_word_is_found_only_at_the_begin_of_a_line() -> None:
+def test_swapped_in_only_at_line_start() -> None:
     assert parse_swapped_in(b"pswpin 7\n") == 7
     assert parse_swapped_in(b"zswpin 5\nnot_pswpin 6\npswpin 7\n") == 7
     with pytest.raises(ValueError, match="no line pswpin"):
@@ -50,7 +50,7 @@ def test_on_this_machine_swapping_is_known() -> None:
 
 
 @pytest.mark.parametrize(("text", "reason"), [(None, "does not exist"), ("nr_free 1\n", "does not count")])
-def test_a_kernel_that_does_not_count_swapping_is_told(tmp_path: Path, text: str | None, reason: str) -> None:
+def test_kernel_without_swap_counters(tmp_path: Path, text: str | None, reason: str) -> None:
     if text is not None:
         write(tmp_path / "vmstat", text)
     with pytest.raises(ProbeUnavailable, match=reason):
@@ -94,7 +94,7 @@ def test_the_hottest_core_or_package_counts(tmp_path: Path) -> None:
     probe.close()
 
 
-def test_a_processor_that_is_still_too_hot_counts_as_slowed_down_all_the_time(tmp_path: Path) -> None:
+def test_lasting_throttle_counts_fully(tmp_path: Path) -> None:
     clock = HandClock()
     cpu(tmp_path, 0, COOL)
     probe = ThrottlingProbe(str(tmp_path), clock)
@@ -111,7 +111,7 @@ def test_a_processor_that_is_still_too_hot_counts_as_slowed_down_all_the_time(tm
     assert values(probe.read()) == {"cpu.throttled": 0}
 
 
-def test_a_kernel_that_only_counts_has_no_times(tmp_path: Path) -> None:
+def test_throttle_count_without_times(tmp_path: Path) -> None:
     clock = HandClock()
     cpu(tmp_path, 0, {"core_throttle_count": 0, "package_throttle_count": 0})
     probe = ThrottlingProbe(str(tmp_path), clock)
@@ -127,7 +127,7 @@ def test_a_processor_without_counters_is_told(tmp_path: Path) -> None:
         ThrottlingProbe(str(tmp_path)).open(CONTEXT)
 
 
-def test_a_counter_that_is_no_number_ends_the_probe_with_a_reason_and_nothing_else(tmp_path: Path) -> None:
+def test_malformed_counter_ends_only_its_probe(tmp_path: Path) -> None:
     cpu(tmp_path, 0, COOL)
     write(tmp_path / "devices/system/cpu/cpu0/thermal_throttle/core_throttle_count", "many\n")
     slot = ProbeSlot(ThrottlingProbe(str(tmp_path)), CONTEXT)
@@ -146,7 +146,7 @@ def frequencies(sys: Path, *khz: int | str, limit: int = 3_600_000) -> None:
         write(folder / "scaling_max_freq", f"{limit}\n")
 
 
-def test_frequency_and_its_limit_are_means_over_the_cpus_every_five_seconds(tmp_path: Path) -> None:
+def test_frequency_means_every_five_seconds(tmp_path: Path) -> None:
     clock = HandClock()
     frequencies(tmp_path, 3_000_000, 2_000_000)
     probe = FrequencyProbe(str(tmp_path), clock)
@@ -177,7 +177,7 @@ IO_STAT = b"""8:0 rbytes=117223424 wbytes=4096000 rios=4271 wios=511 dbytes=0 di
 """
 
 
-def test_io_of_a_control_group_is_of_the_devices_asked_for() -> None:
+def test_cgroup_io_of_chosen_devices() -> None:
     assert parse_io_stat(IO_STAT, ["8:0"]) == (117223424, 4096000)
     assert parse_io_stat(IO_STAT, ["8:0", "254:0"]) == (117223424 + 1459200, 4096000 + 331776)
     assert parse_io_stat(IO_STAT, ["7:0", "8:1"]) == (0, 0)
@@ -212,7 +212,7 @@ def foreign(tmp_path: Path, clock: HandClock, device: BackingDevice = DISK) -> F
 SERVER = ProbeContext(ServerSources(data_directory="/data", postmaster_pid=77))
 
 
-def test_what_a_disk_did_beyond_our_partition_is_of_others(tmp_path: Path) -> None:
+def test_disk_io_beyond_partition_is_foreign(tmp_path: Path) -> None:
     clock = HandClock()
     machine(tmp_path, whole=(1000, 5000), part=(900, 4000))
     probe = foreign(tmp_path, clock)
@@ -225,7 +225,7 @@ def test_what_a_disk_did_beyond_our_partition_is_of_others(tmp_path: Path) -> No
     probe.close()
 
 
-def test_our_partition_that_seems_ahead_of_its_disk_makes_nobody_guilty(tmp_path: Path) -> None:
+def test_partition_ahead_of_disk(tmp_path: Path) -> None:
     clock = HandClock()
     machine(tmp_path, whole=(0, 1000), part=(0, 1000))
     probe = foreign(tmp_path, clock)
@@ -237,7 +237,7 @@ def test_our_partition_that_seems_ahead_of_its_disk_makes_nobody_guilty(tmp_path
         assert values(probe.read()) == {"others.read_bytes": 0, "others.write_bytes": 0}
 
 
-def test_what_other_control_groups_wrote_is_of_others_and_ours_are_not(tmp_path: Path) -> None:
+def test_other_cgroup_writes_are_foreign(tmp_path: Path) -> None:
     clock = HandClock()
     machine(tmp_path, whole=(0, 0), part=(0, 0))
     write(tmp_path / "sys/fs/cgroup/cgroup.controllers", "cpu io memory\n")
@@ -261,7 +261,7 @@ def test_what_other_control_groups_wrote_is_of_others_and_ours_are_not(tmp_path:
     assert values(probe.read()) == {"others.read_bytes": 0, "others.write_bytes": 5000 + 2000}
 
 
-def test_a_control_group_that_comes_or_goes_is_no_error(tmp_path: Path) -> None:
+def test_cgroup_appears_or_vanishes(tmp_path: Path) -> None:
     clock = HandClock()
     write(tmp_path / "sys/fs/cgroup/cgroup.controllers", "io\n")
     write(tmp_path / "proc/77/cgroup", "0::/bench\n")
@@ -279,18 +279,18 @@ def test_a_control_group_that_comes_or_goes_is_no_error(tmp_path: Path) -> None:
     assert values(probe.read())["others.write_bytes"] == 700
 
 
-def test_a_whole_disk_without_control_groups_is_told(tmp_path: Path) -> None:
+def test_whole_disk_without_cgroups(tmp_path: Path) -> None:
     machine(tmp_path, whole=(0, 0), part=(0, 0))
     probe = foreign(tmp_path, HandClock(), BackingDevice("sda", "disk", is_leaf=True))
     with pytest.raises(ProbeUnavailable, match="has the whole disk"):
         probe.open(CONTEXT)
 
 
-def test_control_groups_of_a_path_that_does_not_exist_are_none(tmp_path: Path) -> None:
+def test_cgroups_of_missing_path(tmp_path: Path) -> None:
     assert other_groups("/gone/deeper", [], tmp_path / "nowhere") == []
 
 
-def test_the_partitions_of_a_folder_are_known_and_those_of_two_folders_come_together(tmp_path: Path) -> None:
+def test_partitions_of_one_and_two_folders(tmp_path: Path) -> None:
     sys = tmp_path / "sys"
     for name, number in (("sda3", "8:3"), ("sda4", "8:4")):
         write(sys / f"devices/pci/sda/{name}/partition", "3\n")
@@ -319,7 +319,7 @@ SCRUBS: Final = (
 )
 
 
-def test_a_scrub_is_told_while_it_is_in_progress_and_not_after_it() -> None:
+def test_scrub_reported_only_in_progress() -> None:
     running, never = (path.read_text() for path in SCRUBS)
     assert parse_scan(running) == "scrub"
     assert parse_scan(never) == ""
@@ -333,7 +333,7 @@ def test_a_scrub_is_told_while_it_is_in_progress_and_not_after_it() -> None:
         assert parse_scan(over) == ""
 
 
-def test_the_pool_is_asked_every_ten_seconds_and_its_answer_holds_meanwhile() -> None:
+def test_pool_asked_every_ten_seconds() -> None:
     clock, asked, answers = HandClock(), [], [SCRUBS[0].read_text(), SCRUBS[1].read_text()]
 
     def ask(argv: Sequence[str]) -> str:
@@ -352,7 +352,7 @@ def test_the_pool_is_asked_every_ten_seconds_and_its_answer_holds_meanwhile() ->
     assert probe.read() == []
 
 
-def test_zpool_that_fails_and_a_folder_without_a_pool_are_told() -> None:
+def test_zpool_failure_and_folder_without_pool() -> None:
     def fail(_argv: Sequence[str]) -> str:
         raise ProgramError("zpool is not installed")
 
@@ -380,7 +380,7 @@ def test_zpool_that_fails_and_a_folder_without_a_pool_are_told() -> None:
         ("btrfs", b"", ""),
     ],
 )
-def test_a_program_is_known_by_name_and_words(name: str, command: bytes, what: str) -> None:
+def test_maintenance_by_name_and_arguments(name: str, command: bytes, what: str) -> None:
     assert maintenance_of(name, command) == what
 
 
@@ -413,7 +413,7 @@ def test_a_trim_is_seen_while_it_runs(tmp_path: Path) -> None:
     probe.close()
 
 
-def test_a_process_whose_files_are_hidden_or_gone_is_no_error(tmp_path: Path) -> None:
+def test_hidden_or_vanished_process(tmp_path: Path) -> None:
     write(tmp_path / "self/stat", "x")
     (tmp_path / "13").mkdir()
     probe = MaintenanceProbe(str(tmp_path), str(tmp_path / "sys"))
@@ -436,7 +436,7 @@ def test_without_procfs_programs_cannot_be_seen(tmp_path: Path) -> None:
         MaintenanceProbe(str(tmp_path)).open(CONTEXT)
 
 
-def test_processes_that_stay_are_read_once_and_many_are_listed_less_often(tmp_path: Path) -> None:
+def test_many_processes_listed_less_often(tmp_path: Path) -> None:
     clock = HandClock()
     write(tmp_path / "self/stat", "x")
     for pid in range(1000, 1300):

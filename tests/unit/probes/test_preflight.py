@@ -113,7 +113,7 @@ def test_what_would_spoil_a_measurement_is_found(code: str, changes: dict[str, o
         {"battery": False},
     ],
 )
-def test_what_is_unknown_or_harmless_is_no_finding(changes: dict[str, object]) -> None:
+def test_unknown_or_harmless_gives_no_finding(changes: dict[str, object]) -> None:
     assert findings_of(replace(GOOD, **changes)) == ()  # type: ignore[arg-type]
 
 

@@ -57,7 +57,7 @@ def parent() -> Iterator[subprocess.Popen[str]]:
     process.communicate()
 
 
-def test_the_cpu_of_children_that_ended_is_counted(parent: subprocess.Popen[str]) -> None:
+def test_cpu_of_ended_children_counted(parent: subprocess.Popen[str]) -> None:
     tree = ServerTree(parent.pid)
     before = tree.read()
     assert parent.stdin is not None
@@ -78,7 +78,7 @@ def test_the_cpu_of_children_that_ended_is_counted(parent: subprocess.Popen[str]
     tree.close()
 
 
-def test_living_children_and_what_they_waited_for_are_counted(tmp_path: Path) -> None:
+def test_living_children_and_waits_counted(tmp_path: Path) -> None:
     add_process(tmp_path, 100, "postgres", 1, (10, 1, 100, 10))
     add_process(tmp_path, 101, "postgres", 100, (5, 2, 0, 0))
     add_process(tmp_path, 102, "postgres", 100, (7, 3, 2, 1))
@@ -88,7 +88,7 @@ def test_living_children_and_what_they_waited_for_are_counted(tmp_path: Path) ->
     tree.close()
 
 
-def test_a_child_that_the_list_forgot_is_still_counted(tmp_path: Path) -> None:
+def test_child_missing_from_list_counted(tmp_path: Path) -> None:
     add_process(tmp_path, 100, "postgres", 1, (0, 0, 0, 0))
     add_process(tmp_path, 101, "postgres", 100, (50, 0, 0, 0))
     set_children(tmp_path, 100, [101])
@@ -99,7 +99,7 @@ def test_a_child_that_the_list_forgot_is_still_counted(tmp_path: Path) -> None:
     tree.close()
 
 
-def test_a_pid_that_belongs_to_someone_else_now_is_not_counted(tmp_path: Path) -> None:
+def test_reused_pid_not_counted(tmp_path: Path) -> None:
     add_process(tmp_path, 100, "postgres", 1, (10, 0, 0, 0))
     add_process(tmp_path, 101, "bash", 1, (5000, 0, 0, 0))
     set_children(tmp_path, 100, [101])
@@ -108,7 +108,7 @@ def test_a_pid_that_belongs_to_someone_else_now_is_not_counted(tmp_path: Path) -
     tree.close()
 
 
-def test_a_read_is_repeated_when_a_child_ended_meanwhile(tmp_path: Path) -> None:
+def test_read_repeated_after_child_ended(tmp_path: Path) -> None:
     add_process(tmp_path, 100, "postgres", 1, (1, 0, 0, 0))
     tree = ServerTree(100, str(tmp_path))
     set_children(tmp_path, 100, [])
@@ -126,7 +126,7 @@ class _Sequence:
         return self._texts.pop(0)
 
 
-def test_children_are_found_without_the_list_of_the_kernel(tmp_path: Path) -> None:
+def test_children_without_kernel_list(tmp_path: Path) -> None:
     add_process(tmp_path, 100, "postgres", 1)
     add_process(tmp_path, 101, "postgres", 100)
     add_process(tmp_path, 200, "bash", 1)
@@ -169,7 +169,7 @@ def test_postgres_and_pgbench_are_told_apart(proc: Path) -> None:
     probe.close()
 
 
-def test_a_program_that_was_started_anew_makes_a_new_start(proc: Path) -> None:
+def test_restarted_program_restarts_counters(proc: Path) -> None:
     clock = HandClock()
     for pid in (200, 201):
         add_process(proc, pid, "pgbench", 1, (500, 0, 0, 0))
@@ -186,7 +186,7 @@ def test_a_program_that_was_started_anew_makes_a_new_start(proc: Path) -> None:
     probe.close()
 
 
-def test_programs_that_do_not_run_or_ended_give_nothing(proc: Path) -> None:
+def test_programs_not_running(proc: Path) -> None:
     clock = HandClock()
     context = ProbeContext(ServerSources(), pgbench_pid=999)
     probe = ProcessesProbe(str(proc), clock)
@@ -198,7 +198,7 @@ def test_programs_that_do_not_run_or_ended_give_nothing(proc: Path) -> None:
     probe.close()
 
 
-def test_of_a_server_that_was_not_started_here_nothing_is_told_but_why(proc: Path) -> None:
+def test_foreign_server_gives_only_reason(proc: Path) -> None:
     clock = HandClock()
     probe = ProcessesProbe(str(proc), clock)
     probe.open(ProbeContext(ServerSources(reason="started elsewhere")))

@@ -18,7 +18,7 @@ from app.probes.sources.zfs import ZfsProbe
 PROJECT = Path(__file__).resolve().parents[3]
 
 
-def test_ids_are_unique_and_every_probe_says_what_it_costs() -> None:
+def test_ids_unique_and_cost_stated() -> None:
     assert len({probe.id for probe in PROBES}) == len(PROBES)
     assert all(probe.label for probe in PROBES)
 
@@ -48,9 +48,7 @@ def test_a_sampler_gets_probes_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("kind", PROBES, ids=lambda kind: kind.id)
-def test_on_this_machine_a_probe_yields_known_metrics_or_says_why_not(
-    kind: type[Probe], tmp_path: Path
-) -> None:
+def test_probe_yields_metrics_or_reason(kind: type[Probe], tmp_path: Path) -> None:
     probe = kind()
     try:
         probe.open(ProbeContext(ServerSources(data_directory=str(tmp_path))))
@@ -66,6 +64,6 @@ def test_on_this_machine_a_probe_yields_known_metrics_or_says_why_not(
 
 
 @pytest.mark.parametrize("kind", [ArraysProbe, BlockDevicesProbe, BtrfsProbe, ZfsProbe])
-def test_a_probe_of_folders_that_are_not_known_says_why(kind: type[Probe]) -> None:
+def test_probe_without_folders(kind: type[Probe]) -> None:
     with pytest.raises(ProbeUnavailable, match="^started elsewhere$"):
         kind().open(ProbeContext(ServerSources(reason="started elsewhere")))

@@ -18,7 +18,7 @@ from tests.unit.probes.fakes import HandClock, set_children, values, write
 RECORDED = b"77216393 2033413 96\n"  # Linux 6.18, a backend
 
 
-def test_the_second_number_is_the_time_on_a_run_queue() -> None:
+def test_second_number_is_run_delay() -> None:
     assert parse_run_delay(RECORDED) == 2033413
 
 
@@ -39,7 +39,7 @@ def opened(proc: Path, clock: HandClock, context: ProbeContext) -> RunQueueProbe
     return probe
 
 
-def test_the_delays_of_all_server_processes_add_up(tmp_path: Path) -> None:
+def test_server_delays_add_up(tmp_path: Path) -> None:
     clock = HandClock()
     set_children(tmp_path, 10, [11, 12])
     for pid in ("11", "12"):
@@ -53,7 +53,7 @@ def test_the_delays_of_all_server_processes_add_up(tmp_path: Path) -> None:
     probe.close()
 
 
-def test_a_process_that_came_or_ended_counts_for_nothing_and_a_new_pid_is_another(tmp_path: Path) -> None:
+def test_new_and_ended_processes(tmp_path: Path) -> None:
     clock = HandClock()
     set_children(tmp_path, 10, [11, 12])
     set_delay(tmp_path, "11", 1)
@@ -71,7 +71,7 @@ def test_a_process_that_came_or_ended_counts_for_nothing_and_a_new_pid_is_anothe
     probe.close()
 
 
-def test_of_very_many_processes_a_part_stands_for_all(tmp_path: Path) -> None:
+def test_many_processes_are_sampled(tmp_path: Path) -> None:
     clock = HandClock()
     pids = list(range(1000, 1000 + 2 * MOST_PROCESSES))
     set_children(tmp_path, 10, pids)
@@ -86,7 +86,7 @@ def test_of_very_many_processes_a_part_stands_for_all(tmp_path: Path) -> None:
     probe.close()
 
 
-def test_the_threads_of_pgbench_are_counted_while_it_runs(tmp_path: Path) -> None:
+def test_pgbench_threads_counted_while_running(tmp_path: Path) -> None:
     clock = HandClock()
     context = ProbeContext(ServerSources())
     probe = opened(tmp_path, clock, context)
@@ -109,7 +109,7 @@ def test_a_kernel_without_it_is_a_reason(tmp_path: Path) -> None:
         RunQueueProbe(str(tmp_path)).open(ProbeContext(ServerSources()))
 
 
-def test_a_server_whose_process_is_not_known_says_why(tmp_path: Path) -> None:
+def test_unknown_server_process(tmp_path: Path) -> None:
     probe = opened(tmp_path, HandClock(), ProbeContext(ServerSources(reason="started elsewhere")))
     assert probe.read() == []
     [omission] = probe.omissions
@@ -128,7 +128,7 @@ def test_a_server_that_ended_gives_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_two_programs_on_one_cpu_wait_for_each_other() -> None:
+def test_two_programs_on_one_cpu() -> None:
     cpu = min(os.sched_getaffinity(0))
     burn = (
         "import os\nparent = os.getpid()\n"

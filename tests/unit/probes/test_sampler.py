@@ -93,7 +93,7 @@ class Drive:
         return self.ticks
 
 
-def test_ticks_come_at_start_plus_number_times_interval_without_drift() -> None:
+def test_ticks_without_drift() -> None:
     probe = Steady()
     drive = Drive(probe, ticks=500)
     probe.steps = [lambda: drive.clock.advance(0.3)] * 500
@@ -103,7 +103,7 @@ def test_ticks_come_at_start_plus_number_times_interval_without_drift() -> None:
     assert all(tick.missed == () for tick in ticks)
 
 
-def test_the_ticks_of_a_second_sampler_go_on_where_the_first_one_ended() -> None:
+def test_second_sampler_continues_ticks() -> None:
     before = Drive(Steady(), ticks=3)
     assert before.sampler.next_number == 0
     before.run()
@@ -118,7 +118,7 @@ def test_the_ticks_of_a_second_sampler_go_on_where_the_first_one_ended() -> None
     assert after.sampler.next_number == 8
 
 
-def test_a_late_tick_is_delivered_late_with_its_true_interval() -> None:
+def test_late_tick_has_true_interval() -> None:
     probe = Steady()
     drive = Drive(probe, ticks=4)
     probe.steps = [None, lambda: drive.clock.advance(1.25)]
@@ -128,7 +128,7 @@ def test_a_late_tick_is_delivered_late_with_its_true_interval() -> None:
     assert [after.lateness_s, after.interval_s] == pytest.approx([0, 0.75])
 
 
-def test_deadlines_that_were_slept_through_are_missed_and_not_made_up() -> None:
+def test_slept_through_deadlines_are_missed() -> None:
     probe = Steady()
     drive = Drive(probe, ticks=4)
     probe.steps = [None, lambda: drive.clock.advance(4.5)]
@@ -138,13 +138,13 @@ def test_deadlines_that_were_slept_through_are_missed_and_not_made_up() -> None:
     assert ticks[2].interval_s == pytest.approx(4.5)
 
 
-def test_one_probe_that_fails_never_stops_the_others() -> None:
+def test_failing_probe_spares_others() -> None:
     broken = Scripted(*[OSError(19, "No such device")] * 3)
     ticks = Drive(broken, Steady(), ticks=3).run()
     assert [sample.value for tick in ticks for sample in tick.samples] == [1, 2, 3]
 
 
-def test_a_failure_is_told_once_and_its_end_too() -> None:
+def test_failure_and_recovery_reported_once() -> None:
     broken = Scripted(None, OSError(19, "No such device"), OSError(19, "No such device"))
     ticks = Drive(broken, ticks=10).run()
     changes = [(tick.number, change.state) for tick in ticks for change in tick.changes]
@@ -152,14 +152,14 @@ def test_a_failure_is_told_once_and_its_end_too() -> None:
     assert "No such device" in ticks[1].changes[0].reason
 
 
-def test_a_source_that_does_not_exist_is_listed_with_its_reason() -> None:
+def test_missing_source_has_reason() -> None:
     ticks = Drive(Missing(), Steady(), ticks=3).run()
     changes = [change for tick in ticks for change in tick.changes]
     assert changes == [SourceChange("missing", SourceState.UNAVAILABLE, "not here")]
 
 
 @pytest.mark.expects_log
-def test_a_defect_in_a_probe_is_a_reason_and_logged(caplog: pytest.LogCaptureFixture) -> None:
+def test_probe_defect_logged_with_reason(caplog: pytest.LogCaptureFixture) -> None:
     source = ProbeSlot(Scripted(ZeroDivisionError("division by zero")), CONTEXT)
     source.open()
     assert source.read() == []
@@ -181,7 +181,7 @@ def test_attempts_to_open_again_become_rare() -> None:
     assert max(gaps) == LONGEST_PAUSE + 1
 
 
-def test_what_a_working_source_cannot_give_is_told() -> None:
+def test_partly_available_source() -> None:
     probe = Steady()
     probe.omissions = (MissingMetric("cpu.steal", "no hypervisor"),)
     first, second = Drive(probe, ticks=2).run()
@@ -189,7 +189,7 @@ def test_what_a_working_source_cannot_give_is_told() -> None:
     assert second.changes == ()
 
 
-def test_an_error_while_delivering_ends_the_sampler_and_is_raised_by_stop() -> None:
+def test_delivery_error_raised_by_stop() -> None:
     drive = Drive(Steady(), ticks=5)
 
     def refuse(_tick: Tick) -> None:
@@ -207,7 +207,7 @@ def test_all_probes_are_closed_in_the_end() -> None:
     assert missing.closed >= 1
 
 
-def test_a_sampler_that_never_started_can_be_stopped() -> None:
+def test_stop_without_start() -> None:
     Sampler([Steady()], CONTEXT, lambda _tick: None).stop()
 
 
@@ -256,7 +256,7 @@ def wait_until_stored(sampler: Sampler) -> None:
         assert worker._condition.wait_for(lambda: worker._asked is None, LONG_S)
 
 
-def test_what_a_blocking_probe_read_comes_with_the_next_tick_under_its_own_time(
+def test_blocking_reading_keeps_its_time(
     blocking: tuple[Blocking, Sampler],
 ) -> None:
     probe, sampler = blocking
@@ -271,7 +271,7 @@ def test_what_a_blocking_probe_read_comes_with_the_next_tick_under_its_own_time(
     assert first.monotonic_s <= second.delayed[0].monotonic_s <= second.monotonic_s
 
 
-def test_a_blocking_probe_never_delays_the_others_and_its_reading_is_missed(
+def test_blocking_probe_delays_no_others(
     blocking: tuple[Blocking, Sampler],
 ) -> None:
     probe, sampler = blocking
@@ -286,7 +286,7 @@ def test_a_blocking_probe_never_delays_the_others_and_its_reading_is_missed(
     ]
 
 
-def test_a_reading_older_than_an_interval_is_not_delivered(blocking: tuple[Blocking, Sampler]) -> None:
+def test_stale_reading_not_delivered(blocking: tuple[Blocking, Sampler]) -> None:
     probe, sampler = blocking
     sampler._tick(0)
     sampler._tick(1)
@@ -298,7 +298,7 @@ def test_a_reading_older_than_an_interval_is_not_delivered(blocking: tuple[Block
     assert [reading.number for reading in sampler._tick(3).delayed] == [2]
 
 
-def test_a_read_that_says_nothing_is_missed_and_no_failure() -> None:
+def test_empty_read_is_missed() -> None:
     probe = Blocking(ReadMissed())
     sampler = Sampler([probe], CONTEXT, lambda _tick: None)
     sampler._workers[0].start()
@@ -336,7 +336,7 @@ def test_stop_returns_although_a_probe_hangs(monkeypatch: pytest.MonkeyPatch) ->
     thread.join(LONG_S)
 
 
-def test_a_real_sampler_ticks_in_a_named_thread() -> None:
+def test_real_sampler_in_named_thread() -> None:
     names: list[str] = []
     enough = threading.Event()
 

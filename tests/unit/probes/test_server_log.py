@@ -33,7 +33,7 @@ def lines_of(major: int) -> list[str]:
 
 
 @pytest.mark.parametrize("major", MAJORS)
-def test_every_event_of_a_recorded_log_is_found(major: int) -> None:
+def test_events_of_recorded_log(major: int) -> None:
     found = Counter(event.kind for event in events_of(major))
     lines = lines_of(major)
 
@@ -101,13 +101,13 @@ def test_numbers_of_a_checkpoint_of_18() -> None:
     }
 
 
-def test_an_event_has_the_time_and_the_process_of_its_line() -> None:
+def test_event_time_and_process() -> None:
     error = next(event for event in events_of(18) if event.kind is ServerEventKind.ERROR)
     assert (error.epoch_s, error.pid) == (1795172012.527, 13013)
     assert error.text == "division by zero\nSTATEMENT:  select 1/0"
 
 
-def test_a_statement_that_looks_like_a_log_line_stays_a_statement() -> None:
+def test_statement_like_log_line() -> None:
     reader = RecordReader()
     lines = [
         "1795172012.527 [13013] ERROR:  syntax error",
@@ -120,7 +120,7 @@ def test_a_statement_that_looks_like_a_log_line_stays_a_statement() -> None:
 
 
 @pytest.mark.parametrize("message", ["the database system is starting up", "connection to client lost"])
-def test_what_own_clients_provoke_at_the_start_and_when_they_are_called_off_is_no_event(message: str) -> None:
+def test_provoked_messages_are_no_events(message: str) -> None:
     reader = RecordReader()
     reader.feed([f"1795172012.527 [13013] FATAL:  {message}"])
     assert reader.flush() == []
@@ -141,7 +141,7 @@ def test_no_text_breaks_the_reader(lines: list[str]) -> None:
 
 
 @given(st.data())
-def test_a_log_cut_anywhere_gives_the_same_events(data: st.DataObject) -> None:
+def test_any_cut_gives_same_events(data: st.DataObject) -> None:
     content = (LOGS / "15.log").read_bytes()
     cuts = sorted(data.draw(st.lists(st.integers(0, len(content)), max_size=6)))
     tail = tail_of(LOGS / "unused")
@@ -164,7 +164,7 @@ def test_a_cut_line_waits_for_its_rest(tmp_path: Path) -> None:
     tail.close()
 
 
-def test_a_message_is_complete_when_the_next_begins(tmp_path: Path) -> None:
+def test_message_complete_at_next(tmp_path: Path) -> None:
     path = tmp_path / "server.log"
     path.write_text(
         "1795172012.527 [1] WARNING:  one\n1795172012.527 [1] HINT:  two\n1795172013.000 [2] LOG:  x\n"
@@ -174,7 +174,7 @@ def test_a_message_is_complete_when_the_next_begins(tmp_path: Path) -> None:
     tail.close()
 
 
-def test_a_log_that_is_not_there_yet_is_waited_for(tmp_path: Path) -> None:
+def test_log_not_there_yet(tmp_path: Path) -> None:
     path = tmp_path / "server.log"
     tail = tail_of(path)
     assert tail.poll() == []
@@ -182,7 +182,7 @@ def test_a_log_that_is_not_there_yet_is_waited_for(tmp_path: Path) -> None:
     assert [event.text for event in tail.finish()] == ["one"]
 
 
-def test_a_line_without_end_does_not_fill_the_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_endless_line_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server_log, "LONGEST_LINE", 100)
     path = tmp_path / "server.log"
     path.write_text(f"1795172012.527 [1] WARNING:  {'x' * 200_000}\n1795172012.600 [1] WARNING:  next\n")

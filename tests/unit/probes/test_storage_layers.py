@@ -37,7 +37,7 @@ def array(tmp_path: Path, state: str) -> ArraysProbe:
     return probe
 
 
-def test_a_synchronisation_is_told_with_what_remains_and_its_speed(tmp_path: Path) -> None:
+def test_sync_remainder_and_speed(tmp_path: Path) -> None:
     probe = array(tmp_path, "resync")
     remaining, speed = (1226752 - 76800) * 512, 11232 * 1024
     assert values(probe.read()) == {"array.sync_remaining md0": remaining, "array.sync_speed md0": speed}
@@ -53,13 +53,13 @@ def test_a_check_is_a_synchronisation_too(tmp_path: Path) -> None:
     probe.close()
 
 
-def test_a_missing_member_is_told_and_an_idle_array_synchronises_nothing(tmp_path: Path) -> None:
+def test_missing_member_and_idle_array(tmp_path: Path) -> None:
     probe = array(tmp_path, "degraded")
     assert values(probe.read()) == {"array.missing_members md0": 1}
     probe.close()
 
 
-def test_a_raid5_that_is_being_built_lacks_a_member(tmp_path: Path) -> None:
+def test_raid5_under_construction_lacks_member(tmp_path: Path) -> None:
     probe = array(tmp_path, "recover")
     found = values(probe.read())
     assert found["array.missing_members md0"] == 1
@@ -98,7 +98,7 @@ def later(tmp_path: Path) -> None:
             (tmp_path / file.relative_to(ZFS / "second")).write_bytes(file.read_bytes())
 
 
-def test_the_dataset_the_arc_and_the_intent_log_are_told_as_rates(tmp_path: Path) -> None:
+def test_dataset_arc_and_zil_rates(tmp_path: Path) -> None:
     clock = HandClock()
     probe = zfs(tmp_path, clock)
     assert set(values(probe.read())) == {"zfs.arc_size", "zfs.arc_target"}
@@ -116,7 +116,7 @@ def test_the_dataset_the_arc_and_the_intent_log_are_told_as_rates(tmp_path: Path
     probe.close()
 
 
-def test_the_intent_log_of_the_dataset_itself_comes_first(tmp_path: Path) -> None:
+def test_own_zil_of_dataset_first(tmp_path: Path) -> None:
     """OpenZFS 2.2 and newer: the names are in the dataset's own file; the sum of all pools is not needed."""
     clock = HandClock()
     shutil.copytree(ZFS / "first", tmp_path, dirs_exist_ok=True)
@@ -134,7 +134,7 @@ def test_the_intent_log_of_the_dataset_itself_comes_first(tmp_path: Path) -> Non
     probe.close()
 
 
-def test_what_zfs_does_not_show_is_omitted_with_a_reason(tmp_path: Path) -> None:
+def test_zfs_gaps_have_reasons(tmp_path: Path) -> None:
     probe = zfs(tmp_path, HandClock(), source="tank/other")
     (omission, *_) = probe.omissions
     assert "tank/other" in omission.reason
@@ -148,7 +148,7 @@ def test_what_zfs_does_not_show_is_omitted_with_a_reason(tmp_path: Path) -> None
     probe.close()
 
 
-def test_other_filesystems_have_no_zfs_and_no_btrfs() -> None:
+def test_other_filesystems_without_zfs_and_btrfs() -> None:
     with pytest.raises(ProbeUnavailable, match="not lie on ZFS"):
         ZfsProbe().open(CONTEXT)
     with pytest.raises(ProbeUnavailable, match="not lie on btrfs"):
@@ -190,7 +190,7 @@ def test_commits_and_errors_of_btrfs_are_told(tmp_path: Path) -> None:
     probe.close()
 
 
-def test_older_kernels_say_what_they_do_not_count(tmp_path: Path) -> None:
+def test_older_kernels_name_missing_counters(tmp_path: Path) -> None:
     folder = tmp_path / "fs/btrfs/347bf344-d469"
     (folder / "devices").mkdir(parents=True)
     (folder / "devices/sda").symlink_to(tmp_path)

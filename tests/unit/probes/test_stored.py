@@ -49,7 +49,7 @@ def extents(count: int, flags: int) -> Iterator[tuple[int, int, int]]:
 
 
 @pytest.mark.parametrize(("flags", "share"), [(ENCODED, 1.0), (0, 0.0)])
-def test_extents_that_are_stored_encoded_are_added_up_however_often_the_kernel_is_asked(
+def test_encoded_extents_over_several_calls(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flags: int, share: float
 ) -> None:
     asked = told(monkeypatch, list(extents(8, flags)))
@@ -58,23 +58,19 @@ def test_extents_that_are_stored_encoded_are_added_up_however_often_the_kernel_i
     assert asked == [0, 3 * EXTENT, 6 * EXTENT]
 
 
-def test_an_extent_counts_as_far_as_the_file_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_extent_ends_with_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told(monkeypatch, [(0, EXTENT, ENCODED | LAST)])
     assert stored_bytes([file_of(tmp_path, size=5000)]).encoded_bytes == 5000
 
 
-def test_holes_and_a_file_without_extents_are_not_compressed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_holes_and_empty_file_not_compressed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told(monkeypatch, [(4 * EXTENT, EXTENT, ENCODED)])
     assert stored_bytes([file_of(tmp_path)]).encoded_bytes == EXTENT
     told(monkeypatch, [])
     assert stored_bytes([file_of(tmp_path)]).encoded_bytes == 0
 
 
-def test_a_filesystem_that_tells_no_extents_leaves_it_open_for_all_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_filesystem_without_extents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> int:
         raise OSError(errno.EOPNOTSUPP, "no")
 
@@ -94,7 +90,7 @@ def test_another_error_of_the_kernel_is_told(tmp_path: Path, monkeypatch: pytest
         stored_bytes([file_of(tmp_path)])
 
 
-def test_this_machines_filesystem_answers_for_a_real_file(tmp_path: Path) -> None:
+def test_real_filesystem(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_bytes(os.urandom(MIB))
     found = stored_bytes([path])
@@ -103,7 +99,7 @@ def test_this_machines_filesystem_answers_for_a_real_file(tmp_path: Path) -> Non
     assert stored_bytes([]) == StoredBytes(0, 0, 0, 0)
 
 
-def test_no_link_is_followed_and_nothing_but_files_is_read(tmp_path: Path) -> None:
+def test_links_and_special_files_refused(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(file_of(tmp_path))
     os.mkfifo(tmp_path / "fifo")
     for name in ("link", "fifo", "missing"):
@@ -111,9 +107,7 @@ def test_no_link_is_followed_and_nothing_but_files_is_read(tmp_path: Path) -> No
             stored_bytes([tmp_path / name])
 
 
-def test_extents_are_counted_once_however_often_the_kernel_is_asked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_extents_counted_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told(monkeypatch, list(extents(8, 0)))
     assert stored_bytes([file_of(tmp_path, "a"), file_of(tmp_path, "b")]).extents == 16
     # An extent that is told again, because the first answer ended within it.

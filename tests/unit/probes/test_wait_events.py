@@ -47,13 +47,11 @@ from tests.unit.probes.fakes import values
         ("active", "Something", "NewInTwenty", "for_others"),
     ],
 )
-def test_a_wait_event_belongs_to_what_would_have_to_be_faster(
-    state: str, kind: str, event: str, group: str
-) -> None:
+def test_wait_event_groups(state: str, kind: str, event: str, group: str) -> None:
     assert group_of(state, kind, event) == group
 
 
-def test_every_session_counts_once_and_waiting_ones_by_their_event_too() -> None:
+def test_sessions_counted_by_state_and_event() -> None:
     rows: list[ActivityRow] = [
         ("active", None, None, 3),
         ("idle", "Client", "ClientRead", 2),
@@ -79,7 +77,7 @@ def test_every_session_counts_once_and_waiting_ones_by_their_event_too() -> None
     assert {sample.metric for sample in samples_of(rows)} <= METRICS.keys()
 
 
-def test_without_sessions_every_group_is_empty_and_known() -> None:
+def test_no_sessions_gives_empty_groups() -> None:
     assert values(samples_of([])) == {f"sessions.{name}": 0 for name in ("clients", *SESSION_GROUPS)}
 
 

@@ -83,7 +83,7 @@ def test_the_program_is_portable_shell() -> None:
     assert checked.returncode == 0, checked.stdout
 
 
-def test_the_program_writes_no_file_and_evaluates_nothing_that_it_is_told() -> None:
+def test_program_writes_and_evaluates_nothing() -> None:
     lines = [line for line in PROGRAM.read_text().splitlines() if not line.lstrip().startswith("#")]
     text = "\n".join(lines)
     for sink in ("/dev/null", "&1"):
@@ -94,7 +94,7 @@ def test_the_program_writes_no_file_and_evaluates_nothing_that_it_is_told() -> N
 
 
 @pytest.mark.parametrize("shell", SHELLS, ids=lambda shell: shell[0])
-def test_facts_and_samples_of_a_linux_are_told_in_every_shell(shell: tuple[str, ...], tmp_path: Path) -> None:
+def test_linux_facts_and_samples_per_shell(shell: tuple[str, ...], tmp_path: Path) -> None:
     asked = RemoteConnection(HERE, started(*shell))
     asked.open()
     try:
@@ -120,7 +120,7 @@ def test_facts_and_samples_of_a_linux_are_told_in_every_shell(shell: tuple[str, 
         asked.close()
 
 
-def test_a_program_whose_input_ends_leaves_no_process_behind() -> None:
+def test_closed_input_ends_all_processes() -> None:
     asked = RemoteConnection(HERE, started("sh"))
     asked.open()
     process = asked._process
@@ -146,7 +146,7 @@ def test_a_program_whose_input_ends_leaves_no_process_behind() -> None:
     asked.close()
 
 
-def test_what_programs_of_another_system_print_arrives_and_they_end_with_it(tmp_path: Path) -> None:
+def test_foreign_programs_end_with_connection(tmp_path: Path) -> None:
     """FreeBSD, as far as stand-ins for uname, iostat and vmstat make one."""
     data = Path(__file__).parents[3] / "data/probes/remote"
     begin, go_on = f"echo $$ >>{tmp_path}/pids;", "while sleep 0.2; do echo; done"
@@ -185,7 +185,7 @@ def test_what_programs_of_another_system_print_arrives_and_they_end_with_it(tmp_
         ("OpenBSD", "ffs", "dumpfs", "freebsd-dumpfs-m.txt", "made_with"),
     ],
 )
-def test_filesystems_of_other_systems_are_told_by_their_own_tools(
+def test_filesystem_facts_of_other_systems(
     system: str, kind: str, program: str, sample: str, told: str, tmp_path: Path
 ) -> None:
     """As far as stand-ins for their programs make such a system."""
@@ -235,17 +235,15 @@ def refusal(launch: Launch, monkeypatch: pytest.MonkeyPatch, timeout_s: float = 
         ("echo 'Permission denied (publickey).' >&2; exit 255", "no key that ssh has without asking"),
     ],
 )
-def test_a_far_side_that_is_not_ours_is_refused_in_words(
-    text: str, words: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_foreign_far_side_refused(text: str, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert words in refusal(hostile(text), monkeypatch)
 
 
-def test_a_far_side_that_says_nothing_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_silent_far_side_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "no shell answers" in refusal(hostile("exec sleep 600"), monkeypatch, timeout_s=0.2)
 
 
-def test_what_a_login_shell_prints_before_is_passed_over() -> None:
+def test_login_shell_output_skipped() -> None:
     asked = RemoteConnection(
         HERE, started("sh", "-c", "printf 'motd\\033[2J\\n\\n\\001\\002'; echo; exec sh")
     )
@@ -254,7 +252,7 @@ def test_what_a_login_shell_prints_before_is_passed_over() -> None:
     asked.close()
 
 
-def test_an_ssh_that_is_not_installed_is_told() -> None:
+def test_ssh_not_installed() -> None:
     def launch(_destination: SshDestination) -> subprocess.Popen[bytes]:
         raise ProgramError("ssh could not be started: no such file.")
 
@@ -262,7 +260,7 @@ def test_an_ssh_that_is_not_installed_is_told() -> None:
         RemoteConnection(HERE, launch).open()
 
 
-def test_answers_of_earlier_requests_and_out_of_order_are_thrown_away() -> None:
+def test_stale_answers_discarded() -> None:
     sample = 'printf "pgfooting %s S\\t%s\\tuptime=%s\\n" "$token"'
     answers = f'while read -r request; do {sample} 9 9; {sample} 0 0; {sample} "${{request#tick }}" 5; done'
     asked = RemoteConnection(HERE, hostile(ASKED + answers))
@@ -281,7 +279,7 @@ def test_answers_of_earlier_requests_and_out_of_order_are_thrown_away() -> None:
         ("kill -9 $$", "ended"),
     ],
 )
-def test_an_answer_without_an_end_is_given_up(text: str, words: str) -> None:
+def test_endless_answer_given_up(text: str, words: str) -> None:
     asked = RemoteConnection(HERE, hostile(AS_OURS + text))
     asked.open()
     with pytest.raises(ProbeUnavailable, match=words):
@@ -297,7 +295,7 @@ def test_no_answer_within_the_time_is_told() -> None:
     asked.close()
 
 
-def test_a_folder_with_a_line_break_cannot_become_another_request() -> None:
+def test_line_break_cannot_inject_request() -> None:
     asked = RemoteConnection(HERE, started("sh"))
     asked.open()
     with pytest.raises(ValueError, match="break"):
@@ -305,7 +303,7 @@ def test_a_folder_with_a_line_break_cannot_become_another_request() -> None:
     asked.close()
 
 
-def test_lines_that_come_every_second_and_nobody_asks_for_are_bounded() -> None:
+def test_unrequested_lines_are_bounded() -> None:
     line = 'printf "pgfooting %s L\\tvmstat\\t%s\\n" "$token" $i'
     flood = f"i=0; while [ $i -lt 1000 ]; do {line}; i=$((i+1)); done; "
     end = 'printf "pgfooting %s E\\tfacts\\n" "$token"; sleep 60'
@@ -318,7 +316,7 @@ def test_lines_that_come_every_second_and_nobody_asks_for_are_bounded() -> None:
     asked.close()
 
 
-def test_an_interrupt_ends_what_waits_for_an_answer() -> None:
+def test_interrupt_ends_waiting() -> None:
     asked = RemoteConnection(HERE, hostile(AS_OURS + "exec sleep 600"))
     asked.open()
     failed = threading.Event()
@@ -341,7 +339,7 @@ def test_an_interrupt_ends_what_waits_for_an_answer() -> None:
 # --- a line that is cut
 
 
-def test_a_line_that_is_cut_makes_a_gap_with_its_reason_and_is_connected_again() -> None:
+def test_cut_line_makes_gap_and_reconnects() -> None:
     connections: list[RemoteConnection] = []
     is_down = threading.Event()
 
@@ -381,7 +379,7 @@ def test_a_line_that_is_cut_makes_a_gap_with_its_reason_and_is_connected_again()
 
 
 @pytest.mark.parametrize("phase", ["open", "facts", "clock", "watch"])
-def test_a_line_that_is_cut_in_any_phase_is_told_and_leaves_nothing(phase: str) -> None:
+def test_cut_line_in_any_phase(phase: str) -> None:
     if phase == "open":
         text = "exit 255"
     else:
@@ -405,7 +403,7 @@ def test_a_line_that_is_cut_in_any_phase_is_told_and_leaves_nothing(phase: str) 
     assert launched[-1]._process is None
 
 
-def test_facts_of_a_machine_are_those_that_a_run_file_knows() -> None:
+def test_facts_known_to_run_file() -> None:
     def connect(machine: RemoteMachine) -> RemoteConnection:
         return RemoteConnection(machine.destination, started("sh"))
 
@@ -423,7 +421,7 @@ def test_facts_of_a_machine_are_those_that_a_run_file_knows() -> None:
     assert read_environment_facts(reading.facts).memory_bytes == told.memory_bytes
 
 
-def test_a_machine_that_cannot_be_asked_is_never_taken_for_this_one() -> None:
+def test_unreachable_machine_never_taken_for_local() -> None:
     refused = hostile("echo 'Permission denied (publickey).' >&2; exit 255")
     sources = ServerSources(elsewhere=RemoteMachine(HERE, "/"))
     reading = FactReading(sources, lambda machine: RemoteConnection(machine.destination, refused))
@@ -434,7 +432,7 @@ def test_a_machine_that_cannot_be_asked_is_never_taken_for_this_one() -> None:
     assert told.kernel == ""
 
 
-def test_who_calls_it_off_while_it_begins_is_not_kept_waiting_for_an_answer() -> None:
+def test_cancel_while_opening() -> None:
     launch = hostile(AS_OURS + "exec sleep 600")
 
     def launch_and_call_off(destination: SshDestination) -> subprocess.Popen[bytes]:
@@ -447,7 +445,7 @@ def test_who_calls_it_off_while_it_begins_is_not_kept_waiting_for_an_answer() ->
         asked.open()
 
 
-def test_facts_that_are_awaited_can_be_called_off() -> None:
+def test_waiting_for_facts_is_cancellable() -> None:
     silent = hostile(AS_OURS + "exec sleep 600")
     sources = ServerSources(elsewhere=RemoteMachine(HERE, "/"))
     reading = FactReading(sources, lambda machine: RemoteConnection(machine.destination, silent))
@@ -459,7 +457,7 @@ def test_facts_that_are_awaited_can_be_called_off() -> None:
     assert "reached" in reading.facts
 
 
-def test_the_machine_of_the_server_takes_the_place_of_this_one_and_pgbench_stays() -> None:
+def test_server_machine_replaces_local_pgbench_stays() -> None:
     local = {probe.id for probe in make_probes(ServerSources())}
     remote = {probe.id for probe in make_probes(ServerSources(elsewhere=RemoteMachine(HERE)))}
     assert "remote-machine" not in local
@@ -477,6 +475,6 @@ def test_the_machine_of_the_server_takes_the_place_of_this_one_and_pgbench_stays
         (ReachedFacts("ssh", "FreeBSD", is_tried=False), "not tried on a real system"),
     ],
 )
-def test_how_a_machine_was_asked_is_told_in_words(reached: ReachedFacts, words: str) -> None:
+def test_how_machine_was_reached(reached: ReachedFacts, words: str) -> None:
     assert words in reached.words
     assert bool(words) == bool(reached.words)

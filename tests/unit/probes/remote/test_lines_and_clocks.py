@@ -22,7 +22,7 @@ TOKEN = "0011aabb"  # noqa: S105 - of a connection, no secret
 HELLO = b"pgfooting 0011aabb H\t1\tLinux\n"
 
 
-def test_a_line_is_ours_only_with_the_token_a_known_kind_and_enough_fields() -> None:
+def test_line_needs_token_kind_and_fields() -> None:
     line = parse_line(HELLO.strip(), TOKEN)
     assert line is not None
     assert (line.kind, line.fields) == (LineKind.HELLO, ("1", "Linux"))
@@ -37,14 +37,14 @@ def test_a_line_is_ours_only_with_the_token_a_known_kind_and_enough_fields() -> 
         assert parse_line(other, TOKEN) is None
 
 
-def test_escape_sequences_and_what_turns_writing_round_do_not_get_through() -> None:
+def test_control_characters_removed() -> None:
     line = parse_line(b"pgfooting 0011aabb F\tname\t\x1b[2J\x1b]0;x\x07\xe2\x80\xae\xff", TOKEN)
     assert line is not None
     assert line.fields[1].isprintable()
     assert "\x1b" not in strip_controls("\x1b[31m")
 
 
-def test_what_stands_before_and_between_the_lines_is_counted_and_thrown_away() -> None:
+def test_foreign_lines_counted_and_dropped() -> None:
     reader = LineReader(TOKEN)
     assert reader.feed(b"Last login: yesterday\n\x00\x01\xff\npgfooting 0011") == []
     (line,) = reader.feed(b"aabb H\t1\tLinux\r\n")
@@ -52,7 +52,7 @@ def test_what_stands_before_and_between_the_lines_is_counted_and_thrown_away() -
     assert reader.foreign == 2
 
 
-def test_gigabytes_on_one_line_take_no_memory_and_the_next_line_is_read() -> None:
+def test_gigabyte_line_takes_no_memory() -> None:
     reader = LineReader(TOKEN)
     part = b"x" * 65536
     for _ in range(1000):
@@ -62,7 +62,7 @@ def test_gigabytes_on_one_line_take_no_memory_and_the_next_line_is_read() -> Non
 
 
 @given(st.lists(st.binary(max_size=200), max_size=20))
-def test_whatever_arrives_in_whatever_pieces_is_read_like_the_whole(parts: list[bytes]) -> None:
+def test_any_chunks_read_like_whole(parts: list[bytes]) -> None:
     whole, pieces = LineReader(TOKEN), LineReader(TOKEN)
     everything = b"".join(parts) + b"\n" + HELLO
     found = [line for part in (*parts, b"\n", HELLO) for line in pieces.feed(part)]
@@ -73,7 +73,7 @@ def test_whatever_arrives_in_whatever_pieces_is_read_like_the_whole(parts: list[
 # --- clocks
 
 
-def test_the_narrowest_of_several_answers_tells_the_offset_with_its_bound() -> None:
+def test_narrowest_answer_gives_offset_and_bound() -> None:
     offset = compare_clocks(
         [
             ClockAnswer(1_700_000_000.0, 1_700_000_001.0, "1700000000.500000000"),
@@ -86,14 +86,14 @@ def test_the_narrowest_of_several_answers_tells_the_offset_with_its_bound() -> N
     assert offset.round_trip_s == pytest.approx(0.1)
 
 
-def test_a_clock_that_is_a_day_off_is_told_as_that() -> None:
+def test_clock_a_day_off() -> None:
     offset = compare_clocks([ClockAnswer(1_700_000_000.0, 1_700_000_000.01, "1700086400.005")])
     assert offset is not None
     assert offset.offset_s == pytest.approx(86400, abs=0.01)
 
 
 @pytest.mark.parametrize("text", ["1700000000.N", "1700000000.%N", "1700000000"])
-def test_a_clock_without_a_fraction_is_true_to_half_a_second(text: str) -> None:
+def test_whole_second_clock_bound(text: str) -> None:
     offset = compare_clocks([ClockAnswer(1_700_000_000.4, 1_700_000_000.4, text)])
     assert offset is not None
     assert offset.bound_s == pytest.approx(0.5)
@@ -105,7 +105,7 @@ def test_what_is_no_time_is_no_offset(text: str) -> None:
     assert compare_clocks([ClockAnswer(1_700_000_000.0, 1_700_000_000.1, text)]) is None
 
 
-def test_our_own_clock_that_was_set_back_meanwhile_tells_no_offset() -> None:
+def test_local_clock_set_back() -> None:
     assert compare_clocks([ClockAnswer(1_700_000_005.0, 1_700_000_000.0, "1700000000.5")]) is None
 
 
@@ -125,7 +125,7 @@ def test_names_that_ssh_knows_are_taken(host: str) -> None:
 @pytest.mark.parametrize(
     "host", ["", "-oProxyCommand=id", "a b", "a;id", "$(id)", "a\nb", "x" * 300, "a'b", "\x1b"]
 )
-def test_names_that_could_be_options_or_commands_are_refused(host: str) -> None:
+def test_destination_cannot_be_an_option(host: str) -> None:
     assert not is_destination(host)
     with pytest.raises(ValueError, match="no name of a host"):
         SshDestination(host)
@@ -156,7 +156,7 @@ def test_what_ssh_says_is_told_in_words(said: str, words: str) -> None:
     assert "db1" in told
 
 
-def test_words_that_nobody_knows_are_shown_without_what_could_harm() -> None:
+def test_unknown_words_shown_harmlessly() -> None:
     told = explain("db1", "banner\n\x1b[2Jstrange " + "x" * 5000, 255)
     assert "strange" in told
     assert told.isprintable()
@@ -165,11 +165,11 @@ def test_words_that_nobody_knows_are_shown_without_what_could_harm() -> None:
     assert explain("db1", "", None) == "The connection to db1 ended."
 
 
-def test_a_machine_is_told_apart_by_its_name_and_folder() -> None:
+def test_machine_identity_is_name_and_folder() -> None:
     assert RemoteMachine(SshDestination("a")) == RemoteMachine(SshDestination("a"), None)
 
 
-def test_of_a_flood_that_is_not_ours_only_what_begins_as_ours_is_looked_at(
+def test_flood_parses_only_candidate_lines(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     looked_at: list[bytes] = []

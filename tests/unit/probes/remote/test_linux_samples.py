@@ -33,7 +33,7 @@ def values(samples: list[Sample]) -> dict[tuple[str, str], float]:
     return {(sample.metric, sample.instance): sample.value for sample in samples}
 
 
-def test_two_samples_make_rates_over_the_time_of_the_far_clock() -> None:
+def test_rates_over_far_clock() -> None:
     reader = LinuxSamples(LinuxUnits(ticks_per_s=100, page_bytes=4096))
     first = values(reader.take(FIRST))
     assert ("memory.available", "") in first
@@ -61,7 +61,7 @@ def test_two_samples_make_rates_over_the_time_of_the_far_clock() -> None:
     assert {metric for metric, _ in found} <= set(METRICS)
 
 
-def test_ticks_and_pages_of_another_machine_are_counted_as_its_own() -> None:
+def test_far_ticks_and_page_size() -> None:
     reader = LinuxSamples(LinuxUnits(ticks_per_s=1000, page_bytes=65536))
     reader.take(FIRST)
     found = values(reader.take(SECOND))
@@ -69,7 +69,7 @@ def test_ticks_and_pages_of_another_machine_are_counted_as_its_own() -> None:
     assert found["memory.swap_in", ""] == 25 * 65536
 
 
-def test_numbers_that_go_backwards_make_no_rate_and_the_next_second_does() -> None:
+def test_decreasing_counter_makes_no_rate() -> None:
     reader = LinuxSamples(LinuxUnits())
     reader.take(SECOND)
     back = values(reader.take(("uptime=103.00", *FIRST[1:])))
@@ -78,7 +78,7 @@ def test_numbers_that_go_backwards_make_no_rate_and_the_next_second_does() -> No
     assert found["storage.reads", ""] == 20
 
 
-def test_a_clock_that_goes_backwards_makes_no_rate() -> None:
+def test_clock_going_backwards_makes_no_rate() -> None:
     reader = LinuxSamples(LinuxUnits())
     reader.take(SECOND)
     assert not any(
@@ -90,7 +90,7 @@ def test_a_clock_that_goes_backwards_makes_no_rate() -> None:
 @pytest.mark.parametrize(
     "text", ["", "x", "1", "-1 -1 -1", "9" * 500, "nan inf", "1 2 3 4 5 6 7 8 9 10 11 12 x"]
 )
-def test_a_field_that_is_not_understood_leaves_the_others_alone(number: int, text: str) -> None:
+def test_malformed_field_spares_others(number: int, text: str) -> None:
     reader = LinuxSamples(LinuxUnits())
     name = FIRST[number].partition("=")[0]
     spoiled = tuple(f"{name}={text}" if each.startswith(f"{name}=") else each for each in SECOND)
@@ -101,7 +101,7 @@ def test_a_field_that_is_not_understood_leaves_the_others_alone(number: int, tex
         assert ("memory.available", "") in found
 
 
-def test_the_sum_of_the_disks_is_told_only_where_all_of_them_tell() -> None:
+def test_disk_sum_needs_every_disk() -> None:
     reader = LinuxSamples(LinuxUnits())
     other = "device.sdb=" + FIRST[-1].partition("=")[2]
     reader.take((*FIRST, other))
@@ -110,7 +110,7 @@ def test_the_sum_of_the_disks_is_told_only_where_all_of_them_tell() -> None:
     assert ("storage.reads", "") not in found
 
 
-def test_a_line_with_more_devices_than_a_machine_has_is_read_up_to_a_limit() -> None:
+def test_device_count_is_limited() -> None:
     reader = LinuxSamples(LinuxUnits())
     many = tuple(f"device.d{number}=" + FIRST[-1].partition("=")[2] for number in range(500))
     reader.take(("uptime=1.0", *many))

@@ -33,20 +33,20 @@ def take(
     return [{(sample.metric, sample.instance): sample.value for sample in each} for each in found if each]
 
 
-def test_every_recorded_file_names_where_it_is_from() -> None:
+def test_recorded_files_name_their_source() -> None:
     told = (DATA / "README.md").read_text()
     for path in DATA.iterdir():
         assert path.name == "README.md" or f"`{path.name}`" in told
 
 
-def test_the_first_report_of_iostat_is_since_the_start_and_is_not_told() -> None:
+def test_first_iostat_report_skipped() -> None:
     (report,) = take("freebsd-iostat-x.txt", "iostat-x")
     assert report["device.writes", "ada0"] == 0
     assert {instance for _, instance in report} == {"ada0", "ada1"}, "pass0 is no disk"
     assert ("device.write_await", "ada0") not in report, "the mean time of no write is not known"
 
 
-def test_iostat_of_freebsd_tells_devices_and_the_disk_of_the_data() -> None:
+def test_iostat_freebsd() -> None:
     (report,) = take("freebsd-iostat-x-busy.txt", "iostat-x", sources=("myblk0p2",))
     assert report["device.writes", "myblk0"] == 251
     assert report["device.write_bytes", "myblk0"] == 1004 * 1024
@@ -66,7 +66,7 @@ def test_gstat_tells_both_columns_of_bytes_apart() -> None:
     assert report["storage.queue", ""] == 11
 
 
-def test_iostat_of_illumos_tells_no_time_of_reads_alone() -> None:
+def test_iostat_illumos_without_read_times() -> None:
     (report,) = take("smartos-iostat-xn.txt", "iostat-x", sources=("c0t16d0s0",))
     assert report["device.reads", "c2d0"] == 212
     assert report["storage.write_bytes", ""] == round(5035.9 * 1024)
@@ -74,7 +74,7 @@ def test_iostat_of_illumos_tells_no_time_of_reads_alone() -> None:
     assert ("device.read_await", "c2d0") not in report
 
 
-def test_iostat_of_netbsd_and_dragonfly_are_read_by_their_own_headings() -> None:
+def test_iostat_netbsd_and_dragonfly() -> None:
     (report,) = take("netbsd-iostat-x.txt", "iostat-netbsd", sources=("wd0a",))
     assert report["storage.reads", ""] == 20
     assert report["storage.write_bytes", ""] == 1.5 * 1024 * 1024
@@ -83,7 +83,7 @@ def test_iostat_of_netbsd_and_dragonfly_are_read_by_their_own_headings() -> None
     assert report["storage.writes", ""] == 250
 
 
-def test_zpool_iostat_tells_the_disks_of_the_pool_and_not_mirrors_twice() -> None:
+def test_zpool_iostat_counts_disks_once() -> None:
     (report,) = take("zpool-iostat-v.txt", "zpool-iostat")
     assert report["storage.read_bytes", ""] == 297 + 270
     assert report["storage.write_bytes", ""] == 773 * 2
@@ -102,7 +102,7 @@ PROGRAMS = (*DEVICE_READERS, "vmstat", "zpool-iostat", "another")
 
 
 @given(st.lists(st.tuples(st.sampled_from(PROGRAMS), st.text(max_size=120)), max_size=60))
-def test_nothing_that_a_program_prints_is_an_error(printed: list[tuple[str, str]]) -> None:
+def test_any_printed_line_is_accepted(printed: list[tuple[str, str]]) -> None:
     reader = TableSamples(2, ("da0",))
     for program, line in printed:
         reader.take(program, line)
@@ -116,7 +116,7 @@ def test_nothing_that_a_program_prints_is_an_error(printed: list[tuple[str, str]
         max_size=60,
     )
 )
-def test_reports_out_of_order_and_cut_off_are_no_error_and_no_negative_number(
+def test_any_report_order_gives_no_negatives(
     order: list[tuple[str, int]],
 ) -> None:
     reader = TableSamples(2, ("da0",))
@@ -127,7 +127,7 @@ def test_reports_out_of_order_and_cut_off_are_no_error_and_no_negative_number(
                 assert 0 <= sample.value < 1e30
 
 
-def test_a_report_with_endless_rows_takes_no_more_memory_than_a_machine_has_disks() -> None:
+def test_endless_report_rows_are_bounded() -> None:
     reader = TableSamples(2, ())
     reader.take("iostat-x", lines("freebsd-iostat-x.txt")[1])
     for number in range(10_000):
@@ -139,7 +139,7 @@ def test_a_report_with_endless_rows_takes_no_more_memory_than_a_machine_has_disk
     assert len(reader._pool._rows) <= 256
 
 
-def test_a_partition_is_of_the_disk_with_the_longest_name_that_fits() -> None:
+def test_partition_matches_longest_disk_name() -> None:
     (report,) = take("freebsd-gstat.txt", "gstat")
     names = {instance: None for _, instance in report}
     assert disk_of("/dev/ada1p2", names) == "ada1"  # type: ignore[arg-type]
@@ -155,7 +155,7 @@ def sorted_facts(*names: str) -> RemoteFacts:
     return sort_facts(RemoteLine(LineKind(kind), tuple(fields)) for kind, *fields in found)
 
 
-def test_facts_of_a_freebsd_stand_under_the_same_keys_as_those_of_this_machine() -> None:
+def test_freebsd_facts_use_local_keys() -> None:
     tree = remote_fact_tree(sorted_facts("freebsd-facts.txt"), ClockOffset(86400.5, 0.5, 0.02))
     told = read_environment_facts(tree)
     assert told.processor.startswith("Intel(R) Atom")
@@ -210,7 +210,7 @@ def test_processors_of_illumos_are_counted_and_named() -> None:
     assert "Xeon" in told.processor
 
 
-def test_what_a_machine_does_not_tell_is_not_there() -> None:
+def test_missing_facts_are_absent() -> None:
     told = read_environment_facts(remote_fact_tree(RemoteFacts(), None))
     assert told.online_cpus is None
     assert told.memory_bytes is None
@@ -222,7 +222,7 @@ def _facts_of(path: str, **output: list[str]) -> EnvironmentFacts:
     return read_environment_facts(_told(("place.found", path), **output))
 
 
-def test_mnttab_of_illumos_tells_the_type_of_ufs_and_its_options() -> None:
+def test_mnttab_illumos_ufs_options() -> None:
     told = _facts_of("/pg/data", mnttab=lines("illumos-mnttab.txt"))
     assert told.filesystem == "ufs"
     assert "forcedirectio" in told.mount_options
@@ -230,7 +230,7 @@ def test_mnttab_of_illumos_tells_the_type_of_ufs_and_its_options() -> None:
     assert _facts_of("/", mnttab=lines("illumos-mnttab.txt")).filesystem == "zfs"
 
 
-def test_dumpfs_tells_how_a_ufs_was_made_without_its_size_and_device() -> None:
+def test_dumpfs_ufs_without_size_and_device() -> None:
     told = _facts_of("/", dumpfs=lines("freebsd-dumpfs-m.txt"), mount=["/dev/da0p2 on / (ufs, local)"])
     assert told.told["made_with"].startswith("newfs -O 2 -U -a 4 -b 32768 -d 32768")
     assert told.told["made_with"].endswith("-m 8 -o time")
@@ -240,7 +240,7 @@ def test_dumpfs_tells_how_a_ufs_was_made_without_its_size_and_device() -> None:
     assert _facts_of("/", dumpfs=["dumpfs: /dev/da0p2: could not read superblock"]).told == {}
 
 
-def test_hammer2_tells_how_it_compresses_and_checks_and_that_is_told_where_runs_are_compared() -> None:
+def test_hammer2_compression_and_checks_compared() -> None:
     told = _facts_of("/pg/data", **{"hammer2-stat": lines("dragonfly-hammer2-stat.txt")})
     assert told.told == {"compression": "lz4:default", "check": "xxhash64"}
     assert compression_in_effect(told) == "compression=lz4:default"
@@ -262,7 +262,7 @@ def test_hammer_tells_the_version_of_its_format() -> None:
     assert told.told == {"format_version": "6"}
 
 
-def test_volumes_of_hammer2_are_kept_as_its_program_tells_them() -> None:
+def test_hammer2_volumes_kept_verbatim() -> None:
     tree = _told(**{"hammer2-info": lines("dragonfly-hammer2-info.txt")})
     storage = tree["storage"]
     assert isinstance(storage, dict)
@@ -275,12 +275,12 @@ def test_volumes_of_hammer2_are_kept_as_its_program_tells_them() -> None:
         max_size=50,
     )
 )
-def test_whatever_is_told_as_facts_becomes_a_tree(told: list[tuple[LineKind, list[str]]]) -> None:
+def test_any_facts_become_a_tree(told: list[tuple[LineKind, list[str]]]) -> None:
     facts = sort_facts(RemoteLine(kind, tuple(fields)) for kind, fields in told)
     read_environment_facts(remote_fact_tree(facts, None))
 
 
-def test_endless_facts_take_no_more_memory_than_a_machine_tells() -> None:
+def test_endless_facts_are_bounded() -> None:
     facts = sort_facts(
         RemoteLine(kind, (f"a{number}", f"b{number}", "c"))
         for kind in (LineKind.FACT, LineKind.DEVICE, LineKind.PROPERTY, LineKind.OUTPUT)
@@ -289,7 +289,7 @@ def test_endless_facts_take_no_more_memory_than_a_machine_tells() -> None:
     assert max(len(each) for each in (facts.named, facts.devices, facts.properties, facts.output)) <= 500
 
 
-def test_what_a_person_is_told_of_a_machine_names_what_is_not_known() -> None:
+def test_machine_rows_name_unknowns() -> None:
     rows = dict(
         machine_rows(read_environment_facts(remote_fact_tree(sorted_facts("freebsd-facts.txt"), None)))
     )

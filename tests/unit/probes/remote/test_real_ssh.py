@@ -39,7 +39,7 @@ def refusal(destination: SshDestination) -> str:
     return caught.value.reason
 
 
-def test_facts_come_over_ssh_with_the_round_trip_and_nothing_stays_there(ssh_server: SshServer) -> None:
+def test_facts_over_ssh(ssh_server: SshServer) -> None:
     reading = FactReading(ServerSources(elsewhere=RemoteMachine(ssh_server.destination, "/")))
     reading.read()
     tree = reading.facts
@@ -85,26 +85,24 @@ def test_seconds_come_over_ssh(ssh_server: SshServer) -> None:
         ({"NoSuchOption": "yes"}, "does not understand its configuration"),
     ],
 )
-def test_why_ssh_does_not_reach_it_is_told_in_words(
-    ssh_server: SshServer, options: dict[str, str], words: str
-) -> None:
+def test_ssh_failure_reasons(ssh_server: SshServer, options: dict[str, str], words: str) -> None:
     folder = str(ssh_server.folder)
     ssh_server.configure_client(**{name: text.format(folder=folder) for name, text in options.items()})
     assert words in refusal(ssh_server.destination)
 
 
-def test_a_host_key_that_changed_is_told_as_that(ssh_server: SshServer) -> None:
+def test_changed_host_key(ssh_server: SshServer) -> None:
     ssh_server.know("other")
     assert "has changed" in refusal(ssh_server.destination)
 
 
-def test_a_key_with_a_passphrase_is_not_asked_for(ssh_server: SshServer) -> None:
+def test_key_with_passphrase(ssh_server: SshServer) -> None:
     key = ssh_server.folder / "key"
     subprocess.run(("ssh-keygen", "-q", "-p", "-P", "", "-N", "secret", "-f", str(key)), check=True)
     assert "in ssh-agent" in refusal(ssh_server.destination)
 
 
-def test_a_port_behind_which_nobody_speaks_ssh_is_given_up(ssh_server: SshServer) -> None:
+def test_port_without_ssh(ssh_server: SshServer) -> None:
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
@@ -113,7 +111,7 @@ def test_a_port_behind_which_nobody_speaks_ssh_is_given_up(ssh_server: SshServer
         assert "did not answer" in refusal(ssh_server.destination)
 
 
-def test_an_account_without_a_shell_and_one_that_prints_without_end_are_told(ssh_server: SshServer) -> None:
+def test_missing_shell_and_endless_output(ssh_server: SshServer) -> None:
     line = (ssh_server.folder / "key.pub").read_text()
     for command, words in (("exit 0", "ended"), ("yes", "more than an answer can be")):
         (ssh_server.folder / "authorized").write_text(f'command="{command}" {line}')
@@ -124,7 +122,7 @@ def test_an_account_without_a_shell_and_one_that_prints_without_end_are_told(ssh
     asked.close()
 
 
-def test_a_connection_is_shared_where_the_users_configuration_shares_it(ssh_server: SshServer) -> None:
+def test_connection_sharing_from_user_configuration(ssh_server: SshServer) -> None:
     ssh_server.configure_client(
         ControlMaster="auto", ControlPath=str(ssh_server.folder / "control"), ControlPersist="60"
     )
@@ -143,7 +141,7 @@ def test_a_connection_is_shared_where_the_users_configuration_shares_it(ssh_serv
         )
 
 
-def test_a_server_that_goes_away_and_comes_back_makes_a_gap(ssh_server: SshServer) -> None:
+def test_server_restart_makes_gap(ssh_server: SshServer) -> None:
     slot = ProbeSlot(
         RemoteMachineProbe(),
         ProbeContext(ServerSources(elsewhere=RemoteMachine(ssh_server.destination, "/"))),
@@ -197,9 +195,7 @@ class Line:
             each.close()
 
 
-def test_a_line_that_is_cut_without_a_word_is_noticed(
-    ssh_server: SshServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_silently_cut_line_noticed(ssh_server: SshServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("app.probes.remote.machine.SECOND_TIMEOUT_S", 1.0)
     line = Line(ssh_server.port)
     ssh_server.configure_client(Port=str(line.port), HostKeyAlias=f"[127.0.0.1]:{ssh_server.port}")
@@ -218,7 +214,7 @@ def test_a_line_that_is_cut_without_a_word_is_noticed(
     line.close()
 
 
-def test_nothing_of_the_program_is_left_where_ssh_was_killed(ssh_server: SshServer) -> None:
+def test_killed_ssh_leaves_nothing(ssh_server: SshServer) -> None:
     asked = RemoteConnection(ssh_server.destination)
     asked.open()
     (session,) = ssh_server.sessions()
