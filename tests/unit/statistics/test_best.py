@@ -25,7 +25,7 @@ def samples_of(values: list[tuple[float, ...]]) -> Samples:
     ("configurations", "repeats", "paired"), [(3, 3, True), (4, 5, True), (6, 5, True), (3, 4, False)]
 )
 @pytest.mark.long
-def test_of_equals_each_is_in_the_set_in_95_of_100_cases(
+def test_equals_in_set_95_percent(
     configurations: int,
     repeats: int,
     paired: bool,  # noqa: FBT001 - a parameter of the test
@@ -41,7 +41,7 @@ def test_of_equals_each_is_in_the_set_in_95_of_100_cases(
 @pytest.mark.slow
 @pytest.mark.parametrize("best", [0, 2])
 @pytest.mark.long
-def test_the_best_is_in_the_set_also_where_spreads_differ_and_the_machine_drifts(best: int) -> None:
+def test_best_in_set_unequal_variance_drift(best: int) -> None:
     ratios, spreads = [1.0, 1.0, 1.0, 0.99], [0.01, 0.08, 0.01, 0.02]
     ratios[best] = 1.005
     found = list(best_sets(ratios, spreads, 5, COUNT, 6, drift=0.1))
@@ -55,7 +55,7 @@ def test_what_is_clearly_worse_is_left_out() -> None:
 
 
 @pytest.mark.slow
-def test_the_set_never_contradicts_a_verdict_on_the_first() -> None:
+def test_set_never_contradicts_verdict() -> None:
     random = np.random.default_rng(8)
     for _ in range(150):
         logs = 0.02 * random.standard_normal((5, 4)) + 0.02 * random.standard_normal((5, 1))
@@ -74,7 +74,7 @@ def test_the_set_never_contradicts_a_verdict_on_the_first() -> None:
             assert 0 in found
 
 
-def test_a_difference_that_something_else_may_have_made_leaves_nothing_out() -> None:
+def test_unreal_difference_excludes_nothing() -> None:
     runs = [(1000.0, 1001.0, 999.0), (1300.0, 1301.0, 1299.0), (1100.0, 1101.0, 1099.0)]
     verdicts = compare_family([Samples(runs[0], each, paired=True) for each in runs[1:]])
 

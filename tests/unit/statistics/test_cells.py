@@ -21,7 +21,7 @@ means = st.floats(0.1, 1e6)
 
 @given(st.lists(st.tuples(means, means), min_size=3, max_size=12))
 @pytest.mark.slow
-def test_cells_of_one_campaign_are_compared_as_pairs(pairs: list[tuple[float, float]]) -> None:
+def test_cells_compared_as_pairs(pairs: list[tuple[float, float]]) -> None:
     found = compare_over_cells([CellPair(*pair) for pair in pairs])
     first, second = zip(*pairs, strict=True)
     expected = compare(Samples(first, second, paired=True))
@@ -35,17 +35,17 @@ def test_cells_of_one_campaign_are_compared_as_pairs(pairs: list[tuple[float, fl
     assert found.most == pytest.approx(max(b / a for a, b in pairs))
 
 
-def test_cells_that_share_a_campaign_also_over_others_are_one_set() -> None:
+def test_shared_campaigns_form_one_set() -> None:
     campaigns = [{"a", "x"}, {"b", "y"}, {"a", "y"}, (), {"c", "z"}, ()]
     assert independent_sets(campaigns) == ((0, 1, 2), (3,), (4,), (5,))
     assert independent_sets([]) == ()
 
 
-def test_a_campaign_cannot_be_mistaken_for_a_cell_without_one() -> None:
+def test_campaign_zero_not_missing_campaign() -> None:
     assert independent_sets([(), {0, 1}, {1}, ()]) == ((0,), (1, 2), (3,))
 
 
-def test_of_two_campaigns_however_many_cells_there_is_no_verdict() -> None:
+def test_two_campaigns_no_verdict() -> None:
     pairs = [CellPair(1000, 1200 + cell, frozenset({"a", "b"})) for cell in range(20)]
     found = compare_over_cells(pairs)
     assert found.comparison.verdict is Verdict.INDICATIVE
@@ -53,7 +53,7 @@ def test_of_two_campaigns_however_many_cells_there_is_no_verdict() -> None:
     assert (found.cells, found.sets) == (20, 1)
 
 
-def test_few_cells_are_indicative_only_and_none_are_not_comparable() -> None:
+def test_few_cells_indicative_none_impossible() -> None:
     found = compare_over_cells([CellPair(1000, 1100), CellPair(500, 550)])
     assert found.comparison.verdict is Verdict.INDICATIVE
     assert found.comparison.ratio == pytest.approx(1.1)
@@ -68,7 +68,7 @@ def test_a_mean_that_is_none_is_refused(value: float) -> None:
         compare_over_cells([CellPair(1000, value)])
 
 
-def test_levels_share_their_errors_as_holm_has_it() -> None:
+def test_levels_adjusted_by_holm() -> None:
     random_cells = list(matrices(3, 8, 1, ratio=1.02))
     alone = [compare_over_cells(pairs) for pairs in random_cells]
     family = compare_levels(random_cells)
@@ -82,7 +82,7 @@ def test_levels_share_their_errors_as_holm_has_it() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("cells", [3, 12])
 @pytest.mark.long
-def test_identical_levels_are_rarely_told_apart_also_where_they_differ_from_cell_to_cell(cells: int) -> None:
+def test_false_verdicts_with_interaction(cells: int) -> None:
     for interaction in (0.0, 0.2):
         found = [
             compare_over_cells(each).comparison for each in matrices(COUNT, cells, 5, interaction=interaction)
@@ -94,7 +94,7 @@ def test_identical_levels_are_rarely_told_apart_also_where_they_differ_from_cell
 
 
 @pytest.mark.slow
-def test_what_differs_between_campaigns_is_told_apart_by_cells_and_not_by_sets() -> None:
+def test_campaign_effect_by_cells_and_sets() -> None:
     simulated = list(matrices(COUNT, 22, 9, campaign=0.03, sets=4))
     found = [compare_over_cells(each) for each in simulated]
     by_cells = sum(each.over_cells.verdict in {Verdict.HIGHER, Verdict.LOWER} for each in found)
@@ -103,7 +103,7 @@ def test_what_differs_between_campaigns_is_told_apart_by_cells_and_not_by_sets()
     assert by_sets / COUNT <= FEW
 
 
-def test_a_true_difference_of_single_runs_is_found_over_the_cells() -> None:
+def test_true_difference_of_single_runs() -> None:
     simulated = matrices(100, 12, 2, ratio=1.05, run=0.02)
     found = [compare_over_cells(each).comparison.verdict for each in simulated]
     assert found.count(Verdict.HIGHER) > 90
@@ -130,7 +130,7 @@ def test_cells_that_differ_have_no_mean() -> None:
     )
 
 
-def test_cells_that_differ_by_less_than_matters_have_one() -> None:
+def test_irrelevant_interaction_ignored() -> None:
     found = compare_over_cells(blocked((0.0, 0.0001, -0.0001), (0.01, 0.0101, 0.0099)))
     assert (found.comparison.verdict, found.depends) == (Verdict.HIGHER, False)
 
@@ -145,7 +145,7 @@ def test_one_pair_of_cells_beyond_chance() -> None:
     assert not found.depends
 
 
-def test_a_cell_of_one_pair_makes_cells_the_repeats() -> None:
+def test_single_pair_cell_cells_are_repeats() -> None:
     found = compare_over_cells(blocked((0.1, 0.11), (0.1, 0.12), (0.1,)))
     assert not found.repeated
     assert found.comparison.runs == (3, 3)

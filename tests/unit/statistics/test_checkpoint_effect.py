@@ -30,7 +30,7 @@ def truth(depth: float) -> float:
 
 @pytest.mark.parametrize("drift", [0.0, -0.5, 0.6])
 @pytest.mark.parametrize("depth", [0.0, 0.1, 0.3, 0.6])
-def test_a_known_effect_is_found_within_three_points_whatever_the_drift(depth: float, drift: float) -> None:
+def test_known_effect_despite_drift(depth: float, drift: float) -> None:
     found = checkpoint_effect(run_of(depth, drift=drift), range(0, 3601, 300))
     assert found is not None
     assert found.cycles == 12
@@ -39,14 +39,14 @@ def test_a_known_effect_is_found_within_three_points_whatever_the_drift(depth: f
 
 
 @pytest.mark.slow
-def test_noise_without_an_effect_is_seldom_called_one() -> None:
+def test_noise_seldom_certain() -> None:
     found = [checkpoint_effect(run_of(0.0, cycles=6, seed=seed), range(0, 1801, 300)) for seed in range(400)]
     assert (
         sum(each is not None and each.is_certain for each in found) / len(found) < 0.09
     )  # 5 %, three errors
 
 
-def test_fewer_than_three_cycles_of_ten_seconds_say_nothing() -> None:
+def test_too_few_or_short_cycles() -> None:
     tps = run_of(0.5)
     assert checkpoint_effect(tps, [0, 300, 600]) is None
     assert checkpoint_effect(tps, range(0, 50, 5)) is None
@@ -55,7 +55,7 @@ def test_fewer_than_three_cycles_of_ten_seconds_say_nothing() -> None:
     assert checkpoint_effect([0.0] * 3600, range(0, 3601, 300)) is None
 
 
-def test_missed_seconds_and_a_cycle_without_a_transaction_take_no_part() -> None:
+def test_missed_and_zero_cycles_excluded() -> None:
     tps = run_of(0.3)
     tps[100:140] = math.nan
     tps[600:900] = 0.0

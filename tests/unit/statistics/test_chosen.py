@@ -11,14 +11,14 @@ from app.statistics.student_t import student_t_quantile
 FAR = -1e9
 
 
-def test_what_would_have_been_chosen_anyway_has_the_interval_of_student() -> None:
+def test_clear_choice_has_student_interval() -> None:
     low, high = ChoiceAmong(FAR, 5).interval(0.1, 0.01, 8, 0.05)
     half = student_t_quantile(0.975, 8) * 0.01
     assert low == pytest.approx(0.1 - half, rel=0.02)
     assert high == pytest.approx(0.1 + half, rel=0.02)
 
 
-def test_the_closer_the_choice_the_lower_the_interval() -> None:
+def test_closer_choice_lowers_interval() -> None:
     ends = [ChoiceAmong(bound, 5).interval(0.1, 0.01, 8, 0.05) for bound in (0.05, 0.08, 0.09, 0.098)]
     lows, highs = zip(*ends, strict=True)
     assert list(lows) == sorted(lows, reverse=True)
@@ -26,22 +26,20 @@ def test_the_closer_the_choice_the_lower_the_interval() -> None:
     assert all(low < high for low, high in ends)
 
 
-def test_a_bound_above_what_was_seen_counts_as_that() -> None:
+def test_bound_above_estimate_clipped() -> None:
     assert ChoiceAmong(0.2, 5).interval(0.1, 0.01, 8, 0.05) == ChoiceAmong(0.1, 5).interval(
         0.1, 0.01, 8, 0.05
     )
 
 
-def test_no_interval_is_farther_down_than_that_over_all_that_could_be_chosen() -> None:
+def test_lower_end_bounded_by_bonferroni() -> None:
     low, _ = ChoiceAmong(0.1, 5).interval(0.1, 0.01, 8, 0.05)
     assert low >= 0.1 - 0.01 * student_t_quantile(1 - 0.005 / 10, 8) - 1e-9
 
 
 @pytest.mark.parametrize("seen", [0.002, 0.01, 0.03, 0.08])
 @pytest.mark.parametrize("bound", [FAR, -0.02, 0.0])
-def test_the_p_value_is_the_error_at_which_the_interval_begins_to_exclude_nothing(
-    seen: float, bound: float
-) -> None:
+def test_p_value_inverts_interval(seen: float, bound: float) -> None:
     choice = ChoiceAmong(bound, 4)
     p = choice.p_value(seen, 0.01, 9)
     for alpha, excludes in ((min(1.1 * p, 0.999), True), (0.9 * p, False)):
@@ -49,7 +47,7 @@ def test_the_p_value_is_the_error_at_which_the_interval_begins_to_exclude_nothin
         assert (not low <= 0 <= high) is excludes or p > 0.9
 
 
-def test_what_was_chosen_is_never_called_worse_for_it() -> None:
+def test_chosen_never_significantly_worse() -> None:
     """The others are as good: given that, hardly anything of what was seen is true."""
     choice = ChoiceAmong(0.0299, 8)
     low, high = choice.interval(0.03, 0.01, 9, 0.05)
@@ -59,7 +57,7 @@ def test_what_was_chosen_is_never_called_worse_for_it() -> None:
     assert choice.interval(-0.01, 0.01, 9, 0.05)[1] >= -0.01
 
 
-def test_without_spread_what_was_seen_is_the_truth() -> None:
+def test_zero_variance_is_exact() -> None:
     assert ChoiceAmong(0.0, 3).interval(0.1, 0.0, 5, 0.05) == (0.1, 0.1)
     assert ChoiceAmong(0.0, 3).p_value(0.1, 0.0, 5) == 0
     assert ChoiceAmong(0.0, 3).p_value(0.0, 0.0, 5) == 1
@@ -68,7 +66,7 @@ def test_without_spread_what_was_seen_is_the_truth() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("ahead", [0.0, 1.0, 4.0])
 @pytest.mark.long
-def test_the_largest_of_six_lies_in_its_interval_in_95_of_100_cases_and_not_in_student_s(
+def test_largest_of_six_coverage(
     ahead: float,
 ) -> None:
     random = np.random.default_rng(5)

@@ -36,13 +36,13 @@ def test_p_values_equal_those_of_scipy(row: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize(("runs", "least"), [(3, 0.1), (4, 2 / 70), (5, 2 / 252)])
-def test_few_runs_have_a_smallest_p_whatever_the_difference(runs: int, least: float) -> None:
+def test_smallest_p_by_runs(runs: int, least: float) -> None:
     found = exact_tests(samples([1.0 + 0.01 * n for n in range(runs)], [1000.0 + n for n in range(runs)]))
     assert found.mann_whitney == pytest.approx(least)
     assert found.permutation == pytest.approx(least)
 
 
-def test_too_few_runs_zeros_and_too_many_arrangements_have_no_p() -> None:
+def test_no_p_few_zero_or_many() -> None:
     nothing = ExactTests(None, None)
     assert exact_tests(samples([1.0], [2.0, 3.0])) == nothing
     assert exact_tests(samples([0.0, 1, 2], [2.0, 3, 4])) == nothing
@@ -51,12 +51,12 @@ def test_too_few_runs_zeros_and_too_many_arrangements_have_no_p() -> None:
     assert exact_tests(samples(many, many)) == nothing
 
 
-def test_identical_runs_are_as_likely_as_can_be() -> None:
+def test_identical_runs_p_one() -> None:
     assert exact_tests(samples([5.0] * 4, [5.0] * 4)) == ExactTests(1.0, 1.0)
     assert exact_tests(samples([5.0] * 4, [5.0] * 4, paired=True)).permutation == 1.0
 
 
-def test_between_campaigns_nobody_dealt_the_runs_out_so_that_there_is_no_p() -> None:
+def test_no_p_between_campaigns() -> None:
     apart = Samples((1.0, 1.1, 1.2, 1.3), (2.0, 2.1, 2.2, 2.3), paired=False, together=False)
     assert exact_tests(apart) == ExactTests(None, None)
     by_reference = replace(apart, reference=ReferenceRuns((1.0, 1.1, 1.2), (2.0, 2.1, 2.2)))

@@ -20,13 +20,13 @@ def times(side: Sequence[Sequence[float]], factor: float) -> list[list[float]]:
     return [[factor * value for value in campaign] for campaign in side]
 
 
-def test_what_is_far_beyond_the_limit_is_worse_and_what_is_the_same_or_faster_is_not() -> None:
+def test_clearly_worse_same_and_faster() -> None:
     assert judge_gate(STEADY, times(STEADY, 0.9), LIMIT).verdict is GateVerdict.WORSE
     assert judge_gate(STEADY, STEADY, LIMIT).verdict is GateVerdict.NOT_WORSE
     assert judge_gate(STEADY, times(STEADY, 1.5), LIMIT).verdict is GateVerdict.NOT_WORSE
 
 
-def test_what_lies_near_the_limit_cannot_be_told_and_how_many_campaigns_would_is_told() -> None:
+def test_near_limit_untold_with_campaigns_needed() -> None:
     found = judge_gate(STEADY, times(STEADY, 0.98), LIMIT)
     assert found.verdict is GateVerdict.UNTOLD
     assert found.low is not None
@@ -38,7 +38,7 @@ def test_what_lies_near_the_limit_cannot_be_told_and_how_many_campaigns_would_is
     assert found.more <= 9
 
 
-def test_exactly_at_the_limit_nothing_is_told_however_many_campaigns() -> None:
+def test_exactly_at_limit_untold() -> None:
     found = judge_gate(STEADY, times(STEADY, 1 - LIMIT), LIMIT)
     assert (found.verdict, found.more) == (GateVerdict.UNTOLD, None)
     flat = judge_gate([[100.0]] * 3, [[97.0]] * 3, LIMIT)
@@ -46,7 +46,7 @@ def test_exactly_at_the_limit_nothing_is_told_however_many_campaigns() -> None:
 
 
 @pytest.mark.parametrize(("base", "new"), [(2, 3), (3, 2), (1, 1), (1, 12), (0, 3)])
-def test_fewer_than_three_campaigns_of_a_side_tell_nothing(base: int, new: int) -> None:
+def test_too_few_campaigns_untold(base: int, new: int) -> None:
     found = judge_gate([[100.0, 101.0]] * base, [[50.0, 51.0]] * new, LIMIT)
     assert found.verdict is GateVerdict.UNTOLD
     assert (found.low, found.high) == (None, None)
@@ -59,14 +59,14 @@ def test_fewer_than_three_campaigns_of_a_side_tell_nothing(base: int, new: int) 
         assert found.more >= FEWEST_CAMPAIGNS - min(base, new)
 
 
-def test_runs_of_a_campaign_are_one_value_however_many_they_are() -> None:
+def test_runs_averaged_within_campaign() -> None:
     """A hundred repeats in each campaign do not make three campaigns tell more than they do."""
     once = judge_gate([[100.0], [102.0], [98.0]], [[95.0], [97.0], [93.0]], LIMIT)
     often = judge_gate([[100.0] * 100, [102.0] * 100, [98.0] * 100], [[95.0], [97.0], [93.0]], LIMIT)
     assert (once.low, once.high) == pytest.approx((often.low, often.high))
 
 
-def test_of_several_configurations_more_is_wanted_before_one_is_called_worse() -> None:
+def test_several_configurations_stricter() -> None:
     new = times(STEADY, 0.95)
     alone, of_ten = judge_gate(STEADY, new, LIMIT), judge_gate(STEADY, new, LIMIT, among=10)
     assert alone.high is not None
@@ -106,9 +106,7 @@ sides = st.lists(st.lists(st.floats(1.0, 1e6), min_size=1, max_size=4), min_size
 
 @given(base=sides, new=sides, unit=st.floats(0.01, 100.0))
 @pytest.mark.slow
-def test_the_verdict_is_the_same_in_any_unit_and_never_both(
-    base: list[list[float]], new: list[list[float]], unit: float
-) -> None:
+def test_verdict_independent_of_unit(base: list[list[float]], new: list[list[float]], unit: float) -> None:
     found, scaled = judge_gate(base, new, LIMIT), judge_gate(times(base, unit), times(new, unit), LIMIT)
     assert found.low is not None
     assert found.high is not None
@@ -122,7 +120,7 @@ def test_the_verdict_is_the_same_in_any_unit_and_never_both(
 
 @pytest.mark.parametrize("between", [0.0, 0.01, 0.03])
 @pytest.mark.long
-def test_at_the_limit_at_most_one_of_twenty_is_called_worse_and_one_of_twenty_not_worse(
+def test_error_rates_at_limit(
     between: float,
 ) -> None:
     """600 simulated gates, three campaigns of three runs each; chance adds up to 2.7 % (3 sigma)."""

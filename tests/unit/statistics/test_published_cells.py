@@ -29,7 +29,7 @@ def holds(found: Comparison, difference: float) -> bool:
     return found.interval.low <= 1 + difference <= found.interval.high
 
 
-def test_all_runs_are_there_and_those_at_a_rate_stand_apart() -> None:
+def test_all_published_runs_and_rates() -> None:
     runs = published_runs()
     assert len(runs) == 306
     assert sum(run.at_a_rate for run in runs) == 14
@@ -44,7 +44,7 @@ def test_xfs_and_ext4_are_practically_equal(mode: str, cells: int) -> None:
     assert holds(found.comparison, 0.0)
 
 
-def test_btrfs_is_about_60_percent_slower_read_write() -> None:
+def test_btrfs_60_percent_slower_read_write() -> None:
     found = over(EXT4, BTRFS, "rw")
     assert (found.cells, found.sets) == (22, 3)
     for each in (found.comparison, found.over_cells):  # its runs are of other campaigns than those of ext4
@@ -53,7 +53,7 @@ def test_btrfs_is_about_60_percent_slower_read_write() -> None:
     assert found.over_cells.ratio == pytest.approx(0.405, abs=0.001)
 
 
-def test_tuned_zfs_is_about_12_percent_faster_read_write() -> None:
+def test_tuned_zfs_12_percent_faster() -> None:
     found = over(ZFS, TUNED, "rw")
     assert found.sets is None
     assert found.comparison.verdict is Verdict.HIGHER
@@ -84,9 +84,7 @@ PRINTED = {
 @pytest.mark.parametrize(
     ("names", "first", "second"), [(("ext4", "btrfs"), EXT4, BTRFS), (("zfs", "tuned"), ZFS, TUNED)]
 )
-def test_the_mean_of_the_tables_in_his_text_lies_in_the_interval(
-    names: tuple[str, str], first: Variant, second: Variant
-) -> None:
+def test_printed_mean_within_interval(names: tuple[str, str], first: Variant, second: Variant) -> None:
     printed = PRINTED[names]
     mean = math.exp(math.fsum(math.log(b / a) for a, b in printed) / len(printed))
     found = over(first, second, "rw")

@@ -66,9 +66,7 @@ def same_winner(logs: Array) -> float:
         ("spread", 0.025, "unequal"),
     ],
 )
-def test_half_of_the_time_finds_the_winner_of_the_fixed_matrix(
-    configurations: int, kind: str, cv: float, spread: str
-) -> None:
+def test_half_time_same_winner(configurations: int, kind: str, cv: float, spread: str) -> None:
     truth, logs = simulated(kind, configurations, cv, spread=spread)
     selected = select(logs)
     assert np.median(selected.share) <= 0.5
@@ -79,9 +77,7 @@ def test_half_of_the_time_finds_the_winner_of_the_fixed_matrix(
 
 @pytest.mark.parametrize("configurations", [8, 33])
 @pytest.mark.parametrize("spread", ["alike", "unequal"])
-def test_half_of_the_time_is_enough_where_the_winner_is_as_far_ahead_as_runs_spread(
-    configurations: int, spread: str
-) -> None:
+def test_half_time_with_five_percent_lead(configurations: int, spread: str) -> None:
     """All others are 5 % behind, which is the worst case, with 4 % from run to run."""
     _, logs = simulated("5 %", configurations, 0.04, spread=spread, campaigns=500)
     assert np.median(select(logs).share) <= 0.5
@@ -91,9 +87,7 @@ def test_half_of_the_time_is_enough_where_the_winner_is_as_far_ahead_as_runs_spr
 @pytest.mark.parametrize("configurations", [6, 12, 33])
 @pytest.mark.parametrize("spread", ["alike", "unequal", "one noisy"])
 @pytest.mark.slow
-def test_the_best_is_lost_and_one_of_equals_is_alone_no_more_often_than_the_method_says(
-    configurations: int, spread: str
-) -> None:
+def test_losing_best_and_single_of_equals(configurations: int, spread: str) -> None:
     truth, logs = simulated("5 %", configurations, 0.04, spread=spread, campaigns=500)
     best = np.take_along_axis(select(logs).left, truth.argmax(axis=1)[:, None], axis=1)
     assert 1 - best.mean() <= by_chance(SIMULATED_LOST if spread == "alike" else SIMULATED_LOST_UNEQUAL)
@@ -101,7 +95,7 @@ def test_the_best_is_lost_and_one_of_equals_is_alone_no_more_often_than_the_meth
     assert (select(equal).left.sum(axis=1) == 1).mean() <= by_chance(SIMULATED_ALONE)
 
 
-def test_truths_as_published_runs_have_them_take_a_third_of_the_time() -> None:
+def test_published_truths_take_third() -> None:
     random = np.random.default_rng(12)
     truth = np.array(list(published_truths(12, CAMPAIGNS, random)))
     ordered = np.sort(truth, axis=1)
@@ -114,7 +108,7 @@ def test_truths_as_published_runs_have_them_take_a_third_of_the_time() -> None:
 
 @pytest.mark.parametrize("effects", [{}, {"drift": -0.105}, {"carry_over": -0.03}])
 @pytest.mark.slow
-def test_where_all_are_equal_the_cap_is_reached_with_several_left(effects: dict[str, float]) -> None:
+def test_equals_reach_cap(effects: dict[str, float]) -> None:
     for configurations in (2, 6, 33):
         _, logs = simulated("equal", configurations, 0.025, effects=effects)
         selected = select(logs)
@@ -124,7 +118,7 @@ def test_where_all_are_equal_the_cap_is_reached_with_several_left(effects: dict[
         assert same_winner(logs) >= 0.95
 
 
-def test_nothing_is_left_out_before_the_third_round() -> None:
+def test_no_exclusion_before_third_round() -> None:
     logs = np.log(np.array([[100.0, 101.0], [50.0, 50.1], [10.0, 10.01]]))
     active = np.ones(3, dtype=bool)
     assert not judge_round(logs, active, cap=CAP).out.any()
@@ -142,7 +136,7 @@ def test_rounds_that_slow_everybody_decide_nothing() -> None:
     assert int(judge_round(slow, active, cap=CAP).leader) == 2
 
 
-def test_a_run_that_is_missing_moves_nobody_ahead() -> None:
+def test_missing_run_moves_nothing_ahead() -> None:
     """In the fast round the best one has no run: its plain mean would be the lowest."""
     logs = np.array([[0.1, 0.11, math.nan, 0.1], [0.0, 0.01, 3.0, 0.0], [0.0, 0.0, 3.0, 0.01]])
     judged = judge_round(logs, np.ones(3, dtype=bool), cap=CAP)
@@ -158,29 +152,29 @@ def test_only_common_rounds_are_paired() -> None:
     assert found.rounds.tolist() == [5, 3]
 
 
-def test_what_never_ran_is_neither_leader_nor_left_out() -> None:
+def test_never_run_neither_leader_nor_out() -> None:
     logs = np.array([[math.nan] * 4, [0.1, 0.11, 0.1, 0.1], [0.0, 0.01, 0.0, 0.0]])
     judged = judge_round(logs, np.array([False, True, True]), cap=CAP)
     assert int(judged.leader) == 1
     assert judged.out.tolist() == [False, False, True]
 
 
-def test_what_was_left_out_neither_leads_nor_is_left_out_again() -> None:
+def test_excluded_neither_leads_nor_repeats() -> None:
     logs = np.log(np.array([[9.0, 9.1, 9.05, math.nan], [5.0, 5.1, 5.0, 5.1], [5.0, 5.2, 5.0, 5.0]]))
     judged = judge_round(logs, np.array([False, True, True]), cap=CAP)
     assert int(judged.leader) in {1, 2}
     assert not judged.out[0]
 
 
-def test_of_fewer_configurations_the_nearest_rival_is_judged_more_strictly() -> None:
+def test_rival_alpha_stricter_for_fewer() -> None:
     assert rival_alpha(2) < rival_alpha(3) < rival_alpha(6) == rival_alpha(33)
 
 
-def test_the_more_there_are_the_more_strictly_all_but_the_nearest_rival_are_judged() -> None:
+def test_pair_alpha_stricter_for_more() -> None:
     assert pair_alpha(2) == pair_alpha(6) > pair_alpha(12) > pair_alpha(33) > rival_alpha(33)
 
 
-def test_within_a_precision_is_what_is_known_to_be_no_farther_behind() -> None:
+def test_within_precision() -> None:
     random = np.random.default_rng(3)
     near = 0.004 * random.standard_normal((3, 8)) + np.array([[0.01], [0.0], [0.0]])
     active = np.ones(3, dtype=bool)
@@ -191,7 +185,7 @@ def test_within_a_precision_is_what_is_known_to_be_no_farther_behind() -> None:
     assert within_precision(judged, only, 0.001)
 
 
-def test_equals_are_declared_within_a_precision_and_others_hardly_ever() -> None:
+def test_within_precision_error_rates() -> None:
     for kind, least, most in (("equal", 0.9, 1.0), ("5 %", 0.0, 0.05)):
         _, logs = simulated(kind, 6, 0.01)
         judged = judge_round(logs, np.ones(logs.shape[:2], dtype=bool), cap=CAP)
@@ -199,7 +193,7 @@ def test_equals_are_declared_within_a_precision_and_others_hardly_ever() -> None
         assert least <= share <= most
 
 
-def test_the_nearest_rival_stays_where_others_as_far_behind_are_left_out() -> None:
+def test_nearest_rival_stays() -> None:
     """Both are behind by more than chance makes of one in six, and by less than a winner needs."""
     scatter = 0.01 * np.array([[1.0, -1.0, 0.0, 0.0], [-1.0, 1.0, 0.0, 0.0]] * 3)
     logs = scatter + np.array([[0.03], [0.011], [0.0105], [0.01], [0.01], [0.01]])
@@ -207,7 +201,7 @@ def test_the_nearest_rival_stays_where_others_as_far_behind_are_left_out() -> No
     assert judged.out.tolist() == [False, False, True, True, True, True]
 
 
-def test_runs_that_are_alike_to_the_last_digit_leave_equals_in_and_all_others_out() -> None:
+def test_identical_runs_keep_equals() -> None:
     logs = np.log(np.array([[100.0] * 3, [100.0] * 3, [90.0] * 3, [80.0] * 3]))
     judged = judge_round(logs, np.ones(4, dtype=bool), cap=CAP)
     assert int(judged.leader) == 0
@@ -215,7 +209,7 @@ def test_runs_that_are_alike_to_the_last_digit_leave_equals_in_and_all_others_ou
 
 
 @pytest.mark.parametrize("cap", [4, 20])
-def test_with_other_caps_one_of_equals_is_alone_no_more_often(cap: int) -> None:
+def test_other_caps_single_of_equals(cap: int) -> None:
     random = np.random.default_rng(6)
     logs = 0.04 * random.standard_normal((500, 6, cap))
     assert (select(logs).left.sum(axis=1) == 1).mean() <= by_chance(SIMULATED_ALONE)

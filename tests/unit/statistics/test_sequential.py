@@ -24,13 +24,13 @@ def test_pairs_are_of_common_rounds_only() -> None:
     assert compare(RUNS.samples(2, 0)).runs == (5, 5)
 
 
-def test_the_fastest_is_among_those_that_were_not_left_out() -> None:
+def test_leader_among_remaining() -> None:
     assert RUNS.leader == 0
     assert SequentialRuns((A, B, C), (True, True, False)).leader == 2
     assert SequentialRuns((A, B, C), (True, True, True)).leader == 0
 
 
-def test_turned_round_a_difference_is_the_same_the_other_way_round() -> None:
+def test_reversed_comparison_symmetric() -> None:
     one, other = compare(RUNS.samples(0, 1)), compare(RUNS.samples(1, 0))
     assert one.verdict is Verdict.LOWER
     assert other.verdict is Verdict.HIGHER
@@ -49,7 +49,7 @@ def test_only_against_the_fastest_its_luck_counts() -> None:
     assert far.choice is None
 
 
-def test_below_three_common_rounds_there_is_no_estimate() -> None:
+def test_no_estimate_below_three_rounds() -> None:
     runs = SequentialRuns((A, {0: 90.0, 1: 90.0}), (False, False))
     assert runs.samples(0, 1).estimate is None
     assert compare(runs.samples(0, 1)).verdict is Verdict.INDICATIVE
@@ -63,7 +63,7 @@ def test_runs_without_transactions_do_not_count() -> None:
 
 
 @pytest.mark.slow
-def test_the_ratio_that_is_told_lies_within_its_interval() -> None:
+def test_ratio_within_interval() -> None:
     random = np.random.default_rng(9)
     for _ in range(30):
         logs = 0.02 * random.standard_normal((6, 10))
@@ -77,7 +77,7 @@ def test_the_ratio_that_is_told_lies_within_its_interval() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "cv"), [("5 %", 0.025), ("spread", 0.04), ("equal", 0.025)])
-def test_intervals_of_the_fastest_hold_the_truth_in_92_to_99_of_100_campaigns(kind: str, cv: float) -> None:
+def test_interval_coverage_of_leader(kind: str, cv: float) -> None:
     """Student's intervals of those that are equal hold it in 86: see what `alone` counts."""
     random = np.random.default_rng(21)
     truth = truths(kind, 6, 250, random)

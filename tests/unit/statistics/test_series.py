@@ -58,13 +58,13 @@ def test_jitter_of_a_known_series() -> None:
     assert found.seconds == 10
 
 
-def test_a_missed_second_counts_nowhere_and_ends_a_stall() -> None:
+def test_missed_second_ends_stall() -> None:
     found = jitter([100, 0, math.nan, 0, 0, 100, 100, 100])
     assert (found.seconds, found.stall_seconds, found.longest_stall_s) == (7, 3, 2)
     assert found.cv == jitter([100, 0, 0, 0, 100, 100, 100]).cv
 
 
-def test_a_run_without_a_transaction_is_one_long_stall() -> None:
+def test_all_zero_run_one_stall() -> None:
     found = jitter([0] * 30)
     assert (found.stall_seconds, found.longest_stall_s) == (30, 30)
     assert (found.cv, found.lag1, found.median, found.p1) == (None, None, 0, 0)
@@ -76,7 +76,7 @@ def test_an_empty_series_has_no_figures(series: list[float]) -> None:
     assert dataclasses.astuple(found) == (None, None, None, None, 0, 0, None, 0, len(series))
 
 
-def test_one_second_has_a_median_and_no_spread() -> None:
+def test_one_second_no_variation() -> None:
     found = jitter([7])
     assert (found.median, found.cv, found.lag1) == (7, None, None)
 
@@ -99,7 +99,7 @@ def test_what_is_no_tps_is_refused(series: list[float]) -> None:
 @settings(deadline=None)
 @given(busy, st.floats(0.01, 100), st.randoms())
 @pytest.mark.slow
-def test_jitter_has_no_unit_and_mostly_no_order(
+def test_jitter_without_unit_or_order(
     values: list[float], factor: float, random: np.random.Generator
 ) -> None:
     one = jitter(values)
@@ -136,13 +136,13 @@ def test_no_series_gives_nan_or_an_exception(values: list[float]) -> None:
 # --- drift ---------------------------------------------------------------------------------------
 
 
-def test_drift_compares_the_first_tenth_with_the_last() -> None:
+def test_drift_first_and_last_tenth() -> None:
     found = drift([100] * 10 + [1] * 80 + [40] * 10)
     assert (found.first, found.last) == (100, 40)
     assert found.change == pytest.approx(-0.6)
 
 
-def test_drift_of_short_and_silent_series_is_none() -> None:
+def test_drift_of_short_and_zero_series() -> None:
     assert drift([1] * 9).change is None
     assert drift([0] * 20).change is None
     assert drift([0] * 20).last == 0
@@ -160,7 +160,7 @@ def test_mser_cuts_a_slow_start_off() -> None:
     assert found.settled
 
 
-def test_mser_cuts_nothing_off_a_constant_series_even_where_rounding_makes_noise() -> None:
+def test_mser_keeps_constant_series() -> None:
     for value in (0.0, 0.1, 1 / 3, 7777.7):
         assert dataclasses.astuple(mser5([value] * 300)) == (0, True)
 
@@ -170,7 +170,7 @@ def test_a_series_that_never_settles_says_so() -> None:
     assert (found.cut_s, found.settled) == (150, False)
 
 
-def test_mser_of_less_than_20_seconds_is_undecided() -> None:
+def test_mser_undecided_below_20_seconds() -> None:
     assert dataclasses.astuple(mser5([1, 2] * 9)) == (0, None)
     assert dataclasses.astuple(mser5([math.nan] * 100)) == (0, None)
 
@@ -195,7 +195,7 @@ def test_the_cut_has_no_unit(values: list[float], factor: float) -> None:
 
 @pytest.mark.parametrize(("phi", "time_s"), [(0.0, 1.0), (0.3, 1.857), (0.6, 4.0), (0.9, 19.0)])
 @pytest.mark.slow
-def test_autocorrelation_time_of_an_autoregressive_series_is_known(phi: float, time_s: float) -> None:
+def test_autocorrelation_time_of_ar1(phi: float, time_s: float) -> None:
     found = np.mean([autocorrelation_time(noise(20_000, phi, seed)) for seed in range(5)])
     assert found == pytest.approx(time_s, rel=0.12)
 
@@ -214,14 +214,14 @@ def test_autocorrelation_time_equals_its_definition() -> None:
     assert autocorrelation_time(x) == pytest.approx(2 * sum(pairs) - 1)
 
 
-def test_alternating_seconds_are_not_counted_as_more_than_they_are() -> None:
+def test_negative_autocorrelation_counts_as_one() -> None:
     assert autocorrelation_time([1, 2] * 50) == 1
     assert autocorrelation_time([0.1] * 50) == 1
     assert autocorrelation_time([]) == 1
 
 
 @pytest.mark.slow
-def test_the_error_within_a_run_covers_its_mean() -> None:
+def test_within_run_error_coverage() -> None:
     covered = 0
     for seed in range(400):
         found = within_run_error(noise(600, 0.6, seed))
@@ -241,7 +241,7 @@ def test_the_error_of_few_seconds_is_unknown() -> None:
 # --- the published runs --------------------------------------------------------------------------
 
 
-def test_a_filesystem_that_stalls_is_told_from_one_that_does_not() -> None:
+def test_recorded_stalls_btrfs_not_xfs() -> None:
     xfs, btrfs = jitter(recorded("xfs")), jitter(recorded("btrfs"))
     assert (xfs.stall_seconds, btrfs.stall_seconds) == (
         0,
@@ -255,7 +255,7 @@ def test_a_filesystem_that_stalls_is_told_from_one_that_does_not() -> None:
     assert btrfs.p1 == pytest.approx(4, abs=1)
 
 
-def test_neighbouring_seconds_of_a_real_run_are_far_from_independent() -> None:
+def test_recorded_seconds_autocorrelated() -> None:
     found = within_run_error(recorded("xfs")[10:])
     assert found.autocorrelation_time_s > 3
     assert found.effective_seconds < 300

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from app.statistics.single_runs import chance_of, needed_spread
 
 
-def test_at_the_needed_spread_chance_makes_such_a_difference_in_one_of_twenty_cases() -> None:
+def test_needed_spread_error_rate() -> None:
     random = np.random.default_rng(7)
     spread = needed_spread(1.10, (1, 1))
     assert spread == pytest.approx(math.log(1.10) / (1.959964 * math.sqrt(2)), rel=1e-6)
@@ -20,7 +20,7 @@ def test_at_the_needed_spread_chance_makes_such_a_difference_in_one_of_twenty_ca
     assert float((np.abs(apart) >= math.log(1.10)).mean()) == pytest.approx(0.05, abs=0.003)
 
 
-def test_two_runs_of_one_and_more_runs_need_a_larger_spread() -> None:
+def test_needed_spread_of_more_runs() -> None:
     assert needed_spread(1.10, (2, 2)) == pytest.approx(math.sqrt(2) * needed_spread(1.10, (1, 1)))
 
 
@@ -30,12 +30,12 @@ def test_several_comparisons_need_less_spread() -> None:
 
 @given(st.floats(1e-3, 1e3), st.integers(1, 5), st.integers(1, 5))
 @pytest.mark.slow
-def test_a_difference_and_its_reverse_need_the_same(ratio: float, first: int, second: int) -> None:
+def test_needed_spread_symmetric(ratio: float, first: int, second: int) -> None:
     there, back = needed_spread(ratio, (first, second)), needed_spread(1 / ratio, (second, first))
     assert there == pytest.approx(back, rel=1e-9, abs=1e-12)
 
 
-def test_identical_runs_against_a_known_spread_are_as_rarely_called_different_as_is_said() -> None:
+def test_false_differences_with_known_spread() -> None:
     random = np.random.default_rng(3)
     wrong = 0
     for _ in range(4000):
@@ -60,7 +60,7 @@ def test_what_is_no_ratio_is_refused(ratio: float) -> None:
         chance_of(ratio, (1, 1), 0.01, 6)
 
 
-def test_what_is_no_run_no_level_and_no_spread_is_refused() -> None:
+def test_invalid_arguments_refused() -> None:
     with pytest.raises(ValueError, match="0"):
         needed_spread(1.1, (0, 1))
     with pytest.raises(ValueError, match="2"):

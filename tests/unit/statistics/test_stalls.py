@@ -40,35 +40,33 @@ def at_the_end(share: float) -> NDArray[np.intp]:
 
 @pytest.mark.parametrize("where", [scattered, in_blocks, at_the_end])
 @pytest.mark.parametrize("share", [0.0, 0.05, 0.3, 0.49, 0.6, 0.9])
-def test_dead_seconds_are_told_within_five_per_cent_however_many_there_are(
-    where: Callable[[float], NDArray[np.intp]], share: float
-) -> None:
+def test_dead_seconds_within_five_percent(where: Callable[[float], NDArray[np.intp]], share: float) -> None:
     dead = where(share)
     told = np.flatnonzero(stalled_seconds(run_of(HOUR, dead)))
     assert len(np.setxor1d(told, dead)) <= 0.05 * len(dead)
 
 
 @pytest.mark.parametrize("slow", [30, 120, 300])
-def test_seconds_that_are_slow_and_not_dead_are_told_too(slow: float) -> None:
+def test_slow_seconds_are_stalls(slow: float) -> None:
     tps = run_of(HOUR, np.arange(0))
     tps[1000:1060] = slow
     assert np.flatnonzero(stalled_seconds(tps)).tolist() == list(range(1000, 1060))
 
 
-def test_a_run_that_falls_to_eight_per_cent_and_stays_there_has_drifted_and_not_stalled() -> None:
+def test_lasting_drop_is_drift() -> None:
     tps = run_of(HOUR, np.arange(0))
     tps[300:] *= 0.08
     assert not stalled_seconds(tps).any()
 
 
-def test_a_burst_makes_no_stall_of_the_rest() -> None:
+def test_burst_makes_no_stalls() -> None:
     tps = run_of(HOUR, np.arange(0)) / 50
     for start in range(200, HOUR, 400):
         tps[start : start + 10] *= 50
     assert not stalled_seconds(tps).any()
 
 
-def test_the_first_and_the_last_second_alone_are_no_stall_but_the_end_of_a_row_is() -> None:
+def test_edge_seconds_alone_no_stall() -> None:
     tps = run_of(60, np.array([0, 59]))
     assert not stalled_seconds(tps).any()
     tps[55:] = 0.0
@@ -76,7 +74,7 @@ def test_the_first_and_the_last_second_alone_are_no_stall_but_the_end_of_a_row_i
     assert np.flatnonzero(stalled_seconds(tps)).tolist() == [0, 1, 55, 56, 57, 58, 59]
 
 
-def test_a_second_that_was_missed_is_no_stall_and_hides_none() -> None:
+def test_missed_second_no_stall() -> None:
     tps = run_of(600, np.array([300, 301, 303]))
     tps[302] = math.nan
     assert np.flatnonzero(stalled_seconds(tps)).tolist() == [300, 301, 303]
@@ -84,7 +82,7 @@ def test_a_second_that_was_missed_is_no_stall_and_hides_none() -> None:
     assert stalled_seconds([]).tolist() == []
 
 
-def test_a_run_without_a_transaction_is_stalled_all_along() -> None:
+def test_all_zero_run_stalled() -> None:
     assert stalled_seconds([0.0] * 30).all()
 
 

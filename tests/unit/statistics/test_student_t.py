@@ -21,7 +21,7 @@ shares = st.floats(1e-9, 1 - 1e-9)
 degrees = st.floats(0.5, 1e5)
 
 
-def test_the_table_of_scipy_is_there_in_full() -> None:
+def test_scipy_table_complete() -> None:
     assert len(SCIPY) == 221
 
 
@@ -50,13 +50,13 @@ def test_one_and_two_degrees_have_closed_forms(p: float) -> None:
 
 @settings(deadline=None)
 @given(shares, degrees)
-def test_the_quantile_is_the_inverse_of_the_tail(p: float, df: float) -> None:
+def test_quantile_inverts_tail(p: float, df: float) -> None:
     assert 1 - student_t_tail(student_t_quantile(p, df), df) == pytest.approx(p, rel=1e-9, abs=1e-12)
 
 
 @settings(deadline=None)
 @given(shares, shares, degrees)
-def test_quantiles_grow_with_the_share_and_mirror_at_one_half(p: float, q: float, df: float) -> None:
+def test_quantile_monotonic_and_symmetric(p: float, q: float, df: float) -> None:
     if p < q:
         assert student_t_quantile(p, df) <= student_t_quantile(q, df)
     if p < 0.5:
@@ -79,7 +79,7 @@ def test_the_tail_reaches_its_ends() -> None:
 @pytest.mark.parametrize(
     ("p", "df"), [(0, 3), (1, 3), (-1, 3), (math.nan, 3), (0.5, 0), (0.9, -1), (0.9, math.nan)]
 )
-def test_what_is_no_probability_or_no_degree_is_refused(p: float, df: float) -> None:
+def test_invalid_probability_or_df_refused(p: float, df: float) -> None:
     with pytest.raises(ValueError, match=r"\("):
         student_t_quantile(p, df)
 

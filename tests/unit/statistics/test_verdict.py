@@ -72,7 +72,7 @@ def interval_of(comparison: Comparison) -> tuple[float, float]:
 # --- one configuration ---------------------------------------------------------------------------
 
 
-def test_the_mean_is_geometric_and_its_interval_students_on_logarithms() -> None:
+def test_geometric_mean_and_student_interval() -> None:
     # logs 0, 1, 2: mean 1, sd 1, t(.975, 2) = 4.302653
     interval = run_interval([1, math.e, math.e**2])
     half = 4.302652729911275 / math.sqrt(3)
@@ -83,21 +83,21 @@ def test_the_mean_is_geometric_and_its_interval_students_on_logarithms() -> None
 
 
 @pytest.mark.parametrize("values", [[100.0], [100.0, 110.0]])
-def test_fewer_than_three_runs_have_a_mean_and_no_interval(values: list[float]) -> None:
+def test_below_three_runs_no_interval(values: list[float]) -> None:
     interval = run_interval(values)
     assert interval.mean == pytest.approx(math.prod(values) ** (1 / len(values)))
     assert (interval.low, interval.high) == (None, None)
     assert interval.indicative_only
 
 
-def test_no_run_has_no_mean_and_a_run_of_zero_has_no_interval() -> None:
+def test_no_run_and_zero_run() -> None:
     assert run_interval([]).mean is None
     assert run_interval([0, 0, 0]).mean == 0
     assert run_interval([0, 5, 5, 5]).low is None
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -1.0])
-def test_what_is_no_mean_of_a_run_is_refused(value: float) -> None:
+def test_invalid_run_mean_refused(value: float) -> None:
     with pytest.raises(ValueError, match=r"\["):
         run_interval([1, value, 2])
     with pytest.raises(ValueError, match=r"\("):
@@ -106,7 +106,7 @@ def test_what_is_no_mean_of_a_run_is_refused(value: float) -> None:
 
 @settings(deadline=None)
 @given(several, st.floats(1e-3, 1e3), st.randoms())
-def test_interval_scales_and_does_not_mind_the_order(
+def test_interval_scale_and_order_invariant(
     values: list[float], factor: float, random: np.random.Generator
 ) -> None:
     one = run_interval(values)
@@ -118,7 +118,7 @@ def test_interval_scales_and_does_not_mind_the_order(
     assert min(values) * (1 - 1e-9) <= (one.mean or 0) <= max(values) * (1 + 1e-9)
 
 
-def test_the_interval_covers_the_true_mean_in_95_of_100_campaigns() -> None:
+def test_interval_coverage() -> None:
     random = np.random.default_rng(20221010)
     runs = np.exp(random.normal(math.log(7700), 0.05, (4000, 4)))
     intervals = [run_interval(row) for row in runs]
@@ -140,7 +140,7 @@ def test_unpaired_equals_welch_of_scipy_on_logarithms(row: dict[str, str]) -> No
 
 
 @pytest.mark.parametrize("row", read("paired.csv"), ids=str)
-def test_paired_equals_the_t_test_of_scipy_on_logarithms(row: dict[str, str]) -> None:
+def test_paired_equals_scipy(row: dict[str, str]) -> None:
     comparison = compare_paired(numbers(row["a"]), numbers(row["b"]))
     assert comparison.p_value == pytest.approx(float(row["p"]), rel=1e-8)
     for value, column in zip(interval_of(comparison), ("low95", "high95"), strict=True):
@@ -168,7 +168,7 @@ def test_each_verdict_has_its_case(factor: float, verdict: Verdict, equivalent: 
     assert comparison.more_runs is None
 
 
-def test_noise_is_inconclusive_and_says_how_many_more_runs_would_do() -> None:
+def test_inconclusive_with_more_runs() -> None:
     noisy = compare_paired([1000, 1100, 900, 1000], [1050, 950, 1000, 1030])
     assert noisy.verdict is Verdict.INCONCLUSIVE
     spread = float(np.std(np.log([1.05, 950 / 1100, 1000 / 900, 1.03]), ddof=1))
@@ -180,7 +180,7 @@ def test_noise_is_inconclusive_and_says_how_many_more_runs_would_do() -> None:
     assert (hopeless.verdict, hopeless.more_runs) == (Verdict.INCONCLUSIVE, None)
 
 
-def test_where_more_was_seen_than_matters_the_runs_are_for_what_was_seen() -> None:
+def test_more_runs_for_observed_difference() -> None:
     """12 configurations, 3 repeats, a true 20 %: one or two more show it, and not the 58 that 2 % take."""
     pairs = [1.17, 1.2, 1.24]
     found = compare(
@@ -195,13 +195,13 @@ def test_where_more_was_seen_than_matters_the_runs_are_for_what_was_seen() -> No
     assert slower.more_runs == found.more_runs
 
 
-def test_a_real_difference_too_small_to_matter_is_both() -> None:
+def test_significant_and_equivalent() -> None:
     candidate = [value * w for value, w in zip(BASE, (1.0041, 1.0039, 1.004, 1.0042, 1.0038), strict=True)]
     comparison = compare_paired(BASE, candidate)
     assert (comparison.verdict, comparison.equivalent) == (Verdict.HIGHER, True)
 
 
-def test_pairs_see_through_a_drift_that_hides_the_difference_from_independent_runs() -> None:
+def test_pairs_remove_drift() -> None:
     drifting = (1000.0, 900.0, 800.0, 700.0)
     better = tuple(value * w for value, w in zip(drifting, (1.04, 1.05, 1.05, 1.06), strict=True))
     assert compare_paired(drifting, better).verdict is Verdict.HIGHER
@@ -221,13 +221,13 @@ def test_fewer_than_three_runs_are_indicative_only(a: list[float], b: list[float
 @pytest.mark.parametrize(
     ("a", "b"), [([], []), ([1.0] * 3, []), ([1.0] * 3, [0.0] * 3), ([0.0, 1, 1], [1.0] * 3)]
 )
-def test_without_runs_or_with_a_run_of_zero_nothing_can_be_compared(a: list[float], b: list[float]) -> None:
+def test_empty_or_zero_run_impossible(a: list[float], b: list[float]) -> None:
     comparison = compare_unpaired(a, b)
     assert comparison.verdict is Verdict.IMPOSSIBLE
     assert comparison.ratio is None
 
 
-def test_runs_at_a_fixed_rate_that_are_all_alike_are_equal() -> None:
+def test_constant_runs_equal() -> None:
     for value in (100.0, 1 / 3, 7699.9999):
         same = compare_unpaired([value] * 3, [value] * 4)
         assert (same.verdict, same.p_value) == (Verdict.EQUAL, 1)
@@ -244,7 +244,7 @@ def test_pairs_of_different_length_are_refused() -> None:
 @settings(deadline=None)
 @given(several, several, st.floats(1e-3, 1e3))
 @pytest.mark.slow
-def test_a_comparison_has_no_unit_and_turns_around(a: list[float], b: list[float], factor: float) -> None:
+def test_comparison_scales_and_reverses(a: list[float], b: list[float], factor: float) -> None:
     one = compare_unpaired(a, b)
     scaled = compare_unpaired([value * factor for value in a], [value * factor for value in b])
     turned = compare_unpaired(b, a)
@@ -256,7 +256,7 @@ def test_a_comparison_has_no_unit_and_turns_around(a: list[float], b: list[float
 
 @settings(deadline=None)
 @given(anything, anything)
-def test_any_run_means_give_a_verdict_without_nan(a: list[float], b: list[float]) -> None:
+def test_any_means_without_nan(a: list[float], b: list[float]) -> None:
     comparison = compare_unpaired(a, b)
     assert (comparison.ratio is None) == (comparison.verdict is Verdict.IMPOSSIBLE)
     assert (comparison.interval is None) == (comparison.verdict in {Verdict.INDICATIVE, Verdict.IMPOSSIBLE})
@@ -270,7 +270,7 @@ def test_any_run_means_give_a_verdict_without_nan(a: list[float], b: list[float]
 @pytest.mark.slow
 @pytest.mark.parametrize("paired", [True, False])
 @pytest.mark.long
-def test_identical_configurations_are_called_different_in_5_of_100_campaigns(paired: bool) -> None:  # noqa: FBT001
+def test_false_verdict_rate(paired: bool) -> None:  # noqa: FBT001
     random = np.random.default_rng(1)
     runs = np.exp(random.normal(0, 0.04, (3000, 2, 5)))
     verdicts = [compare(Samples(tuple(a), tuple(b), paired)).verdict for a, b in runs]
@@ -279,7 +279,7 @@ def test_identical_configurations_are_called_different_in_5_of_100_campaigns(pai
 
 
 @pytest.mark.slow
-def test_a_true_difference_at_the_bound_is_called_equal_in_at_most_5_of_100_campaigns() -> None:
+def test_equivalence_error_rate_at_bound() -> None:
     random = np.random.default_rng(2)
     noise = random.normal(0, 0.01, (3000, 2, 6))
     noise[:, 1] += math.log(1.02)
@@ -306,7 +306,7 @@ def test_levels_reject_exactly_what_adjusted_values_reject(p_values: list[float]
         assert p - 1e-12 <= q <= 1
 
 
-def test_a_family_asks_for_more_than_a_single_comparison() -> None:
+def test_family_stricter_than_single() -> None:
     candidate = [value * w for value, w in zip(BASE, (1.05, 1.01, 1.03, 1.0, 1.04), strict=True)]
     single = Samples(BASE, tuple(candidate), paired=True)
     assert compare(single).verdict is Verdict.HIGHER
@@ -326,7 +326,7 @@ def test_a_family_asks_for_more_than_a_single_comparison() -> None:
 
 
 @pytest.mark.parametrize(("runs", "deviations"), [(3, 3.0709), (5, 2.0244), (10, 1.3249), (20, 0.9091)])
-def test_the_detectable_effect_is_that_of_published_power_analysis(runs: int, deviations: float) -> None:
+def test_detectable_effect_equals_r(runs: int, deviations: float) -> None:
     """R: power.t.test(n = runs, power = 0.8)$delta; ratios are of logarithms, so twice is squared."""
     effect = minimum_detectable_effect(0.01, runs)
     assert effect is not None
@@ -335,7 +335,7 @@ def test_the_detectable_effect_is_that_of_published_power_analysis(runs: int, de
     assert twice == pytest.approx((1 + effect) ** 2 - 1)
 
 
-def test_the_power_of_a_t_test_is_that_of_the_manual_of_r() -> None:
+def test_power_equals_r() -> None:
     """R, help of power.t.test: n = 20, delta = 1, sd = 1 has power 0.8689528."""
     assert power_of_t_test(1 / math.sqrt(2 / 20), 38, 0.05) == pytest.approx(0.8689528, abs=1e-7)
     assert power_of_t_test(0, 7, 0.05) == pytest.approx(0.025, abs=1e-9)
@@ -351,7 +351,7 @@ def test_the_power_of_a_t_test_is_that_of_the_manual_of_r() -> None:
         (12, {3: (16.6, 85), 5: (4.7, 20.0), 10: (2.2, 8.9)}),
     ],
 )
-def test_what_several_configurations_show_is_what_200000_simulated_campaigns_showed(
+def test_detectable_equals_recorded_simulation(
     configurations: int, percents: dict[int, tuple[float, float]]
 ) -> None:
     for repeats, of_spreads in percents.items():
@@ -362,14 +362,12 @@ def test_what_several_configurations_show_is_what_200000_simulated_campaigns_sho
 
 
 @pytest.mark.parametrize(("configurations", "repeats"), [(2, 3), (3, 5), (5, 3), (8, 10), (12, 3), (12, 5)])
-def test_said_and_simulated_detectable_differences_are_within_ten_percent(
-    configurations: int, repeats: int
-) -> None:
+def test_detectable_near_simulated(configurations: int, repeats: int) -> None:
     true = math.expm1(0.025 * simulated_difference(configurations, repeats, 2000, 5))
     assert Plan(configurations - 1, 0.025).detectable(repeats) == pytest.approx(true, rel=0.1)
 
 
-def test_one_run_detects_nothing_and_pairs_detect_more() -> None:
+def test_one_run_detects_nothing() -> None:
     assert minimum_detectable_effect(0.01, 1) is None
     assert minimum_detectable_effect(0.01, 0) is None
     paired, unpaired = (minimum_detectable_effect(0.01, 10, paired=each) for each in (True, False))
@@ -380,7 +378,7 @@ def test_one_run_detects_nothing_and_pairs_detect_more() -> None:
 
 
 @pytest.mark.parametrize(("spread", "paired"), list(product([0.0, 0.005, 0.02, 0.1], [True, False])))
-def test_the_runs_needed_are_the_fewest_that_detect_the_effect(spread: float, paired: bool) -> None:  # noqa: FBT001
+def test_runs_needed_is_smallest(spread: float, paired: bool) -> None:  # noqa: FBT001
     runs = runs_needed(spread, effect=0.02, paired=paired)
     assert runs is not None
     bound = 0.02 * (1 + 1e-9)
@@ -393,7 +391,7 @@ def test_the_runs_needed_are_the_fewest_that_detect_the_effect(spread: float, pa
         assert fewer > bound
 
 
-def test_an_effect_that_takes_more_than_ten_thousand_runs_is_out_of_reach() -> None:
+def test_runs_needed_out_of_reach() -> None:
     assert runs_needed(1.0, effect=0.001, paired=False) is None
 
 
@@ -406,7 +404,7 @@ def by_reference(*logs: Sequence[float]) -> Samples:
     return Samples(a, b, paired=False, together=False, reference=ReferenceRuns(c, d))
 
 
-def test_a_ratio_of_ratios_has_the_spread_of_four_groups_and_their_degrees_of_freedom() -> None:
+def test_ratio_of_ratios_variance_and_df() -> None:
     # Each of variance 1: error sqrt(4 / 3), 8 degrees of freedom, t(.975, 8) = 2.306004
     found = compare(by_reference([0, 1, 2], [5, 6, 7], [10, 11, 12], [12, 13, 14]))
     half = 2.306004135204166 * math.sqrt(4 / 3)
@@ -419,7 +417,7 @@ def test_a_ratio_of_ratios_has_the_spread_of_four_groups_and_their_degrees_of_fr
     assert interval_of(found) == pytest.approx((math.exp(3 - half), math.exp(3 + half)))
 
 
-def test_what_a_reference_changed_by_is_welch_of_its_two_groups() -> None:
+def test_reference_change_is_welch() -> None:
     one, two = (900.0, 910.0, 905.0), (990.0, 1003.0, 996.0, 1001.0)
     alone = compare_unpaired(one, two)
     assert compare_reference(ReferenceRuns(one, two)) == alone
@@ -427,7 +425,7 @@ def test_what_a_reference_changed_by_is_welch_of_its_two_groups() -> None:
 
 @given(several, several, several, several, st.floats(0.1, 10), st.floats(0.1, 10))
 @pytest.mark.slow
-def test_what_a_campaign_changes_all_by_changes_no_verdict_by_a_reference(
+def test_campaign_factor_changes_no_verdict(
     a: list[float], b: list[float], c: list[float], d: list[float], one: float, two: float
 ) -> None:
     def judged(first: float, second: float) -> Comparison:
@@ -445,14 +443,14 @@ def test_what_a_campaign_changes_all_by_changes_no_verdict_by_a_reference(
 
 
 @pytest.mark.parametrize("values", [(1.0, 2.0), (), (0.0, 1.0, 1.0), (1.0, 1.0, -1.0), (1.0, 1.0, math.nan)])
-def test_a_reference_of_too_few_runs_or_without_transactions_is_refused(values: tuple[float, ...]) -> None:
+def test_invalid_reference_refused(values: tuple[float, ...]) -> None:
     with pytest.raises(ValueError, match=r"\("):
         ReferenceRuns(values, (1.0, 2.0, 3.0))
     with pytest.raises(ValueError, match=r"\("):
         ReferenceRuns((1.0, 2.0, 3.0), values)
 
 
-def test_a_reference_is_for_independent_runs_of_two_campaigns_only() -> None:
+def test_reference_only_for_unpaired_apart() -> None:
     reference = ReferenceRuns((1.0, 2.0, 3.0), (1.0, 2.0, 3.0))
     for paired, together in ((True, False), (False, True)):
         with pytest.raises(ValueError, match="Samples"):
@@ -463,9 +461,7 @@ def test_a_reference_is_for_independent_runs_of_two_campaigns_only() -> None:
 @pytest.mark.parametrize("runs", [3, 5])
 @pytest.mark.parametrize("of_reference", [3, 5])
 @pytest.mark.long
-def test_by_a_reference_intervals_hold_the_truth_although_the_machine_changed_by_10_percent(
-    runs: int, of_reference: int
-) -> None:
+def test_reference_coverage_after_machine_change(runs: int, of_reference: int) -> None:
     """Without it nearly all identical configurations would be told apart; the bench has more settings."""
     count = 600
     found = told(TwoCampaigns(runs, of_reference), count, 20261123)
