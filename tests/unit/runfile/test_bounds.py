@@ -72,9 +72,7 @@ def read_all(path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_real_file_takes_far_fewer_steps_than_it_may(
-    long_run: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_real_file_far_below_step_limit(long_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     size = sum(each.stat().st_size for each in long_run.parent.glob("run.footing*"))
     monkeypatch.setattr(runfile_bounds, "STEPS", FEWEST)
     monkeypatch.setattr(runfile_bounds, "STEPS_PER_BYTE", STEPS_PER_BYTE / HEADROOM)
@@ -83,9 +81,7 @@ def test_a_real_file_takes_far_fewer_steps_than_it_may(
     read_all(long_run)
 
 
-def test_a_file_that_takes_more_steps_is_told_and_the_next_statement_has_its_own(
-    long_run: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_step_limit_per_statement(long_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with RunFile(long_run) as run:
         with monkeypatch.context() as patch:
             patch.setattr(runfile_bounds, "STEPS", 0)
@@ -95,16 +91,14 @@ def test_a_file_that_takes_more_steps_is_told_and_the_next_statement_has_its_own
         assert run.totals(0, 10**9)
 
 
-def test_a_file_that_takes_too_long_is_told(long_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_deadline_exceeded(long_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with RunFile(long_run) as run:
         monkeypatch.setattr(runfile_bounds, "DEADLINE_S", -1.0)
         with pytest.raises(CorruptRunFileError, match="could not be read within"):
             run.totals(0, 10**9)
 
 
-def test_who_takes_his_time_between_two_seconds_is_not_stopped(
-    long_run: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_slow_consumer_not_stopped(long_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now_s = 0.0
     monkeypatch.setattr("app.runfile.bounds.time.monotonic", lambda: now_s)
     with RunFile(long_run) as run:
@@ -142,7 +136,7 @@ def _statements(path: Path) -> Iterator[str]:
 
 
 @pytest.mark.slow
-def test_no_statement_sorts_or_makes_a_table_of_its_own(long_run: Path) -> None:
+def test_statements_without_sorting_or_temp_tables(long_run: Path) -> None:
     statements = list(_statements(long_run))
     assert len(statements) >= 16
     with closing(sqlite3.connect(long_run)) as connection:
@@ -169,7 +163,7 @@ def test_nothing_is_spilled_to_the_disk(tmp_path: Path) -> None:
         cursor.close()
 
 
-def test_more_rows_or_text_than_the_file_has_bytes_is_refused(tmp_path: Path) -> None:
+def test_rows_or_text_beyond_file_size(tmp_path: Path) -> None:
     path = finished_run(tmp_path / "run.footing")
     bounded = BoundedConnection(path, "mode=ro")
     numbers = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT x FROM c LIMIT 100000"
@@ -199,16 +193,14 @@ def test_more_rows_or_text_than_the_file_has_bytes_is_refused(tmp_path: Path) ->
         ('{"a": "\\ud800\\\\", "b": 12345678901234567}', {"a": "\\ud800\\", "b": 12345678901234567}),
     ],
 )
-def test_values_of_which_nothing_can_be_made_are_none_and_halves_of_characters_are_shown(
-    tmp_path: Path, text: str, found: object
-) -> None:
+def test_undecodable_values_none_surrogates_shown(tmp_path: Path, text: str, found: object) -> None:
     path = finished_run(tmp_path / "run.footing")
     value_of_run("more", text)(path)
     with RunFile(path) as run:
         assert run.values["more"] == found
 
 
-def test_lists_in_lists_are_read_to_a_depth_of_sixty(tmp_path: Path) -> None:
+def test_nesting_limited_to_sixty(tmp_path: Path) -> None:
     for depth, is_read in ((60, True), (61, False), (900, False), (100_000, False)):
         path = finished_run(tmp_path / f"{depth}.footing")
         value_of_run("more", "[" * depth + "]" * depth)(path)
@@ -227,7 +219,7 @@ def test_a_long_flat_list_is_not_deep(tmp_path: Path) -> None:
         assert len(list(run.values["more"])) == 5000  # type: ignore[arg-type]
 
 
-def test_names_that_stand_in_every_row_have_a_length(tmp_path: Path) -> None:
+def test_names_limited_in_length(tmp_path: Path) -> None:
     path = finished_run(tmp_path / "run.footing")
     value_of_run("name", '"' + "x" * 1000 + '"')(path)
     with RunFile(path) as run:

@@ -82,7 +82,7 @@ def kinds(means: Means, *, sees_kernel_threads: bool = True) -> list[Disturbance
     return [each.kind for each in judged.found]
 
 
-def test_every_kind_has_a_threshold_a_source_a_judgement_and_its_series() -> None:
+def test_thresholds_complete_for_every_kind() -> None:
     assert list(THRESHOLDS) == list(DisturbanceKind)
     for threshold in THRESHOLDS.values():
         assert threshold.least > 0
@@ -91,13 +91,13 @@ def test_every_kind_has_a_threshold_a_source_a_judgement_and_its_series() -> Non
     assert set(DISTURBING_METRICS) <= set(METRICS)
 
 
-def test_the_preflight_warns_from_the_same_amounts_on() -> None:
+def test_preflight_uses_same_thresholds() -> None:
     assert pytest.approx(0.05) == FOREIGN_SHARE
     assert pytest.approx(0.01) == STEAL_SHARE
     assert pytest.approx(0.05) == PRESSURE_SHARE
 
 
-def test_a_quiet_run_is_not_disturbed_and_that_is_known() -> None:
+def test_undisturbed_run() -> None:
     judged = judge_disturbances(activity(QUIET))
     assert (judged.found, judged.unknown, judged.not_known, judged.reason) == ((), (), "", "")
 
@@ -136,16 +136,14 @@ def test_a_quiet_run_is_not_disturbed_and_that_is_known() -> None:
         ),
     ],
 )
-def test_each_disturbance_is_found_alone_with_how_much(
-    change: Means, kind: DisturbanceKind, words: str
-) -> None:
+def test_each_disturbance_alone_with_amount(change: Means, kind: DisturbanceKind, words: str) -> None:
     judged = judge_disturbances(activity({**QUIET, **change}))
     assert [each.kind for each in judged.found] == [kind]
     assert words in judged.reason
 
 
 @pytest.mark.parametrize("kind", [DisturbanceKind.OTHERS_CPU, DisturbanceKind.STEAL])
-def test_a_run_is_disturbed_from_its_threshold_on_and_not_before(kind: DisturbanceKind) -> None:
+def test_disturbed_from_threshold(kind: DisturbanceKind) -> None:
     least = THRESHOLDS[kind].least * 2 / 100
     for cores, disturbed in ((least * 0.99, False), (least * 1.01, True)):
         found = (
@@ -156,7 +154,7 @@ def test_a_run_is_disturbed_from_its_threshold_on_and_not_before(kind: Disturban
         assert (kind in kinds(found)) is disturbed
 
 
-def test_a_limit_of_the_frequency_that_moves_is_a_disturbance_and_one_that_stays_is_none() -> None:
+def test_moving_frequency_limit() -> None:
     totals = dict(activity({**QUIET, ("cpu.frequency_limit", ""): 1800.0}).totals)
     assert not judge_disturbances(MeasuredActivity(totals, 2, needs_memory=False)).found
     totals["cpu.frequency_limit", ""] = (3600.0 * 6 + 1800.0 * 6, 3600.0, 12)
@@ -165,7 +163,7 @@ def test_a_limit_of_the_frequency_that_moves_is_a_disturbance_and_one_that_stays
     assert found.amount == pytest.approx(25)
 
 
-def test_a_governor_that_was_changed_is_a_disturbance_and_needs_no_amount() -> None:
+def test_changed_governor() -> None:
     totals = activity(QUIET).totals
     for after, count in (("performance", 0), ("powersave", 1), ("", 0)):
         judged = judge_disturbances(MeasuredActivity(totals, 2, governors=("performance", after)))
@@ -175,14 +173,14 @@ def test_a_governor_that_was_changed_is_a_disturbance_and_needs_no_amount() -> N
             assert judged.reason == "the governor of the CPUs' frequency was changed"
 
 
-def test_what_others_do_on_disks_counts_from_a_rate_and_a_share_on() -> None:
+def test_other_io_by_rate_and_share() -> None:
     busy = {**QUIET, ("storage.write_bytes", ""): 9e8}
     assert kinds({**busy, ("others.write_bytes", ""): 3e7}) == []  # a thirtieth of what the disks did
     assert kinds({**QUIET, ("others.write_bytes", ""): 1e6, ("storage.write_bytes", ""): 0.0}) == []
     assert kinds({**busy, ("others.write_bytes", ""): 6e7}) == [DisturbanceKind.OTHERS_IO]
 
 
-def test_files_of_before_the_new_series_do_not_know_of_them_and_are_judged_all_the_same() -> None:
+def test_older_files_without_new_series() -> None:
     families = {"cpu.user", "cpu.system", "cpu.steal", "process.cpu_user", "process.cpu_system"}
     before = {key: mean for key, mean in QUIET.items() if key[0] in families}
     judged = judge_disturbances(activity({**before, ("cpu.user", ""): 1.6}))
@@ -192,12 +190,12 @@ def test_files_of_before_the_new_series_do_not_know_of_them_and_are_judged_all_t
     }
 
 
-def test_what_kernel_threads_used_is_not_taken_for_others() -> None:
+def test_kernel_threads_not_others() -> None:
     writing = {**QUIET, ("cpu.system", ""): 1.3, ("kernel.cpu", "kworker"): 0.8}
     assert kinds(writing) == []
 
 
-def test_where_kernel_threads_are_hidden_user_time_alone_is_compared() -> None:
+def test_hidden_kernel_threads_user_time_only() -> None:
     writing = {**QUIET, ("cpu.system", ""): 1.3}
     assert kinds(writing, sees_kernel_threads=False) == []
     assert kinds({**writing, ("cpu.user", ""): 1.6}, sees_kernel_threads=False) == [
@@ -205,7 +203,7 @@ def test_where_kernel_threads_are_hidden_user_time_alone_is_compared() -> None:
     ]
 
 
-def test_an_array_that_was_checked_for_one_second_of_many_is_below_the_threshold() -> None:
+def test_array_check_below_threshold() -> None:
     totals = dict(activity(QUIET, seconds=300).totals)
     for seconds, disturbed in ((2, False), (3, True)):
         totals["array.sync_remaining", "md0"] = (5e9, 3e9, seconds)
@@ -213,7 +211,7 @@ def test_an_array_that_was_checked_for_one_second_of_many_is_below_the_threshold
         assert bool(found) is disturbed
 
 
-def test_memory_pressure_of_a_run_that_needs_more_than_there_is_is_its_own() -> None:
+def test_own_memory_pressure_not_judged() -> None:
     pressed = {**QUIET, ("pressure.memory_some", ""): 40.0}
     for needs_memory, why in ((True, "needed more memory"), (None, "does not tell how much memory")):
         judged = judge_disturbances(activity(pressed, needs_memory=needs_memory))
@@ -227,7 +225,7 @@ def test_memory_pressure_of_a_run_that_needs_more_than_there_is_is_its_own() -> 
 @pytest.mark.parametrize(
     "missing", [key for key in QUIET if key[0].startswith(("cpu.user", "cpu.sys", "cpu.steal", "process"))]
 )
-def test_a_file_without_a_series_that_is_needed_does_not_know(missing: tuple[str, str]) -> None:
+def test_missing_series_not_known(missing: tuple[str, str]) -> None:
     if missing == ("process.cpu_user", "pgfooting"):
         return  # formats of before did not count the runner itself
     judged = judge_disturbances(activity({key: mean for key, mean in QUIET.items() if key != missing}))
@@ -235,21 +233,21 @@ def test_a_file_without_a_series_that_is_needed_does_not_know(missing: tuple[str
     assert METRICS[missing[0]].label in judged.not_known
 
 
-def test_a_file_that_does_not_tell_the_number_of_cpus_does_not_know() -> None:
+def test_unknown_cpu_count() -> None:
     for cpus in (None, 0, -3):
         judged = judge_disturbances(activity({**QUIET, ("cpu.user", ""): 2.0}, cpus=cpus))
         assert not judged.found
         assert "how many CPUs" in judged.not_known
 
 
-def test_a_run_of_two_seconds_is_too_short_to_tell() -> None:
+def test_two_second_run_too_short() -> None:
     judged = judge_disturbances(activity({**QUIET, ("cpu.user", ""): 2.0}, seconds=2))
     assert not judged.found
     assert "fewer than 3 seconds" in judged.not_known
     assert len(judged.unknown) == len(THRESHOLDS)
 
 
-def test_a_run_without_any_series_does_not_know() -> None:
+def test_no_series_not_known() -> None:
     assert "no samples" in judge_disturbances(MeasuredActivity({}, 2)).not_known
 
 
@@ -267,7 +265,7 @@ def test_a_run_without_any_series_does_not_know() -> None:
     ),
     st.none() | st.integers(),
 )
-def test_foreign_numbers_are_judged_or_not_known_and_never_a_traceback(
+def test_any_numbers_judged_without_error(
     totals: dict[tuple[str, str], tuple[float, float, int]], cpus: int | None
 ) -> None:
     judged = judge_disturbances(MeasuredActivity(totals, cpus, needs_memory=False))
@@ -283,7 +281,7 @@ def test_the_thresholds_are_told_in_one_clause() -> None:
     assert told.count("; ") == len(THRESHOLDS) - 1
 
 
-def test_amounts_of_several_runs_are_told_as_a_range() -> None:
+def test_amounts_as_range() -> None:
     assert format_amounts(DisturbanceKind.OTHERS_CPU, (42.3, 70.4, 55.0)) == "42 to 70 %"
     assert format_amounts(DisturbanceKind.OTHERS_CPU, (9.96, 9.97)) == "10 %"
     assert format_amounts(DisturbanceKind.STEAL, (1.04, 3.2)) == "1.0 to 3.2 %"
@@ -382,7 +380,7 @@ def test_the_transactions_of_a_run_never_decide(seconds: list[float]) -> None:
     )
 
 
-def test_a_stored_mark_follows_the_thresholds_of_today(tmp_path: Path) -> None:
+def test_stored_mark_follows_current_thresholds(tmp_path: Path) -> None:
     quiet = written(
         tmp_path / "q.footing", others=(0.0,) * 20, tps=(9.0,) * 20, stored=((DISTURBED, "older thresholds"),)
     )
@@ -399,7 +397,7 @@ def test_a_stored_mark_follows_the_thresholds_of_today(tmp_path: Path) -> None:
         assert marks_of(file) == ((DISTURBED, "who wrote it knew"),)
 
 
-def test_files_of_before_are_judged_by_their_series() -> None:
+def test_older_files_judged_by_series() -> None:
     told = {path.name[:2]: read_run_facts(path).marks for path in EXAMPLES}
     disturbed = {number for number, marks in told.items() if DISTURBED in dict(marks)}
     assert disturbed == {"01", "02", "03"}
@@ -407,7 +405,7 @@ def test_files_of_before_are_judged_by_their_series() -> None:
     assert DISTURBED in read_entry(FORMAT_1).marks
 
 
-def test_a_run_that_does_not_know_says_so(tmp_path: Path) -> None:
+def test_not_known_sentence(tmp_path: Path) -> None:
     run = written(tmp_path / "u.footing", others=(0.0,) * 20, tps=(9.0,) * 20, cpus=None)
     facts = read_run_facts(run)
     assert facts.marks == ()
@@ -416,14 +414,14 @@ def test_a_run_that_does_not_know_says_so(tmp_path: Path) -> None:
     assert told in compare_runs([facts]).runs[0].sentences
 
 
-def test_gaps_in_the_series_are_no_quiet_and_no_busy_seconds() -> None:
+def test_gaps_neither_quiet_nor_busy() -> None:
     whole = activity({**QUIET, ("cpu.user", ""): 1.6})
     totals = {key: (total / 3, maximum, count // 3) for key, (total, maximum, count) in whole.totals.items()}
     gaps = judge_disturbances(MeasuredActivity(totals, 2, needs_memory=False))
     assert gaps.found[0].amount == pytest.approx(judge_disturbances(whole).found[0].amount)
 
 
-def test_runs_of_earlier_formats_and_of_today_are_judged_in_one_comparison(tmp_path: Path) -> None:
+def test_old_and_current_format_together(tmp_path: Path) -> None:
     today = written(tmp_path / "a.footing", others=(0.0,) * 20, tps=(400.0,) * 20)
     found = compare_runs([read_run_facts(path) for path in (FORMAT_1, today)])
     assert len(found.groups) == 2
@@ -431,7 +429,7 @@ def test_runs_of_earlier_formats_and_of_today_are_judged_in_one_comparison(tmp_p
     assert told == [["Disturbed: other programs used 94 % of the CPUs."], []]
 
 
-def test_a_disturbed_run_says_so_among_its_own_sentences(tmp_path: Path) -> None:
+def test_disturbed_sentence(tmp_path: Path) -> None:
     run = written(tmp_path / "a.footing", others=(0.4,) * 20, tps=(9.0,) * 20)
     told = "Disturbed: other programs used 20 % of the CPUs."
     assert told in compare_runs([read_run_facts(run)]).runs[0].sentences

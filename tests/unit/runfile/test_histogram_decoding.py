@@ -21,7 +21,7 @@ def histogram(latency_us: list[int]) -> Histogram:
 
 @given(st.lists(LATENCIES, max_size=12), st.sampled_from([0.0, 50.0, 95.0, 99.0, 99.9, 100.0]))
 @pytest.mark.slow
-def test_many_at_once_say_what_each_says_alone(seconds: list[list[int]], percent: float) -> None:
+def test_batch_percentiles_equal_single(seconds: list[list[int]], percent: float) -> None:
     histograms = [histogram(second) for second in seconds]
     found = percentiles([each.encode() for each in histograms], [percent])[0]
     for value, each in zip(found.tolist(), histograms, strict=True):
@@ -31,7 +31,7 @@ def test_many_at_once_say_what_each_says_alone(seconds: list[list[int]], percent
             assert math.isnan(value)
 
 
-def test_more_histograms_than_a_batch_keep_their_order() -> None:
+def test_batches_keep_order() -> None:
     encoded = [histogram([100 * number]).encode() for number in range(1, 601)]
     assert percentiles(encoded, [50.0])[0] == pytest.approx(np.arange(1, 601) * 100.0, rel=0.004)
 
@@ -55,7 +55,7 @@ def test_counts_beyond_four_bytes_are_read_too() -> None:
         b"\x01" + zlib.compress(bytes(200_000)),
     ],
 )
-def test_a_damaged_one_among_good_ones_is_refused(damaged: bytes) -> None:
+def test_damaged_histogram_in_batch_refused(damaged: bytes) -> None:
     good = histogram([1, 2, 3]).encode()
     with pytest.raises(CorruptRunFileError):
         percentiles([good, damaged, good], [50.0])
@@ -63,7 +63,7 @@ def test_a_damaged_one_among_good_ones_is_refused(damaged: bytes) -> None:
 
 @given(st.binary(max_size=60))
 @pytest.mark.slow
-def test_whatever_bytes_come_the_answer_is_that_of_the_decoder(content: bytes) -> None:
+def test_any_bytes_as_decoder(content: bytes) -> None:
     encoded = b"\x01" + zlib.compress(content)
     try:
         known = Histogram.decode(encoded)

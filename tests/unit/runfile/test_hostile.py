@@ -73,7 +73,7 @@ def read_everything(path: Path) -> None:
     data.checkpoints()
 
 
-def test_every_format_has_its_schema_and_the_first_one_is_what_it_was() -> None:
+def test_schema_of_every_format() -> None:
     assert set(SCHEMAS) == set(range(1, FORMAT + 1))
     assert {(kind, name) for kind, name, _, _ in schema_of(1)} == {
         *(("table", name) for name in TABLES),
@@ -85,7 +85,7 @@ def test_every_format_has_its_schema_and_the_first_one_is_what_it_was() -> None:
 
 @pytest.mark.parametrize("kind", REFUSED)
 @pytest.mark.slow
-def test_what_no_format_has_is_refused_before_anything_is_read(good: Path, tmp_path: Path, kind: str) -> None:
+def test_unknown_schema_refused_before_reading(good: Path, tmp_path: Path, kind: str) -> None:
     path = shutil.copyfile(good, tmp_path / "hostile.footing")
     REFUSED[kind](path)
     with pytest.raises(RunFileError) as caught:
@@ -96,7 +96,7 @@ def test_what_no_format_has_is_refused_before_anything_is_read(good: Path, tmp_p
 
 @pytest.mark.parametrize("kind", DAMAGED)
 @pytest.mark.slow
-def test_damage_that_a_list_meets_is_told_in_a_sentence(good: Path, tmp_path: Path, kind: str) -> None:
+def test_damage_met_by_list(good: Path, tmp_path: Path, kind: str) -> None:
     path = shutil.copyfile(good, tmp_path / "hostile.footing")
     DAMAGED[kind](path)
     entry = read_entry(path)
@@ -110,9 +110,7 @@ def test_damage_that_a_list_meets_is_told_in_a_sentence(good: Path, tmp_path: Pa
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", INSIDE)
-def test_damage_that_the_list_does_not_look_at_is_told_where_it_is_met(
-    good: Path, tmp_path: Path, kind: str
-) -> None:
+def test_damage_met_when_read(good: Path, tmp_path: Path, kind: str) -> None:
     path = shutil.copyfile(good, tmp_path / "hostile.footing")
     INSIDE[kind](path)
     read_listed(path)
@@ -122,7 +120,7 @@ def test_damage_that_the_list_does_not_look_at_is_told_where_it_is_met(
 
 
 @pytest.mark.slow
-def test_no_bad_file_keeps_a_library_from_the_good_ones(good: Path, tmp_path: Path) -> None:
+def test_bad_files_do_not_hide_good(good: Path, tmp_path: Path) -> None:
     library = tmp_path / "library"
     bad = {**REFUSED, **DAMAGED}
     for number, change in enumerate(bad.values()):
@@ -146,9 +144,7 @@ def test_no_bad_file_keeps_a_library_from_the_good_ones(good: Path, tmp_path: Pa
         CampaignWatch(folder).read()
 
 
-def test_a_file_name_that_is_no_text_does_not_keep_a_library_from_its_index(
-    good: Path, tmp_path: Path
-) -> None:
+def test_non_utf8_name_in_index(good: Path, tmp_path: Path) -> None:
     strange = os.fsdecode(os.fsencode(tmp_path) + b"/\xff.footing")
     shutil.copyfile(good, strange)
     shutil.copyfile(good, tmp_path / "good.footing")
@@ -159,7 +155,7 @@ def test_a_file_name_that_is_no_text_does_not_keep_a_library_from_its_index(
 
 @pytest.mark.parametrize("kind", REFUSED)
 @pytest.mark.slow
-def test_nothing_is_written_into_a_file_that_is_refused(good: Path, tmp_path: Path, kind: str) -> None:
+def test_refused_file_never_written(good: Path, tmp_path: Path, kind: str) -> None:
     path = shutil.copyfile(good, tmp_path / "hostile.footing")
     REFUSED[kind](path)
     is_plain = path.is_file() and not path.is_symlink()

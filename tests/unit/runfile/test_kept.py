@@ -35,7 +35,7 @@ def is_final(value: Read) -> bool:
     return value.text != "running"
 
 
-def test_a_run_that_lasts_is_read_each_time_also_where_its_file_stays_as_it_is(tmp_path: Path) -> None:
+def test_running_file_read_each_time(tmp_path: Path) -> None:
     path, reader = tmp_path / "a.footing", Reader()
     kept = KeptByFile(reader, most=5, is_final=is_final)
     path.write_text("running")
@@ -44,7 +44,7 @@ def test_a_run_that_lasts_is_read_each_time_also_where_its_file_stays_as_it_is(t
     assert reader.count == 2
 
 
-def test_a_run_whose_runner_was_killed_is_told_as_that_although_its_file_stays_as_it_is(
+def test_killed_runner_told_for_unchanged_file(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "a.footing"
@@ -58,7 +58,7 @@ def test_a_run_whose_runner_was_killed_is_told_as_that_although_its_file_stays_a
     assert kept_run_facts(path).state == RunState.INCOMPLETE.value
 
 
-def test_a_file_is_read_once_until_it_or_its_journal_is_written(tmp_path: Path) -> None:
+def test_read_once_until_file_or_journal_written(tmp_path: Path) -> None:
     path, reader = tmp_path / "a.footing", Reader()
     kept = KeptByFile(reader, most=5, is_final=is_final)
     path.write_text("one")
@@ -77,7 +77,7 @@ def test_a_file_is_read_once_until_it_or_its_journal_is_written(tmp_path: Path) 
     assert kept(path) == Read("samelen"), "another file of the same length and time"
 
 
-def test_a_file_that_is_gone_or_cannot_be_read_is_asked_each_time(tmp_path: Path) -> None:
+def test_missing_or_unreadable_read_each_time(tmp_path: Path) -> None:
     path, reader = tmp_path / "a.footing", Reader()
     kept = KeptByFile(reader, most=5, is_final=is_final)
     path.write_text("one")
@@ -92,7 +92,7 @@ def test_a_file_that_is_gone_or_cannot_be_read_is_asked_each_time(tmp_path: Path
     assert held == Read("one")
 
 
-def test_only_the_newest_stay_and_those_that_somebody_holds(tmp_path: Path) -> None:
+def test_newest_and_held_stay(tmp_path: Path) -> None:
     reader = Reader()
     kept = KeptByFile(reader, most=2, is_final=is_final)
     paths = [tmp_path / f"{number}.footing" for number in range(4)]

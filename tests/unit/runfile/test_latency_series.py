@@ -24,7 +24,7 @@ def _eager_switching() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("_eager_switching")
-def test_a_reader_in_another_thread_sees_whole_seconds_only() -> None:
+def test_concurrent_reader_sees_whole_seconds() -> None:
     """The window reads percentiles under the pointer while a look at the growing file adds seconds."""
     buckets = Histogram.of(np.array([100, 200, 300])).encode()
     series = LatencySeries()

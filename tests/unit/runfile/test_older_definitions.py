@@ -33,7 +33,7 @@ def kinds(marks: tuple[tuple[str, str], ...]) -> set[str]:
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
-def test_figures_and_marks_of_a_recorded_file_are_what_its_seconds_say_today(path: Path) -> None:
+def test_recorded_figures_redefined(path: Path) -> None:
     with RunFile(path) as run:
         shape, stored, figures = read_shape(run), run.summary(), figures_of(run)
         assert shape is not None
@@ -59,7 +59,7 @@ def test_the_recorded_files_were_called_otherwise() -> None:
     assert changed == 5
 
 
-def test_a_run_that_was_called_not_steady_is_called_so_nowhere(capsys: pytest.CaptureFixture[str]) -> None:
+def test_stored_not_steady_shown_nowhere(capsys: pytest.CaptureFixture[str]) -> None:
     with RunFile(CALLED_UNSTEADY) as run:
         assert NOT_STEADY in kinds(run.marks())  # as stored
         told = json.loads(json.dumps(run_as_json(run)))
@@ -82,7 +82,7 @@ def execute(path: Path, command: str) -> None:
         connection.execute(command)
 
 
-def test_what_is_stored_with_the_definitions_of_today_is_taken_as_it_is(copied: Path) -> None:
+def test_current_definitions_taken_as_stored(copied: Path) -> None:
     with RunFile(copied) as run:
         summary = run.summary()
     finish_run_file(copied, RunState.DONE, summary, is_durable=False)
@@ -101,14 +101,14 @@ def test_what_is_stored_with_the_definitions_of_today_is_taken_as_it_is(copied: 
     ],
     ids=["no seconds", "impossible seconds", "no phases"],
 )
-def test_where_the_seconds_say_nothing_what_is_stored_stays(copied: Path, damage: str) -> None:
+def test_unreadable_seconds_keep_stored(copied: Path, damage: str) -> None:
     execute(copied, damage)
     with RunFile(copied) as run:
         assert figures_of(run)["steady"] == run.summary()["steady"] == 0.0
         assert NOT_STEADY in kinds(marks_of(run))
 
 
-def test_a_number_of_definitions_that_is_none_counts_as_older(copied: Path) -> None:
+def test_invalid_definitions_count_as_older(copied: Path) -> None:
     execute(copied, "INSERT INTO run VALUES ('figure_definitions', '\"many\"')")
     with RunFile(copied) as run:
         assert figures_of(run)["steady"] == 1.0

@@ -16,14 +16,14 @@ def write_new(stream: BinaryIO) -> None:
     stream.write(b"new")
 
 
-def test_a_new_file_has_the_permissions_of_new_files(tmp_path: Path) -> None:
+def test_new_file_permissions(tmp_path: Path) -> None:
     write_output(tmp_path / "out", write_new)
     (tmp_path / "other").touch()
     assert (tmp_path / "out").read_bytes() == b"new"
     assert (tmp_path / "out").stat().st_mode == (tmp_path / "other").stat().st_mode
 
 
-def test_a_file_that_is_there_is_refused_and_untouched(tmp_path: Path) -> None:
+def test_existing_file_refused(tmp_path: Path) -> None:
     (tmp_path / "out").write_text("old")
     with pytest.raises(RefusedError, match="already") as caught:
         check_output(tmp_path / "out", replace=False)
@@ -31,7 +31,7 @@ def test_a_file_that_is_there_is_refused_and_untouched(tmp_path: Path) -> None:
     assert (tmp_path / "out").read_text() == "old"
 
 
-def test_a_file_that_may_be_replaced_keeps_its_permissions(tmp_path: Path) -> None:
+def test_replaced_file_keeps_permissions(tmp_path: Path) -> None:
     (tmp_path / "out").write_text("old")
     (tmp_path / "out").chmod(0o640)
     check_output(tmp_path / "out", replace=True)
@@ -41,7 +41,7 @@ def test_a_file_that_may_be_replaced_keeps_its_permissions(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("replace", [True, False])
-def test_what_is_no_regular_file_is_left_alone(tmp_path: Path, *, replace: bool) -> None:
+def test_not_regular_file_refused(tmp_path: Path, *, replace: bool) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(UsageError, match="no regular file"):
         check_output(tmp_path / "pipe", replace=replace)
@@ -51,7 +51,7 @@ def test_what_is_no_regular_file_is_left_alone(tmp_path: Path, *, replace: bool)
         check_output(Path("/dev/null"), replace=replace)
 
 
-def test_a_missing_folder_and_an_impossible_name_are_told(tmp_path: Path) -> None:
+def test_missing_folder_and_invalid_name(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no folder"):
         check_output(tmp_path / "no" / "out", replace=False)
     with pytest.raises(UsageError, match="cannot be written"):
@@ -60,7 +60,7 @@ def test_a_missing_folder_and_an_impossible_name_are_told(tmp_path: Path) -> Non
         check_output(tmp_path / ("x" * 300), replace=False)
 
 
-def test_where_writing_fails_nothing_changes_and_nothing_is_left(tmp_path: Path) -> None:
+def test_failed_write_leaves_no_trace(tmp_path: Path) -> None:
     (tmp_path / "out").write_text("old")
 
     def fail(stream: BinaryIO) -> None:

@@ -30,7 +30,7 @@ def version_of(path: Path) -> int:
     return int.from_bytes(path.read_bytes()[60:64], "big")
 
 
-def test_there_is_one_of_each_format_and_they_are_small() -> None:
+def test_one_small_file_per_format() -> None:
     assert {version_of(path) for path in FILES} == set(SCHEMAS)
     assert all(path.stat().st_size <= MOST_BYTES for path in FILES)
 
@@ -68,9 +68,7 @@ def test_keys_of_the_workload_in_older_runs(recorded: Path) -> None:
     assert unknown <= ANSWERED_ELSEWHERE, "say in read_metadata what these were in runs of before"
 
 
-def test_it_is_listed_shown_and_compared_and_stays_as_it_is(
-    command: Command, recorded: Path, tmp_path: Path
-) -> None:
+def test_recorded_listed_shown_compared_unchanged(command: Command, recorded: Path, tmp_path: Path) -> None:
     folders = {f"XDG_{name}_HOME": str(tmp_path / name) for name in ("DATA", "STATE", "CACHE")}
     environment = {**os.environ, **folders}
     before = recorded.read_bytes()

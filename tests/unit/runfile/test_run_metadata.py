@@ -80,7 +80,7 @@ def test_errors_keep_code_and_values() -> None:
         assert replace(found, said={"message": strange}).sentences == (error.message, "Look.")
 
 
-def test_every_key_of_a_run_file_is_documented_in_its_schema() -> None:
+def test_schema_documents_every_key() -> None:
     told = re.search(
         r"-- What the run is: key and JSON value\. Keys: (.*?)\nCREATE", SCHEMA.read_text(), re.DOTALL
     )
@@ -89,7 +89,7 @@ def test_every_key_of_a_run_file_is_documented_in_its_schema() -> None:
     assert {each.name for each in fields(RunMetadata)} <= words
 
 
-def test_nothing_is_known_of_an_empty_file_and_of_strange_values() -> None:
+def test_empty_and_invalid_values_not_known() -> None:
     assert read_metadata({}) == RunMetadata()
     strange = {each.name: [{"a": [1]}] for each in fields(RunMetadata)}
     found = read_metadata(strange)
@@ -100,7 +100,7 @@ def test_nothing_is_known_of_an_empty_file_and_of_strange_values() -> None:
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.name)
 @pytest.mark.slow
-def test_a_field_that_is_changed_alone_is_told_to_differ(change: Change) -> None:
+def test_changed_field_differs(change: Change) -> None:
     runs = [tuple(properties_of(each, ENVIRONMENT)) for each in (change.before, change.run)]
     found = compare_properties(runs)
     assert found.differences
@@ -112,7 +112,7 @@ def test_a_field_that_is_changed_alone_is_told_to_differ(change: Change) -> None
     "change", [each for each in CHANGES if not NOT_SEARCHED.match(each.name)], ids=lambda change: change.name
 )
 @pytest.mark.slow
-def test_a_field_that_is_changed_alone_can_be_searched_for(change: Change) -> None:
+def test_changed_field_searchable(change: Change) -> None:
     before = {*option_words(change.before, ENVIRONMENT), *workload_words(change.before)}
     after = {*option_words(change.run, ENVIRONMENT), *workload_words(change.run)}
     entry = LibraryEntry(
@@ -133,7 +133,7 @@ def test_a_field_that_is_changed_alone_can_be_searched_for(change: Change) -> No
         assert matches(parse_query(f"{field}:{name}"), entry, words)
 
 
-def test_the_words_of_a_run_are_in_the_library(tmp_path: Path) -> None:
+def test_library_words_of_run(tmp_path: Path) -> None:
     entry = read_entry(write_known(tmp_path / "a.footing", WHOLE))
     assert entry.options == option_words(WHOLE, ENVIRONMENT)
     assert entry.keys == workload_words(WHOLE)
@@ -144,7 +144,7 @@ def test_the_words_of_a_run_are_in_the_library(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_everything_that_differs_is_told_in_the_terminal_in_the_report_and_in_json(tmp_path: Path) -> None:
+def test_differences_in_terminal_report_json(tmp_path: Path) -> None:
     paths = [
         write_known(
             tmp_path / f"{number}.footing", replace(each.run, id=f"{number:016x}", name=f"run {number}")
@@ -173,7 +173,7 @@ def test_everything_that_differs_is_told_in_the_terminal_in_the_report_and_in_js
     assert {(each["topic"], each["name"]) for each in told} == wanted
 
 
-def test_runs_are_repeats_only_where_everything_chosen_is_known_of_both_and_equal(tmp_path: Path) -> None:
+def test_repeats_only_if_known_and_equal(tmp_path: Path) -> None:
     paths = [write_known(tmp_path / f"{number}.footing", WHOLE) for number in range(2)]
     whole = what_differs([read_run_facts(path) for path in paths])
     assert whole.are_repeats
@@ -185,7 +185,7 @@ def test_runs_are_repeats_only_where_everything_chosen_is_known_of_both_and_equa
 
 
 @pytest.mark.parametrize("name", ["target", "workload", "installation", "postgresql", "settings", "scale"])
-def test_of_what_a_file_does_not_tell_nothing_is_claimed(name: str) -> None:
+def test_untold_field_claims_nothing(name: str) -> None:
     nothing = getattr(RunMetadata(), name)
     known, unknown = (
         tuple(properties_of(each, ENVIRONMENT)) for each in (WHOLE, replace(WHOLE, **{name: nothing}))
@@ -197,14 +197,14 @@ def test_of_what_a_file_does_not_tell_nothing_is_claimed(name: str) -> None:
         assert describe_sameness(found).startswith("Nothing known differs; not known: ")
 
 
-def test_of_an_imported_run_neither_plan_nor_kernel_are_known() -> None:
+def test_imported_plan_and_kernel_unknown() -> None:
     foreign = read_metadata({"target": {"kind": "imported", "path": "", "raid": None}})
     found = compare_properties([tuple(properties_of(foreign, read_environment_facts({})))] * 2)
     names = {f"{each.topic}: {each.name}" for each in found.not_known}
     assert {"Target: how the storage was made", "Machine: kernel", "Workload: clients"} <= names
 
 
-def test_disks_for_the_wal_that_one_run_lacks_are_one_difference() -> None:
+def test_missing_wal_disks_one_difference() -> None:
     apart = tuple(properties_of(WHOLE, ENVIRONMENT))
     target = replace(WHOLE.target, plan=replace(PLAN, wal=None), wal_preset=None)
     among = tuple(properties_of(replace(WHOLE, target=target), ENVIRONMENT))
@@ -213,13 +213,13 @@ def test_disks_for_the_wal_that_one_run_lacks_are_one_difference() -> None:
     assert [variant.value for variant in found.variants][1] == "none"
 
 
-def test_two_known_values_differ_whatever_a_third_file_does_not_tell() -> None:
+def test_known_values_differ_beside_unknown() -> None:
     runs = [WHOLE, replace(WHOLE, scale=99), replace(WHOLE, scale=NOT_KNOWN)]
     (found,) = compare_properties([tuple(properties_of(each, ENVIRONMENT)) for each in runs]).differences
     assert [variant.value for variant in found.variants] == ["10", "99", "not known"]
 
 
-def test_a_default_that_was_chosen_explicitly_is_no_other_chunk() -> None:
+def test_explicit_default_no_difference() -> None:
     group = replace(PLAN.data, chunk_bytes=None, bitmap=None, initial_sync=None)
     explicit = replace(PLAN.data, chunk_bytes=512 * 1024)
     runs = [
@@ -229,7 +229,7 @@ def test_a_default_that_was_chosen_explicitly_is_no_other_chunk() -> None:
     assert not compare_properties([tuple(properties_of(each, ENVIRONMENT)) for each in runs]).differences
 
 
-def test_of_a_file_of_before_presets_and_memory_limit_are_read_from_the_campaigns_text(
+def test_older_preset_and_memory_from_campaign(
     tmp_path: Path,
 ) -> None:
     group = GroupChoice(("SERIAL0",), Level.SINGLE, "zfs", preset="recommended")
@@ -250,7 +250,7 @@ def test_of_a_file_of_before_presets_and_memory_limit_are_read_from_the_campaign
     )
 
 
-def test_the_caches_of_a_file_of_before_were_warm_and_those_of_an_import_are_not_known() -> None:
+def test_older_caches_warm_imported_unknown() -> None:
     asked = Configuration("a", FolderTarget())
     text = format_campaign(Campaign("x", (asked,))).replace('caches = "warm"\n', "")
     old = replace(
@@ -262,12 +262,12 @@ def test_the_caches_of_a_file_of_before_were_warm_and_those_of_an_import_are_not
 
 
 @pytest.mark.parametrize("text", ["", "[", "name = 1", "a" * 10_000, "[[configuration]]\nworkload = 3\n"])
-def test_a_campaigns_text_that_nobody_understands_leaves_it_not_known(text: str) -> None:
+def test_invalid_campaign_text_not_known(text: str) -> None:
     old = replace(WHOLE, campaign_file=text, target=replace(WHOLE.target, preset=NOT_KNOWN))
     assert isinstance(completed(old).target.preset, NotKnown)
 
 
-def test_own_scripts_of_a_stored_campaign_are_never_opened(tmp_path: Path) -> None:
+def test_stored_scripts_never_opened(tmp_path: Path) -> None:
     trap = tmp_path / "trap.sql"
     asked = Configuration("a", DiskTarget(GroupChoice(("S1",), Level.SINGLE, "ext4", preset="defaults")))
     text = format_campaign(Campaign("x", (asked,)))
@@ -280,7 +280,7 @@ def test_own_scripts_of_a_stored_campaign_are_never_opened(tmp_path: Path) -> No
     assert completed(old).target.preset == "defaults"
 
 
-def test_before_the_run_configurations_differ_in_what_their_runs_will_differ_in() -> None:
+def test_configuration_differences_match_runs() -> None:
     plain = GroupChoice(("S1", "S2"), Level.MIRROR, "btrfs")
     two = {
         0: Configuration("plain", DiskTarget(plain)),
@@ -294,7 +294,7 @@ def test_before_the_run_configurations_differ_in_what_their_runs_will_differ_in(
     assert configuration_differences({0: two[0], 1: replace(two[0], name="other")}) == {0: "", 1: ""}
 
 
-def test_before_the_run_each_own_setting_and_key_is_told() -> None:
+def test_configuration_differences_settings_and_keys() -> None:
     base = Configuration("a", DiskTarget(GroupChoice(("S1",), Level.SINGLE, "ext4")))
     other = replace(
         base, postgresql=PostgresChoice(settings=(("fsync", "off"),)), workload=Workload(clients=9)
@@ -304,7 +304,7 @@ def test_before_the_run_each_own_setting_and_key_is_told() -> None:
     assert told[1] == "clients 9, fsync off"
 
 
-def test_own_files_of_earlier_versions_loaded_pgbenchs_rows_and_of_imported_ones_it_is_not_known() -> None:
+def test_older_compressibility_none_imported_unknown() -> None:
     told = {"target": {"kind": "folder"}, "workload": {"label": "tpcb-like"}}
     assert read_metadata(told).workload.compressibility is None
     assert read_metadata(told | {"workload": {"compressibility": 2.0}}).workload.compressibility == 2.0

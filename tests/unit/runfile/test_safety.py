@@ -69,16 +69,14 @@ def judged(metadata: RunMetadata, told: dict[str, Any], *stored: tuple[str, str]
         ({}, [UNVERIFIED]),
     ],
 )
-def test_no_full_page_writes_is_judged_by_filesystem_record_and_page_size(
-    told: dict[str, Any], kinds: list[str]
-) -> None:
+def test_full_page_writes_off_judged(told: dict[str, Any], kinds: list[str]) -> None:
     off = run(("full_page_writes", "off"))
     assert judged(off, told) == kinds
     assert judged(off, told, STORED) == kinds  # what an earlier version stored is judged again
     assert judged(run(("full_page_writes", "on")), told) == []
 
 
-def test_a_mark_stays_where_the_settings_are_not_told() -> None:
+def test_stored_mark_without_settings() -> None:
     assert judged(RunMetadata(), facts("zfs", recordsize="8K"), STORED) == [UNSAFE]
     assert judged(RunMetadata(), {}, ("client-bound", "x")) == ["client-bound"]
 
@@ -141,9 +139,7 @@ LOSERS = [
 
 
 @pytest.mark.parametrize(("name", "option", "value"), LOSERS)
-def test_every_option_that_is_declared_to_lose_commits_makes_a_run_not_durable(
-    name: str, option: str, value: OptionValue
-) -> None:
+def test_options_losing_commits_not_durable(name: str, option: str, value: OptionValue) -> None:
     group = Group((), Level.SINGLE, name, ((option, value),))
     safe = replace(group, options=())
     for plan in (StoragePlan(group), StoragePlan(replace(safe, filesystem="ext4"), group)):
@@ -151,19 +147,19 @@ def test_every_option_that_is_declared_to_lose_commits_makes_a_run_not_durable(
         assert any(reason.startswith(f"{option} = ") for reason in reasons)
 
 
-def test_there_are_options_that_lose_commits_and_words_for_the_marks() -> None:
+def test_losing_options_and_mark_words_exist() -> None:
     assert {name for name, _, _ in LOSERS} >= {"ext4", "zfs", "f2fs"}
     assert mark_words(NOT_DURABLE) == "NOT DURABLE"
     assert {UNSAFE, UNVERIFIED, NOT_DURABLE} <= MARK_WORDS.keys()
 
 
-def test_a_file_of_an_earlier_version_is_judged_where_it_is_read(tmp_path: Path) -> None:
+def test_older_file_judged_when_read(tmp_path: Path) -> None:
     trial = Trial(filesystem="zfs", settings=(("fsync", "off"), ("full_page_writes", "off")), marks=(STORED,))
     with RunFile(write_trial(tmp_path / "a.footing", trial)) as found:
         assert [kind for kind, _ in found.marks()] == [NOT_DURABLE, UNVERIFIED]
 
 
-def test_the_tuned_zfs_of_the_published_runs_is_not_called_unsafe(tmp_path: Path) -> None:
+def test_published_tuned_zfs_not_unsafe(tmp_path: Path) -> None:
     folder = tmp_path / "zfs"
     shutil.copytree(VONDRA / "i5" / "20220903-zfs", folder)
     (path,) = folder.rglob("settings.log")

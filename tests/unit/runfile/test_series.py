@@ -25,7 +25,7 @@ def run_file(tmp_path: Path) -> Path:
     return write_run(tmp_path / "run.footing", SHAPE, "ext4 #1")
 
 
-def test_time_zero_is_the_begin_of_the_measured_phase(run_file: Path) -> None:
+def test_time_zero_at_measured_phase(run_file: Path) -> None:
     data = load_run_data(run_file)
     t_s, tps = data.series("pgbench.tps")
     assert t_s.tolist() == [float(second + 1 - WARM_UP_S) for second in range(WARM_UP_S + 60)]
@@ -34,7 +34,7 @@ def test_time_zero_is_the_begin_of_the_measured_phase(run_file: Path) -> None:
     assert (data.name, data.campaign, data.state) == ("ext4 #1", "Trial", RunState.DONE)
 
 
-def test_a_series_that_does_not_exist_is_empty(run_file: Path) -> None:
+def test_missing_series_empty(run_file: Path) -> None:
     assert [len(part) for part in load_run_data(run_file).series("cpu.steal")] == [0, 0]
 
 
@@ -49,7 +49,7 @@ def test_percentiles_are_those_of_each_seconds_histogram(run_file: Path) -> None
         assert latency_ms == pytest.approx(expected, rel=1e-5)
 
 
-def test_a_file_without_stored_percentiles_says_the_same(run_file: Path) -> None:
+def test_percentiles_without_stored_series(run_file: Path) -> None:
     stored = load_run_data(run_file).percentile(99)
     connection = sqlite3.connect(run_file)
     connection.execute("DELETE FROM series WHERE metric LIKE 'latency.p%'")
@@ -60,21 +60,21 @@ def test_a_file_without_stored_percentiles_says_the_same(run_file: Path) -> None
     assert decoded[1] == pytest.approx(stored[1], rel=1e-5)
 
 
-def test_stalls_are_rows_of_seconds_below_a_tenth_of_the_median(run_file: Path) -> None:
+def test_stalls_below_tenth_of_median(run_file: Path) -> None:
     assert load_run_data(run_file).stalls() == [(40.0, 44.0)]
 
 
-def test_a_run_of_a_few_seconds_has_no_stalls_to_speak_of(run_file: Path) -> None:
+def test_short_run_no_stalls(run_file: Path) -> None:
     assert load_run_data(run_file).until(9).stalls() == []
 
 
-def test_checkpoints_have_begin_end_and_what_was_written(run_file: Path) -> None:
+def test_checkpoints_begin_end_and_data(run_file: Path) -> None:
     checkpoints = load_run_data(run_file).checkpoints()
     assert [(start, end) for start, end, _ in checkpoints] == [(16.0, 24.0), (41.0, 49.0)]
     assert checkpoints[0][2].data["buffers"] == 2983
 
 
-def test_a_view_until_a_moment_knows_nothing_later(run_file: Path) -> None:
+def test_until_knows_nothing_later(run_file: Path) -> None:
     data = load_run_data(run_file)
     early = data.until(18.0)
     assert early.series("pgbench.tps")[0][-1] == 18.0
@@ -86,13 +86,13 @@ def test_a_view_until_a_moment_knows_nothing_later(run_file: Path) -> None:
     assert data.until(1000.0) is data
 
 
-def test_a_view_before_the_measured_phase_still_counts_from_it(run_file: Path) -> None:
+def test_until_before_measured_phase(run_file: Path) -> None:
     early = load_run_data(run_file).until(-4.0)
     assert early.series("pgbench.tps")[0].tolist() == [-9.0, -8.0, -7.0, -6.0, -5.0, -4.0]
     assert early.duration_s == 0.0
 
 
-def test_the_running_mean_is_the_plain_mean_of_fifteen_seconds() -> None:
+def test_running_mean_of_fifteen_seconds() -> None:
     t_s = np.arange(1.0, 101.0)
     values = np.random.default_rng(5).random(100)
     means = running_mean(t_s, values)
@@ -101,7 +101,7 @@ def test_the_running_mean_is_the_plain_mean_of_fifteen_seconds() -> None:
     assert means[-1] == pytest.approx(values[-8:].mean())
 
 
-def test_the_running_mean_never_mixes_warm_up_and_measured_phase() -> None:
+def test_running_mean_within_phase() -> None:
     t_s = np.arange(-19.0, 21.0)
     values = np.where(t_s > 0, 100.0, 10.0)
     assert running_mean(t_s, values).tolist() == values.tolist()
@@ -111,7 +111,7 @@ def test_the_running_mean_of_nothing_is_nothing() -> None:
     assert running_mean(np.empty(0), np.empty(0)).tolist() == []
 
 
-def test_a_growing_run_says_the_same_as_the_finished_file(tmp_path: Path) -> None:
+def test_growing_run_equals_finished(tmp_path: Path) -> None:
     path = tmp_path / "run.footing"
     writer = begin_run(path, SHAPE, "ext4 #1")
     growing = GrowingRun(path)
@@ -139,7 +139,7 @@ def test_a_growing_run_says_the_same_as_the_finished_file(tmp_path: Path) -> Non
     assert live.checkpoints() == done.checkpoints()
 
 
-def test_a_look_at_a_growing_run_never_changes_afterwards(tmp_path: Path) -> None:
+def test_snapshot_of_growing_run_unchanged(tmp_path: Path) -> None:
     writer = begin_run(tmp_path / "run.footing", SHAPE, "ext4 #1")
     growing = GrowingRun(writer.path)
     add_seconds(writer, SHAPE, 0, 30)
@@ -152,7 +152,7 @@ def test_a_look_at_a_growing_run_never_changes_afterwards(tmp_path: Path) -> Non
     writer.close()
 
 
-def test_late_lines_of_the_log_correct_a_second(tmp_path: Path) -> None:
+def test_late_log_lines_correct_second(tmp_path: Path) -> None:
     writer = begin_run(tmp_path / "run.footing", SHAPE, "ext4 #1")
     growing = GrowingRun(writer.path)
 
@@ -177,7 +177,7 @@ def test_late_lines_of_the_log_correct_a_second(tmp_path: Path) -> None:
     writer.close()
 
 
-def test_a_second_of_which_pgbench_said_the_last_line_later_is_counted_once(tmp_path: Path) -> None:
+def test_late_pgbench_second_counted_once(tmp_path: Path) -> None:
     writer = begin_run(tmp_path / "run.footing", SHAPE, "ext4 #1")
     growing = GrowingRun(writer.path)
     with writer.transaction():
@@ -189,7 +189,7 @@ def test_a_second_of_which_pgbench_said_the_last_line_later_is_counted_once(tmp_
     writer.close()
 
 
-def test_a_run_deleted_while_it_is_shown_is_told(run_file: Path) -> None:
+def test_run_deleted_while_shown(run_file: Path) -> None:
     data = load_run_data(run_file)
     data.load([("pgbench.tps", "")])
     run_file.unlink()

@@ -42,7 +42,7 @@ def test_jitter_below_sampling_noise(cv: float, one_in: float, expected: float |
     assert found == (None if expected is None else pytest.approx(expected, abs=1e-3))
 
 
-def test_pgbenchs_own_figures_count_where_it_printed_them(tmp_path: Path) -> None:
+def test_printed_pgbench_figures_preferred(tmp_path: Path) -> None:
     path = tmp_path / "a.footing"
     printed = {"tps": 205.5, "transactions": 617, "latency_ms": 1.9, "failed": 2, "skipped": None}
     writer = write_run(path, values={"pgbench": printed})
@@ -58,7 +58,7 @@ def test_pgbenchs_own_figures_count_where_it_printed_them(tmp_path: Path) -> Non
     assert found["duration_s"] == 3.0
 
 
-def test_a_run_that_was_cut_off_is_weighted_by_the_length_of_its_reports(tmp_path: Path) -> None:
+def test_interrupted_run_weighted_by_report_length(tmp_path: Path) -> None:
     path = tmp_path / "a.footing"
     write_run(path, (100.0, 200.0, 300.0), partial=1).close()
     found = figures_of(path)
@@ -106,7 +106,7 @@ WRITTEN = (Sample("storage.write_bytes", 1_000_000.0), Sample("wal.bytes", 300_0
         ((Sample("storage.write_bytes", 1.0), Sample("wal.bytes", 0.0)), None),
     ],
 )
-def test_write_amplification_is_what_reached_the_devices_over_what_postgresql_wrote(
+def test_write_amplification(
     tmp_path: Path, samples: tuple[Sample, ...], amplification: float | None
 ) -> None:
     path = tmp_path / "a.footing"
@@ -116,20 +116,20 @@ def test_write_amplification_is_what_reached_the_devices_over_what_postgresql_wr
 
 
 @pytest.mark.parametrize("page_bytes", [4096, 16384, 32768])
-def test_buffers_count_in_the_pages_of_the_server_that_wrote_them(tmp_path: Path, page_bytes: int) -> None:
+def test_buffers_in_server_block_size(tmp_path: Path, page_bytes: int) -> None:
     path = tmp_path / "a.footing"
     samples = (*WRITTEN, Sample("server.buffers_checkpoint", 25.0))
     write_run(path, samples=samples, values={"installation": {"block_size": page_bytes}}).close()
     assert figures_of(path)["write_amplification"] == pytest.approx(1_000_000 / (300_000 + 25 * page_bytes))
 
 
-def test_a_run_that_never_measured_has_no_figures(tmp_path: Path) -> None:
+def test_unmeasured_run_no_figures(tmp_path: Path) -> None:
     path = tmp_path / "a.footing"
     write_run(path, measured=False).close()
     assert figures_of(path) == {}
 
 
-def test_an_empty_measure_phase_has_every_figure_and_nothing_to_say(tmp_path: Path) -> None:
+def test_empty_measure_phase_all_none(tmp_path: Path) -> None:
     path = tmp_path / "a.footing"
     write_run(path, ()).close()
     found = figures_of(path)
@@ -137,7 +137,7 @@ def test_an_empty_measure_phase_has_every_figure_and_nothing_to_say(tmp_path: Pa
     assert {name for name, value in found.items() if value is not None} <= {"missed_ticks", "partial_seconds"}
 
 
-def test_one_second_has_a_mean_and_no_shape(tmp_path: Path) -> None:
+def test_one_second_run(tmp_path: Path) -> None:
     path = tmp_path / "a.footing"
     write_run(path, (150.0,)).close()
     found = figures_of(path)
@@ -146,7 +146,7 @@ def test_one_second_has_a_mean_and_no_shape(tmp_path: Path) -> None:
     assert found["drift"] is None
 
 
-def test_a_foreign_file_whose_seconds_span_ages_is_refused_and_not_computed(tmp_path: Path) -> None:
+def test_century_long_file_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.footing"
     writer = write_run(path)
     with writer.transaction():
@@ -162,7 +162,7 @@ def change(path: Path, statement: str) -> Path:
     return path
 
 
-def test_a_sum_that_a_foreign_file_makes_infinite_is_no_figure_and_no_warning(tmp_path: Path) -> None:
+def test_infinite_sum_no_figure(tmp_path: Path) -> None:
     path = change(finished_run(tmp_path / "run.footing"), "UPDATE tick SET missed = 1e308")
     found = figures_of(path)
     assert found["missed_ticks"] is None
@@ -183,9 +183,7 @@ def test_seconds_with_impossible_throughput_are_damage(tmp_path: Path) -> None:
     rate=st.floats(0, 1e6),
 )
 @pytest.mark.slow
-def test_after_a_cut_the_figures_are_those_of_a_run_that_began_there(
-    tmp_path: Path, tps: list[int], cut_s: int, rate: float
-) -> None:
+def test_cut_equals_later_start(tmp_path: Path, tps: list[int], cut_s: int, rate: float) -> None:
     cut_s = min(cut_s, len(tps) - 1)
     samples = [Sample("wal.bytes", rate), Sample("process.cpu_user", 0.5, "postgres")]
     found = []
@@ -203,7 +201,7 @@ def test_after_a_cut_the_figures_are_those_of_a_run_that_began_there(
     }
 
 
-def test_what_pgbench_printed_of_the_whole_run_is_no_figure_after_a_cut(tmp_path: Path) -> None:
+def test_printed_figures_ignored_after_cut(tmp_path: Path) -> None:
     path = tmp_path / "a.footing"
     printed = {"tps": 205.5, "transactions": 617, "latency_ms": 1.9, "failed": 2, "skipped": 7, "lag_ms": 3.0}
     samples = [
@@ -222,7 +220,7 @@ def test_what_pgbench_printed_of_the_whole_run_is_no_figure_after_a_cut(tmp_path
     assert found["duration_s"] == 2
 
 
-def test_a_cut_behind_the_end_leaves_no_figures(tmp_path: Path) -> None:
+def test_cut_beyond_end(tmp_path: Path) -> None:
     path = tmp_path / "a.footing"
     write_run(path).close()
     with RunFile(path) as run:
@@ -231,7 +229,7 @@ def test_a_cut_behind_the_end_leaves_no_figures(tmp_path: Path) -> None:
     assert found["latency_p99_ms"] is None
 
 
-def test_checkpoint_cycles_and_what_they_cost_are_figures_and_none_inside_is_a_mark(tmp_path: Path) -> None:
+def test_checkpoint_cycles_and_mark(tmp_path: Path) -> None:
     """Cycles of 40 s, each 40 % lower at its begin; a run of 50 s has one checkpoint and no whole cycle."""
     found = figures_of(write_shape(tmp_path / "long.footing", Shape(seconds=400, checkpoint_every_s=40)))
     assert found["checkpoint_cycles"] == 9
@@ -243,7 +241,7 @@ def test_checkpoint_cycles_and_what_they_cost_are_figures_and_none_inside_is_a_m
     assert mark_words("no-checkpoint-cycle") == "no checkpoint cycle"
 
 
-def test_where_nobody_heard_of_checkpoints_or_nothing_is_written_none_is_missed(tmp_path: Path) -> None:
+def test_unknown_checkpoints_and_read_only(tmp_path: Path) -> None:
     silent = figures_of(write_shape(tmp_path / "silent.footing", Shape(seconds=50)))
     assert silent["checkpoint_cycles"] is None
     reading = write_shape(tmp_path / "reading.footing", Shape(seconds=50, checkpoint_every_s=40))
@@ -255,7 +253,7 @@ def test_where_nobody_heard_of_checkpoints_or_nothing_is_written_none_is_missed(
     assert not marks_after(figures_of(reading))
 
 
-def test_the_summary_and_the_sentences_mean_the_same_by_steady(tmp_path: Path) -> None:
+def test_steady_same_in_summary_and_shape(tmp_path: Path) -> None:
     """A saw of 50 s cycles: by fifths of 322 s it would not be steady, by its cycles it is."""
     path = write_shape(tmp_path / "saw.footing", Shape(seconds=322, checkpoint_every_s=50))
     with RunFile(path) as run:

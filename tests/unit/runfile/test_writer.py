@@ -64,7 +64,7 @@ def fill_up(writer: RunFileWriter, written: list[int]) -> None:
         written.append(number)
 
 
-def test_a_second_is_partial_until_the_log_was_read_beyond_it_and_again_when_a_line_comes_late(
+def test_second_partial_until_log_passed(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "run.footing"
@@ -87,7 +87,7 @@ def test_a_second_is_partial_until_the_log_was_read_beyond_it_and_again_when_a_l
     writer.close()
 
 
-def test_a_growing_file_is_read_with_every_committed_second(tmp_path: Path) -> None:
+def test_growing_file_read_per_commit(tmp_path: Path) -> None:
     path = tmp_path / "a run.footing"
     writer = write_live(path)
     with RunFile(path) as run:
@@ -103,7 +103,7 @@ def test_a_growing_file_is_read_with_every_committed_second(tmp_path: Path) -> N
     writer.close()
 
 
-def test_a_finished_file_is_one_file_and_says_the_same(tmp_path: Path) -> None:
+def test_finished_file_alone_and_equal(tmp_path: Path) -> None:
     path = tmp_path / "run.footing"
     write_live(path).close()
     with RunFile(path) as run:
@@ -125,7 +125,7 @@ def test_a_finished_file_is_one_file_and_says_the_same(tmp_path: Path) -> None:
         run.check()
 
 
-def test_a_window_that_looks_at_the_run_when_it_ends_does_not_make_it_fail(tmp_path: Path) -> None:
+def test_reader_at_end_does_not_fail_run(tmp_path: Path) -> None:
     path = tmp_path / "run.footing"
     write_live(path).close()
     looking = sqlite3.connect(path, check_same_thread=False)
@@ -137,7 +137,7 @@ def test_a_window_that_looks_at_the_run_when_it_ends_does_not_make_it_fail(tmp_p
     assert [entry.name for entry in tmp_path.iterdir()] == ["run.footing"]
 
 
-def test_a_file_that_somebody_keeps_open_is_whole_all_the_same(tmp_path: Path) -> None:
+def test_finish_with_open_reader(tmp_path: Path) -> None:
     path = tmp_path / "run.footing"
     write_live(path).close()
     with RunFile(path) as reader:
@@ -152,7 +152,7 @@ def test_a_file_that_somebody_keeps_open_is_whole_all_the_same(tmp_path: Path) -
         assert run.summary() == {"tps": 109.5}
 
 
-def test_a_file_whose_journal_cannot_be_moved_into_it_is_not_said_to_be_whole(tmp_path: Path) -> None:
+def test_finish_with_locked_journal_fails(tmp_path: Path) -> None:
     path = tmp_path / "run.footing"
     write_live(path).close()
     with closing(sqlite3.connect(path, isolation_level=None)) as reader:
@@ -173,7 +173,7 @@ def test_finishing_twice_changes_nothing(tmp_path: Path) -> None:
     assert ask(path, "SELECT * FROM samples ORDER BY 1, 2, 3") == first
 
 
-def test_plain_sqlite3_reads_a_live_file_through_the_view(tmp_path: Path) -> None:
+def test_sqlite3_reads_live_view(tmp_path: Path) -> None:
     path = tmp_path / "run.footing"
     writer = write_live(path)
     query = "SELECT count(*), min(value) FROM samples WHERE metric = 'pgbench.tps'"
@@ -204,21 +204,21 @@ def test_a_killed_writer_leaves_every_committed_second(tmp_path: Path) -> None:
         assert run.samples("pgbench.tps")[0].tolist() == [float(number) for number in range(8)]
 
 
-def test_a_text_file_is_not_a_run_file(tmp_path: Path) -> None:
+def test_text_file_refused(tmp_path: Path) -> None:
     path = tmp_path / "run.footing"
     path.write_text("hello" * 100)
     with pytest.raises(NotARunFileError, match="not a pgFooting run file"):
         RunFile(path)
 
 
-def test_an_empty_file_is_not_a_run_file(tmp_path: Path) -> None:
+def test_empty_file_refused(tmp_path: Path) -> None:
     path = tmp_path / "run.footing"
     path.touch()
     with pytest.raises(NotARunFileError):
         RunFile(path)
 
 
-def test_another_sqlite_database_is_not_a_run_file(tmp_path: Path) -> None:
+def test_other_sqlite_database_refused(tmp_path: Path) -> None:
     path = tmp_path / "run.footing"
     connection = sqlite3.connect(path)
     connection.execute("CREATE TABLE run (a)")
@@ -227,7 +227,7 @@ def test_another_sqlite_database_is_not_a_run_file(tmp_path: Path) -> None:
         RunFile(path)
 
 
-def test_a_newer_format_is_refused_with_both_versions(tmp_path: Path) -> None:
+def test_newer_format_names_both_versions(tmp_path: Path) -> None:
     path = tmp_path / "run.footing"
     write_live(path).close()
     finish_run_file(path, RunState.DONE, {})
@@ -238,12 +238,12 @@ def test_a_newer_format_is_refused_with_both_versions(tmp_path: Path) -> None:
         RunFile(path)
 
 
-def test_a_missing_file_is_told_with_its_path(tmp_path: Path) -> None:
+def test_missing_file_named(tmp_path: Path) -> None:
     with pytest.raises(RunFileError, match="No such file"):
         RunFile(tmp_path / "none.footing")
 
 
-def test_a_truncated_file_is_refused_wherever_it_is_cut(tmp_path: Path) -> None:
+def test_truncated_file_refused(tmp_path: Path) -> None:
     whole = tmp_path / "whole.footing"
     write_live(whole, seconds=200).close()
     finish_run_file(whole, RunState.DONE, {"tps": 1.0})
@@ -255,7 +255,7 @@ def test_a_truncated_file_is_refused_wherever_it_is_cut(tmp_path: Path) -> None:
             RunFile(cut)
 
 
-def test_damage_inside_is_an_error_of_ours_wherever_it_is(tmp_path: Path) -> None:
+def test_damaged_pages_raise_own_error(tmp_path: Path) -> None:
     whole = tmp_path / "whole.footing"
     write_live(whole, seconds=200).close()
     finish_run_file(whole, RunState.DONE, {"tps": 1.0})
@@ -273,7 +273,7 @@ def test_damage_inside_is_an_error_of_ours_wherever_it_is(tmp_path: Path) -> Non
     assert refused > len(content) // 4096 * 0.8
 
 
-def test_values_of_a_wrong_kind_are_damage_not_a_traceback(tmp_path: Path) -> None:
+def test_wrong_value_types_are_damage(tmp_path: Path) -> None:
     path = tmp_path / "run.footing"
     write_live(path).close()
     connection = sqlite3.connect(path)
@@ -289,14 +289,14 @@ def test_values_of_a_wrong_kind_are_damage_not_a_traceback(tmp_path: Path) -> No
             run.samples("x")
 
 
-def test_no_statement_can_write_to_a_file_that_is_read(tmp_path: Path) -> None:
+def test_reader_cannot_write(tmp_path: Path) -> None:
     path = tmp_path / "run.footing"
     write_live(path).close()
     with RunFile(path) as run, pytest.raises(sqlite3.OperationalError, match="readonly|query_only"):
         list(run._rows("INSERT INTO mark VALUES ('a', 'b')"))
 
 
-def test_a_live_file_on_a_read_only_folder_is_read(tmp_path: Path) -> None:
+def test_read_only_folder(tmp_path: Path) -> None:
     folder = tmp_path / "medium"
     folder.mkdir()
     write_live(folder / "run.footing").close()
@@ -311,7 +311,7 @@ def test_a_live_file_on_a_read_only_folder_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounts a small tmpfs, which needs root")
-def test_a_full_filesystem_is_told_and_keeps_the_seconds_before(tmp_path: Path) -> None:
+def test_full_filesystem_keeps_earlier_seconds(tmp_path: Path) -> None:
     folder = tmp_path / "small"
     folder.mkdir()
     mount = shutil.which("mount") or "mount"
@@ -336,7 +336,7 @@ def test_compact_values_keep_six_digits() -> None:
     assert json.dumps(compact(5e20)) == "5e+20"
 
 
-def test_an_unregistered_metric_is_a_mistake_of_the_program(tmp_path: Path) -> None:
+def test_unregistered_metric_raises(tmp_path: Path) -> None:
     writer = RunFileWriter(tmp_path / "run.footing")
     with pytest.raises(KeyError), writer.transaction():
         writer.series_id("no.such.metric")
