@@ -40,7 +40,7 @@ class AnchoredGroup:
     """The input for one group of runs.
 
     Attributes:
-        campaign: the same for groups whose runs were interleaved.
+        campaign: the same for groups with interleaved runs.
         runs: the included ones.
         tps: of each run, as compared.
     """
@@ -184,7 +184,7 @@ def _is_repeated(group: AnchoredGroup) -> bool:
 
 
 def _disagreeing(groups: Sequence[AnchoredGroup], known: Sequence[Anchor]) -> Anchor | None:
-    """Return a reference whose change differs from the first one's by more than would matter."""
+    """Return a reference that changed differently from the first one, by more than would matter."""
     preferred, *others = known
     first, other = groups[preferred.first].tps, groups[preferred.other].tps
     samples = [

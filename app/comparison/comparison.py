@@ -205,7 +205,7 @@ class ComparedGroup:
 
     Attributes:
         name: unique among the groups, in one line.
-        campaign: the same for groups whose runs were interleaved.
+        campaign: the same for groups with interleaved runs.
         members: indices of its runs, in the order given.
         unsafe: whether its options trade safety for speed.
         not_durable: whether it may lose acknowledged commits; it is listed separately and not ranked.
@@ -262,7 +262,7 @@ class RunComparison:
         without_disturbed: the same without any of them.
         anchors: of a part: references that link other campaigns to that of the first group.
         condition: of a part: the name that distinguishes it; empty if there is only one condition.
-        asked: the condition whose levels are compared; None if configurations are compared.
+        asked: the condition with compared levels; None if configurations are compared.
     """
 
     runs: tuple[ComparedRun, ...]
@@ -361,7 +361,7 @@ def compare_runs(  # noqa: PLR0913 - what a person may choose, each by its name
         disturbed: which disturbed runs are included.
         spreads: of the library's repeats, by kind of target.
         as_given: order groups by their first runs; else those of a campaign by its file.
-        across: a condition whose levels are compared, separately for each set of factors; None to use
+        across: a condition to compare the levels of, separately for each set of factors; None to use
             `asked_by`.
     """
     asked = asked_by(runs) if across is None else across

@@ -117,7 +117,7 @@ def describe_weak(weak: Sequence[RunFacts], runs: int) -> str:
 
 
 def why_unknown(runs: Sequence[RunFacts]) -> str:
-    """Return the first reason for each run why it is unknown whether it was disturbed."""
+    """Return the first few reasons why it is unknown whether these runs were disturbed."""
     reasons = dict.fromkeys(run.disturbances.not_known for run in runs)
     return "; ".join(list(reasons)[:_MOST_KINDS])
 

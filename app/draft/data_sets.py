@@ -123,7 +123,7 @@ def data_sentences(resolved: ResolvedCampaign, found: TemplatesFound | None = No
 
 
 def at_most_sentences(campaign: Campaign) -> tuple[str, ...]:
-    """Return what a campaign that may end early adds to figures for all its rounds; empty if it cannot."""
+    """Return a remark on figures for all rounds if the campaign may end early; else empty."""
     if campaign.design is not Design.SEQUENTIAL:
         return ()
     told = tr("That is for all {rounds} rounds: what is left out, or a campaign that ends earlier, has less.")

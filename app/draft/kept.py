@@ -58,7 +58,7 @@ def read_draft_text(text: str) -> DraftParts:
 
 
 def keep_draft(text: str) -> None:
-    """Write a draft (`draft_text`) over the previous one; on failure nothing is kept."""
+    """Write a draft (`draft_text`) over the previous one; ignore failures."""
     with suppress(OSError, FootingError):
         path = create_state_folder() / FILE_NAME
         part = path.with_name(f".{FILE_NAME}")

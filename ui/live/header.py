@@ -24,7 +24,7 @@ from ui.widgets.elided import ElidedLabel
 from ui.widgets.texts import plain_label, show_tip
 
 _RECENT_S: Final = 3.0
-"""Older samples are obsolete: such series are stored only while there is activity."""
+"""Seconds; older samples are obsolete: such series are stored only while there is activity."""
 
 
 def run_problem(run: RunSnapshot) -> str:

@@ -163,7 +163,7 @@ def server_variant(name: str, head: RecipeHead | None) -> ServerVariant:
 def on_servers(campaign: Campaign, head: RecipeHead | None, servers: Sequence[NamedServer]) -> Campaign:
     """Return a recipe reduced to its workload, on each of these servers.
 
-    The few configurations get enough repeats to be compared with other campaigns.
+    Repeats are raised to the number that a comparison with other campaigns needs.
 
     Args:
         campaign: of the recipe, or of its quick variant.

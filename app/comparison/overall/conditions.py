@@ -180,7 +180,7 @@ def _held(run: RunFacts, roles: Collection[PropertyRole], chosen: Chosen) -> dic
 def _decides(item: Property, roles: Collection[PropertyRole], chosen: Chosen) -> bool:
     """Return whether a property distinguishes runs in these roles.
 
-    Of the settings only those chosen in some run do: others contain paths of one run, and a preset stands for
+    Of the settings only those chosen in some run do: others contain paths of one run, and a preset represents
     the settings that it derives from clients and data.
     """
     decides = item.topic != SETTING or not item.is_known or item.key in chosen

@@ -31,7 +31,7 @@ _UUID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[89ab][0-9a-f]{
 _MAKING: Final = frozenset(
     ("mdadm", "mount", "chattr", *(program.name for spec in FILESYSTEMS for program in spec.programs))
 )
-"""Programs whose commands show the layout; partitioning and waiting appear only in the review."""
+"""Programs with commands that show the layout; partitioning and waiting appear only in the review."""
 
 
 def plan_of(target: DiskTarget, disks: Sequence[Disk], data_bytes: int) -> StoragePlan | None:

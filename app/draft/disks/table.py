@@ -30,7 +30,7 @@ ROLE_WORDS: Final = {
     Role.ZFS_LOG: tr("log"),
 }
 _UNTRUE_ROTATION: Final = frozenset({"virtio", "xen", "loop"})
-"""Buses of disks whose rotation flag is a default of the kernel, not reported by the disk."""
+"""Buses for which the rotation flag of disks is the kernel's default, not reported by the disk."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -339,7 +339,7 @@ class ChartStack(QWidget):
 
     Signals:
         hovered: time under the crosshair in s; NaN when the pointer has left.
-        run_clicked: id of the run whose line was clicked.
+        run_clicked: id of the run with the clicked line.
         charts_changed: the user chose or reordered charts; ids.
         lines_changed: other lines are shown.
         times_settled: another time is shown, and its gesture has ended.
