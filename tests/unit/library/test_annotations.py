@@ -26,7 +26,7 @@ from app.runfile.reader import RunFile
 from tests.fix_window import Trial, begin_trial, write_trial
 
 
-def test_name_tags_and_note_stand_in_the_file_and_in_the_list(tmp_path: Path) -> None:
+def test_annotations_in_file_and_list(tmp_path: Path) -> None:
     path = write_trial(tmp_path / "a.footing", Trial("ext4 #1"))
     with RunFile(path) as run:
         before = run.summary(), run.marks(), run.phases()
@@ -44,7 +44,7 @@ def test_name_tags_and_note_stand_in_the_file_and_in_the_list(tmp_path: Path) ->
     assert list(tmp_path.iterdir()) == [path], "no journal stays behind"
 
 
-def test_the_name_that_was_measured_is_remembered_through_every_renaming(tmp_path: Path) -> None:
+def test_measured_name_survives_renaming(tmp_path: Path) -> None:
     path = write_trial(tmp_path / "a.footing", Trial("ext4 #1", campaign="Trial"))
     annotate(path, Annotations(name="one", campaign="Disks of 2026"))
     annotate(path, Annotations(name="two"))
@@ -55,7 +55,7 @@ def test_the_name_that_was_measured_is_remembered_through_every_renaming(tmp_pat
         assert run.values["campaign"] == "Disks of 2026"
 
 
-def test_what_is_not_said_stays_and_what_does_not_change_is_not_written(tmp_path: Path) -> None:
+def test_unset_kept_unchanged_not_written(tmp_path: Path) -> None:
     path = write_trial(tmp_path / "a.footing", Trial("ext4 #1"))
     annotate(path, Annotations(tags=("old",)))
     written = path.read_bytes()
@@ -67,7 +67,7 @@ def test_what_is_not_said_stays_and_what_does_not_change_is_not_written(tmp_path
     assert read_entry(path).tags == ()
 
 
-def test_a_run_that_is_being_measured_is_not_touched(tmp_path: Path) -> None:
+def test_running_run_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.footing"
     writer = begin_trial(path, Trial("ext4 #1", state=RunState.RUNNING))
     lock = CampaignLock(tmp_path)
@@ -77,7 +77,7 @@ def test_a_run_that_is_being_measured_is_not_touched(tmp_path: Path) -> None:
     lock.release()
 
 
-def test_what_is_no_run_file_is_refused_and_left_as_it_was(tmp_path: Path) -> None:
+def test_text_file_refused_untouched(tmp_path: Path) -> None:
     path = tmp_path / "a.footing"
     path.write_text("hello")
     with pytest.raises(NotARunFileError):
@@ -85,7 +85,7 @@ def test_what_is_no_run_file_is_refused_and_left_as_it_was(tmp_path: Path) -> No
     assert path.read_text() == "hello"
 
 
-def test_a_file_with_a_program_of_its_own_is_refused(tmp_path: Path) -> None:
+def test_file_with_trigger_refused(tmp_path: Path) -> None:
     path = write_trial(tmp_path / "a.footing", Trial())
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("CREATE TRIGGER t AFTER INSERT ON run BEGIN DELETE FROM summary; END")
@@ -95,7 +95,7 @@ def test_a_file_with_a_program_of_its_own_is_refused(tmp_path: Path) -> None:
         assert connection.execute("SELECT count(*) FROM summary").fetchone() != (0,)
 
 
-def test_a_file_that_cannot_be_written_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unwritable_file_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write_trial(tmp_path / "a.footing", Trial())
     opened = Path.open
 
@@ -127,7 +127,7 @@ def test_names_tags_and_notes_are_cleaned() -> None:
         (clean_note, "x" * (NOTE_LIMIT + 1)),
     ],
 )
-def test_what_cannot_be_shown_is_refused_with_the_limit(clean: object, text: str) -> None:
+def test_unprintable_text_refused_with_limit(clean: object, text: str) -> None:
     assert callable(clean)
     with pytest.raises(UsageError) as caught:
         clean(text)

@@ -36,7 +36,7 @@ def test_an_entry_says_what_a_list_needs(tmp_path: Path) -> None:
     assert entry.problem is None
 
 
-def test_good_runs_are_listed_beside_every_kind_of_bad_file_and_each_says_why(tmp_path: Path) -> None:
+def test_good_runs_beside_bad_files(tmp_path: Path) -> None:
     good = finished_run(tmp_path / "good.footing")
     whole = good.read_bytes()
     (tmp_path / "cut.footing").write_bytes(whole[:5000])
@@ -69,7 +69,7 @@ def test_good_runs_are_listed_beside_every_kind_of_bad_file_and_each_says_why(tm
         "INSERT OR REPLACE INTO run VALUES ('target', replace(hex(zeroblob(50000)), '00', '['))",
     ],
 )
-def test_a_file_with_strange_content_does_not_hide_the_others(tmp_path: Path, statement: str) -> None:
+def test_strange_content_hides_no_others(tmp_path: Path, statement: str) -> None:
     finished_run(tmp_path / "good.footing")
     connection = sqlite3.connect(finished_run(tmp_path / "strange.footing"))
     connection.execute(statement)
@@ -89,7 +89,7 @@ def test_values_of_the_wrong_type_are_unknown(tmp_path: Path) -> None:
     assert (entry.scale, entry.id, entry.started, entry.target, entry.clients) == (None,) * 5
 
 
-def test_a_run_whose_runner_died_is_incomplete_and_has_its_figures(tmp_path: Path) -> None:
+def test_dead_runner_incomplete_with_figures(tmp_path: Path) -> None:
     write_run(tmp_path / "a.footing").close()
     entry = read_entry(tmp_path / "a.footing")
     assert entry.state == "incomplete"
@@ -107,7 +107,7 @@ def test_a_run_whose_runner_lives_is_running(tmp_path: Path) -> None:
     assert not is_live(tmp_path)
 
 
-def test_a_run_that_could_not_be_finished_is_finished_when_it_is_listed(tmp_path: Path) -> None:
+def test_incomplete_run_finished_when_listed(tmp_path: Path) -> None:
     path = tmp_path / "a.footing"
     write_run(path).close()
     assert finish_incomplete(list_runs(tmp_path))
@@ -118,7 +118,7 @@ def test_a_run_that_could_not_be_finished_is_finished_when_it_is_listed(tmp_path
     assert not finish_incomplete(list_runs(tmp_path))
 
 
-def test_a_folder_in_which_no_run_was_begun_is_removed_with_its_lock(tmp_path: Path) -> None:
+def test_folder_without_runs_removed(tmp_path: Path) -> None:
     folder = tmp_path / "20260101-000000-trial"
     folder.mkdir()
     (folder / CAMPAIGN_NAME).write_text("name = 'x'")
@@ -133,12 +133,12 @@ def test_a_folder_with_anything_else_is_kept(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {"a.footing", CAMPAIGN_NAME, LOCK_NAME}
 
 
-def test_a_lock_that_cannot_be_made_is_a_sentence(tmp_path: Path) -> None:
+def test_lock_in_missing_folder(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be written"):
         CampaignLock(tmp_path / "missing")
 
 
-def test_a_run_is_found_by_path_and_by_the_beginning_of_its_id(tmp_path: Path) -> None:
+def test_find_run_by_path_and_id(tmp_path: Path) -> None:
     path = finished_run(tmp_path / "a.footing")
     assert find_run(str(path), tmp_path) == path
     assert find_run("ab12", tmp_path) == path
@@ -160,7 +160,7 @@ def test_the_library_follows_the_xdg_specification(monkeypatch: pytest.MonkeyPat
     assert default_library() == Path("/home/jo/.local/share/pgfooting/runs")
 
 
-def test_a_user_without_a_home_is_told_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_home_names_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("XDG_DATA_HOME", raising=False)
     monkeypatch.delenv("HOME", raising=False)
     monkeypatch.setattr(os, "getuid", lambda: 4_000_000_123)
@@ -169,9 +169,7 @@ def test_a_user_without_a_home_is_told_what_to_set(monkeypatch: pytest.MonkeyPat
     assert "XDG_DATA_HOME" in caught.value.hint
 
 
-def test_a_run_that_is_finished_between_reading_it_and_asking_the_lock_is_not_called_incomplete(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_run_finished_before_lock_not_incomplete(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a.footing"
     write_run(path).close()
     with RunFile(path) as run:
@@ -190,7 +188,7 @@ def test_a_run_that_is_finished_between_reading_it_and_asking_the_lock_is_not_ca
     assert entry.tps == 1000.0
 
 
-def test_a_library_is_writable_where_it_can_be_made_and_else_the_reason_is_told(tmp_path: Path) -> None:
+def test_why_not_writable(tmp_path: Path) -> None:
     assert why_not_writable(tmp_path) == why_not_writable(tmp_path / "new" / "runs") == ""
     assert list(tmp_path.iterdir()) == []
     (tmp_path / "file").touch()

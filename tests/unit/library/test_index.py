@@ -36,7 +36,7 @@ def scan(library: Path, index: Path) -> list[ListedRun]:
     return list(LibraryScan(library, index=LibraryIndex(index)).read())
 
 
-def test_a_second_start_opens_no_file_that_did_not_change(tmp_path: Path, read: list[str]) -> None:
+def test_unchanged_files_not_opened(tmp_path: Path, read: list[str]) -> None:
     library, index = tmp_path / "library", tmp_path / "cache" / "index.sqlite"
     write_campaign(library)
     write_bad_files(library / "bad")
@@ -62,7 +62,7 @@ def test_changed_new_and_removed_files_are_noticed(tmp_path: Path, read: list[st
     assert len(LibraryIndex(index).load()) == 3
 
 
-def test_a_run_that_is_not_settled_is_read_each_time(tmp_path: Path, read: list[str]) -> None:
+def test_unsettled_run_read_each_time(tmp_path: Path, read: list[str]) -> None:
     library, index = tmp_path / "library", tmp_path / "index.sqlite"
     begin_trial(library / "dead.footing", Trial(state=RunState.RUNNING)).close()
     scan(library, index)
@@ -72,7 +72,7 @@ def test_a_run_that_is_not_settled_is_read_each_time(tmp_path: Path, read: list[
 
 @pytest.mark.parametrize("damage", ["bytes", "rows", "version", "fields"])
 @pytest.mark.slow
-def test_a_damaged_or_older_index_is_begun_anew(
+def test_damaged_or_older_index_rebuilt(
     tmp_path: Path, read: list[str], monkeypatch: pytest.MonkeyPatch, damage: str
 ) -> None:
     library, index = tmp_path / "library", tmp_path / "index.sqlite"
@@ -94,16 +94,14 @@ def test_a_damaged_or_older_index_is_begun_anew(
     assert read == []
 
 
-def test_an_index_that_cannot_be_written_only_costs_time(tmp_path: Path) -> None:
+def test_unwritable_index_still_lists(tmp_path: Path) -> None:
     library = tmp_path / "library"
     write_campaign(library)
     (tmp_path / "file").touch()
     assert len(scan(library, tmp_path / "file" / "index.sqlite")) == 6
 
 
-def test_every_library_has_an_index_of_its_own_in_the_cache(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_index_per_library_in_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     one, two = index_path(Path("/one")), index_path(Path("/two"))
     assert one is not None

@@ -117,7 +117,7 @@ def test_a_run_is_not_found(query: str) -> None:
     assert not found(query, entry())
 
 
-def test_what_is_not_known_of_a_run_is_not_found_and_excludes_nothing() -> None:
+def test_unknown_values_not_found() -> None:
     bare = LibraryEntry(None, "/x/broken.footing", "broken", "unreadable", problem="It is damaged.")
     for field in FIELDS.values():
         assert not found(f"{field.id}:ext4", bare)
@@ -125,7 +125,7 @@ def test_what_is_not_known_of_a_run_is_not_found_and_excludes_nothing() -> None:
     assert found("damaged", bare)
 
 
-def test_a_moment_that_no_calendar_has_has_no_date() -> None:
+def test_impossible_date_not_found() -> None:
     assert not found("date:30d", entry(started=1e300))
 
 
@@ -135,7 +135,7 @@ def test_days_back_begin_with_today() -> None:
     assert found("date:8d", entry(started=before.timestamp()))
 
 
-def test_a_colon_without_a_field_is_a_word_and_an_open_quote_ends_at_the_end() -> None:
+def test_colon_without_field_and_open_quote() -> None:
     assert parse_query("nvme:0 x") == (Term("", "nvme:0"), Term("", "x"))
     assert parse_query('tag:"new disks') == (Term("tag", "new disks"),)
     assert parse_query("- -x") == (Term("", "-"), Term("", "x", excluded=True))
@@ -147,7 +147,7 @@ def test_nothing_typed_breaks_the_search(typed: str) -> None:
 
 
 @given(st.sampled_from(sorted(FIELDS)), st.text(min_size=1, max_size=30).filter(lambda text: text.strip()))
-def test_a_written_term_is_read_as_it_was_meant(field: str, value: str) -> None:
+def test_written_term_round_trip(field: str, value: str) -> None:
     plain = " ".join(value.replace('"', " ").split())
     if plain:
         assert parse_query(write_term(field, plain)) == (Term(field, plain.casefold()),)

@@ -22,14 +22,14 @@ def test_every_run_comes_with_its_spark_line(tmp_path: Path) -> None:
     assert read_listed(path).spark == pytest.approx((990, 1000, 1010))
 
 
-def test_a_long_run_is_thinned_to_as_many_means_as_can_be_shown() -> None:
+def test_long_run_thinned() -> None:
     thin = thin_out(np.arange(3600.0))
     assert len(thin) == SPARK_POINTS
     assert thin[0] == pytest.approx(29.5)
     assert thin[-1] == pytest.approx(3569.5)
 
 
-def test_seconds_of_which_nothing_is_known_are_no_zeros_of_the_spark_line() -> None:
+def test_unknown_seconds_no_zeros() -> None:
     assert thin_out(np.array([1.0, np.nan, 3.0])) == (1.0, 3.0)
 
 
@@ -50,7 +50,7 @@ def test_unchanged_files_are_not_read_again(tmp_path: Path, monkeypatch: pytest.
     assert [path.name for path in read[6:]] == ["new.footing"]
 
 
-def test_a_growing_file_is_read_again_and_its_end_is_seen(tmp_path: Path) -> None:
+def test_growing_file_read_again(tmp_path: Path) -> None:
     path = tmp_path / "live.footing"
     writer = begin_trial(path, Trial(state=RunState.RUNNING, seconds=2))
     scan = LibraryScan(tmp_path)
@@ -63,7 +63,7 @@ def test_a_growing_file_is_read_again_and_its_end_is_seen(tmp_path: Path) -> Non
     assert [(run.entry.state, run.entry.tps) for run in scan.read()] == [("done", 7.0)]
 
 
-def test_a_deleted_run_is_gone_from_the_next_reading(tmp_path: Path) -> None:
+def test_deleted_run_gone(tmp_path: Path) -> None:
     paths = write_campaign(tmp_path)
     scan = LibraryScan(tmp_path)
     assert len(list(scan.read())) == 6
@@ -84,7 +84,7 @@ def test_bad_files_stand_last_with_their_reasons(tmp_path: Path) -> None:
     assert {run.entry.name: run.entry.state for run in runs}["left"] == "incomplete"
 
 
-def test_campaigns_stand_newest_first_and_their_runs_in_the_order_of_their_start(tmp_path: Path) -> None:
+def test_newest_campaign_first_runs_by_start(tmp_path: Path) -> None:
     write_campaign(tmp_path, "old", started=1.7e9)
     write_campaign(tmp_path, "new", started=1.8e9)
     runs = newest_first(LibraryScan(tmp_path).read())
@@ -92,7 +92,7 @@ def test_campaigns_stand_newest_first_and_their_runs_in_the_order_of_their_start
     assert [run.entry.name for run in runs[:3]] == ["ext4 #1", "xfs #1", "ext4 #2"]
 
 
-def test_files_from_elsewhere_are_listed_once_even_if_they_lie_in_the_library(tmp_path: Path) -> None:
+def test_outside_files_listed_once(tmp_path: Path) -> None:
     inside = write_campaign(tmp_path / "library", repeats=1)
     outside = write_trial(tmp_path / "mail" / "his.footing", Trial(name="his"))
     scan = LibraryScan(tmp_path / "library", [inside[0], outside])

@@ -43,7 +43,7 @@ def test_repeats_are_pooled_within_their_configurations() -> None:
     assert (known.configurations, known.runs) == (3, 240)
 
 
-def test_the_same_configuration_in_another_campaign_is_another_one() -> None:
+def test_same_configuration_other_campaign_separate() -> None:
     tps = [1000.0, 1010, 990, 1000]
     known = spreads_of(entries(tps) + entries([10 * each for each in tps], folder="two"))["folder"]
     assert known.spread == pytest.approx(float(np.std(np.log(tps), ddof=1)))

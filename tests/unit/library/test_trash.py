@@ -23,7 +23,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "data" / "Trash"
 
 
-def test_a_file_goes_to_the_home_trash_with_its_record_and_comes_back(home: Path, tmp_path: Path) -> None:
+def test_home_trash_record_and_restore(home: Path, tmp_path: Path) -> None:
     path = write_trial(tmp_path / "library" / "äö % one" / "a.footing", Trial())
     content = path.read_bytes()
     before = datetime.now().astimezone().replace(microsecond=0)
@@ -41,7 +41,7 @@ def test_a_file_goes_to_the_home_trash_with_its_record_and_comes_back(home: Path
     assert list(home.glob("*/*")) == []
 
 
-def test_files_of_one_name_get_names_of_their_own(home: Path, tmp_path: Path) -> None:
+def test_equal_names_numbered(home: Path, tmp_path: Path) -> None:
     paths = [write_trial(tmp_path / name / "a.footing", Trial(name)) for name in ("one", "two", "three")]
     trashed = [move_to_trash(path) for path in paths]
     assert [each.file.name for each in trashed] == ["a.footing", "a.2.footing", "a.3.footing"]
@@ -49,7 +49,7 @@ def test_files_of_one_name_get_names_of_their_own(home: Path, tmp_path: Path) ->
     assert [read_entry(path).name for path in paths] == ["one", "two", "three"]
 
 
-def test_a_file_that_lost_its_record_is_not_replaced(home: Path, tmp_path: Path) -> None:
+def test_file_without_record_not_replaced(home: Path, tmp_path: Path) -> None:
     (home / "files").mkdir(parents=True)
     (home / "files" / "a.footing").write_text("another program's")
     trashed = move_to_trash(write_trial(tmp_path / "a.footing", Trial()))
@@ -59,7 +59,7 @@ def test_a_file_that_lost_its_record_is_not_replaced(home: Path, tmp_path: Path)
 
 
 @pytest.mark.parametrize("links", [True, False], ids=["links", "no links"])
-def test_what_came_meanwhile_is_not_replaced_when_a_file_comes_back(
+def test_restore_does_not_replace_newer(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, links: bool
 ) -> None:
     if not links:  # as on a memory stick
@@ -89,9 +89,7 @@ def test_a_run_that_is_being_measured_stays(home: Path, tmp_path: Path) -> None:
     writer.close()
 
 
-def test_seconds_in_the_journal_of_a_dead_runner_go_and_come_with_their_file(
-    home: Path, tmp_path: Path
-) -> None:
+def test_journal_moves_with_file(home: Path, tmp_path: Path) -> None:
     path = tmp_path / "library" / "a.footing"
     writer = begin_trial(tmp_path / "x.footing", Trial(state=RunState.RUNNING, seconds=7))
     path.parent.mkdir()
@@ -106,9 +104,7 @@ def test_seconds_in_the_journal_of_a_dead_runner_go_and_come_with_their_file(
     assert (entry.state, entry.duration_s) == ("incomplete", 7.0)
 
 
-def test_where_the_home_is_another_filesystem_the_trash_lies_at_the_top_of_the_file_s_own(
-    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_trash_on_other_filesystem(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     disk = tmp_path / "disk"
     path = write_trial(disk / "runs" / "a b.footing", Trial())
     monkeypatch.setenv("XDG_DATA_HOME", "/proc/self")  # certainly another filesystem
@@ -126,9 +122,7 @@ def test_where_the_home_is_another_filesystem_the_trash_lies_at_the_top_of_the_f
     assert move_to_trash(path).file == shared / str(os.getuid()) / "files" / "c.footing"
 
 
-def test_without_a_trash_the_file_stays_and_the_reason_is_told(
-    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_trash_file_stays(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write_trial(tmp_path / "a.footing", Trial())
 
     def refuse(_path: Path) -> tuple[Path, str]:

@@ -25,7 +25,7 @@ def _mode(path: Path) -> int:
     return path.lstat().st_mode & 0o7777
 
 
-def test_what_was_agreed_to_is_known_and_nothing_else(data_home: Path) -> None:
+def test_trusted_digest_only(data_home: Path) -> None:
     assert not is_trusted(ONE)
     assert not data_home.exists()  # asking makes nothing
     trust(ONE)
@@ -97,7 +97,7 @@ PLANTED = [
 
 
 @pytest.mark.parametrize("plant", PLANTED)
-def test_what_others_could_have_planted_is_no_consent(plant: Callable[[Path], None]) -> None:
+def test_planted_consent_ignored(plant: Callable[[Path], None]) -> None:
     plant(_folder())
     assert not is_trusted(ONE)
 
@@ -110,7 +110,7 @@ def test_consent_replaces_what_was_planted(plant: Callable[[Path], None]) -> Non
 
 
 @pytest.mark.parametrize("mode", [0o777, 0o770, 0o722, 0o750, 0o705])
-def test_a_folder_that_others_could_reach_is_not_believed_and_not_written(mode: int) -> None:
+def test_reachable_folder_not_trusted(mode: int) -> None:
     folder = _folder()
     trust(ONE)
     folder.chmod(mode)
@@ -120,7 +120,7 @@ def test_a_folder_that_others_could_reach_is_not_believed_and_not_written(mode: 
     assert [path.name for path in folder.iterdir()] == [ONE]
 
 
-def test_a_link_in_place_of_the_folder_is_not_followed(tmp_path: Path) -> None:
+def test_symlinked_folder_not_followed(tmp_path: Path) -> None:
     trust(ONE)
     trusted_folder().rename(tmp_path / "elsewhere")
     trusted_folder().symlink_to(tmp_path / "elsewhere")
@@ -131,7 +131,7 @@ def test_a_link_in_place_of_the_folder_is_not_followed(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give folders away")
-def test_the_folder_of_another_user_is_not_believed_by_root() -> None:
+def test_foreign_folder_not_trusted_by_root() -> None:
     trust(ONE)
     os.chown(trusted_folder(), 65534, 65534)
     assert not is_trusted(ONE)
@@ -139,7 +139,7 @@ def test_the_folder_of_another_user_is_not_believed_by_root() -> None:
         trust(TWO)
 
 
-def test_a_file_in_place_of_the_folder_is_told(data_home: Path) -> None:
+def test_file_instead_of_folder(data_home: Path) -> None:
     data_home.mkdir()
     (data_home / "pgfooting").touch()
     assert not is_trusted(ONE)
