@@ -27,7 +27,7 @@ _ALL_CPUS: Final = 0.99
 
 
 class DisturbedRuns(Enum):
-    """Which disturbed runs take part in a comparison."""
+    """The disturbed runs that a comparison includes."""
 
     WHERE_NEEDED = auto()
     """Those of configurations with too few undisturbed runs for a verdict."""

@@ -213,7 +213,7 @@ class _DraftReader(CampaignReader):
     questions: list[MachineQuestion] = field(default_factory=list)
 
     def add(self, place: KeyPath, sentence: str, *, about: str = "") -> None:
-        """Note a problem; `about` is a name that begins its sentence."""
+        """Add a problem; `about` is a name at the start of its sentence."""
         self.problems.add(place, f"{about}: {sentence}" if about else sentence[:1].upper() + sentence[1:])
 
     @override

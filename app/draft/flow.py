@@ -63,7 +63,7 @@ class DraftFlow:
         return True
 
     def retreat(self) -> bool:
-        """Go to the step before; return whether there is one."""
+        """Go to the previous step; return whether there is one."""
         if self.step is self.steps[0]:
             return False
         self._open(self.steps[self.steps.index(self.step) - 1])

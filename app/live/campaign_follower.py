@@ -293,7 +293,7 @@ class SingleRun:
 
 
 class CampaignFollower:
-    """Follows a campaign folder from run to run.
+    """Follow a campaign folder from run to run.
 
     Attributes:
         folder: of the campaign.

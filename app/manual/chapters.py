@@ -126,7 +126,7 @@ def filesystems() -> str:
 
 
 def levels() -> str:
-    """Return every RAID level by every assembler."""
+    """Return every RAID level for each assembler."""
     return _table(
         (tr("Level"), tr("Made by"), tr("Disks"), tr("What is special")),
         (

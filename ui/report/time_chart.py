@@ -50,7 +50,7 @@ _CURVE: Final = TextStyle(6.5)
 TITLE_MM: Final = 5.0
 _TIMES_MM: Final = 4.9
 _BELOW_MM: Final = 1.3
-"""Between an axis and its times: below the zero of the other axis."""
+"""Millimetres between an axis and its times: below the zero of the other axis."""
 _PALE: Final = 0.42
 _MOST: Final = 1e15
 _ALONE_MM: Final = 2.0

@@ -256,7 +256,7 @@ class _LaidOut:
 
 @dataclass(frozen=True, slots=True)
 class _Judge:
-    """Judges one factor among runs of one condition."""
+    """Judge one factor among runs of one condition."""
 
     comparison: RunComparison
     factor: _Factor

@@ -142,7 +142,7 @@ class SizeChoice(StrEnum):
 
 
 class Length(StrEnum):
-    """What ends the measured phase."""
+    """The end of the measured phase: by time or by transactions."""
 
     DURATION = "duration"
     TRANSACTIONS = "transactions"

@@ -60,7 +60,7 @@ class WithBand(Protocol):
     """Data with an interval around its values."""
 
     def band(self, metric: str) -> tuple[Array, Array]:
-        """Return lower and upper ends of the values of `series`."""
+        """Return lower and upper limits of the values of `series`."""
 
 
 @runtime_checkable

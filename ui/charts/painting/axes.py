@@ -246,7 +246,7 @@ class Key:
 
 
 class Heading(QGraphicsWidget):
-    """Paints title, unit and keys of a chart."""
+    """Paint title, unit and keys of a chart."""
 
     def __init__(self, theme: Theme, spec: ChartSpec) -> None:
         super().__init__()
