@@ -64,9 +64,7 @@ def test_resume_refused_after_script_change(bench: Bench) -> None:
     assert bench.folder_of(resume=True).is_dir()
 
 
-def test_resume_older_folder_with_same_scripts(
-    bench: Bench,
-) -> None:
+def test_resume_older_folder_with_same_scripts(bench: Bench) -> None:
     older = bench.folder_of(resume=False)
     (bench.folder / "one.sql").write_text("SELECT 2;\n")
     assert bench.folder_of(resume=False) != older

@@ -642,9 +642,7 @@ def test_disk_dimension_errors_carry_location(text: str, field: str, words: str)
     assert words in error.message
 
 
-def test_million_cells_refused_before_building(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_million_cells_refused_before_building(monkeypatch: pytest.MonkeyPatch) -> None:
     text = FOLDER + "".join(
         f'[[dimension]]\nkey = "workload.{key}"\nvalues = {list(range(1, 101))}\n'
         for key in ("clients", "scale", "rate")

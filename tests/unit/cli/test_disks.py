@@ -175,9 +175,7 @@ def test_disk_with_leftovers_names_release_command() -> None:
     assert "--release" not in shown(Listing((released,), (), as_root=True))
 
 
-def test_unreleased_disk_reason_in_red(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_unreleased_disk_reason_in_red(monkeypatch: pytest.MonkeyPatch) -> None:
     left = dataclasses.replace(REFUSED, is_left_over=True)
     kept = DiskRefusal(
         "D18", "pgFooting used it and has not given it back.", "xfs, label PRECIOUS", "Ask again then."

@@ -64,9 +64,7 @@ def test_missing_md_reason_once() -> None:
     assert lines["md"][2]
 
 
-def test_broken_has_reason_remedy_packages(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_broken_has_reason_remedy_packages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "is_ubuntu", lambda: False)
     lines = checks(WITHOUT_ZFS)
     works, message, _ = lines["zfs"]
@@ -126,9 +124,7 @@ def test_ubuntu_zfs_packages(monkeypatch: pytest.MonkeyPatch) -> None:
     assert lines == ["On Debian and Ubuntu: sudo apt-get install xfsprogs zfsutils-linux"]
 
 
-def test_debian_contrib_does_not_block_others(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_debian_contrib_does_not_block_others(monkeypatch: pytest.MonkeyPatch) -> None:
     """apt installs none of the packages of a line of which it does not know one."""
     monkeypatch.setattr(doctor, "is_ubuntu", lambda: False)
     lines = list(_install_lines(["btrfs-progs", "xfsprogs", "zfsutils-linux"]))

@@ -36,9 +36,7 @@ def question(person: Person | None, *confirmed: str) -> ErasureQuestion:
     return ErasureQuestion(confirmed, person, lambda: person is not None)
 
 
-def test_disk_confirmed_by_last_four_characters(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_disk_confirmed_by_last_four_characters(capsys: pytest.CaptureFixture[str]) -> None:
     person = Person("IAL1\n", "  IAL2  \n")
     question(person)(ERASURE)
     assert ["SERIAL1" in person.prompts[0], "SERIAL2" in person.prompts[1]] == [True, True]
@@ -49,9 +47,7 @@ def test_disk_confirmed_by_last_four_characters(
     assert "\x1b[2J" not in shown.err
 
 
-def test_checks_and_limits_before_prompt(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_checks_and_limits_before_prompt(capsys: pytest.CaptureFixture[str]) -> None:
     read = InspectionReport(16 << 20, 1280, 65536, 2 << 30, read_s=1.8e9)
     known = replace(ERASURE, disks=(DISKS[0], replace(DISKS[1], looked=read)))
     question(Person("IAL1", "IAL2"))(known)

@@ -63,9 +63,7 @@ def test_empty_answer_is_no_consent() -> None:
         refuse_load([])
 
 
-def test_connection_target_confirmed_first(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_connection_target_confirmed_first(capsys: pytest.CaptureFixture[str]) -> None:
     person = Person("Yes\n")
     question(person).contact([CONTACT, OWN_SERVICE])
     assert len(person.prompts) == 1
@@ -100,8 +98,6 @@ def test_no_prompt_means_no_connection() -> None:
         LoadConsent().contact([CONTACT])
 
 
-def test_campaign_server_name_escaped(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_campaign_server_name_escaped(capsys: pytest.CaptureFixture[str]) -> None:
     question(Person("yes\n")).contact([Contact("host=\u202edb", "\u202edb:5432")])
     assert "\u202e" not in capsys.readouterr().err

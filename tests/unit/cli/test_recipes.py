@@ -88,9 +88,7 @@ def test_plain_file_rejects_disks_and_quick(tmp_path: Path, disks: str, *, quick
         campaign_to_run(str(path), disks, quick=quick)
 
 
-def test_disk_recipe_without_disks(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_disk_recipe_without_disks(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "vondra-2022", "--quick"]) == ExitStatus.USAGE
     told = capsys.readouterr().err
     assert "Spare disks wanted: 4 to 6, each once; given: 0." in told

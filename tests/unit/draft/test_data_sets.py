@@ -78,7 +78,7 @@ def told(campaign: ResolvedCampaign, found: TemplatesFound | None = None) -> str
     return " ".join(data_sentences(campaign, found))
 
 
-def test_what_is_loaded_tells_its_time_and_what_copying_would_take() -> None:
+def test_loading_time_and_copy_alternative() -> None:
     words = told(resolved(DataSet.LOADED))
     assert words == (
         "Loading takes about 11 min in all, before 10 runs. "
@@ -89,7 +89,7 @@ def test_what_is_loaded_tells_its_time_and_what_copying_would_take() -> None:
     )
 
 
-def test_what_is_copied_tells_what_that_costs_against_loading_and_what_is_made_once() -> None:
+def test_copying_cost_against_loading() -> None:
     campaign = resolved(DataSet.COPIED)
     assert told(campaign) == (
         "Copying takes about 3 min in all, before 10 runs; loading would take about 11 min. "
@@ -100,7 +100,7 @@ def test_what_is_copied_tells_what_that_costs_against_loading_and_what_is_made_o
     assert "2 templates are made once, in about 2 min, and kept in /srv/t: about 12 GiB." in two
 
 
-def test_the_estimate_of_all_has_the_copies_and_what_is_made_once_in_it() -> None:
+def test_total_estimate_includes_copies_and_templates() -> None:
     size = 6 * GIB
     assert data_seconds(resolved(DataSet.LOADED)) == pytest.approx(RUNS * size / LOAD_BYTES_PER_S)
     assert data_seconds(resolved(DataSet.COPIED)) == pytest.approx(
@@ -112,7 +112,7 @@ def test_the_estimate_of_all_has_the_copies_and_what_is_made_once_in_it() -> Non
     assert reviews[0].data == data_sentences(resolved(DataSet.COPIED))
 
 
-def test_where_no_template_can_be_kept_time_and_bytes_are_those_of_loading() -> None:
+def test_no_template_estimates_loading() -> None:
     copied, loaded = resolved(DataSet.COPIED), resolved(DataSet.LOADED)
     full = TemplatesFound("/srv/t", "/srv/t has too little room.", frozenset())
     review = make_review(copied, current_account(), templates=full)
@@ -125,7 +125,7 @@ def test_where_no_template_can_be_kept_time_and_bytes_are_those_of_loading() -> 
     assert "kept in /srv/t" in " ".join(usual.data)
 
 
-def test_figures_of_a_campaign_that_may_end_early_are_told_to_be_those_of_all_rounds() -> None:
+def test_early_end_figures_are_for_all_rounds() -> None:
     told_once = "That is for all 5 rounds: what is left out, or a campaign that ends earlier, has less."
     for data_set in DataSet:
         whole = resolved(data_set)
@@ -135,7 +135,7 @@ def test_figures_of_a_campaign_that_may_end_early_are_told_to_be_those_of_all_ro
             assert told_once not in sentences(whole)
 
 
-def test_a_copy_is_written_once_and_what_is_loaded_twice() -> None:
+def test_copy_written_once_loading_twice() -> None:
     assert written_sentences(resolved(DataSet.LOADED))[0] == (
         "Loading writes about 120 GiB to disk (data and WAL)."
     )
@@ -144,7 +144,7 @@ def test_a_copy_is_written_once_and_what_is_loaded_twice() -> None:
     assert written_sentences(in_memory)[0].startswith("Nothing is written to a disk")
 
 
-def test_templates_that_are_there_are_not_made_again_and_an_obstacle_says_that_data_is_loaded() -> None:
+def test_existing_templates_reused_obstacle_loads() -> None:
     campaign = resolved(DataSet.COPIED)
     order = order_of(campaign.configurations["c0"])
     there = told(campaign, TemplatesFound("/srv/t", "", frozenset({order})))
@@ -166,9 +166,7 @@ def programs(tmp_path: Path) -> str:
     return str(folder)
 
 
-def test_looking_tells_the_folder_and_that_it_is_on_the_storage_under_test(
-    tmp_path: Path, programs: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_folder_on_storage_under_test(tmp_path: Path, programs: str, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "not" / "there"
     monkeypatch.setenv(TEMPLATES_VARIABLE, str(folder))
     beside = resolved(DataSet.COPIED, programs=programs, path=str(tmp_path))
@@ -194,7 +192,7 @@ def test_looking_tells_that_there_is_no_room(
 
 
 @pytest.mark.parametrize("data_set", DataSet)
-def test_the_commands_say_whether_a_run_loads_its_data_or_copies_a_template(data_set: DataSet) -> None:
+def test_commands_say_load_or_copy(data_set: DataSet) -> None:
     found = resolved(data_set)
     (one, *_) = found.configurations.values()
     folders = PlannedFolders("/srv/root", "/run/socket", "/run/private")

@@ -98,7 +98,7 @@ def told(draft: CampaignDraft, step: Step) -> list[tuple[str, str]]:
 # --- the pages come and go
 
 
-def test_the_pages_about_disks_are_there_only_with_spare_disks() -> None:
+def test_disk_pages_only_with_spare_disks() -> None:
     draft = CampaignDraft(environment=ENVIRONMENT)
     flow = DraftFlow(draft)
     assert Step.DISKS not in flow.steps
@@ -110,7 +110,7 @@ def test_the_pages_about_disks_are_there_only_with_spare_disks() -> None:
     assert flow.number(Step.POSTGRESQL) == 2
 
 
-def test_without_a_helper_the_first_page_says_what_to_install() -> None:
+def test_missing_helper_on_first_page() -> None:
     draft = draft_on()
     hint = "sudo packaging/helper install"
     draft.environment = replace(
@@ -123,7 +123,7 @@ def test_without_a_helper_the_first_page_says_what_to_install() -> None:
     assert told(draft, Step.WHERE) == []
 
 
-def test_nobody_is_asked_whether_disks_can_hold_the_data_before_the_workload_is_known() -> None:
+def test_capacity_not_asked_before_workload() -> None:
     draft = draft_on()
     assert not any(isinstance(each, TargetQuestion) for each in draft.questions_for(Step.FILESYSTEM))
 
@@ -131,7 +131,7 @@ def test_nobody_is_asked_whether_disks_can_hold_the_data_before_the_workload_is_
 # --- the table
 
 
-def test_disks_that_may_be_used_come_first_and_the_others_say_why_not() -> None:
+def test_usable_disks_first_others_with_reason() -> None:
     rows = disk_rows(DisksDraft(), StorageFacts(listing(SYSTEM, NAMELESS, OPEN, *SPARE)))
     assert [row.disk for row in rows] == [OPEN, *SPARE, SYSTEM, NAMELESS]
     assert [row.obstacle for row in rows[:-2]] == [""] * 7
@@ -142,7 +142,7 @@ def test_disks_that_may_be_used_come_first_and_the_others_say_why_not() -> None:
     assert rows[0].answer == "looks spare"
 
 
-def test_a_disk_that_looks_spare_is_not_buried_under_what_only_root_may_see() -> None:
+def test_spare_looking_disk_not_buried() -> None:
     denied = "/dev/sdb: Permission denied"
     questions = tuple(
         DiskRefusal(rule, f"It cannot be told {what}.", f"disk.content: {denied}", "Root can tell.")
@@ -155,7 +155,7 @@ def test_a_disk_that_looks_spare_is_not_buried_under_what_only_root_may_see() ->
     ]
 
 
-def test_a_reason_that_several_sources_give_is_told_once() -> None:
+def test_duplicate_reasons_merged() -> None:
     seen = ("udev: ext4", "UDisks2: ext4")
     twice = tuple(DiskRefusal("D08", "It carries a filesystem.", evidence, "Wipe it.") for evidence in seen)
     (row,) = disk_rows(DisksDraft(), StorageFacts(listing(replace(SYSTEM, refusals=twice))))
@@ -165,13 +165,13 @@ def test_a_reason_that_several_sources_give_is_told_once() -> None:
     ]
 
 
-def test_twins_that_cannot_be_told_apart_are_not_offered() -> None:
+def test_indistinguishable_disks_not_offered() -> None:
     twin = replace(SPARE[1], identity=replace(SPARE[1].identity, serial=SPARE[0].identity.serial))
     rows = disk_rows(DisksDraft(), StorageFacts(listing(SPARE[0], twin)))
     assert ["same serial number" in row.obstacle for row in rows] == [True, True]
 
 
-def test_disks_are_numbered_in_their_order_and_can_be_moved() -> None:
+def test_disk_numbers_and_reordering() -> None:
     disks = DisksDraft()
     for key in keys(*SPARE[:3]):
         assign(disks, key, Role.DATA)
@@ -188,7 +188,7 @@ def test_disks_are_numbered_in_their_order_and_can_be_moved() -> None:
     assert disks.zfs_log == []
 
 
-def test_a_chosen_disk_that_is_pulled_stays_in_the_table_and_stops_the_wizard() -> None:
+def test_pulled_disk_stays_and_blocks() -> None:
     draft = draft_on(2)
     assert told(draft, Step.DISKS) == []
     draft.see_disks(listing(SYSTEM, SPARE[0]))
@@ -202,14 +202,14 @@ def test_a_chosen_disk_that_is_pulled_stays_in_the_table_and_stops_the_wizard() 
     assert told(draft, Step.DISKS) == []
 
 
-def test_a_chosen_disk_that_somebody_mounts_meanwhile_stops_the_wizard_with_the_reason() -> None:
+def test_disk_mounted_meanwhile_blocks_with_reason() -> None:
     draft = draft_on(1)
     used = replace(SPARE[0], answer=SpareAnswer.NOT_SPARE, held_by=("mounted at /mnt",))
     draft.see_disks(listing(used, *SPARE[1:]))
     assert "mounted at /mnt" in told(draft, Step.DISKS)[0][1]
 
 
-def test_roots_answer_counts_until_the_disk_looks_different() -> None:
+def test_root_answer_valid_until_disk_changes() -> None:
     facts = StorageFacts(listing(OPEN))
     refusal = DiskRefusal("D13", "Old data lies in its middle.", "at 1 TiB")
     asked = replace(facts, inspected={OPEN.name: InspectionResult(OPEN, SpareAnswer.NOT_SPARE, (refusal,))})
@@ -233,7 +233,7 @@ SAMPLED = InspectionReport(16 << 20, 4000, 65536, 2 << 30)
     ],
     ids=["sampled", "read", "left"],
 )
-def test_a_spare_disk_says_what_was_looked_at(
+def test_spare_disk_names_checks(
     looked: InspectionReport, reason: str, words: str, *, can_be_read: bool
 ) -> None:
     facts = StorageFacts(
@@ -245,7 +245,7 @@ def test_a_spare_disk_says_what_was_looked_at(
     assert "blank" not in reasons(row)
 
 
-def test_the_review_says_what_was_or_will_be_looked_at_on_each_disk() -> None:
+def test_review_names_checks_per_disk() -> None:
     draft = draft_on(2)
     told = looking_words(draft.parts, draft.storage)
     assert "Before anything is written root looks at both ends" in told
@@ -257,7 +257,7 @@ def test_the_review_says_what_was_or_will_be_looked_at_on_each_disk() -> None:
     assert second.startswith(f"{SPARE[1].identity.serial}: Every byte was read")
 
 
-def test_disks_that_do_not_match_are_refused_or_warned_of() -> None:
+def test_mismatched_disks_refused_or_warned() -> None:
     draft = draft_on(2)
     large, coarse = spare_disk(2, size_bytes=4 * 10**12), replace(SPARE[1], logical_block_bytes=4096)
     draft.see_disks(listing(SPARE[0], large))
@@ -271,7 +271,7 @@ def test_disks_that_do_not_match_are_refused_or_warned_of() -> None:
 # --- levels
 
 
-def test_the_level_follows_the_number_of_disks_until_somebody_chooses_one() -> None:
+def test_level_follows_disk_count_until_chosen() -> None:
     levels = [target_of(draft_on(count)).data.level for count in (1, 2, 3, 4, 5)]
     assert levels == [Level.SINGLE, Level.MIRROR, Level.MIRROR, Level.RAID10, Level.RAID10]
     draft = draft_on(4)
@@ -279,7 +279,7 @@ def test_the_level_follows_the_number_of_disks_until_somebody_chooses_one() -> N
     assert target_of(draft).data.level is Level.RAID5
 
 
-def test_each_level_says_what_it_needs_holds_and_survives() -> None:
+def test_level_requirements_capacity_and_redundancy() -> None:
     draft = draft_on(4)
     choices = {each.level: each for each in level_choices(draft.parts.disks.data, MadeDraft(), draft.storage)}
     assert choices[Level.RAID10].label == "Striped mirrors (RAID 10): 3.64 TiB usable"
@@ -290,7 +290,7 @@ def test_each_level_says_what_it_needs_holds_and_survives() -> None:
     assert choices[Level.RAIDZ3].words == "Only ZFS."
 
 
-def test_a_level_that_the_filesystem_has_not_is_solved_on_the_page_of_the_filesystem() -> None:
+def test_unsupported_level_points_to_filesystem_page() -> None:
     draft = draft_on(6)
     draft.parts.disks.data.made.level = Level.RAIDZ3
     assert told(draft, Step.DISKS) == []
@@ -300,7 +300,7 @@ def test_a_level_that_the_filesystem_has_not_is_solved_on_the_page_of_the_filesy
     assert target_of(draft).data.level is Level.RAIDZ3
 
 
-def test_too_few_disks_for_a_level_are_a_problem_of_the_page_of_the_disks() -> None:
+def test_too_few_disks_on_disk_page() -> None:
     draft = draft_on(2)
     draft.parts.disks.data.made.level = Level.RAID5
     (problem,) = told(draft, Step.DISKS)
@@ -308,7 +308,7 @@ def test_too_few_disks_for_a_level_are_a_problem_of_the_page_of_the_disks() -> N
     assert "at least 3 disks" in problem[1]
 
 
-def test_log_devices_without_zfs_are_solved_on_the_page_of_the_filesystem() -> None:
+def test_log_devices_without_zfs_on_filesystem_page() -> None:
     draft = draft_on(2)
     assign(draft.parts.disks, SPARE[5].identity.key(), Role.ZFS_LOG)
     assert "log devices" in told(draft, Step.FILESYSTEM)[0][1]
@@ -319,7 +319,7 @@ def test_log_devices_without_zfs_are_solved_on_the_page_of_the_filesystem() -> N
 # --- the drawing
 
 
-def test_the_drawing_says_in_words_what_it_shows() -> None:
+def test_drawing_has_text_alternative() -> None:
     data, wal = draft_on(4, wal=1).drawing()
     assert data.words == (
         "Data directory on data 1 Samsung SSD 990 PRO 2TB …001X · 1.82 TiB, data 2 Samsung SSD 990 PRO 2TB "
@@ -334,7 +334,7 @@ def test_the_drawing_says_in_words_what_it_shows() -> None:
 
 @given(st.data())
 @settings(max_examples=60, deadline=None)
-def test_every_choice_of_disks_can_be_drawn_and_either_built_or_explained(data: st.DataObject) -> None:
+def test_disk_choices_drawn_and_built_or_explained(data: st.DataObject) -> None:
     draft = draft_on(0)
     disks = draft.parts.disks
     for disk in (*SPARE, OPEN, SYSTEM):
@@ -361,7 +361,7 @@ def test_every_choice_of_disks_can_be_drawn_and_either_built_or_explained(data: 
 # --- filesystem and options
 
 
-def test_a_filesystem_that_this_machine_cannot_make_says_why_and_what_to_install() -> None:
+def test_unavailable_filesystem_reason_and_packages() -> None:
     bare = Support("6.1.0-cloud", frozenset({"ext4"}), programs={"mkfs.ext4": "/usr/sbin/mkfs.ext4"})
     draft = draft_on(1, support=bare)
     group = draft.parts.disks.data
@@ -375,7 +375,7 @@ def test_a_filesystem_that_this_machine_cannot_make_says_why_and_what_to_install
     assert several  # what speaks against many is told once
 
 
-def test_what_the_machine_can_make_is_waited_for() -> None:
+def test_waits_for_machine_capabilities() -> None:
     draft = CampaignDraft(environment=ENVIRONMENT)
     draft.configuration_of(Place.DISKS).chosen = True
     pending = [each.pending for each in draft.problems_for(Step.FILESYSTEM)]
@@ -384,9 +384,7 @@ def test_what_the_machine_can_make_is_waited_for() -> None:
 
 
 @pytest.mark.parametrize("spec", [each for each in FILESYSTEMS if each.levels], ids=lambda spec: spec.id)
-def test_every_option_of_every_filesystem_stands_on_its_page_with_what_it_does_and_costs(
-    spec: FilesystemSpec,
-) -> None:
+def test_every_filesystem_option_described(spec: FilesystemSpec) -> None:
     made = MadeDraft(filesystem=spec.id)
     draft = draft_on(4)
     page = options_page(made, circumstances(draft.parts.disks.data, made, draft.storage))
@@ -404,7 +402,7 @@ def test_every_option_of_every_filesystem_stands_on_its_page_with_what_it_does_a
 
 
 @pytest.mark.parametrize("spec", [each for each in FILESYSTEMS if each.levels], ids=lambda spec: spec.id)
-def test_every_value_of_every_option_goes_through_its_text_unchanged(spec: FilesystemSpec) -> None:
+def test_option_values_round_trip_as_text(spec: FilesystemSpec) -> None:
     for option in spec.options:
         values: tuple[OptionValue, ...]
         match option.kind:
@@ -419,7 +417,7 @@ def test_every_value_of_every_option_goes_through_its_text_unchanged(spec: Files
             assert read_option(option, write_option(option, value)) == value
 
 
-def test_what_counts_anyway_is_not_said_and_a_preset_takes_own_options_back() -> None:
+def test_defaults_omitted_preset_resets_options() -> None:
     made = MadeDraft(filesystem="ext4")
     option = filesystem("ext4").option("barrier")
     say(made, option, "true")
@@ -436,7 +434,7 @@ def test_what_counts_anyway_is_not_said_and_a_preset_takes_own_options_back() ->
     assert (made.preset, made.typed) == ("2011-nobarrier", {"barrier": "true"})
 
 
-def test_options_reach_the_target_over_their_preset_with_their_types() -> None:
+def test_options_override_preset_with_types() -> None:
     draft = draft_on(4)
     made = draft.parts.disks.data.made
     choose_filesystem(made, "zfs")
@@ -459,9 +457,7 @@ def test_options_reach_the_target_over_their_preset_with_their_types() -> None:
         ("zfs", "recordsize = 3 KiB", "options.recordsize", "power of two"),
     ],
 )
-def test_options_that_cannot_be_or_do_not_go_together_are_told_at_the_option(
-    filesystem_id: str, lines: str, field: str, says: str
-) -> None:
+def test_option_errors_at_the_option(filesystem_id: str, lines: str, field: str, says: str) -> None:
     draft = draft_on(4)
     choose_filesystem(draft.parts.disks.data.made, filesystem_id)
     say_lines(draft.parts.disks.data.made, lines)
@@ -470,7 +466,7 @@ def test_options_that_cannot_be_or_do_not_go_together_are_told_at_the_option(
     assert draft.problems_for(Step.DISKS) == ()
 
 
-def test_a_conflict_and_a_risk_stand_beside_their_option() -> None:
+def test_conflict_and_risk_at_the_option() -> None:
     draft = draft_on(4)
     made = draft.parts.disks.data.made
     say_lines(made, "journal = false\ndata = writeback\nbarrier = false")
@@ -483,7 +479,7 @@ def test_a_conflict_and_a_risk_stand_beside_their_option() -> None:
     assert any("NOT DURABLE" in message for message, _ in page.general)
 
 
-def test_presets_that_do_not_work_on_this_kernel_say_so() -> None:
+def test_unusable_presets_named() -> None:
     draft = draft_on(1)
     made = MadeDraft(filesystem="xfs")
     choices = {each.id: each for each in preset_choices(made, draft.storage)}
@@ -492,7 +488,7 @@ def test_presets_that_do_not_work_on_this_kernel_say_so() -> None:
     assert "Source:" in choices["recommended"].words
 
 
-def test_server_settings_of_another_page_are_part_of_the_rules() -> None:
+def test_server_settings_checked_against_options() -> None:
     draft = draft_on(4)
     draft.parts.values["postgresql.settings"] = "full_page_writes = off"
     ((_, sentence),) = told(draft, Step.FILESYSTEM)
@@ -507,7 +503,7 @@ def test_server_settings_of_another_page_are_part_of_the_rules() -> None:
     assert told(draft, Step.FILESYSTEM) == []
 
 
-def test_small_records_are_refused_only_where_no_own_setting_keeps_full_page_writes() -> None:
+def test_small_records_need_full_page_writes() -> None:
     draft = draft_on(1)
     made = draft.parts.disks.data.made
     choose_filesystem(made, "zfs")
@@ -518,7 +514,7 @@ def test_small_records_are_refused_only_where_no_own_setting_keeps_full_page_wri
     assert told(draft, Step.FILESYSTEM) == []
 
 
-def test_an_own_option_and_an_own_setting_that_contradict_each_other_are_told_on_the_page() -> None:
+def test_option_setting_conflict_on_page() -> None:
     draft = draft_on(1)
     made = draft.parts.disks.data.made
     choose_filesystem(made, "zfs")
@@ -533,7 +529,7 @@ def test_an_own_option_and_an_own_setting_that_contradict_each_other_are_told_on
     assert told(draft, Step.FILESYSTEM) == []
 
 
-def test_fields_of_the_array_count_only_where_there_is_one() -> None:
+def test_array_fields_only_with_array() -> None:
     draft = draft_on(4)
     group = draft.parts.disks.data
     group.texts = {"chunk_size": "64 KiB", "bitmap": "none", "initial_sync": "assume-clean"}
@@ -551,7 +547,7 @@ def test_fields_of_the_array_count_only_where_there_is_one() -> None:
     assert [field for field, _ in told(draft, Step.FILESYSTEM)] == ["target.disks.chunk_size"]
 
 
-def test_the_wal_has_a_filesystem_of_its_own() -> None:
+def test_wal_has_own_filesystem() -> None:
     draft = draft_on(2, wal=2)
     disks = draft.parts.disks
     choose_filesystem(disks.wal.made, "xfs")
@@ -584,7 +580,7 @@ def test_the_commands_grow_with_what_is_chosen() -> None:
 # --- more configurations
 
 
-def test_copies_make_something_else_of_the_same_disks_and_follow_them() -> None:
+def test_copies_vary_same_disks() -> None:
     draft = draft_on(4, wal=1)
     first = draft.configuration_of(Place.DISKS)
     offered = {each.label: each for each in alternatives(draft.parts, first, draft.storage)}
@@ -621,7 +617,7 @@ def test_an_alternative_that_cannot_be_says_why() -> None:
     assert offered["Single parity (RAID 5, raidz1)"].obstacle == ""
 
 
-def test_what_is_wrong_with_a_copy_is_told_at_the_copy() -> None:
+def test_copy_errors_at_the_copy() -> None:
     draft = draft_on(4)
     first = draft.configuration_of(Place.DISKS)
     offered = {each.label: each for each in alternatives(draft.parts, first, draft.storage)}
@@ -632,7 +628,7 @@ def test_what_is_wrong_with_a_copy_is_told_at_the_copy() -> None:
     assert [field for field, _ in told(draft, Step.MORE)] == ["configuration[2].target"]
 
 
-def test_a_campaign_of_different_disks_goes_through_the_fields_unchanged() -> None:
+def test_different_disks_round_trip() -> None:
     def on(name: str, *numbers: int) -> Configuration:
         group = GroupChoice(
             keys(*(SPARE[number] for number in numbers)), Level.STRIPE, "xfs", preset="recommended"
@@ -649,7 +645,7 @@ def test_a_campaign_of_different_disks_goes_through_the_fields_unchanged() -> No
 # --- confirming
 
 
-def test_nothing_starts_before_the_end_of_every_serial_number_is_typed() -> None:
+def test_start_requires_all_serial_endings() -> None:
     draft = draft_on(2, wal=1)
 
     def missing() -> list[str]:
@@ -680,7 +676,7 @@ def test_resolved_campaigns_without_disks_ask_no_helper() -> None:
     assert not any(isinstance(each, DescribeQuestion) for each in draft.questions_for(Step.REVIEW))
 
 
-def test_the_same_with_another_option_is_offered_under_both_of_its_names() -> None:
+def test_option_variants_offered_with_both_names() -> None:
     draft = draft_on(4)
     (chosen,) = draft.parts.chosen()
     offered = {
@@ -700,7 +696,7 @@ def test_the_same_with_another_option_is_offered_under_both_of_its_names() -> No
     assert draft.parts.disks.data.made.typed == {}, "the page's own stays as it is"
 
 
-def test_of_many_values_those_are_offered_that_are_worth_trying() -> None:
+def test_many_values_offer_useful_ones() -> None:
     draft = draft_on(4)
     choose_filesystem(draft.parts.disks.data.made, "zfs")
     (chosen,) = draft.parts.chosen()
@@ -721,13 +717,11 @@ def test_of_many_values_those_are_offered_that_are_worth_trying() -> None:
         ("zfs", "no such thing", "ZFS has no such option."),
     ],
 )
-def test_who_has_an_option_is_told_where_a_search_finds_none(
-    filesystem_id: str, text: str, says: str
-) -> None:
+def test_option_search_without_match_names_owner(filesystem_id: str, text: str, says: str) -> None:
     assert explain_no_match(filesystem(filesystem_id), text) == says
 
 
-def test_a_plan_that_cannot_be_is_told_without_the_keys_of_campaign_files() -> None:
+def test_impossible_plan_without_file_keys() -> None:
     draft = draft_on(2)
     built = draft.built
     assert built.campaign is not None
@@ -741,7 +735,7 @@ def test_a_plan_that_cannot_be_is_told_without_the_keys_of_campaign_files() -> N
     assert told.path == "target.disks.filesystem"
 
 
-def test_tables_and_indexes_get_disks_of_their_own_and_come_back_from_the_file_to_the_same_fields() -> None:
+def test_tablespace_disks_round_trip() -> None:
     draft = draft_on(2, wal=1)
     disks = draft.parts.disks
     for disk, role in zip(SPARE[3:6], (Role.TABLES, Role.TABLES, Role.INDEXES), strict=True):
@@ -773,7 +767,7 @@ def test_tables_and_indexes_get_disks_of_their_own_and_come_back_from_the_file_t
     assert drawn == ["Data directory", "WAL (pg_wal)", "Tables (a tablespace)", "Indexes (a tablespace)"]
 
 
-def test_a_disk_changes_from_one_use_to_another_and_is_in_one_group_only() -> None:
+def test_disk_moves_between_groups() -> None:
     draft = draft_on(2)
     disks, key = draft.parts.disks, SPARE[5].identity.key()
     for role in (Role.WAL, Role.TABLES, Role.INDEXES, Role.DATA, None):
@@ -789,9 +783,7 @@ def test_a_disk_changes_from_one_use_to_another_and_is_in_one_group_only() -> No
         (Role.INDEXES, "commit = soon", "indexes.options.commit", "“soon” is not allowed"),
     ],
 )
-def test_what_is_wrong_with_the_filesystem_of_a_tablespace_is_told_at_its_option(
-    role: Role, lines: str, field: str, says: str
-) -> None:
+def test_tablespace_filesystem_errors_at_option(role: Role, lines: str, field: str, says: str) -> None:
     draft = draft_on(1)
     assign(draft.parts.disks, SPARE[4].identity.key(), role)
     say_lines(draft.parts.disks.groups[role].made, lines)
@@ -800,7 +792,7 @@ def test_what_is_wrong_with_the_filesystem_of_a_tablespace_is_told_at_its_option
     assert draft.problems_for(Step.DISKS) == ()
 
 
-def test_a_disk_of_a_tablespace_that_is_gone_is_told_at_the_page_of_disks() -> None:
+def test_missing_tablespace_disk_on_disk_page() -> None:
     draft = draft_on(1)
     assign(draft.parts.disks, "wwn-that-is-gone", Role.TABLES)
     ((where, message),) = told(draft, Step.DISKS)

@@ -69,7 +69,7 @@ def problems_of(parts: DraftParts) -> list[tuple[Step, str, str]]:
     return [(step_of(each.path), each.path, each.message) for each in build(parts, {}).problems]
 
 
-def test_the_first_look_is_a_folder_against_memory_with_little_data_for_half_a_minute() -> None:
+def test_first_look_defaults() -> None:
     campaign = campaign_of(first_parts())
     assert campaign.name == "Folder against memory"
     assert [each.target for each in campaign.configurations] == [FolderTarget(), MemoryTarget()]
@@ -112,9 +112,7 @@ def test_the_first_look_is_a_folder_against_memory_with_little_data_for_half_a_m
         ),
     ],
 )
-def test_a_wrong_field_says_on_its_page_what_was_found_and_what_is_allowed(
-    key: str, text: str, step: Step, field: str, says: str
-) -> None:
+def test_field_error_with_allowed_values(key: str, text: str, step: Step, field: str, says: str) -> None:
     parts = first_parts()
     parts.values[key] = text
     found = problems_of(parts)
@@ -124,7 +122,7 @@ def test_a_wrong_field_says_on_its_page_what_was_found_and_what_is_allowed(
     assert build(parts, {}).campaign is None
 
 
-def test_nothing_ticked_is_a_problem_of_the_first_page() -> None:
+def test_nothing_selected_on_first_page() -> None:
     parts = first_parts()
     for each in parts.configurations:
         each.chosen = False
@@ -140,7 +138,7 @@ def test_what_nobody_ticked_may_be_wrong() -> None:
     assert problems_of(draft.parts)[0][:2] == (Step.WHERE, "target.memory.size")
 
 
-def test_a_copy_changes_what_it_names_and_nothing_else() -> None:
+def test_copy_changes_only_named_fields() -> None:
     draft = CampaignDraft()
     original = draft.configuration_of(Place.FOLDER)
     copy = draft.copy_configuration(original)
@@ -160,7 +158,7 @@ def test_a_copy_changes_what_it_names_and_nothing_else() -> None:
     assert [each.name for each in campaign_of(draft.parts).configurations] == ["memory"]
 
 
-def test_copies_of_copies_get_names_of_their_own() -> None:
+def test_copies_of_copies_have_unique_names() -> None:
     draft = CampaignDraft()
     original = draft.configuration_of(Place.FOLDER)
     original.name = "x" * 80
@@ -169,7 +167,7 @@ def test_copies_of_copies_get_names_of_their_own() -> None:
     assert len({each.name for each in campaign_of(draft.parts).configurations}) == 7
 
 
-def test_two_configurations_of_one_name_are_a_problem_of_the_second() -> None:
+def test_duplicate_name_at_second_configuration() -> None:
     draft = CampaignDraft()
     draft.copy_configuration(draft.configuration_of(Place.FOLDER)).name = " folder "
     found = problems_of(draft.parts)
@@ -177,7 +175,7 @@ def test_two_configurations_of_one_name_are_a_problem_of_the_second() -> None:
     assert "“folder”" in found[0][2]
 
 
-def test_a_change_that_does_not_fit_is_told_at_its_configuration_and_not_on_an_earlier_page() -> None:
+def test_change_error_at_its_configuration() -> None:
     draft = CampaignDraft()
     draft.parts.values["workload.threads"] = "3"
     copy = draft.copy_configuration(draft.configuration_of(Place.MEMORY))
@@ -189,7 +187,7 @@ def test_a_change_that_does_not_fit_is_told_at_its_configuration_and_not_on_an_e
     assert campaign_of(draft.parts).configurations[2].workload.threads is None
 
 
-def test_the_reason_at_a_configuration_names_the_setting_or_the_field_and_no_key_of_a_file() -> None:
+def test_configuration_reason_names_field_not_key() -> None:
     draft = CampaignDraft()
     draft.parts.values["postgresql.settings"] = "max_connections = 9"
     copy = draft.copy_configuration(draft.configuration_of(Place.MEMORY))
@@ -200,7 +198,7 @@ def test_the_reason_at_a_configuration_names_the_setting_or_the_field_and_no_key
     assert all(FIELDS[key].label for key in CHANGEABLE)
 
 
-def test_a_change_of_the_size_replaces_the_scale() -> None:
+def test_size_change_replaces_scale() -> None:
     draft = CampaignDraft()
     draft.parts.size_choice = SizeChoice.SCALE
     copy = draft.copy_configuration(draft.configuration_of(Place.FOLDER))
@@ -209,7 +207,7 @@ def test_a_change_of_the_size_replaces_the_scale() -> None:
     assert (workload.size, workload.scale) == (DataSize.MEDIUM, None)
 
 
-def test_too_many_runs_are_told_with_their_number() -> None:
+def test_too_many_runs_with_count() -> None:
     draft = CampaignDraft()
     draft.parts.values["repeats"] = "1000"
     for _ in range(9):
@@ -218,7 +216,7 @@ def test_too_many_runs_are_told_with_their_number() -> None:
     assert "11000 runs" in problems_of(draft.parts)[0][2]
 
 
-def test_more_configurations_than_a_file_may_hold_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_configurations(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("app.draft.builder.MOST_CONFIGURATIONS", 100)
     draft = CampaignDraft()
     for _ in range(99):
@@ -226,7 +224,7 @@ def test_more_configurations_than_a_file_may_hold_are_told(monkeypatch: pytest.M
     assert [(step, field) for step, field, _ in problems_of(draft.parts)] == [(Step.MORE, "configuration")]
 
 
-def test_script_files_are_asked_for_and_their_answer_becomes_the_script(tmp_path: Path) -> None:
+def test_script_file_answer_becomes_script(tmp_path: Path) -> None:
     path = tmp_path / "own, with comma.sql"
     path.write_text("SELECT 1;\n")
     draft = CampaignDraft()
@@ -247,7 +245,7 @@ def test_script_files_are_asked_for_and_their_answer_becomes_the_script(tmp_path
 
 
 @pytest.mark.parametrize(("builtin", "weight"), [("", "x"), ("", "1"), ("tpcb-like", "0")])
-def test_a_script_without_name_or_with_a_wrong_weight_is_refused(builtin: str, weight: str) -> None:
+def test_script_without_name_or_valid_weight(builtin: str, weight: str) -> None:
     parts = first_parts()
     parts.values["workload.script"] = OWN_SCRIPTS
     parts.scripts = [ScriptDraft(builtin, weight=weight)]
@@ -274,11 +272,11 @@ def test_no_script_at_all_is_refused() -> None:
         (["x" * 80, "y"], "Comparison of 2 configurations"),
     ],
 )
-def test_a_campaign_without_name_is_called_after_what_it_compares(names: list[str], name: str) -> None:
+def test_unnamed_campaign_named_after_comparison(names: list[str], name: str) -> None:
     assert automatic_name(names) == name
 
 
-def test_a_draft_with_a_problem_gives_no_campaign_but_the_problem() -> None:
+def test_draft_with_problem_gives_no_campaign() -> None:
     draft = CampaignDraft()
     draft.parts.values["workload.clients"] = "many"
     with pytest.raises(CampaignError, match="Found “many”") as caught:
@@ -302,7 +300,7 @@ def test_every_recipe_goes_through_the_fields_unchanged(recipe: Recipe) -> None:
     assert replace(draft.to_campaign(), matrix=None) == replace(campaign, matrix=None)
 
 
-def test_the_tick_for_the_baseline_says_only_what_is_not_so_anyway() -> None:
+def test_baseline_wanted_with_disks() -> None:
     draft = CampaignDraft()
     draft.parts.values["io_baseline"] = ""
     found = [draft.wants_baseline]
@@ -445,7 +443,7 @@ def some_parts(draw: st.DrawFn) -> DraftParts:
 @pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(some_parts())
-def test_every_draft_without_problems_is_a_campaign_file_and_a_draft_again(parts: DraftParts) -> None:
+def test_valid_draft_round_trips(parts: DraftParts) -> None:
     built = build(parts, {})
     if built.campaign is None:
         assert built.problems or built.questions
@@ -456,18 +454,18 @@ def test_every_draft_without_problems_is_a_campaign_file_and_a_draft_again(parts
     assert build(parts_of(built.campaign), {}).campaign == built.campaign
 
 
-def test_every_field_that_a_configuration_may_change_is_tried_above() -> None:
+def test_every_changeable_field_is_covered() -> None:
     assert {key.split(".")[1] for key in OF_PAGES} == set(TEXTS)
     assert set(CHANGEABLE) < set(OF_PAGES) < set(FIELDS)
     assert {*PHASE_TEXTS, "script"} == {field.name for field in PHASE_FIELDS}
 
 
-def test_what_all_configurations_have_alike_none_of_them_is_offered_to_change() -> None:
+def test_common_fields_not_offered_as_changes() -> None:
     assert {*OF_PAGES, PHASES} - set(CHANGEABLE) == ALIKE
     assert {"workload.compressibility", "workload.data_set", "workload.phase"} == ALIKE
 
 
-def test_a_campaign_whose_configurations_differ_in_everything_goes_through_the_fields_unchanged() -> None:
+def test_all_different_configurations_round_trip() -> None:
     campaign = Campaign(
         "All of it",
         (
@@ -491,7 +489,7 @@ def test_a_campaign_whose_configurations_differ_in_everything_goes_through_the_f
     assert build(parts_of(campaign), {}).campaign == campaign
 
 
-def test_repeats_that_are_left_out_follow_the_number_of_configurations() -> None:
+def test_default_repeats_follow_configuration_count() -> None:
     draft = CampaignDraft()
     assert campaign_of(draft.parts).repeats == 3
     draft.copy_configuration(draft.configuration_of(Place.FOLDER))
@@ -500,7 +498,7 @@ def test_repeats_that_are_left_out_follow_the_number_of_configurations() -> None
     assert campaign_of(draft.parts).repeats == 3
 
 
-def test_the_order_that_is_chosen_arrives_and_a_seed_goes_with_a_random_one_only() -> None:
+def test_order_and_seed() -> None:
     drawn = replace(campaign_of(first_parts()), order_seed=7)
     parts = parts_of(drawn)
     assert campaign_of(parts) == again(campaign_of(parts)) == drawn

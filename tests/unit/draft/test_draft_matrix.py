@@ -63,7 +63,7 @@ def keeps(campaign: Campaign) -> None:
 
 @pytest.mark.parametrize("recipe", WITH_MATRIX, ids=lambda each: each.name)
 @pytest.mark.slow
-def test_a_recipe_with_dimensions_is_saved_with_the_same_dimensions(recipe: Recipe) -> None:
+def test_recipe_dimensions_survive_save(recipe: Recipe) -> None:
     text = recipe.path.read_text(encoding="utf-8")
     keeps(parse(text, recipe.path.parent))
 
@@ -147,9 +147,7 @@ def campaigns(draw: st.DrawFn) -> str:
         ("ext4", "btrfs", "postgresql.settings.full_page_writes", '"off"'),
     ],
 )
-def test_a_value_that_only_the_filesystem_of_a_dimension_takes_is_kept(
-    start: str, other: str, key: str, values: str
-) -> None:
+def test_value_for_one_dimension_filesystem_kept(start: str, other: str, key: str, values: str) -> None:
     text = (
         f'name = "trial"\n[target.disks]\ndata = ["S1", "S2"]\nfilesystem = "{start}"\nlevel = "mirror"\n'
         f'[[dimension]]\nname = "filesystem"\nkey = "target.disks.filesystem"\nvalues = ["{other}"]\n'
@@ -161,9 +159,7 @@ def test_a_value_that_only_the_filesystem_of_a_dimension_takes_is_kept(
 @settings(deadline=None, max_examples=80)
 @given(campaigns(), st.data())
 @pytest.mark.slow
-def test_every_matrix_of_what_is_declared_goes_through_the_draft_unchanged(
-    text: str, data: st.DataObject
-) -> None:
+def test_matrices_round_trip(text: str, data: st.DataObject) -> None:
     try:
         campaign = parse(text)
     except CampaignError:  # what does not go together

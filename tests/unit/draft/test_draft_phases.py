@@ -83,7 +83,7 @@ def test_the_interval_of_snapshots_comes_back() -> None:
 @pytest.mark.parametrize(
     "attribute", [field.attribute for field in PHASE_FIELDS if field.attribute not in OF_SPARE_DISKS]
 )
-def test_a_phase_that_says_anything_comes_back_and_is_kept_when_it_is_saved(attribute: str) -> None:
+def test_phase_round_trip(attribute: str) -> None:
     said = {attribute: OTHERWISE[attribute], **NEEDED.get(attribute, {})}
     second = replace(WorkloadPhase("second"), **said)  # type: ignore[arg-type]
     campaign = with_phases(READS, second)
@@ -98,13 +98,13 @@ def test_a_phase_that_says_anything_comes_back_and_is_kept_when_it_is_saved(attr
 
 
 @pytest.mark.parametrize("name", ["lentfer-2009", "vondra-2023-rate"])
-def test_the_phases_of_a_recipe_are_those_of_its_draft(name: str) -> None:
+def test_recipe_phases_in_draft(name: str) -> None:
     phases = load_campaign(RECIPES / f"{name}.toml").configurations[0].workload.phases
     assert [phase_part(each) for each in phases] == parts_of(with_phases(*phases)).phases
     assert len(phases) > 1
 
 
-def test_a_number_that_is_a_rate_is_read_as_one() -> None:
+def test_number_reads_as_rate() -> None:
     assert raw_phase(PhaseDraft({"name": "a", "rate": "12.5", "times": "2"})) == {
         "name": "a",
         "times": 2,
@@ -130,27 +130,27 @@ def test_a_number_that_is_a_rate_is_read_as_one() -> None:
         ({"name": "b", "threads": "5"}, "workload.phase[2].threads", "the number of clients"),
     ],
 )
-def test_what_is_wrong_with_a_phase_is_told_at_its_field(texts: dict[str, str], path: str, says: str) -> None:
+def test_phase_errors_at_field(texts: dict[str, str], path: str, says: str) -> None:
     found = problems_of(PhaseDraft({"name": "reads"}), PhaseDraft(texts))
     assert [place for place, _ in found] == [path]
     assert says in found[0][1]
     assert found[0][1][0].isupper() or found[0][1].startswith("“")
 
 
-def test_phases_of_which_none_is_compared_are_refused() -> None:
+def test_no_compared_phase() -> None:
     assert problems_of(PhaseDraft({"name": "a", "counts": "false"})) == [
         (PHASES, "None of the phases counts: nothing would be compared.")
     ]
 
 
-def test_what_a_phase_asks_of_root_is_told_at_its_field_with_the_configuration_that_has_no_disks() -> None:
+def test_root_action_without_disks_at_field() -> None:
     found = problems_of(PhaseDraft({"name": "a", "maintenance": "checkpoint, fstrim"}))
     assert {path for path, _ in found} == {"workload.phase[1].maintenance[2]"}
     assert {message.partition(":")[0] for _, message in found} == {"“folder”", "“memory”"}
     assert all("spare disks only" in message for _, message in found)
 
 
-def test_cold_caches_and_phases_are_told_where_the_caches_are_chosen() -> None:
+def test_cold_caches_with_phases_at_caches() -> None:
     parts = first_parts()
     parts.configurations[1].chosen = False
     parts.phases = [PhaseDraft({"name": "a"})]
@@ -167,9 +167,7 @@ def test_cold_caches_and_phases_are_told_where_the_caches_are_chosen() -> None:
         ({"design": "sequential", "precision": "0"}, "precision", "Found 0"),
     ],
 )
-def test_a_design_that_does_not_fit_is_told_at_its_field(
-    values: dict[str, str], path: str, says: str
-) -> None:
+def test_design_conflict_at_field(values: dict[str, str], path: str, says: str) -> None:
     parts = first_parts()
     parts.values |= values
     found = build(parts, {}).problems
@@ -206,7 +204,7 @@ def rows_of(*texts: dict[str, str], scripts: list[ScriptDraft] | None = None) ->
     return [{column.id: column.cell(row) for column in shown_columns(rows)} for row in rows]
 
 
-def test_a_table_tells_what_each_phase_comes_to_and_has_no_column_in_which_nothing_stands() -> None:
+def test_phase_table_without_empty_columns() -> None:
     usual = {"times": "1", "script": "tpcb-like", "clients": "4", "length": "30s", "counts": "yes"}
     assert rows_of({"name": "a"}) == [{"name": "a", **usual}]
     said = {"protocol": "simple", "maintenance": "vacuum", "clients": "7", "transactions": "9"}
@@ -218,7 +216,7 @@ def test_a_table_tells_what_each_phase_comes_to_and_has_no_column_in_which_nothi
     assert (own["script"], own["length"]) == ("orders.sql", "10000 transactions each")
 
 
-def test_scripts_are_told_by_name_with_their_weights() -> None:
+def test_scripts_by_name_with_weights() -> None:
     assert scripts_words([ScriptDraft("select-only")]) == "select-only"
     mixed = [ScriptDraft("tpcb-like", weight="3"), ScriptDraft("", "/srv/orders.sql"), ScriptDraft("")]
     assert scripts_words(mixed) == "tpcb-like @3, orders.sql @1, a file @1"

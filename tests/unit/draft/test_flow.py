@@ -57,7 +57,7 @@ def refuse(draft: CampaignDraft, kind: type[MachineQuestion], error: FootingErro
             draft.take(MachineAnswer(question, error=wrong))
 
 
-def test_before_the_machine_was_looked_at_every_page_waits() -> None:
+def test_pages_wait_for_machine() -> None:
     flow = DraftFlow(CampaignDraft())
     problem = flow.obstacle()
     assert problem is not None
@@ -65,7 +65,7 @@ def test_before_the_machine_was_looked_at_every_page_waits() -> None:
     assert flow.draft.questions_for(Step.REVIEW) == ()
 
 
-def test_five_steps_lead_to_the_start_with_nothing_typed() -> None:
+def test_default_flow_has_five_steps() -> None:
     flow = flow_here()
     seen = [flow.step]
     agree(flow.draft, Step.REVIEW)
@@ -77,7 +77,7 @@ def test_five_steps_lead_to_the_start_with_nothing_typed() -> None:
     assert all(flow.is_complete(step) for step in flow.steps[:-1])
 
 
-def test_a_step_that_waits_for_an_answer_cannot_be_left_and_says_so() -> None:
+def test_pending_answer_blocks_step() -> None:
     flow = flow_here()
     assert not flow.advance()
     assert flow.reason() == "Looking at the places …"
@@ -100,7 +100,7 @@ def test_each_step_asks_only_what_it_needs() -> None:
     }
 
 
-def test_the_room_that_a_place_needs_follows_the_size_of_the_data() -> None:
+def test_required_room_follows_data_size() -> None:
     draft = flow_here().draft
     small = [q.need_bytes for q in draft.questions_for(Step.WHERE) if isinstance(q, TargetQuestion)]
     draft.parts.size_choice = SizeChoice.LARGE
@@ -138,7 +138,7 @@ def test_the_room_that_a_place_needs_follows_the_size_of_the_data() -> None:
         ),
     ],
 )
-def test_a_no_of_the_machine_stands_beside_the_field_that_can_change_it(
+def test_machine_refusal_at_the_field(
     question: type[MachineQuestion], error: FootingError, asked: Step, step: Step, field: str
 ) -> None:
     flow = flow_here()
@@ -155,7 +155,7 @@ def test_a_no_of_the_machine_stands_beside_the_field_that_can_change_it(
     assert not flow.advance()
 
 
-def test_a_no_about_a_configuration_of_the_list_names_it() -> None:
+def test_configuration_refusal_names_it() -> None:
     draft = flow_here().draft
     copy = draft.copy_configuration(draft.configuration_of(Place.FOLDER))
     copy.settings = "shared_buffers = 1TB"
@@ -169,7 +169,7 @@ def test_a_no_about_a_configuration_of_the_list_names_it() -> None:
     assert problem.hint == "less"
 
 
-def test_what_is_refused_is_asked_again_after_it_was_forgotten_and_a_yes_is_kept() -> None:
+def test_refusal_asked_again_approval_kept() -> None:
     draft = flow_here().draft
     for question in draft.questions_for(Step.WHERE):
         assert isinstance(question, TargetQuestion)
@@ -182,7 +182,7 @@ def test_what_is_refused_is_asked_again_after_it_was_forgotten_and_a_yes_is_kept
     assert asked.target == MemoryTarget()
 
 
-def test_an_answer_to_what_nobody_asks_any_more_changes_nothing() -> None:
+def test_stale_answer_ignored() -> None:
     draft = flow_here().draft
     old = draft.questions_for(Step.WHERE)
     draft.parts.values["target.folder.path"] = "/elsewhere"
@@ -193,7 +193,7 @@ def test_an_answer_to_what_nobody_asks_any_more_changes_nothing() -> None:
     assert draft.problems_for(Step.WHERE)[-1].pending
 
 
-def test_going_back_loses_nothing_also_what_is_wrong() -> None:
+def test_back_keeps_values_and_errors() -> None:
     flow = flow_here()
     agree(flow.draft, Step.REVIEW)
     for _ in range(2):
@@ -210,7 +210,7 @@ def test_going_back_loses_nothing_also_what_is_wrong() -> None:
     assert flow.obstacle() is None
 
 
-def test_a_page_further_on_can_break_an_earlier_one_and_the_reason_names_that_page() -> None:
+def test_later_page_breaks_earlier_one() -> None:
     flow = flow_here()
     flow.draft.parts.values["postgresql.settings"] = "max_connections = 20"
     agree(flow.draft, Step.REVIEW)
@@ -237,7 +237,7 @@ def test_one_jumps_forward_over_complete_pages_only() -> None:
     assert not flow.is_complete(Step.WORKLOAD)
 
 
-def test_without_an_account_for_the_server_the_first_page_says_why() -> None:
+def test_no_server_account_on_first_page() -> None:
     flow = DraftFlow(CampaignDraft(environment=DraftEnvironment(MACHINE, account_sentence="No such user.")))
     assert flow.reason() == "No such user."
     (question,) = [TargetQuestion(FolderTarget(), 0)]
@@ -246,7 +246,7 @@ def test_without_an_account_for_the_server_the_first_page_says_why() -> None:
     assert known.error.message == "No such user."
 
 
-def test_a_mistake_while_asking_becomes_a_reason_and_no_traceback() -> None:
+def test_exception_while_asking_becomes_reason() -> None:
     @dataclass(frozen=True)
     class Mistaken(MachineQuestion):
         @property
@@ -264,7 +264,7 @@ def test_a_mistake_while_asking_becomes_a_reason_and_no_traceback() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "SELECT 1;"])
-def test_a_script_file_is_read_when_asked_for(text: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_script_file_read_on_demand(text: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.mktemp("scripts") / "own.sql"
     path.write_text(text)
     draft = flow_here().draft
@@ -285,9 +285,7 @@ def test_a_script_file_is_read_when_asked_for(text: str, tmp_path_factory: pytes
         assert draft.to_campaign().configurations[0].workload.scripts[0].text == "SELECT 2;"
 
 
-def test_a_script_that_changed_since_it_was_read_is_not_run_unnoticed(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> None:
+def test_changed_script_not_run_unnoticed(tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.mktemp("scripts") / "own.sql"
     path.write_text("SELECT 1;")
     draft = flow_here().draft
@@ -301,7 +299,7 @@ def test_a_script_that_changed_since_it_was_read_is_not_run_unnoticed(
     assert "changed since it was read" in known.error.message
 
 
-def test_the_size_classes_are_resolved_for_this_machine() -> None:
+def test_size_classes_for_machine() -> None:
     draft = flow_here().draft
     sizes = [draft.scale_choice(size) for size in (SizeChoice.SMALL, SizeChoice.MEDIUM, SizeChoice.LARGE)]
     data = [size.data_bytes / (1 << 30) for size in sizes if size]

@@ -58,7 +58,7 @@ def full() -> DraftParts:
     return parts
 
 
-def test_every_field_comes_back_as_it_was_typed() -> None:
+def test_all_fields_round_trip() -> None:
     parts = full()
     back = read_draft_text(draft_text(parts))
     assert [each for each in back.configurations if each.from_where and each.place is Place.FOLDER]
@@ -84,7 +84,7 @@ def test_what_a_person_confirmed_is_never_kept() -> None:
     assert (back.agreed, back.disks.confirmed) == ("", {})
 
 
-def test_what_is_missing_is_as_in_a_first_look_and_what_is_unknown_is_ignored() -> None:
+def test_missing_fields_default_unknown_ignored() -> None:
     text = json.dumps({"format": 1, "parts": {"values": {"name": "x", "later.key": "y"}, "later": 3}})
     parts = read_draft_text(text)
     assert parts.values["name"] == "x"
@@ -113,14 +113,14 @@ def test_what_is_missing_is_as_in_a_first_look_and_what_is_unknown_is_ignored() 
         '{"format": 1, "parts": {"scripts": ' + "[" * 100_000,
     ],
 )
-def test_what_is_no_draft_is_told_once_and_removed(text: str) -> None:
+def test_invalid_draft_reported_and_removed(text: str) -> None:
     keep_draft(text)
     with pytest.raises(DamagedDraftError, match="left out"):
         read_kept_draft()
     assert read_kept_draft() is None
 
 
-def test_a_draft_is_written_whole_for_its_user_alone_and_forgotten(own_state_folder: Path) -> None:
+def test_draft_atomic_private_and_forgotten(own_state_folder: Path) -> None:
     assert read_kept_draft() is None
     forget_draft()
     for parts in (first_parts(), full()):
@@ -134,7 +134,7 @@ def test_a_draft_is_written_whole_for_its_user_alone_and_forgotten(own_state_fol
     assert read_kept_draft() is None
 
 
-def test_where_nothing_can_be_written_nothing_is_kept_and_nothing_is_said(own_state_folder: Path) -> None:
+def test_unwritable_state_is_silent(own_state_folder: Path) -> None:
     if os.geteuid() != 0:  # the mode of root's folder is set again
         own_state_folder.chmod(0o777)  # others could write there
         keep_draft(draft_text(full()))

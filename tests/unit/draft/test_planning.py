@@ -40,7 +40,7 @@ def shown(sentence: str) -> float:
     return float(found[1])
 
 
-def test_more_configurations_show_less_with_the_same_repeats() -> None:
+def test_more_configurations_less_power() -> None:
     differences = [shown(effect_sentences(campaign(count), None, FOLDER)[0]) for count in (2, 4, 8, 12)]
     assert differences == sorted(differences)
     assert differences[-1] > 1.7 * differences[0]
@@ -85,13 +85,13 @@ def test_no_verdict_is_said_before() -> None:
     assert "ssh" not in " ".join(effect_sentences(replace(made, configurations=tuple(known))))
 
 
-def test_the_spread_is_that_of_the_librarys_runs_on_such_a_target() -> None:
+def test_spread_from_library_target() -> None:
     first = effect_sentences(campaign(2), None, FOLDER)[0]
     assert "where runs spread by 2.1\u00a0%, as 19 runs of 4 configurations in this library did" in first
     assert shown(first) == pytest.approx(100 * (Plan(1, 0.021).detectable(5) or 0), abs=0.06)
 
 
-def test_of_two_kinds_the_larger_spread_counts_and_one_that_is_not_known_is_assumed() -> None:
+def test_larger_spread_wins_unknown_assumed() -> None:
     both = FOLDER | {"memory": KnownSpread(0.005, 2, 12)}
     assert "spread by 2.1\u00a0%" in effect_sentences(campaign(2, memory=True), None, both)[0]
     first = effect_sentences(campaign(2, memory=True), None, FOLDER)[0]
@@ -108,13 +108,13 @@ def test_it_answers_both_ways_with_the_time() -> None:
     assert "in 48 h 288 repeats show" in times
 
 
-def test_of_a_sequential_design_it_says_for_what_its_repeats_are_the_last() -> None:
+def test_sequential_says_repeats_are_the_limit() -> None:
     sequential = replace(campaign(3, 10), design=Design.SEQUENTIAL)
     assert effect_sentences(sequential)[:-1] == effect_sentences(campaign(3, 10))
     assert "what stays in to the last round" in effect_sentences(sequential)[-1]
 
 
-def test_repeats_that_are_said_to_be_needed_show_the_difference() -> None:
+def test_suggested_repeats_show_the_difference() -> None:
     for comparisons in (1, 4, 11):
         plan = Plan(comparisons, NOISY_SPREAD)
         for difference in (0.02, 0.05, 0.2):
@@ -124,7 +124,7 @@ def test_repeats_that_are_said_to_be_needed_show_the_difference() -> None:
             assert repeats == 3 or (plan.detectable(repeats - 1) or 0) > difference
 
 
-def test_what_no_time_allows_and_what_takes_too_many_is_left_out_or_said() -> None:
+def test_impossible_or_costly_repeats() -> None:
     wild = {"folder": KnownSpread(0.9, 4, 19)}
     told = effect_sentences(campaign(2, 3), 3 * 86_400.0, wild)
     assert "2\u00a0% takes more than 1,000 repeats" in told[1]
@@ -132,7 +132,7 @@ def test_what_no_time_allows_and_what_takes_too_many_is_left_out_or_said() -> No
     assert len(effect_sentences(campaign(2, 3), None, wild)) == 2
 
 
-def test_too_few_runs_and_one_configuration_are_told_as_before() -> None:
+def test_few_runs_and_single_configuration() -> None:
     assert effect_sentences(campaign(1)) == (
         "One configuration: there is nothing to compare it with, only its numbers.",
     )

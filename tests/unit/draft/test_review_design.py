@@ -25,7 +25,5 @@ def told(keys: str, about_s: float | None) -> str:
         ('design = "sequential"', None, "12 to 40 runs: what is unlikely"),
     ],
 )
-def test_a_sequential_campaign_tells_its_least_and_its_most_time(
-    keys: str, about_s: float | None, words: str
-) -> None:
+def test_sequential_minimum_and_maximum_time(keys: str, about_s: float | None, words: str) -> None:
     assert told(keys, about_s).startswith(words)

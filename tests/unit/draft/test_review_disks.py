@@ -75,14 +75,14 @@ def resolved(target: DiskTarget, workload: Workload | None = None, repeats: int 
     )
 
 
-def test_the_place_says_filesystem_level_and_where_the_wal_lies() -> None:
+def test_place_names_filesystem_level_and_wal() -> None:
     words = place_words(plan_of(DiskTarget(DATA, WAL)))
     assert words == "XFS, raid10 of 4 disks\nWAL: ext4 on one disk"
     log = DiskTarget(replace(DATA, filesystem="zfs", options=()), zfs_log=KEYS[5:])
     assert place_words(plan_of(log)) == "ZFS, raid10 of 4 disks\nlog devices: 1"
 
 
-def test_the_helpers_own_words_are_shown_and_ours_are_labelled_as_ours() -> None:
+def test_helper_commands_shown_ours_labelled() -> None:
     plan = plan_of(DiskTarget(DATA))
     (told,) = storage_commands(plan, {plan: ("mdadm --create", "# waits")}, SPARE)
     assert (told.action, told.text) == (LineAction.ROOT, "mdadm --create\n# waits")
@@ -95,7 +95,7 @@ def test_the_helpers_own_words_are_shown_and_ours_are_labelled_as_ours() -> None
     assert gone.text == "(a disk is gone)"
 
 
-def test_the_review_shows_what_root_does_before_and_after_the_run() -> None:
+def test_root_actions_before_and_after_run() -> None:
     review = make_review(resolved(DiskTarget(DATA, WAL)), current_account(), None, SPARE)
     (row,) = review.rows
     actions = [command.action for command in row.commands]
@@ -120,7 +120,7 @@ def test_one_run_is_told_in_the_singular() -> None:
     ("share", "words"),
     [(0.0001, "less than 0.1\u00a0%"), (0.074, "7.4\u00a0%"), (1.0, "100\u00a0%"), (12.5, "1,250\u00a0%")],
 )
-def test_a_share_of_a_disk_is_told_as_people_write_it(share: float, words: str) -> None:
+def test_disk_share_in_words(share: float, words: str) -> None:
     """A small test disk is written more than once in a campaign."""
     written = int(share * SPARE[0].identity.size_bytes)
     target = DiskTarget(GroupChoice(KEYS[:1], Level.SINGLE, "xfs", partition_bytes=16 * GIB))
@@ -128,7 +128,7 @@ def test_a_share_of_a_disk_is_told_as_people_write_it(share: float, words: str) 
     assert any(f"{words} of its size" in sentence for sentence in told), told
 
 
-def test_the_wear_counts_copies_and_the_first_synchronisation() -> None:
+def test_wear_counts_copies_and_resync() -> None:
     fixed = Workload(duration_s=None, transactions=1_000_000, clients=4)
     sentences = " ".join(
         make_review(resolved(DiskTarget(DATA), fixed), current_account(), None, SPARE).written
@@ -150,7 +150,7 @@ def test_the_wear_counts_copies_and_the_first_synchronisation() -> None:
     assert "each data disk is written at least about 480 MiB without the transactions, less than" in without
 
 
-def test_what_loading_writes_is_told_where_the_speed_decides_the_rest() -> None:
+def test_loading_bytes_when_speed_decides() -> None:
     """A disk is written by the load alone; 0 is never true, and the wrong direction for its wear."""
     target = DiskTarget(GroupChoice(KEYS[:1], Level.SINGLE, "xfs", partition_bytes=16 * GIB))
     for workload in (
@@ -164,7 +164,7 @@ def test_what_loading_writes_is_told_where_the_speed_decides_the_rest() -> None:
         assert "about 960 MiB" in told.partition("each data disk is written")[2]
 
 
-def test_disks_of_tables_and_of_indexes_are_counted_with_all_that_is_written() -> None:
+def test_tablespace_disks_counted_with_writes() -> None:
     """One of TBW tells how large a share it is: on one disk of three it must not be a third."""
     single = GroupChoice(KEYS[:1], Level.SINGLE, "xfs")
     apart = DiskTarget(
@@ -191,7 +191,7 @@ def wear_told(*wear: DriveWear) -> str:
     return " ".join(wear_sentences(told, {"on disks": WrittenVolume(10**12)}))
 
 
-def test_the_share_of_a_drives_life_is_told_as_an_estimate_with_what_was_measured() -> None:
+def test_life_share_is_an_estimate() -> None:
     told = wear_told(DriveWear(12 * 10**12, 4))
     assert "That is 0.3\u00a0% of the life of" in told
     assert "an estimate: the drive counts 10.9 TiB written so far (measured)" in told
@@ -199,13 +199,13 @@ def test_the_share_of_a_drives_life_is_told_as_an_estimate_with_what_was_measure
     assert "data sheet" not in told
 
 
-def test_a_drive_that_was_hardly_used_gives_a_bound_and_no_figure() -> None:
+def test_little_used_drive_gives_bound() -> None:
     told = wear_told(DriveWear(10**12, 0))
     assert "That is at most 1.0\u00a0% of the life of" in told
     assert "took less than 1\u00a0% of its life, which makes at least 90.9 TiB in all" in told
 
 
-def test_drives_that_tell_nothing_have_a_data_sheet() -> None:
+def test_silent_drives_use_data_sheet() -> None:
     assert "stands in the data sheet of a drive (TBW)" in wear_told()
     assert "1 of the drives tell nothing of it" in wear_told(DriveWear(10**12, 5), DriveWear(0, 0))
 
@@ -220,9 +220,7 @@ def test_drives_that_tell_nothing_have_a_data_sheet() -> None:
         (DriveWear(10**12, 0), 10**14),
     ],
 )
-def test_endurance_is_estimated_from_what_was_written_and_used(
-    wear: DriveWear, endurance_bytes: int | None
-) -> None:
+def test_endurance_from_written_and_used(wear: DriveWear, endurance_bytes: int | None) -> None:
     assert wear.endurance_bytes == endurance_bytes
     assert wear.is_least == (wear.used_percent == 0)
 
@@ -252,7 +250,7 @@ def turns(campaign: Campaign) -> str:
     return make_review(whole, current_account(), None, SPARE).turns
 
 
-def test_the_review_tells_the_order_or_that_it_is_drawn_at_the_start() -> None:
+def test_order_or_drawn_at_start() -> None:
     first = resolved(DiskTarget(DATA)).campaign
     one = first.configurations[0]
     both = replace(first, configurations=(one, replace(one, name="other")), repeats=2)
@@ -269,7 +267,7 @@ def test_the_review_tells_the_order_or_that_it_is_drawn_at_the_start() -> None:
     assert turns(first) == ""
 
 
-def test_how_long_the_storages_are_asked_is_told_and_nothing_where_none_is() -> None:
+def test_storage_baseline_duration() -> None:
     target = DiskTarget(GroupChoice(KEYS[:1], Level.SINGLE, "xfs", partition_bytes=16 * GIB))
     asked = resolved(target)
     assert baseline_seconds(asked) == PLANNED_SECONDS + 5
@@ -303,7 +301,7 @@ def test_configurations_on_one_storage_are_asked_once() -> None:
     assert len(storages_to_ask(three)) == 2
 
 
-def test_the_review_says_how_many_runs_may_be_measured_again() -> None:
+def test_rerun_limit() -> None:
     asked = resolved(DiskTarget(DATA), repeats=1)
     assert "At most" not in make_review(asked, current_account(), None, SPARE).time
     asked = replace(asked, campaign=replace(asked.campaign, repeat_disturbed=4))
@@ -313,13 +311,11 @@ def test_the_review_says_how_many_runs_may_be_measured_again() -> None:
 
 
 @pytest.mark.parametrize(("page_kb", "measured_kb"), [(4, 14.4), (8, 18.9), (16, 25.9), (32, 35.1)])
-def test_what_a_transaction_writes_grows_with_the_page_as_real_servers_have_it(
-    page_kb: int, measured_kb: float
-) -> None:
+def test_transaction_bytes_grow_with_page_size(page_kb: int, measured_kb: float) -> None:
     assert transaction_bytes(page_kb * KIB) == pytest.approx(measured_kb * KIB, rel=0.2)
 
 
-def test_the_review_counts_what_is_written_in_pages_of_the_chosen_server() -> None:
+def test_written_bytes_use_server_page_size() -> None:
     told = {}
     for page_kb in (8, 32):
         found = resolved(DiskTarget(DATA), Workload(transactions=1_000_000, duration_s=None, clients=10))

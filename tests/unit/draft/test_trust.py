@@ -72,7 +72,7 @@ def _runner_asks(tmp_path: Path, draft: CampaignDraft) -> bool:
     return False
 
 
-def test_the_review_wants_a_tick_and_keeps_it_only_when_asked_to(tmp_path: Path) -> None:
+def test_review_tick_kept_only_on_request(tmp_path: Path) -> None:
     draft = _draft(_file(tmp_path))
     assert _open_fields(draft) == [TRUST_FIELD]
     assert draft.agreed_digest() == ""
@@ -83,14 +83,14 @@ def test_the_review_wants_a_tick_and_keeps_it_only_when_asked_to(tmp_path: Path)
     assert not _runner_asks(tmp_path, draft)
 
 
-def test_a_tick_that_was_taken_away_is_none(tmp_path: Path) -> None:
+def test_removed_tick_does_not_count(tmp_path: Path) -> None:
     draft = _draft(_file(tmp_path))
     draft.agree(agreed=True)
     draft.agree(agreed=False)
     assert (_open_fields(draft), draft.agreed_digest()) == ([TRUST_FIELD], "")
 
 
-def test_a_script_that_changes_after_the_tick_is_asked_about_again(tmp_path: Path) -> None:
+def test_script_changed_after_tick(tmp_path: Path) -> None:
     path = _file(tmp_path)
     draft = _draft(path)
     draft.agree(agreed=True)
@@ -100,7 +100,7 @@ def test_a_script_that_changes_after_the_tick_is_asked_about_again(tmp_path: Pat
     assert (_open_fields(draft), draft.agreed_digest()) == ([TRUST_FIELD], "")
 
 
-def test_a_script_that_changes_between_review_and_start_is_asked_about_by_the_runner(tmp_path: Path) -> None:
+def test_script_changed_after_review_runner_asks(tmp_path: Path) -> None:
     draft = _draft(_file(tmp_path))
     draft.agree(agreed=True)
     keep_agreement(draft.agreed_digest())
@@ -110,7 +110,7 @@ def test_a_script_that_changes_between_review_and_start_is_asked_about_by_the_ru
     assert not _runner_asks(tmp_path, draft)
 
 
-def test_a_harmless_script_that_turns_into_another_after_the_review_is_asked_about(tmp_path: Path) -> None:
+def test_harmless_script_replaced_after_review(tmp_path: Path) -> None:
     draft = _draft(_file(tmp_path, "SELECT 1;"))
     assert (_open_fields(draft), draft.agreed_digest()) == ([], "")
     keep_agreement(draft.agreed_digest())
@@ -119,14 +119,14 @@ def test_a_harmless_script_that_turns_into_another_after_the_review_is_asked_abo
     assert _runner_asks(tmp_path, draft)
 
 
-def test_a_tick_for_one_campaign_is_none_for_another(tmp_path: Path) -> None:
+def test_tick_valid_for_one_campaign(tmp_path: Path) -> None:
     draft = _draft(_file(tmp_path))
     draft.agree(agreed=True)
     draft.parts.values["workload.clients"] = "7"
     assert (_open_fields(_asked(draft)), draft.agreed_digest()) == ([TRUST_FIELD], "")
 
 
-def test_what_was_agreed_to_before_is_not_asked_again(tmp_path: Path) -> None:
+def test_earlier_agreement_not_asked_again(tmp_path: Path) -> None:
     draft = _draft(_file(tmp_path))
     draft.agree(agreed=True)
     keep_agreement(draft.agreed_digest())
@@ -149,7 +149,7 @@ def test_nothing_is_asked_while_nothing_is_known() -> None:
     assert agreement_problems(Agreement((), "1", known=False), "") == ()
 
 
-def test_a_file_with_foreign_programs_is_not_opened_before_it_was_agreed_to(tmp_path: Path) -> None:
+def test_foreign_programs_not_opened_before_consent(tmp_path: Path) -> None:
     (tmp_path / "postgres").write_text("#!/bin/sh\n")
     (tmp_path / "postgres").chmod(0o777)  # not of root alone, whoever runs this
     path = tmp_path / "theirs.toml"
@@ -160,7 +160,7 @@ def test_a_file_with_foreign_programs_is_not_opened_before_it_was_agreed_to(tmp_
     refuse_programs(read_campaign_file(path))
 
 
-def test_a_file_with_scripts_of_elsewhere_is_not_opened(tmp_path: Path) -> None:
+def test_foreign_scripts_not_opened(tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("S3CRET\n")
     (tmp_path / "theirs").mkdir()
     path = tmp_path / "theirs" / "theirs.toml"

@@ -48,9 +48,7 @@ def test_only_runs_that_are_done_count(tmp_path: Path) -> None:
     assert done(tmp_path) == {1: ["01-a-r1"]}
 
 
-def test_the_order_of_attempts_is_that_of_their_names_also_where_the_clock_was_set_back(
-    tmp_path: Path,
-) -> None:
+def test_attempts_ordered_by_name_not_clock(tmp_path: Path) -> None:
     run_of(tmp_path, "01-a-r1", started=1.9e9)
     for attempt in (2, 10):
         run_of(tmp_path, f"01-a-r1-{attempt}", started=1.8e9 - attempt)
@@ -63,11 +61,11 @@ def test_the_order_of_attempts_is_that_of_their_names_also_where_the_clock_was_s
     ("name", "attempt"),
     [("01-a-r1", 1), ("01-a-r12", 1), ("01-a-r1-2", 2), ("07-x-r3-9-r1-4", 4), ("01-odd", 1)],
 )
-def test_the_attempt_stands_at_the_end_of_the_name(name: str, attempt: int) -> None:
+def test_attempt_suffix_in_name(name: str, attempt: int) -> None:
     assert attempt_of(Path(f"{name}.footing")) == attempt
 
 
-def test_a_damaged_file_is_told_and_its_run_counts_as_missing(tmp_path: Path) -> None:
+def test_damaged_file_counts_as_missing(tmp_path: Path) -> None:
     whole = run_of(tmp_path, NAMES[1])
     run_of(tmp_path, NAMES[2])
     damaged = tmp_path / f"{NAMES[3]}.footing"
@@ -79,7 +77,7 @@ def test_a_damaged_file_is_told_and_its_run_counts_as_missing(tmp_path: Path) ->
     assert all(reason.endswith(".") for reason in found.unreadable.values())
 
 
-def test_a_file_of_another_configuration_or_number_is_not_counted(tmp_path: Path) -> None:
+def test_foreign_configuration_or_number_not_counted(tmp_path: Path) -> None:
     run_of(tmp_path, NAMES[1], configuration="b")
     run_of(tmp_path, "77-a-r1")
     run_of(tmp_path, "a-r1", configuration="a")
@@ -97,7 +95,7 @@ def check(folder: Path, campaign: Campaign = CAMPAIGN) -> None:
     check_folder(folder, (folder / CAMPAIGN_NAME).read_text(), campaign)
 
 
-def test_a_folder_with_nothing_missing_is_refused_and_says_how_to_measure_again(tmp_path: Path) -> None:
+def test_complete_folder_refused_with_rerun_hint(tmp_path: Path) -> None:
     folder_of(tmp_path)
     for name in NAMES.values():
         check(tmp_path)
@@ -107,7 +105,7 @@ def test_a_folder_with_nothing_missing_is_refused_and_says_how_to_measure_again(
     assert str(tmp_path / CAMPAIGN_NAME) in refused.value.hint
 
 
-def test_a_folder_in_which_a_runner_works_is_refused(tmp_path: Path) -> None:
+def test_folder_of_running_campaign_refused(tmp_path: Path) -> None:
     folder_of(tmp_path)
     run_of(tmp_path, NAMES[1])
     lock = CampaignLock(tmp_path)
@@ -129,7 +127,7 @@ def as_somebody_else() -> Iterator[None]:
         os.seteuid(before)
 
 
-def test_a_folder_that_may_not_be_written_is_refused_before_anything_is_asked(open_folder: Path) -> None:
+def test_unwritable_folder_refused_before_questions(open_folder: Path) -> None:
     folder_of(open_folder)
     open_folder.chmod(0o555)
     with as_somebody_else(), pytest.raises(RefusedError, match="may not be written"):
@@ -147,7 +145,7 @@ def test_a_script_that_was_changed_is_named(tmp_path: Path) -> None:
         check(tmp_path, parse_campaign(text, base_directory=tmp_path, source_name="x"))
 
 
-def test_how_a_campaign_ended_is_read_back_and_what_is_damaged_counts_as_not_ended(tmp_path: Path) -> None:
+def test_end_state_read_back_damaged_is_open(tmp_path: Path) -> None:
     assert read_end(tmp_path) is None
     for end in CampaignEnd:
         write_end(tmp_path, end)

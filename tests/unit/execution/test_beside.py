@@ -71,9 +71,7 @@ def hows(found: Beside) -> list[WorkEnd]:
 @pytest.mark.parametrize(
     ("work", "asked"), [(SCRUB, "btrfs-scrub"), (PG_BASEBACKUP, "backup 65536")], ids=["scrub", "backup"]
 )
-def test_it_is_done_again_as_soon_as_it_has_ended_and_is_ended_with_the_phase(
-    work: Background, asked: str
-) -> None:
+def test_repeated_until_phase_ends(work: Background, asked: str) -> None:
     server = Server(lambda: DONE, lambda: DONE)
     found = start(work, server, rate=65536)
     assert [server.asked.get(timeout=LIMIT_S) for _ in range(3)] == [asked] * 3
@@ -88,7 +86,7 @@ def test_it_is_done_again_as_soon_as_it_has_ended_and_is_ended_with_the_phase(
     assert times == sorted(times)
 
 
-def test_with_an_interval_the_next_time_is_waited_for_and_the_end_of_the_phase_is_not_kept_waiting() -> None:
+def test_interval_waits_without_delaying_phase_end() -> None:
     server = Server(lambda: DONE)
     found = start(SNAPSHOTS, server, every_s=3600)
     assert server.asked.get(timeout=LIMIT_S) == "snapshot"
@@ -115,9 +113,7 @@ def breaks() -> MaintenanceEnd:
         (breaks, "ValueError"),
     ],
 )
-def test_what_fails_is_told_at_the_next_look_and_not_tried_again(
-    answer: Callable[[], MaintenanceEnd], words: str
-) -> None:
+def test_failure_reported_once_not_retried(answer: Callable[[], MaintenanceEnd], words: str) -> None:
     server = Server(lambda: DONE, answer)
     found = start(SCRUB, server)
     while len(found.turns) < 2:

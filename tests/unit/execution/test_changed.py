@@ -74,7 +74,7 @@ def test_nothing_is_said_where_nothing_changed() -> None:
     assert check_changes([], here(), here=machine(), now_epoch_s=NOW) == ()
 
 
-def test_another_machine_is_refused_with_both_in_words() -> None:
+def test_other_machine_refused_in_words() -> None:
     before = Before("a", told(), machine(identity={"machine_id": "bb"}, memory={}))
     with pytest.raises(RefusedError, match=r"another machine \(Cpu 1, 8 CPUs; this one: .*8 GiB") as refused:
         changes(before)
@@ -82,7 +82,7 @@ def test_another_machine_is_refused_with_both_in_words() -> None:
 
 
 @pytest.mark.parametrize("unknown", [{}, {"machine_id": {"unreadable": "x"}}, {"machine_id": ""}])
-def test_where_no_identity_is_known_another_processor_is_another_machine(unknown: Json) -> None:
+def test_unknown_identity_compares_processor(unknown: Json) -> None:
     same = Before("a", told(), machine(identity=unknown))
     assert changes(same) == ()
     other = machine(identity=unknown, processor={"info": {"model_name": "Cpu 2"}, "online": 8})
@@ -91,7 +91,7 @@ def test_where_no_identity_is_known_another_processor_is_another_machine(unknown
     assert changes(Before("a", told(), {})) == ()  # a file that says nothing: nobody knows
 
 
-def test_the_same_machine_with_more_memory_or_another_kernel_is_said() -> None:
+def test_more_memory_or_other_kernel_reported() -> None:
     before = machine(memory={"info": {"MemTotal": 4 * 2**30}}, kernel={"release": "5.10"})
     first, second = changes(Before("a", told(), before))
     assert "4 GiB" in first
@@ -99,14 +99,14 @@ def test_the_same_machine_with_more_memory_or_another_kernel_is_said() -> None:
     assert "5.10 then, 6.1 now" in second
 
 
-def test_other_versions_of_server_and_program_are_said() -> None:
+def test_other_server_and_program_versions() -> None:
     before = Before("a", told(program_version="0.0.1"), machine())
     server, program = changes(before, here(version="18.0"))
     assert "PostgreSQL 17.1 measured before, PostgreSQL 18.0 goes on" in server
     assert f"pgFooting 0.0.1 measured before, {VERSION} goes on" in program
 
 
-def test_a_clock_that_was_set_back_is_said() -> None:
+def test_clock_set_back_reported() -> None:
     (sentence,) = changes(Before("a", told(), machine()), now=NOW - 3600)
     assert "clock was set back" in sentence
 
@@ -121,7 +121,7 @@ def test_a_clock_that_was_set_back_is_said() -> None:
         replace(DISK, size_bytes=10**12 + 512),
     ],
 )
-def test_another_disk_in_place_of_one_is_refused(other: DiskIdentity) -> None:
+def test_replaced_disk_refused(other: DiskIdentity) -> None:
     before = Before("a", told(target=TargetMetadata(plan=PLAN)), machine())
     plan = replace(PLAN, data=replace(PLAN.data, disks=(other,)))
     with pytest.raises(RefusedError, match="no disk was touched") as refused:
@@ -129,7 +129,7 @@ def test_another_disk_in_place_of_one_is_refused(other: DiskIdentity) -> None:
     assert "Fast S1 then" in refused.value.message
 
 
-def test_a_disk_less_is_refused_and_the_same_disk_at_another_cable_is_not() -> None:
+def test_missing_disk_refused_recabled_accepted() -> None:
     two = replace(PLAN, data=replace(PLAN.data, disks=(DISK, replace(DISK, serial="S2")), level=Level.MIRROR))
     before = Before("a", told(target=TargetMetadata(plan=two)), machine())
     with pytest.raises(RefusedError, match="none now"):
@@ -150,7 +150,7 @@ def test_a_folder_on_another_filesystem_is_refused(tmp_path: Path) -> None:
     assert changes(Before("a", told(), machine(storage={})), here(path=str(tmp_path))) == ()
 
 
-def test_the_newest_done_run_of_each_configuration_is_asked(tmp_path: Path) -> None:
+def test_newest_done_run_per_configuration(tmp_path: Path) -> None:
     paths = [
         write_trial(
             tmp_path / f"{name}.footing", Trial(configuration=name[0], more={"program_version": name})
@@ -172,7 +172,7 @@ def test_the_newest_done_run_of_each_configuration_is_asked(tmp_path: Path) -> N
     assert [each.name for each in read_before(BegunRuns({1: [results[0]], 2: [lost]}))] == ["a"]
 
 
-def test_the_identity_of_this_machine_is_a_hash_and_never_the_id_itself(tmp_path: Path) -> None:
+def test_machine_identity_is_hashed(tmp_path: Path) -> None:
     path = tmp_path / "machine-id"
     path.write_text("0123456789abcdef0123456789abcdef\n")
     one = identity_facts(path)["machine_id"]
@@ -201,14 +201,14 @@ def there(**changes: str) -> ServerLook:
     return replace(LOOK, **{"version": "17.1", "system_identifier": "7123", **changes})  # type: ignore[arg-type]
 
 
-def test_of_the_same_server_nothing_is_said_also_where_the_role_may_not_ask_which_one_it_is() -> None:
+def test_same_server_without_identity_is_silent() -> None:
     assert server_changes(on_server(), there(), None) == ()
     assert server_changes(on_server(system_identifier=""), there(), None) == ()
     assert server_changes(on_server(), there(system_identifier=""), None) == ()
     assert server_changes(Before("a", told(), machine()), there(system_identifier="9"), None) == ()
 
 
-def test_another_server_under_the_same_name_is_refused_and_another_version_of_it_is_said() -> None:
+def test_other_server_refused_other_version_reported() -> None:
     with pytest.raises(RefusedError, match="identifier 7123 then, 9 now") as refused:
         server_changes(on_server(), there(system_identifier="9"), None)
     assert "--resume" in refused.value.hint
@@ -226,7 +226,7 @@ def elsewhere(machine_id: str = "bb", filesystem: str = "zfs", release: str = "1
     )
 
 
-def test_the_machine_of_a_server_is_compared_with_itself_and_never_with_this_one() -> None:
+def test_server_machine_compared_with_itself() -> None:
     before = on_server(elsewhere())
     assert changes(before, here(path="", version="15.18")) == ()
     same = read_environment_facts(elsewhere(release="14.2"))
@@ -242,6 +242,6 @@ def test_the_machine_of_a_server_is_compared_with_itself_and_never_with_this_one
     assert server_changes(before, there(), not_asked) == ()
 
 
-def test_a_server_whose_machine_is_not_asked_is_measured_from_this_machine_alone() -> None:
+def test_unasked_server_machine_compares_local() -> None:
     with pytest.raises(RefusedError, match="another machine"):
         changes(on_server(machine(identity={"machine_id": "bb"})), here(path=""))

@@ -35,20 +35,18 @@ def test_a_pgbench_that_keeps_within_goes_on(folder: PrivateFolder) -> None:
         bounds(folder, due_s=due_s).check(os.getpid())
 
 
-def test_one_that_is_long_over_its_time_is_ended(folder: PrivateFolder) -> None:
+def test_overlong_child_killed(folder: PrivateFolder) -> None:
     with pytest.raises(ServerError, match="should have ended 01:00 ago") as caught:
         bounds(folder, due_s=time.monotonic() - 61).check(os.getpid())
     assert "kept" in caught.value.hint
 
 
-def test_one_that_had_more_memory_than_its_answers_take_is_ended(folder: PrivateFolder) -> None:
+def test_child_over_memory_limit_killed(folder: PrivateFolder) -> None:
     with pytest.raises(ServerError, match="answers without an end"):
         bounds(folder, memory_bytes=1 << 20, due_s=None).check(os.getpid())
 
 
-def test_one_that_writes_messages_without_an_end_is_ended(
-    folder: PrivateFolder, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_child_with_endless_messages_killed(folder: PrivateFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     found = bounds(folder, due_s=None)
     found.words.write_bytes(bytes(2000))
     found.check(os.getpid())
@@ -57,7 +55,7 @@ def test_one_that_writes_messages_without_an_end_is_ended(
         found.check(os.getpid())
 
 
-def test_one_that_has_ended_meanwhile_is_none_to_end(folder: PrivateFolder) -> None:
+def test_ended_child_not_killed(folder: PrivateFolder) -> None:
     child = os.fork()
     if child == 0:
         os._exit(0)
@@ -65,21 +63,19 @@ def test_one_that_has_ended_meanwhile_is_none_to_end(folder: PrivateFolder) -> N
     bounds(folder, memory_bytes=1 << 20, due_s=None).check(child)
 
 
-def test_nothing_is_bounded_where_the_server_is_ours(folder: PrivateFolder) -> None:
+def test_own_server_unbounded(folder: PrivateFolder) -> None:
     bounds(folder, memory_bytes=None, due_s=0.0).check(os.getpid())
 
 
 @pytest.mark.parametrize(
     "said", ["out of memory for query result", "cannot allocate memory for input buffer"]
 )
-def test_one_that_failed_because_its_answers_had_no_end_says_so_though_it_ended_first(
-    folder: PrivateFolder, said: str
-) -> None:
+def test_endless_answers_reported_after_child_exit(folder: PrivateFolder, said: str) -> None:
     with pytest.raises(ServerError, match="answers without an end"):
         bounds(folder, due_s=None).check_failed(f"pgbench: error: client 0 aborted in command 5: {said}\n")
 
 
-def test_one_that_failed_behind_messages_without_an_end_says_so_though_it_ended_first(
+def test_endless_messages_reported_after_child_exit(
     folder: PrivateFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = bounds(folder, due_s=None)
@@ -90,8 +86,6 @@ def test_one_that_failed_behind_messages_without_an_end_says_so_though_it_ended_
         found.check_failed("pgbench: error: client 0 aborted\n")
 
 
-def test_a_server_that_has_no_memory_itself_or_is_ours_is_not_said_to_answer_without_an_end(
-    folder: PrivateFolder,
-) -> None:
+def test_own_or_exhausted_server_not_blamed(folder: PrivateFolder) -> None:
     bounds(folder, due_s=None).check_failed("pgbench: error: client 0 aborted: ERROR:  out of memory\n")
     bounds(folder, memory_bytes=None, due_s=None).check_failed("out of memory for query result\n")

@@ -27,7 +27,7 @@ def serve_until_answered(server: ControlServer, threads: list[threading.Thread])
     return heard
 
 
-def test_the_strongest_request_wins_also_below_a_very_long_folder_name(tmp_path: Path) -> None:
+def test_strongest_request_wins_in_long_folder(tmp_path: Path) -> None:
     folder = tmp_path / ("n" * 200)
     folder.mkdir()
     server = ControlServer(folder)
@@ -50,7 +50,7 @@ def test_nobody_asking_answers_at_once(tmp_path: Path) -> None:
     server.close()
 
 
-def test_garbage_and_a_silent_peer_are_no_requests(tmp_path: Path) -> None:
+def test_garbage_and_silent_peer_ignored(tmp_path: Path) -> None:
     server = ControlServer(tmp_path)
     for text in (b"\xff\xfe\n", b"[]\n", b'{"request": "format"}\n', b""):
         with _address(tmp_path) as address, socket.socket(socket.AF_UNIX) as peer:
@@ -87,7 +87,7 @@ def test_a_refusal_reaches_the_asker(tmp_path: Path) -> None:
         thread.join()
 
 
-def test_a_folder_that_vanished_does_not_disturb_the_end(tmp_path: Path) -> None:
+def test_vanished_folder_does_not_disturb_end(tmp_path: Path) -> None:
     folder = tmp_path / "campaign"
     folder.mkdir()
     server = ControlServer(folder)
@@ -96,6 +96,6 @@ def test_a_folder_that_vanished_does_not_disturb_the_end(tmp_path: Path) -> None
     server.close()
 
 
-def test_a_filesystem_without_sockets_is_told_by_an_os_error(tmp_path: Path) -> None:
+def test_filesystem_without_sockets_raises_os_error(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="No such file"):
         ControlServer(tmp_path / "missing")

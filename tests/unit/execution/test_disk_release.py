@@ -18,7 +18,7 @@ FIRST, SECOND = SPARE[:2]
 IDENTITIES = (FIRST.identity, SECOND.identity)
 
 
-def test_disks_that_are_free_are_said_to_be_released_and_not_zeroed() -> None:
+def test_free_disks_released_not_zeroed() -> None:
     both = ending_of(IDENTITIES, UnmakeOutcome(None, ()), SPARE)
     assert both.kept == ()
     assert both.free.startswith("These disks are free again: released, not zeroed: ")
@@ -30,7 +30,7 @@ def test_disks_that_are_free_are_said_to_be_released_and_not_zeroed() -> None:
 
 
 @pytest.mark.parametrize("serial", [FIRST.identity.serial, ""])
-def test_a_disk_that_was_kept_is_not_among_the_free_ones_and_has_its_reason(serial: str) -> None:
+def test_kept_disk_not_free_with_reason(serial: str) -> None:
     kept = UnreleasedItem(FIRST.path, serial, "xfs, label PRECIOUS, lies there.", "Look at it.")
     error = StorageError("The filesystem could not be unmade.")
     ending = ending_of(IDENTITIES, UnmakeOutcome(error, (kept,)), SPARE)
@@ -42,7 +42,7 @@ def test_a_disk_that_was_kept_is_not_among_the_free_ones_and_has_its_reason(seri
     assert "journal" in sentence
 
 
-def test_where_only_a_mount_point_was_kept_the_disk_below_it_is_not_free() -> None:
+def test_kept_mount_point_keeps_its_disk() -> None:
     here = (replace(FIRST, is_left_over=True), SECOND)
     remains = UnmakeOutcome(
         StorageError("It is busy.", hint="End it."), (UnreleasedItem("/run/pgfooting/1/storage"),)
@@ -53,20 +53,20 @@ def test_where_only_a_mount_point_was_kept_the_disk_below_it_is_not_free() -> No
     assert "/run/pgfooting/1/storage could not be released." in ending.kept[1]
 
 
-def test_a_disk_on_which_something_is_seen_is_not_free_even_where_nobody_says_so() -> None:
+def test_seen_signature_means_not_free() -> None:
     ending = ending_of(IDENTITIES, UnmakeOutcome(None, ()), (replace(FIRST, is_left_over=True), SECOND))
     assert FIRST.path not in ending.free
     assert ending.kept == (f"{FIRST.path} ({FIRST.identity.serial}): what was made on it is still there.",)
 
 
-def test_a_disk_that_was_pulled_is_not_said_to_be_free() -> None:
+def test_pulled_disk_not_reported_free() -> None:
     assert ending_of(IDENTITIES[:1], UnmakeOutcome(None, ()), (SECOND,)) == DiskEnding()
 
 
 @pytest.mark.parametrize(
     "content", [b"", b"[]", b"{}", b'{"free": 1, "kept": []}', b'{"free": "", "kept": [1]}', b"\xff"]
 )
-def test_a_file_that_is_not_as_it_should_be_says_nothing(tmp_path: Path, content: bytes) -> None:
+def test_malformed_file_reports_nothing(tmp_path: Path, content: bytes) -> None:
     (tmp_path / DISKS_NAME).write_bytes(content)
     assert read_disk_ending(tmp_path) is None
     assert read_disk_ending(tmp_path / "none") is None

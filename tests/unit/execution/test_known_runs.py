@@ -50,9 +50,7 @@ def count_readings(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     return read
 
 
-def test_a_run_file_is_read_once_and_what_is_known_of_it_is_the_same(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_run_file_read_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     campaign, read = campaign_of(folder), count_readings(monkeypatch)
     first = begun_runs(folder, campaign)
     assert list(first.done) == [interleaved_order(campaign)[0].number]
@@ -61,9 +59,7 @@ def test_a_run_file_is_read_once_and_what_is_known_of_it_is_the_same(
     assert len(read) == 1
 
 
-def test_going_on_reads_each_run_file_once_also_where_nothing_can_be_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_resume_reads_files_once_without_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = FILE.replace("= 2", "= 3") + '[[configuration]]\nname = "a"\n[[configuration]]\nname = "b"\n'
     campaign = parse_campaign(text, base_directory="/", source_name="x")
     monkeypatch.setattr(begun, "index_path", lambda _folder: None)
@@ -75,9 +71,7 @@ def test_going_on_reads_each_run_file_once_also_where_nothing_can_be_kept(
     assert [path for path in read if path in there] == there
 
 
-def test_a_run_that_was_just_written_is_known_to_whoever_goes_on(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_written_run_known_on_resume(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     campaign = campaign_of(folder)
     remember_run(folder, next(folder.glob("*.footing")))
     read = count_readings(monkeypatch)
@@ -86,9 +80,7 @@ def test_a_run_that_was_just_written_is_known_to_whoever_goes_on(
 
 
 @pytest.mark.parametrize("spoilt", ["touched", "damaged", "torn", "garbage"])
-def test_what_is_kept_holds_only_as_long_as_the_file_and_the_cache_do(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, spoilt: str
-) -> None:
+def test_cache_invalid_after_file_change(folder: Path, monkeypatch: pytest.MonkeyPatch, spoilt: str) -> None:
     campaign = campaign_of(folder)
     path = next(folder.glob("*.footing"))
     begun_runs(folder, campaign)

@@ -43,7 +43,7 @@ def launch(text: str, tmp_path: Path) -> LaunchedCampaign:
 
 
 @pytest.mark.slow
-def test_a_campaign_that_is_refused_is_told_in_the_command_s_own_words(tmp_path: Path) -> None:
+def test_refusal_in_command_words(tmp_path: Path) -> None:
     launched = launch(UNKNOWN_KEY, tmp_path)
     with pytest.raises(LaunchError) as caught:
         wait_for_folder(launched, PATIENCE_S)
@@ -56,7 +56,7 @@ def test_a_campaign_that_is_refused_is_told_in_the_command_s_own_words(tmp_path:
 
 
 @pytest.mark.postgres
-def test_why_a_campaign_was_refused_is_told_after_however_much_it_may_do(tmp_path: Path) -> None:
+def test_refusal_reason_with_any_consent(tmp_path: Path) -> None:
     script = tmp_path / "own.sql"
     script.write_text(("\\shell touch x" + "x" * 3000 + "\n") * 200)
     text = f'name = "Trial"\ntarget.memory = {{}}\nworkload.script = {{file = "{script}"}}\n'
@@ -68,7 +68,7 @@ def test_why_a_campaign_was_refused_is_told_after_however_much_it_may_do(tmp_pat
     assert (launched.launch_folder / "errors.txt").stat().st_size > 200_000
 
 
-def test_what_a_person_is_asked_before_the_first_run_is_known_to_the_window(tmp_path: Path) -> None:
+def test_questions_before_first_run_reach_window(tmp_path: Path) -> None:
     progress = tmp_path / "progress.jsonl"
     sentence = "An administrator is asked whether the disks may be erased."
     events = [
@@ -83,7 +83,7 @@ def test_what_a_person_is_asked_before_the_first_run_is_known_to_the_window(tmp_
 
 
 @pytest.mark.slow
-def test_polling_never_blocks_and_tells_the_failure_when_it_is_there(tmp_path: Path) -> None:
+def test_poll_never_blocks_and_reports_failure(tmp_path: Path) -> None:
     launched = launch(UNKNOWN_KEY, tmp_path)
     assert launched.poll() is None
     assert wait_for_end(launched, PATIENCE_S) == 2
@@ -94,14 +94,14 @@ def test_polling_never_blocks_and_tells_the_failure_when_it_is_there(tmp_path: P
 
 
 @pytest.mark.slow
-def test_the_runner_leads_a_session_of_its_own_and_reads_nothing(tmp_path: Path) -> None:
+def test_runner_has_own_session_and_no_stdin(tmp_path: Path) -> None:
     launched = launch(UNKNOWN_KEY, tmp_path)
     assert os.getsid(launched.pid) == launched.pid
     assert Path(f"/proc/{launched.pid}/fd/0").readlink() == Path(os.devnull)
     wait_for_end(launched, PATIENCE_S)
 
 
-def test_a_runner_that_is_killed_before_it_begins_is_told(tmp_path: Path) -> None:
+def test_runner_killed_before_start(tmp_path: Path) -> None:
     launched = launch(UNKNOWN_KEY, tmp_path)
     os.kill(launched.pid, signal.SIGKILL)
     with pytest.raises(LaunchError, match="signal 9") as caught:
@@ -109,18 +109,14 @@ def test_a_runner_that_is_killed_before_it_begins_is_told(tmp_path: Path) -> Non
     assert caught.value.status == -9
 
 
-def test_a_python_that_cannot_be_started_is_told_and_leaves_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_python_not_startable_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", str(tmp_path / "none"))
     with pytest.raises(UsageError, match="could not be started"):
         launch(UNKNOWN_KEY, tmp_path)
     assert list(tmp_path.glob(f"**/{LAUNCHES}/*")) == []
 
 
-def test_folders_of_ended_launches_are_removed_but_the_newest_and_those_that_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_cleanup_keeps_newest_and_running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     running = launch(UNKNOWN_KEY, tmp_path)
     os.kill(running.pid, signal.SIGSTOP)
     monkeypatch.setattr(sys, "executable", "/bin/true")  # which ends as well, sooner
@@ -136,7 +132,7 @@ def test_folders_of_ended_launches_are_removed_but_the_newest_and_those_that_run
 
 
 @pytest.mark.slow
-def test_the_folder_is_told_when_the_first_run_has_begun(tmp_path: Path) -> None:
+def test_folder_reported_at_first_run(tmp_path: Path) -> None:
     launched = launch(UNKNOWN_KEY, tmp_path)
     wait_for_end(launched, PATIENCE_S)
     folder = tmp_path / "library" / "x"
@@ -159,7 +155,7 @@ def test_the_folder_is_told_when_the_first_run_has_begun(tmp_path: Path) -> None
         ("", "", ""),
     ],
 )
-def test_the_words_of_the_command_are_taken_apart(words: str, message: str, hint: str) -> None:
+def test_stderr_split_into_message_and_hint(words: str, message: str, hint: str) -> None:
     assert _sentences(words) == (message, hint)
 
 
@@ -181,7 +177,7 @@ def test_live_campaigns_are_those_whose_runner_lives(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_why_a_run_failed_is_learnt_from_the_runner_also_after_it_has_begun(tmp_path: Path) -> None:
+def test_run_failure_reported_after_start(tmp_path: Path) -> None:
     launched = launch(UNKNOWN_KEY, tmp_path)
     wait_for_end(launched, PATIENCE_S)
     progress = launched.launch_folder / "progress.jsonl"

@@ -27,7 +27,7 @@ def library(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_run_that_says_running_becomes_incomplete_with_its_figures(library: Path) -> None:
+def test_running_file_becomes_incomplete_with_figures(library: Path) -> None:
     write_run(library / "a.footing").close()
     (library / SOCKET_NAME).touch()
     finish_abandoned(library)
@@ -49,7 +49,7 @@ def test_a_campaign_that_lives_is_left_alone(library: Path) -> None:
         assert run.state is RunState.RUNNING
 
 
-def test_a_file_that_was_lost_with_the_memory_leaves_a_note(library: Path) -> None:
+def test_file_lost_in_memory_leaves_note(library: Path) -> None:
     begin_live_file(library / "a.footing", library / "gone")
     finish_abandoned(library)
     (note,) = library.iterdir()
@@ -57,7 +57,7 @@ def test_a_file_that_was_lost_with_the_memory_leaves_a_note(library: Path) -> No
     assert "was lost" in note.read_text()
 
 
-def test_a_damaged_file_does_not_keep_the_others_from_being_finished(library: Path) -> None:
+def test_damaged_file_does_not_block_others(library: Path) -> None:
     (library / "a.footing").write_bytes(finished_run(library / "b.footing").read_bytes()[:3000])
     write_run(library / "c.footing").close()
     with pytest.raises(RunFileError, match="cut off"):
@@ -82,7 +82,7 @@ def swept(tmp_path: Path) -> list[SweepEvent]:
     return list(sweep(_on_abandoned, state_folder=tmp_path / "state"))
 
 
-def test_a_file_in_memory_is_finished_and_moved_by_the_sweep(tmp_path: Path, library: Path) -> None:
+def test_file_in_memory_finished_and_moved(tmp_path: Path, library: Path) -> None:
     memory = abandon(tmp_path, library)
     assert {event.action for event in swept(tmp_path)} == {CleanupAction.FINISHED, CleanupAction.REMOVED}
     assert not memory.exists()
@@ -92,7 +92,7 @@ def test_a_file_in_memory_is_finished_and_moved_by_the_sweep(tmp_path: Path, lib
     assert swept(tmp_path) == []
 
 
-def test_a_file_in_memory_outlasts_a_library_that_is_not_mounted(tmp_path: Path, library: Path) -> None:
+def test_file_in_memory_outlasts_unmounted_library(tmp_path: Path, library: Path) -> None:
     memory = abandon(tmp_path, library)
     elsewhere = library.rename(tmp_path / "unmounted")
     (event,) = swept(tmp_path)

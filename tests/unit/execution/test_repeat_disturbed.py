@@ -57,9 +57,7 @@ def test_without_a_limit_nothing_is_measured_again(tmp_path: Path, monkeypatch: 
     assert bench.order == [(1, 1), (2, 1), (3, 1), (4, 1)]
 
 
-def test_a_disturbed_run_is_measured_again_at_the_end_of_its_round(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_disturbed_run_repeated_after_round(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bench = bench_of(tmp_path, 4, once([1, 4]))
     result = bench.run(monkeypatch)
     assert bench.order == [(1, 1), (2, 1), (1, 2), (3, 1), (4, 1), (4, 2)]
@@ -67,9 +65,7 @@ def test_a_disturbed_run_is_measured_again_at_the_end_of_its_round(
     assert bench.told[0] == "a, repeat 1, was disturbed and is measured again. they did much"
 
 
-def test_both_attempts_stay_and_the_disturbed_one_says_what_came_after_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_both_attempts_kept_with_successor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     result = bench_of(tmp_path, 4, once([1])).run(monkeypatch)
     first, again = (each for each in result.results if each.planned.number == 1)
     assert first.path != again.path
@@ -80,9 +76,7 @@ def test_both_attempts_stay_and_the_disturbed_one_says_what_came_after_it(
     assert marks_of(again.path) == {}
 
 
-def test_what_stays_disturbed_is_tried_until_the_limit_and_no_longer(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_repeats_stop_at_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bench = bench_of(tmp_path, 5, always([1]))
     result = bench.run(monkeypatch)
     assert bench.order == [(1, 1), (2, 1), (1, 2), (3, 1), (4, 1), (1, 3), (1, 4), (1, 5), (1, 6)]
@@ -95,9 +89,7 @@ def test_the_limit_is_of_the_whole_campaign(tmp_path: Path, monkeypatch: pytest.
     assert bench.order == [(1, 1), (2, 1), (1, 2), (2, 2), (3, 1), (4, 1), (1, 3)]
 
 
-def test_a_repetition_that_fails_counts_and_is_not_made_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failed_repetition_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bench = bench_of(
         tmp_path,
         5,
@@ -107,9 +99,7 @@ def test_a_repetition_that_fails_counts_and_is_not_made_again(
     assert bench.order == [(1, 1), (2, 1), (1, 2), (3, 1), (4, 1)]
 
 
-def test_a_stop_while_one_is_measured_again_ends_the_campaign_and_resume_goes_on_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_stop_during_repeat_then_resume(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bench = bench_of(
         tmp_path,
         2,
@@ -125,9 +115,7 @@ def test_a_stop_while_one_is_measured_again_ends_the_campaign_and_resume_goes_on
     assert is_complete(tmp_path, campaign_with(2))
 
 
-def test_resume_finds_a_campaign_whose_runs_are_done_but_one_was_disturbed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_resume_after_disturbed_last_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bench_of(tmp_path, 0, once([3])).run(monkeypatch)
     assert is_complete(tmp_path, campaign_with(0))
     assert not is_complete(tmp_path, campaign_with(1))
@@ -137,18 +125,14 @@ def test_resume_finds_a_campaign_whose_runs_are_done_but_one_was_disturbed(
     assert is_complete(tmp_path, campaign_with(1))
 
 
-def test_attempts_that_were_made_before_count_towards_the_limit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_earlier_attempts_count_towards_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bench_of(tmp_path, 2, always([1])).run(monkeypatch)
     again = Bench(tmp_path, campaign_with(2), always([1]))
     again.run(monkeypatch)
     assert again.order == []
 
 
-def test_a_file_that_was_moved_away_is_told_and_hinders_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_moved_file_reported_and_harmless(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bench = bench_of(tmp_path, 1, once([1]))
     execute = bench.execute
 
@@ -164,7 +148,7 @@ def test_a_file_that_was_moved_away_is_told_and_hinders_nothing(
     assert any("01-a-r1.footing" in told for told in bench.told[1:])
 
 
-def test_a_label_is_written_into_an_ended_file_once(tmp_path: Path) -> None:
+def test_label_written_once(tmp_path: Path) -> None:
     path = write_trial(tmp_path / "a.footing", Trial())
     mark_ended_run(path, REPEATED, "measured again as b")
     mark_ended_run(path, REPEATED, "measured again as b")
@@ -183,7 +167,7 @@ def test_only_done_runs_are_repeated() -> None:
         assert found == ([replace(planned, attempt=2)] if state is RunState.DONE else [])
 
 
-def test_the_limit_is_kept_in_the_file_and_a_campaign_of_before_can_be_resumed() -> None:
+def test_limit_saved_and_old_campaign_resumed() -> None:
     campaign = campaign_with(7)
     text = format_campaign(campaign)
     assert "repeat_disturbed = 7" in text

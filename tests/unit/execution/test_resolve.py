@@ -39,31 +39,31 @@ def nothing(_outcome: CommandOutcome) -> None:
     pass
 
 
-def test_the_planned_time_counts_warm_up_and_measurement_of_every_run() -> None:
+def test_planned_time_counts_warm_up_and_measurement() -> None:
     both = campaign(configuration("a"), configuration("b", replace(SMALL, duration_s=5, warmup_s=0)))
     assert planned_seconds(both, ["a", "b", "a"]) == 145
 
 
-def test_a_number_of_transactions_takes_nobody_knows_how_long() -> None:
+def test_transaction_count_has_unknown_duration() -> None:
     open_end = replace(SMALL, duration_s=None, transactions=1000)
     assert planned_seconds(campaign(configuration("a", open_end)), ["a"]) is None
 
 
-def test_an_installation_that_is_not_there_is_refused() -> None:
+def test_missing_installation_refused() -> None:
     missing = replace(CHOICE, installation="/nonexistent")
     with pytest.raises(InstallationError, match="/nonexistent"):
         resolve_campaign(campaign(configuration("a", choice=missing)), current_account(), nothing)
 
 
 @pytest.mark.postgres
-def test_what_a_target_cannot_hold_is_refused_before_anything_is_written(database_account: Account) -> None:
+def test_target_too_small_refused_before_writing(database_account: Account) -> None:
     huge = replace(SMALL, scale=50_000_000)
     with pytest.raises(TargetError, match="memory"):
         resolve_campaign(campaign(configuration("a", huge)), database_account, nothing)
 
 
 @pytest.mark.postgres
-def test_more_clients_than_the_users_max_connections_are_refused(database_account: Account) -> None:
+def test_clients_above_max_connections_refused(database_account: Account) -> None:
     few = replace(CHOICE, settings=(("max_connections", "10"),))
     with pytest.raises(CampaignError, match="max_connections"):
         resolve_campaign(
@@ -80,7 +80,7 @@ def test_f19_hard_limit(monkeypatch: pytest.MonkeyPatch, limit: int, *, is_refus
 
 
 @pytest.mark.postgres
-def test_all_configurations_get_the_same_settings_whatever_their_scale(database_account: Account) -> None:
+def test_same_settings_for_all_scales(database_account: Account) -> None:
     choice = PostgresChoice(preset="machine", settings=(("shared_buffers", "32MB"),))
     resolved = resolve_campaign(
         campaign(configuration("a", choice=choice), configuration("b", replace(SMALL, scale=20), choice)),
@@ -94,7 +94,7 @@ def test_all_configurations_get_the_same_settings_whatever_their_scale(database_
 
 @pytest.mark.postgres
 @pytest.mark.parametrize("preset", PRESETS)
-def test_a_limit_of_memory_is_room_enough_for_every_preset(database_account: Account, preset: str) -> None:
+def test_memory_limit_has_room_for_presets(database_account: Account, preset: str) -> None:
     choice = PostgresChoice(preset=preset, settings=(("shared_buffers", "32MB"),))
     limited = replace(configuration("a", choice=choice), target=MemoryTarget(size_bytes=2 * GIB))
     resolved = resolve_campaign(campaign(limited), database_account, nothing).configurations["a"]
@@ -109,7 +109,7 @@ def test_a_limit_of_memory_is_room_enough_for_every_preset(database_account: Acc
         ("zfs", "a: /srv lies on ZFS, which has a cache of its own that only root can shrink"),
     ],
 )
-def test_a_folder_whose_cache_cannot_be_emptied_is_refused_for_cold_caches_alone(
+def test_cold_caches_refused_where_not_evictable(
     monkeypatch: pytest.MonkeyPatch, filesystem: str, words: str
 ) -> None:
     def lies_on(name: str) -> None:

@@ -69,7 +69,7 @@ def resolved(target: DiskTarget, plan: StoragePlan | None = None) -> ResolvedCon
     )
 
 
-def test_the_smallest_memory_limit_counts_for_all_configurations_alike() -> None:
+def test_smallest_memory_limit_for_all() -> None:
     limited = [DiskTarget(ONE, memory_limit_bytes=size * GIB) for size in (8, 4)]
     parts = (configuration(MemoryTarget()), *map(configuration, limited))
     campaign = Campaign("x", parts)
@@ -81,9 +81,7 @@ def test_the_smallest_memory_limit_counts_for_all_configurations_alike() -> None
 
 
 @pytest.mark.parametrize(("value", "words"), [(4 * GIB, ""), (4 * GIB + 1, str(4 * GIB)), (0, str(4 * GIB))])
-def test_a_memory_limit_on_zfs_needs_a_cache_that_is_no_larger(
-    tmp_path: Path, value: int, words: str
-) -> None:
+def test_zfs_memory_limit_needs_smaller_arc(tmp_path: Path, value: int, words: str) -> None:
     parameter = tmp_path / "sys/module/zfs/parameters/zfs_arc_max"
     parameter.parent.mkdir(parents=True)
     parameter.write_text(f"{value}\n")
@@ -96,7 +94,7 @@ def test_a_memory_limit_on_zfs_needs_a_cache_that_is_no_larger(
     assert words in caught.value.hint
 
 
-def test_a_memory_limit_is_refused_on_zfs_whose_cache_nobody_knows_and_nowhere_else(tmp_path: Path) -> None:
+def test_unknown_arc_refuses_limit_on_zfs(tmp_path: Path) -> None:
     absent = tmp_path / "none"
     limited = DiskTarget(ONE, memory_limit_bytes=4 * GIB)
     _check_cache(configuration(limited), absent)
@@ -105,7 +103,7 @@ def test_a_memory_limit_is_refused_on_zfs_whose_cache_nobody_knows_and_nowhere_e
         _check_cache(configuration(replace(limited, wal=replace(ONE, filesystem="zfs"))), absent)
 
 
-def test_disks_without_room_for_data_and_wal_are_refused_with_both_figures() -> None:
+def test_disks_too_small_for_data_and_wal() -> None:
     target = DiskTarget(ONE)
     checked = resolved(target).target
     part = configuration(target)
@@ -114,7 +112,7 @@ def test_disks_without_room_for_data_and_wal_are_refused_with_both_figures() -> 
         _with_room(checked, part, _TargetChecks(current_account()), 101 * GIB)
 
 
-def test_a_run_on_disks_is_marked_for_what_it_trades_away() -> None:
+def test_run_marked_for_safety_tradeoffs() -> None:
     risky = replace(ONE, options=(("barrier", False),))
     marks = marks_before(resolved(DiskTarget(risky, memory_limit_bytes=4 * GIB)))
     assert [kind for kind, _ in marks] == ["unsafe", "memory-limited"]
@@ -123,7 +121,7 @@ def test_a_run_on_disks_is_marked_for_what_it_trades_away() -> None:
     assert marks_before(resolved(DiskTarget(ONE))) == []
 
 
-def test_a_run_says_of_what_it_chose_that_nothing_can_read_it_back() -> None:
+def test_unreadable_choices_noted_in_run() -> None:
     chosen = replace(ONE, options=(("reserved_percent", 1), ("mkfs_discard", False), ("atime", "noatime")))
     marks = [words for kind, words in marks_before(resolved(DiskTarget(chosen))) if kind == "not-read-back"]
     assert [words.partition(": applied, cannot be read back (")[0] for words in marks] == [
@@ -146,7 +144,7 @@ def test_a_run_on_loop_devices_is_marked() -> None:
     assert [kind for kind, _ in marks_before(resolved(target, on_loop))] == ["test-devices"]
 
 
-def test_the_run_file_holds_the_plan_as_it_was_and_the_level() -> None:
+def test_run_file_holds_plan_and_level() -> None:
     one = resolved(DiskTarget(PAIR))
     described = describe_run(PlannedRun(1, one.configuration, 0, 1), one, one.setup).target
     assert (described.kind, described.raid, described.filesystem) == ("disks", "mirror", "ext4")
@@ -177,7 +175,7 @@ def with_settings(
 ZFS = replace(ONE, filesystem="zfs", preset="recommended")
 
 
-def test_what_zfs_makes_safe_marks_no_run_and_what_it_does_not_still_does() -> None:
+def test_zfs_safe_options_are_not_marked() -> None:
     for one in (
         with_settings(DiskTarget(ZFS)),
         with_settings(DiskTarget(replace(ZFS, preset="defaults")), ("full_page_writes", "off")),
@@ -206,9 +204,7 @@ def test_what_zfs_makes_safe_marks_no_run_and_what_it_does_not_still_does() -> N
     ("page_bytes", "record_bytes", "refused"),
     [(4096, 4096, False), (4096, 2048, True), (8192, 4096, True), (16384, 8192, True), (32768, 32768, False)],
 )
-def test_full_page_writes_may_be_off_where_a_record_holds_a_page_of_this_build(
-    page_bytes: int, record_bytes: int, *, refused: bool
-) -> None:
+def test_full_page_writes_off_with_page_records(page_bytes: int, record_bytes: int, *, refused: bool) -> None:
     options = (("recordsize", record_bytes), ("full_page_writes", False))
     item = configuration(DiskTarget(replace(ONE, filesystem="zfs", options=options)))
     installation = Installation("/opt/pg/bin", "15.1", 15, block_size=page_bytes)
@@ -223,7 +219,7 @@ def test_full_page_writes_may_be_off_where_a_record_holds_a_page_of_this_build(
 @pytest.mark.parametrize(
     ("major", "apart", "refused"), [(14, True, True), (15, True, False), (14, False, False)]
 )
-def test_base_backups_of_tablespaces_are_refused_before_anything_where_the_server_cannot_make_them(
+def test_tablespace_backup_unsupported_refused_early(
     tmp_path: Path, major: int, *, apart: bool, refused: bool
 ) -> None:
     program = tmp_path / "pg_basebackup"
@@ -240,7 +236,7 @@ def test_base_backups_of_tablespaces_are_refused_before_anything_where_the_serve
     assert caught.value.field == "workload.phase"
 
 
-def test_a_run_of_a_server_newer_than_tested_is_marked() -> None:
+def test_newer_server_than_tested_marked() -> None:
     one = resolved(DiskTarget(ONE))
     newer = replace(one, installation=replace(one.installation, version="19rc1", major=19))
     ((kind, words),) = marks_before(newer)
@@ -249,7 +245,7 @@ def test_a_run_of_a_server_newer_than_tested_is_marked() -> None:
     assert mark_words(kind) == "newer than tested"
 
 
-def test_a_run_says_of_each_option_for_the_server_whether_it_was_applied() -> None:
+def test_run_states_applied_server_options() -> None:
     one = with_settings(DiskTarget(ZFS, wal=replace(ONE, disks=("SERIAL2",))), ("full_page_writes", "on"))
     told = describe_run(PlannedRun(1, one.configuration, 0, 1), one, one.setup).target.server_options
     assert not isinstance(told, NotKnown)
@@ -263,9 +259,7 @@ def test_a_run_says_of_each_option_for_the_server_whether_it_was_applied() -> No
     assert "server_options" not in str(values_of(without))
 
 
-def test_what_a_preset_advises_and_a_campaign_does_not_do_is_told_before_the_start(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_unfollowed_preset_advice_before_start(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(disturbances, "run_preflight", lambda _questions: ())
     one = with_settings(DiskTarget(ZFS), ("wal_recycle", "on"))
     campaign = ResolvedCampaign(Campaign("x", (one.configuration,)), MACHINE, {"a": one})
@@ -276,9 +270,7 @@ def test_what_a_preset_advises_and_a_campaign_does_not_do_is_told_before_the_sta
     )
 
 
-def test_the_machine_is_watched_once_for_configurations_of_the_same_place(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_machine_watched_once_per_place(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[PreflightRequest] = []
 
     def watch(questions: PreflightRequest) -> tuple[disturbances.PreflightFinding, ...]:

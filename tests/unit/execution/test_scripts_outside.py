@@ -32,7 +32,7 @@ def check(path: Path) -> None:
     check_trust(read_campaign_file(path), refuse_concerns, is_trusted=is_trusted)
 
 
-def test_what_is_kept_to_be_resumed_is_not_asked_about(tmp_path: Path, file: CampaignFile) -> None:
+def test_kept_scripts_not_asked_about(tmp_path: Path, file: CampaignFile) -> None:
     campaign = with_drawn_order(file.campaign)
     kept = new_folder(tmp_path / "library", campaign)
     assert find_concerns(read_campaign_file(kept / CAMPAIGN_NAME).campaign)
@@ -43,7 +43,7 @@ def test_what_is_kept_to_be_resumed_is_not_asked_about(tmp_path: Path, file: Cam
         check(kept / CAMPAIGN_NAME)
 
 
-def test_what_was_chosen_in_the_window_is_not_asked_about(tmp_path: Path, file: CampaignFile) -> None:
+def test_scripts_chosen_in_window_not_asked(tmp_path: Path, file: CampaignFile) -> None:
     text = format_campaign(file.campaign)
     (tmp_path / "launched").mkdir()
     path = tmp_path / "launched" / "campaign.toml"
@@ -54,7 +54,7 @@ def test_what_was_chosen_in_the_window_is_not_asked_about(tmp_path: Path, file: 
     check(path)
 
 
-def test_a_chosen_script_that_runs_programs_is_asked_about(tmp_path: Path, file: CampaignFile) -> None:
+def test_chosen_script_running_programs_asked(tmp_path: Path, file: CampaignFile) -> None:
     (tmp_path / "mine" / "own.sql").write_text("\\shell x\n")
     text = format_campaign(file.campaign)
     path = tmp_path / "campaign.toml"

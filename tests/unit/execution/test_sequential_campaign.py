@@ -73,9 +73,7 @@ def rounds_of(result: CampaignResult) -> dict[str, int]:
 
 
 @pytest.mark.slow
-def test_what_cannot_win_is_left_out_after_the_third_round_and_the_others_go_on_to_the_cap(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_losers_out_after_third_round(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bench = bench_of(tmp_path, campaign_of())
     result = bench.run(monkeypatch)
     assert rounds_of(result) == {"a": 3, "b": 10, "c": 3, "d": 10}
@@ -87,9 +85,7 @@ def test_what_cannot_win_is_left_out_after_the_third_round_and_the_others_go_on_
 
 
 @pytest.mark.slow
-def test_the_last_run_of_what_was_left_out_says_when_and_why(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_last_run_states_exclusion_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     result = bench_of(tmp_path, campaign_of()).run(monkeypatch)
     marked = {}
     for each in result.results:
@@ -102,7 +98,7 @@ def test_the_last_run_of_what_was_left_out_says_when_and_why(
     assert all("left out after round 3" in reason for reason in marked.values())
 
 
-def test_the_campaign_ends_as_soon_as_one_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ends_with_one_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     campaign = campaign_of(names="abc")
     bench = bench_of(tmp_path, campaign)
     result = bench.run(monkeypatch)
@@ -112,9 +108,7 @@ def test_the_campaign_ends_as_soon_as_one_is_left(tmp_path: Path, monkeypatch: p
     assert bench.told[-1] == "After round 3 no further runs are needed of: b."
 
 
-def test_with_a_precision_it_ends_where_all_that_are_left_are_known_to_be_that_close(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_precision_ends_campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     result = bench_of(tmp_path, campaign_of("precision = 2")).run(monkeypatch)
     rounds = rounds_of(result)
     assert rounds["b"] == rounds["d"] < 10
@@ -169,9 +163,7 @@ def test_weak_runs_do_not_decide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert to_measure(campaign, begun_runs(tmp_path, campaign).results) == []
 
 
-def test_what_may_lose_commits_leaves_nothing_out_but_its_like(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unsafe_excludes_only_its_like(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     campaign = campaign_of(names="abc")
     bench = bench_of(tmp_path, campaign, tps=speeds({"a": 1.0, "b": 9.0, "c": 1.001}))
     runs = [replace(each, marks=()) for each in bench.run(monkeypatch).results if each.planned.repeat < 3]
@@ -207,9 +199,7 @@ def test_memory_limits_are_conditions() -> None:
     assert "allowing for" not in plan[0]
 
 
-def test_what_competes_with_nobody_runs_as_long_as_others_compete(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lone_competitor_runs_with_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     more = "[configuration.workload]\nclients = 9\n"
     campaign = campaign_of(names="abc", more=more)
     result = bench_of(tmp_path, campaign).run(monkeypatch)
@@ -225,9 +215,7 @@ def test_a_fixed_design_leaves_nothing_out(tmp_path: Path, monkeypatch: pytest.M
     assert len(to_measure(campaign, result.results[:7])) == 8
 
 
-def test_a_configuration_that_fails_does_not_keep_the_others_from_an_end(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failing_configuration_does_not_prevent_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     campaign = campaign_of(names="abc")
     order = {run.number: run for run in interleaved_order(campaign)}
     bench = bench_of(
@@ -237,9 +225,7 @@ def test_a_configuration_that_fails_does_not_keep_the_others_from_an_end(
     assert rounds_of(result)["b"] == rounds_of(result)["c"] == 3
 
 
-def test_what_was_left_out_stays_out_also_where_its_file_was_decided_otherwise_since(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_exclusion_mark_outweighs_new_decision(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The mark counts: who marked it had runs that are not there any more."""
     campaign = campaign_of(names="bd")
     results = bench_of(tmp_path, campaign).run(monkeypatch).results
@@ -257,9 +243,7 @@ def test_what_was_left_out_stays_out_also_where_its_file_was_decided_otherwise_s
 
 
 @pytest.mark.slow
-def test_the_comparison_says_what_was_left_out_and_allows_for_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_comparison_states_and_corrects_exclusion(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     result = bench_of(tmp_path, campaign_of()).run(monkeypatch)
     facts = [read_run_facts(Path(each.path)) for each in result.results if each.path is not None]
     assert {(run.design, run.rivals) for run in facts} == {("sequential", ("a", "b", "c", "d"))}
@@ -283,9 +267,7 @@ def test_the_comparison_says_what_was_left_out_and_allows_for_it(
 
 
 @pytest.mark.slow
-def test_the_method_of_a_sequential_report_says_which_rounds_held_whom_and_whose_spread_it_took(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_method_names_rounds_and_spread_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     campaigns = {
         "sequential": campaign_of(),
         "fixed": replace(campaign_of(names="ab"), design=Design.FIXED, repeats=3),
@@ -304,9 +286,7 @@ def test_the_method_of_a_sequential_report_says_which_rounds_held_whom_and_whose
 
 
 @pytest.mark.slow
-def test_a_part_of_those_that_competed_is_called_that(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_comparison_of_some_competitors_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     result = bench_of(tmp_path, campaign_of()).run(monkeypatch)
     facts = [
         read_run_facts(Path(each.path))
@@ -317,7 +297,7 @@ def test_a_part_of_those_that_competed_is_called_that(
     assert "Of the 4 configurations that competed 2 are compared here" in notes
 
 
-def test_a_fixed_campaign_says_nothing_of_a_design(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fixed_campaign_has_no_design_notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     campaign = replace(campaign_of(names="ab"), design=Design.FIXED, repeats=3)
     result = bench_of(tmp_path, campaign).run(monkeypatch)
     comparison = compare_runs([read_run_facts(Path(each.path)) for each in result.results if each.path])

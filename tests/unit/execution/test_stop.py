@@ -23,7 +23,7 @@ FAR_S = 3600.0
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_ends_a_wait_and_is_raised_once(switch: Cancellable, number: signal.Signals) -> None:
+def test_signal_ends_wait_and_raises_once(switch: Cancellable, number: signal.Signals) -> None:
     with switch.signals():
         os.kill(os.getpid(), number)
         with pytest.raises(StopRequestedError) as caught:
@@ -43,7 +43,7 @@ def test_a_signal_ends_a_wait_and_is_raised_once(switch: Cancellable, number: si
         (signal.SIGHUP, signal.SIGTERM, True),
     ],
 )
-def test_the_end_of_session_or_machine_is_told_from_a_person_by_the_first_signal(
+def test_first_signal_tells_session_end_from_user(
     switch: Cancellable, first: signal.Signals, then: signal.Signals, *, is_interrupted: bool
 ) -> None:
     with switch.signals():
@@ -54,7 +54,7 @@ def test_the_end_of_session_or_machine_is_told_from_a_person_by_the_first_signal
     assert switch.is_interrupted is is_interrupted
 
 
-def test_what_a_person_asked_for_before_stays_the_persons(switch: Cancellable) -> None:
+def test_user_request_keeps_precedence(switch: Cancellable) -> None:
     switch.request(Request.FINISH)
     with switch.signals():
         os.kill(os.getpid(), signal.SIGTERM)
@@ -63,7 +63,7 @@ def test_what_a_person_asked_for_before_stays_the_persons(switch: Cancellable) -
     assert not switch.is_interrupted
 
 
-def test_a_signal_of_another_thread_wakes_a_wait_that_has_begun(switch: Cancellable) -> None:
+def test_signal_from_thread_wakes_wait(switch: Cancellable) -> None:
     waiting = threading.Event()
 
     def interrupt() -> None:
@@ -86,7 +86,7 @@ def test_the_handlers_before_are_restored(switch: Cancellable) -> None:
     assert signal.getsignal(signal.SIGTERM) is before
 
 
-def test_a_hang_up_that_is_ignored_stays_ignored(switch: Cancellable) -> None:
+def test_ignored_hang_up_stays_ignored(switch: Cancellable) -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         with switch.signals():
@@ -98,7 +98,7 @@ def test_a_hang_up_that_is_ignored_stays_ignored(switch: Cancellable) -> None:
     assert switch.requested is None
 
 
-def test_finish_does_not_interrupt_and_a_weaker_request_changes_nothing(switch: Cancellable) -> None:
+def test_finish_does_not_interrupt_or_weaken(switch: Cancellable) -> None:
     switch.request(Request.FINISH)
     switch.check()
     switch.request(Request.DISCARD)
@@ -109,7 +109,7 @@ def test_finish_does_not_interrupt_and_a_weaker_request_changes_nothing(switch: 
     assert caught.value.request is Request.DISCARD
 
 
-def test_a_request_over_the_control_socket_ends_a_wait(switch: Cancellable, tmp_path: Path) -> None:
+def test_control_socket_request_ends_wait(switch: Cancellable, tmp_path: Path) -> None:
     control = ControlServer(tmp_path)
     switch.listen(control)
     sender = threading.Thread(target=send_request, args=(tmp_path, Request.STOP))
@@ -120,7 +120,7 @@ def test_a_request_over_the_control_socket_ends_a_wait(switch: Cancellable, tmp_
     control.close()
 
 
-def test_a_readable_descriptor_ends_a_wait_without_a_request(switch: Cancellable) -> None:
+def test_readable_descriptor_ends_wait_without_request(switch: Cancellable) -> None:
     reading, writing = os.pipe()
     os.write(writing, b"x")
     switch.wait(time.monotonic() + FAR_S, reading)

@@ -66,7 +66,7 @@ def take(lengths: Sequence[float], campaign: Campaign = CAMPAIGN) -> tuple[list[
     return [each.planned.number for each in results], ""
 
 
-def test_what_fits_is_begun_and_a_round_that_does_not_is_not() -> None:
+def test_fitting_rounds_begin_others_do_not() -> None:
     assert take([100] * 6) == ([1, 2, 3, 4, 5, 6], "")
     begun, reason = take([130] * 6)
     assert begun == [1, 2, 3, 4], "a fifth would fit, a third round does not"
@@ -74,18 +74,18 @@ def test_what_fits_is_begun_and_a_round_that_does_not_is_not() -> None:
     assert "time budget of 10:00" in reason
 
 
-def test_runs_of_the_first_round_are_begun_one_by_one_as_long_as_each_fits() -> None:
+def test_first_round_begins_run_by_run() -> None:
     begun, reason = take([560, 1, 1, 1, 1, 1])
     assert begun == [1], "b takes 60 s as planned, beside what a took besides"
     assert "the next run would take about 09:20, and 00:40 are left" in reason
 
 
-def test_a_run_is_judged_by_those_of_its_configuration() -> None:
+def test_run_estimated_from_its_configuration() -> None:
     begun, _ = take([300, 70, 70, 70, 70, 70])
     assert begun == [1, 2], "a round is 370 s as seen, 230 s are left"
 
 
-def test_where_a_round_takes_longer_than_those_before_it_ends_within_the_round() -> None:
+def test_budget_ends_within_slower_round() -> None:
     begun, reason = take([100, 100, 100, 250, 1, 1])
     assert begun == [1, 2, 3, 4]
     assert "left" in reason
@@ -94,7 +94,7 @@ def test_where_a_round_takes_longer_than_those_before_it_ends_within_the_round()
     assert "the next run would take" in reason
 
 
-def test_the_first_run_needs_at_least_what_is_planned() -> None:
+def test_first_run_needs_planned_time() -> None:
     assert take([1] * 6, replace(CAMPAIGN, time_budget_s=59))[0] == []
     assert take([1] * 6, replace(CAMPAIGN, time_budget_s=60))[0] != []
 
@@ -103,7 +103,7 @@ def test_without_a_budget_everything_is_begun() -> None:
     assert take([10**6] * 6, replace(CAMPAIGN, time_budget_s=None)) == ([1, 2, 3, 4, 5, 6], "")
 
 
-def test_lengths_that_nobody_knows_and_failed_runs_count_for_nothing() -> None:
+def test_unknown_lengths_and_failed_runs_ignored() -> None:
     clock = Clock()
     budget = TimeBudget(CAMPAIGN, clock)
     results = [result(RUNS[0], None), result(RUNS[1], 10_000, RunState.FAILED)]
@@ -114,7 +114,7 @@ def test_lengths_that_nobody_knows_and_failed_runs_count_for_nothing() -> None:
     assert budget.is_spent
 
 
-def test_a_campaign_that_ended_by_its_budget_says_so(tmp_path: Path) -> None:
+def test_campaign_states_budget_end(tmp_path: Path) -> None:
     ended = CampaignResult(CAMPAIGN, tmp_path)
     ends = [ended.end]
     ended.budget.is_spent = True
@@ -124,7 +124,7 @@ def test_a_campaign_that_ended_by_its_budget_says_so(tmp_path: Path) -> None:
     assert ends == [CampaignEnd.FAILED, CampaignEnd.BUDGET, CampaignEnd.FINISHED]
 
 
-def test_the_budget_is_written_and_another_one_makes_no_other_campaign() -> None:
+def test_budget_saved_without_changing_identity() -> None:
     assert parse_campaign(format_campaign(CAMPAIGN), base_directory="/", source_name="x") == CAMPAIGN
     for other in (None, 60, 7200):
         assert changed_scripts(state_campaign(CAMPAIGN), replace(CAMPAIGN, time_budget_s=other)) == ()
@@ -137,7 +137,7 @@ def test_a_budget_that_is_none_is_refused(text: str) -> None:
         parse_campaign(FILE.replace('"10min"', text), base_directory="/", source_name="x")
 
 
-def test_the_next_run_takes_what_those_of_its_configuration_took_not_what_is_planned() -> None:
+def test_next_run_uses_measured_not_planned() -> None:
     lengths = RunLengths(CAMPAIGN, [("a", 100.0), ("a", 140.0), ("a", None), ("a", -5.0), ("gone", 7.0)])
     assert lengths.expected_seconds("a") == 120
     assert lengths.expected_seconds("b") == 60 + 60, "planned, and what runs took besides"

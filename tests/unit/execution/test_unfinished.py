@@ -36,7 +36,7 @@ def names(library: Path, **more: float) -> list[str]:
     return [each.folder.name for each in interrupted_campaigns(library, **more)]
 
 
-def test_what_nobody_ended_is_offered_the_newest_first(tmp_path: Path) -> None:
+def test_unfinished_offered_newest_first(tmp_path: Path) -> None:
     campaign_in(tmp_path, "1-killed", RunState.DONE, RunState.RUNNING)
     campaign_in(tmp_path, "2-before-its-first-run")
     campaign_in(tmp_path, "3-whole", RunState.DONE, RunState.DONE)
@@ -55,7 +55,7 @@ def test_what_runs_is_not_offered(tmp_path: Path) -> None:
     assert names(tmp_path) == ["1"]
 
 
-def test_what_is_long_ago_is_not_offered_by_itself(tmp_path: Path) -> None:
+def test_old_campaigns_not_offered(tmp_path: Path) -> None:
     folder = campaign_in(tmp_path, "1", RunState.DONE)
     began = (folder / CAMPAIGN_NAME).stat().st_mtime
     assert names(tmp_path, now_epoch_s=began + OFFERED_S - 60) == ["1"]
@@ -64,7 +64,7 @@ def test_what_is_long_ago_is_not_offered_by_itself(tmp_path: Path) -> None:
     assert look_at_campaign(folder) is not None
 
 
-def test_a_folder_that_cannot_be_read_hides_no_other(tmp_path: Path) -> None:
+def test_unreadable_folder_hides_no_other(tmp_path: Path) -> None:
     damaged = campaign_in(tmp_path, "2-damaged", RunState.DONE)
     (damaged / CAMPAIGN_NAME).write_bytes(b"\xff\x00 = [")
     os.mkfifo(campaign_in(tmp_path, "3-strange") / "01-two-r1.footing")
@@ -84,7 +84,7 @@ def test_what_is_missing_is_said(tmp_path: Path) -> None:
     assert stopped.sentence == "“Two” is not finished: 1 of 2 runs are done."
 
 
-def test_the_disks_of_a_campaign_are_named_once_each() -> None:
+def test_campaign_disks_named_once() -> None:
     text = (
         'name = "x"\n[target.disks]\ndata = ["S1", "S2"]\nlevel = "mirror"\nfilesystem = "ext4"\n'
         '[[configuration]]\nname = "a"\n[[configuration]]\nname = "b"\n'
