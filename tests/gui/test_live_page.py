@@ -81,15 +81,13 @@ def current_step(page: LivePage) -> tuple[str, str]:
     return step.name, step.words
 
 
-def test_what_happened_before_the_measured_phase_has_a_time_below_zero_in_the_log() -> None:
+def test_setup_times_negative_in_log() -> None:
     """Of a negative time, hours, minutes and seconds are those of its amount."""
     told = [line_text(LogLine(t_ms, "note", "so")) for t_ms in (-53_000, -3_700_000, -400, 0, 61_000)]
     assert [line.split()[0] for line in told] == ["−00:53", "−1:01:40", "00:00", "00:00", "01:01"]  # noqa: RUF001 - minus
 
 
-def test_an_ended_campaign_tells_which_disks_are_free_and_in_the_banner_which_are_not(
-    qtbot: QtBot, page: LivePage, bench: LiveBench
-) -> None:
+def test_ended_campaign_lists_free_and_kept_disks(qtbot: QtBot, page: LivePage, bench: LiveBench) -> None:
     writer = bench.begin(1)
     bench.grow(writer, 0, WARM_UP_S + 20)
     page.set_campaign(bench.folder)
@@ -113,7 +111,7 @@ def test_an_ended_campaign_tells_which_disks_are_free_and_in_the_banner_which_ar
 # A campaign that runs
 
 
-def test_a_growing_run_is_shown_second_by_second(qtbot: QtBot, page: LivePage, bench: LiveBench) -> None:
+def test_growing_run_shown_second_by_second(qtbot: QtBot, page: LivePage, bench: LiveBench) -> None:
     writer = bench.begin(1)
     bench.grow(writer, 0, WARM_UP_S + 20)
     with qtbot.waitSignal(page.poller.watched):
@@ -149,9 +147,7 @@ def test_the_page_looks_again_by_itself(qtbot: QtBot, page: LivePage, bench: Liv
     qtbot.waitUntil(seen)
 
 
-def test_earlier_runs_of_the_campaign_lie_pale_behind_the_live_one(
-    qtbot: QtBot, page: LivePage, bench: LiveBench
-) -> None:
+def test_earlier_runs_pale_behind_live_run(qtbot: QtBot, page: LivePage, bench: LiveBench) -> None:
     bench.add_done(1)
     bench.add_done(2)
     bench.grow(bench.begin(3), 0, WARM_UP_S + 5)
@@ -195,9 +191,7 @@ def test_the_charts_are_painted_where_they_stand(qtbot: QtBot, page: LivePage, b
     assert rows_of(whole, corner.x(), corner.y()) == alone
 
 
-def test_the_next_run_takes_the_place_of_the_one_that_ended(
-    qtbot: QtBot, page: LivePage, bench: LiveBench
-) -> None:
+def test_next_run_replaces_ended_run(qtbot: QtBot, page: LivePage, bench: LiveBench) -> None:
     writer = bench.begin(1)
     bench.grow(writer, 0, WARM_UP_S + SECONDS)
     with qtbot.waitSignal(page.poller.watched):
@@ -213,7 +207,7 @@ def test_the_next_run_takes_the_place_of_the_one_that_ended(
     assert page.chart_feed.live.name == "xfs #1"
 
 
-def test_before_the_first_run_the_page_says_so(qtbot: QtBot, page: LivePage, bench: LiveBench) -> None:
+def test_page_before_first_run(qtbot: QtBot, page: LivePage, bench: LiveBench) -> None:
     with qtbot.waitSignal(page.poller.watched):
         page.set_campaign(bench.folder)
     assert page.header.run.text() == "Disks of db7"
@@ -231,7 +225,7 @@ def test_before_the_first_run_the_page_says_so(qtbot: QtBot, page: LivePage, ben
         ((Phase.PREPARE, Phase.INITDB, Phase.LOAD, Phase.SETTLE), "Settle"),
     ],
 )
-def test_every_phase_before_measuring_is_shown_with_its_time(
+def test_setup_phases_shown_with_times(
     qtbot: QtBot, page: LivePage, bench: LiveBench, phases: tuple[Phase, ...], name: str
 ) -> None:
     bench.begin_phases(bench.begin(1, started_epoch_s=time.time() - 3 * len(phases)), *phases)
@@ -252,7 +246,7 @@ def test_every_phase_before_measuring_is_shown_with_its_time(
     assert page.phases.accessibleDescription().startswith(name)
 
 
-def test_what_a_phase_took_in_earlier_runs_tells_how_long_it_will_take(bench: LiveBench) -> None:
+def test_phase_estimate_from_earlier_runs(bench: LiveBench) -> None:
     bench.add_done(1)
     writer = bench.begin(2)
     bench.begin_phases(writer, Phase.PREPARE, Phase.LOAD)
@@ -275,7 +269,7 @@ def test_a_campaign_without_warm_up_says_none(bench: LiveBench) -> None:
 # Bad days
 
 
-def test_a_runner_that_died_is_never_shown_as_running(qtbot: QtBot, page: LivePage, bench: LiveBench) -> None:
+def test_dead_runner_never_shown_as_running(qtbot: QtBot, page: LivePage, bench: LiveBench) -> None:
     bench.grow(bench.begin(1), 0, WARM_UP_S + 20)
     with qtbot.waitSignal(page.poller.watched):
         page.set_campaign(bench.folder)
@@ -294,9 +288,7 @@ def test_a_runner_that_died_is_never_shown_as_running(qtbot: QtBot, page: LivePa
     assert not page.poller.is_running
 
 
-def test_a_run_in_memory_says_why_there_are_no_operations(
-    qtbot: QtBot, page: LivePage, bench: LiveBench
-) -> None:
+def test_memory_run_explains_missing_operations(qtbot: QtBot, page: LivePage, bench: LiveBench) -> None:
     writer = bench.begin(1, target={"kind": "memory", "path": "/dev/shm"})
     with writer.transaction():
         sample = Sample("pgbench.tps", 100.0)
@@ -307,9 +299,7 @@ def test_a_run_in_memory_says_why_there_are_no_operations(
     assert page.numbers.tiles["iops"].beneath.text() == "memory: no disk below"
 
 
-def test_a_run_that_failed_tells_why_and_the_campaign_goes_on(
-    qtbot: QtBot, page: LivePage, bench: LiveBench
-) -> None:
+def test_failed_run_explained_and_campaign_continues(qtbot: QtBot, page: LivePage, bench: LiveBench) -> None:
     writer = bench.begin(1)
     bench.grow(writer, 0, WARM_UP_S + 20)
     with writer.transaction():
@@ -325,7 +315,7 @@ def test_a_run_that_failed_tells_why_and_the_campaign_goes_on(
     assert page.banner.words.text() == "ext4 #1: The server ended."
 
 
-def test_a_file_removed_while_it_is_shown_is_told(qtbot: QtBot, page: LivePage, bench: LiveBench) -> None:
+def test_file_removed_while_shown(qtbot: QtBot, page: LivePage, bench: LiveBench) -> None:
     bench.grow(bench.begin(1), 0, WARM_UP_S + 20)
     follower = RunFollower(bench.path(1))
     with qtbot.waitSignal(page.poller.watched):
@@ -337,9 +327,7 @@ def test_a_file_removed_while_it_is_shown_is_told(qtbot: QtBot, page: LivePage, 
     assert tile(page, "tps") == NOTHING
 
 
-def test_a_folder_that_cannot_be_read_is_told_and_tried_again(
-    qtbot: QtBot, page: LivePage, tmp_path: Path
-) -> None:
+def test_unreadable_folder_reported_and_retried(qtbot: QtBot, page: LivePage, tmp_path: Path) -> None:
     with qtbot.waitSignal(page.poller.failed):
         page.set_campaign(tmp_path / "none")
     assert "cannot be read" in page.banner.words.text()
@@ -356,7 +344,7 @@ def test_silence_of_the_runner_is_told(qtbot: QtBot, page: LivePage, bench: Live
     assert page.banner.words.text().startswith("Nothing new for 4")
 
 
-def test_an_unsafe_run_says_so_next_to_its_name(qtbot: QtBot, page: LivePage, bench: LiveBench) -> None:
+def test_unsafe_run_marked_next_to_name(qtbot: QtBot, page: LivePage, bench: LiveBench) -> None:
     writer = bench.begin(1)
     with writer.transaction():
         writer.add_mark("unsafe", "fsync = off: commits are lost on power loss")
@@ -370,9 +358,7 @@ def test_an_unsafe_run_says_so_next_to_its_name(qtbot: QtBot, page: LivePage, be
 
 
 @pytest.mark.parametrize("stall_s", [0.8])  # as long as one likes: the runner does not know of it
-def test_a_stall_of_the_window_loses_no_second(
-    qtbot: QtBot, page: LivePage, bench: LiveBench, stall_s: float
-) -> None:
+def test_window_stall_loses_no_second(qtbot: QtBot, page: LivePage, bench: LiveBench, stall_s: float) -> None:
     """The window hangs while the runner writes: afterwards every second is there."""
     writer = bench.begin(1)
     bench.grow(writer, 0, 5)
@@ -440,7 +426,7 @@ def test_going_on_asks_nothing_of_the_runner(qtbot: QtBot, page: LivePage, bench
     control.close()
 
 
-def test_a_runner_that_does_not_answer_is_told(qtbot: QtBot, page: LivePage, bench: LiveBench) -> None:
+def test_unresponsive_runner_reported(qtbot: QtBot, page: LivePage, bench: LiveBench) -> None:
     bench.grow(bench.begin(1), 0, 3)
     with qtbot.waitSignal(page.poller.watched):
         page.set_campaign(bench.folder)
@@ -448,9 +434,7 @@ def test_a_runner_that_does_not_answer_is_told(qtbot: QtBot, page: LivePage, ben
     qtbot.waitUntil(lambda: "No runner answers" in page.banner.words.text())
 
 
-def test_a_question_about_a_campaign_that_ends_meanwhile_closes_itself(
-    qtbot: QtBot, page: LivePage, bench: LiveBench
-) -> None:
+def test_question_closes_when_campaign_ends(qtbot: QtBot, page: LivePage, bench: LiveBench) -> None:
     bench.add_done(1)
     with qtbot.waitSignal(page.poller.watched):
         page.set_campaign(bench.folder)
@@ -461,7 +445,7 @@ def test_a_question_about_a_campaign_that_ends_meanwhile_closes_itself(
     qtbot.waitUntil(lambda: page._dialog is None)
 
 
-def test_a_discarded_run_is_said_to_be_discarded(qtbot: QtBot, page: LivePage, bench: LiveBench) -> None:
+def test_discarded_run_marked(qtbot: QtBot, page: LivePage, bench: LiveBench) -> None:
     control = ControlServer(bench.folder)
     bench.grow(bench.begin(1), 0, 3)
     with qtbot.waitSignal(page.poller.watched):
@@ -480,9 +464,7 @@ def test_a_discarded_run_is_said_to_be_discarded(qtbot: QtBot, page: LivePage, b
 # What is remembered, sizes
 
 
-def test_the_log_holds_what_happened_and_its_drawer_is_remembered(
-    qtbot: QtBot, bench: LiveBench, tmp_path: Path
-) -> None:
+def test_log_events_and_drawer_remembered(qtbot: QtBot, bench: LiveBench, tmp_path: Path) -> None:
     settings = QSettings(str(tmp_path / "settings.ini"), QSettings.Format.IniFormat)
     writer = bench.begin(1)
     bench.grow(writer, 0, WARM_UP_S + 30)
@@ -543,7 +525,7 @@ def _large_type() -> Iterator[None]:
 
 @pytest.mark.usefixtures("_large_type")
 @pytest.mark.parametrize("kind", ["campaign", "replay"])
-def test_type_of_twice_the_size_fits_into_the_smallest_window(
+def test_double_size_type_in_smallest_window(
     qtbot: QtBot, bench: LiveBench, replay: ReplaySource, kind: str
 ) -> None:
     writer = bench.begin(1, name=LONG_NAME)
@@ -568,9 +550,7 @@ def test_type_of_twice_the_size_fits_into_the_smallest_window(
         assert shown.unit.width() >= shown.unit.sizeHint().width()
 
 
-def test_every_button_has_a_mnemonic_and_every_control_a_name(
-    qtbot: QtBot, page: LivePage, bench: LiveBench
-) -> None:
+def test_buttons_have_mnemonics_controls_names(qtbot: QtBot, page: LivePage, bench: LiveBench) -> None:
     buttons = page.findChildren(QPushButton)
     assert len(buttons) > 5
     assert all("&" in button.text() for button in buttons)
@@ -582,9 +562,7 @@ def test_every_button_has_a_mnemonic_and_every_control_a_name(
     assert page.numbers.tiles["tps"].accessibleName().startswith("Transactions: ")
 
 
-def test_a_hidden_page_watches_on_and_shows_it_when_it_is_seen(
-    qtbot: QtBot, page: LivePage, bench: LiveBench
-) -> None:
+def test_hidden_page_keeps_watching(qtbot: QtBot, page: LivePage, bench: LiveBench) -> None:
     writer = bench.begin(1)
     bench.grow(writer, 0, 3)
     with qtbot.waitSignal(page.poller.watched):
@@ -606,9 +584,7 @@ def replay(tmp_path: Path) -> ReplaySource:
     return load_replay(path)
 
 
-def test_a_replay_looks_like_a_live_run_and_can_be_steered(
-    qtbot: QtBot, page: LivePage, replay: ReplaySource
-) -> None:
+def test_replay_controls_on_live_view(qtbot: QtBot, page: LivePage, replay: ReplaySource) -> None:
     replay.pause()
     replay.jump(30)
     with qtbot.waitSignal(page.poller.watched):
@@ -636,7 +612,7 @@ def test_a_replay_looks_like_a_live_run_and_can_be_steered(
     assert bar.play.text() == "&Pause"
 
 
-def test_a_replay_that_goes_back_shows_less_again(qtbot: QtBot, page: LivePage, replay: ReplaySource) -> None:
+def test_replay_backwards_shows_less(qtbot: QtBot, page: LivePage, replay: ReplaySource) -> None:
     replay.pause()
     replay.jump(90)
     with qtbot.waitSignal(page.poller.watched):
@@ -647,9 +623,7 @@ def test_a_replay_that_goes_back_shows_less_again(qtbot: QtBot, page: LivePage, 
     assert seconds_of(page.chart_feed.live) == 30
 
 
-def test_a_replay_ends_with_the_figures_of_the_run_and_can_begin_again(
-    qtbot: QtBot, page: LivePage, replay: ReplaySource
-) -> None:
+def test_replay_end_figures_and_restart(qtbot: QtBot, page: LivePage, replay: ReplaySource) -> None:
     replay.jump(119.9)
     page.set_source(replay)
     qtbot.waitUntil(lambda: page.watched.ended)
@@ -686,7 +660,7 @@ def test_an_odd_speed_is_offered_too(qtbot: QtBot, page: LivePage, replay: Repla
     assert page.replay.speed.currentData() == 7.5
 
 
-def test_a_campaign_after_a_replay_has_no_replay_bar(
+def test_campaign_after_replay_has_no_bar(
     qtbot: QtBot, page: LivePage, bench: LiveBench, replay: ReplaySource
 ) -> None:
     page.set_source(replay)
@@ -715,7 +689,7 @@ def test_rates_are_whole_with_thousands_separators(value: float | None, text: st
     assert format_rate(value) == text
 
 
-def test_the_numbers_of_an_ended_run_are_its_means(bench: LiveBench) -> None:
+def test_ended_run_shows_means(bench: LiveBench) -> None:
     bench.add_done(1)
     run = RunFollower(bench.path(1)).poll()
     numbers = shown_numbers(run)
@@ -731,7 +705,7 @@ def test_the_numbers_of_an_ended_run_are_its_means(bench: LiveBench) -> None:
     assert numbers.cpu_server == pytest.approx(float((user + system)[t_s > 0].mean()), rel=0.02)
 
 
-def test_what_the_runner_says_of_a_failed_run_is_told_where_its_file_could_not() -> None:
+def test_runner_reason_shown_for_failed_run() -> None:
     seen = "This run is incomplete: its runner died."
     said = "The run file /x.footing cannot be written: full. Make room."
     assert join_problems(seen, said) == f"{seen}\n{said}"
@@ -740,9 +714,7 @@ def test_what_the_runner_says_of_a_failed_run_is_told_where_its_file_could_not()
     assert join_problems(seen, "") == seen
 
 
-def test_beneath_the_newest_second_stands_the_mean_so_far(
-    qtbot: QtBot, page: LivePage, bench: LiveBench
-) -> None:
+def test_mean_so_far_below_newest_second(qtbot: QtBot, page: LivePage, bench: LiveBench) -> None:
     writer = bench.begin(1)
     bench.grow(writer, 0, WARM_UP_S + 1)
     page.set_campaign(bench.folder)
@@ -760,9 +732,7 @@ def test_beneath_the_newest_second_stands_the_mean_so_far(
     assert "mean" not in page.numbers.tiles["p99"].beneath.text()  # a mean of percentiles is none
 
 
-def test_before_the_first_run_the_charts_say_what_is_awaited(
-    qtbot: QtBot, page: LivePage, bench: LiveBench
-) -> None:
+def test_charts_before_first_run(qtbot: QtBot, page: LivePage, bench: LiveBench) -> None:
     page.set_campaign(bench.folder)
     assert page.charts.shown.words_for_nothing == "Waiting for the first run …"
     look(qtbot, page)
@@ -777,9 +747,7 @@ def test_before_the_first_run_the_charts_say_what_is_awaited(
     assert page.charts.shown.words_for_nothing == "It ended before its first run."
 
 
-def test_tiles_with_less_room_say_less_and_cut_no_word(
-    qtbot: QtBot, page: LivePage, bench: LiveBench
-) -> None:
+def test_narrow_tiles_shorten_without_cutting_words(qtbot: QtBot, page: LivePage, bench: LiveBench) -> None:
     bench.grow(bench.begin(1), 0, WARM_UP_S + 20)
     with qtbot.waitSignal(page.poller.watched):
         page.set_campaign(bench.folder)
@@ -798,9 +766,7 @@ def test_tiles_with_less_room_say_less_and_cut_no_word(
     assert (cpu.title.toolTip(), cpu.beneath.toolTip()) == (tooltip("CPU of PostgreSQL"), tooltip(whole))
 
 
-def test_a_run_on_spare_disks_names_them_by_their_serial_numbers(
-    qtbot: QtBot, page: LivePage, bench: LiveBench
-) -> None:
+def test_spare_disks_named_by_serial(qtbot: QtBot, page: LivePage, bench: LiveBench) -> None:
     serials = "S6Z2NJ0W001", "S6Z2NJ0W002"
     disks = tuple(DiskIdentity(serial, None, "Trial", 1 << 40, "8:16") for serial in serials)
     plan = StoragePlan(Group(disks, Level.MIRROR, "xfs"))

@@ -109,7 +109,7 @@ def asked(qtbot: QtBot, pages: CampaignPages) -> LoadDialog:
 
 
 @pytest.mark.parametrize("is_again", [False, True])
-def test_it_begins_only_once_the_name_of_each_server_was_typed(
+def test_starts_after_each_server_name_typed(
     qtbot: QtBot, pages: CampaignPages, folder: Path, started: Started, *, is_again: bool
 ) -> None:
     begin = pages.again if is_again else pages.go_on
@@ -134,7 +134,7 @@ def test_it_begins_only_once_the_name_of_each_server_was_typed(
     assert started.launched == [(name, ("db:5432", "other:5432"))]
 
 
-def test_who_does_not_agree_begins_nothing_and_is_asked_again(
+def test_rejected_consent_starts_nothing(
     qtbot: QtBot, pages: CampaignPages, folder: Path, started: Started
 ) -> None:
     pages.go_on(folder)
@@ -151,7 +151,7 @@ def test_who_does_not_agree_begins_nothing_and_is_asked_again(
     assert started.launched == []
 
 
-def test_no_server_is_connected_to_before_a_person_was_told_which(
+def test_no_connection_before_consent(
     qtbot: QtBot, pages: CampaignPages, folder: Path, started: Started
 ) -> None:
     pages.again(folder)
@@ -165,7 +165,7 @@ def test_no_server_is_connected_to_before_a_person_was_told_which(
     assert started.looked_at == []
 
 
-def test_a_server_that_cannot_be_reached_is_told_and_nothing_begins(
+def test_unreachable_server_reported_and_nothing_started(
     qtbot: QtBot, pages: CampaignPages, folder: Path, started: Started, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def look(_servers: Mapping[str, str]) -> tuple[tuple[str, OpenServer], ...]:
@@ -185,7 +185,7 @@ def test_a_server_that_cannot_be_reached_is_told_and_nothing_begins(
     assert started.launched == []
 
 
-def test_what_the_wizard_asked_for_is_passed_on_once_and_then_asked_anew(
+def test_wizard_consent_used_once(
     qtbot: QtBot, pages: CampaignPages, started: Started, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     draft = on_server()

@@ -44,7 +44,7 @@ def shown_chapter(manual: ManualWindow) -> str:
     return CHAPTERS[manual.chapters.currentRow()].id
 
 
-def test_every_chapter_is_shown_under_its_title_without_marks_of_markdown(manual: ManualWindow) -> None:
+def test_chapters_shown_without_markdown_marks(manual: ManualWindow) -> None:
     for row, chapter in enumerate(CHAPTERS):
         manual.chapters.setCurrentRow(row)
         told = manual.text.toPlainText()
@@ -53,7 +53,7 @@ def test_every_chapter_is_shown_under_its_title_without_marks_of_markdown(manual
         assert "|---" not in told
 
 
-def test_a_link_leads_to_the_heading_of_another_chapter(manual: ManualWindow) -> None:
+def test_link_to_heading_in_other_chapter(manual: ManualWindow) -> None:
     manual.text.anchorClicked.emit(QUrl("words.md#p99.9"))
     assert shown_chapter(manual) == "words"
     assert manual.text.textCursor().block().text() == "p99.9"
@@ -61,7 +61,7 @@ def test_a_link_leads_to_the_heading_of_another_chapter(manual: ManualWindow) ->
     assert shown_chapter(manual) == "marks"
 
 
-def test_what_is_sought_is_found_in_a_later_chapter_and_then_in_an_earlier_one(
+def test_search_wraps_across_chapters(
     manual: ManualWindow,
 ) -> None:
     QTest.keyClicks(manual.sought, "client-bound")
@@ -99,7 +99,7 @@ def test_the_key_opens_it_once(qtbot: QtBot, open_window: OpenWindow, tmp_path: 
     made.close()
 
 
-def test_the_chapter_about_talks_names_every_key_of_the_race(manual: ManualWindow) -> None:
+def test_talk_chapter_names_race_keys(manual: ManualWindow) -> None:
     manual.show_chapter("talks")
     keys = re.findall(r"\b([VSCBDH]|Space|Esc)\b(?= )", HINT)
     assert len(keys) == 8
@@ -107,13 +107,13 @@ def test_the_chapter_about_talks_names_every_key_of_the_race(manual: ManualWindo
     assert all(re.search(rf"\b{key}\b", told) for key in keys)
 
 
-def test_the_folder_in_which_the_window_remembers_is_named_for_removal(manual: ManualWindow) -> None:
+def test_settings_folder_named_for_removal(manual: ManualWindow) -> None:
     manual.show_chapter("removing")
     folder = Path(open_settings().fileName()).parent
     assert f"~/.config/{folder.name}\n" in manual.text.toPlainText()
 
 
-def test_every_command_is_in_the_window_with_its_options(manual: ManualWindow) -> None:
+def test_commands_shown_with_options(manual: ManualWindow) -> None:
     manual.show_chapter("commands", anchor_of("pgfooting compare"))
     assert manual.text.textCursor().block().text() == "pgfooting compare"
     told = manual.text.toPlainText()

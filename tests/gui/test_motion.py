@@ -74,7 +74,7 @@ def board(qtbot: QtBot) -> LeaderBoard:
     return made
 
 
-def test_rows_of_the_leader_board_glide_or_jump_as_is_preferred(qtbot: QtBot) -> None:
+def test_leader_board_rows_glide_or_jump(qtbot: QtBot) -> None:
     set_reduced_motion(False)
     gliding = board(qtbot)
     gliding.settle(0.05)
@@ -103,7 +103,7 @@ def test_without_a_preference_the_desktop_decides(qtbot: QtBot) -> None:
     assert is_motion_reduced(asked)
 
 
-def test_effects_of_menus_and_tool_tips_are_off_and_come_back(qtbot: QtBot) -> None:
+def test_menu_effects_off_and_restored(qtbot: QtBot) -> None:
     effects = (Qt.UIEffect.UI_AnimateMenu, Qt.UIEffect.UI_AnimateCombo, Qt.UIEffect.UI_FadeTooltip)
     before = [QApplication.isEffectEnabled(each) for each in effects]
     set_reduced_motion(True)
@@ -113,9 +113,7 @@ def test_effects_of_menus_and_tool_tips_are_off_and_come_back(qtbot: QtBot) -> N
 
 
 @pytest.mark.parametrize("reduced", [False, True])
-def test_a_race_is_run_to_its_end_and_its_verdict_whatever_is_preferred(
-    qtbot: QtBot, tmp_path: Path, *, reduced: bool
-) -> None:
+def test_race_finishes_with_any_motion(qtbot: QtBot, tmp_path: Path, *, reduced: bool) -> None:
     set_reduced_motion(reduced)
     paths = [
         write_run(tmp_path / f"{name}.footing", Shape(seconds=30, tps=tps), name)
@@ -139,9 +137,7 @@ def test_a_race_is_run_to_its_end_and_its_verdict_whatever_is_preferred(
 
 
 @pytest.mark.parametrize("reduced", [False, True])
-def test_a_replay_goes_on_in_steps_where_motion_is_reduced(
-    qtbot: QtBot, tmp_path: Path, *, reduced: bool
-) -> None:
+def test_replay_steps_with_reduced_motion(qtbot: QtBot, tmp_path: Path, *, reduced: bool) -> None:
     set_reduced_motion(reduced)
     page = LivePage(Theme(Scheme.LIGHT))
     qtbot.addWidget(page)
@@ -151,7 +147,7 @@ def test_a_replay_goes_on_in_steps_where_motion_is_reduced(
     finish_background()
 
 
-def test_what_moves_by_itself_asks_whether_it_may() -> None:
+def test_animations_check_reduced_motion() -> None:
     moving: dict[str, set[str]] = {}
     for module, path in modules().items():
         if module.startswith("ui."):
@@ -169,7 +165,7 @@ def test_what_moves_by_itself_asks_whether_it_may() -> None:
     assert quick - STANDING == {"ui.race.window", "ui.live.page"}, "the two that repeat and may glide"
 
 
-def test_a_bar_for_what_lasts_nobody_knows_how_long_stands_still(qtbot: QtBot) -> None:
+def test_busy_bar_stands_still(qtbot: QtBot) -> None:
     bar = QProgressBar()
     qtbot.addWidget(bar)
     style = FlatStyle("Fusion")

@@ -57,9 +57,7 @@ def test_numbers_are_large_on_every_screen(qtbot: QtBot, talk: TalkWindow) -> No
     assert talk.values["tps"].font().pointSizeF() > 2 * NUMBER_POINTS, "there is room on a 4K screen"
 
 
-def test_arrows_and_a_presenter_s_keys_go_through_the_charts_that_hold_samples(
-    qtbot: QtBot, talk: TalkWindow, replay: ReplaySource
-) -> None:
+def test_arrow_and_presenter_keys_cycle_charts(qtbot: QtBot, talk: TalkWindow, replay: ReplaySource) -> None:
     seen = [talk.charts.chart_ids]
     while len(seen) <= len(CHARTS):
         QTest.keyClick(talk, Qt.Key.Key_PageDown)
@@ -77,7 +75,7 @@ def test_arrows_and_a_presenter_s_keys_go_through_the_charts_that_hold_samples(
     assert talk.charts.chart_ids == seen[-1]
 
 
-def test_numbers_that_a_run_did_not_measure_take_no_room(qtbot: QtBot) -> None:
+def test_unmeasured_numbers_take_no_room(qtbot: QtBot) -> None:
     source = load_replay(find_examples()[0])
     window = TalkWindow(Scheme.LIGHT, source)
     window.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, on=False)
@@ -89,9 +87,7 @@ def test_numbers_that_a_run_did_not_measure_take_no_room(qtbot: QtBot) -> None:
     assert all(value.text() != NOTHING for value in window.values.values())
 
 
-def test_played_fast_the_numbers_are_means_of_what_was_just_played(
-    qtbot: QtBot, talk: TalkWindow, replay: ReplaySource
-) -> None:
+def test_fast_playback_shows_means(qtbot: QtBot, talk: TalkWindow, replay: ReplaySource) -> None:
     t_s, tps = replay.data.series("pgbench.tps")
     newest = talk.values["tps"].text()
     while replay.speed < 60:
@@ -104,7 +100,7 @@ def test_played_fast_the_numbers_are_means_of_what_was_just_played(
     assert told == pytest.approx(before[-60:].mean(), rel=0.1)
 
 
-def test_charts_that_are_replaced_leave_nothing_to_the_garbage_collector(talk: TalkWindow) -> None:
+def test_replaced_charts_leave_no_garbage(talk: TalkWindow) -> None:
     """Parts of a scene that Python destroys one by one crash Qt."""
     for _ in range(6 * len(CHARTS)):
         talk.next_chart(1)
@@ -113,7 +109,7 @@ def test_charts_that_are_replaced_leave_nothing_to_the_garbage_collector(talk: T
     assert len(talk.charts.chart_ids) == 1
 
 
-def test_between_two_runs_stands_what_was_learned_so_far(qtbot: QtBot, bench: LiveBench) -> None:
+def test_summary_between_two_runs(qtbot: QtBot, bench: LiveBench) -> None:
     bench.add_done(1)
     bench.add_done(2)
     writer = bench.begin(3)
@@ -191,7 +187,7 @@ def test_few_lines_are_shown_at_a_time(qtbot: QtBot, bench: LiveBench) -> None:
         window.next_chart(1)
 
 
-def test_a_live_run_is_shown_and_cannot_be_steered(qtbot: QtBot, bench: LiveBench) -> None:
+def test_live_run_cannot_be_steered(qtbot: QtBot, bench: LiveBench) -> None:
     bench.grow(bench.begin(1), 0, WARM_UP_S + 5)
     page = LivePage(Theme(Scheme.LIGHT))
     qtbot.addWidget(page)

@@ -97,12 +97,12 @@ def room(enter: Enter, tmp_path: Path) -> Room:
     return enter(load_race(write_runs(tmp_path, shapes)))
 
 
-def test_before_the_first_second_the_board_gives_nobody_a_place(room: Room) -> None:
+def test_board_before_first_second(room: Room) -> None:
     assert [row.rank for row in room.window.board.rows] == [NOTHING] * 3
     assert "1 fs" not in room.window.board.accessible_text()
 
 
-def test_two_runs_race_and_the_board_says_who_leads(room: Room) -> None:
+def test_board_names_leader_of_two(room: Room) -> None:
     room.wait(20.0)
     assert room.names == ["fs2 #1", "fs0 #1", "fs1 #1"]
     assert [row.rank for row in room.window.board.rows] == ["1", "2", "3"]
@@ -111,7 +111,7 @@ def test_two_runs_race_and_the_board_says_who_leads(room: Room) -> None:
     assert "1 fs2 #1" in room.window.board.accessible_text()
 
 
-def test_a_stall_is_written_large_and_one_that_ended_says_so(room: Room) -> None:
+def test_stall_shown_large_until_over(room: Room) -> None:
     room.wait(34.0)
     rows = {row.name: row for row in room.window.board.rows}
     assert rows["fs0 #1"].alarm == "STALLED 4 s of 5"
@@ -126,9 +126,7 @@ def test_a_stall_is_written_large_and_one_that_ended_says_so(room: Room) -> None
     assert room.window.time.text().endswith("ended")
 
 
-def test_of_runs_of_twenty_and_sixty_seconds_the_shorter_one_waits_with_its_mean(
-    enter: Enter, tmp_path: Path
-) -> None:
+def test_shorter_run_waits_with_its_mean(enter: Enter, tmp_path: Path) -> None:
     paths = write_runs(
         tmp_path, [Shape(seconds=20, tps=3000.0, seed=1), Shape(seconds=60, tps=1000.0, seed=2)]
     )
@@ -163,9 +161,7 @@ def test_of_runs_of_twenty_and_sixty_seconds_the_shorter_one_waits_with_its_mean
     assert "fs0" in window.verdict.sentence.text()
 
 
-def test_at_sixty_times_the_pace_a_number_changes_twice_a_second_at_most(
-    enter: Enter, tmp_path: Path
-) -> None:
+def test_numbers_change_twice_a_second_at_most(enter: Enter, tmp_path: Path) -> None:
     shapes = [Shape(seconds=900, tps=5000.0, seed=number) for number in range(6)]
     room = enter(load_race(write_runs(tmp_path, shapes)), speed=60.0)
     seen: list[str] = []
@@ -215,7 +211,7 @@ def on_verdict(window: RaceWindow) -> bool:
     return window.shows_verdict
 
 
-def test_a_presenter_s_keys_go_through_charts_with_data_and_end_on_the_verdict(room: Room) -> None:
+def test_presenter_keys_reach_verdict(room: Room) -> None:
     window = room.window
     shown = [chart.spec.id for chart in window.content.charts]
     assert shown[:2] == ["tps", "latency"]
@@ -237,13 +233,13 @@ def test_a_presenter_s_keys_go_through_charts_with_data_and_end_on_the_verdict(r
     assert not on_verdict(window)
 
 
-def test_charts_come_in_the_order_that_was_set(tmp_path: Path) -> None:
+def test_charts_in_configured_order(tmp_path: Path) -> None:
     paths = write_runs(tmp_path, [Shape(seconds=20, seed=1), Shape(seconds=20, seed=2)])
     content = load_race(paths, order=["cpu", "no such chart", "latency"])
     assert [chart.spec.id for chart in content.charts[:3]] == ["cpu", "latency", "tps"]
 
 
-def test_the_example_races_and_btrfs_is_seen_to_stall(enter: Enter) -> None:
+def test_example_race_shows_btrfs_stall(enter: Enter) -> None:
     room = enter(load_race(find_examples()), 60.0)
     room.wait(20.0)
     rows = {row.name: row for row in room.window.board.rows}
@@ -253,7 +249,7 @@ def test_the_example_races_and_btrfs_is_seen_to_stall(enter: Enter) -> None:
     assert [chart.spec.id for chart in room.window.content.charts] == ["tps", "latency"]
 
 
-def test_dark_light_and_projector_are_one_key_apart(room: Room) -> None:
+def test_dark_light_projector_keys(room: Room) -> None:
     seen = [room.window.theme.scheme]
     for _ in SCHEMES[1:]:
         QTest.keyClick(room.window, Qt.Key.Key_D)
@@ -263,7 +259,7 @@ def test_dark_light_and_projector_are_one_key_apart(room: Room) -> None:
     assert room.window.palette().color(room.window.backgroundRole()).name() == "#ffffff"
 
 
-def test_a_line_grows_as_it_would_be_drawn_anew(room: Room) -> None:
+def test_growing_line_matches_full_redraw(room: Room) -> None:
     room.wait(100.0, frames=300)
     grown = room.window.chart.grab().toImage()
     room.window.chart._forget()
@@ -282,7 +278,7 @@ def different(one: QImage, other: QImage) -> float:
     return 4 * count / (one.width() * one.height())
 
 
-def test_runs_that_vanish_while_they_race_race_on(enter: Enter, tmp_path: Path) -> None:
+def test_runs_deleted_during_race(enter: Enter, tmp_path: Path) -> None:
     paths = write_runs(tmp_path, [Shape(seconds=60, seed=1), Shape(seconds=60, seed=2)])
     room = enter(load_race(paths))
     for path in paths:
@@ -296,7 +292,7 @@ def test_runs_that_vanish_while_they_race_race_on(enter: Enter, tmp_path: Path) 
     assert all(row.number != NOTHING for row in room.window.board.rows)
 
 
-def test_a_run_that_cannot_be_read_is_named_and_the_others_race(enter: Enter, tmp_path: Path) -> None:
+def test_unreadable_run_named_others_race(enter: Enter, tmp_path: Path) -> None:
     paths = write_runs(tmp_path, [Shape(seconds=20, seed=1), Shape(seconds=20, seed=2)])
     content = load_race([*paths, tmp_path / "gone.footing"])
     assert len(content.race.runs) == 2
@@ -308,9 +304,7 @@ def test_a_run_that_cannot_be_read_is_named_and_the_others_race(enter: Enter, tm
 
 
 @pytest.mark.parametrize("size", [(1024, 768), (1920, 1080)])
-def test_long_and_right_to_left_names_leave_room_for_the_numbers(
-    enter: Enter, tmp_path: Path, size: tuple[int, int]
-) -> None:
+def test_long_and_rtl_names_leave_room(enter: Enter, tmp_path: Path, size: tuple[int, int]) -> None:
     names = [f"{LONG}#1", RIGHT_TO_LEFT, "<b>xfs</b> #1"]
     shapes = [Shape(seconds=60, seed=number) for number in range(3)]
     room = enter(load_race(write_runs(tmp_path, shapes, names)))
@@ -321,7 +315,7 @@ def test_long_and_right_to_left_names_leave_room_for_the_numbers(
     assert any(row.name.startswith("<b>xfs</b>") for row in room.window.board.rows)
 
 
-def test_six_names_with_warnings_are_whole_and_leave_the_axis_alone(enter: Enter, tmp_path: Path) -> None:
+def test_six_names_with_warnings_fit(enter: Enter, tmp_path: Path) -> None:
     names = [
         f"{name} #1" for name in ("ext4", "ext4 noatime", "ext4 nobarrier", "xfs", "xfs nobarrier", "btrfs")
     ]
@@ -356,9 +350,7 @@ def starter(qtbot: QtBot, told: list[str]) -> Iterator[RaceStarter]:
     made.stop()
 
 
-def test_a_race_begins_on_the_full_screen_and_ends_with_the_main_window(
-    qtbot: QtBot, starter: RaceStarter, tmp_path: Path
-) -> None:
+def test_full_screen_race_returns_to_window(qtbot: QtBot, starter: RaceStarter, tmp_path: Path) -> None:
     paths = write_runs(tmp_path, [Shape(seconds=600, seed=1), Shape(seconds=600, seed=2)])
     starter.start(RaceWish(paths))
     qtbot.waitUntil(lambda: starter.window is not None)
@@ -371,7 +363,7 @@ def test_a_race_begins_on_the_full_screen_and_ends_with_the_main_window(
     assert starter.window is None
 
 
-def test_a_race_that_was_closed_goes_on_no_more(qtbot: QtBot, tmp_path: Path) -> None:
+def test_closed_race_stops(qtbot: QtBot, tmp_path: Path) -> None:
     race = RaceWindow(
         Scheme.DARK, load_race(write_runs(tmp_path, [Shape(seconds=20, seed=n) for n in (1, 2)]))
     )
@@ -387,7 +379,7 @@ def test_a_race_that_was_closed_goes_on_no_more(qtbot: QtBot, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("count", "words"), [(1, "one alone can be replayed"), (7, "7 runs of 7 configurations")]
 )
-def test_one_run_and_seven_runs_are_told_why_not(
+def test_one_and_seven_runs_refused(
     qtbot: QtBot, starter: RaceStarter, told: list[str], tmp_path: Path, count: int, words: str
 ) -> None:
     starter.start(RaceWish(write_runs(tmp_path, [Shape(seconds=12, seed=n) for n in range(count)])))
@@ -421,9 +413,7 @@ def test_ticked_runs_of_the_library_race(qtbot: QtBot, open_window: OpenWindow, 
     assert shown() is None
 
 
-def test_above_the_facts_one_run_is_replayed_and_several_race(
-    qtbot: QtBot, open_window: OpenWindow, tmp_path: Path
-) -> None:
+def test_facts_button_replays_or_races(qtbot: QtBot, open_window: OpenWindow, tmp_path: Path) -> None:
     library = tmp_path / "library"
     (library / "one").mkdir(parents=True)
     paths = [str(path) for path in write_runs(library / "one", [Shape(seconds=20, seed=n) for n in (1, 2)])]

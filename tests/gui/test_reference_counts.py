@@ -39,7 +39,7 @@ def references_lost(value: object, call: Callable[[], object]) -> int:
     return before - sys.getrefcount(value)
 
 
-def test_void_calls_of_a_painter_lose_no_reference_of_none(qtbot: QtBot) -> None:
+def test_painter_void_calls_keep_none_references(qtbot: QtBot) -> None:
     image = QImage(64, 64, QImage.Format.Format_ARGB32)
     painter = QPainter(image)
     pen = QPen(QColor("black"))
@@ -50,13 +50,13 @@ def test_void_calls_of_a_painter_lose_no_reference_of_none(qtbot: QtBot) -> None
         painter.end()
 
 
-def test_void_calls_of_a_widget_lose_no_reference_of_none(qtbot: QtBot) -> None:
+def test_widget_void_calls_keep_none_references(qtbot: QtBot) -> None:
     widget = QWidget()
     qtbot.addWidget(widget)
     assert references_lost(None, widget.update) < CALLS // 10
 
 
-def test_a_signal_with_a_truth_value_loses_no_reference_of_true(qtbot: QtBot) -> None:
+def test_bool_signal_keeps_true_references(qtbot: QtBot) -> None:
     sender = _Sender()
     received: list[int] = [0]
 

@@ -49,9 +49,7 @@ def choose(dialog: ReportDialog, kind: str) -> None:
     dialog.kind.setCurrentIndex(dialog.kind.findData(kind))
 
 
-def test_a_report_is_written_and_told_and_the_dialog_closes(
-    qtbot: QtBot, dialog: ReportDialog, tmp_path: Path
-) -> None:
+def test_report_written_and_dialog_closes(qtbot: QtBot, dialog: ReportDialog, tmp_path: Path) -> None:
     with qtbot.waitSignal(dialog.written, timeout=60_000) as told:
         dialog.save_to(tmp_path / "out.pdf")
     assert told.args == [tmp_path / "out.pdf"]
@@ -61,9 +59,7 @@ def test_a_report_is_written_and_told_and_the_dialog_closes(
     assert dialog.progress.value() == dialog.progress.maximum()
 
 
-def test_a_run_that_cannot_be_read_is_told_and_the_report_is_of_the_others(
-    qtbot: QtBot, dialog: ReportDialog, tmp_path: Path
-) -> None:
+def test_unreadable_run_omitted_from_report(qtbot: QtBot, dialog: ReportDialog, tmp_path: Path) -> None:
     REFUSED["a trigger"](dialog._asked.runs[1])
     with qtbot.waitSignal(dialog.written, timeout=60_000):
         dialog.save_to(tmp_path / "out.pdf")
@@ -81,9 +77,7 @@ def test_a_picture_needs_no_paper(qtbot: QtBot, dialog: ReportDialog, tmp_path: 
     assert (tmp_path / "out.svg").read_text().startswith("<?xml")
 
 
-def test_what_went_wrong_is_told_in_the_dialog_and_can_be_tried_again(
-    qtbot: QtBot, dialog: ReportDialog, tmp_path: Path
-) -> None:
+def test_failure_shown_and_retried(qtbot: QtBot, dialog: ReportDialog, tmp_path: Path) -> None:
     dialog.save_to(tmp_path / "no" / "out.pdf")
     save = dialog.buttons.button(QDialogButtonBox.StandardButton.Save)
     assert not save.isEnabled()
@@ -93,9 +87,7 @@ def test_what_went_wrong_is_told_in_the_dialog_and_can_be_tried_again(
     assert save.isEnabled()
 
 
-def test_a_full_disk_is_told_in_the_dialog_and_the_report_that_was_there_stays(
-    qtbot: QtBot, dialog: ReportDialog, tmp_path: Path
-) -> None:
+def test_full_disk_keeps_old_report(qtbot: QtBot, dialog: ReportDialog, tmp_path: Path) -> None:
     """A limit on the size of files fails the write in its middle, as a full disk does."""
     output = tmp_path / "full" / "out.pdf"
     output.parent.mkdir()
@@ -138,7 +130,7 @@ def test_the_last_kind_is_remembered(
     assert again.kind.currentData() == "png"
 
 
-def test_the_authors_words_and_the_order_of_sections_are_in_the_pdf_and_come_back(
+def test_author_text_and_section_order_persist(
     qtbot: QtBot, dialog: ReportDialog, settings: QSettings, tmp_path: Path
 ) -> None:
     form = dialog.form
@@ -180,16 +172,14 @@ def test_the_authors_words_and_the_order_of_sections_are_in_the_pdf_and_come_bac
     assert other.form.wishes.author == "Jo Example"
 
 
-def test_the_list_of_runs_cannot_be_left_out(dialog: ReportDialog) -> None:
+def test_list_of_runs_is_mandatory(dialog: ReportDialog) -> None:
     rows = dialog.form.sections.list
     [item] = [rows.item(row) for row in range(rows.count()) if "always there" in rows.item(row).text()]
     assert not item.flags() & Qt.ItemFlag.ItemIsUserCheckable
     assert item.checkState() is Qt.CheckState.Checked
 
 
-def test_the_preview_shows_the_pages_that_are_written(
-    qtbot: QtBot, dialog: ReportDialog, tmp_path: Path
-) -> None:
+def test_preview_matches_written_pages(qtbot: QtBot, dialog: ReportDialog, tmp_path: Path) -> None:
     preview = dialog.preview
     dialog.form.title.setText("Disks for 2027")
     qtbot.waitUntil(lambda: preview.pages > 0, timeout=60_000)
@@ -235,7 +225,7 @@ def test_what_won_is_read_copied_and_saved(qtbot: QtBot, dialog: ReportDialog, t
 
 
 @pytest.mark.parametrize("kind", ["pdf", "txt"])
-def test_a_dialog_that_is_deleted_while_its_pages_are_made_hears_of_them_no_more(
+def test_deleted_dialog_ignores_late_pages(
     qtbot: QtBot, dialog: ReportDialog, settings: QSettings, kind: str
 ) -> None:
     doomed = ReportDialog(dialog._asked, settings)
@@ -268,14 +258,12 @@ def test_the_preview_says_why_there_is_none(qtbot: QtBot, settings: QSettings, t
     assert not dialog.preview.on.isEnabled()
 
 
-def test_the_name_of_the_file_is_that_of_the_campaign_where_there_is_one() -> None:
+def test_file_named_after_campaign() -> None:
     assert title_of(["Trial", "Trial"]) == "Trial"
     assert title_of(["Trial", "Other"]) == title_of([None]) == "comparison"
 
 
-def test_the_windows_command_asks_about_the_ticked_runs_and_tells_where_the_file_is(
-    qtbot: QtBot, open_window: OpenWindow, tmp_path: Path
-) -> None:
+def test_command_uses_ticked_runs(qtbot: QtBot, open_window: OpenWindow, tmp_path: Path) -> None:
     path = write_trial(tmp_path / "library" / "one" / "00-ext4.footing", Trial())
     window = open_window(tmp_path / "library")
     until_read(qtbot, window)

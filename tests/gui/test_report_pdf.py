@@ -105,9 +105,7 @@ def read_text(pdf: Path) -> str:
 
 
 @pytest.mark.parametrize("paths", KINDS, indirect=True)
-def test_every_sentence_can_be_selected_and_nothing_is_a_picture(
-    qtbot: QtBot, paths: list[Path], tmp_path: Path
-) -> None:
+def test_sentences_selectable_without_pictures(qtbot: QtBot, paths: list[Path], tmp_path: Path) -> None:
     output = save(SaveRequest(tuple(paths), tmp_path / "out.pdf"))
     found = read_text(output)
     missing = [text for text in sentences(read_report(paths)) if as_read(text) not in as_read(found)]
@@ -118,9 +116,7 @@ def test_every_sentence_can_be_selected_and_nothing_is_a_picture(
 
 
 @pytest.mark.parametrize("paths", ["one"], indirect=True)
-def test_a_pdf_is_set_in_the_typeface_of_the_program_and_an_svg_names_one_of_the_system(
-    qtbot: QtBot, paths: list[Path], tmp_path: Path
-) -> None:
+def test_typefaces_of_pdf_and_svg(qtbot: QtBot, paths: list[Path], tmp_path: Path) -> None:
     reader = PdfReader(save(SaveRequest(tuple(paths), tmp_path / "out.pdf")))
     fonts = {
         str(font.get_object()["/BaseFont"]).partition("+")[2] or str(font.get_object()["/BaseFont"])
@@ -165,7 +161,7 @@ def outside(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.parametrize("paper", PAPERS.values(), ids=PAPERS)
 @pytest.mark.parametrize("paths", KINDS, indirect=True)
-def test_nothing_leaves_the_paper_and_the_first_page_holds_the_answer_with_its_chart(
+def test_nothing_off_paper_and_answer_first(
     qtbot: QtBot, outside: list[str], paths: list[Path], paper: Paper
 ) -> None:
     report = read_report(paths)
@@ -183,9 +179,7 @@ def test_nothing_leaves_the_paper_and_the_first_page_holds_the_answer_with_its_c
 
 
 @pytest.mark.parametrize("paths", ["three"], indirect=True)
-def test_outline_date_title_and_pages_are_those_of_the_report(
-    qtbot: QtBot, paths: list[Path], tmp_path: Path
-) -> None:
+def test_outline_date_title_and_pages(qtbot: QtBot, paths: list[Path], tmp_path: Path) -> None:
     reader = PdfReader(save(SaveRequest(tuple(paths), tmp_path / "out.pdf")))
     report = read_report(paths)
     assert reader.metadata is not None
@@ -235,7 +229,7 @@ def test_a_machine_without_fonts_is_told(
 
 
 @pytest.mark.parametrize("paths", ["one"], indirect=True)
-def test_without_the_fonts_that_are_wanted_the_systems_own_serves(
+def test_system_fonts_as_fallback(
     qtbot: QtBot, monkeypatch: pytest.MonkeyPatch, paths: list[Path], tmp_path: Path
 ) -> None:
     monkeypatch.setattr(QFontDatabase, "families", staticmethod(lambda: ["Some Other Font"]))
@@ -252,9 +246,7 @@ def test_stopping_writes_nothing(qtbot: QtBot, paths: list[Path], tmp_path: Path
 
 
 @pytest.mark.parametrize("paths", ["one"], indirect=True)
-def test_a_file_that_is_there_and_an_ending_nobody_knows_are_refused(
-    qtbot: QtBot, paths: list[Path], tmp_path: Path
-) -> None:
+def test_existing_file_and_unknown_ending_refused(qtbot: QtBot, paths: list[Path], tmp_path: Path) -> None:
     (tmp_path / "out.pdf").write_text("mine")
     with pytest.raises(RefusedError):
         save(SaveRequest(tuple(paths), tmp_path / "out.pdf"))
@@ -267,7 +259,7 @@ def test_a_file_that_is_there_and_an_ending_nobody_knows_are_refused(
     assert (tmp_path / "out.pdf").read_bytes().startswith(b"%PDF")
 
 
-def test_a_run_that_vanished_is_told_and_leaves_no_file(qtbot: QtBot, tmp_path: Path) -> None:
+def test_vanished_run_leaves_no_file(qtbot: QtBot, tmp_path: Path) -> None:
     paths = write_cases(tmp_path, cases_of("states"))
     paths[1].unlink()
     with pytest.raises(RunFileError):
@@ -285,7 +277,7 @@ def test_a_run_that_vanished_is_told_and_leaves_no_file(qtbot: QtBot, tmp_path: 
         "DELETE FROM sample",
     ],
 )
-def test_a_strange_file_is_painted_with_what_it_holds(qtbot: QtBot, tmp_path: Path, statement: str) -> None:
+def test_strange_file_still_painted(qtbot: QtBot, tmp_path: Path, statement: str) -> None:
     paths = write_cases(tmp_path, cases_of("states"))
     connection = sqlite3.connect(paths[0])
     connection.execute(statement)
@@ -310,7 +302,7 @@ def laid_out(report: Report, paper: Paper, folder: Path) -> Pages:
 
 @pytest.mark.parametrize("paper", PAPERS.values(), ids=PAPERS)
 @pytest.mark.parametrize("paths", KINDS, indirect=True)
-def test_no_page_but_the_last_is_emptier_than_half(
+def test_inner_pages_at_least_half_full(
     qtbot: QtBot, paths: list[Path], paper: Paper, tmp_path: Path
 ) -> None:
     pages = laid_out(read_report(paths, ReportWishes(sections=tuple(Section))), paper, tmp_path)
@@ -320,9 +312,7 @@ def test_no_page_but_the_last_is_emptier_than_half(
 
 
 @pytest.mark.parametrize("paths", ["one"], indirect=True)
-def test_charts_below_each_other_begin_and_end_at_the_same_edges(
-    qtbot: QtBot, monkeypatch: pytest.MonkeyPatch, paths: list[Path]
-) -> None:
+def test_stacked_charts_share_edges(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch, paths: list[Path]) -> None:
     edges: list[tuple[float, float]] = []
     paint = _Plot.paint_axes
 
@@ -337,7 +327,7 @@ def test_charts_below_each_other_begin_and_end_at_the_same_edges(
 
 
 @pytest.mark.parametrize("paths", ["three"], indirect=True)
-def test_all_facts_and_commands_travel_with_the_pdf(qtbot: QtBot, paths: list[Path], tmp_path: Path) -> None:
+def test_facts_and_commands_attached_to_pdf(qtbot: QtBot, paths: list[Path], tmp_path: Path) -> None:
     output = save(SaveRequest(tuple(paths), tmp_path / "out.pdf"))
     report = read_report(paths)
     carried = PdfReader(output).attachments
@@ -357,9 +347,7 @@ def test_another_program_takes_the_facts_out(qtbot: QtBot, paths: list[Path], tm
 
 @pytest.mark.slow
 @pytest.mark.long
-def test_twelve_configurations_with_five_repeats_fill_at_most_fourteen_pages(
-    qtbot: QtBot, tmp_path: Path
-) -> None:
+def test_sixty_runs_fit_fourteen_pages(qtbot: QtBot, tmp_path: Path) -> None:
     cases = [
         Case(f"configuration {number}", repeat, Shape(60, 7000 - 300 * number), "ext4")
         for repeat in range(5)
@@ -370,9 +358,7 @@ def test_twelve_configurations_with_five_repeats_fill_at_most_fourteen_pages(
         assert len(laid_out(report, paper, tmp_path).placed) <= 14
 
 
-def test_what_does_not_fit_behind_the_title_of_a_small_chart_is_left_out_whole(
-    qtbot: QtBot, tmp_path: Path
-) -> None:
+def test_overlong_chart_note_left_out_whole(qtbot: QtBot, tmp_path: Path) -> None:
     cases = [
         Case(f"configuration {number}", 0, Shape(60, 7000 - 300 * number), "ext4") for number in range(12)
     ]
@@ -383,7 +369,7 @@ def test_what_does_not_fit_behind_the_title_of_a_small_chart_is_left_out_whole(
     assert "…" not in text
 
 
-def test_a_heading_is_never_the_last_line_of_a_page(qtbot: QtBot, tmp_path: Path) -> None:
+def test_heading_never_last_on_page(qtbot: QtBot, tmp_path: Path) -> None:
     report = read_report(write_cases(tmp_path, cases_of("three")))
     paper = PAPERS["a4"]
     canvas = Canvas(QPdfWriter(str(tmp_path / "unused.pdf")))
@@ -395,7 +381,7 @@ def test_a_heading_is_never_the_last_line_of_a_page(qtbot: QtBot, tmp_path: Path
 
 
 @pytest.mark.parametrize(("count", "on_the_first"), [(4, 0), (6, 0), (7, 3), (9, 3)])
-def test_the_end_of_a_page_parts_long_paragraphs_only_and_leaves_no_line_alone(
+def test_page_breaks_only_long_paragraphs(
     qtbot: QtBot, tmp_path: Path, count: int, on_the_first: int
 ) -> None:
     canvas, kind = Canvas(QPdfWriter(str(tmp_path / "unused.pdf"))), TextStyle(10)
@@ -407,7 +393,7 @@ def test_the_end_of_a_page_parts_long_paragraphs_only_and_leaves_no_line_alone(
     assert (len(first) - 1, len(second)) == (on_the_first, count - on_the_first)
 
 
-def test_no_word_of_a_heading_is_broken_where_marks_take_the_room(qtbot: QtBot, tmp_path: Path) -> None:
+def test_heading_words_unbroken_beside_marks(qtbot: QtBot, tmp_path: Path) -> None:
     marks = (UNSAFE, ("contended", "few rows"), ("test-devices", "loop0"), ("no-checkpoint-cycle", "short"))
     cases = [
         Case(name, number, Shape(12, 5000), name, marks=marks)
@@ -438,7 +424,7 @@ BARS = {
 
 
 @pytest.mark.parametrize("bars", BARS.values(), ids=BARS)
-def test_words_behind_a_bar_end_where_its_chart_ends(qtbot: QtBot, bars: tuple[Bar, ...]) -> None:
+def test_bar_labels_end_within_chart(qtbot: QtBot, bars: tuple[Bar, ...]) -> None:
     figure = BarFigure("TPS", "more is better", bars, "")
     image = QImage(1200, 700, QImage.Format.Format_RGB32)
     image.fill("white")
@@ -475,7 +461,7 @@ def in_a_small_folder(folder: Path, *argv: str) -> subprocess.CompletedProcess[s
 
 
 @pytest.mark.skipif(shutil.which("unshare") is None, reason="util-linux's unshare is not installed")
-def test_a_disk_that_fills_up_while_a_report_is_written_is_told_and_the_old_report_is_as_it_was(
+def test_disk_full_keeps_old_report(
     tmp_path: Path,
 ) -> None:
     paths = write_cases(tmp_path / "runs", cases_of("three"))
@@ -495,7 +481,7 @@ RIGHT_TO_LEFT = "\u05e7\u05d5\u05d1\u05e5 \u0645\u0644\u0641 " * 34
 
 
 @pytest.mark.parametrize("paper", PAPERS.values(), ids=PAPERS)
-def test_names_of_three_hundred_letters_from_left_and_right_stay_on_the_paper(
+def test_three_hundred_letter_names_on_paper(
     qtbot: QtBot, outside: list[str], tmp_path: Path, paper: Paper
 ) -> None:
     names = (RIGHT_TO_LEFT[:300], "x" * 150 + " " + "y" * 149)
@@ -510,9 +496,7 @@ def test_names_of_three_hundred_letters_from_left_and_right_stay_on_the_paper(
 
 @pytest.mark.slow
 @pytest.mark.long
-def test_two_hundred_runs_become_a_report_whose_first_page_is_one(
-    qtbot: QtBot, outside: list[str], tmp_path: Path
-) -> None:
+def test_two_hundred_runs_summarized_on_first_page(qtbot: QtBot, outside: list[str], tmp_path: Path) -> None:
     cases = [Case(f"configuration {number}", 0, Shape(2, 5000 + number)) for number in range(200)]
     report = read_report(write_cases(tmp_path, cases))
     reader = PdfReader(BytesIO(report_pdf(report, PAPERS["a4"])))

@@ -100,17 +100,13 @@ def paths(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return write_cases(tmp_path_factory.mktemp("runs"), cases)
 
 
-def test_everything_that_a_report_says_is_on_the_page(
-    qtbot: QtBot, paths: list[Path], tmp_path: Path
-) -> None:
+def test_page_holds_all_report_text(qtbot: QtBot, paths: list[Path], tmp_path: Path) -> None:
     page = Page(save(SaveRequest(tuple(paths), tmp_path / "out.html")).read_text(encoding="utf-8"))
     missing = [text for text in told(read_report(paths).blocks) if text and plain(text) not in page.text]
     assert missing == []
 
 
-def test_nothing_of_a_run_is_markup_and_nothing_is_loaded_or_executed(
-    qtbot: QtBot, paths: list[Path], tmp_path: Path
-) -> None:
+def test_page_without_markup_loads_or_scripts(qtbot: QtBot, paths: list[Path], tmp_path: Path) -> None:
     content = save(SaveRequest(tuple(paths), tmp_path / "out.html")).read_text(encoding="utf-8")
     page = Page(content)
     assert not page.names & {"script", "img", "image", "link", "iframe", "object", "foreignobject", "a:href"}
@@ -131,9 +127,7 @@ def test_charts_are_drawings_with_a_name(qtbot: QtBot, paths: list[Path], tmp_pa
     assert all(names)
 
 
-def test_ones_own_words_are_on_the_page_and_names_are_not_where_nobody_wants_them(
-    qtbot: QtBot, paths: list[Path], tmp_path: Path
-) -> None:
+def test_own_text_kept_when_anonymous(qtbot: QtBot, paths: list[Path], tmp_path: Path) -> None:
     wishes = ReportWishes(title="Disks <for> 2027", author="A & B", conclusion="Buy two.", anonymous=True)
     content = save(SaveRequest(tuple(paths), tmp_path / "out.html", wishes=wishes)).read_text(
         encoding="utf-8"
@@ -144,9 +138,7 @@ def test_ones_own_words_are_on_the_page_and_names_are_not_where_nobody_wants_the
     assert '<meta name="author" content="A &amp; B">' in content
 
 
-def test_the_command_writes_it_the_same_each_time_and_replaces_nothing(
-    paths: list[Path], tmp_path: Path
-) -> None:
+def test_command_is_reproducible_and_overwrites_nothing(paths: list[Path], tmp_path: Path) -> None:
     outputs = [tmp_path / "one.html", tmp_path / "two.html"]
     for output in outputs:
         argv = (sys.executable, "-m", "app", "report", *map(str, paths), "-o", str(output))

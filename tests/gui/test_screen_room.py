@@ -60,7 +60,7 @@ print(len(QGuiApplication.screens()))
 """
 
 
-def test_a_screen_outlives_the_garbage_of_windows_that_asked_for_its_size() -> None:
+def test_screen_outlives_collected_windows() -> None:
     """With QWidget.screen() in its place this is a segmentation fault (PySide6 6.8.2 and 6.11.3)."""
     ended = subprocess.run(
         [sys.executable, "-c", WINDOWS], cwd=TOP, capture_output=True, text=True, check=False, timeout=120
@@ -86,7 +86,7 @@ def _large_type(qtbot: QtBot) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("_large_type")
-def test_windows_stay_on_the_screen_with_large_type(qtbot: QtBot) -> None:
+def test_large_type_windows_stay_on_screen(qtbot: QtBot) -> None:
     theme = Theme(Scheme.LIGHT)
     stack = ChartStack(theme)
     qtbot.addWidget(stack)

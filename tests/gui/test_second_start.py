@@ -72,9 +72,7 @@ def beside(qtbot: QtBot, call: Callable[..., object], *arguments: object) -> lis
     return told
 
 
-def test_a_second_start_ends_at_once_and_its_runs_are_shown_in_the_first(
-    qtbot: QtBot, runtime: Path, tmp_path: Path
-) -> None:
+def test_second_start_shows_runs_in_first(qtbot: QtBot, runtime: Path, tmp_path: Path) -> None:
     library, run = tmp_path / "library", tmp_path / "one.footing"
     library.mkdir()
     run.write_text("a run file, to whoever only hands it over")
@@ -94,7 +92,7 @@ def test_a_second_start_ends_at_once_and_its_runs_are_shown_in_the_first(
     assert window.taken == [OpenRequest((str(run),), "from-the-menu")]
 
 
-def test_each_library_has_a_window_of_its_own(runtime: Path, tmp_path: Path) -> None:
+def test_each_library_has_own_window(runtime: Path, tmp_path: Path) -> None:
     environment = {"XDG_RUNTIME_DIR": str(runtime)}
     link = tmp_path / "link"
     link.symlink_to(tmp_path / "one")
@@ -103,11 +101,11 @@ def test_each_library_has_a_window_of_its_own(runtime: Path, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("folder", ["", "relative", "/nowhere/at/all"])
-def test_without_a_runtime_folder_every_start_has_its_own_window(tmp_path: Path, folder: str) -> None:
+def test_own_window_without_runtime_folder(tmp_path: Path, folder: str) -> None:
     assert instance_socket(tmp_path, {"XDG_RUNTIME_DIR": folder}) is None
 
 
-def test_a_runtime_folder_that_others_may_enter_is_not_used(runtime: Path, tmp_path: Path) -> None:
+def test_shared_runtime_folder_not_used(runtime: Path, tmp_path: Path) -> None:
     runtime.chmod(0o755)
     assert instance_socket(tmp_path, {"XDG_RUNTIME_DIR": str(runtime)}) is None
 
@@ -132,9 +130,7 @@ def test_two_windows_never_listen_at_one_place(window: Window, place: Path) -> N
     assert window.first.is_listening
 
 
-def test_a_window_that_hangs_keeps_nobody_waiting_for_long(
-    place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_hung_window_delays_start_briefly(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ui.program.second_start._STARTING_S", 0.2)
     held = lock_place(place)
     assert held is not None
@@ -142,7 +138,7 @@ def test_a_window_that_hangs_keeps_nobody_waiting_for_long(
     os.close(held)
 
 
-def test_a_lock_that_cannot_be_made_gives_a_window_of_its_own(qtbot: QtBot, place: Path) -> None:
+def test_own_window_without_lock(qtbot: QtBot, place: Path) -> None:
     Path(f"{place}.lock").symlink_to("/etc/passwd")
     assert not hand_over(place, OpenRequest())
     window = Window(place)
@@ -165,7 +161,7 @@ def test_a_lock_that_cannot_be_made_gives_a_window_of_its_own(qtbot: QtBot, plac
         b"x" * 100_000,
     ],
 )
-def test_what_is_not_understood_is_not_taken_and_the_next_one_is(
+def test_malformed_request_ignored_next_taken(
     qtbot: QtBot, window: Window, place: Path, words: bytes
 ) -> None:
     assert beside(qtbot, say, place, words) == [b""]

@@ -34,7 +34,7 @@ def written() -> set[str]:
     return {sign for file in files for sign in file.read_text() if sign.isprintable() and sign != " "}
 
 
-def test_where_the_desktop_names_no_font_the_window_is_set_in_inter(application: QApplication) -> None:
+def test_inter_where_desktop_names_no_font(application: QApplication) -> None:
     application.setFont(QFont("Sans Serif", 9))
     set_typeface(application)
     assert QFontInfo(application.font()).family() == FAMILY
@@ -58,14 +58,14 @@ def test_a_larger_size_stays(application: QApplication) -> None:
     assert application.font().pointSizeF() == 14
 
 
-def test_digits_stand_below_each_other_without_being_asked(application: QApplication) -> None:
+def test_digits_are_tabular_by_default(application: QApplication) -> None:
     application.setFont(QFont("Sans Serif", 9))
     set_typeface(application)
     metrics = QFontMetricsF(application.font())
     assert {metrics.horizontalAdvance(digit) for digit in "0123456789"} == {metrics.horizontalAdvance("0")}
 
 
-def test_what_the_program_writes_is_in_the_font(application: QApplication) -> None:
+def test_font_supports_all_written_characters(application: QApplication) -> None:
     application.setFont(QFont("Sans Serif", 9))
     set_typeface(application)
     for bold in (False, True):
@@ -77,7 +77,7 @@ def test_what_the_program_writes_is_in_the_font(application: QApplication) -> No
         assert all(drawn.supportsCharacter(ord(sign)) for sign in "€→≤≥−·…×±üß„“řšěŽłéåñ")  # noqa: RUF001
 
 
-def test_without_its_files_the_window_keeps_the_font_it_had(
+def test_missing_font_files_keep_font(
     application: QApplication, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     application.setFont(QFont("Sans Serif", 9))

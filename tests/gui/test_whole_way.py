@@ -119,7 +119,7 @@ def is_measuring(page: LivePage) -> bool:
     return run is not None and run.phase is Phase.MEASURE and run.numbers.tps is not None
 
 
-def test_from_the_start_page_through_the_wizard_to_a_finished_run_in_the_library(
+def test_wizard_to_finished_run(
     qtbot: QtBot, open_window: OpenWindow, bench: CampaignBench, installation: Installation
 ) -> None:
     window = open_window(bench.library)
@@ -155,7 +155,7 @@ def test_from_the_start_page_through_the_wizard_to_a_finished_run_in_the_library
     assert not window.isVisible()
 
 
-def test_a_window_closed_in_the_middle_is_opened_again_and_finds_its_campaign(
+def test_reopened_window_finds_campaign(
     qtbot: QtBot, open_window: OpenWindow, bench: CampaignBench, installation: Installation
 ) -> None:
     first = open_window(bench.library)
@@ -186,7 +186,7 @@ def test_a_window_closed_in_the_middle_is_opened_again_and_finds_its_campaign(
 
 
 @pytest.mark.expects_log
-def test_a_runner_killed_while_it_is_watched_is_told_and_its_seconds_are_kept(
+def test_killed_runner_reported_and_seconds_kept(
     qtbot: QtBot, open_window: OpenWindow, bench: CampaignBench
 ) -> None:
     window = open_window(bench.library)
@@ -206,9 +206,7 @@ def test_a_runner_killed_while_it_is_watched_is_told_and_its_seconds_are_kept(
 
 
 @pytest.mark.longest
-def test_five_seconds_in_which_the_window_hangs_change_no_sample(
-    qtbot: QtBot, open_window: OpenWindow, bench: CampaignBench
-) -> None:
+def test_window_hang_changes_no_sample(qtbot: QtBot, open_window: OpenWindow, bench: CampaignBench) -> None:
     window = open_window(bench.library)
     page = start_campaign(qtbot, window, bench.target, seconds=15)
     qtbot.waitUntil(lambda: is_measuring(page), timeout=PATIENCE_MS)
@@ -255,7 +253,7 @@ def small_library(bench: CampaignBench) -> Iterator[Path]:
 
 @pytest.mark.expects_log
 @pytest.mark.longest
-def test_a_library_that_fills_up_is_told_in_the_words_of_the_runner(
+def test_full_library_reported_in_runner_words(
     qtbot: QtBot, open_window: OpenWindow, bench: CampaignBench, small_library: Path
 ) -> None:
     window = open_window(small_library)

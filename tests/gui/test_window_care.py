@@ -58,7 +58,7 @@ def details(window: MainWindow) -> RunDetails:
 # Names, tags, notes
 
 
-def test_a_run_gets_a_name_tags_and_a_note(qtbot: QtBot, window: MainWindow, library: Path) -> None:
+def test_run_name_tags_and_note(qtbot: QtBot, window: MainWindow, library: Path) -> None:
     path = library / "one" / "00-ext4.footing"
     window.runs_page.library.focus_run(str(path))
     window.commands["edit"].trigger()
@@ -80,7 +80,7 @@ def test_a_run_gets_a_name_tags_and_a_note(qtbot: QtBot, window: MainWindow, lib
     qtbot.waitUntil(lambda: model.index_of(str(path)).data() == "before the new disks", timeout=PATIENCE_MS)
 
 
-def test_a_name_that_cannot_be_is_told_and_nothing_is_written(window: MainWindow, library: Path) -> None:
+def test_invalid_name_writes_nothing(window: MainWindow, library: Path) -> None:
     path = library / "one" / "00-ext4.footing"
     window.care.edit([str(path)])
     box = details(window)
@@ -110,9 +110,7 @@ def test_a_long_reason_lies_over_nothing(qtbot: QtBot, window: MainWindow, libra
     box.close()
 
 
-def test_a_file_that_cannot_be_changed_is_told_in_the_window_of_its_details(
-    qtbot: QtBot, window: MainWindow, library: Path
-) -> None:
+def test_unwritable_file_reported_in_details(qtbot: QtBot, window: MainWindow, library: Path) -> None:
     path = library / "one" / "00-ext4.footing"
     window.care.edit([str(path)])
     box = details(window)
@@ -125,9 +123,7 @@ def test_a_file_that_cannot_be_changed_is_told_in_the_window_of_its_details(
     box.close()
 
 
-def test_a_campaign_is_renamed_and_its_runs_get_a_tag_besides_their_own(
-    qtbot: QtBot, window: MainWindow, library: Path
-) -> None:
+def test_campaign_renamed_and_tag_added(qtbot: QtBot, window: MainWindow, library: Path) -> None:
     files = [str(library / "one" / name) for name in ("00-ext4.footing", "01-xfs.footing")]
     for edited in ([files[0]], files):
         window.care.edit(edited)
@@ -148,9 +144,7 @@ def test_a_campaign_is_renamed_and_its_runs_get_a_tag_besides_their_own(
 # Trash
 
 
-def test_delete_moves_a_run_to_the_trash_and_undo_brings_it_back(
-    qtbot: QtBot, window: MainWindow, library: Path, own_state: Path
-) -> None:
+def test_delete_to_trash_and_undo(qtbot: QtBot, window: MainWindow, library: Path, own_state: Path) -> None:
     path = library / "one" / "00-ext4.footing"
     window.show_runs()
     window.runs_page.model.choose([str(path)])
@@ -169,7 +163,7 @@ def test_delete_moves_a_run_to_the_trash_and_undo_brings_it_back(
     assert list((own_state / "data" / "Trash").glob("*/*")) == []
 
 
-def test_a_campaign_is_thrown_away_as_a_whole(qtbot: QtBot, window: MainWindow, library: Path) -> None:
+def test_campaign_deleted_as_whole(qtbot: QtBot, window: MainWindow, library: Path) -> None:
     model = window.runs_page.model
     window.runs_page.library.list.setCurrentIndex(model.index(0))
     window.runs_page.library.remove_asked.emit(list(window.runs_page.library.current_paths))
@@ -179,9 +173,7 @@ def test_a_campaign_is_thrown_away_as_a_whole(qtbot: QtBot, window: MainWindow, 
     qtbot.waitUntil(lambda: len(list(library.rglob("*.footing"))) == 2, timeout=PATIENCE_MS)
 
 
-def test_a_run_that_is_being_measured_is_not_thrown_away(
-    qtbot: QtBot, open_window: OpenWindow, library: Path
-) -> None:
+def test_run_being_measured_not_deleted(qtbot: QtBot, open_window: OpenWindow, library: Path) -> None:
     path = library / "live" / "00.footing"
     writer = begin_trial(path, Trial(state=RunState.RUNNING))
     lock = CampaignLock(path.parent)
@@ -195,7 +187,7 @@ def test_a_run_that_is_being_measured_is_not_thrown_away(
     lock.release()
 
 
-def test_an_unreadable_file_can_be_thrown_away_but_not_named(
+def test_unreadable_file_deletable_but_not_renamable(
     qtbot: QtBot, open_window: OpenWindow, library: Path
 ) -> None:
     bad = write_bad_files(library / "bad")["cut"]
@@ -225,7 +217,7 @@ def drop(window: MainWindow, path: Path) -> None:
     window.dropEvent(QDropEvent(QPoint(5, 5), action, data, button, plain))
 
 
-def test_a_dropped_run_is_shown_from_where_it_is_and_copied_when_one_says_so(
+def test_dropped_run_copied_on_request(
     qtbot: QtBot, window: MainWindow, library: Path, tmp_path: Path
 ) -> None:
     stick = write_trial(tmp_path / "stick" / "far.footing", Trial("far #1", "far", campaign="Elsewhere"))
@@ -240,7 +232,7 @@ def test_a_dropped_run_is_shown_from_where_it_is_and_copied_when_one_says_so(
     qtbot.waitUntil(lambda: str(copy) in paths(window), timeout=PATIENCE_MS)
 
 
-def test_a_run_from_elsewhere_only_leaves_the_list(qtbot: QtBot, window: MainWindow, tmp_path: Path) -> None:
+def test_foreign_run_only_leaves_list(qtbot: QtBot, window: MainWindow, tmp_path: Path) -> None:
     stick = write_trial(tmp_path / "stick" / "far.footing", Trial("far #1", "far"))
     window.open_files([stick])
     qtbot.waitUntil(lambda: str(stick) in paths(window), timeout=PATIENCE_MS)
@@ -262,7 +254,7 @@ def test_examples_are_not_offered_to_be_copied(qtbot: QtBot, window: MainWindow)
     assert isinstance(window.notice.action, QPushButton)
 
 
-def test_copying_takes_what_is_new_and_says_what_is_not(library: Path, tmp_path: Path) -> None:
+def test_copy_takes_new_and_reports_rest(library: Path, tmp_path: Path) -> None:
     known = library / "one" / "00-ext4.footing"
     twin = tmp_path / "stick" / "copy.footing"
     twin.parent.mkdir()
@@ -283,7 +275,7 @@ def test_copying_takes_what_is_new_and_says_what_is_not(library: Path, tmp_path:
     ], "no part of a copy stays behind"
 
 
-def test_the_journal_of_a_run_left_behind_comes_with_its_copy(library: Path, tmp_path: Path) -> None:
+def test_abandoned_journal_copied_with_run(library: Path, tmp_path: Path) -> None:
     path = tmp_path / "stick" / "dead.footing"
     writer = begin_trial(path, Trial("dead", seconds=9, state=RunState.RUNNING))
     result = copy_into_library([path], library)

@@ -36,7 +36,7 @@ def server(tmp_path: Path) -> socket.socket:
     return listening
 
 
-def test_without_a_display_it_is_a_sentence_and_not_an_abort_of_qt() -> None:
+def test_no_display_is_usage_error() -> None:
     with pytest.raises(UsageError, match="none is named") as caught:
         check_display({})
     assert "ssh -X" in caught.value.hint
@@ -48,12 +48,12 @@ def test_a_dead_display_is_named(tmp_path: Path) -> None:
         check_display(environment)
 
 
-def test_a_forwarded_display_that_is_gone_is_found_out() -> None:
+def test_dead_forwarded_display_detected() -> None:
     with pytest.raises(UsageError, match="localhost:5987"):
         check_display({"DISPLAY": "localhost:5987.0"})
 
 
-def test_a_compositor_that_answers_is_left_to_qt(
+def test_answering_compositor_left_to_qt(
     tmp_path: Path, server: socket.socket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("ui.program.application.check_plugin", lambda _platform: None)
@@ -61,9 +61,7 @@ def test_a_compositor_that_answers_is_left_to_qt(
         assert check_display({"WAYLAND_DISPLAY": "wayland-7", "XDG_RUNTIME_DIR": str(tmp_path)}) == {}
 
 
-def test_where_wayland_is_absent_but_named_x11_is_used(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_x11_fallback_from_absent_wayland(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ui.program.application._x11_answers", lambda display: display == ":3")
     monkeypatch.setattr("ui.program.application.check_plugin", lambda _platform: None)
     environment = {"WAYLAND_DISPLAY": "wayland-9", "XDG_RUNTIME_DIR": str(tmp_path), "DISPLAY": ":3"}
@@ -71,11 +69,11 @@ def test_where_wayland_is_absent_but_named_x11_is_used(
     assert check_display({"DISPLAY": ":3"}) == {}
 
 
-def test_a_platform_that_somebody_chose_is_not_questioned() -> None:
+def test_chosen_platform_not_questioned() -> None:
     assert check_display({"QT_QPA_PLATFORM": "offscreen"}) == {}
 
 
-def test_x11_that_somebody_chose_still_needs_a_display() -> None:
+def test_chosen_x11_needs_display() -> None:
     with pytest.raises(UsageError, match="none is named"):
         check_display({"QT_QPA_PLATFORM": "xcb"})
 
@@ -105,9 +103,7 @@ def test_missing_qt_library_is_named(needy: Path, monkeypatch: pytest.MonkeyPatc
         check_display({"DISPLAY": ":3"})
 
 
-def test_a_plugin_that_is_whole_or_not_there_misses_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_whole_or_absent_plugin_lacks_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         patch.setattr("ui.program.application.plugin_path", lambda _platform: tmp_path / "none.so")
         check_plugin("xcb")
@@ -133,9 +129,7 @@ def _alone(monkeypatch: pytest.MonkeyPatch) -> UsageError:
     return report_error("libX11.so.6")
 
 
-def test_what_the_window_lacks_of_a_screen_is_named_with_what_qt_lacks(
-    needy: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_screen_libraries_named_with_qt_libraries(needy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a fresh system all of it is missing; the linker names one at a time."""
     monkeypatch.setattr("ui.program.application.plugin_path", lambda _platform: needy)
     monkeypatch.setattr("ui.program.application.missing_library", lambda _path: "libGL.so.1")
@@ -162,7 +156,7 @@ def test_what_qt_needs_is_what_packaging_installs() -> None:
 
 
 @pytest.mark.parametrize("module", ["ui", "ui.report"])
-def test_a_library_that_qt_lacks_is_a_sentence_where_qt_is_loaded(module: str, tmp_path: Path) -> None:
+def test_missing_qt_library_is_usage_error(module: str, tmp_path: Path) -> None:
     """As where PySide6 comes from PyPI and the system has no screen: the import of Qt fails."""
     (tmp_path / "PySide6").mkdir()
     failing = 'raise ImportError("libGL.so.1: cannot open shared object file: No such file or directory")'
@@ -181,7 +175,7 @@ def test_a_library_that_qt_lacks_is_a_sentence_where_qt_is_loaded(module: str, t
     assert "Traceback" not in done.stderr
 
 
-def test_the_program_ends_with_a_sentence_where_there_is_no_display(tmp_path: Path) -> None:
+def test_program_without_display_reports_it(tmp_path: Path) -> None:
     hidden = {"DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"}
     environment = {name: value for name, value in os.environ.items() if name not in hidden}
     done = subprocess.run(
@@ -211,9 +205,7 @@ def test_arguments_name_library_runs_replay_and_speed(tmp_path: Path) -> None:
         (["--sped", "1"], "--sped"),
     ],
 )
-def test_wrong_arguments_are_a_sentence_and_status_2(
-    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_wrong_arguments_exit_2(arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_window(arguments) == 2
     told = capsys.readouterr().err
     assert told.startswith("pgfooting: ")
@@ -264,7 +256,7 @@ def test_tests_of_windows_need_no_display(tmp_path: Path) -> None:
     assert ended.returncode == 0, ended.stdout + ended.stderr
 
 
-def test_every_test_of_a_window_has_an_application_whichever_comes_first(
+def test_window_tests_have_application(
     request: pytest.FixtureRequest,
 ) -> None:
     """Qt ends the whole session with an abort where fonts are asked for without one."""

@@ -46,7 +46,7 @@ def window(qtbot: QtBot, open_window: OpenWindow, tmp_path: Path) -> MainWindow:
     return made
 
 
-def test_each_door_ticks_what_it_says_whichever_was_opened_before(window: MainWindow) -> None:
+def test_doors_tick_their_places(window: MainWindow) -> None:
     start, here = window.start_page, [Place.FOLDER, Place.MEMORY]
     assert go_through(window, start.new) == here
     cancel(window)
@@ -56,7 +56,7 @@ def test_each_door_ticks_what_it_says_whichever_was_opened_before(window: MainWi
     cancel(window)
 
 
-def test_what_was_filled_in_stays_and_disks_are_ticked_beside_it(window: MainWindow) -> None:
+def test_filled_draft_keeps_and_adds_disks(window: MainWindow) -> None:
     start = window.start_page
     go_through(window, start.new)
     assert window.campaigns.wizard is not None
@@ -69,7 +69,7 @@ def test_what_was_filled_in_stays_and_disks_are_ticked_beside_it(window: MainWin
     cancel(window)
 
 
-def test_the_door_of_the_disks_says_why_they_cannot_be_used(qtbot: QtBot, light: Theme) -> None:
+def test_disk_door_explains_refusal(qtbot: QtBot, light: Theme) -> None:
     page = StartPage(light)
     qtbot.addWidget(page)
     page.show_environment(

@@ -61,13 +61,11 @@ def test_what_differs_has_one_colour_a_configuration(panel: FactsPanel, tmp_path
     assert told[told.index(DIFFERS) : told.index(VERDICT)].count("■") == 2
 
 
-def test_without_runs_it_says_how_to_get_some(panel: FactsPanel) -> None:
+def test_no_runs_hint(panel: FactsPanel) -> None:
     assert text(panel) == "Tick runs in the library to see them here."
 
 
-def test_what_differs_stands_first_then_the_verdict_then_the_figures(
-    panel: FactsPanel, tmp_path: Path
-) -> None:
+def test_differences_then_verdict_then_figures(panel: FactsPanel, tmp_path: Path) -> None:
     show(panel, *write_campaign(tmp_path))
     told = text(panel)
     assert told.index(DIFFERS) < told.index(VERDICT) < told.index(FIGURES_HEADING)
@@ -90,15 +88,13 @@ def test_repeats_of_one_configuration_do_not_differ(panel: FactsPanel, tmp_path:
     assert VERDICT not in text(panel)
 
 
-def test_of_what_the_files_do_not_tell_it_claims_nothing(panel: FactsPanel, tmp_path: Path) -> None:
+def test_unknown_facts_not_claimed(panel: FactsPanel, tmp_path: Path) -> None:
     show(panel, *write_campaign(tmp_path)[::2])
     assert "Nothing known differs; not known: Workload: " in text(panel)
     assert "these are repeats" not in text(panel)
 
 
-def test_everything_that_differs_is_told_here_and_on_the_compare_page(
-    panel: FactsPanel, tmp_path: Path, light: Theme
-) -> None:
+def test_all_differences_here_and_on_compare(panel: FactsPanel, tmp_path: Path, light: Theme) -> None:
     changes = [each for each in all_changes() if each.before == WHOLE]
     paths = [
         write_known(tmp_path / f"{number}.footing", replace(run, id=f"{number:016x}"))
@@ -115,9 +111,7 @@ def test_everything_that_differs_is_told_here_and_on_the_compare_page(
     assert all(f"{name}\n" in document.toPlainText() for name in wanted)
 
 
-def test_one_run_has_no_differences_but_figures_and_marks_with_words(
-    panel: FactsPanel, tmp_path: Path
-) -> None:
+def test_one_run_has_figures_and_marks(panel: FactsPanel, tmp_path: Path) -> None:
     trial = Trial(name="a", marks=(("unsafe", "fsync = off: a crash loses the data directory"),), tps=3527.4)
     show(panel, write_trial(tmp_path / "a.footing", trial))
     told = text(panel)
@@ -127,7 +121,7 @@ def test_one_run_has_no_differences_but_figures_and_marks_with_words(
     assert "3,527" in told
 
 
-def test_the_run_in_focus_is_told_in_detail(panel: FactsPanel, tmp_path: Path) -> None:
+def test_focused_run_in_detail(panel: FactsPanel, tmp_path: Path) -> None:
     paths = write_campaign(tmp_path, repeats=1)
     show(panel, *paths)
     assert str(paths[0]) in text(panel)
@@ -138,7 +132,7 @@ def test_the_run_in_focus_is_told_in_detail(panel: FactsPanel, tmp_path: Path) -
     assert str(paths[0]) in text(panel)
 
 
-def test_tags_and_note_stand_below_the_name_of_their_run(panel: FactsPanel, tmp_path: Path) -> None:
+def test_tags_and_note_below_run_name(panel: FactsPanel, tmp_path: Path) -> None:
     path = write_trial(tmp_path / "a.footing", Trial("ext4 #1"))
     annotate(path, Annotations(tags=("baseline", "<b>old</b>"), note="Cold start.\nSecond line."))
     panel.show_runs([(read_run_facts(path), 0)])
@@ -192,15 +186,13 @@ def test_numbers_have_their_units_small_behind_them(panel: FactsPanel, tmp_path:
     assert re.search(rf"{small}[^>]*> ms<", panel.text.toHtml())
 
 
-def test_what_went_wrong_stands_on_a_tint_of_the_warning(
-    panel: FactsPanel, tmp_path: Path, light: Theme
-) -> None:
+def test_failure_on_warning_tint(panel: FactsPanel, tmp_path: Path, light: Theme) -> None:
     error = {"message": "The server died.", "hint": "Look at its log."}
     show(panel, write_trial(tmp_path / "a.footing", Trial(state=RunState.FAILED, more={"error": error})))
     assert f'bgcolor="{DocumentColours.of(light).tint.name()}"' in panel.text.toHtml()
 
 
-def test_a_failed_run_says_why_and_an_incomplete_one_what_is_kept(panel: FactsPanel, tmp_path: Path) -> None:
+def test_failed_and_incomplete_runs_explained(panel: FactsPanel, tmp_path: Path) -> None:
     error = {"message": "The server died.", "hint": "Look at its log."}
     show(panel, write_trial(tmp_path / "a.footing", Trial(state=RunState.FAILED, more={"error": error})))
     assert "The server died. Look at its log." in text(panel)
@@ -220,7 +212,7 @@ def test_markup_in_a_foreign_file_stays_text(panel: FactsPanel, tmp_path: Path) 
     assert "<img" not in panel.text.toHtml()
 
 
-def test_names_of_80_characters_fit_a_narrow_panel(panel: FactsPanel, tmp_path: Path) -> None:
+def test_long_names_fit_narrow_panel(panel: FactsPanel, tmp_path: Path) -> None:
     trial = Trial(name=LONG_NAME, configuration=LONG_NAME, settings=((LONG_NAME, "x" * 300),), tps=123456.7)
     show(panel, write_trial(tmp_path / "a.footing", trial), write_trial(tmp_path / "b.footing", Trial()))
     panel.resize(220, 700)
@@ -253,7 +245,7 @@ def test_light_and_dark_are_followed(panel: FactsPanel, light: Theme, tmp_path: 
         (-12.34, "-12.3"),
     ],
 )
-def test_numbers_have_about_three_digits_and_no_exponent(value: float, words: str) -> None:
+def test_numbers_have_three_digits(value: float, words: str) -> None:
     assert format_number(value).startswith(words)
     assert "e" not in format_number(value)
 
@@ -269,14 +261,14 @@ def test_every_figure_is_written_with_its_unit() -> None:
     assert all(format_figure(figure, 1.0) for figure in FIGURES)
 
 
-def test_a_moment_that_no_calendar_has_is_no_text() -> None:
+def test_moment_outside_calendar_is_empty() -> None:
     assert moment(None) == ""
     assert moment(1e30) == ""
     assert moment(float("nan")) == ""
     assert "2001" in moment(1e9)
 
 
-def test_a_run_says_what_limited_it_and_what_it_cannot_show(panel: FactsPanel, tmp_path: Path) -> None:
+def test_run_limits_and_caveats(panel: FactsPanel, tmp_path: Path) -> None:
     show(panel, write_run(tmp_path / "one.footing", Shape(seconds=30)))
     assert "Limited by writing and flushing WAL: " in text(panel)
     assert "What these figures cannot show: " in text(panel)

@@ -48,7 +48,7 @@ def waiting(qtbot: QtBot, window: MainWindow, folder: Path) -> None:
     qtbot.waitUntil(lambda: folder in window.start_page.waiting.go_on, timeout=PATIENCE_MS)
 
 
-def test_an_interrupted_campaign_is_offered_with_what_is_missing_until_it_is_put_away(
+def test_interrupted_campaign_offered_until_dismissed(
     qtbot: QtBot, open_window: OpenWindow, bench: LiveBench
 ) -> None:
     bench.release()
@@ -62,9 +62,7 @@ def test_an_interrupted_campaign_is_offered_with_what_is_missing_until_it_is_put
     assert read_end(bench.folder) is CampaignEnd.PUT_AWAY
 
 
-def test_a_window_that_shows_its_runs_offers_it_in_the_notice(
-    qtbot: QtBot, open_window: OpenWindow, bench: LiveBench
-) -> None:
+def test_offer_in_notice_beside_runs(qtbot: QtBot, open_window: OpenWindow, bench: LiveBench) -> None:
     bench.release()
     window = open_window(bench.folder.parent)
     until_read(qtbot, window)
@@ -84,7 +82,7 @@ def test_a_campaign_that_runs_is_not_offered(qtbot: QtBot, open_window: OpenWind
 
 
 @pytest.mark.slow
-def test_a_click_starts_the_runner_and_what_it_refuses_is_told(
+def test_click_starts_runner_and_shows_refusal(
     qtbot: QtBot, open_window: OpenWindow, bench: LiveBench
 ) -> None:
     """The folders of this campaign are not there: the runner, a real one, says so."""
@@ -107,9 +105,7 @@ def ended_page(qtbot: QtBot, light: Theme, bench: LiveBench) -> LivePage:
     return page
 
 
-def test_the_end_of_a_campaign_offers_what_is_missing_and_again(
-    qtbot: QtBot, light: Theme, bench: LiveBench
-) -> None:
+def test_ended_campaign_offers_missing_and_again(qtbot: QtBot, light: Theme, bench: LiveBench) -> None:
     page = ended_page(qtbot, light, bench)
     header = page.header
     assert header.go_on.isVisible()
@@ -125,9 +121,7 @@ def test_the_end_of_a_campaign_offers_what_is_missing_and_again(
     page.stop()
 
 
-def test_a_campaign_with_nothing_missing_is_only_measured_again(
-    qtbot: QtBot, light: Theme, bench: LiveBench
-) -> None:
+def test_complete_campaign_only_repeated(qtbot: QtBot, light: Theme, bench: LiveBench) -> None:
     for number in (2, 3, 4):
         bench.path(number).unlink(missing_ok=True)
         bench.add_done(number)
@@ -137,9 +131,7 @@ def test_a_campaign_with_nothing_missing_is_only_measured_again(
     page.stop()
 
 
-def test_while_a_campaign_runs_nothing_of_that_is_offered(
-    qtbot: QtBot, light: Theme, bench: LiveBench
-) -> None:
+def test_no_offer_while_campaign_runs(qtbot: QtBot, light: Theme, bench: LiveBench) -> None:
     page = LivePage(light)
     qtbot.addWidget(page)
     page.show()
@@ -156,7 +148,7 @@ def entries(window: MainWindow, path: Path) -> dict[str, QAction]:
     return {action.text(): action for action in menu.actions()}
 
 
-def test_the_library_opens_the_questions_with_the_answers_of_a_campaign(
+def test_library_opens_wizard_with_campaign_answers(
     qtbot: QtBot, open_window: OpenWindow, bench: LiveBench
 ) -> None:
     bench.release()
@@ -175,9 +167,7 @@ def test_the_library_opens_the_questions_with_the_answers_of_a_campaign(
     window.campaigns.wizard.reject()
 
 
-def test_runs_that_are_of_no_campaign_here_cannot_go_on(
-    qtbot: QtBot, open_window: OpenWindow, bench: LiveBench
-) -> None:
+def test_foreign_runs_cannot_continue(qtbot: QtBot, open_window: OpenWindow, bench: LiveBench) -> None:
     bench.release()
     (bench.folder / CAMPAIGN_NAME).unlink()
     window = open_window(bench.folder.parent)
@@ -187,9 +177,7 @@ def test_runs_that_are_of_no_campaign_here_cannot_go_on(
         assert not menu[text].isEnabled()
 
 
-def test_a_campaign_that_ends_shows_its_result_from_which_compare_and_report_lead_on(
-    qtbot: QtBot, open_window: OpenWindow, tmp_path: Path
-) -> None:
+def test_ended_campaign_result_leads_on(qtbot: QtBot, open_window: OpenWindow, tmp_path: Path) -> None:
     library = tmp_path / "whole"
     library.mkdir()
     bench = LiveBench.create(library)
@@ -240,9 +228,7 @@ def reported(window: MainWindow) -> set[str]:
     return {path.name for path in dialog._asked.runs}
 
 
-def test_commands_act_on_the_runs_that_are_shown(
-    qtbot: QtBot, open_window: OpenWindow, tmp_path: Path
-) -> None:
+def test_commands_act_on_shown_runs(qtbot: QtBot, open_window: OpenWindow, tmp_path: Path) -> None:
     library = tmp_path / "whole"
     for number in range(3):
         write_trial(library / "another" / f"other-{number}.footing", Trial(f"xfs #{number}", "xfs"))
@@ -275,9 +261,7 @@ def test_commands_act_on_the_runs_that_are_shown(
         bench.close()
 
 
-def test_a_damaged_run_of_an_ended_campaign_is_told_beside_its_result(
-    qtbot: QtBot, light: Theme, bench: LiveBench
-) -> None:
+def test_damaged_run_reported_beside_result(qtbot: QtBot, light: Theme, bench: LiveBench) -> None:
     bench.release()
     bench.path(2).write_bytes(b"no run file")
     result = CampaignResult(light)

@@ -48,9 +48,7 @@ def drop(window: MainWindow, *paths: Path) -> None:
     window.dropEvent(QDropEvent(QPoint(5, 5), action, data, button, plain))
 
 
-def test_a_dropped_folder_of_results_is_imported_told_and_shown(
-    qtbot: QtBot, window: MainWindow, tmp_path: Path
-) -> None:
+def test_dropped_results_folder_imported_and_shown(qtbot: QtBot, window: MainWindow, tmp_path: Path) -> None:
     drop(window, RECORDED)
     box = importing(window)
     assert not box.isModal()
@@ -70,9 +68,7 @@ def test_a_dropped_folder_of_results_is_imported_told_and_shown(
     box.close()
 
 
-def test_the_command_opens_one_window_in_which_files_or_a_folder_are_chosen(
-    qtbot: QtBot, window: MainWindow
-) -> None:
+def test_import_command_opens_one_window(qtbot: QtBot, window: MainWindow) -> None:
     window.commands["import"].trigger()
     window.commands["import"].trigger()
     assert len(window.findChildren(ImportWindow)) == 1
@@ -89,7 +85,7 @@ def test_the_command_opens_one_window_in_which_files_or_a_folder_are_chosen(
     box.close()
 
 
-def test_what_is_no_result_is_said_with_the_reason(qtbot: QtBot, window: MainWindow, tmp_path: Path) -> None:
+def test_non_result_refused_with_reason(qtbot: QtBot, window: MainWindow, tmp_path: Path) -> None:
     picture = tmp_path / "holiday.jpg"
     picture.write_bytes(b"\xff\xd8\xff\x00\x01")
     drop(window, picture)
@@ -103,9 +99,7 @@ def test_what_is_no_result_is_said_with_the_reason(qtbot: QtBot, window: MainWin
     box.close()
 
 
-def test_run_files_among_what_is_dropped_are_shown_and_the_rest_imported(
-    qtbot: QtBot, window: MainWindow, tmp_path: Path
-) -> None:
+def test_drop_mixes_run_files_and_results(qtbot: QtBot, window: MainWindow, tmp_path: Path) -> None:
     mail = write_trial(tmp_path / "mail" / "his.footing", Trial("his"))
     note = tmp_path / "note.txt"
     note.write_text("hello\n")

@@ -45,9 +45,7 @@ def model(qtbot: QtBot) -> LibraryModel:
     return made
 
 
-def test_runs_stand_below_their_campaign_and_bad_files_below_everything(
-    model: LibraryModel, tmp_path: Path
-) -> None:
+def test_runs_below_campaign_bad_files_last(model: LibraryModel, tmp_path: Path) -> None:
     write_campaign(tmp_path, repeats=1)
     write_bad_files(tmp_path / "bad")
     model.set_runs(listed(tmp_path))
@@ -64,7 +62,7 @@ def test_runs_stand_below_their_campaign_and_bad_files_below_everything(
     ]
 
 
-def test_rows_that_stay_keep_their_place_when_others_come_and_go(model: LibraryModel, tmp_path: Path) -> None:
+def test_unchanged_rows_keep_their_place(model: LibraryModel, tmp_path: Path) -> None:
     paths = write_campaign(tmp_path)
     model.set_runs(listed(tmp_path))
     kept = model.index_of(str(paths[3]))
@@ -79,7 +77,7 @@ def test_rows_that_stay_keep_their_place_when_others_come_and_go(model: LibraryM
     assert kept.row() != model.index_of(str(paths[3])).row()
 
 
-def test_runs_whose_order_changes_are_shown_in_the_new_order(model: LibraryModel, tmp_path: Path) -> None:
+def test_reordered_runs_shown_in_new_order(model: LibraryModel, tmp_path: Path) -> None:
     write_campaign(tmp_path, "a", repeats=1, started=1.7e9)
     write_campaign(tmp_path, "b", repeats=1, started=1.6e9)
     runs = listed(tmp_path)
@@ -90,7 +88,7 @@ def test_runs_whose_order_changes_are_shown_in_the_new_order(model: LibraryModel
     assert names(model) == ["Trial", "xfs #1", "late", "Trial", "ext4 #1", "xfs #1"]
 
 
-def test_a_chosen_run_gets_the_first_free_colour_and_keeps_it(model: LibraryModel, tmp_path: Path) -> None:
+def test_chosen_run_keeps_first_free_colour(model: LibraryModel, tmp_path: Path) -> None:
     first, second, third, *_ = (str(path) for path in write_campaign(tmp_path))
     model.set_runs(listed(tmp_path))
     model.choose([first, second])
@@ -105,7 +103,7 @@ def test_a_chosen_run_gets_the_first_free_colour_and_keeps_it(model: LibraryMode
     assert model.index_of(third).data(COLOUR_ROLE) == -1
 
 
-def test_colours_do_not_depend_on_which_run_was_read_first(model: LibraryModel, tmp_path: Path) -> None:
+def test_colours_independent_of_reading_order(model: LibraryModel, tmp_path: Path) -> None:
     write_campaign(tmp_path, "a", repeats=1, started=1.6e9)
     runs = listed(tmp_path)
     paths = [run.entry.path for run in sorted(runs, key=lambda run: run.entry.started or 0.0)]
@@ -123,7 +121,7 @@ def test_colours_do_not_depend_on_which_run_was_read_first(model: LibraryModel, 
     assert fresh.chosen == at_once
 
 
-def test_a_campaign_is_ticked_and_unticked_as_a_whole(model: LibraryModel, tmp_path: Path) -> None:
+def test_campaign_ticked_as_a_whole(model: LibraryModel, tmp_path: Path) -> None:
     paths = write_campaign(tmp_path)
     model.set_runs(listed(tmp_path))
     heading = model.index(0).data(ROW_ROLE)
@@ -134,7 +132,7 @@ def test_a_campaign_is_ticked_and_unticked_as_a_whole(model: LibraryModel, tmp_p
     assert model.chosen == {}
 
 
-def test_an_unreadable_file_cannot_be_chosen_and_says_why(model: LibraryModel, tmp_path: Path) -> None:
+def test_unreadable_file_unselectable_with_reason(model: LibraryModel, tmp_path: Path) -> None:
     bad = write_bad_files(tmp_path)
     model.set_runs(listed(tmp_path))
     model.choose([str(bad["cut"]), str(bad["text"]), str(bad["newer"])])
@@ -145,9 +143,7 @@ def test_an_unreadable_file_cannot_be_chosen_and_says_why(model: LibraryModel, t
     assert "has format 9" in str(index.data(Qt.ItemDataRole.ToolTipRole))
 
 
-def test_a_chosen_run_that_is_deleted_is_chosen_no_more(
-    qtbot: QtBot, model: LibraryModel, tmp_path: Path
-) -> None:
+def test_deleted_run_no_longer_chosen(qtbot: QtBot, model: LibraryModel, tmp_path: Path) -> None:
     paths = write_campaign(tmp_path)
     model.set_runs(listed(tmp_path))
     model.choose(map(str, paths[:2]))
@@ -157,7 +153,7 @@ def test_a_chosen_run_that_is_deleted_is_chosen_no_more(
     assert list(model.chosen) == [str(paths[1])]
 
 
-def test_a_row_tells_a_screen_reader_name_figure_marks_and_state(model: LibraryModel, tmp_path: Path) -> None:
+def test_row_described_to_screen_reader(model: LibraryModel, tmp_path: Path) -> None:
     trial = Trial(name="x", tps=4321, state=RunState.STOPPED, marks=(("unsafe", "fsync = off"),))
     path = write_trial(tmp_path / "x.footing", trial)
     model.set_runs(listed(tmp_path))
@@ -165,7 +161,7 @@ def test_a_row_tells_a_screen_reader_name_figure_marks_and_state(model: LibraryM
     assert told.startswith("x, 4,321 transactions per second, whole run, stopped early, unsafe, ext4")
 
 
-def test_foreign_names_are_shown_as_plain_text_in_one_line(model: LibraryModel, tmp_path: Path) -> None:
+def test_foreign_names_plain_on_one_line(model: LibraryModel, tmp_path: Path) -> None:
     path = write_trial(tmp_path / "x.footing", Trial(name="<b>a</b>\n\x1b[31mb\u2028c"))
     model.set_runs(listed(tmp_path))
     index = model.index_of(str(path))
@@ -215,9 +211,7 @@ def chosen_names(model: LibraryModel) -> list[str]:
     ]
 
 
-def test_a_click_shows_a_run_alone_and_a_click_on_its_tick_adds_it(
-    qtbot: QtBot, panel: LibraryPanel, model: LibraryModel
-) -> None:
+def test_click_shows_alone_tick_adds(qtbot: QtBot, panel: LibraryPanel, model: LibraryModel) -> None:
     view = panel.list.viewport()
     QTest.mouseClick(view, Qt.MouseButton.LeftButton, PLAIN, place_of(panel, 1))
     assert chosen_names(model) == ["ext4 #1"]
@@ -230,9 +224,7 @@ def test_a_click_shows_a_run_alone_and_a_click_on_its_tick_adds_it(
     assert chosen_names(model) == ["ext4 #1", "xfs #1"]
 
 
-def test_a_click_on_a_campaign_shows_all_its_runs(
-    qtbot: QtBot, panel: LibraryPanel, model: LibraryModel
-) -> None:
+def test_click_on_campaign_shows_its_runs(qtbot: QtBot, panel: LibraryPanel, model: LibraryModel) -> None:
     QTest.mouseClick(panel.list.viewport(), Qt.MouseButton.LeftButton, PLAIN, place_of(panel, 0))
     assert len(model.chosen) == 6
 
@@ -255,9 +247,7 @@ def test_everything_is_done_with_the_keyboard_alone(
     assert [Path(path).name for path in focus if path] == ["00-ext4.footing", "01-xfs.footing"]
 
 
-def test_the_menu_of_a_row_says_what_can_be_done_with_it(
-    qtbot: QtBot, panel: LibraryPanel, model: LibraryModel
-) -> None:
+def test_row_menu_matches_row(qtbot: QtBot, panel: LibraryPanel, model: LibraryModel) -> None:
     menu = panel.open_menu(model.index(1), QPoint(5, 5))
     enabled = [action for action in menu.actions() if action.isEnabled() and not action.isSeparator()]
     texts = [action.text().replace("&", "") for action in enabled]
@@ -269,13 +259,13 @@ def test_the_menu_of_a_row_says_what_can_be_done_with_it(
     menu.close()
 
 
-def test_the_count_tells_of_files_that_cannot_be_read(panel: LibraryPanel, tmp_path: Path) -> None:
+def test_count_mentions_unreadable_files(panel: LibraryPanel, tmp_path: Path) -> None:
     write_bad_files(tmp_path / "library" / "bad")
     panel.show_runs(listed(tmp_path / "library"), complete=False)
     assert panel.count.text() == "10 runs, 3 cannot be read, reading …"
 
 
-def test_names_of_80_characters_marks_and_bad_files_are_painted(
+def test_long_names_and_bad_files_painted(
     qtbot: QtBot, panel: LibraryPanel, model: LibraryModel, tmp_path: Path
 ) -> None:
     library = tmp_path / "library"
@@ -292,9 +282,7 @@ def test_names_of_80_characters_marks_and_bad_files_are_painted(
     assert panel.list.horizontalScrollBar().maximum() == 0
 
 
-def test_a_chosen_row_shows_the_colour_of_its_line(
-    panel: LibraryPanel, model: LibraryModel, light: Theme
-) -> None:
+def test_chosen_row_shows_line_colour(panel: LibraryPanel, model: LibraryModel, light: Theme) -> None:
     def paints(colour: str) -> bool:
         image = QPixmap(panel.list.viewport().grab()).toImage()
         return any(
@@ -329,9 +317,7 @@ def wait_for_runs(qtbot: QtBot, reader: LibraryReader, count: int) -> list[Liste
     return seen[-1]
 
 
-def test_files_that_come_and_go_are_noticed_without_asking(
-    qtbot: QtBot, reader: LibraryReader, tmp_path: Path
-) -> None:
+def test_file_changes_noticed(qtbot: QtBot, reader: LibraryReader, tmp_path: Path) -> None:
     wait_for_runs(qtbot, reader, 0)
 
     def becomes(count: int) -> AbstractContextManager[object]:
@@ -348,7 +334,7 @@ def test_files_that_come_and_go_are_noticed_without_asking(
     assert finish_background(60)
 
 
-def test_a_large_library_is_shown_slice_by_slice(
+def test_large_library_shown_in_slices(
     qtbot: QtBot, reader: LibraryReader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(library_reader, "SLICE_S", 0.0)  # a file a slice, however fast the disk
@@ -385,7 +371,7 @@ def test_a_stopped_reader_delivers_nothing(qtbot: QtBot, reader: LibraryReader, 
     assert seen == []
 
 
-def test_a_warning_is_painted_before_anything_else_where_there_is_little_room(
+def test_warning_painted_first_when_narrow(
     qtbot: QtBot, panel: LibraryPanel, model: LibraryModel, tmp_path: Path
 ) -> None:
     paths = [

@@ -103,7 +103,7 @@ print("ui.wizard.wizard" in sys.modules)
 """
 
 
-def test_the_wizard_is_loaded_when_the_window_is_on_the_screen_and_not_before(tmp_path: Path) -> None:
+def test_wizard_loaded_after_window_shown(tmp_path: Path) -> None:
     homes = {f"XDG_{name}_HOME": str(tmp_path / name) for name in ("CONFIG", "DATA", "STATE", "CACHE")}
     program = [sys.executable, "-c", _OPENED, str(tmp_path / "library")]
     told = subprocess.run(
@@ -112,9 +112,7 @@ def test_the_wizard_is_loaded_when_the_window_is_on_the_screen_and_not_before(tm
     assert told.stdout.split() == ["False", "True"], told.stderr
 
 
-def test_an_empty_library_begins_with_the_start_page(
-    qtbot: QtBot, open_window: OpenWindow, tmp_path: Path
-) -> None:
+def test_empty_library_shows_start_page(qtbot: QtBot, open_window: OpenWindow, tmp_path: Path) -> None:
     window = open_window(tmp_path / "none")
     until_read(qtbot, window)
     assert window.pages.currentWidget() is window.start_page
@@ -129,9 +127,7 @@ def test_a_library_with_runs_begins_with_them(qtbot: QtBot, open_window: OpenWin
     assert window.runs_page.library.count.text() == "6 runs"
 
 
-def test_the_start_page_stays_once_somebody_went_there(
-    qtbot: QtBot, open_window: OpenWindow, library: Path
-) -> None:
+def test_start_page_stays_once_opened(qtbot: QtBot, open_window: OpenWindow, library: Path) -> None:
     window = open_window(library)
     window.commands["start"].trigger()
     until_read(qtbot, window)
@@ -139,7 +135,7 @@ def test_the_start_page_stays_once_somebody_went_there(
     assert window.start_page.library.isVisible()
 
 
-def test_what_is_missing_on_the_machine_is_looked_for_at_the_start(
+def test_missing_requirements_checked_at_start(
     qtbot: QtBot, open_window: OpenWindow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("app.draft.fields.environment.find_installations", lambda *_: ())
@@ -152,9 +148,7 @@ def test_what_is_missing_on_the_machine_is_looked_for_at_the_start(
 # Charts and facts
 
 
-def test_chosen_runs_are_in_charts_and_facts_with_the_colour_of_their_row(
-    qtbot: QtBot, open_window: OpenWindow, library: Path
-) -> None:
+def test_chosen_runs_share_row_colour(qtbot: QtBot, open_window: OpenWindow, library: Path) -> None:
     window = open_window(library)
     until_read(qtbot, window)
     paths = sorted(library.rglob("*.footing"))
@@ -166,9 +160,7 @@ def test_chosen_runs_are_in_charts_and_facts_with_the_colour_of_their_row(
     assert "Target: filesystem" in window.runs_page.facts.text.toPlainText()
 
 
-def test_runs_of_several_campaigns_are_told_apart_by_their_campaign(
-    qtbot: QtBot, open_window: OpenWindow, library: Path
-) -> None:
+def test_campaigns_told_apart_in_names(qtbot: QtBot, open_window: OpenWindow, library: Path) -> None:
     other = write_trial(library / "two" / "x.footing", Trial(name="ext4 #1", campaign="Other"))
     window = open_window(library)
     until_read(qtbot, window)
@@ -178,9 +170,7 @@ def test_runs_of_several_campaigns_are_told_apart_by_their_campaign(
     assert [trace.label for trace in stack.runs] == ["ext4 (Trial)", "ext4 (Other)"]
 
 
-def test_the_whole_campaign_is_one_key_away_and_so_is_none(
-    qtbot: QtBot, open_window: OpenWindow, library: Path
-) -> None:
+def test_select_campaign_and_clear_keys(qtbot: QtBot, open_window: OpenWindow, library: Path) -> None:
     window = open_window(library)
     until_read(qtbot, window)
     window.commands["campaign"].trigger()
@@ -202,9 +192,7 @@ def test_empty_charts_offer_the_newest_campaign(qtbot: QtBot, open_window: OpenW
     assert not empty.isVisible()
 
 
-def test_where_there_are_no_runs_the_charts_offer_a_benchmark(
-    qtbot: QtBot, open_window: OpenWindow, tmp_path: Path
-) -> None:
+def test_empty_charts_offer_benchmark(qtbot: QtBot, open_window: OpenWindow, tmp_path: Path) -> None:
     window = open_window(tmp_path / "nothing")
     window.show_runs()
     empty = window.runs_page.charts.empty
@@ -217,7 +205,7 @@ def test_where_there_are_no_runs_the_charts_offer_a_benchmark(
     qtbot.waitUntil(lambda: window.campaigns.wizard is None, timeout=PATIENCE_MS)
 
 
-def test_a_run_dragged_onto_the_charts_is_added(qtbot: QtBot, open_window: OpenWindow, library: Path) -> None:
+def test_dragged_run_added_to_charts(qtbot: QtBot, open_window: OpenWindow, library: Path) -> None:
     window = open_window(library)
     until_read(qtbot, window)
     paths = sorted(library.rglob("*.footing"))
@@ -236,9 +224,7 @@ def drop(target: QWidget, data: QMimeData) -> None:
     QApplication.sendEvent(target, event)
 
 
-def test_panels_are_hidden_and_shown_by_their_keys(
-    qtbot: QtBot, open_window: OpenWindow, library: Path
-) -> None:
+def test_panel_keys_hide_and_show(qtbot: QtBot, open_window: OpenWindow, library: Path) -> None:
     window = open_window(library)
     until_read(qtbot, window)
     activate(qtbot, window)
@@ -282,9 +268,7 @@ def test_charts_are_chosen_beside_the_window(qtbot: QtBot, open_window: OpenWind
 # Bad days
 
 
-def test_bad_files_among_good_ones_are_listed_with_reasons_and_harm_nothing(
-    qtbot: QtBot, open_window: OpenWindow, library: Path
-) -> None:
+def test_bad_files_listed_with_reasons(qtbot: QtBot, open_window: OpenWindow, library: Path) -> None:
     write_bad_files(library / "bad")
     window = open_window(library)
     until_read(qtbot, window)
@@ -293,9 +277,7 @@ def test_bad_files_among_good_ones_are_listed_with_reasons_and_harm_nothing(
     qtbot.waitUntil(lambda: len(shown_runs(window)) == 6, timeout=PATIENCE_MS)
 
 
-def test_an_incomplete_run_is_shown_and_said_to_be_incomplete(
-    qtbot: QtBot, open_window: OpenWindow, library: Path
-) -> None:
+def test_incomplete_run_marked(qtbot: QtBot, open_window: OpenWindow, library: Path) -> None:
     left = write_bad_files(library / "bad")["left"]
     window = open_window(library)
     until_read(qtbot, window)
@@ -303,9 +285,7 @@ def test_an_incomplete_run_is_shown_and_said_to_be_incomplete(
     qtbot.waitUntil(lambda: "incomplete" in window.runs_page.facts.text.toPlainText(), timeout=PATIENCE_MS)
 
 
-def test_a_run_deleted_while_shown_leaves_the_charts_and_is_told(
-    qtbot: QtBot, open_window: OpenWindow, library: Path
-) -> None:
+def test_deleted_run_leaves_charts(qtbot: QtBot, open_window: OpenWindow, library: Path) -> None:
     window = open_window(library)
     until_read(qtbot, window)
     paths = sorted(library.rglob("*.footing"))
@@ -316,9 +296,7 @@ def test_a_run_deleted_while_shown_leaves_the_charts_and_is_told(
     assert "00-ext4.footing" in window.notice.words.text()
 
 
-def test_a_run_that_is_damaged_where_the_list_does_not_look_is_told(
-    qtbot: QtBot, open_window: OpenWindow, library: Path
-) -> None:
+def test_damage_beyond_listing_reported(qtbot: QtBot, open_window: OpenWindow, library: Path) -> None:
     path = write_trial(library / "one" / "zz.footing", Trial(name="zz"))
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("UPDATE sample SET value = 'fast'")
@@ -330,18 +308,14 @@ def test_a_run_that_is_damaged_where_the_list_does_not_look_is_told(
     assert shown_runs(window) == []
 
 
-def test_a_library_that_vanishes_is_an_empty_one(
-    qtbot: QtBot, open_window: OpenWindow, library: Path
-) -> None:
+def test_vanished_library_is_empty(qtbot: QtBot, open_window: OpenWindow, library: Path) -> None:
     window = open_window(library)
     until_read(qtbot, window)
     shutil.rmtree(library)
     qtbot.waitUntil(lambda: window.runs_page.library.count.text() == "0 runs", timeout=PATIENCE_MS)
 
 
-def test_a_growing_run_is_followed_in_the_library(
-    qtbot: QtBot, open_window: OpenWindow, library: Path
-) -> None:
+def test_growing_run_followed_in_library(qtbot: QtBot, open_window: OpenWindow, library: Path) -> None:
     writer = begin_trial(library / "live" / "x.footing", Trial(name="grows", state=RunState.RUNNING))
     window = open_window(library)
     until_read(qtbot, window)
@@ -361,7 +335,7 @@ def large_type(qapp: QApplication) -> Iterator[None]:
 
 @pytest.mark.parametrize("size", [(1024, 700), (1280, 800)])
 @pytest.mark.usefixtures("large_type")
-def test_long_names_at_200_percent_type_fit_the_window(
+def test_long_names_at_double_type_size(
     qtbot: QtBot, open_window: OpenWindow, library: Path, size: tuple[int, int]
 ) -> None:
     marks = (("unsafe", "fsync = off"), ("not-steady", "it has a trend"))
@@ -390,7 +364,7 @@ def test_the_window_fits_1024_by_700(qtbot: QtBot, open_window: OpenWindow, libr
     assert window.runs_page.charts.width() >= 450
 
 
-def test_a_first_window_fits_its_screen_with_its_frame(
+def test_first_window_fits_screen_with_frame(
     open_window: OpenWindow, library: Path, qapp: QApplication
 ) -> None:
     window = open_window(library, width=0, height=0, begin=False)
@@ -399,9 +373,7 @@ def test_a_first_window_fits_its_screen_with_its_frame(
     assert window.height() < room.height() - 20
 
 
-def test_two_windows_show_the_same_library_and_do_not_disturb_each_other(
-    qtbot: QtBot, open_window: OpenWindow, library: Path
-) -> None:
+def test_two_windows_share_library(qtbot: QtBot, open_window: OpenWindow, library: Path) -> None:
     first, second = open_window(library), open_window(library)
     until_read(qtbot, first)
     until_read(qtbot, second)
@@ -417,7 +389,7 @@ def test_two_windows_show_the_same_library_and_do_not_disturb_each_other(
 # Opening
 
 
-def test_files_from_elsewhere_are_opened_dropped_and_listed(
+def test_foreign_files_opened_dropped_and_listed(
     qtbot: QtBot, open_window: OpenWindow, library: Path, tmp_path: Path
 ) -> None:
     mail = write_trial(tmp_path / "mail" / "his.footing", Trial(name="his"))
@@ -439,7 +411,7 @@ def test_a_folder_without_runs_is_told(open_window: OpenWindow, library: Path, t
     assert window.notice.words.text() == "There is no run file (*.footing) in there."
 
 
-def test_a_file_that_is_no_run_is_listed_with_its_reason(
+def test_non_run_file_listed_with_reason(
     qtbot: QtBot, open_window: OpenWindow, library: Path, tmp_path: Path
 ) -> None:
     text = write_bad_files(tmp_path / "bad")["text"]
@@ -448,7 +420,7 @@ def test_a_file_that_is_no_run_is_listed_with_its_reason(
     qtbot.waitUntil(lambda: "1 cannot be read" in window.runs_page.library.count.text(), timeout=PATIENCE_MS)
 
 
-def test_files_are_chosen_in_a_dialog_that_remembers_its_folder(
+def test_open_dialog_remembers_folder(
     qtbot: QtBot, open_window: OpenWindow, library: Path, tmp_path: Path
 ) -> None:
     mail = write_trial(tmp_path / "mail" / "his.footing", Trial(name="his"))
@@ -465,7 +437,7 @@ def test_files_are_chosen_in_a_dialog_that_remembers_its_folder(
     again[0].close()
 
 
-def test_the_example_is_opened_where_it_came_with_the_program(
+def test_bundled_example_opened_in_place(
     qtbot: QtBot, open_window: OpenWindow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     paths = write_campaign(tmp_path / "examples", repeats=1)
@@ -475,7 +447,7 @@ def test_the_example_is_opened_where_it_came_with_the_program(
     qtbot.waitUntil(lambda: shown_runs(window) == [str(path) for path in paths], timeout=PATIENCE_MS)
 
 
-def test_a_missing_example_is_greyed_with_the_reason(
+def test_missing_example_disabled_with_reason(
     open_window: OpenWindow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(entries.find_examples, "__defaults__", (tmp_path / "none",))
@@ -488,9 +460,7 @@ def test_a_missing_example_is_greyed_with_the_reason(
 # Remembering
 
 
-def test_geometry_panels_charts_and_chosen_runs_are_remembered(
-    qtbot: QtBot, open_window: OpenWindow, library: Path
-) -> None:
+def test_geometry_charts_and_runs_remembered(qtbot: QtBot, open_window: OpenWindow, library: Path) -> None:
     paths = sorted(library.rglob("*.footing"))
     first = open_window(library)
     until_read(qtbot, first)
@@ -524,9 +494,7 @@ def test_settings_that_somebody_broke_count_as_none(qtbot: QtBot, tmp_path: Path
     assert settings.open_folder == ""
 
 
-def test_runs_that_are_gone_since_are_forgotten_without_a_word(
-    qtbot: QtBot, open_window: OpenWindow, library: Path
-) -> None:
+def test_vanished_runs_forgotten_silently(qtbot: QtBot, open_window: OpenWindow, library: Path) -> None:
     paths = sorted(library.rglob("*.footing"))
     first = open_window(library)
     until_read(qtbot, first)
@@ -542,12 +510,12 @@ def test_runs_that_are_gone_since_are_forgotten_without_a_word(
 # Campaigns
 
 
-def test_a_running_campaign_is_told_in_one_line(tmp_path: Path) -> None:
+def test_running_campaign_shown_in_one_line(tmp_path: Path) -> None:
     told = describe_status(status_of(tmp_path))
     assert told == "Trial: run 2 of 3, b #1 · about 02:05 left"
 
 
-def test_the_line_of_a_campaign_asks_to_show_and_to_stop(qtbot: QtBot, tmp_path: Path) -> None:
+def test_campaign_line_shows_and_stops(qtbot: QtBot, tmp_path: Path) -> None:
     line = CampaignLine()
     qtbot.addWidget(line)
     line.tell((status_of(tmp_path),))
@@ -558,7 +526,7 @@ def test_the_line_of_a_campaign_asks_to_show_and_to_stop(qtbot: QtBot, tmp_path:
         line.stop_button.click()
 
 
-def test_a_dead_campaign_is_not_a_running_one(qtbot: QtBot, tmp_path: Path) -> None:
+def test_dead_campaign_not_running(qtbot: QtBot, tmp_path: Path) -> None:
     folder = tmp_path / "dead"
     begin_trial(folder / "01-x.footing", Trial(state=RunState.RUNNING)).close()
     looked: list[int] = []
@@ -584,9 +552,7 @@ def button(box: QMessageBox, words: str) -> QAbstractButton:
     return next(one for one in box.buttons() if words in one.text())
 
 
-def test_closing_while_a_campaign_runs_asks_and_can_be_taken_back(
-    qtbot: QtBot, open_window: OpenWindow, library: Path
-) -> None:
+def test_close_during_campaign_asks(qtbot: QtBot, open_window: OpenWindow, library: Path) -> None:
     window = open_window(library, begin=False)
     window.live.statuses = (status_of(library / "one"),)
     window.close()
@@ -601,9 +567,7 @@ def test_closing_while_a_campaign_runs_asks_and_can_be_taken_back(
     assert not window.isVisible()
 
 
-def test_stopping_on_the_way_out_asks_the_runner_and_tells_a_refusal(
-    qtbot: QtBot, open_window: OpenWindow, library: Path
-) -> None:
+def test_stop_on_close_reports_refusal(qtbot: QtBot, open_window: OpenWindow, library: Path) -> None:
     window = open_window(library, begin=False)
     window.live.statuses = (status_of(library / "one"),)
     window.close()
@@ -612,7 +576,7 @@ def test_stopping_on_the_way_out_asks_the_runner_and_tells_a_refusal(
     assert window.isVisible()
 
 
-def test_a_name_with_markup_is_text_in_the_question(qtbot: QtBot) -> None:
+def test_markup_name_is_text_in_question(qtbot: QtBot) -> None:
     parent = QWidget()
     qtbot.addWidget(parent)
     box = ask_whether_it_goes_on(parent, "<b>x</b>", lambda: None, lambda: None)
@@ -621,7 +585,7 @@ def test_a_name_with_markup_is_text_in_the_question(qtbot: QtBot) -> None:
     box.close()
 
 
-def test_a_replay_of_a_run_that_is_gone_is_told(qtbot: QtBot, open_window: OpenWindow, library: Path) -> None:
+def test_replay_of_vanished_run_reported(qtbot: QtBot, open_window: OpenWindow, library: Path) -> None:
     window = open_window(library)
     window.campaigns.replay(str(library / "none.footing"))
     qtbot.waitUntil(lambda: "none.footing" in window.notice.words.text(), timeout=PATIENCE_MS)
@@ -652,9 +616,7 @@ def test_the_run_in_focus_is_replayed(qtbot: QtBot, open_window: OpenWindow, lib
 # Commands, help, looks
 
 
-def test_every_command_does_something_and_no_key_is_used_twice(
-    open_window: OpenWindow, library: Path
-) -> None:
+def test_commands_connected_and_keys_unique(open_window: OpenWindow, library: Path) -> None:
     window = open_window(library, begin=False)
     assert set(window.commands) == {command.id for command in shown_commands()}
     keys = [command.keys for command in COMMANDS if command.keys]
@@ -673,9 +635,7 @@ def open_replay(qtbot: QtBot, window: MainWindow, path: Path) -> None:
     )
 
 
-def test_the_tool_bar_has_at_most_six_things_on_every_page_and_leads_back_to_the_runs(
-    qtbot: QtBot, open_window: OpenWindow, library: Path
-) -> None:
+def test_tool_bar_has_at_most_six(qtbot: QtBot, open_window: OpenWindow, library: Path) -> None:
     window = open_window(library)
     until_read(qtbot, window)
     window.show_runs()
@@ -689,9 +649,7 @@ def test_the_tool_bar_has_at_most_six_things_on_every_page_and_leads_back_to_the
     assert len(visible_buttons(window, window.tool_bar)) == 1
 
 
-def test_a_closed_window_that_is_torn_down_shows_no_commands_for_a_page(
-    qtbot: QtBot, open_window: OpenWindow, library: Path
-) -> None:
+def test_closed_window_shows_no_commands(qtbot: QtBot, open_window: OpenWindow, library: Path) -> None:
     window = open_window(library)
     until_read(qtbot, window)
     window.show_runs()
@@ -720,7 +678,7 @@ def underlined_twice(window: MainWindow) -> list[str]:
     return sorted({letter for letter in found if found.count(letter) > 1})
 
 
-def test_no_letter_is_underlined_twice_on_any_page(
+def test_mnemonics_unique_on_every_page(
     qtbot: QtBot, open_window: OpenWindow, library: Path, tmp_path: Path
 ) -> None:
     window = open_window(library)
@@ -747,9 +705,7 @@ def test_no_letter_is_underlined_twice_on_any_page(
         assert underlined_twice(window) == []
 
 
-def test_a_campaign_that_begins_later_tears_nobody_away_from_a_page(
-    qtbot: QtBot, open_window: OpenWindow, library: Path
-) -> None:
+def test_later_campaign_keeps_current_page(qtbot: QtBot, open_window: OpenWindow, library: Path) -> None:
     window = open_window(library, begin=False)
     window.reader.refresh()
     qtbot.waitUntil(lambda: window.pages.currentWidget() is window.runs_page, timeout=PATIENCE_MS)
@@ -763,7 +719,7 @@ def test_a_campaign_that_begins_later_tears_nobody_away_from_a_page(
 
 
 @pytest.mark.parametrize("own", [True, False])
-def test_a_first_window_opens_campaigns_of_its_library_alone(
+def test_first_window_opens_only_own_campaigns(
     open_window: OpenWindow, library: Path, tmp_path: Path, *, own: bool
 ) -> None:
     window = open_window(library, begin=False)
@@ -775,7 +731,7 @@ def test_a_first_window_opens_campaigns_of_its_library_alone(
     assert (window.campaigns.live_page is not None) is own
 
 
-def test_the_help_lists_every_key_and_the_machine(
+def test_help_lists_keys_and_machine(
     qtbot: QtBot, open_window: OpenWindow, library: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     window = open_window(library, begin=False)
@@ -797,9 +753,7 @@ def test_the_help_lists_every_key_and_the_machine(
     helping.close()
 
 
-def test_everything_that_takes_the_focus_has_a_name(
-    qtbot: QtBot, open_window: OpenWindow, library: Path
-) -> None:
+def test_focusable_widgets_have_names(qtbot: QtBot, open_window: OpenWindow, library: Path) -> None:
     window = open_window(library)
     until_read(qtbot, window)
     choose(qtbot, window, library / "one" / "00-ext4.footing")
@@ -815,7 +769,7 @@ def test_everything_that_takes_the_focus_has_a_name(
     assert nameless == []
 
 
-def test_light_and_dark_are_followed_while_the_window_is_open(
+def test_colour_scheme_followed_while_open(
     qtbot: QtBot, open_window: OpenWindow, library: Path, light: Theme
 ) -> None:
     window = open_window(library)
@@ -834,7 +788,7 @@ def test_labels_with_foreign_words_are_plain_text(open_window: OpenWindow, libra
         assert label.textFormat() is Qt.TextFormat.PlainText
 
 
-def test_the_settings_file_holds_no_more_than_it_says(
+def test_settings_file_holds_declared_keys_only(
     qtbot: QtBot, open_window: OpenWindow, library: Path, tmp_path: Path
 ) -> None:
     window = open_window(library)

@@ -138,7 +138,7 @@ ARRIVES: dict[str, Callable[[QtBot, Path, Path], bool]] = {
 """Of the repeats the window itself is asked, see below."""
 
 
-def test_every_preference_has_a_field_another_value_and_a_place_where_it_arrives() -> None:
+def test_preferences_have_field_and_effect() -> None:
     names = {each.name for each in fields(Preferences)}
     assert names == set(CHOSEN) == {*ARRIVES, "repeats"}
     assert [name for name, value in asdict(Preferences()).items() if CHOSEN[name] == value] == []
@@ -160,9 +160,7 @@ def test_what_is_chosen_arrives_where_it_acts(
     assert open_dialog(qtbot).chosen == read_preferences()[0]
 
 
-def test_repeats_stand_in_the_wizard_of_a_new_benchmark(
-    open_window: OpenWindow, qtbot: QtBot, tmp_path: Path
-) -> None:
+def test_repeats_preset_in_wizard(open_window: OpenWindow, qtbot: QtBot, tmp_path: Path) -> None:
     dialog = open_dialog(qtbot)
     fill(dialog, tmp_path / "elsewhere")
     dialog.accept_all()
@@ -173,9 +171,7 @@ def test_repeats_stand_in_the_wizard_of_a_new_benchmark(
     window.campaigns.wizard.close()
 
 
-def test_what_counts_later_is_told_and_nothing_is_where_nothing_is_later(
-    qtbot: QtBot, tmp_path: Path
-) -> None:
+def test_delayed_effects_announced(qtbot: QtBot, tmp_path: Path) -> None:
     dialog = open_dialog(qtbot)
     told: list[str] = []
     dialog.told.connect(told.append)
@@ -198,9 +194,7 @@ def test_cancel_writes_nothing(qtbot: QtBot, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("folder", "why"), [("runs", "whole path"), ("FILE/runs", "is no folder"), ("/proc/1/runs", "may not")]
 )
-def test_a_library_that_cannot_be_written_is_refused_in_the_dialog(
-    qtbot: QtBot, tmp_path: Path, folder: str, why: str
-) -> None:
+def test_unwritable_library_refused(qtbot: QtBot, tmp_path: Path, folder: str, why: str) -> None:
     (tmp_path / "file").touch()
     dialog = open_dialog(qtbot)
     dialog.library.setText(folder.replace("FILE", str(tmp_path / "file")))
@@ -210,7 +204,7 @@ def test_a_library_that_cannot_be_written_is_refused_in_the_dialog(
     assert not preferences_path().exists()
 
 
-def test_a_damaged_file_is_told_in_the_dialog_and_kept(qtbot: QtBot) -> None:
+def test_damaged_file_reported_and_kept(qtbot: QtBot) -> None:
     preferences_path().parent.mkdir(parents=True)
     preferences_path().write_text("theme = 3")
     dialog = open_dialog(qtbot)
@@ -229,7 +223,7 @@ def test_the_command_opens_the_dialog(open_window: OpenWindow, tmp_path: Path) -
     found.reject()
 
 
-def test_a_library_that_cannot_be_written_is_told_before_the_wizard_with_a_way_to_choose_another(
+def test_unwritable_library_reported_before_wizard(
     open_window: OpenWindow, qtbot: QtBot, tmp_path: Path
 ) -> None:
     (tmp_path / "file").touch()
@@ -251,9 +245,7 @@ def test_a_library_that_cannot_be_written_is_told_before_the_wizard_with_a_way_t
     again.campaigns.wizard.close()
 
 
-def test_no_field_is_behind_the_edge_when_it_opens_in_a_language_of_long_words(
-    qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_fields_visible_in_long_language(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(preferences_dialog, "tr", lambda message: f"{message} {'o' * (len(message) // 2)}")
     monkeypatch.setattr(preferences_dialog, "screen_room", lambda _window: QSize(1920, 1080))
     dialog = open_dialog(qtbot)

@@ -71,7 +71,7 @@ def submenu(panel: LibraryPanel, label: str) -> QMenu:
     return next(menu for menu in panel.search.menu.findChildren(QMenu) if menu.menuAction() is action)
 
 
-def test_words_and_fields_pick_runs_with_their_campaign(panel: LibraryPanel) -> None:
+def test_words_and_fields_select_runs(panel: LibraryPanel) -> None:
     QTest.keyClicks(panel.search.line, "fs:ext4")
     assert shown(panel) == ["Trial", "ext4 #1", "ext4 raid #1"]
     assert panel.count.text() == "2 of 4 runs"
@@ -93,9 +93,7 @@ def test_words_and_fields_pick_runs_with_their_campaign(panel: LibraryPanel) -> 
         ("controller", ""),
     ],
 )
-def test_unknown_fields_and_values_are_told_below_the_field_as_list_tells_them(
-    panel: LibraryPanel, typed: str, told: str
-) -> None:
+def test_unknown_terms_reported_as_in_list(panel: LibraryPanel, typed: str, told: str) -> None:
     panel.search.line.setText(typed)
     assert panel.remarks.text().startswith(told)
     assert bool(panel.remarks.text()) == bool(told) == panel.remarks.isVisibleTo(panel)
@@ -105,7 +103,7 @@ def test_unknown_fields_and_values_are_told_below_the_field_as_list_tells_them(
     assert panel.remarks.text() == ""
 
 
-def test_nothing_is_said_of_values_while_runs_are_being_read(panel: LibraryPanel) -> None:
+def test_values_not_judged_while_reading(panel: LibraryPanel) -> None:
     panel.show_runs(list(LibraryScan(panel.folder).read())[:1], complete=False)
     panel.search.line.setText("fs:btrfs")
     assert panel.remarks.text() == ""
@@ -114,7 +112,7 @@ def test_nothing_is_said_of_values_while_runs_are_being_read(panel: LibraryPanel
     assert "No run here has fs:zfs" in panel.remarks.text()
 
 
-def test_a_search_without_a_find_says_so_and_escape_shows_all_again(panel: LibraryPanel) -> None:
+def test_empty_result_and_escape(panel: LibraryPanel) -> None:
     QTest.keyClicks(panel.search.line, "zfs")
     assert shown(panel) == []
     assert panel.count.text() == "0 of 4 runs"
@@ -128,9 +126,7 @@ def test_a_search_without_a_find_says_so_and_escape_shows_all_again(panel: Libra
     assert panel.count.text() == "4 runs"
 
 
-def test_runs_in_the_charts_stay_there_while_the_search_hides_them(
-    panel: LibraryPanel, library: Path
-) -> None:
+def test_hidden_runs_stay_in_charts(panel: LibraryPanel, library: Path) -> None:
     model = model_of(panel)
     path = str(library / "one" / "0.footing")
     model.choose([path])
@@ -143,7 +139,7 @@ def test_runs_in_the_charts_stay_there_while_the_search_hides_them(
     assert model.row(panel.list.currentIndex()) is not None
 
 
-def test_the_row_in_focus_keeps_it_while_it_is_found(panel: LibraryPanel, library: Path) -> None:
+def test_found_row_keeps_focus(panel: LibraryPanel, library: Path) -> None:
     path = str(library / "one" / "2.footing")
     panel.focus_run(path)
     panel.search.line.setText("baseline")
@@ -152,7 +148,7 @@ def test_the_row_in_focus_keeps_it_while_it_is_found(panel: LibraryPanel, librar
     assert panel.current_paths == (path,)
 
 
-def test_the_filter_offers_what_there_is_and_writes_it_into_the_line(panel: LibraryPanel) -> None:
+def test_filter_menu_writes_search_terms(panel: LibraryPanel) -> None:
     menu = submenu(panel, "Filesystem")
     assert list(actions(menu)) == ["ext4 (2)", "btrfs (1)", "xfs (1)"]
     actions(menu)["xfs (1)"].trigger()
@@ -178,16 +174,16 @@ def test_the_filter_offers_what_there_is_and_writes_it_into_the_line(panel: Libr
         ("Date", "the last 7 days", "date:7d"),
     ],
 )
-def test_every_kind_of_filter_is_in_the_menu(panel: LibraryPanel, label: str, value: str, typed: str) -> None:
+def test_all_filters_in_menu(panel: LibraryPanel, label: str, value: str, typed: str) -> None:
     actions(submenu(panel, label))[value].trigger()
     assert panel.search.text == typed
 
 
-def test_a_filter_that_no_run_has_is_greyed(panel: LibraryPanel) -> None:
+def test_unmatched_filter_disabled(panel: LibraryPanel) -> None:
     assert not submenu(panel, "RAID level").isEnabled()
 
 
-def test_the_search_and_the_list_are_reached_by_keyboard_alone(qtbot: QtBot, panel: LibraryPanel) -> None:
+def test_search_and_list_by_keyboard(qtbot: QtBot, panel: LibraryPanel) -> None:
     panel.activateWindow()
     qtbot.waitUntil(panel.isActiveWindow)
     panel.enter_search()
@@ -200,7 +196,7 @@ def test_the_search_and_the_list_are_reached_by_keyboard_alone(qtbot: QtBot, pan
     assert len(model_of(panel).chosen) == 1
 
 
-def test_tags_stand_in_the_row_and_the_note_in_its_tool_tip(panel: LibraryPanel, library: Path) -> None:
+def test_tags_in_row_note_in_tip(panel: LibraryPanel, library: Path) -> None:
     index = model_of(panel).index_of(str(library / "one" / "2.footing"))
     assert "#baseline" in str(index.data(Qt.ItemDataRole.AccessibleTextRole))
     tip = str(index.data(Qt.ItemDataRole.ToolTipRole))
@@ -208,9 +204,7 @@ def test_tags_stand_in_the_row_and_the_note_in_its_tool_tip(panel: LibraryPanel,
     assert "new controller" in tip
 
 
-def test_words_that_look_like_markup_or_mnemonics_are_plain_in_the_menu(
-    panel: LibraryPanel, library: Path, tmp_path: Path
-) -> None:
+def test_markup_and_mnemonics_plain_in_menu(panel: LibraryPanel, library: Path, tmp_path: Path) -> None:
     path = write_trial(tmp_path / "x.footing", Trial("x", filesystem="<b>a&b</b>"))
     panel.show_runs(
         [*LibraryScan(library).read(), *LibraryScan(path.parent / "none", [path]).read()], complete=True
@@ -218,7 +212,7 @@ def test_words_that_look_like_markup_or_mnemonics_are_plain_in_the_menu(
     assert "<b>a&&b</b> (1)" in actions(submenu(panel, "Filesystem"))
 
 
-def test_a_library_that_did_not_change_costs_nothing_to_show_again(
+def test_unchanged_library_shown_without_work(
     panel: LibraryPanel, library: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shown_again: list[int] = []

@@ -77,7 +77,7 @@ def overlapping(page: StartPage) -> bool:
     return any(one.intersects(other) for i, one in enumerate(rects) for other in rects[i + 1 :])
 
 
-def test_the_three_choices_ask_for_what_they_say(qtbot: QtBot, page: StartPage) -> None:
+def test_choices_emit_their_signals(qtbot: QtBot, page: StartPage) -> None:
     for button, signal in (
         (page.new, page.new_asked),
         (page.disks, page.disks_asked),
@@ -88,7 +88,7 @@ def test_the_three_choices_ask_for_what_they_say(qtbot: QtBot, page: StartPage) 
             QTest.mouseClick(button, Qt.MouseButton.LeftButton)
 
 
-def test_a_click_on_the_words_of_a_choice_counts(qtbot: QtBot, page: StartPage) -> None:
+def test_click_on_choice_text_counts(qtbot: QtBot, page: StartPage) -> None:
     window = page.windowHandle()
     place = page.new.sentence.mapTo(page, page.new.sentence.rect().center())
     with qtbot.waitSignal(page.new_asked):
@@ -106,7 +106,7 @@ def test_return_and_mnemonics_choose(qtbot: QtBot, page: StartPage) -> None:
         QTest.keyClick(page.windowHandle(), Qt.Key.Key_O, Qt.KeyboardModifier.AltModifier)
 
 
-def test_where_postgresql_is_missing_it_says_what_to_install(page: StartPage) -> None:
+def test_missing_postgresql_names_packages(page: StartPage) -> None:
     page.show_environment(replace(WORKING, installations=(OLD,)))
     assert "No PostgreSQL" in page.findings.message.text()
     assert HINT in page.findings.hint.text()
@@ -117,7 +117,7 @@ def test_where_postgresql_is_missing_it_says_what_to_install(page: StartPage) ->
     assert page.open.isEnabled()
 
 
-def test_when_it_is_there_at_last_nothing_is_refused_any_more(qtbot: QtBot, page: StartPage) -> None:
+def test_choice_enabled_once_postgresql_appears(qtbot: QtBot, page: StartPage) -> None:
     page.show_environment(replace(WORKING, installations=()))
     with qtbot.waitSignal(page.look_again_asked):
         QTest.mouseClick(page.findings.again, Qt.MouseButton.LeftButton)
@@ -127,25 +127,25 @@ def test_when_it_is_there_at_last_nothing_is_refused_any_more(qtbot: QtBot, page
     assert "PostgreSQL" not in page.new.accessibleDescription()
 
 
-def test_without_an_account_for_the_server_the_reason_is_told(page: StartPage) -> None:
+def test_missing_server_account_explained(page: StartPage) -> None:
     page.show_environment(DraftEnvironment(SMALL_MACHINE, account_sentence="useradd refused."))
     assert page.findings.message.text() == "useradd refused."
     assert not page.new.isEnabled()
 
 
-def test_without_a_place_for_the_data_the_reason_is_told(page: StartPage) -> None:
+def test_missing_data_place_explained(page: StartPage) -> None:
     full = Problem("target.folder", "The folder is full.", "Make room.")
     page.show_environment(replace(WORKING, folder=full, memory=full))
     assert (page.findings.message.text(), page.findings.hint.text()) == ("The folder is full.", "Make room.")
 
 
-def test_a_machine_that_cannot_be_looked_at_leaves_the_choice(page: StartPage) -> None:
+def test_failed_machine_check_leaves_choice(page: StartPage) -> None:
     page.show_problem("It went wrong.")
     assert page.new.isEnabled()
     assert page.findings.message.text() == "It went wrong."
 
 
-def test_a_missing_example_is_greyed_with_its_reason(page: StartPage) -> None:
+def test_absent_example_disabled_with_reason(page: StartPage) -> None:
     page.show_example("This copy came without examples.")
     assert not page.example.isEnabled()
     assert page.example.sentence.text() == "This copy came without examples."
@@ -153,7 +153,7 @@ def test_a_missing_example_is_greyed_with_its_reason(page: StartPage) -> None:
     assert page.example.isEnabled()
 
 
-def test_the_library_is_offered_where_it_holds_runs(qtbot: QtBot, page: StartPage) -> None:
+def test_library_offered_when_not_empty(qtbot: QtBot, page: StartPage) -> None:
     assert not page.library.isVisibleTo(page)
     page.show_library_size(3)
     assert page.library.isVisibleTo(page)
@@ -161,7 +161,7 @@ def test_the_library_is_offered_where_it_holds_runs(qtbot: QtBot, page: StartPag
         QTest.mouseClick(page.library, Qt.MouseButton.LeftButton)
 
 
-def test_every_choice_has_a_name_and_a_sentence_for_a_screen_reader(page: StartPage) -> None:
+def test_choices_have_accessible_descriptions(page: StartPage) -> None:
     for button in page.findChildren(ChoiceButton):
         assert button.accessibleName()
         assert "&" not in button.accessibleName()

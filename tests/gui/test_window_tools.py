@@ -48,7 +48,7 @@ def tick(window: MainWindow, *names: str) -> tuple[str, ...]:
     return tuple(paths)
 
 
-def test_a_tool_waits_for_all_runs_that_were_asked_for(
+def test_tool_waits_for_requested_runs(
     qtbot: QtBot, open_window: OpenWindow, library: Path, given: list[ToolContext]
 ) -> None:
     window = open_window(library)
@@ -65,7 +65,7 @@ def test_a_tool_waits_for_all_runs_that_were_asked_for(
     assert window.commands["compare"].isEnabled()
 
 
-def test_runs_that_never_come_keep_no_tool_waiting(
+def test_missing_runs_do_not_block_tool(
     qtbot: QtBot, open_window: OpenWindow, library: Path, given: list[ToolContext]
 ) -> None:
     window = open_window(library)
@@ -77,7 +77,7 @@ def test_runs_that_never_come_keep_no_tool_waiting(
     qtbot.waitUntil(window.commands["compare"].isEnabled)
 
 
-def test_a_tool_gets_the_ticked_runs_with_their_colours_once_there_are_enough(
+def test_tool_gets_ticked_runs_with_colours(
     qtbot: QtBot, open_window: OpenWindow, library: Path, given: list[ToolContext]
 ) -> None:
     window = open_window(library)
@@ -93,7 +93,7 @@ def test_a_tool_gets_the_ticked_runs_with_their_colours_once_there_are_enough(
     assert context.library == library
 
 
-def test_the_page_of_a_tool_is_shown_kept_and_left_with_the_command_runs(
+def test_tool_page_reused_and_left(
     qtbot: QtBot, open_window: OpenWindow, library: Path, given: list[ToolContext]
 ) -> None:
     window = open_window(library)
@@ -110,7 +110,7 @@ def test_the_page_of_a_tool_is_shown_kept_and_left_with_the_command_runs(
     assert given[1].page is page
 
 
-def test_a_command_whose_tool_is_not_there_is_not_shown(
+def test_command_without_tool_hidden(
     open_window: OpenWindow, library: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tools, "TOOLS", ())

@@ -243,9 +243,7 @@ def row_texts(page: MorePage, row: int) -> list[str]:
 
 
 @pytest.mark.postgres
-def test_five_times_enter_gives_a_campaign_that_compares_the_folder_with_memory(
-    qtbot: QtBot, make_wizard: MakeWizard
-) -> None:
+def test_five_enters_compare_folder_and_memory(qtbot: QtBot, make_wizard: MakeWizard) -> None:
     wizard = make_wizard()
     accepted: list[Campaign] = []
     wizard.accepted_campaign.connect(accepted.append)
@@ -266,7 +264,7 @@ def test_five_times_enter_gives_a_campaign_that_compares_the_folder_with_memory(
 
 
 @pytest.mark.postgres
-def test_a_campaign_is_made_with_the_keyboard_alone(qtbot: QtBot, make_wizard: MakeWizard) -> None:
+def test_campaign_by_keyboard_alone(qtbot: QtBot, make_wizard: MakeWizard) -> None:
     wizard = make_wizard()
     settle(qtbot, wizard)
     assert wizard.focusWidget() is wizard.pages[Step.WHERE].first_control()
@@ -314,7 +312,7 @@ def test_a_campaign_is_made_with_the_keyboard_alone(qtbot: QtBot, make_wizard: M
 
 
 @pytest.mark.postgres
-def test_the_review_shows_commands_time_and_what_is_removed(qtbot: QtBot, make_wizard: MakeWizard) -> None:
+def test_review_shows_commands_time_and_removal(qtbot: QtBot, make_wizard: MakeWizard) -> None:
     wizard = make_wizard()
     go_on(qtbot, wizard, *wizard.flow.steps[1:])
     settle(qtbot, wizard)
@@ -350,9 +348,7 @@ def test_the_review_shows_commands_time_and_what_is_removed(qtbot: QtBot, make_w
 
 
 @pytest.mark.postgres
-def test_the_review_asks_whether_the_storage_is_asked_first_and_tells_how_long(
-    qtbot: QtBot, make_wizard: MakeWizard
-) -> None:
+def test_review_storage_check_and_duration(qtbot: QtBot, make_wizard: MakeWizard) -> None:
     wizard = make_wizard()
     go_on(qtbot, wizard, *wizard.flow.steps[1:])
     settle(qtbot, wizard)
@@ -377,7 +373,7 @@ def test_the_review_asks_whether_the_storage_is_asked_first_and_tells_how_long(
 # --- what is wrong, and where that is said
 
 
-def test_what_would_disturb_the_measurement_stands_on_the_review(
+def test_review_lists_disturbances(
     qtbot: QtBot, make_wizard: MakeWizard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     battery = PreflightFinding("battery", Severity.WARNING, "The machine runs on battery.", "Plug it in.")
@@ -407,9 +403,7 @@ def test_what_would_disturb_the_measurement_stands_on_the_review(
     assert box.warnings.isHidden()
 
 
-def test_next_is_disabled_with_its_reason_beside_it_and_beside_the_field(
-    qtbot: QtBot, make_wizard: MakeWizard
-) -> None:
+def test_disabled_next_explained(qtbot: QtBot, make_wizard: MakeWizard) -> None:
     wizard = make_wizard(known_draft())
     page = wizard.pages[Step.WHERE]
     assert isinstance(page, WherePage)
@@ -431,7 +425,7 @@ def test_next_is_disabled_with_its_reason_beside_it_and_beside_the_field(
     assert not error.isVisible()
 
 
-def test_cold_caches_want_no_warm_up_and_are_told_so_beside_it(make_wizard: MakeWizard) -> None:
+def test_cold_caches_exclude_warm_up(make_wizard: MakeWizard) -> None:
     wizard = make_wizard(known_draft())
     wizard.flow.step = wizard.flow.furthest = Step.WORKLOAD
     wizard._open_page()
@@ -449,9 +443,7 @@ def test_cold_caches_want_no_warm_up_and_are_told_so_beside_it(make_wizard: Make
     assert wizard.draft.parts.values["workload.caches"] == "warm"
 
 
-def test_a_folder_that_does_not_exist_is_told_by_the_machine_beside_the_field(
-    qtbot: QtBot, make_wizard: MakeWizard
-) -> None:
+def test_missing_folder_reported_at_field(qtbot: QtBot, make_wizard: MakeWizard) -> None:
     draft = known_draft()
     draft.parts.values["target.folder.path"] = "/nowhere/at/all"
     wizard = make_wizard(draft)
@@ -463,9 +455,7 @@ def test_a_folder_that_does_not_exist_is_told_by_the_machine_beside_the_field(
     assert not wizard.next.isEnabled()
 
 
-def test_an_early_enter_is_remembered_until_the_machine_has_answered(
-    qtbot: QtBot, make_wizard: MakeWizard
-) -> None:
+def test_early_enter_remembered(qtbot: QtBot, make_wizard: MakeWizard) -> None:
     draft = CampaignDraft(environment=known_draft().environment)
     draft.configuration_of(Place.MEMORY).chosen = False
     draft.parts.values["target.folder.path"] = "/tmp"
@@ -483,9 +473,7 @@ def test_every_kind_of_place_can_be_chosen(make_wizard: MakeWizard) -> None:
 
 
 @pytest.mark.usefixtures("always_yes")
-def test_an_installation_that_cannot_be_used_is_greyed_with_its_reason(
-    qtbot: QtBot, make_wizard: MakeWizard
-) -> None:
+def test_unusable_installation_disabled_with_reason(qtbot: QtBot, make_wizard: MakeWizard) -> None:
     wizard = make_wizard(known_draft())
     go_on(qtbot, wizard, Step.POSTGRESQL)
     page = wizard.pages[Step.POSTGRESQL]
@@ -499,9 +487,7 @@ def test_an_installation_that_cannot_be_used_is_greyed_with_its_reason(
     assert page.installation.itemText(0) == "The newest here: 17.2"
 
 
-def test_without_postgresql_the_second_page_says_what_to_install(
-    qtbot: QtBot, make_wizard: MakeWizard
-) -> None:
+def test_missing_postgresql_on_second_page(qtbot: QtBot, make_wizard: MakeWizard) -> None:
     draft = known_draft()
     assert draft.environment is not None
     draft.environment = DraftEnvironment(
@@ -543,7 +529,7 @@ def test_back_loses_nothing_also_what_is_wrong(qtbot: QtBot, make_wizard: MakeWi
     assert page.script_buttons[OWN_SCRIPTS].isChecked()
 
 
-def test_escape_closes_and_the_draft_opens_again_as_it_was(make_wizard: MakeWizard) -> None:
+def test_escape_keeps_draft(make_wizard: MakeWizard) -> None:
     wizard = make_wizard(known_draft())
     page = wizard.pages[Step.WHERE]
     assert isinstance(page, WherePage)
@@ -558,7 +544,7 @@ def test_escape_closes_and_the_draft_opens_again_as_it_was(make_wizard: MakeWiza
 
 
 @pytest.mark.usefixtures("always_yes")
-def test_a_step_at_the_left_is_ticked_when_complete_and_jumps(qtbot: QtBot, make_wizard: MakeWizard) -> None:
+def test_steps_ticked_when_complete_and_jump(qtbot: QtBot, make_wizard: MakeWizard) -> None:
     wizard = make_wizard(known_draft())
     go_on(qtbot, wizard, Step.POSTGRESQL, Step.WORKLOAD)
     buttons = [each for each in wizard.steps.findChildren(QToolButton) if each.isVisible()]
@@ -578,9 +564,7 @@ def test_a_step_at_the_left_is_ticked_when_complete_and_jumps(qtbot: QtBot, make
 
 
 @pytest.mark.usefixtures("always_yes")
-def test_a_copy_differs_only_in_what_is_changed_and_can_be_removed_again(
-    qtbot: QtBot, make_wizard: MakeWizard
-) -> None:
+def test_copy_edited_and_removed(qtbot: QtBot, make_wizard: MakeWizard) -> None:
     wizard = make_wizard(known_draft())
     go_on(qtbot, wizard, Step.POSTGRESQL, Step.WORKLOAD, Step.MORE)
     page = wizard.pages[Step.MORE]
@@ -605,9 +589,7 @@ def test_a_copy_differs_only_in_what_is_changed_and_can_be_removed_again(
 
 
 @pytest.mark.usefixtures("always_yes")
-def test_a_wrong_change_in_the_list_is_told_beside_it_or_with_its_name(
-    qtbot: QtBot, make_wizard: MakeWizard
-) -> None:
+def test_invalid_change_reported_with_its_name(qtbot: QtBot, make_wizard: MakeWizard) -> None:
     wizard = make_wizard(known_draft())
     go_on(qtbot, wizard, Step.POSTGRESQL, Step.WORKLOAD, Step.MORE)
     page = wizard.pages[Step.MORE]
@@ -645,7 +627,7 @@ def test_a_saved_file_is_the_campaign(qtbot: QtBot, make_wizard: MakeWizard, tmp
 
 
 @pytest.mark.parametrize("name", ["missing/campaign.toml", "broken.toml"])
-def test_a_file_that_cannot_be_read_is_told_and_changes_nothing(
+def test_unreadable_file_changes_nothing(
     qtbot: QtBot, make_wizard: MakeWizard, tmp_path: Path, name: str
 ) -> None:
     (tmp_path / "broken.toml").write_text("name = ")
@@ -661,7 +643,7 @@ def test_a_file_that_cannot_be_read_is_told_and_changes_nothing(
 
 
 @pytest.mark.parametrize("step", Step, ids=lambda step: step.name.lower())
-def test_every_control_has_a_name_and_no_mnemonic_is_taken_twice(make_wizard: MakeWizard, step: Step) -> None:
+def test_controls_named_and_mnemonics_unique(make_wizard: MakeWizard, step: Step) -> None:
     draft = known_draft()
     draft.parts.values["workload.script"] = OWN_SCRIPTS
     choose_disks(draft)
@@ -697,7 +679,7 @@ def test_every_control_has_a_name_and_no_mnemonic_is_taken_twice(make_wizard: Ma
     assert all(widget.accessibleName() for widget in beside)
 
 
-def test_the_quiet_panel_explains_what_has_the_focus_with_its_source(make_wizard: MakeWizard) -> None:
+def test_help_panel_follows_focus(make_wizard: MakeWizard) -> None:
     wizard = make_wizard(known_draft())
     page = wizard.pages[Step.WHERE]
     assert isinstance(page, WherePage)
@@ -754,7 +736,7 @@ def test_no_page_is_wider_than_its_window(
 # --- what may do more than measure
 
 
-def test_a_campaign_that_may_run_programs_starts_only_with_a_tick_that_is_kept(
+def test_program_consent_required_and_kept(
     qtbot: QtBot, make_wizard: MakeWizard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
@@ -793,7 +775,7 @@ def test_a_campaign_that_may_run_programs_starts_only_with_a_tick_that_is_kept(
         check_trust(read_campaign_file(saved), refuse_concerns, is_trusted=is_trusted)
 
 
-def test_a_start_whose_tick_cannot_be_kept_is_told_and_does_not_happen(
+def test_unsaved_consent_stops_start(
     qtbot: QtBot, make_wizard: MakeWizard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
@@ -816,7 +798,7 @@ def _trust_asked_in_earnest(question: MachineQuestion, environment: DraftEnviron
     return answer(question, environment) if real else MachineAnswer(question)
 
 
-def test_rows_are_chosen_by_what_they_can_be_compressed_to_and_every_ratio_of_a_file_is_shown(
+def test_compressible_rows_and_ratios_of_file(
     make_wizard: MakeWizard,
 ) -> None:
     wizard = make_wizard(known_draft())
@@ -853,7 +835,7 @@ def ask(wizard: Wizard, name: str) -> RecipeChooser:
     return page.recipes
 
 
-def test_questions_stand_first_and_one_of_ones_own_is_the_first(make_wizard: MakeWizard) -> None:
+def test_questions_first_own_question_on_top(make_wizard: MakeWizard) -> None:
     wizard = make_wizard(known_draft())
     page = wizard.pages[Step.WHERE]
     assert isinstance(page, WherePage)
@@ -866,7 +848,7 @@ def test_questions_stand_first_and_one_of_ones_own_is_the_first(make_wizard: Mak
     assert chooser.told.text() == ""
 
 
-def test_a_question_fills_every_page_with_its_quick_variant(
+def test_question_fills_pages_with_quick_variant(
     qtbot: QtBot, make_wizard: MakeWizard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(adapt, "find_installations", lambda *_args, **_named: (NEW,))
@@ -884,7 +866,7 @@ def test_a_question_fills_every_page_with_its_quick_variant(
     assert wizard.flow.step is Step.WHERE
 
 
-def test_a_recipe_on_disks_takes_the_ticked_ones_and_tells_what_is_left_out(
+def test_disk_recipe_uses_ticked_disks(
     qtbot: QtBot, make_wizard: MakeWizard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(adapt, "find_installations", lambda *_args, **_named: (NEW,))
@@ -911,7 +893,7 @@ def test_a_recipe_on_disks_takes_the_ticked_ones_and_tells_what_is_left_out(
     assert "left out" not in chooser.told.text()
 
 
-def test_a_question_is_answered_on_a_ticked_server_with_what_is_prepared_there(
+def test_question_on_prepared_server(
     qtbot: QtBot, make_wizard: MakeWizard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(adapt, "find_installations", lambda *_args, **_named: (NEW,))
@@ -940,7 +922,7 @@ def test_a_question_is_answered_on_a_ticked_server_with_what_is_prepared_there(
     assert chooser.steps.isHidden(), "it has no variant for a server"
 
 
-def test_a_question_that_nothing_here_can_answer_is_told(
+def test_unanswerable_question_explained(
     qtbot: QtBot, make_wizard: MakeWizard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(adapt, "find_installations", lambda *_args, **_named: (NEW,))

@@ -149,9 +149,7 @@ class Clicks:
         QApplication.processEvents()
 
 
-def test_three_filesystems_with_small_records_on_two_disks_take_ten_clicks_and_no_typing_but_serials(
-    qtbot: QtBot, open_wizard: OpenWizard
-) -> None:
+def test_filesystem_comparison_in_ten_clicks(qtbot: QtBot, open_wizard: OpenWizard) -> None:
     wizard = open_wizard(CampaignDraft(environment=ENVIRONMENT), Step.WHERE)
     started: list[Campaign] = []
     wizard.accepted_campaign.connect(started.append)
@@ -207,7 +205,7 @@ def is_of(page: DisksPage, row: int, serial: str) -> bool:
     return any(serial in str(text) for text in texts)
 
 
-def test_typing_finds_what_to_try_as_soon_as_the_page_is_open(qtbot: QtBot, open_wizard: OpenWizard) -> None:
+def test_search_ready_when_page_opens(qtbot: QtBot, open_wizard: OpenWizard) -> None:
     wizard = open_wizard(draft_here(disks=2), Step.MORE)
     page = page_of(wizard)
     wizard.activateWindow()
@@ -220,7 +218,7 @@ def test_typing_finds_what_to_try_as_soon_as_the_page_is_open(qtbot: QtBot, open
     assert page.dimensions.editors[shown[-1]].label.text() == "Write barriers · nobarrier"
 
 
-def test_a_level_that_this_machine_cannot_make_says_so_in_its_row_with_what_can(
+def test_impossible_level_explained_in_row(
     open_wizard: OpenWizard,
 ) -> None:
     draft = draft_here(disks=2)
@@ -234,7 +232,7 @@ def test_a_level_that_this_machine_cannot_make_says_so_in_its_row_with_what_can(
     assert "Striped mirrors" not in note, "how many disks a level takes is told by its tick"
 
 
-def test_what_is_unticked_among_the_cells_is_left_out_of_the_file(open_wizard: OpenWizard) -> None:
+def test_unticked_cells_left_out(open_wizard: OpenWizard) -> None:
     wizard = open_wizard(draft_here(disks=2), Step.MORE)
     page = page_of(wizard)
     page.dimensions.editors[FILESYSTEM].ticks["xfs"].click()
@@ -258,7 +256,7 @@ def test_what_is_unticked_among_the_cells_is_left_out_of_the_file(open_wizard: O
     assert wizard.draft.to_campaign().matrix is None
 
 
-def test_one_click_sweeps_the_clients_up_to_twice_the_cpus(open_wizard: OpenWizard) -> None:
+def test_one_click_client_sweep(open_wizard: OpenWizard) -> None:
     wizard = open_wizard(draft_here(), Step.MORE)
     page = page_of(wizard)
     assert page.dimensions.sweep.text().replace("&", "") == "Sweep clients: 1 to 8"
@@ -277,7 +275,7 @@ def wrong_on(wizard: Wizard) -> str:
     return wizard.reason.text()
 
 
-def test_a_dimension_without_values_keeps_from_going_on_until_it_has_one(open_wizard: OpenWizard) -> None:
+def test_empty_dimension_blocks_next(open_wizard: OpenWizard) -> None:
     wizard = open_wizard(draft_here(), Step.MORE)
     page = page_of(wizard)
     page.dimensions.setting.setCurrentText("work_mem")
@@ -291,7 +289,7 @@ def test_a_dimension_without_values_keeps_from_going_on_until_it_has_one(open_wi
     assert len(wizard.draft.to_campaign().configurations) == 4
 
 
-def test_a_value_that_cannot_be_is_told_at_its_row(open_wizard: OpenWizard) -> None:
+def test_invalid_value_reported_in_row(open_wizard: OpenWizard) -> None:
     wizard = open_wizard(draft_here(), Step.MORE)
     editor = page_of(wizard).dimensions.editors[CLIENTS]
     assert editor.typed is not None
@@ -300,7 +298,7 @@ def test_a_value_that_cannot_be_is_told_at_its_row(open_wizard: OpenWizard) -> N
     assert "many" in wrong_on(wizard)
 
 
-def test_every_cell_unticked_is_refused_in_a_sentence(open_wizard: OpenWizard) -> None:
+def test_no_cell_left_refused(open_wizard: OpenWizard) -> None:
     wizard = open_wizard(draft_here(disks=2), Step.MORE)
     page = page_of(wizard)
     page.dimensions.editors[FILESYSTEM].ticks["xfs"].click()
@@ -322,9 +320,7 @@ def test_every_cell_unticked_is_refused_in_a_sentence(open_wizard: OpenWizard) -
         ((101, 100), "10,100 combinations, more than"),
     ],
 )
-def test_too_many_cells_are_refused_in_a_sentence(
-    open_wizard: OpenWizard, counts: tuple[int, int], words: str
-) -> None:
+def test_too_many_cells_refused(open_wizard: OpenWizard, counts: tuple[int, int], words: str) -> None:
     draft = draft_here()
     draft.configuration_of(Place.MEMORY).chosen = False
     for key, count in zip((CLIENTS, "workload.scale"), counts, strict=True):
@@ -335,7 +331,7 @@ def test_too_many_cells_are_refused_in_a_sentence(
     assert draft.built.campaign is None
 
 
-def test_values_that_cannot_be_read_any_more_are_told(open_wizard: OpenWizard) -> None:
+def test_unreadable_values_reported(open_wizard: OpenWizard) -> None:
     draft = draft_here()
     damaged = value_of(CLIENTS, 3)
     change = damaged.changes[0]

@@ -177,7 +177,7 @@ def words_of(page: DisksPage, column: DiskColumn) -> list[str]:
 # --- where
 
 
-def test_spare_disks_are_offered_where_the_helper_is_and_explained_where_it_is_not(
+def test_disks_offered_with_helper_else_explained(
     open_wizard: OpenWizard,
 ) -> None:
     draft = CampaignDraft(environment=ENVIRONMENT)
@@ -193,7 +193,7 @@ def test_spare_disks_are_offered_where_the_helper_is_and_explained_where_it_is_n
     assert "sudo packaging/helper install" in page._disks.state.text()
 
 
-def test_a_helper_that_is_installed_meanwhile_is_found(
+def test_helper_installed_meanwhile_found(
     qtbot: QtBot, open_wizard: OpenWizard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     there: list[Problem | None] = [
@@ -212,9 +212,7 @@ def test_a_helper_that_is_installed_meanwhile_is_found(
     assert page._disks.state.text() == ""
 
 
-def test_a_tick_brings_the_pages_about_disks_and_begins_to_follow_them(
-    qtbot: QtBot, open_wizard: OpenWizard, machinery: Machinery
-) -> None:
+def test_tick_adds_disk_pages_and_watch(qtbot: QtBot, open_wizard: OpenWizard, machinery: Machinery) -> None:
     draft = CampaignDraft(environment=ENVIRONMENT)
     wizard = open_wizard(Step.WHERE, draft)
     page = wizard.pages[Step.WHERE]
@@ -230,7 +228,7 @@ def test_a_tick_brings_the_pages_about_disks_and_begins_to_follow_them(
 # --- disks
 
 
-def test_disks_are_chosen_and_ordered_with_the_keyboard_alone(open_wizard: OpenWizard) -> None:
+def test_disks_chosen_and_ordered_by_keyboard(open_wizard: OpenWizard) -> None:
     wizard = open_wizard(Step.DISKS)
     page = disks_page(wizard)
     assert wizard.focusWidget() is page.table
@@ -267,7 +265,7 @@ def test_disks_are_chosen_and_ordered_with_the_keyboard_alone(open_wizard: OpenW
         ("sata", None, ""),
     ],
 )
-def test_a_kind_of_disk_has_an_icon_where_it_is_known(
+def test_disk_kind_icon(
     qtbot: QtBot,
     bus: str,
     rotational: bool | None,  # noqa: FBT001
@@ -288,7 +286,7 @@ def test_a_kind_of_disk_has_an_icon_where_it_is_known(
     assert (dark.pixmap(16, 16).toImage() != shown.pixmap(16, 16).toImage()) is bool(icon)
 
 
-def test_a_disk_that_may_not_be_used_is_greyed_says_why_and_cannot_be_chosen(open_wizard: OpenWizard) -> None:
+def test_unusable_disk_disabled_with_reason(open_wizard: OpenWizard) -> None:
     wizard = open_wizard(Step.DISKS)
     page = disks_page(wizard)
     press(wizard, Qt.Key.Key_End, Qt.KeyboardModifier.ControlModifier)
@@ -315,9 +313,7 @@ def test_a_tick_by_mouse_chooses_a_disk(open_wizard: OpenWizard) -> None:
     assert page.draft.parts.disks.chosen == ()
 
 
-def test_a_disk_that_is_plugged_in_or_pulled_is_seen_at_once_and_the_cursor_stays(
-    qtbot: QtBot, open_wizard: OpenWizard, machinery: Machinery
-) -> None:
+def test_hotplug_shown_and_cursor_kept(qtbot: QtBot, open_wizard: OpenWizard, machinery: Machinery) -> None:
     wizard = open_wizard(Step.DISKS, draft_on_disks(2))
     page = disks_page(wizard)
     press(wizard, Qt.Key.Key_Down)
@@ -338,7 +334,7 @@ def test_a_disk_that_is_plugged_in_or_pulled_is_seen_at_once_and_the_cursor_stay
     qtbot.waitUntil(wizard.next.isEnabled)
 
 
-def test_a_machine_without_disks_says_what_to_do(
+def test_machine_without_disks_gives_advice(
     qtbot: QtBot, open_wizard: OpenWizard, machinery: Machinery
 ) -> None:
     machinery.disks = ()
@@ -349,7 +345,7 @@ def test_a_machine_without_disks_says_what_to_do(
     qtbot.waitUntil(page.table.isVisible)
 
 
-def test_a_long_answer_shows_its_begin_and_a_long_serial_number_both_ends(open_wizard: OpenWizard) -> None:
+def test_long_answer_and_serial_elided(open_wizard: OpenWizard) -> None:
     table = disks_page(open_wizard(Step.DISKS)).table
     modes = {}
     for column in (DiskColumn.ANSWER, DiskColumn.DISK):
@@ -366,9 +362,7 @@ def test_a_long_answer_shows_its_begin_and_a_long_serial_number_both_ends(open_w
     }
 
 
-def test_what_a_disk_says_of_itself_is_text_and_never_markup(
-    qtbot: QtBot, open_wizard: OpenWizard, machinery: Machinery
-) -> None:
+def test_disk_text_is_never_markup(qtbot: QtBot, open_wizard: OpenWizard, machinery: Machinery) -> None:
     odd = replace(SPARE[0], identity=replace(SPARE[0].identity, model="<b>Evil</b>\n\x1b[31mdisk"))
     machinery.disks = (odd,)
     page = disks_page(open_wizard(Step.DISKS, draft_on_disks(1)))
@@ -381,9 +375,7 @@ def test_what_a_disk_says_of_itself_is_text_and_never_markup(
     assert page.why.textFormat() is Qt.TextFormat.PlainText
 
 
-def test_a_machine_whose_disks_are_all_used_says_so(
-    qtbot: QtBot, open_wizard: OpenWizard, machinery: Machinery
-) -> None:
+def test_all_disks_used_explained(qtbot: QtBot, open_wizard: OpenWizard, machinery: Machinery) -> None:
     machinery.disks = (SYSTEM,)
     page = disks_page(open_wizard(Step.DISKS))
     qtbot.waitUntil(lambda: "None of these disks may be used" in page.summary.text())
@@ -391,7 +383,7 @@ def test_a_machine_whose_disks_are_all_used_says_so(
     qtbot.waitUntil(lambda: page.summary.text() == "No disk is chosen.")
 
 
-def test_root_is_asked_only_on_request_and_its_answer_stands_in_the_row(
+def test_root_asked_only_on_request(
     qtbot: QtBot, open_wizard: OpenWizard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[list[str]] = []
@@ -436,7 +428,7 @@ def reading_program(folder: Path, monkeypatch: pytest.MonkeyPatch, status: int) 
     return noted, go
 
 
-def test_every_byte_of_a_disk_is_read_on_request_with_progress_and_root_is_asked_then(
+def test_full_read_on_request_with_progress(
     qtbot: QtBot, open_wizard: OpenWizard, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     noted, go = reading_program(tmp_path, monkeypatch, status=0)
@@ -462,7 +454,7 @@ def test_every_byte_of_a_disk_is_read_on_request_with_progress_and_root_is_asked
     assert not page.read.isEnabled(), "nothing more can be known"
 
 
-def test_reading_is_stopped_by_the_same_button_and_by_closing_the_wizard(
+def test_full_read_stopped_by_button_or_closing(
     qtbot: QtBot, open_wizard: OpenWizard, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     reading_program(tmp_path, monkeypatch, status=0)
@@ -478,7 +470,7 @@ def test_reading_is_stopped_by_the_same_button_and_by_closing_the_wizard(
         assert "12.5 %" not in page.why.text()
 
 
-def test_a_disk_that_could_not_be_read_is_told_in_the_commands_own_words(
+def test_failed_read_shows_command_words(
     qtbot: QtBot, open_wizard: OpenWizard, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     _, go = reading_program(tmp_path, monkeypatch, status=1)
@@ -492,7 +484,7 @@ def test_a_disk_that_could_not_be_read_is_told_in_the_commands_own_words(
     assert wizard.whole_read._process is None
 
 
-def test_a_disk_that_pgfooting_left_something_on_can_be_released_by_root(
+def test_leftover_disk_released_by_root(
     qtbot: QtBot, open_wizard: OpenWizard, machinery: Machinery, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Root's own reason stands in its row and below, where root cannot."""
@@ -633,9 +625,7 @@ def test_a_kept_disk_is_released_by_dialog(
     qtbot.waitUntil(lambda: "✔ spare" in words_of(page, DiskColumn.ANSWER)[0])
 
 
-def test_a_disk_that_pgfooting_left_something_on_is_offered_to_nobody_before_root_was_asked(
-    open_wizard: OpenWizard, machinery: Machinery
-) -> None:
+def test_leftover_disk_unavailable_before_root_check(open_wizard: OpenWizard, machinery: Machinery) -> None:
     """Who may not read it sees nothing that speaks against it but pgFooting's own partition."""
     machinery.disks = (replace(SPARE[0], is_left_over=True, answer=DiskAnswer.LOOKS_SPARE), SYSTEM)
     wizard = open_wizard(Step.DISKS)
@@ -647,7 +637,7 @@ def test_a_disk_that_pgfooting_left_something_on_is_offered_to_nobody_before_roo
     assert page.release.isVisible()
 
 
-def test_levels_that_the_disks_do_not_make_are_greyed_with_what_they_need(open_wizard: OpenWizard) -> None:
+def test_unreachable_levels_disabled_with_requirement(open_wizard: OpenWizard) -> None:
     page = disks_page(open_wizard(Step.DISKS, draft_on_disks(3)))
     row = page.level.findData(Level.RAID6)
     assert "at least 4 disks" in page.level.itemText(row)
@@ -658,7 +648,7 @@ def test_levels_that_the_disks_do_not_make_are_greyed_with_what_they_need(open_w
     assert "write hole" in page.fields["target.disks.level"].note.text()
 
 
-def test_the_partition_is_what_the_data_needs_the_whole_disk_or_a_size(open_wizard: OpenWizard) -> None:
+def test_partition_by_data_whole_or_size(open_wizard: OpenWizard) -> None:
     page = disks_page(open_wizard(Step.DISKS, draft_on_disks(2)))
     assert page.partition.kind.currentText() == "what the data needs: 16 GiB"
     page.partition.kind.setCurrentIndex(1)
@@ -671,7 +661,7 @@ def test_the_partition_is_what_the_data_needs_the_whole_disk_or_a_size(open_wiza
     assert "2 EiB" in errors.text()
 
 
-def test_the_drawing_paints_every_disk_in_light_and_dark(qtbot: QtBot, open_wizard: OpenWizard) -> None:
+def test_drawing_paints_disks_light_and_dark(qtbot: QtBot, open_wizard: OpenWizard) -> None:
     pictures = []
     for scheme in (Scheme.LIGHT, Scheme.DARK):
         page = disks_page(open_wizard(Step.DISKS, draft_on_disks(4, wal=1), scheme))
@@ -690,7 +680,7 @@ def colours_of(image: QImage) -> int:
 # --- filesystem
 
 
-def test_options_are_said_by_keyboard_and_the_commands_grow(open_wizard: OpenWizard) -> None:
+def test_options_by_keyboard_extend_commands(open_wizard: OpenWizard) -> None:
     wizard = open_wizard(Step.FILESYSTEM, draft_on_disks(4))
     page = filesystem_page(wizard)
     assert "mkfs.ext4" in page.commands.toPlainText()
@@ -714,7 +704,7 @@ def test_options_are_said_by_keyboard_and_the_commands_grow(open_wizard: OpenWiz
     assert not lazytime.isChecked()
 
 
-def test_a_conflict_is_told_at_its_option_and_keeps_one_from_going_on(open_wizard: OpenWizard) -> None:
+def test_option_conflict_blocks_next(open_wizard: OpenWizard) -> None:
     draft = draft_on_disks(4)
     wizard = open_wizard(Step.FILESYSTEM, draft)
     page = filesystem_page(wizard)
@@ -734,7 +724,7 @@ def test_a_conflict_is_told_at_its_option_and_keeps_one_from_going_on(open_wizar
     assert not page.editors["data"].error.isVisible()
 
 
-def test_a_number_that_is_none_is_told_and_kept(open_wizard: OpenWizard) -> None:
+def test_invalid_number_reported_and_kept(open_wizard: OpenWizard) -> None:
     wizard = open_wizard(Step.FILESYSTEM, draft_on_disks(1))
     page = filesystem_page(wizard)
     commit = page.editors["commit"].control
@@ -750,14 +740,14 @@ def test_a_number_that_is_none_is_told_and_kept(open_wizard: OpenWizard) -> None
     assert page.editors["commit"].control.text() == "soon"  # type: ignore[union-attr]
 
 
-def test_what_the_mouse_is_over_is_explained_by_its_name(open_wizard: OpenWizard) -> None:
+def test_hovered_option_explained(open_wizard: OpenWizard) -> None:
     wizard = open_wizard(Step.FILESYSTEM, draft_on_disks(1))
     for editor in filesystem_page(wizard).editors.values():
         wizard.help.explain(editor)  # the label and what lies around the control
         assert wizard.help.title.text() == editor.control.accessibleName() != ""
 
 
-def test_a_preset_shows_what_it_sets_and_where_that_is_from(open_wizard: OpenWizard) -> None:
+def test_preset_shows_values_and_source(open_wizard: OpenWizard) -> None:
     page = filesystem_page(open_wizard(Step.FILESYSTEM, draft_on_disks(1)))
     page.preset.setCurrentIndex(page.preset.findData("2011-nobarrier"))
     assert page.draft.parts.disks.data.made.preset == "2011-nobarrier"
@@ -778,7 +768,7 @@ def test_the_wals_filesystem_has_the_same_form(open_wizard: OpenWizard) -> None:
     assert page.cards["ext4"].isChecked()
 
 
-def test_every_option_of_the_form_has_a_name_and_an_explanation_with_its_source(
+def test_options_have_name_explanation_and_source(
     open_wizard: OpenWizard,
 ) -> None:
     wizard = open_wizard(Step.FILESYSTEM, draft_on_disks(4))
@@ -840,7 +830,7 @@ def box_of(wizard: Wizard, row: int) -> QPoint:
     return table.viewport().mapTo(wizard, QPoint(rect.left() + 10, rect.center().y()))
 
 
-def test_a_second_click_ticks_the_disk_that_stood_there_before_the_first(open_wizard: OpenWizard) -> None:
+def test_second_click_ticks_same_disk(open_wizard: OpenWizard) -> None:
     wizard = open_wizard(Step.DISKS)
     settle()
     first, second = box_of(wizard, 1), box_of(wizard, 2)
@@ -852,7 +842,7 @@ def test_a_second_click_ticks_the_disk_that_stood_there_before_the_first(open_wi
     assert wizard.draft.parts.disks.data.disks == [SPARE[1].identity.key()]
 
 
-def test_nothing_on_the_page_of_disks_moves_whatever_is_ticked_or_asked(
+def test_ticks_and_questions_move_nothing(
     qtbot: QtBot, open_wizard: OpenWizard, machinery: Machinery
 ) -> None:
     left = replace(
@@ -899,9 +889,7 @@ def test_nothing_on_the_page_of_disks_moves_whatever_is_ticked_or_asked(
     assert moved(rows, wizard) == []
 
 
-def test_a_disk_that_comes_or_goes_moves_nothing_on_the_page_of_disks(
-    qtbot: QtBot, open_wizard: OpenWizard, machinery: Machinery
-) -> None:
+def test_hotplug_moves_nothing(qtbot: QtBot, open_wizard: OpenWizard, machinery: Machinery) -> None:
     machinery.disks = SPARE[:2]
     wizard = open_wizard(Step.DISKS)
     page = disks_page(wizard)
@@ -924,7 +912,7 @@ def test_a_disk_that_comes_or_goes_moves_nothing_on_the_page_of_disks(
     assert [row.key for row in page.table.disks.rows] == [SPARE[1].identity.key()]
 
 
-def test_the_cursor_stays_also_on_a_disk_without_serial_number(
+def test_cursor_stays_on_disk_without_serial(
     qtbot: QtBot, open_wizard: OpenWizard, machinery: Machinery
 ) -> None:
     nameless = [
@@ -942,9 +930,7 @@ def test_the_cursor_stays_also_on_a_disk_without_serial_number(
     assert row.disk.name == "sdy"
 
 
-def test_a_tick_counts_for_the_disk_that_was_pressed_whatever_comes_before_the_button_is_released(
-    qtbot: QtBot, open_wizard: OpenWizard, machinery: Machinery
-) -> None:
+def test_tick_applies_to_pressed_disk(qtbot: QtBot, open_wizard: OpenWizard, machinery: Machinery) -> None:
     machinery.disks = SPARE[:3]
     wizard = open_wizard(Step.DISKS)
     page = disks_page(wizard)
@@ -959,7 +945,7 @@ def test_a_tick_counts_for_the_disk_that_was_pressed_whatever_comes_before_the_b
 
 
 @pytest.mark.qt_log_ignore("This plugin does not support")
-def test_the_click_after_the_barriers_reaches_the_access_times(open_wizard: OpenWizard) -> None:
+def test_second_click_reaches_access_times(open_wizard: OpenWizard) -> None:
     wizard = open_wizard(Step.FILESYSTEM, draft_on_disks(1))
     page = filesystem_page(wizard)
     settle()
@@ -1092,7 +1078,7 @@ def test_start_waits_until_every_disk_is_confirmed(open_wizard: OpenWizard) -> N
     assert not wizard.next.isEnabled()
 
 
-def test_what_was_typed_to_confirm_is_forgotten_with_other_disks(open_wizard: OpenWizard) -> None:
+def test_confirmation_forgotten_with_other_disks(open_wizard: OpenWizard) -> None:
     draft = draft_on_disks(2)
     draft.parts.disks.confirmed = {disk.identity.key(): disk.identity.tail() for disk in SPARE[:2]}
     wizard = open_wizard(Step.DISKS, draft)
@@ -1112,7 +1098,7 @@ def campaign_pages(qtbot: QtBot, tmp_path: Path) -> Iterator[CampaignPages]:
 
 
 @pytest.mark.parametrize("is_open", [False, True])
-def test_a_serial_number_is_typed_anew_for_each_campaign_that_was_accepted(
+def test_serial_retyped_for_each_campaign(
     open_wizard: OpenWizard,
     campaign_pages: CampaignPages,
     tmp_path: Path,
@@ -1140,7 +1126,7 @@ def test_a_serial_number_is_typed_anew_for_each_campaign_that_was_accepted(
         assert not wizard.next.isEnabled()
 
 
-def test_options_that_cost_safety_are_marked_on_the_page(open_wizard: OpenWizard) -> None:
+def test_unsafe_options_marked_on_page(open_wizard: OpenWizard) -> None:
     draft = draft_on_disks(1)
     say_lines(draft.parts.disks.data.made, "barrier = false")
     page = filesystem_page(open_wizard(Step.FILESYSTEM, draft))

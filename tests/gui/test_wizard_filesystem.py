@@ -107,7 +107,7 @@ def test_search_finds_an_options_box(open_page: OpenPage, filesystem: str, word:
         ("xfs", "nothing of the kind", "XFS has no such option."),
     ],
 )
-def test_a_word_of_another_filesystem_is_answered_with_who_has_it(
+def test_search_names_filesystem_with_option(
     open_page: OpenPage, filesystem: str, word: str, says: str
 ) -> None:
     page = open_page()
@@ -118,7 +118,7 @@ def test_a_word_of_another_filesystem_is_answered_with_who_has_it(
     assert page.options.nothing.isVisible()
 
 
-def test_a_word_that_a_filesystem_cannot_have_is_answered_with_the_reason(open_page: OpenPage) -> None:
+def test_search_explains_impossible_option(open_page: OpenPage) -> None:
     page = open_page()
     page.cards["zfs"].click()
     QTest.keyClicks(page.options.search, "nobarrier")
@@ -127,9 +127,7 @@ def test_a_word_that_a_filesystem_cannot_have_is_answered_with_the_reason(open_p
 
 
 @pytest.mark.parametrize("filesystem", ["ext4", "xfs", "btrfs", "zfs"])
-def test_eight_options_with_their_real_names_are_in_sight_as_the_window_opens_on_1280_by_800(
-    open_page: OpenPage, filesystem: str
-) -> None:
+def test_eight_real_options_visible_at_1280x800(open_page: OpenPage, filesystem: str) -> None:
     page = open_page(size=(1152, 720))  # nine tenths of the screen
     page.cards[filesystem].click()
     (area,) = [each for each in page.window().findChildren(QScrollArea) if each.widget() is page]
@@ -147,7 +145,7 @@ def is_in_sight(editor: OptionEditor, area: QScrollArea) -> bool:
     )
 
 
-def test_what_is_chosen_against_the_default_is_seen_and_named_in_the_words_of_the_field(
+def test_changed_options_visible_and_named(
     open_page: OpenPage,
 ) -> None:
     page = open_page()
@@ -179,7 +177,7 @@ def test_what_is_chosen_against_the_default_is_seen_and_named_in_the_words_of_th
     assert not barrier.control.font().bold()
 
 
-def test_an_option_with_several_risks_is_told_once_with_all_of_them(open_page: OpenPage) -> None:
+def test_risks_of_option_listed_once(open_page: OpenPage) -> None:
     page = open_page()
     page.cards["btrfs"].click()
     page.editors["datacow"].said.emit("datacow", "false")
@@ -189,7 +187,7 @@ def test_an_option_with_several_risks_is_told_once_with_all_of_them(open_page: O
     assert "half-written pages" in told
 
 
-def test_what_a_preset_sets_is_seen_as_chosen_too(open_page: OpenPage) -> None:
+def test_preset_values_shown_as_chosen(open_page: OpenPage) -> None:
     page = open_page()
     page.preset.setCurrentIndex(page.preset.findData("2011-nobarrier"))
     assert page.chosen.text() == "Chosen against the defaults: noatime, nobarrier, data=writeback"
@@ -201,9 +199,7 @@ def test_what_a_preset_sets_is_seen_as_chosen_too(open_page: OpenPage) -> None:
     ("word", "key"),
     [("assume-clean", "initial_sync"), ("read_ahead_kb", "read_ahead"), ("scheduler", "scheduler")],
 )
-def test_words_of_mdadm_and_of_the_kernels_queue_are_found_too(
-    open_page: OpenPage, word: str, key: str
-) -> None:
+def test_search_finds_mdadm_and_queue_words(open_page: OpenPage, word: str, key: str) -> None:
     page = open_page()
     QTest.keyClicks(page.options.search, word)
     assert [name for name, field in page.array.fields.items() if field.isVisible()] == [key]
@@ -234,7 +230,7 @@ def cells(page: FilesystemPage) -> list[str]:
     return [each.name for each in cell_rows(matrix)] if matrix else []
 
 
-def test_several_filesystems_and_the_same_with_other_options_are_compared_on_the_page(
+def test_filesystems_and_variants_compared(
     open_page: OpenPage,
 ) -> None:
     page = open_page()
@@ -258,7 +254,7 @@ def test_several_filesystems_and_the_same_with_other_options_are_compared_on_the
     assert page.draft.parts.dimensions == []
 
 
-def test_the_same_without_barriers_is_measured_beside_it_and_the_option_says_so(open_page: OpenPage) -> None:
+def test_without_barriers_measured_beside(open_page: OpenPage) -> None:
     page = open_page()
     action_of(page, "the same with nobarrier  (Write barriers").trigger()
     assert cells(page) == ["barrier on", "barrier off"]
@@ -271,7 +267,7 @@ def test_the_same_without_barriers_is_measured_beside_it_and_the_option_says_so(
     assert page.draft.parts.dimensions == []
 
 
-def test_filesystems_without_barriers_are_left_out_of_that_dimension(open_page: OpenPage) -> None:
+def test_barrier_dimension_skips_unsupporting_filesystems(open_page: OpenPage) -> None:
     page = open_page()
     page.compare.ticks["XFS"].click()
     page.compare.ticks["ZFS"].click()
@@ -284,14 +280,14 @@ def test_filesystems_without_barriers_are_left_out_of_that_dimension(open_page: 
     assert page.draft.built.problems == ()
 
 
-def test_nodatacow_is_offered_as_soon_as_btrfs_is_compared(open_page: OpenPage) -> None:
+def test_nodatacow_offered_with_btrfs(open_page: OpenPage) -> None:
     page = open_page()
     page.compare.ticks["btrfs"].click()
     action_of(page, "the same with nodatacow").trigger()
     assert cells(page) == ["ext4", "btrfs, datacow on", "btrfs, datacow off"]
 
 
-def test_another_filesystem_on_the_page_takes_the_place_of_the_first_that_is_compared(
+def test_new_filesystem_replaces_first_compared(
     open_page: OpenPage,
 ) -> None:
     page = open_page()
@@ -303,7 +299,7 @@ def test_another_filesystem_on_the_page_takes_the_place_of_the_first_that_is_com
     assert page.draft.parts.dimensions == []
 
 
-def test_filesystems_of_the_wals_own_disks_are_not_compared_with_those_of_the_data(
+def test_wal_filesystems_not_compared_with_data(
     open_page: OpenPage,
 ) -> None:
     page = open_page(draft_on_disks(2, wal=1))
@@ -314,7 +310,7 @@ def test_filesystems_of_the_wals_own_disks_are_not_compared_with_those_of_the_da
     assert [value.name for value in page.draft.parts.dimensions[0].values] == ["ext4", "xfs"]
 
 
-def test_data_that_fits_into_memory_many_times_says_so_beside_its_size(open_page: OpenPage) -> None:
+def test_data_fitting_memory_noted(open_page: OpenPage) -> None:
     draft = draft_on_disks(1)
     wizard = open_page(draft).window()
     assert isinstance(wizard, Wizard)
@@ -335,9 +331,7 @@ def test_data_that_fits_into_memory_many_times_says_so_beside_its_size(open_page
 # --- tables and indexes on disks of their own
 
 
-def test_tables_and_indexes_are_given_disks_a_level_and_a_filesystem_on_the_pages(
-    qtbot: QtBot, open_page: OpenPage
-) -> None:
+def test_tablespaces_get_disks_level_and_filesystem(qtbot: QtBot, open_page: OpenPage) -> None:
     page = open_page(draft_on_disks(1))
     wizard, draft = page.window(), page.draft
     assert isinstance(wizard, Wizard)

@@ -99,7 +99,7 @@ def test_phases_are_added_changed_moved_and_removed(page: WorkloadPage) -> None:
     assert editor.table.isHidden()
 
 
-def test_what_the_workload_says_above_is_what_a_phase_comes_to(page: WorkloadPage) -> None:
+def test_phase_inherits_common_workload(page: WorkloadPage) -> None:
     page.phases.add.click()
     assert cells(page.phases)[0][3] == "4"
     edit = page._texts["workload.clients"]
@@ -108,7 +108,7 @@ def test_what_the_workload_says_above_is_what_a_phase_comes_to(page: WorkloadPag
     assert cells(page.phases)[0][3] == "16"
 
 
-def test_what_is_wrong_stands_beside_the_field_of_the_chosen_phase_else_with_its_name(
+def test_phase_errors_at_field_or_named(
     page: WorkloadPage,
 ) -> None:
     editor = page.phases
@@ -122,14 +122,14 @@ def test_what_is_wrong_stands_beside_the_field_of_the_chosen_phase_else_with_its
     assert page.general.isHidden() or "often" not in page.general.text()
 
 
-def test_no_more_phases_can_be_added_than_a_file_may_hold(page: WorkloadPage) -> None:
+def test_phase_count_limit(page: WorkloadPage) -> None:
     for _ in range(MOST_PHASES):
         page.phases.add.click()
     assert not page.phases.add.isEnabled()
     assert len(set(names(page))) == MOST_PHASES
 
 
-def test_the_phases_of_a_recipe_stand_there_and_are_kept(qtbot: QtBot) -> None:
+def test_recipe_phases_shown_and_kept(qtbot: QtBot) -> None:
     campaign = load_campaign(RECIPES / "lentfer-2009.toml")
     draft = CampaignDraft.of(campaign)
     before = [PhaseDraft(dict(each.texts), list(each.scripts)) for each in draft.parts.phases]
@@ -146,7 +146,7 @@ def test_the_phases_of_a_recipe_stand_there_and_are_kept(qtbot: QtBot) -> None:
     page.close()
 
 
-def test_scripts_that_have_no_entry_are_kept_until_another_one_is_chosen(page: WorkloadPage) -> None:
+def test_scripts_without_entry_kept(page: WorkloadPage) -> None:
     mixed = [ScriptDraft("tpcb-like", weight="3"), ScriptDraft("", "/srv/a, b.sql")]
     page.draft.parts.phases = [PhaseDraft({"name": "a"}, mixed), PhaseDraft({"name": "b"})]
     page.load()
@@ -160,14 +160,14 @@ def test_scripts_that_have_no_entry_are_kept_until_another_one_is_chosen(page: W
     assert page.draft.parts.phases[0].scripts == [ScriptDraft("select-only")]
 
 
-def test_every_key_of_a_phase_has_a_field_a_name_and_an_explanation(page: WorkloadPage) -> None:
+def test_phase_keys_have_field_and_explanation(page: WorkloadPage) -> None:
     assert set(page.phases.fields) == {field.name for field in PHASE_FIELDS}
     for name, field in page.phases.fields.items():
         assert field.control.accessibleName()
         assert help_for(f"workload.phase.{name}").text
 
 
-def test_a_sequential_design_says_when_to_use_it_and_asks_how_close_is_as_fast(page: WorkloadPage) -> None:
+def test_sequential_design_explained_with_margin(page: WorkloadPage) -> None:
     parts = page.draft.parts
     assert "published" in page.fields["design"].note.text()
     assert page.fields["precision"].isHidden()

@@ -64,9 +64,7 @@ def look_there(qtbot: QtBot, page: ReviewPage) -> None:
 
 
 @pytest.mark.usefixtures("found")
-def test_a_server_is_chosen_shown_and_started_only_when_its_name_was_typed(
-    qtbot: QtBot, make_wizard: MakeWizard, tmp_path: Path
-) -> None:
+def test_server_starts_after_name_typed(qtbot: QtBot, make_wizard: MakeWizard, tmp_path: Path) -> None:
     wizard = make_wizard(on_server())
     first = wizard.pages[Step.WHERE]
     assert isinstance(first, WherePage)
@@ -97,7 +95,7 @@ def test_a_server_is_chosen_shown_and_started_only_when_its_name_was_typed(
 
 
 @pytest.mark.usefixtures("found")
-def test_a_reference_is_added_beside_a_server_written_to_the_file_and_wants_its_own_name_typed(
+def test_reference_needs_own_name_typed(
     qtbot: QtBot, make_wizard: MakeWizard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     others = replace(ADDRESS, parameters={**ADDRESS.parameters, "host": "other"})
@@ -159,7 +157,7 @@ def test_a_reference_is_added_beside_a_server_written_to_the_file_and_wants_its_
     assert wizard.draft.agreed_servers() == (ADDRESS.name, others.name)
 
 
-def test_no_reference_is_offered_where_there_is_no_server(make_wizard: MakeWizard) -> None:
+def test_reference_requires_server(make_wizard: MakeWizard) -> None:
     wizard = make_wizard(known_draft())
     more = wizard.pages[Step.MORE]
     assert isinstance(more, MorePage)
@@ -169,7 +167,7 @@ def test_no_reference_is_offered_where_there_is_no_server(make_wizard: MakeWizar
     assert not more.about_reference.isVisible()
 
 
-def test_no_server_is_connected_to_before_a_person_has_said_so_on_the_last_page(
+def test_no_connection_before_last_page(
     qtbot: QtBot, make_wizard: MakeWizard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[ServerQuestion] = []
@@ -212,14 +210,14 @@ def test_no_server_is_connected_to_before_a_person_has_said_so_on_the_last_page(
     assert asked == [ServerQuestion(CONNECTION, "machine")] * 2, "after a campaign began it is looked at anew"
 
 
-def test_a_password_in_the_connection_is_told_and_not_repeated(make_wizard: MakeWizard) -> None:
+def test_password_in_connection_reported_unrepeated(make_wizard: MakeWizard) -> None:
     wizard = make_wizard(on_server("host=db password=sesame"))
     assert not wizard.next.isEnabled()
     assert "olds a secret" in wizard.reason.text()
     assert "sesame" not in wizard.reason.text()
 
 
-def test_the_fields_of_a_server_are_there_where_it_is_ticked(make_wizard: MakeWizard) -> None:
+def test_server_fields_shown_when_ticked(make_wizard: MakeWizard) -> None:
     wizard = make_wizard(on_server())
     page = wizard.pages[Step.WHERE]
     assert isinstance(page, WherePage)
@@ -235,7 +233,7 @@ def explained(page: PostgresPage) -> str:
     return help_for(str(page.installation.property(HELP))).text
 
 
-def test_of_a_server_that_runs_already_nothing_is_offered_that_is_refused_there(
+def test_running_server_hides_refused_options(
     make_wizard: MakeWizard,
 ) -> None:
     refused = {"postgresql.preset", "postgresql.checksums", "postgresql.settings.shared_buffers"}
@@ -267,7 +265,7 @@ def test_of_a_server_that_runs_already_nothing_is_offered_that_is_refused_there(
     assert refused <= set(more.dimensions.editors)
 
 
-def test_a_question_that_ended_in_an_error_of_ours_is_told_and_asked_again(
+def test_failed_question_reported_and_repeated(
     qtbot: QtBot, make_wizard: MakeWizard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[MachineQuestion] = []
