@@ -46,7 +46,7 @@ def served(site: RunFolders, installation: Installation) -> Server:
     return server
 
 
-def test_an_abandoned_server_is_ended_and_removed_and_another_runs_on(
+def test_abandoned_server_removed_another_kept(
     target: Target,
     workbench: Workbench,
     installation: Installation,
@@ -90,7 +90,7 @@ def shared_memory_of_account(account: Account) -> set[str]:
     return posix | {row[1] for row in rows if int(row[7]) == account.uid}
 
 
-def test_a_killed_server_leaves_nothing_in_shared_memory_and_another_keeps_its_own(
+def test_killed_server_frees_only_own_memory(
     target: Target,
     workbench: Workbench,
     installation: Installation,

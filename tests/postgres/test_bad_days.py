@@ -202,7 +202,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_a_refused_campaign_says_why_and_leaves_no_folder(campaign_bench: CampaignBench, case: str) -> None:
+def test_refused_campaign_leaves_no_folder(campaign_bench: CampaignBench, case: str) -> None:
     text, status, words = REFUSED[case]
     ended = campaign_bench.run(text)
     assert ended.returncode == status, ended.stderr
@@ -222,9 +222,7 @@ def test_a_refused_campaign_says_why_and_leaves_no_folder(campaign_bench: Campai
     ],
     ids=["full", "read-only"],
 )
-def test_a_full_or_read_only_folder_is_refused(
-    campaign_bench: CampaignBench, mounts: str, words: list[str]
-) -> None:
+def test_full_or_read_only_folder(campaign_bench: CampaignBench, mounts: str, words: list[str]) -> None:
     path = campaign_bench.write(campaign_text(folder=campaign_bench.target))
     script = mounts.format(target=campaign_bench.target) + '\nexec "$@"'
     library = str(campaign_bench.library)
@@ -256,7 +254,7 @@ def test_without_postgresql_it_says_what_to_install(campaign_bench: CampaignBenc
     [("/proc/library", "cannot be written"), ("/etc/passwd", "cannot be written")],
     ids=["impossible", "a file"],
 )
-def test_a_library_that_cannot_be_written_is_told_before_the_start(
+def test_unwritable_library_refused_before_start(
     campaign_bench: CampaignBench, library: str, word: str
 ) -> None:
     path = campaign_bench.write(campaign_text(memory=True))
@@ -269,7 +267,7 @@ def test_a_library_that_cannot_be_written_is_told_before_the_start(
 
 
 @needs_mounts
-def test_a_read_only_library_is_told_before_the_start(campaign_bench: CampaignBench) -> None:
+def test_read_only_library_refused_before_start(campaign_bench: CampaignBench) -> None:
     path = campaign_bench.write(campaign_text(memory=True))
     campaign_bench.library.mkdir()
     script = f'mount -t tmpfs -o ro none {campaign_bench.library}\nexec "$@"'
@@ -290,7 +288,7 @@ def own_script(bench: CampaignBench, text: str) -> tuple[Path, str]:
     return script, campaign_text(memory=True, repeats=2, workload=workload)
 
 
-def test_an_error_in_the_users_script_is_told_with_pgbenchs_words_and_his_file_name(
+def test_script_error_quotes_pgbench_and_file(
     campaign_bench: CampaignBench,
 ) -> None:
     _, text = own_script(campaign_bench, "SELECT 1;\nSELECT * FROM nosuch;\n")
@@ -307,7 +305,7 @@ def test_an_error_in_the_users_script_is_told_with_pgbenchs_words_and_his_file_n
         assert "database system is ready" in (run.output("server.log") or "")
 
 
-def test_a_command_that_pgbench_does_not_know_is_told_with_file_and_line(
+def test_unknown_meta_command_names_line(
     campaign_bench: CampaignBench,
 ) -> None:
     script, text = own_script(campaign_bench, "SELECT 1;\n\\nonsense here\n")
@@ -343,7 +341,7 @@ def kill_backend(running: Running) -> None:
         (kill_backend, "server", "was terminated by signal 9"),
     ],
 )
-def test_what_dies_in_the_middle_is_named_and_the_seconds_before_are_kept(
+def test_killed_process_named_seconds_kept(
     campaign_bench: CampaignBench, crash: Callable[[Running], None], code: str, words: str
 ) -> None:
     running = campaign_bench.start(campaign_text(folder=campaign_bench.target, workload=LONG))
@@ -363,7 +361,7 @@ def test_what_dies_in_the_middle_is_named_and_the_seconds_before_are_kept(
         assert all(times.ended_ms is not None for times in run.phases())
 
 
-def test_a_server_that_does_not_start_is_told_with_its_own_words(campaign_bench: CampaignBench) -> None:
+def test_server_start_failure_in_own_words(campaign_bench: CampaignBench) -> None:
     text = campaign_text(memory=True, repeats=3).replace('"32MB"', '"500GB"')
     ended = campaign_bench.run(text)
     assert ended.returncode == 1, ended.stderr
@@ -389,9 +387,7 @@ def test_a_server_that_does_not_start_is_told_with_its_own_words(campaign_bench:
     ],
     ids=["removed", "renamed", "unmounted", "filled"],
 )
-def test_a_target_that_is_lost_in_the_middle_is_named_as_the_cause(
-    campaign_bench: CampaignBench, change: str, words: str
-) -> None:
+def test_lost_target_named_as_cause(campaign_bench: CampaignBench, change: str, words: str) -> None:
     target = campaign_bench.target
     mounts = f"mount -t tmpfs -o size=1500m none {target}\nchown postgres {target}"
     running = start_in_own_mounts(campaign_bench, mounts, campaign_text(folder=target, workload=LONG))
@@ -412,7 +408,7 @@ def test_a_target_that_is_lost_in_the_middle_is_named_as_the_cause(
 
 
 @needs_mounts
-def test_a_library_that_fills_up_ends_the_run_and_keeps_its_seconds(campaign_bench: CampaignBench) -> None:
+def test_full_library_keeps_measured_seconds(campaign_bench: CampaignBench) -> None:
     library = campaign_bench.library
     library.mkdir()
     outside = campaign_bench.folder / "saved"
@@ -449,7 +445,7 @@ def test_a_library_that_fills_up_ends_the_run_and_keeps_its_seconds(campaign_ben
 
 
 @needs_mounts
-def test_a_run_file_that_cannot_leave_memory_stays_there_until_the_library_can_be_written(
+def test_run_file_kept_until_library_writable(
     campaign_bench: CampaignBench,
 ) -> None:
     library = campaign_bench.library
@@ -492,7 +488,7 @@ def test_a_run_file_that_cannot_leave_memory_stays_there_until_the_library_can_b
 
 
 @needs_mounts
-def test_without_room_in_shared_memory_the_run_is_measured_and_says_so(campaign_bench: CampaignBench) -> None:
+def test_measured_without_shared_memory_room(campaign_bench: CampaignBench) -> None:
     text = campaign_text(folder=campaign_bench.target, workload=SHORT)
     library = str(campaign_bench.library)
     script = (
@@ -527,9 +523,7 @@ def test_without_room_in_shared_memory_the_run_is_measured_and_says_so(campaign_
         ("teardown", signal.SIGTERM),
     ],
 )
-def test_a_stop_in_any_phase_leaves_a_stopped_file_and_nothing_else(
-    campaign_bench: CampaignBench, phase: str, number: signal.Signals
-) -> None:
+def test_stop_in_any_phase(campaign_bench: CampaignBench, phase: str, number: signal.Signals) -> None:
     running = campaign_bench.start(campaign_text(memory=True, repeats=2, workload=WARMED))
     running.until_phase(phase)
     kill(running.process, number)
@@ -543,7 +537,7 @@ def test_a_stop_in_any_phase_leaves_a_stopped_file_and_nothing_else(
         assert run.phase(Phase.TEARDOWN) is not None
 
 
-def test_a_second_ctrl_c_does_not_cut_the_clean_up_short(campaign_bench: CampaignBench) -> None:
+def test_second_ctrl_c_keeps_cleaning_up(campaign_bench: CampaignBench) -> None:
     running = campaign_bench.start(campaign_text(folder=campaign_bench.target, workload=LONG))
     running.until_second(1)
     kill(running.process, signal.SIGINT)
@@ -609,7 +603,7 @@ def locale_with_a_decimal_comma(folder: Path) -> dict[str, str]:
 
 
 @pytest.mark.longest
-def test_without_home_bus_and_standard_streams_and_with_decimal_commas_all_is_measured(
+def test_bare_environment_with_decimal_commas(
     campaign_bench: CampaignBench,
 ) -> None:
     text = campaign_text(memory=True, workload=SHORT)

@@ -43,7 +43,7 @@ def backed_up(
     )
 
 
-def test_every_version_is_backed_up_to_nowhere_by_a_role_that_can_do_nothing_else(
+def test_backup_role_in_every_version(
     workbench: Workbench, every_installation: tuple[Installation, ...]
 ) -> None:
     for server in workbench.each_version(every_installation):
@@ -65,7 +65,7 @@ def test_every_version_is_backed_up_to_nowhere_by_a_role_that_can_do_nothing_els
         server.stop()
 
 
-def test_tablespaces_are_backed_up_where_the_server_can_throw_them_away(
+def test_tablespace_backup_to_nowhere(
     workbench: Workbench, every_installation: tuple[Installation, ...]
 ) -> None:
     tried = 0
@@ -107,7 +107,7 @@ duration = "3s"
 """
 
 
-def test_base_backups_are_made_beside_a_phase_as_long_as_it_lasts(campaign_bench: CampaignBench) -> None:
+def test_base_backups_last_as_long_as_phase(campaign_bench: CampaignBench) -> None:
     ended = campaign_bench.run(campaign_text(memory=True, workload=WORKLOAD))
     assert ended.returncode == 0, ended.stdout + ended.stderr
     (path,) = campaign_bench.run_files()

@@ -162,7 +162,7 @@ def one_transaction(text: str) -> Workload:
     return Workload(scripts=(script,), duration_s=None, transactions=1, clients=1, protocol=Protocol.SIMPLE)
 
 
-def test_no_script_runs_a_program_reads_a_file_or_becomes_a_superuser(
+def test_scripts_gain_no_privileges(
     workbench: Workbench, every_installation: tuple[Installation, ...]
 ) -> None:
     for installation in every_installation:
@@ -176,7 +176,7 @@ def test_no_script_runs_a_program_reads_a_file_or_becomes_a_superuser(
                 assert not bench.witness.exists(), what
 
 
-def test_what_the_server_refuses_is_found_in_the_script_before() -> None:
+def test_refused_statements_found_beforehand() -> None:
     assert {name for name, attempt in ATTEMPTS.items() if not find_superuser(attempt)} == HIDDEN
 
 
@@ -195,7 +195,7 @@ def test_the_same_attempts_work_for_a_superuser(
                 bench.witness.unlink()
 
 
-def test_pgbenchs_role_reaches_one_database_and_is_member_of_nothing(workbench: Workbench) -> None:
+def test_pgbench_role_reaches_one_database(workbench: Workbench) -> None:
     server = workbench.server()
     server.start()
     server.make_bench()
@@ -222,7 +222,7 @@ def test_pgbenchs_role_reaches_one_database_and_is_member_of_nothing(workbench: 
     assert row == (False, False, False, False, False, 0, 0)
 
 
-def test_every_built_in_script_and_way_to_initialise_works_without_a_superuser(
+def test_built_in_scripts_without_superuser(
     workbench: Workbench, every_installation: tuple[Installation, ...]
 ) -> None:
     for installation in every_installation:

@@ -18,7 +18,7 @@ from tests.fix_campaign import CampaignBench, campaign_text, check_ticks, kill
 pytestmark = pytest.mark.postgres
 
 
-def test_a_campaign_measures_folder_and_memory_and_ends_in_a_table(campaign_bench: CampaignBench) -> None:
+def test_campaign_over_folder_and_memory(campaign_bench: CampaignBench) -> None:
     ended = campaign_bench.run(campaign_text(folder=campaign_bench.target, memory=True, repeats=2))
     assert ended.returncode == 0, ended.stderr
     assert "indicative only" in ended.stdout
@@ -89,7 +89,7 @@ def check_finished(path: Path) -> None:
     assert [other.suffix for other in path.parent.glob(f"{path.name}-*")] == []
 
 
-def test_the_seconds_of_a_full_log_add_up_to_the_last_transaction(campaign_bench: CampaignBench) -> None:
+def test_full_log_seconds_add_up(campaign_bench: CampaignBench) -> None:
     workload = 'scale = 1\nclients = 2\nwarmup = "1s"\nduration = "4s"\nrate = 700'
     assert campaign_bench.run(campaign_text(memory=True, workload=workload)).returncode == 0
     (path,) = campaign_bench.run_files()
@@ -98,7 +98,7 @@ def test_the_seconds_of_a_full_log_add_up_to_the_last_transaction(campaign_bench
     check_finished(path)
 
 
-def test_own_scripts_are_warmed_up_and_measured_from_the_same_files(campaign_bench: CampaignBench) -> None:
+def test_own_scripts_warmed_up_and_measured(campaign_bench: CampaignBench) -> None:
     (campaign_bench.folder / "one.sql").write_text("SELECT 1 AS one;\n")
     (campaign_bench.folder / "two.sql").write_text("\\set x random(1, 9)\nSELECT :x AS two;\n")
     scripts = '[{file = "one.sql"}, "select-only", {file = "two.sql", weight = 2}]'
@@ -127,7 +127,7 @@ def test_own_scripts_are_warmed_up_and_measured_from_the_same_files(campaign_ben
         ]
 
 
-def test_show_and_export_tell_what_the_file_holds(campaign_bench: CampaignBench) -> None:
+def test_show_and_export(campaign_bench: CampaignBench) -> None:
     assert campaign_bench.run(campaign_text(memory=True)).returncode == 0
     (listed,) = campaign_bench.listed()
     shown = campaign_bench.command("show", listed["id"][:6], "--library", str(campaign_bench.library))
@@ -149,7 +149,7 @@ def test_show_and_export_tell_what_the_file_holds(campaign_bench: CampaignBench)
     assert json.loads(exported_text)["runs"][0]["summary"]["tps"] == listed["tps"]
 
 
-def test_ctrl_c_keeps_what_was_measured_and_ends_the_campaign(campaign_bench: CampaignBench) -> None:
+def test_ctrl_c_keeps_measured_runs(campaign_bench: CampaignBench) -> None:
     text = campaign_text(folder=campaign_bench.target, repeats=2, workload=LONG)
     running = campaign_bench.start(text)
     running.until_second(3)
@@ -199,7 +199,7 @@ def test_resume_measures_only_what_is_missing(campaign_bench: CampaignBench) -> 
     assert "no unfinished campaign" in again.stderr
 
 
-def test_two_runners_at_once_are_refused_with_the_first_ones_folder(campaign_bench: CampaignBench) -> None:
+def test_second_runner_refused(campaign_bench: CampaignBench) -> None:
     running = campaign_bench.start(campaign_text(memory=True, workload=LONG))
     running.until_second(1)
     second = campaign_bench.run(campaign_text(memory=True))
@@ -211,7 +211,7 @@ def test_two_runners_at_once_are_refused_with_the_first_ones_folder(campaign_ben
     assert len(campaign_bench.run_files()) == 1
 
 
-def test_a_live_run_is_listed_as_running_and_readable(campaign_bench: CampaignBench) -> None:
+def test_live_run_listed_and_readable(campaign_bench: CampaignBench) -> None:
     running = campaign_bench.start(campaign_text(folder=campaign_bench.target, workload=LONG))
     running.until_second(2)
     (listed,) = campaign_bench.listed()

@@ -81,7 +81,7 @@ CAMPAIGNS = [
 ]
 
 
-def test_each_value_is_measured_whenever_servers_are_and_every_pair_where_long_tests_are() -> None:
+def test_pair_campaigns_cover_each_value() -> None:
     always = [rows for rows in shared_out() if "-".join(rows) in ALWAYS]
     held = {choice for rows in always for row in rows.values() for choice in row.items()}
     assert held == {(key, name) for key, names in NAMES.items() for name in names}
@@ -90,7 +90,7 @@ def test_each_value_is_measured_whenever_servers_are_and_every_pair_where_long_t
 
 
 @pytest.mark.parametrize("rows", CAMPAIGNS)
-def test_every_pair_of_keys_is_measured_as_it_was_chosen(
+def test_every_pair_measured_as_chosen(
     campaign_bench: CampaignBench,
     installation: Installation,
     record_property: Callable[[str, object], None],

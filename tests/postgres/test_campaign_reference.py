@@ -16,7 +16,7 @@ SHORT = 'scale = 1\nclients = 2\nwarmup = "0s"\nduration = "1s"'
 
 
 @pytest.mark.longest
-def test_runs_of_one_configuration_in_two_campaigns_are_repeats_and_may_be_a_reference(
+def test_repeats_across_campaigns_as_reference(
     campaign_bench: CampaignBench,
 ) -> None:
     texts = (

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.long
 COLD = 'scale = 4\nclients = 2\ncaches = "cold"\nduration = "3s"\nscript = "select-only"'
 
 
-def test_every_run_begins_cold_and_says_how_cold(campaign_bench: CampaignBench) -> None:
+def test_every_run_begins_cold(campaign_bench: CampaignBench) -> None:
     ended = campaign_bench.run(campaign_text(folder=campaign_bench.target, repeats=2, workload=COLD))
     assert ended.returncode == 0, ended.stdout + ended.stderr
     files = campaign_bench.run_files()
@@ -64,7 +64,7 @@ def check_cold(path: Path) -> None:
         assert all(command.exit_code == 0 for command in run.commands())
 
 
-def test_a_run_that_is_stopped_while_it_gets_cold_leaves_nothing(campaign_bench: CampaignBench) -> None:
+def test_stop_while_cooling(campaign_bench: CampaignBench) -> None:
     running = campaign_bench.start(campaign_text(folder=campaign_bench.target, workload=COLD))
     running.until_phase("settle")
     (folder,) = campaign_bench.library.iterdir()
@@ -87,7 +87,7 @@ def test_data_in_memory_is_never_cold(campaign_bench: CampaignBench) -> None:
     assert not campaign_bench.run_files()
 
 
-def test_a_server_that_was_shut_down_finds_its_data_again_without_recovery(workbench: Workbench) -> None:
+def test_restart_without_recovery(workbench: Workbench) -> None:
     server = workbench.server()
     server.start()
     server.make_bench()
@@ -103,7 +103,7 @@ def test_a_server_that_was_shut_down_finds_its_data_again_without_recovery(workb
     server.checkpoint()
 
 
-def test_sessions_that_were_closed_before_a_shutdown_log_no_error_and_one_that_stays_is_ended(
+def test_shutdown_after_closed_and_open_sessions(
     workbench: Workbench,
 ) -> None:
     server = workbench.server()
@@ -120,7 +120,7 @@ def test_sessions_that_were_closed_before_a_shutdown_log_no_error_and_one_that_s
     assert "terminating connection due to administrator command" in Path(server.log_path).read_text()
 
 
-def test_a_server_that_does_not_shut_down_in_order_is_an_error(workbench: Workbench) -> None:
+def test_disorderly_shutdown_is_error(workbench: Workbench) -> None:
     server = workbench.server()
     with pytest.raises(ServerError, match="was not shut down as it should"):
         server.shut_down()

@@ -82,7 +82,7 @@ def bench(workbench: Workbench, database_account: Account) -> Bench:
     return Bench(server, database_account, give(workbench.folder / "scripts", database_account))
 
 
-def test_every_stated_ratio_is_reached_in_rows_as_large_as_pgbenchs(bench: Bench) -> None:
+def test_stated_ratios_at_pgbench_row_size(bench: Bench) -> None:
     rows = "SELECT count(*), min(aid), max(aid), min(bid), max(bid), sum(abalance) FROM pgbench_accounts"
     tables = ("pgbench_accounts", "pgbench_branches", "pgbench_tellers", "pgbench_history")
     counts = " UNION ALL ".join(f"SELECT count(*), pg_relation_size('{name}') FROM {name}" for name in tables)
@@ -115,7 +115,7 @@ def test_the_same_rows_are_loaded_each_time(bench: Bench) -> None:
 
 @pytest.mark.parametrize("builtin", BuiltinScript)
 @pytest.mark.parametrize("protocol", Protocol)
-def test_pgbenchs_own_scripts_write_rows_of_the_same_kind(
+def test_built_in_scripts_write_compressible_rows(
     bench: Bench, builtin: BuiltinScript, protocol: Protocol
 ) -> None:
     bench.load(LEAST_RATIO, scale=1)
@@ -133,7 +133,7 @@ def test_pgbenchs_own_scripts_write_rows_of_the_same_kind(
     assert bench.ask(kinds) == [expected]
 
 
-def test_what_transactions_insert_is_as_compressible_as_what_was_loaded(bench: Bench) -> None:
+def test_inserted_rows_compress_like_loaded(bench: Bench) -> None:
     """Of both fillers the same share is random, and the rest zeros."""
     bench.load(4.0, scale=1)
     bench.run(Workload((Script(),), clients=1, threads=1, duration_s=None, transactions=100))
@@ -148,7 +148,7 @@ def test_what_transactions_insert_is_as_compressible_as_what_was_loaded(bench: B
     assert shares[0] == pytest.approx(shares[1], abs=0.03)
 
 
-def test_own_scripts_find_the_tables_and_insert_as_pgbench_does(bench: Bench) -> None:
+def test_own_scripts_find_tables(bench: Bench) -> None:
     own = bench.folder / "own.sql"
     own.write_text(
         "\\set aid random(1, 100000 * :scale)\n"
@@ -163,7 +163,7 @@ def test_own_scripts_find_the_tables_and_insert_as_pgbench_does(bench: Bench) ->
     assert bench.ask("SELECT count(filler) FROM pgbench_history") == [(50,)]
 
 
-def test_every_version_and_every_page_size_reaches_the_ratio(
+def test_ratio_in_every_version_and_page_size(
     workbench: Workbench, every_installation: tuple[Installation, ...], database_account: Account
 ) -> None:
     for number, installation in enumerate(every_installation):
@@ -186,7 +186,7 @@ def test_every_version_and_every_page_size_reaches_the_ratio(
 
 
 @pytest.mark.longest
-def test_a_campaign_loads_it_reads_it_back_and_tells_it(campaign_bench: CampaignBench) -> None:
+def test_campaign_loads_and_reports_ratio(campaign_bench: CampaignBench) -> None:
     workload = 'scale = 1\nclients = 2\nwarmup = "1s"\nduration = "3s"\ncompressibility = 2'
     ended = campaign_bench.run(campaign_text(folder=campaign_bench.target, memory=True, workload=workload))
     assert ended.returncode == 0, ended.stderr
@@ -232,7 +232,7 @@ def check_loading(run: RunFile) -> None:
     assert told.state == "loaded"
 
 
-def test_pgbenchs_own_rows_are_loaded_as_before_and_not_sampled_where_nothing_compresses(
+def test_plain_rows_without_compression(
     campaign_bench: CampaignBench,
 ) -> None:
     assert campaign_bench.run(campaign_text(memory=True)).returncode == 0
@@ -246,7 +246,7 @@ def test_pgbenchs_own_rows_are_loaded_as_before_and_not_sampled_where_nothing_co
         check_loading(run)
 
 
-def test_a_load_that_fails_tells_what_the_server_said(campaign_bench: CampaignBench) -> None:
+def test_load_failure_quotes_server(campaign_bench: CampaignBench) -> None:
     """A limit on temporary files stands for whatever a server may refuse while loading."""
     text = campaign_text(
         memory=True,

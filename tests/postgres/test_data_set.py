@@ -36,7 +36,7 @@ def commands_of(path: Path) -> list[str]:
         return [Path(command.argv[0]).name for command in run.commands()]
 
 
-def test_the_first_run_makes_the_template_which_all_copy_and_a_damaged_one_is_made_anew(
+def test_template_made_copied_and_replaced(
     campaign_bench: CampaignBench,
 ) -> None:
     ended = campaign_bench.run(campaign_text(memory=True, repeats=2, workload=COPIED))
@@ -81,7 +81,7 @@ def test_the_first_run_makes_the_template_which_all_copy_and_a_damaged_one_is_ma
 
 
 @pytest.mark.longest
-def test_where_templates_would_lie_on_the_storage_under_test_data_is_loaded_and_that_is_said(
+def test_no_template_on_storage_under_test(
     campaign_bench: CampaignBench,
 ) -> None:
     text = campaign_text(folder=campaign_bench.target, memory=True, workload=COPIED)
@@ -98,7 +98,7 @@ def test_where_templates_would_lie_on_the_storage_under_test_data_is_loaded_and_
     assert templates(campaign_bench) == []
 
 
-def test_a_runner_that_is_killed_while_it_makes_a_template_leaves_none(campaign_bench: CampaignBench) -> None:
+def test_runner_killed_while_making_template(campaign_bench: CampaignBench) -> None:
     running = campaign_bench.start(campaign_text(memory=True, workload=COPIED))
     running.until_phase("initdb")
     folder = Path(campaign_bench.environment["PGFOOTING_TEMPLATES"])

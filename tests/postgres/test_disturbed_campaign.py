@@ -32,7 +32,7 @@ def busy_cpus() -> Iterator[None]:
 @pytest.mark.slow
 @pytest.mark.usefixtures("busy_cpus")
 @pytest.mark.longest
-def test_a_run_beside_busy_programs_is_marked_and_measured_again_within_the_limit(
+def test_disturbed_run_repeated_within_limit(
     campaign_bench: CampaignBench,
 ) -> None:
     workload = 'scale = 1\nclients = 2\nwarmup = "0s"\nduration = "5s"'

@@ -56,7 +56,7 @@ def small_draft(environment: DraftEnvironment, bench: CampaignBench) -> Campaign
     return draft
 
 
-def test_the_machine_is_read_with_installations_places_and_recipes(environment: DraftEnvironment) -> None:
+def test_machine_read_for_draft(environment: DraftEnvironment) -> None:
     assert environment.newest is not None
     assert environment.newest.major >= 13
     assert isinstance(environment.folder, CheckedTarget)
@@ -68,7 +68,7 @@ def test_the_machine_is_read_with_installations_places_and_recipes(environment: 
 @pytest.mark.parametrize(
     ("caches", "ratio", "count"), [("warm", "", 6), ("cold", "", 7), ("warm", "2", 8), ("cold", "4", 9)]
 )
-def test_the_commands_of_the_review_are_those_that_are_executed(
+def test_reviewed_commands_are_executed(
     campaign_bench: CampaignBench, environment: DraftEnvironment, caches: str, ratio: str, count: int
 ) -> None:
     draft = small_draft(environment, campaign_bench)
@@ -106,9 +106,7 @@ def commands_of(path: Path) -> list[str]:
 @settings(max_examples=12, deadline=None)
 @given(data=st.data())
 @pytest.mark.longest
-def test_drafts_without_problems_can_be_run_here_and_others_say_on_which_page_not(
-    data: st.DataObject, environment: DraftEnvironment
-) -> None:
+def test_any_draft_runs_or_names_page(data: st.DataObject, environment: DraftEnvironment) -> None:
     draft = CampaignDraft(environment=environment)
     parts = draft.parts
     parts.size_choice = data.draw(st.sampled_from([SizeChoice.SMALL, SizeChoice.LARGE, SizeChoice.SCALE]))
@@ -131,7 +129,7 @@ def test_drafts_without_problems_can_be_run_here_and_others_say_on_which_page_no
         assert set(draft.blockers(Step.REVIEW).values()) <= set(draft.steps)
 
 
-def test_an_unknown_setting_is_named_with_the_one_that_was_meant(environment: DraftEnvironment) -> None:
+def test_unknown_setting_suggests_intended(environment: DraftEnvironment) -> None:
     draft = CampaignDraft(environment=environment)
     draft.parts.values["postgresql.settings"] = "wrok_mem = 64MB"
     find_out(draft, Step.POSTGRESQL)
@@ -141,7 +139,7 @@ def test_an_unknown_setting_is_named_with_the_one_that_was_meant(environment: Dr
     assert "work_mem" in f"{problem.message} {problem.hint}".replace("wrok_mem", "")
 
 
-def test_a_value_that_the_server_does_not_take_is_named(environment: DraftEnvironment) -> None:
+def test_value_refused_by_server(environment: DraftEnvironment) -> None:
     draft = CampaignDraft(environment=environment)
     draft.parts.values["postgresql.settings"] = "work_mem = 64 elephants"
     find_out(draft, Step.POSTGRESQL)
@@ -158,9 +156,7 @@ def test_unsafe_settings_are_known_before_the_start(environment: DraftEnvironmen
     assert [name for name, _, _ in known.unsafe] == ["fsync"]
 
 
-def test_a_folder_without_programs_is_refused_with_what_is_missing(
-    environment: DraftEnvironment, tmp_path: Path
-) -> None:
+def test_folder_without_programs(environment: DraftEnvironment, tmp_path: Path) -> None:
     draft = CampaignDraft(environment=environment)
     draft.parts.values["postgresql.installation"] = str(tmp_path)
     known = answer(

@@ -101,9 +101,7 @@ duration = "3s"
 """
 
 
-def test_a_server_is_measured_and_is_afterwards_as_it_was(
-    elsewhere: Elsewhere, campaign_bench: CampaignBench
-) -> None:
+def test_existing_server_left_unchanged(elsewhere: Elsewhere, campaign_bench: CampaignBench) -> None:
     connection = elsewhere.role("bench")
     before = elsewhere.databases()
     text = campaign(connection, extra='[postgresql.settings]\nwork_mem = "5MB"')
@@ -149,9 +147,7 @@ def test_a_server_is_measured_and_is_afterwards_as_it_was(
 
 
 @pytest.mark.longest
-def test_a_role_with_few_rights_leaves_no_error_in_the_servers_log(
-    elsewhere: Elsewhere, campaign_bench: CampaignBench
-) -> None:
+def test_limited_role_logs_no_errors(elsewhere: Elsewhere, campaign_bench: CampaignBench) -> None:
     elsewhere.stop(signal.SIGINT)
     elsewhere.settings = {"logging_collector": "on", "log_directory": "log", "log_filename": "told"}
     elsewhere.start()
@@ -174,9 +170,7 @@ def test_nobody_agreed_and_nothing_was_done(elsewhere: Elsewhere, campaign_bench
     assert campaign_bench.run_files() == []
 
 
-def test_what_a_dead_campaign_left_is_dropped_by_the_next_one_and_told(
-    elsewhere: Elsewhere, campaign_bench: CampaignBench
-) -> None:
+def test_leftovers_of_dead_campaign_dropped(elsewhere: Elsewhere, campaign_bench: CampaignBench) -> None:
     connection = elsewhere.role("bench")
     running = campaign_bench.start(campaign(connection), "--load", elsewhere.name)
     running.until_second(1)
@@ -194,7 +188,7 @@ def test_what_a_dead_campaign_left_is_dropped_by_the_next_one_and_told(
     assert any("an earlier campaign left" in sentence for sentence in listener.sentences)
 
 
-def test_a_database_of_our_name_that_is_not_ours_is_never_touched(elsewhere: Elsewhere) -> None:
+def test_foreign_database_of_our_name_untouched(elsewhere: Elsewhere) -> None:
     connection = elsewhere.role("bench")
     elsewhere.ask(f"CREATE DATABASE {OWN_DATABASE}")
     assert "belongs to pgfooting" in refusal(elsewhere, connection).message
@@ -210,7 +204,7 @@ def test_a_database_of_our_name_that_is_not_ours_is_never_touched(elsewhere: Els
         assert "in use: somebody measures there now" in refusal(elsewhere, connection).message
 
 
-def test_two_campaigns_never_measure_one_server_at_a_time(elsewhere: Elsewhere) -> None:
+def test_one_campaign_per_server(elsewhere: Elsewhere) -> None:
     connection = elsewhere.role("bench")
     elsewhere.ask("CREATE DATABASE shop")
     with ExitStack() as stack:
@@ -229,9 +223,7 @@ def test_two_campaigns_never_measure_one_server_at_a_time(elsewhere: Elsewhere) 
         open_there(stack, connection, elsewhere.account, CampaignListener())
 
 
-def test_a_lock_that_was_lost_is_taken_again_but_not_from_another_campaign_whose_database_stays(
-    elsewhere: Elsewhere, tmp_path: Path
-) -> None:
+def test_lost_lock_retaken_unless_foreign(elsewhere: Elsewhere, tmp_path: Path) -> None:
     connection = elsewhere.role("bench")
 
     def end_its_sessions() -> None:  # as idle_session_timeout does, or a line that is cut
@@ -263,9 +255,7 @@ def test_a_lock_that_was_lost_is_taken_again_but_not_from_another_campaign_whose
 
 
 @pytest.mark.longest
-def test_one_server_that_is_reached_in_two_ways_is_measured_by_one_campaign(
-    elsewhere: Elsewhere, campaign_bench: CampaignBench
-) -> None:
+def test_one_campaign_across_two_addresses(elsewhere: Elsewhere, campaign_bench: CampaignBench) -> None:
     connection = elsewhere.role("bench")
     text = campaign(connection, extra='[[configuration]]\nname = "a"\n[[configuration]]\nname = "b"\n')
     text += f'target.server.connection = "{connection} sslmode=disable"\n'
@@ -299,9 +289,7 @@ def test_a_wrong_password_is_told_without_any(elsewhere: Elsewhere, monkeypatch:
         ),
     ],
 )
-def test_a_role_that_may_too_little_or_too_much_is_refused(
-    elsewhere: Elsewhere, rights: str, grant: str, words: str
-) -> None:
+def test_role_with_wrong_rights(elsewhere: Elsewhere, rights: str, grant: str, words: str) -> None:
     connection = elsewhere.role("bench", rights)
     if grant:
         elsewhere.ask(grant)
@@ -316,7 +304,7 @@ def test_a_standby_is_refused(standby: Elsewhere) -> None:
     assert "is a standby" in refusal(standby, connection).message
 
 
-def test_too_many_clients_and_too_much_data_are_refused(elsewhere: Elsewhere) -> None:
+def test_too_many_clients_or_too_much_data(elsewhere: Elsewhere) -> None:
     connection = elsewhere.role("bench")
     many = replace(WORKLOAD, clients=400, threads=1)
     assert "400 clients and pgFooting need" in refusal(elsewhere, connection, many).message
@@ -345,7 +333,7 @@ def test_where_others_work_nobody_measures(busy: Elsewhere) -> None:
     assert "1 session at work" in refusal(busy, connection).message
 
 
-def test_transactions_of_others_are_counted_also_where_their_sessions_are_hidden(
+def test_hidden_foreign_transactions_counted(
     elsewhere: Elsewhere,
 ) -> None:
     connection = elsewhere.role("bench")
@@ -378,7 +366,7 @@ def test_hostile_names_reach_neither_terminal_nor_sentences(
     assert not {"\x1b", "\x9b"} & set(ended.stderr + ended.stdout)
 
 
-def test_a_comment_of_megabytes_is_not_ours_and_costs_nothing(elsewhere: Elsewhere) -> None:
+def test_huge_comment_is_foreign_and_cheap(elsewhere: Elsewhere) -> None:
     connection = elsewhere.role("bench")
     elsewhere.ask(
         f"CREATE DATABASE {OWN_DATABASE} OWNER bench",
@@ -390,9 +378,7 @@ def test_a_comment_of_megabytes_is_not_ours_and_costs_nothing(elsewhere: Elsewhe
     assert len(error.message) < 300
 
 
-def test_a_setting_that_needs_a_restart_fails_the_run_before_anything_is_measured(
-    elsewhere: Elsewhere, campaign_bench: CampaignBench
-) -> None:
+def test_setting_needing_restart(elsewhere: Elsewhere, campaign_bench: CampaignBench) -> None:
     connection = elsewhere.role("bench")
     text = campaign(connection, extra='[postgresql.settings]\nshared_buffers = "32MB"')
     ended = campaign_bench.run(text, "--load", elsewhere.name, "--trust")
@@ -401,9 +387,7 @@ def test_a_setting_that_needs_a_restart_fails_the_run_before_anything_is_measure
     assert not elsewhere.has_ours()
 
 
-def test_a_script_is_agreed_to_before_it_runs_there(
-    elsewhere: Elsewhere, campaign_bench: CampaignBench, tmp_path: Path
-) -> None:
+def test_script_needs_agreement(elsewhere: Elsewhere, campaign_bench: CampaignBench, tmp_path: Path) -> None:
     connection = elsewhere.role("bench")
     (campaign_bench.folder / "own.sql").write_text("SELECT 1;\n")
     text = campaign(connection).replace("scale = 1", 'script = {file = "own.sql"}\nscale = 1')

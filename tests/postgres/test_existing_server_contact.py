@@ -79,7 +79,7 @@ def listener() -> Iterator[Listener]:
     thread.join(10)
 
 
-def test_the_password_of_the_environment_goes_only_where_a_person_agreed_that_it_goes(
+def test_environment_password_only_with_agreement(
     campaign_bench: CampaignBench, listener: Listener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(campaign_bench.environment, "PGPASSWORD", SECRET)
@@ -97,7 +97,7 @@ def test_the_password_of_the_environment_goes_only_where_a_person_agreed_that_it
     assert SECRET.encode() in b"".join(listener.heard), "whoever names a server sends it that, as psql would"
 
 
-def test_pgbench_is_refused_the_memory_that_an_answer_without_measure_takes(
+def test_endless_answer_exhausts_pgbench_memory(
     installation: Installation, database_account: Account, open_folder: Path
 ) -> None:
     errors = open_folder / "stderr"
@@ -126,7 +126,7 @@ def until_ended(child: subprocess.Popen[bytes], bounds: PgbenchBounds) -> None:
 
 
 @pytest.mark.parametrize("answer", [endless_rows, endless_short_rows])
-def test_a_pgbench_whose_answer_does_not_end_is_found_out(
+def test_endless_pgbench_answer_detected(
     installation: Installation, database_account: Account, open_folder: Path, answer: Answer
 ) -> None:
     place = PgbenchPlace(

@@ -89,9 +89,7 @@ def the_error(path: Path) -> str:
         return error.message
 
 
-def test_a_disk_that_fills_there_while_loading_fails_the_run_and_the_others_follow(
-    with_room_for_wal: Elsewhere, campaign_bench: CampaignBench
-) -> None:
+def test_remote_disk_full_while_loading(with_room_for_wal: Elsewhere, campaign_bench: CampaignBench) -> None:
     server = with_room_for_wal
     connection = server.role("bench")
     server.ask("CREATE DATABASE shop")
@@ -127,7 +125,7 @@ def measure_until_full(server: Elsewhere, bench: CampaignBench) -> tuple[Path, P
     return path, filler
 
 
-def test_a_disk_that_fills_there_while_measuring_fails_the_run_and_the_server_outlives_the_way_back(
+def test_remote_disk_full_while_measuring(
     with_room_for_wal: Elsewhere, campaign_bench: CampaignBench
 ) -> None:
     server = with_room_for_wal
@@ -178,7 +176,7 @@ def test_full_disk_in_another_language(
 
 
 @pytest.mark.longest
-def test_a_server_that_goes_down_because_its_wal_has_no_room_is_told_and_our_database_dropped_later(
+def test_remote_wal_full_database_dropped_later(
     small_elsewhere: Elsewhere, campaign_bench: CampaignBench
 ) -> None:
     server = small_elsewhere

@@ -41,9 +41,7 @@ def the_run(bench: CampaignBench) -> Path:
     return path
 
 
-def test_a_server_that_is_restarted_in_the_middle_fails_the_run_and_its_database_is_dropped(
-    elsewhere: Elsewhere, campaign_bench: CampaignBench
-) -> None:
+def test_restart_fails_run_and_drops_database(elsewhere: Elsewhere, campaign_bench: CampaignBench) -> None:
     connection = elsewhere.role("bench")
     running = campaign_bench.start(long_campaign(connection), "--load", elsewhere.name)
     running.until_second(2)
@@ -63,7 +61,7 @@ def test_a_server_that_is_restarted_in_the_middle_fails_the_run_and_its_database
 
 
 @pytest.mark.longest
-def test_a_line_that_is_cut_fails_the_run_and_the_next_campaign_drops_what_is_left(
+def test_cut_connection_cleaned_by_next_campaign(
     elsewhere: Elsewhere, campaign_bench: CampaignBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     elsewhere.role("bench")
@@ -90,9 +88,7 @@ def test_a_line_that_is_cut_fails_the_run_and_the_next_campaign_drops_what_is_le
 
 @pytest.mark.longest
 @pytest.mark.parametrize("phase", ["load", "settle", "warm-up", "measure", "teardown"])
-def test_a_line_that_is_cut_in_any_phase_fails_that_run_in_words_and_the_campaign_goes_on_when_it_is_back(
-    elsewhere: Elsewhere, campaign_bench: CampaignBench, phase: str
-) -> None:
+def test_cut_connection_in_any_phase(elsewhere: Elsewhere, campaign_bench: CampaignBench, phase: str) -> None:
     elsewhere.role("bench")
     with delaying_proxy(elsewhere.port) as proxy:
         name = f"127.0.0.1:{proxy.port}"
@@ -129,7 +125,7 @@ def test_a_line_that_is_cut_in_any_phase_fails_that_run_in_words_and_the_campaig
 
 @pytest.mark.longest
 @pytest.mark.parametrize("phase", ["load", "measure"])
-def test_a_line_that_is_cut_is_waited_for_and_the_other_runs_follow_when_it_is_back(
+def test_runs_continue_after_connection_returns(
     elsewhere: Elsewhere, campaign_bench: CampaignBench, phase: str
 ) -> None:
     elsewhere.role("bench")
@@ -151,7 +147,7 @@ def test_a_line_that_is_cut_is_waited_for_and_the_other_runs_follow_when_it_is_b
 
 
 @pytest.mark.longest
-def test_a_server_that_was_waited_for_in_vain_is_not_waited_for_by_every_other_run(
+def test_vain_wait_happens_once(
     elsewhere: Elsewhere, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(existing_server, "_BACK_S", 2.0)
@@ -170,9 +166,7 @@ def test_a_server_that_was_waited_for_in_vain_is_not_waited_for_by_every_other_r
 
 
 @pytest.mark.longest
-def test_a_campaign_that_waits_for_a_server_is_stopped_at_once(
-    elsewhere: Elsewhere, campaign_bench: CampaignBench
-) -> None:
+def test_stop_while_waiting_for_server(elsewhere: Elsewhere, campaign_bench: CampaignBench) -> None:
     elsewhere.role("bench")
     with delaying_proxy(elsewhere.port) as proxy:
         text = campaign(f"host=127.0.0.1 port={proxy.port} user=bench").replace("repeats = 1", "repeats = 2")
@@ -208,9 +202,7 @@ def certificate(elsewhere: Elsewhere, tmp_path: Path) -> Path:
 
 
 @pytest.mark.longest
-def test_tls_is_checked_as_libpq_does_it_and_told(
-    certificate: Path, elsewhere: Elsewhere, campaign_bench: CampaignBench
-) -> None:
+def test_tls_checked_as_libpq(certificate: Path, elsewhere: Elsewhere, campaign_bench: CampaignBench) -> None:
     root = campaign_bench.folder / "root.crt"
     root.write_bytes(certificate.read_bytes())
     root.chmod(0o644)
@@ -225,7 +217,7 @@ def test_tls_is_checked_as_libpq_does_it_and_told(
         assert any("sslmode=verify-full" in command.argv[-1] for command in run.commands())
 
 
-def test_a_certificate_of_somebody_else_is_refused_before_anything_is_sent(
+def test_foreign_certificate_refused_before_sending(
     certificate: Path, elsewhere: Elsewhere, tmp_path: Path
 ) -> None:
     assert certificate.exists()
@@ -269,7 +261,7 @@ def another_data(open_folder: Path, elsewhere: Elsewhere) -> Path:
 
 
 @pytest.mark.longest
-def test_a_campaign_goes_on_where_that_is_agreed_to_anew_and_only_with_the_server_that_it_measured(
+def test_resume_needs_agreement_and_same_server(
     elsewhere: Elsewhere, another_data: Path, campaign_bench: CampaignBench
 ) -> None:
     text = campaign(elsewhere.role("bench")).replace("repeats = 1", "repeats = 2")

@@ -26,7 +26,7 @@ def counted(folder: Path) -> dict[int, list[str]]:
 
 
 @pytest.mark.slow
-def test_killed_again_and_again_a_campaign_loses_no_run_and_counts_none_twice(
+def test_repeated_kills_lose_no_run(
     campaign_bench: CampaignBench,
 ) -> None:
     text = campaign_text(memory=True, repeats=2, workload=SHORT)
@@ -51,7 +51,7 @@ def test_killed_again_and_again_a_campaign_loses_no_run_and_counts_none_twice(
 
 
 @pytest.mark.longest
-def test_a_stopped_campaign_goes_on_in_a_folder_that_was_moved_beside_a_damaged_file(
+def test_resume_in_moved_folder_with_damage(
     campaign_bench: CampaignBench,
 ) -> None:
     running = campaign_bench.start(campaign_text(memory=True, repeats=2, workload=SHORT))
@@ -73,9 +73,7 @@ def test_a_stopped_campaign_goes_on_in_a_folder_that_was_moved_beside_a_damaged_
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_campaign_that_logout_or_shutdown_ends_waits_and_is_offered(
-    campaign_bench: CampaignBench, number: signal.Signals
-) -> None:
+def test_campaign_ended_by_shutdown_is_offered(campaign_bench: CampaignBench, number: signal.Signals) -> None:
     running = campaign_bench.start(campaign_text(memory=True, repeats=2, workload=SHORT))
     running.until(lambda event: event["event"] == "finished")
     running.until_phase("measure")
@@ -88,7 +86,7 @@ def test_a_campaign_that_logout_or_shutdown_ends_waits_and_is_offered(
     assert "was interrupted: 1 of 2 runs are done." in waiting.sentence
 
 
-def test_several_campaigns_follow_each_other_and_end_in_one_table(campaign_bench: CampaignBench) -> None:
+def test_several_campaigns_end_in_one_table(campaign_bench: CampaignBench) -> None:
     one = campaign_bench.write(campaign_text(memory=True, workload=SHORT), "one.toml")
     text = campaign_text(folder=campaign_bench.folder / "nowhere", workload=SHORT).replace("Trial", "Lost")
     lost = campaign_bench.write(text, "lost.toml")
@@ -112,7 +110,7 @@ def test_stop_ends_all(campaign_bench: CampaignBench) -> None:
     assert len(list(campaign_bench.library.iterdir())) == 1
 
 
-def test_a_mistake_in_the_last_of_several_campaigns_is_told_before_the_first(
+def test_later_campaign_checked_before_first(
     campaign_bench: CampaignBench,
 ) -> None:
     one = campaign_bench.write(campaign_text(memory=True, workload=SHORT), "one.toml")
@@ -123,7 +121,7 @@ def test_a_mistake_in_the_last_of_several_campaigns_is_told_before_the_first(
     assert campaign_bench.run_files() == []
 
 
-def test_a_folder_is_no_campaign_file_and_has_its_library(campaign_bench: CampaignBench) -> None:
+def test_resume_folder_arguments(campaign_bench: CampaignBench) -> None:
     folder = campaign_bench.folder / "begun"
     folder.mkdir()
     ended = campaign_bench.command("run", str(folder))

@@ -73,7 +73,7 @@ def imported(folder: Path, library: Path) -> Path:
     return run.path
 
 
-def test_a_full_log_adds_up_to_pgbenchs_count_and_tps_are_its_own(by_hand: ByHand, tmp_path: Path) -> None:
+def test_full_log_matches_pgbench_count(by_hand: ByHand, tmp_path: Path) -> None:
     printed = parse_summary(by_hand.run("-T", "3", "-S", "-l"))
     with RunFile(imported(by_hand.folder, tmp_path)) as run:
         t_ms, tps = run.samples("pgbench.tps")
@@ -86,7 +86,7 @@ def test_a_full_log_adds_up_to_pgbenchs_count_and_tps_are_its_own(by_hand: ByHan
     )
 
 
-def test_the_rate_of_a_sampled_log_is_found(by_hand: ByHand, tmp_path: Path) -> None:
+def test_rate_of_sampled_log(by_hand: ByHand, tmp_path: Path) -> None:
     printed = parse_summary(by_hand.run("-T", "3", "-S", "-l", "--sampling-rate=0.1"))
     with RunFile(imported(by_hand.folder, tmp_path)) as run:
         assert run.values["tps_one_in"] == 10
@@ -97,9 +97,7 @@ def test_the_rate_of_a_sampled_log_is_found(by_hand: ByHand, tmp_path: Path) -> 
     assert 10 * lines == pytest.approx(printed.transactions, rel=10 / np.sqrt(lines))
 
 
-def test_progress_beside_a_log_gives_the_seconds_and_the_log_the_percentiles(
-    by_hand: ByHand, tmp_path: Path
-) -> None:
+def test_progress_beside_log(by_hand: ByHand, tmp_path: Path) -> None:
     by_hand.run("-T", "4", "-S", "-l", "-P", "1")
     with RunFile(imported(by_hand.folder, tmp_path)) as run:
         sources = {series.metric: series.source for series in run.series()}

@@ -42,9 +42,7 @@ def test_every_preset_is_taken_by_every_server(
             check_settings(settings, installation, database_account, _ignore)
 
 
-def test_the_servers_own_list_holds_what_campaigns_set(
-    installation: Installation, database_account: Account
-) -> None:
+def test_known_settings_include_campaign_ones(installation: Installation, database_account: Account) -> None:
     names = {known.name for known in known_settings(installation, database_account, _ignore)}
     assert {"shared_buffers", "max_wal_size", "fsync", "wal_sync_method"} <= names
 
@@ -64,7 +62,7 @@ def test_the_servers_own_list_holds_what_campaigns_set(
         ("max_wal_size", "1", "outside the valid range", ""),
     ],
 )
-def test_a_setting_that_the_server_refuses_is_named_before_the_start(
+def test_refused_setting_named_before_start(
     every_installation: tuple[Installation, ...],
     database_account: Account,
     name: str,
@@ -79,7 +77,7 @@ def test_a_setting_that_the_server_refuses_is_named_before_the_start(
         assert hint in caught.value.hint
 
 
-def test_a_server_that_does_not_answer_in_time_has_refused_no_setting(
+def test_silent_server_refuses_no_setting(
     open_folder: Path,
     installation: Installation,
     database_account: Account,
@@ -104,7 +102,7 @@ def test_settings_for_developers_and_extensions_are_taken(
     check_settings(small_settings(extra), installation, database_account, _ignore)
 
 
-def test_a_server_that_is_only_asked_about_settings_loads_no_library(
+def test_settings_check_loads_no_library(
     every_installation: tuple[Installation, ...], database_account: Account
 ) -> None:
     names = ("shared_preload_libraries", "session_preload_libraries", "local_preload_libraries")

@@ -129,7 +129,7 @@ def asked(
     recorder.writer.close()
 
 
-def test_every_job_and_method_is_measured_as_the_account_and_nothing_is_left(asked: Asked) -> None:
+def test_every_job_and_method_measured(asked: Asked) -> None:
     found = asked()
     assert found.problems == ()
     assert [each.job for each in found.jobs] == [job.id.value for job in FIO_JOBS]
@@ -146,7 +146,7 @@ def test_every_job_and_method_is_measured_as_the_account_and_nothing_is_left(ask
     asked.nothing_is_left()
 
 
-def test_reads_past_the_page_cache_reach_the_disks(asked: Asked) -> None:
+def test_direct_reads_reach_disks(asked: Asked) -> None:
     found = asked()
     if not found.devices:
         pytest.skip("the disks below are not to be seen here")
@@ -158,7 +158,7 @@ def test_reads_past_the_page_cache_reach_the_disks(asked: Asked) -> None:
 
 
 @pytest.mark.parametrize("target", [MemoryTarget(256 * MIB)])
-def test_memory_is_asked_as_well_and_has_no_disks(asked: Asked, target: Target) -> None:
+def test_memory_has_no_disks(asked: Asked, target: Target) -> None:
     asked.measurement.storage.target = target
     found = asked()
     assert found.devices == ()
@@ -166,7 +166,7 @@ def test_memory_is_asked_as_well_and_has_no_disks(asked: Asked, target: Target) 
     asked.nothing_is_left()
 
 
-def test_without_fio_that_is_told_and_the_rest_is_measured(asked: Asked) -> None:
+def test_without_fio(asked: Asked) -> None:
     (asked.programs / "fio").unlink()
     found = asked()
     assert found.problems == ("fio is not installed, so that no reads and writes were measured.",)
@@ -175,7 +175,7 @@ def test_without_fio_that_is_told_and_the_rest_is_measured(asked: Asked) -> None
     asked.nothing_is_left()
 
 
-def test_without_pg_test_fsync_that_is_told_and_the_rest_is_measured(asked: Asked) -> None:
+def test_without_pg_test_fsync(asked: Asked) -> None:
     asked.measurement.installation = replace(asked.measurement.installation, bin_directory="/nonexistent")
     found = asked()
     assert found.problems == (
@@ -185,7 +185,7 @@ def test_without_pg_test_fsync_that_is_told_and_the_rest_is_measured(asked: Aske
     assert found.sync_methods == ()
 
 
-def test_a_fio_that_fills_the_disk_is_told_in_its_words_and_the_rest_goes_on(asked: Asked) -> None:
+def test_fio_fills_disk(asked: Asked) -> None:
     asked.stand_in(f"cat {shlex.quote(str(_reachable(asked, 'no-space.txt')))}; exit 1")
     found = asked()
     assert found.jobs == ()
@@ -196,7 +196,7 @@ def test_a_fio_that_fills_the_disk_is_told_in_its_words_and_the_rest_goes_on(ask
     asked.nothing_is_left()
 
 
-def test_a_fio_that_says_nothing_or_nonsense_is_told(asked: Asked) -> None:
+def test_fio_says_nothing_or_nonsense(asked: Asked) -> None:
     asked.stand_in("echo 'Segmentation fault' >&2; kill -SEGV $$")
     found = asked()
     assert {each.partition(": ")[2] for each in found.problems} == {"fio printed no result."}
@@ -213,9 +213,7 @@ def test_a_fio_that_never_ends_is_ended(asked: Asked, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.longest
-def test_a_filesystem_without_direct_io_gets_a_file_larger_than_memory_and_that_is_told(
-    asked: Asked, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_larger_file_without_direct_io(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
     real = (asked.programs / "fio").resolve()
     refusal = _reachable(asked, "no-direct.txt")
     asked.stand_in(
@@ -246,7 +244,7 @@ def test_who_stops_in_the_middle_leaves_nothing(asked: Asked, when: str, request
     asked.nothing_is_left()
 
 
-def test_a_storage_that_vanishes_is_an_error_of_the_run(asked: Asked) -> None:
+def test_vanished_storage_is_run_error(asked: Asked) -> None:
     def step(text: str, _fraction: float | None) -> None:
         if text == FIO_JOBS[2].label:
             (root,) = asked.folder.iterdir()
@@ -276,7 +274,7 @@ def _reachable(asked: Asked, name: str) -> Path:
 
 
 @pytest.mark.longest
-def test_a_campaign_asks_a_storage_once_and_every_run_on_it_tells_what_it_said(
+def test_one_baseline_per_storage(
     campaign_bench: CampaignBench,
 ) -> None:
     workload = 'scale = 1\nclients = 2\nwarmup = "0s"\nduration = "1s"'

@@ -64,7 +64,7 @@ def await_end(pids: set[int]) -> None:
 
 @pytest.mark.parametrize("target", ["folder", pytest.param("memory", marks=pytest.mark.longest)])
 @pytest.mark.parametrize(("phase", "seconds"), MOMENTS)
-def test_a_killed_runner_leaves_a_readable_file_and_nothing_else(
+def test_killed_runner_leaves_readable_file(
     campaign_bench: CampaignBench, phase: str, seconds: int, target: str
 ) -> None:
     late = phase in {"collect", "teardown"}

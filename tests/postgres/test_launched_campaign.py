@@ -49,7 +49,7 @@ def looks(folder: Path, pid: int) -> Iterator[LiveState]:
     yield follower.poll()
 
 
-def test_a_launched_campaign_is_followed_to_its_end(bench: CampaignBench) -> None:
+def test_launched_campaign_followed_to_end(bench: CampaignBench) -> None:
     launched = start_campaign(campaign_text(folder=bench.target, memory=True), bench.library)
     folder = wait_for_folder(launched, PATIENCE_S)
     assert [campaign.folder for campaign in live_campaigns()] == [folder]
@@ -71,7 +71,7 @@ def test_a_launched_campaign_is_followed_to_its_end(bench: CampaignBench) -> Non
     assert live_campaigns() == ()
 
 
-def test_what_may_run_programs_is_launched_only_where_a_person_agreed_to_just_that(
+def test_launch_needs_matching_agreement(
     bench: CampaignBench,
 ) -> None:
     witness, script = bench.folder / "witness", bench.folder / "own.sql"
@@ -112,7 +112,7 @@ signal.pause()
 """
 
 
-def test_the_death_of_the_window_does_not_end_the_campaign_that_it_started(bench: CampaignBench) -> None:
+def test_campaign_outlives_its_window(bench: CampaignBench) -> None:
     file = bench.write(campaign_text(folder=bench.target))
     window = subprocess.Popen(
         [sys.executable, "-c", WINDOW, file, str(bench.library)],
@@ -138,9 +138,7 @@ def test_the_death_of_the_window_does_not_end_the_campaign_that_it_started(bench
 
 
 @pytest.mark.parametrize(("request_", "state"), [(Request.STOP, RunState.STOPPED), (Request.DISCARD, None)])
-def test_a_campaign_is_stopped_from_where_it_is_watched(
-    bench: CampaignBench, request_: Request, state: RunState | None
-) -> None:
+def test_stop_while_watching(bench: CampaignBench, request_: Request, state: RunState | None) -> None:
     launched = start_campaign(campaign_text(folder=bench.target, workload=LONG), bench.library)
     folder = wait_for_folder(launched, PATIENCE_S)
     asked = False

@@ -28,9 +28,7 @@ def why(bench: CampaignBench) -> str:
         return error.message
 
 
-def test_messages_that_do_not_end_while_measuring_fail_the_run(
-    elsewhere: Elsewhere, campaign_bench: CampaignBench
-) -> None:
+def test_endless_messages_while_measuring(elsewhere: Elsewhere, campaign_bench: CampaignBench) -> None:
     elsewhere.role("bench")
     with delaying_proxy(elsewhere.port) as proxy:
         text = campaign(f"host=127.0.0.1 port={proxy.port} user=bench").replace('"3s"', '"1h"')
@@ -42,9 +40,7 @@ def test_messages_that_do_not_end_while_measuring_fail_the_run(
     assert not elsewhere.has_ours()
 
 
-def test_rows_that_do_not_end_while_loading_fail_the_run(
-    elsewhere: Elsewhere, campaign_bench: CampaignBench
-) -> None:
+def test_endless_rows_while_loading(elsewhere: Elsewhere, campaign_bench: CampaignBench) -> None:
     elsewhere.role("bench")
     with delaying_proxy(elsewhere.port) as proxy:
         proxy.lie(endless_rows)

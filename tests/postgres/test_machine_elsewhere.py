@@ -48,7 +48,7 @@ def asked_over_ssh(bench: Bench, destination: SshDestination) -> Bench:
     return replace(bench, server=server)
 
 
-def test_a_run_has_the_series_and_facts_of_the_servers_machine_as_of_this_one(
+def test_server_machine_series_and_facts(
     bench: Bench,
     ssh_server: SshServer,
 ) -> None:
@@ -71,7 +71,7 @@ def test_a_run_has_the_series_and_facts_of_the_servers_machine_as_of_this_one(
     assert told["asked over"].startswith("ssh, ")
 
 
-def test_a_machine_that_refuses_ssh_is_told_and_the_run_is_measured(
+def test_refused_ssh_still_measured(
     bench: Bench,
     ssh_server: SshServer,
 ) -> None:
@@ -87,7 +87,7 @@ def test_a_machine_that_refuses_ssh_is_told_and_the_run_is_measured(
         assert told.online_cpus is None
 
 
-def test_a_line_that_is_cut_while_it_is_measured_fails_nothing(
+def test_cut_ssh_fails_nothing(
     bench: Bench,
     ssh_server: SshServer,
 ) -> None:
@@ -107,7 +107,7 @@ def test_a_line_that_is_cut_while_it_is_measured_fails_nothing(
         assert run.samples("pgbench.tps")[1].size
 
 
-def test_what_the_machine_is_is_shown_before_load_starts(
+def test_machine_shown_before_load(
     elsewhere_with_monitor: str,
     elsewhere: Elsewhere,
     ssh_server: SshServer,
@@ -141,9 +141,7 @@ def elsewhere_with_monitor(elsewhere: Elsewhere) -> str:
 
 
 @pytest.mark.longest
-def test_a_campaign_whose_ssh_is_refused_is_measured_and_says_why(
-    elsewhere: Elsewhere, campaign_bench: CampaignBench
-) -> None:
+def test_campaign_with_refused_ssh(elsewhere: Elsewhere, campaign_bench: CampaignBench) -> None:
     text = campaign(elsewhere.role("bench")).replace("[workload]", 'ssh = "ssh://127.0.0.1:1"\n[workload]')
     ended = campaign_bench.run(text, "--load", elsewhere.name)
     assert ended.returncode == 0, ended.stderr

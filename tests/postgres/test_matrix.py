@@ -22,7 +22,7 @@ def matrix(bench: CampaignBench) -> str:
     )
 
 
-def test_a_dry_run_tells_cells_runs_and_bytes_and_starts_nothing(campaign_bench: CampaignBench) -> None:
+def test_dry_run_starts_nothing(campaign_bench: CampaignBench) -> None:
     told = campaign_bench.run(matrix(campaign_bench), "--dry-run")
     assert told.returncode == ExitStatus.DONE, told.stderr
     words = " ".join(told.stdout.split())
@@ -37,7 +37,7 @@ def test_a_dry_run_tells_cells_runs_and_bytes_and_starts_nothing(campaign_bench:
 
 
 @pytest.mark.slow
-def test_every_cell_is_measured_as_its_values_say_and_its_run_file_states_the_dimensions(
+def test_every_cell_measured_with_its_values(
     campaign_bench: CampaignBench,
 ) -> None:
     ended = campaign_bench.run(matrix(campaign_bench), "--progress", "json")

@@ -72,7 +72,7 @@ def asked(server: Server, query: str, database: str = "postgres") -> int:
 
 
 @pytest.mark.parametrize("size_kb", EVERY_KB)
-def test_a_database_has_the_size_that_is_told_before_it_is_loaded(
+def test_database_size_predicted(
     workbench: Workbench, database_account: Account, by_page: dict[int, Installation], size_kb: int
 ) -> None:
     server = server_of(workbench, by_page[size_kb], name="sized")
@@ -95,7 +95,7 @@ def load_again(server: Server, account: Account, scale: int) -> None:
 
 @pytest.mark.parametrize("size_kb", BLOCK_SIZES_KB)
 @pytest.mark.parametrize("preset", PRESETS)
-def test_every_preset_of_settings_is_read_back_whatever_unit_the_server_counts_in(
+def test_settings_presets_read_back(
     workbench: Workbench, by_page: dict[int, Installation], size_kb: int, preset: str
 ) -> None:
     server = server_of(workbench, by_page[size_kb], name="read")
@@ -121,7 +121,7 @@ def campaign_of(by_page: dict[int, Installation], folder: Path, *, extra: str = 
     )
 
 
-def test_a_campaign_over_page_sizes_is_measured_and_compared_as_such(
+def test_campaign_over_page_sizes_compared(
     campaign_bench: CampaignBench, by_page: dict[int, Installation]
 ) -> None:
     text = campaign_of(by_page, campaign_bench.target)
@@ -155,7 +155,7 @@ def test_a_campaign_over_page_sizes_is_measured_and_compared_as_such(
     assert all(size in str(differing) for size in sizes), differing
 
 
-def test_an_import_of_such_a_run_knows_the_page_and_differs_by_it(
+def test_import_knows_page_size(
     workbench: Workbench,
     database_account: Account,
     by_page: dict[int, Installation],

@@ -146,7 +146,7 @@ def bench(workbench: Workbench, database_account: Account, private_folder: Path)
     return made
 
 
-def test_every_version_understands_what_it_is_asked_and_is_understood(
+def test_every_version_runs_and_parses(
     workbench: Workbench,
     every_installation: tuple[Installation, ...],
     database_account: Account,
@@ -183,7 +183,7 @@ def test_every_version_understands_what_it_is_asked_and_is_understood(
         assert said == ["pgbench: setting random seed to 1"]
 
 
-def test_a_full_log_adds_up_to_the_last_transaction_and_stays_small(bench: Bench) -> None:
+def test_full_log_adds_up_and_stays_small(bench: Bench) -> None:
     largest_bytes = 0
     sizes: dict[Path, int] = {}
 
@@ -208,7 +208,7 @@ def test_a_full_log_adds_up_to_the_last_transaction_and_stays_small(bench: Bench
         assert status.st_blocks * 512 <= 4096
 
 
-def test_seconds_add_up_and_percentiles_are_those_of_the_transactions(bench: Bench) -> None:
+def test_seconds_and_percentiles_of_transactions(bench: Bench) -> None:
     run = bench.run(replace(SELECT_ONLY, protocol=Protocol.PREPARED), bench.request())
     seconds = SecondHistograms(int(run.batch.epoch_us.min()))
     for piece in np.array_split(np.arange(run.batch.transactions), 7):
@@ -246,7 +246,7 @@ def test_skipped_transactions_are_counted_to_the_last(bench: Bench) -> None:
     assert run.batch.lag_us.max() / 1000 == pytest.approx(run.summary.lag_max_ms, abs=0.001)
 
 
-def test_failed_and_retried_transactions_are_counted_to_the_last(bench: Bench) -> None:
+def test_failures_and_retries_counted(bench: Bench) -> None:
     if bench.program.major < 15:
         pytest.skip("--max-tries came with 15")
     workload = Workload(scripts=(Script(builtin=None, path="/own.sql"),), duration_s=None, transactions=50)
@@ -260,7 +260,7 @@ def test_failed_and_retried_transactions_are_counted_to_the_last(bench: Bench) -
     assert (run.summary.retries or 0) > 0
 
 
-def test_a_client_that_fails_fails_the_run_and_says_why(bench: Bench) -> None:
+def test_client_failure_fails_run(bench: Bench) -> None:
     workload = Workload(scripts=(Script(builtin=None, path="/own.sql"),), duration_s=2)
     run = bench.run(workload, bench.request("\\if :client_id = 1\nSELECT 1 / 0;\n\\endif\nSELECT 1;\n"))
     assert run.exit_code == 2
@@ -272,7 +272,7 @@ def test_a_client_that_fails_fails_the_run_and_says_why(bench: Bench) -> None:
         assert run.summary.aborted
 
 
-def test_a_script_with_an_error_is_told_with_its_place(bench: Bench) -> None:
+def test_script_error_has_its_place(bench: Bench) -> None:
     workload = Workload(scripts=(Script(builtin=None, path="/own.sql"),), duration_s=2)
     run = bench.run(workload, bench.request("SELECT 1;\n\\sett a 1\n"))
     assert run.exit_code == 1
@@ -280,7 +280,7 @@ def test_a_script_with_an_error_is_told_with_its_place(bench: Bench) -> None:
         _ = run.summary
 
 
-def test_of_a_killed_pgbench_every_whole_line_is_read(bench: Bench) -> None:
+def test_killed_pgbench_whole_lines_read(bench: Bench) -> None:
     def kill_after_some(process: subprocess.Popen[bytes], tail: TransactionLogTail) -> None:
         if tail.lines > 1000:
             os.kill(process.pid, signal.SIGKILL)

@@ -36,9 +36,7 @@ rate = "50 % of writes"
 """
 
 
-def test_each_phase_has_its_own_times_output_log_and_figures(
-    campaign_bench: CampaignBench, tmp_path: Path
-) -> None:
+def test_each_phase_has_own_results(campaign_bench: CampaignBench, tmp_path: Path) -> None:
     ended = campaign_bench.run(campaign_text(memory=True, workload=WORKLOAD))
     assert ended.returncode == 0, ended.stdout
     (path,) = campaign_bench.run_files()
@@ -96,7 +94,7 @@ def test_each_phase_has_its_own_times_output_log_and_figures(
     assert exported["workload_phases"][0]["summary"]["tps"] == figures[0].figures["tps"]
 
 
-def test_what_was_measured_before_a_phase_that_fails_is_kept(campaign_bench: CampaignBench) -> None:
+def test_measurements_before_failing_phase_kept(campaign_bench: CampaignBench) -> None:
     (campaign_bench.folder / "bad.sql").write_text("SELECT no_such_column FROM pgbench_branches;\n")
     workload = (
         'scale = 1\nclients = 2\nwarmup = 0\nduration = "1s"\n'

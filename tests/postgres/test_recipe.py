@@ -16,9 +16,7 @@ from app.library.entries import list_runs
 
 
 @pytest.mark.slow
-def test_the_quick_variant_of_a_recipe_runs_and_its_comparison_and_pdf_open(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_quick_recipe_comparison_and_pdf(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     library = tmp_path / "library"
     run = ["run", "checksums", "--quick", "--output", str(library), "--progress", "none"]
     assert main(run) == ExitStatus.DONE

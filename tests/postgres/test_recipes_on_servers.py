@@ -97,7 +97,7 @@ def report_of(bench: CampaignBench, runs: list[Path], path: Path) -> bytes:
     return path.read_bytes()
 
 
-def test_the_phases_of_2009_are_measured_on_two_servers_and_stand_side_by_side(
+def test_phases_of_2009_on_two_servers(
     elsewhere: Elsewhere, beside: Elsewhere, campaign_bench: CampaignBench, tmp_path: Path
 ) -> None:
     for each in (elsewhere, beside):
@@ -145,7 +145,7 @@ def made_anew(server: Elsewhere, installation: Installation, account: Account, f
     return again
 
 
-def test_a_server_that_was_made_anew_after_2008_is_told_from_the_one_that_stayed(
+def test_recreated_server_differs_from_kept(
     elsewhere: Elsewhere, beside: Elsewhere, over_ssh: CampaignBench, tmp_path: Path, open_folder: Path
 ) -> None:
     for each in (elsewhere, beside):

@@ -34,7 +34,7 @@ def _do(server: Server, statement: str) -> None:
 
 
 @pytest.mark.parametrize(("checksums", "shown"), [(True, "on"), (False, "off")])
-def test_a_server_of_every_version_is_made_started_and_stopped(
+def test_every_version_made_started_and_stopped(
     *, workbench: Workbench, every_installation: tuple[Installation, ...], checksums: bool, shown: str
 ) -> None:
     for number, installation in enumerate(every_installation):
@@ -58,7 +58,7 @@ def test_a_server_of_every_version_is_made_started_and_stopped(
         assert server.stop() is None
 
 
-def test_settings_in_effect_hold_what_is_no_default_and_what_is_always_told(workbench: Workbench) -> None:
+def test_effective_settings_and_defaults(workbench: Workbench) -> None:
     server = workbench.server(("random_page_cost", "1.5"))
     server.start()
     facts = read_server_facts(server.conninfo)
@@ -98,7 +98,7 @@ def test_commands_are_recorded_with_their_end(workbench: Workbench) -> None:
     assert programs == [("initdb", 0), ("sync", 0), ("data_files", 0), ("postgres", 0)]
 
 
-def test_no_tcp_port_is_opened_and_nothing_is_written_elsewhere(workbench: Workbench) -> None:
+def test_no_tcp_port_or_foreign_files(workbench: Workbench) -> None:
     server = workbench.server()
     server.start()
     assert server.pid is not None
@@ -114,7 +114,7 @@ def test_no_tcp_port_is_opened_and_nothing_is_written_elsewhere(workbench: Workb
     ]
 
 
-def test_servers_side_by_side_do_not_know_each_other(workbench: Workbench) -> None:
+def test_servers_side_by_side(workbench: Workbench) -> None:
     theirs = workbench.server(name="theirs")
     theirs.start()
     _do(theirs, "CREATE DATABASE precious")
@@ -140,7 +140,7 @@ def _psql(server: Server, user: str, role: str, database: str = "postgres") -> s
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
-def test_another_user_is_refused_by_the_folder_by_the_socket_and_by_the_server(workbench: Workbench) -> None:
+def test_another_user_refused(workbench: Workbench) -> None:
     server = workbench.server()
     server.start()
     folder, socket = Path(server.socket_directory), Path(server.socket_directory, ".s.PGSQL.5432")
@@ -167,7 +167,7 @@ def test_nobody_is_the_superuser_without_the_secret(workbench: Workbench) -> Non
         connect(other)
 
 
-def test_the_secret_is_in_no_command_no_file_and_no_log(workbench: Workbench) -> None:
+def test_secret_in_no_command_file_or_log(workbench: Workbench) -> None:
     server = workbench.server(("log_statement", "all"), ("log_connections", "on"), initialise=False)
     server.initdb(checksums=True)
     server.write_configuration()
@@ -181,7 +181,7 @@ def test_the_secret_is_in_no_command_no_file_and_no_log(workbench: Workbench) ->
     assert [path for path in held if server.secret.encode() in path.read_bytes()] == []
 
 
-def test_the_servers_own_user_is_only_the_one_role(workbench: Workbench, database_account: Account) -> None:
+def test_server_user_has_one_role(workbench: Workbench, database_account: Account) -> None:
     server = workbench.server()
     server.start()
     text = server.conninfo.replace("user=pgfooting", f"user={database_account.name}")
@@ -190,7 +190,7 @@ def test_the_servers_own_user_is_only_the_one_role(workbench: Workbench, databas
     assert _ask(server, "SELECT rolsuper FROM pg_roles WHERE rolname = current_user") is True
 
 
-def test_a_server_of_another_user_is_not_talked_to(workbench: Workbench) -> None:
+def test_server_of_another_user_refused(workbench: Workbench) -> None:
     server = workbench.server()
     server.start()
     with pytest.raises(ServerError, match="requirepeer"):
@@ -225,7 +225,7 @@ def test_the_users_environment_does_not_matter(workbench: Workbench, monkeypatch
     assert "database system is ready" in server.log_text()
 
 
-def test_settings_with_quotes_and_backslashes_arrive_as_written(workbench: Workbench) -> None:
+def test_settings_with_quotes_and_backslashes(workbench: Workbench) -> None:
     server = workbench.server(("search_path", '"it\'s \\ odd", public'))
     server.start()
     assert _ask(server, "SHOW search_path") == '"it\'s \\ odd", public'
@@ -252,14 +252,14 @@ def _refused(server: Server) -> FootingError:
     Path("/proc/sys/vm/overcommit_memory").read_text().strip() == "1",
     reason="this kernel promises everything",
 )
-def test_too_much_memory_is_told_in_the_servers_words(workbench: Workbench) -> None:
+def test_too_much_memory(workbench: Workbench) -> None:
     error = _refused(workbench.server(("shared_buffers", "7TB")))
     assert isinstance(error, ServerError)
     assert "could not map anonymous shared memory" in error.message
     assert "shared_buffers" in error.hint
 
 
-def test_a_library_that_does_not_exist_is_told_in_the_servers_words(workbench: Workbench) -> None:
+def test_missing_library(workbench: Workbench) -> None:
     error = _refused(workbench.server(("shared_preload_libraries", "nothing_here")))
     assert isinstance(error, ServerError)
     assert 'could not access file "nothing_here"' in error.message
@@ -271,9 +271,7 @@ def test_settings_that_contradict_each_other_are_told(workbench: Workbench) -> N
 
 
 @pytest.mark.parametrize(("name", "value"), [("shard_buffers", "1GB"), ("shared_buffers", "1GBB")])
-def test_a_setting_that_got_past_the_checks_is_named_at_the_start(
-    workbench: Workbench, name: str, value: str
-) -> None:
+def test_refused_setting_named_at_start(workbench: Workbench, name: str, value: str) -> None:
     error = _refused(workbench.server((name, value)))
     assert isinstance(error, SettingError)
     assert f"postgresql.settings.{name}:" in error.message
@@ -287,12 +285,12 @@ def test_a_missing_data_directory_is_told(workbench: Workbench) -> None:
     assert "could not access directory" in _refused(server).message
 
 
-def test_a_folder_that_is_no_data_directory_is_told(workbench: Workbench) -> None:
+def test_folder_without_data_directory(workbench: Workbench) -> None:
     error = _refused(workbench.server(initialise=False))
     assert "postgresql.conf" in error.message
 
 
-def test_a_folder_that_is_not_empty_is_refused_and_not_touched(workbench: Workbench) -> None:
+def test_nonempty_folder_untouched(workbench: Workbench) -> None:
     server = workbench.server(initialise=False)
     precious = Path(server.data_directory, "precious")
     precious.write_text("mine")
@@ -302,7 +300,7 @@ def test_a_folder_that_is_not_empty_is_refused_and_not_touched(workbench: Workbe
     assert [path.name for path in Path(server.data_directory).iterdir()] == ["precious"]
 
 
-def test_a_socket_folder_with_a_long_path_is_refused_before_anything_is_started(
+def test_too_long_socket_folder(
     workbench: Workbench,
 ) -> None:
     server = workbench.server()
@@ -314,7 +312,7 @@ def test_a_socket_folder_with_a_long_path_is_refused_before_anything_is_started(
     assert len(workbench.outcomes) == before
 
 
-def test_a_server_that_runs_is_not_started_again(workbench: Workbench) -> None:
+def test_running_server_not_started_again(workbench: Workbench) -> None:
     server = workbench.server()
     server.start()
     pid = server.pid
@@ -323,7 +321,7 @@ def test_a_server_that_runs_is_not_started_again(workbench: Workbench) -> None:
     assert server.pid == pid
 
 
-def test_a_second_server_on_the_same_data_is_refused_in_the_servers_words(workbench: Workbench) -> None:
+def test_second_server_on_same_data(workbench: Workbench) -> None:
     server = workbench.server()
     server.start()
     second = workbench.server(name="two", initialise=False)
@@ -333,14 +331,14 @@ def test_a_second_server_on_the_same_data_is_refused_in_the_servers_words(workbe
     assert server.is_running()
 
 
-def test_a_start_that_takes_too_long_is_ended(workbench: Workbench) -> None:
+def test_start_timeout(workbench: Workbench) -> None:
     server = workbench.server()
     with pytest.raises(ServerError, match="was not ready after 0 s"):
         server.start(timeout_s=0)
     assert server.pid is None
 
 
-def test_the_end_of_a_server_is_noticed_and_told(workbench: Workbench) -> None:
+def test_server_end_noticed(workbench: Workbench) -> None:
     server = workbench.server()
     server.start()
     server.check_running()

@@ -56,7 +56,7 @@ def _ended(member: psutil.Process) -> bool:
         return True
 
 
-def test_a_server_that_does_not_answer_is_killed_with_its_children_and_shared_memory(
+def test_hung_server_killed_with_children(
     workbench: Workbench,
 ) -> None:
     server = workbench.server()
@@ -74,7 +74,7 @@ def test_a_server_that_does_not_answer_is_killed_with_its_children_and_shared_me
     assert not any(Path(command[-1]).exists() for command in segments if command[0] == "rm")
 
 
-def test_a_child_that_does_not_answer_does_not_hold_up_the_end(workbench: Workbench) -> None:
+def test_hung_child_does_not_delay_end(workbench: Workbench) -> None:
     server = workbench.server()
     server.start()
     assert server.pid is not None
@@ -86,7 +86,7 @@ def test_a_child_that_does_not_answer_does_not_hold_up_the_end(workbench: Workbe
     assert not any(Path(command[-1]).exists() for command in segments if command[0] == "rm")
 
 
-def test_killing_the_starter_leaves_no_process_and_no_shared_memory(workbench: Workbench) -> None:
+def test_killed_starter_leaves_nothing(workbench: Workbench) -> None:
     server = workbench.server()
     order = {
         "installation": asdict(server.installation),
@@ -115,7 +115,7 @@ def test_killing_the_starter_leaves_no_process_and_no_shared_memory(workbench: W
     assert list(Path(server.socket_directory).iterdir()) == []
 
 
-def test_the_end_of_the_starting_thread_ends_the_server(workbench: Workbench) -> None:
+def test_starting_thread_end_stops_server(workbench: Workbench) -> None:
     server = workbench.server()
     thread = threading.Thread(target=server.start, name="starter")
     thread.start()

@@ -267,9 +267,7 @@ def bench(
         process.wait(PATIENCE_S)
 
 
-def test_maintenance_that_hangs_is_ended_and_the_run_with_it(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_hanging_maintenance_ended_with_run(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     hangs = replace(VACUUM, statement="SELECT pg_sleep(3600)", limit_s=1.0)
     monkeypatch.setattr(measured_phases, "maintenance", {"vacuum": hangs}.__getitem__)
     phases = (WorkloadPhase("before", duration_s=1), WorkloadPhase("after", maintenance=("vacuum",)))
@@ -301,9 +299,7 @@ AFTER = (WorkloadPhase("before", duration_s=1), WorkloadPhase("after", maintenan
         ),
     ],
 )
-def test_maintenance_by_root_that_fails_or_hangs_fails_the_run_with_its_phase_and_is_stored(
-    bench: Bench, answer: MaintenanceEnd, words: str
-) -> None:
+def test_failing_root_maintenance_stored_with_phase(bench: Bench, answer: MaintenanceEnd, words: str) -> None:
     workload = replace(WORKLOAD, warmup_s=0, phases=AFTER)
     bench.server.by_root = lambda _: answer
     outcome = bench.run(CampaignListener(), workload)
@@ -321,7 +317,7 @@ def test_maintenance_by_root_that_fails_or_hangs_fails_the_run_with_its_phase_an
         assert summarise(run, part=1)["tps"]
 
 
-def test_what_fails_beside_a_phase_fails_the_run_with_its_phase(bench: Bench) -> None:
+def test_background_failure_names_phase(bench: Bench) -> None:
     phases = (WorkloadPhase("alone", duration_s=1), WorkloadPhase("beside", background="pg_basebackup"))
     outcome = bench.run(CampaignListener(), replace(WORKLOAD, warmup_s=0, duration_s=60, phases=phases))
     assert outcome.state is RunState.FAILED
@@ -333,7 +329,7 @@ def test_what_fails_beside_a_phase_fails_the_run_with_its_phase(bench: Bench) ->
         assert [(turn.how, turn.reason) for turn in beside.background.turns] == [("failed", WHY)]
 
 
-def test_maintenance_by_root_is_called_off_by_a_stop(bench: Bench) -> None:
+def test_root_maintenance_cancelled_by_stop(bench: Bench) -> None:
     workload = replace(WORKLOAD, warmup_s=0, phases=AFTER)
     switch = Cancellable()
 
@@ -350,7 +346,7 @@ def test_maintenance_by_root_is_called_off_by_a_stop(bench: Bench) -> None:
         assert [(done.name, done.how) for done in after.maintenance] == [("btrfs-scrub", "ended")]
 
 
-def test_a_server_of_others_is_measured_and_what_is_not_known_of_it_is_never_zero(bench: Bench) -> None:
+def test_unknown_figures_are_never_zero(bench: Bench) -> None:
     outcome = bench.run(CampaignListener())
     assert outcome.error is None
     assert outcome.state is RunState.DONE
@@ -392,7 +388,7 @@ def test_a_server_of_others_is_measured_and_what_is_not_known_of_it_is_never_zer
     assert (BENCH_DATABASE,) not in names
 
 
-def test_a_server_of_others_that_ends_is_told_and_what_was_measured_is_kept(bench: Bench) -> None:
+def test_ended_foreign_server_keeps_measurements(bench: Bench) -> None:
     class EndingIt(CampaignListener):
         @override
         def second(self, second: ProgressReport) -> None:
@@ -420,9 +416,7 @@ COLD = replace(WORKLOAD, caches=Caches.COLD, warmup_s=0)
         (None, NOT_READ_BACK, f"cold caches: applied, cannot be read back ({WHY})"),
     ],
 )
-def test_a_run_that_was_not_cold_or_of_which_nobody_knows_is_marked(
-    bench: Bench, found: CachedBytes | None, kind: str, words: str
-) -> None:
+def test_warm_or_unknown_run_marked(bench: Bench, found: CachedBytes | None, kind: str, words: str) -> None:
     server = HalfCold(bench.server.port, bench.server.folder, found)
     outcome = replace(bench, server=server).run(CampaignListener(), COLD)
     assert outcome.state is RunState.DONE, outcome.error
@@ -436,7 +430,7 @@ def test_a_run_that_was_not_cold_or_of_which_nobody_knows_is_marked(
             assert cached.is_bound == found.is_bound
 
 
-def test_a_server_that_nobody_may_stop_is_never_measured_as_if_it_were_cold(bench: Bench) -> None:
+def test_unstoppable_server_never_cold(bench: Bench) -> None:
     outcome = bench.run(CampaignListener(), COLD)
     assert outcome.state is RunState.FAILED
     assert isinstance(outcome.error, ServerError)
@@ -448,7 +442,7 @@ def test_a_server_that_nobody_may_stop_is_never_measured_as_if_it_were_cold(benc
 STATED = replace(WORKLOAD, compressibility=2.0, warmup_s=0, duration_s=1)
 
 
-def test_rows_that_are_not_as_stated_are_marked(bench: Bench) -> None:
+def test_rows_unlike_stated_are_marked(bench: Bench) -> None:
     bench.server.sampled = SampledCompression(sampled_bytes=3000, compressed_bytes=1000, zstd_version="1.5.4")
     outcome = bench.run(CampaignListener(), STATED)
     assert outcome.error is None
@@ -458,7 +452,7 @@ def test_rows_that_are_not_as_stated_are_marked(bench: Bench) -> None:
     assert marks[OTHER_COMPRESSIBILITY].startswith("the loaded tables can be compressed 3.00:1")
 
 
-def test_that_nobody_can_read_back_how_far_rows_can_be_compressed_is_told(bench: Bench) -> None:
+def test_unreadable_compressibility_reported(bench: Bench) -> None:
     outcome = bench.run(CampaignListener(), STATED)
     assert outcome.error is None
     with RunFile(bench.file) as run:

@@ -96,7 +96,7 @@ def restart(server: Server, chosen: tuple[Setting, ...]) -> None:
     server.start()
 
 
-def test_what_each_filesystem_and_preset_chooses_for_the_server_is_what_a_real_server_shows(
+def test_filesystem_choices_shown_by_server(
     workbench: Workbench,
 ) -> None:
     cases = distinct_cases()
@@ -110,13 +110,13 @@ def test_what_each_filesystem_and_preset_chooses_for_the_server_is_what_a_real_s
 
 
 @pytest.mark.parametrize("preset", SERVER_PRESETS)
-def test_every_preset_of_server_settings_is_read_back(workbench: Workbench, preset: str) -> None:
+def test_server_presets_read_back(workbench: Workbench, preset: str) -> None:
     server = workbench.server()
     restart(server, settings((), preset=preset))
     server.check_settings()
 
 
-def test_how_files_grow_is_read_back_where_the_server_can_be_told_and_else_refused(
+def test_file_growth_read_back_or_refused(
     workbench: Workbench, every_installation: tuple[Installation, ...], database_account: Account
 ) -> None:
     wanted = "file_extend_method"
@@ -139,7 +139,7 @@ def test_how_files_grow_is_read_back_where_the_server_can_be_told_and_else_refus
         server.stop()
 
 
-def test_own_settings_are_read_back_in_whatever_way_they_are_written(workbench: Workbench) -> None:
+def test_own_settings_in_any_spelling(workbench: Workbench) -> None:
     server = workbench.server()
     own = (
         ("work_mem", "8192kB"),
@@ -167,9 +167,7 @@ def test_own_settings_are_read_back_in_whatever_way_they_are_written(workbench: 
         ("ALTER ROLE pgfooting SET random_page_cost = 3", "random_page_cost is 3 instead of 1.5"),
     ],
 )
-def test_a_server_that_has_something_else_is_told_with_both_values_and_where_it_is_from(
-    workbench: Workbench, statement: str, told: str
-) -> None:
+def test_mismatch_names_values_and_source(workbench: Workbench, statement: str, told: str) -> None:
     server = workbench.server()
     (case,) = (case for case in distinct_cases() if "zfs recommended" in case.names)
     restart(server, settings(case.options, ("work_mem", "7MB"), ("random_page_cost", "1.5")))
@@ -202,9 +200,7 @@ def wrapped(folder: Path, installation: Installation) -> Path:
     return folder
 
 
-def test_a_server_that_was_told_otherwise_is_not_measured(
-    campaign_bench: CampaignBench, installation: Installation
-) -> None:
+def test_mismatched_server_not_measured(campaign_bench: CampaignBench, installation: Installation) -> None:
     folder = wrapped(campaign_bench.folder / "bin", installation)
     other = '[ "$1" != -D ] || set -- "$@" -c wal_recycle=off'
     script(folder, installation, "postgres", other)
@@ -223,7 +219,7 @@ def test_a_server_that_was_told_otherwise_is_not_measured(
 
 
 @pytest.mark.parametrize(("chosen", "found"), [("true", "off"), ("false", "on")])
-def test_a_data_directory_with_other_checksums_than_were_chosen_is_not_measured(
+def test_other_checksums_not_measured(
     campaign_bench: CampaignBench, installation: Installation, chosen: str, found: str
 ) -> None:
     folder = wrapped(campaign_bench.folder / "bin", installation)
@@ -242,7 +238,7 @@ def test_a_data_directory_with_other_checksums_than_were_chosen_is_not_measured(
         assert run.phase(Phase.MEASURE) is None
 
 
-def test_a_server_with_other_pages_than_its_program_said_is_not_measured(workbench: Workbench) -> None:
+def test_other_page_size_not_measured(workbench: Workbench) -> None:
     server = workbench.server(initialise=False)
     server.installation = replace(server.installation, block_size=16384)
     server.initdb(checksums=True)

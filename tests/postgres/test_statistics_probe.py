@@ -32,7 +32,7 @@ RECORDED = Path(__file__).parents[1] / "data" / "server_statistics"
 
 
 @pytest.mark.parametrize("major", [13, 14, 15, 16, 17, 18])
-def test_the_recorded_rows_of_every_version_have_its_columns_and_never_shrink(major: int) -> None:
+def test_recorded_rows_keep_their_columns(major: int) -> None:
     rows = [
         [int(word) for word in line.split()] for line in (RECORDED / f"{major}.txt").read_text().splitlines()
     ]
@@ -51,7 +51,7 @@ def test_the_recorded_rows_of_every_version_have_its_columns_and_never_shrink(ma
 
 
 @pytest.mark.parametrize("major", [13, 14, 15, 16, 17, 18])
-def test_a_metric_has_one_column_in_a_version_or_a_reason(major: int) -> None:
+def test_metric_has_column_or_reason(major: int) -> None:
     metrics = [column.metric for column in columns_of(major)]
     omitted = [omission.metric for omission in omissions_of(major)]
     assert len(set(metrics)) == len(metrics)
@@ -60,7 +60,7 @@ def test_a_metric_has_one_column_in_a_version_or_a_reason(major: int) -> None:
     assert set(metrics) <= METRICS.keys()
 
 
-def test_13_says_which_version_counts_wal_and_io() -> None:
+def test_omissions_of_13_name_versions() -> None:
     reasons = {omission.metric: omission.reason for omission in omissions_of(13)}
     assert "14 and newer" in reasons["wal.records"]
     assert "16 and newer" in reasons["server.io_reads"]
@@ -74,14 +74,14 @@ def test_views_are_asked_only_where_they_are() -> None:
     assert "wal_sync" not in statement_of(18)
 
 
-def test_without_a_server_nothing_is_read_and_nothing_fails() -> None:
+def test_nothing_read_without_server() -> None:
     probe = PostgresStatisticsProbe()
     probe.open(ProbeContext(ServerSources()))
     assert probe.read() == []
     probe.close()
 
 
-def test_a_server_that_is_not_there_is_a_reason(tmp_path: Path) -> None:
+def test_missing_server_is_a_reason(tmp_path: Path) -> None:
     probe = PostgresStatisticsProbe()
     probe.open(ProbeContext(ServerSources(f"host={tmp_path} dbname=postgres user=nobody")))
     with pytest.raises(ProbeUnavailable, match="statistics of the server"):
@@ -141,7 +141,7 @@ def test_every_column_of_this_version_is_yielded(server: Server) -> None:
 
 
 @pytest.mark.postgres
-def test_the_statement_runs_on_every_version_at_hand(
+def test_statement_runs_on_every_version(
     workbench: Workbench, every_installation: tuple[Installation, ...]
 ) -> None:
     for server in workbench.each_version(every_installation):
@@ -181,7 +181,7 @@ def test_a_checkpoint_is_counted_and_logged(server: Server) -> None:
 
 
 @pytest.mark.postgres
-def test_a_server_that_was_started_anew_is_connected_to_again(server: Server) -> None:
+def test_restarted_server_reconnected(server: Server) -> None:
     context = ProbeContext(ServerSources(server.conninfo))
     clock = HandClock()
     probe = PostgresStatisticsProbe(clock)
@@ -199,7 +199,7 @@ def test_a_server_that_was_started_anew_is_connected_to_again(server: Server) ->
 
 
 @pytest.mark.postgres
-def test_a_server_that_dies_is_a_reason_and_comes_back(server: Server) -> None:
+def test_dead_server_is_reason_until_back(server: Server) -> None:
     context = ProbeContext(ServerSources(server.conninfo))
     probe = PostgresStatisticsProbe()
     probe.open(context)
@@ -213,7 +213,7 @@ def test_a_server_that_dies_is_a_reason_and_comes_back(server: Server) -> None:
 
 
 @pytest.mark.postgres
-def test_a_read_that_took_too_long_is_missed(server: Server) -> None:
+def test_slow_read_is_missed(server: Server) -> None:
     clock = HandClock()
 
     def slow() -> float:
@@ -231,7 +231,7 @@ def test_a_read_that_took_too_long_is_missed(server: Server) -> None:
 
 
 @pytest.mark.postgres
-def test_stop_ends_a_reading_of_a_server_that_hangs(server: Server) -> None:
+def test_stop_ends_hanging_read(server: Server) -> None:
     missed = threading.Event()
 
     def deliver(tick: Tick) -> None:
@@ -258,7 +258,7 @@ def test_stop_ends_a_reading_of_a_server_that_hangs(server: Server) -> None:
 
 
 @pytest.mark.postgres
-def test_the_cpu_of_backends_that_came_and_went_is_the_servers(server: Server) -> None:
+def test_cpu_includes_ended_backends(server: Server) -> None:
     clock = HandClock()
     probe = ProcessesProbe(clock=clock)
     probe.open(ProbeContext(ServerSources(postmaster_pid=server.pid)))

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.postgres
 
 
 @pytest.mark.parametrize("roles", [(Role.TABLES,), (Role.INDEXES,), (Role.TABLES, Role.INDEXES)])
-def test_every_file_of_a_table_and_an_index_lies_in_its_tablespace(
+def test_table_and_index_files_in_tablespaces(
     workbench: Workbench, database_account: Account, open_folder: Path, roles: tuple[Role, ...]
 ) -> None:
     places = tuple((role, str(give(open_folder / role.value, database_account))) for role in roles)

@@ -50,9 +50,7 @@ def with_script(bench: CampaignBench, script: str) -> str:
     return campaign_text(folder=bench.target, workload=workload)
 
 
-def test_a_server_setting_that_runs_a_program_is_refused_without_a_word_of_agreement(
-    campaign_bench: CampaignBench, witness: Path
-) -> None:
+def test_server_setting_program_needs_agreement(campaign_bench: CampaignBench, witness: Path) -> None:
     text = with_command(campaign_bench, witness)
     ended = campaign_bench.run(text)
     assert ended.returncode == REFUSED
@@ -66,9 +64,7 @@ def test_a_server_setting_that_runs_a_program_is_refused_without_a_word_of_agree
     assert f"archive_command = 'touch {witness}'" in ended.stderr  # also told where it was agreed to
 
 
-def test_a_script_that_runs_a_program_is_refused_without_a_word_of_agreement(
-    campaign_bench: CampaignBench, witness: Path
-) -> None:
+def test_script_program_needs_agreement(campaign_bench: CampaignBench, witness: Path) -> None:
     text = with_script(
         campaign_bench, f"SELECT 1;\n\\if 1\n \\ \\\n SetShell v touch {witness}; echo 1\n\\endif\n"
     )
@@ -81,9 +77,7 @@ def test_a_script_that_runs_a_program_is_refused_without_a_word_of_agreement(
     assert witness.exists()
 
 
-def test_a_script_that_wants_a_superuser_gets_one_where_somebody_agreed(
-    campaign_bench: CampaignBench, witness: Path
-) -> None:
+def test_agreed_script_gets_superuser(campaign_bench: CampaignBench, witness: Path) -> None:
     text = with_script(campaign_bench, f"CHECKPOINT;\nCOPY (SELECT 1) TO PROGRAM 'cat > {witness}';\n")
     ended = campaign_bench.run(text)
     assert ended.returncode == REFUSED
@@ -94,9 +88,7 @@ def test_a_script_that_wants_a_superuser_gets_one_where_somebody_agreed(
     assert witness.exists()
 
 
-def test_sql_that_hides_what_it_wants_is_not_asked_about_and_refused_by_the_server(
-    campaign_bench: CampaignBench, witness: Path
-) -> None:
+def test_hidden_sql_refused_by_server(campaign_bench: CampaignBench, witness: Path) -> None:
     hidden = f"DO $do$ BEGIN EXECUTE 'CO' || 'PY (SELECT 1) TO PRO' || 'GRAM ''touch {witness}'''; END $do$;"
     ended = campaign_bench.run(with_script(campaign_bench, hidden))
     assert ended.returncode == ExitStatus.FAILED
@@ -106,9 +98,7 @@ def test_sql_that_hides_what_it_wants_is_not_asked_about_and_refused_by_the_serv
     assert not witness.exists()
 
 
-def test_programs_of_a_folder_that_the_file_names_are_not_run_before(
-    campaign_bench: CampaignBench, witness: Path
-) -> None:
+def test_named_folder_programs_not_run_before(campaign_bench: CampaignBench, witness: Path) -> None:
     folder = campaign_bench.folder / "bin"
     folder.mkdir()
     campaign_bench.folder.chmod(0o777)
@@ -141,7 +131,7 @@ def test_resuming_asks_like_starting(campaign_bench: CampaignBench, witness: Pat
     assert ended.returncode == ExitStatus.DONE, ended.stderr
 
 
-def test_what_was_agreed_to_before_is_not_asked_again_until_file_or_script_changes(
+def test_agreement_holds_until_files_change(
     campaign_bench: CampaignBench, witness: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", campaign_bench.environment["XDG_DATA_HOME"])
@@ -235,7 +225,7 @@ SPELLINGS = (
 )
 
 
-def test_every_spelling_with_which_pgbench_runs_a_program_is_found(
+def test_every_spelling_of_program_found(
     workbench: Workbench, every_installation: tuple[Installation, ...]
 ) -> None:
     server = workbench.server()

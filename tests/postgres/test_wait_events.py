@@ -44,9 +44,7 @@ def read_until(probe: WaitEventsProbe, wanted: Callable[[dict[str, float]], obje
     return found
 
 
-def test_a_session_that_waits_for_a_row_waits_for_a_lock_and_its_holder_for_its_client(
-    server: Server, probe: WaitEventsProbe
-) -> None:
+def test_row_lock_waiter_and_holder(server: Server, probe: WaitEventsProbe) -> None:
     with (
         psycopg.connect(server.conninfo) as holder,
         psycopg.connect(server.conninfo, autocommit=True) as waiter,
@@ -76,7 +74,7 @@ def test_connections_of_our_own_are_not_counted(server: Server, probe: WaitEvent
     statistics.close()
 
 
-def test_the_statement_runs_on_every_version_at_hand(
+def test_statement_runs_on_every_version(
     workbench: Workbench, every_installation: tuple[Installation, ...]
 ) -> None:
     for server in workbench.each_version(every_installation):
@@ -91,7 +89,7 @@ def test_the_statement_runs_on_every_version_at_hand(
         assert row == ("idle in transaction", "Client", "ClientRead", 1)
 
 
-def test_a_server_that_went_away_is_a_reason(server: Server, probe: WaitEventsProbe) -> None:
+def test_missing_server_is_a_reason(server: Server, probe: WaitEventsProbe) -> None:
     probe.read()
     server.stop()
     with pytest.raises(ProbeUnavailable, match="statistics of the server"):
