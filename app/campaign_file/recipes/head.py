@@ -27,8 +27,8 @@ RECIPE: Final = "recipe"
 MOST_QUICK_CONFIGURATIONS: Final = 8
 MOST_QUICK_SCALE: Final = 5
 MOST_QUICK_SECONDS: Final = 5
-"""Longest measured phase of a quick variant: it is done in a quarter of an hour even on a virtual machine
-with six disks.
+"""Longest warm-up and longest measured phase of a quick variant, which is done in a quarter of an hour even
+on a virtual machine with six disks.
 """
 
 LONGEST_SENTENCE: Final = 400

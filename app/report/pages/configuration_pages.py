@@ -227,7 +227,7 @@ def _commands(runs: Sequence[ReportedRun]) -> Iterator[Block]:
 
 _CAMPAIGN: Final = "campaign"
 _MANY: Final = 40
-"""Least number of runs for a list in small type."""
+"""More runs than this are listed in the smallest type."""
 
 _RUN_COLUMNS: Final[tuple[Column[ReportedRun], ...]] = (
     Column("run", tr("Run"), lambda run: run.tag, CellKind.LABEL),
