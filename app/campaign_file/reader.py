@@ -7,8 +7,6 @@
 Tables at the top are the common start of all configurations; ``[[configuration]]`` entries change it key by
 key (a target as a whole), or ``[[dimension]]`` entries in every combination (`app.campaign_file.matrix`).
 `app.campaign_file.writer` writes such files.
-
-
 """
 
 from __future__ import annotations
