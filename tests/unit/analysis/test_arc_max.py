@@ -49,7 +49,7 @@ def test_without_zfs_nothing_is_told() -> None:
     assert NAME not in {each.name for each in properties_of(WHOLE, read_environment_facts(FACTS))}
 
 
-def test_arc_max_difference_told() -> None:
+def test_arc_max_difference() -> None:
     both = [read_environment_facts(facts_with(value)) for value in (4 * GIB, 0)]
     found = compare_properties([tuple(properties_of(WHOLE, each)) for each in both])
     assert [each.name for each in found.differences] == [NAME]

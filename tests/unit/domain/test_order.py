@@ -46,7 +46,7 @@ def test_random_blocks_fewest_missing_pairs(count: int, repeats: int) -> None:
 
 @pytest.mark.parametrize("count", [2, 3, 4])
 @pytest.mark.slow
-def test_all_orders_within_five_repeats(count: int) -> None:
+def test_all_ordered_pairs_in_five_repeats(count: int) -> None:
     assert {never(random_blocks(count, 5, seed)) for seed in range(15)} == {0}
 
 

@@ -92,7 +92,7 @@ def test_catalogue_equals_gettext() -> None:
         b'msgid ""\nmsgstr "Plural-Forms: nplurals=2; plural=__import__(1);\\n"',
     ],
 )
-def test_broken_catalogue_told_once(
+def test_broken_catalogue_reported_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes
 ) -> None:
     path = catalogue_path("de", tmp_path)

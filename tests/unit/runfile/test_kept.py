@@ -44,7 +44,7 @@ def test_running_file_read_each_time(tmp_path: Path) -> None:
     assert reader.count == 2
 
 
-def test_killed_runner_told_for_unchanged_file(
+def test_killed_runner_noticed_in_unchanged_file(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "a.footing"

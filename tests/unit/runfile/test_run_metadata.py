@@ -185,7 +185,7 @@ def test_repeats_only_if_known_and_equal(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["target", "workload", "installation", "postgresql", "settings", "scale"])
-def test_untold_field_claims_nothing(name: str) -> None:
+def test_unknown_field_claims_nothing(name: str) -> None:
     nothing = getattr(RunMetadata(), name)
     known, unknown = (
         tuple(properties_of(each, ENVIRONMENT)) for each in (WHOLE, replace(WHOLE, **{name: nothing}))

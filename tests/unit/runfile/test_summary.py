@@ -146,7 +146,7 @@ def test_one_second_run(tmp_path: Path) -> None:
     assert found["drift"] is None
 
 
-def test_century_long_file_refused(tmp_path: Path) -> None:
+def test_seconds_beyond_hundred_days_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.footing"
     writer = write_run(path)
     with writer.transaction():

@@ -87,7 +87,7 @@ def test_half_time_with_five_percent_lead(configurations: int, spread: str) -> N
 @pytest.mark.parametrize("configurations", [6, 12, 33])
 @pytest.mark.parametrize("spread", ["alike", "unequal", "one noisy"])
 @pytest.mark.slow
-def test_losing_best_and_single_of_equals(configurations: int, spread: str) -> None:
+def test_error_rates_of_selection(configurations: int, spread: str) -> None:
     truth, logs = simulated("5 %", configurations, 0.04, spread=spread, campaigns=500)
     best = np.take_along_axis(select(logs).left, truth.argmax(axis=1)[:, None], axis=1)
     assert 1 - best.mean() <= by_chance(SIMULATED_LOST if spread == "alike" else SIMULATED_LOST_UNEQUAL)
@@ -209,7 +209,7 @@ def test_identical_runs_keep_equals() -> None:
 
 
 @pytest.mark.parametrize("cap", [4, 20])
-def test_other_caps_single_of_equals(cap: int) -> None:
+def test_single_of_equals_with_other_caps(cap: int) -> None:
     random = np.random.default_rng(6)
     logs = 0.04 * random.standard_normal((500, 6, cap))
     assert (select(logs).left.sum(axis=1) == 1).mean() <= by_chance(SIMULATED_ALONE)
