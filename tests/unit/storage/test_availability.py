@@ -127,7 +127,7 @@ def test_versions_are_what_the_programs_print(root: Path, system: str, versions:
     assert describe_versions(support_of(root, system).versions) == versions
 
 
-def test_each_component_is_asked_once_of_a_program_that_is_there(root: Path) -> None:
+def test_each_component_asked_once(root: Path) -> None:
     asked: list[str] = []
 
     def ask(argv: Sequence[str]) -> str:
@@ -143,7 +143,7 @@ def test_each_component_is_asked_once_of_a_program_that_is_there(root: Path) -> 
     assert set(versions) == there | {KERNEL}
 
 
-def test_a_module_counts_for_the_program_that_names_it_and_only_beside_its_version(root: Path) -> None:
+def test_module_counts_beside_its_version(root: Path) -> None:
     (root / "sys/module/zfs").mkdir(parents=True)
     (root / "sys/module/version").write_text("0.1\n", encoding="utf-8")
     (root / "sys/module/zfs/version").write_text("2.0.7-1\n", encoding="utf-8")
@@ -154,14 +154,14 @@ def test_a_module_counts_for_the_program_that_names_it_and_only_beside_its_versi
     assert Component("OpenZFS") not in read_support(root, ask=lambda _argv: "", release=RELEASE).versions
 
 
-def test_the_older_of_zfs_module_and_program_counts(root: Path) -> None:
+def test_older_of_zfs_module_and_program(root: Path) -> None:
     path = root / "sys/module/zfs/version"
     path.parent.mkdir(parents=True)
     path.write_text("2.0.7-1\n", encoding="utf-8")
     assert support_of(root).versions[Component("OpenZFS")] == (2, 0, 7)
 
 
-def test_a_missing_program_is_named_with_its_package(root: Path) -> None:
+def test_missing_program_names_its_package(root: Path) -> None:
     (root / "usr/sbin/mkfs.xfs").unlink()
     (reason,) = filesystem_availability(filesystem("xfs"), support_of(root)).reasons
     assert reason.message == "Not installed: mkfs.xfs."
@@ -170,7 +170,7 @@ def test_a_missing_program_is_named_with_its_package(root: Path) -> None:
 
 
 @pytest.mark.parametrize("program", needed_programs(), ids=lambda item: item.name)
-def test_every_program_that_is_needed_is_missed_by_something(root: Path, program: Program) -> None:
+def test_every_needed_program_can_be_missing(root: Path, program: Program) -> None:
     name = program.name
     (root / "usr/sbin" / name).unlink()
     support = support_of(root)
@@ -190,12 +190,12 @@ def test_programs_of_one_package_are_missed_together(root: Path) -> None:
     assert reason.message == "Not installed: zpool, zfs."
 
 
-def test_a_program_that_nobody_may_run_is_missing(root: Path) -> None:
+def test_program_without_execute_permission(root: Path) -> None:
     (root / "usr/sbin/mkfs.f2fs").chmod(0o644)
     assert not filesystem_availability(filesystem("f2fs"), support_of(root)).works
 
 
-def test_a_program_elsewhere_in_path_does_not_count(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_program_elsewhere_in_path(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (root / "opt").mkdir()
     (root / "usr/sbin/mkfs.xfs").rename(root / "opt/mkfs.xfs")
     monkeypatch.setenv("PATH", str(root / "opt"))
@@ -210,7 +210,7 @@ def test_a_kernel_without_the_filesystem_is_named(root: Path) -> None:
     assert reason.remedy
 
 
-def test_the_remedy_depends_on_the_kernel_and_on_what_is_missing(root: Path) -> None:
+def test_remedy_by_kernel_and_missing_part(root: Path) -> None:
     support = replace(support_of(root), loadable=frozenset({"something"}))
     (reason,) = filesystem_availability(filesystem("zfs"), support).reasons
     assert reason.package == "zfs-dkms"
@@ -221,14 +221,14 @@ def test_the_remedy_depends_on_the_kernel_and_on_what_is_missing(root: Path) -> 
     assert reason.package == "linux-image-amd64"
 
 
-def test_modules_of_another_kernel_only_ask_for_a_restart(root: Path) -> None:
+def test_modules_of_another_kernel(root: Path) -> None:
     (reason,) = filesystem_availability(filesystem("xfs"), support_of(root, release="6.1.0-55-amd64")).reasons
     assert "none of its modules are installed" in reason.message
     assert "restart" in reason.remedy
     assert filesystem_availability(filesystem("ext4"), support_of(root, release="6.1.0-55-amd64")).works
 
 
-def test_a_kernel_that_loads_no_modules_any_more_has_only_what_is_loaded(root: Path) -> None:
+def test_kernel_with_modules_disabled(root: Path) -> None:
     (root / "proc/sys/kernel/modules_disabled").write_text("1\n", encoding="utf-8")
     support = support_of(root)
     assert filesystem_availability(filesystem("ext4"), support).works
@@ -238,13 +238,13 @@ def test_a_kernel_that_loads_no_modules_any_more_has_only_what_is_loaded(root: P
     assert filesystem_availability(filesystem("xfs"), support_of(root)).works
 
 
-def test_a_list_of_filesystems_that_cannot_be_read_is_a_reason_and_not_an_answer(root: Path) -> None:
+def test_unreadable_list_of_filesystems(root: Path) -> None:
     (root / "proc/filesystems").unlink()
     (reason,) = filesystem_availability(filesystem("ext4"), support_of(root)).reasons
     assert "/proc/filesystems cannot be read" in reason.message
 
 
-def test_md_is_missed_once_and_each_level_for_itself(root: Path) -> None:
+def test_md_and_each_level_missing(root: Path) -> None:
     support = support_of(root)
     without_md = replace(support, loadable=support.loadable - {"md_mod"})
     assert messages(array_availability(Level.RAID5, without_md).reasons) == [
@@ -258,7 +258,7 @@ def test_md_is_missed_once_and_each_level_for_itself(root: Path) -> None:
     assert level_availability(filesystem("zfs"), Level.RAIDZ3, without_parity).works
 
 
-def test_arrays_without_mdadm_are_refused_and_a_single_disk_is_not(root: Path) -> None:
+def test_arrays_without_mdadm(root: Path) -> None:
     (root / "usr/sbin/mdadm").unlink()
     support = support_of(root)
     (reason,) = level_availability(filesystem("xfs"), Level.MIRROR, support).reasons
@@ -266,7 +266,7 @@ def test_arrays_without_mdadm_are_refused_and_a_single_disk_is_not(root: Path) -
     assert level_availability(filesystem("xfs"), Level.SINGLE, support).works
 
 
-def test_md_built_into_the_kernel_is_seen_in_mdstat(root: Path) -> None:
+def test_md_built_into_the_kernel(root: Path) -> None:
     dep = root / f"lib/modules/{RELEASE}/modules.dep"
     dep.write_text("kernel/fs/xfs/xfs.ko:\n", encoding="utf-8")
     (root / "proc/mdstat").write_text(
@@ -278,12 +278,12 @@ def test_md_built_into_the_kernel_is_seen_in_mdstat(root: Path) -> None:
     assert not array_availability(Level.STRIPE, support).works
 
 
-def test_a_level_that_a_filesystem_has_not_is_a_reason(root: Path) -> None:
+def test_level_unsupported_by_filesystem(root: Path) -> None:
     (reason,) = level_availability(filesystem("ext4"), Level.RAIDZ3, support_of(root)).reasons
     assert reason.message == "ext4 has no level raidz3."
 
 
-def test_a_program_that_fails_or_says_nothing_has_no_version_and_still_counts(root: Path) -> None:
+def test_program_without_version_still_counts(root: Path) -> None:
     support = read_support(root, ask=lambda argv: "", release=RELEASE)
     assert support.versions == {KERNEL: (6, 1, 0)}
     assert filesystem_availability(filesystem("xfs"), support).works
@@ -306,7 +306,7 @@ def test_a_program_that_fails_or_says_nothing_has_no_version_and_still_counts(ro
         ("command not found", ""),
     ],
 )
-def test_the_version_is_read_from_what_a_program_prints(text: str, version: str) -> None:
+def test_version_from_output(text: str, version: str) -> None:
     parsed = parse_tool_version(text)
     assert (format_version(parsed) if parsed else "") == version
 
@@ -327,7 +327,7 @@ def test_a_version_is_the_first_dotted_number(text: str, version: tuple[int, ...
 
 
 @pytest.mark.parametrize("name", ["modules.dep", "modules.builtin"])
-def test_either_list_of_modules_tells_that_some_are_installed(root: Path, name: str) -> None:
+def test_either_list_of_modules(root: Path, name: str) -> None:
     folder = root / f"lib/modules/{RELEASE}"
     for other in folder.iterdir():
         if other.name != name:
@@ -344,7 +344,7 @@ def test_memory_needs_no_program_that_partitions(root: Path) -> None:
     assert not filesystem_availability(filesystem("xfs"), support).works
 
 
-def test_lists_of_the_kernel_are_read_line_by_line() -> None:
+def test_kernel_lists_by_line() -> None:
     assert parse_filesystems("\n  \n\text4\n") == ("ext4",)
     assert parse_modules("\nkernel/fs/:\n.ko\nkernel/fs/xfs/xfs.ko:\n") == ("xfs",)
     assert parse_personalities("md1 : active [raid1]\nPersonalities : [raid10]\n") == {"md_mod", "raid10"}

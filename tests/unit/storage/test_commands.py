@@ -50,7 +50,7 @@ def argv_of(plan: StoragePlan, program: str) -> tuple[str, ...]:
     return next(step.argv for step in commands(plan) if step.argv[0] == program)
 
 
-def test_names_of_arrays_are_their_own_and_leave_room_for_the_home_host() -> None:
+def test_array_names_leave_room_for_homehost() -> None:
     """From 32 characters on mdadm leaves the home host out (its super1.c)."""
     names = {NAMES.array(role) for role in Role}
     assert len(names) == len(Role)
@@ -66,7 +66,7 @@ def test_no_golden_command_forces_anything() -> None:
 
 
 @pytest.mark.parametrize("spec", FILESYSTEMS, ids=lambda spec: spec.id)
-def test_what_each_program_signs_is_marked_in_the_journal_and_wiped_again(spec: FilesystemSpec) -> None:
+def test_signatures_marked_and_wiped(spec: FilesystemSpec) -> None:
     for level in spec.levels:
         steps = steps_of(plan_of(spec, level, {}))
         signed = [place.name for step in steps if isinstance(step, Command) for place in step.signs]
@@ -112,7 +112,7 @@ def plans(draw: st.DrawFn) -> StoragePlan:
 
 @given(plans())
 @pytest.mark.slow
-def test_whatever_is_chosen_nothing_is_forced_and_all_is_undone_on_its_own_disks(plan: StoragePlan) -> None:
+def test_every_plan_unforced_and_undone(plan: StoragePlan) -> None:
     steps = steps_of(plan)
     for step in walk(steps):
         if isinstance(step, Command):
@@ -134,7 +134,7 @@ def test_whatever_is_chosen_nothing_is_forced_and_all_is_undone_on_its_own_disks
 
 @given(plans())
 @pytest.mark.slow
-def test_the_reverse_of_each_disk_ends_with_its_partition_table_and_its_release(plan: StoragePlan) -> None:
+def test_reverse_ends_with_table_and_release(plan: StoragePlan) -> None:
     undo = undo_of(steps_of(plan))
     tables = [step for step in undo if isinstance(step, WipeTable)]
     assert {step.partition.disk for step in tables} == {device.node for device in devices(plan).values()}
@@ -148,7 +148,7 @@ def test_the_reverse_of_each_disk_ends_with_its_partition_table_and_its_release(
 
 @given(plans())
 @pytest.mark.slow
-def test_every_command_that_writes_names_the_disks_to_look_at_first(plan: StoragePlan) -> None:
+def test_writing_commands_name_their_disks(plan: StoragePlan) -> None:
     for step in walk(steps_of(plan)):
         if isinstance(step, Command) and step.argv[0] not in {"mount", "umount", "chattr", "btrfs", "partx"}:
             ends_only = any(isinstance(each, FactIs) for each in step.when)  # what is under way on a pool
@@ -157,7 +157,7 @@ def test_every_command_that_writes_names_the_disks_to_look_at_first(plan: Storag
 
 @given(plans())
 @pytest.mark.slow
-def test_disks_are_claimed_before_anything_else_and_what_is_made_is_read_back(plan: StoragePlan) -> None:
+def test_disks_claimed_first_results_read_back(plan: StoragePlan) -> None:
     steps = steps_of(plan)
     claim = next(step for step in steps if not isinstance(step, Settle))
     assert isinstance(claim, ClaimDisks)
@@ -174,7 +174,7 @@ def test_the_same_plan_gives_the_same_commands(spec: object, level: Level) -> No
     assert build_steps(plan, devices(plan), other, FOLDER) != steps_of(plan)
 
 
-def test_partitions_of_a_group_are_equally_large_and_fit_the_smallest_disk() -> None:
+def test_partitions_of_a_group_fit_smallest_disk() -> None:
     small = disk(2, 3000 * MIB + 77 * 512)
     plan = StoragePlan(Group((disk(1), small, disk(3)), Level.RAID5, "ext4"))
     scripts = [step.input for step in commands(plan) if step.argv[0] == "sfdisk"]
@@ -191,30 +191,28 @@ def test_partitions_of_a_group_are_equally_large_and_fit_the_smallest_disk() -> 
         (Level.RAID6, 6, "stride=128,stripe_width=512"),
     ],
 )
-def test_stripes_are_said_to_ext4_as_the_reference_computes_them(
-    level: Level, count: int, expected: str
-) -> None:
+def test_ext4_stripes_as_in_the_reference(level: Level, count: int, expected: str) -> None:
     plan = plan_of(filesystem("ext4"), level, {}, count)
     assert expected in argv_of(plan, "mkfs.ext4")[argv_of(plan, "mkfs.ext4").index("-E") + 1]
 
 
-def test_stripes_are_said_to_xfs_in_bytes_and_disks() -> None:
+def test_xfs_stripes_in_bytes_and_disks() -> None:
     argv = argv_of(plan_of(filesystem("xfs"), Level.RAID5, {}, 4), "mkfs.xfs")
     assert argv[argv.index("-d") + 1] == "su=524288,sw=3"
 
 
 @pytest.mark.parametrize(("level", "count"), [(Level.MIRROR, 2), (Level.RAID10, 5), (Level.SINGLE, 1)])
-def test_without_even_stripes_nothing_is_said_about_them(level: Level, count: int) -> None:
+def test_uneven_stripes_are_not_passed(level: Level, count: int) -> None:
     assert "-d" not in argv_of(plan_of(filesystem("xfs"), level, {}, count), "mkfs.xfs")
 
 
-def test_a_stripe_of_md_is_told_no_bitmap_and_no_synchronisation_is_waited_for() -> None:
+def test_md_stripe_without_bitmap_or_sync() -> None:
     plan = plan_of(filesystem("ext4"), Level.STRIPE, {})
     assert not any(word.startswith("--bitmap") for word in argv_of(plan, "mdadm"))
     assert not any("synchronise" in describe(step) for step in steps_of(plan))
 
 
-def test_assume_clean_is_said_only_where_it_was_chosen() -> None:
+def test_assume_clean_only_where_chosen() -> None:
     for level in (Level.MIRROR, Level.RAID5, Level.RAID6, Level.RAID10, Level.STRIPE):
         assert "--assume-clean" not in argv_of(plan_of(filesystem("ext4"), level, {}), "mdadm")
     plan = plan_of(filesystem("ext4"), Level.MIRROR, {})
@@ -235,20 +233,20 @@ def test_disks_of_a_mirror_are_equalised() -> None:
             assert any(isinstance(condition, ArrayRuns) for condition in step.before)
 
 
-def test_names_of_arrays_with_their_home_host_have_at_most_32_characters() -> None:
+def test_array_names_with_homehost_length() -> None:
     argv = argv_of(plan_of(filesystem("ext4"), Level.MIRROR, {}), "mdadm")
     words = dict(word.split("=", 1) for word in argv if word.startswith("--") and "=" in word)
     assert len(f"{words['--homehost']}:{words['--name']}") <= 32
 
 
-def test_nothing_is_made_on_a_partition_or_array_that_has_a_signature() -> None:
+def test_nothing_made_over_a_signature() -> None:
     for spec, level in CASES:
         for step in steps_of(plan_of(spec, level, {})):
             if isinstance(step, Command) and (step.argv[0].startswith("mkfs") or "create" in step.argv):
                 assert any(isinstance(each, NoSignature) for each in step.before), step.argv
 
 
-def test_discards_of_mkfs_are_left_out_where_the_disks_are_preconditioned() -> None:
+def test_mkfs_discards_left_out_when_preconditioned() -> None:
     expected = {"ext4": "nodiscard", "xfs": "-K", "btrfs": "-K", "f2fs": "0"}
     for name, word in expected.items():
         argv = argv_of(plan_of(filesystem(name), Level.SINGLE, {"mkfs_discard": False}), f"mkfs.{name}")
@@ -262,7 +260,7 @@ def mounts() -> Iterator[tuple[str, ...]]:
         yield argv_of(plan_of(spec, level, {}), "mount")
 
 
-def test_every_mount_refuses_devices_and_set_uid_programs_and_reads_no_fstab() -> None:
+def test_mount_options_nodev_nosuid_no_fstab() -> None:
     for argv in mounts():
         assert {"nodev", "nosuid"} <= set(argv[argv.index("--options") + 1].split(","))
         assert {"--internal-only", "--types", "--source", "--target"} <= set(argv)
@@ -272,5 +270,5 @@ def test_every_mount_refuses_devices_and_set_uid_programs_and_reads_no_fstab() -
     ("node", "partition"),
     [("/dev/sda", "/dev/sda1"), ("/dev/nvme0n1", "/dev/nvme0n1p1"), ("/dev/loop7", "/dev/loop7p1")],
 )
-def test_partitions_are_named_as_the_kernel_names_them(node: str, partition: str) -> None:
+def test_partition_names(node: str, partition: str) -> None:
     assert PlannedDevice(node).partition == partition

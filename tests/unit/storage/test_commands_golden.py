@@ -6,7 +6,7 @@ from app.domain.filesystems import FILESYSTEMS
 from tests.unit.storage.golden_files import GOLDEN, golden_texts
 
 
-def test_commands_are_byte_for_byte_those_that_were_reviewed() -> None:
+def test_commands_match_golden_files() -> None:
     texts = dict(golden_texts())  # made here: who takes a check out of the code does it after the import
     golden = {path.name: path.read_text(encoding="utf-8") for path in GOLDEN.iterdir()}
     assert set(golden) == set(texts), "a golden file for every filesystem and level, and none more"
@@ -16,7 +16,7 @@ def test_commands_are_byte_for_byte_those_that_were_reviewed() -> None:
         )
 
 
-def test_every_filesystem_level_and_preset_stands_in_the_golden_files() -> None:
+def test_golden_files_are_complete() -> None:
     for spec in FILESYSTEMS:
         for level in spec.levels:
             text = (GOLDEN / f"{spec.id}-{level.value}.txt").read_text(encoding="utf-8")

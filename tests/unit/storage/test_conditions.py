@@ -179,7 +179,7 @@ def test_member_by_table_or_superblock(state: State) -> None:
 # --- signatures
 
 
-def test_a_signature_is_what_has_its_type_identifier_and_label(state: State) -> None:
+def test_signature_by_type_identifier_and_label(state: State) -> None:
     said = ended(f"DEVNAME={NODE}\nTYPE=xfs\nUUID={UUID.upper()}\nLABEL=data\n")
     assert holds(SignatureIs(NODE, "xfs"), said)
     assert holds(SignatureIs(NODE, "xfs", UUID, "data"), said)
@@ -194,7 +194,7 @@ def test_a_signature_is_what_has_its_type_identifier_and_label(state: State) -> 
     assert not holds(SignatureIs(NODE, "xfs"))
 
 
-def test_a_pool_is_the_one_whose_identifier_the_journal_holds(state: State) -> None:
+def test_pool_by_identifier_in_journal(state: State) -> None:
     member = SignatureIs(NODE, "zfs_member", POOL_GUID, POOL)
     said = ended(f"TYPE=zfs_member\nUUID=4711\nLABEL={POOL}\n")
     assert holds(member, said, {pool_fact(POOL): "4711"})
@@ -214,7 +214,7 @@ def test_a_pool_is_the_one_whose_identifier_the_journal_holds(state: State) -> N
         (ended("PART_ENTRY_SCHEME=gpt\nDEVNAME=x\n"), True),
     ],
 )
-def test_nothing_is_signed_only_where_libblkid_finds_nothing(
+def test_unsigned_only_if_libblkid_finds_nothing(
     state: State, said: CompletedProgram, *, is_blank: bool
 ) -> None:
     assert state.sizes
@@ -267,7 +267,7 @@ def test_a_node_is_there_or_not(state: State) -> None:
     assert (holds(NodeThere(NODE)), holds(DeviceGone(NODE))) == (False, True)
 
 
-def test_a_node_is_free_that_nobody_holds_or_claims(state: State) -> None:
+def test_node_is_free(state: State) -> None:
     assert holds(DeviceFree(NODE))
     state.claimed = True
     assert not holds(DeviceFree(NODE))
@@ -306,7 +306,7 @@ def test_a_member_is_that_of_one_array(state: State) -> None:
     assert not holds(MemberOf(NODE, OTHER))
 
 
-def test_a_pool_is_ours_where_it_is_imported_with_the_identifier_of_the_journal(state: State) -> None:
+def test_own_pool_imported(state: State) -> None:
     facts = {pool_fact(POOL): "4711"}
     assert (holds(PoolImported(POOL)), holds(NoPool(POOL))) == (False, True)
     assert not holds(OwnPool(POOL), None, facts)
@@ -320,7 +320,7 @@ def test_a_pool_is_ours_where_it_is_imported_with_the_identifier_of_the_journal(
     assert pool_guid(POOL, cast("Any", lambda _argv: ended("4711\n", code=1))) == ""
 
 
-def test_a_pool_of_which_a_dataset_is_mounted_anywhere_is_not_taken_apart(state: State) -> None:
+def test_pool_with_a_mounted_dataset_is_kept(state: State) -> None:
     alone = ended(f"{POOL}\n")
     assert holds(PoolNotMounted(POOL), alone)
     for listed in (f"{POOL}\n{POOL}/volume\n", "", f"{POOL}/other\n", POOL):
@@ -340,6 +340,6 @@ def test_a_btrfs_is_mounted_or_not(state: State) -> None:
     assert not holds(NoBtrfs(UUID))
 
 
-def test_a_fact_is_what_the_journal_holds_under_that_name_and_nothing_else() -> None:
+def test_fact_only_from_the_journal() -> None:
     for facts, holds in (({"a": "b"}, True), ({"a": ""}, False), ({"b": "b"}, False), ({}, False)):
         assert check(FactIs("a", "b"), facts).holds is holds

@@ -59,12 +59,12 @@ def test_nothing_but_zeros_is_blank(image: Path) -> None:
 
 
 @pytest.mark.parametrize("offset", [0, 1, EDGE_BYTES - 1, SIZE - EDGE_BYTES, SIZE - 1, 5 * MIB + 3], ids=str)
-def test_one_byte_anywhere_at_the_ends_is_found_where_it_is(image: Path, offset: int) -> None:
+def test_one_byte_at_the_ends(image: Path, offset: int) -> None:
     put(image, offset, b"\1")
     assert read(image).edges == (offset,)
 
 
-def test_a_disk_smaller_than_both_ends_is_read_once(tmp_path: Path) -> None:
+def test_disk_smaller_than_both_ends(tmp_path: Path) -> None:
     small = tmp_path / "small"
     small.write_bytes(bytes(MIB) + b"x" + bytes(MIB))
     put(small, 2 * MIB, bytes(512))
@@ -72,7 +72,7 @@ def test_a_disk_smaller_than_both_ends_is_read_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("offset", [64 * MIB, 128 * MIB, SIZE // 4, SIZE // 2])
-def test_places_where_filesystems_keep_copies_are_always_looked_at(image: Path, offset: int) -> None:
+def test_copies_of_superblocks_always_looked_at(image: Path, offset: int) -> None:
     put(image, offset, b"\xff")
     for seed in range(3):
         assert offset // (4 * KIB) * (4 * KIB) in read(image, seed=seed).samples
@@ -123,15 +123,13 @@ def mkfs(image: Path, offset: int, *argv: str) -> None:
     ids=lambda argv: argv[0],
 )
 @pytest.mark.slow
-def test_an_empty_filesystem_behind_a_lost_table_is_found_at_every_usual_start(
-    image: Path, start: int, argv: tuple[str, ...]
-) -> None:
+def test_empty_filesystem_behind_lost_table(image: Path, start: int, argv: tuple[str, ...]) -> None:
     mkfs(image, start, *argv)
     content = read(image)
     assert any(start <= offset < start + 128 * KIB for offset in content.samples)
 
 
-def test_the_digest_changes_with_every_byte_at_the_ends_and_with_none_between(image: Path) -> None:
+def test_digest_covers_exactly_the_ends(image: Path) -> None:
     put(image, MIB, b"left by us")
     first = read(image).digest
     put(image, SIZE // 2 + MIB, b"old data")
@@ -141,7 +139,7 @@ def test_the_digest_changes_with_every_byte_at_the_ends_and_with_none_between(im
 
 
 @pytest.mark.parametrize("other", [MIB + 1, 2 * MIB, SIZE - EDGE_BYTES + MIB])
-def test_the_same_bytes_at_another_place_have_another_digest(image: Path, other: int) -> None:
+def test_digest_depends_on_place(image: Path, other: int) -> None:
     put(image, MIB, b"left by us")
     first = read(image).digest
     put(image, MIB, bytes(10))
@@ -149,7 +147,7 @@ def test_the_same_bytes_at_another_place_have_another_digest(image: Path, other:
     assert read(image).digest not in {first, ""}
 
 
-def test_a_disk_that_ends_too_early_cannot_be_read(image: Path) -> None:
+def test_disk_ends_too_early(image: Path) -> None:
     medium = Geometry(SIZE + MIB, False, False, "none", 512, 512, rotational=False)  # noqa: FBT003
     with image.open("rb") as file, pytest.raises(OSError, match="ends at byte"):
         content_of(file.fileno(), medium, random.Random(1))  # noqa: S311
@@ -158,7 +156,7 @@ def test_a_disk_that_ends_too_early_cannot_be_read(image: Path) -> None:
 OWN = f'label: gpt\nstart=1MiB, size=600MiB, type={PARTITION_TYPE}, name="pgfooting-data"\n'
 
 
-def test_a_partition_of_ours_is_a_table_like_any_other(image: Path) -> None:
+def test_own_partition_is_a_table(image: Path) -> None:
     partition(image, OWN)
     assert [signature.name for signature in read(image).signatures] == ["gpt"]
 

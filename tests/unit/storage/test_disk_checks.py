@@ -57,7 +57,7 @@ def hooks(*answers: Sequence[DiskRefusal]) -> Hooks:
     return Hooks(identify=lambda _node: disk(1), refusals=refusals)
 
 
-def test_who_has_a_disk_open_for_a_moment_is_waited_for(clock: Clock) -> None:
+def test_brief_opener_is_waited_for(clock: Clock) -> None:
     assert lasting_refusals(CHOSEN, hooks((OPENED,), (EXCLUSIVE,), (OPENED, EXCLUSIVE), ())) == {}
     assert clock.waits == 3
 
@@ -68,14 +68,12 @@ def test_a_spare_disk_is_not_waited_for(clock: Clock) -> None:
 
 
 @pytest.mark.parametrize("refusals", [(MOUNTED,), (OPENED, MOUNTED)])
-def test_nobody_is_waited_for_where_something_else_refuses(
-    clock: Clock, refusals: tuple[DiskRefusal]
-) -> None:
+def test_no_wait_where_something_else_refuses(clock: Clock, refusals: tuple[DiskRefusal]) -> None:
     assert lasting_refusals(CHOSEN, hooks(refusals, ())) == {NODE: refusals}
     assert clock.waits == 0
 
 
-def test_who_has_a_disk_open_for_long_is_told_after_a_while(clock: Clock) -> None:
+def test_long_opener_is_named(clock: Clock) -> None:
     assert lasting_refusals(CHOSEN, hooks((OPENED,))) == {NODE: (OPENED,)}
     assert clock.now_s - 100.0 == pytest.approx(LOOKING_S, abs=0.2)
 
@@ -87,7 +85,7 @@ def test_a_step_without_disks_asks_for_none() -> None:
     check_spare((), CHOSEN, Hooks(identify=lambda _node: disk(1), refusals=never))
 
 
-def test_each_reason_refuses_a_disk_right_before_it_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_reason_refuses_before_writing(monkeypatch: pytest.MonkeyPatch) -> None:
     claimed = False
     monkeypatch.setattr(state, "is_claimed", lambda _node: claimed)
     check_spare((NODE,), CHOSEN, hooks(()))
@@ -100,7 +98,7 @@ def test_each_reason_refuses_a_disk_right_before_it_is_written(monkeypatch: pyte
         check_spare((NODE,), {NODE: disk(2)}, hooks(()))
 
 
-def test_a_disk_that_is_gone_is_refused_with_the_reason() -> None:
+def test_vanished_disk_is_refused() -> None:
     def gone(_node: str) -> DiskIdentity:
         raise OSError(5, "Input/output error")
 

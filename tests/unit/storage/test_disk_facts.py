@@ -50,7 +50,7 @@ def add_disk(places: SourceFolders, name: str, number: str, subsystem: str, file
     ],
     ids=["all", "the first disk", "no counting", "no such file", "no boot", "no number of disks"],
 )
-def test_marks_are_of_an_appearance_only_where_the_kernel_counts_and_numbers_disks(
+def test_marks_need_diskseq_and_write_count(
     places: SourceFolders, counts: str, boot: str, sequence: str, appearance: str
 ) -> None:
     """Counters that stand still because nobody counts would say that a disk is as it was left."""
@@ -64,13 +64,13 @@ def test_marks_are_of_an_appearance_only_where_the_kernel_counts_and_numbers_dis
     assert facts.identity.state is SourceKnowledge.READ
 
 
-def test_a_disk_whose_identity_cannot_be_read_has_no_appearance(places: SourceFolders) -> None:
+def test_no_appearance_without_identity(places: SourceFolders) -> None:
     write(places.proc, {"sys/kernel/random/boot_id": BOOT})
     write(places.sys / "block/sdb", {"queue/iostats": "1", "diskseq": "none"})
     assert not read_disk(places, "sdb").marks.appearance
 
 
-def test_before_linux_5_15_disks_have_no_number_in_order(places: SourceFolders) -> None:
+def test_no_diskseq_before_linux_5_15(places: SourceFolders) -> None:
     (places.sys / "block/sdb/diskseq").unlink()
     identity = read_disk(places, "sdb").identity.value
     assert identity is not None
@@ -80,7 +80,7 @@ def test_before_linux_5_15_disks_have_no_number_in_order(places: SourceFolders) 
 # --- what it is
 
 
-def test_only_scsi_disks_have_a_type_and_only_hidden_ones_are_hidden(places: SourceFolders) -> None:
+def test_scsi_type_and_hidden_disks(places: SourceFolders) -> None:
     add_disk(places, "vda", "254:0", "virtio", {})
     add_disk(places, "nvme0c0n1", "259:0", "nvme", {"hidden": "1"})
     add_disk(places, "dm-0", "253:0", "none", {})
@@ -124,9 +124,7 @@ def test_whether_a_disk_rotates_may_be_unknown(
         ("queue/discard_max_bytes", "D02"),
     ],
 )
-def test_what_the_kernel_states_and_cannot_be_read_refuses_the_disk(
-    places: SourceFolders, file: str, rule: str
-) -> None:
+def test_unreadable_kernel_attribute_refuses(places: SourceFolders, file: str, rule: str) -> None:
     """ENXIO, as opening a socket gives it, is "none" of identifiers alone."""
     path = places.sys / "block/sdb" / file
     path.unlink(missing_ok=True)
@@ -147,9 +145,7 @@ def serial_of(places: SourceFolders, name: str) -> str:
     return identity.serial
 
 
-def test_a_serial_number_is_that_of_the_disk_then_that_of_its_bridge_then_what_udev_noted(
-    places: SourceFolders,
-) -> None:
+def test_serial_of_disk_bridge_udev(places: SourceFolders) -> None:
     """A USB stick whose page of the serial number is empty: as its files go, the next source is taken."""
     folder = places.sys / "block/sdb"
     bridge = places.sys / "devices/usb1/1-2"
@@ -180,7 +176,7 @@ def test_a_serial_number_is_that_of_the_disk_then_that_of_its_bridge_then_what_u
     assert not serial_of(places, "sdb")
 
 
-def test_the_file_of_a_loop_device_is_who_it_is(places: SourceFolders, tmp_path: Path) -> None:
+def test_loop_device_identity_is_its_file(places: SourceFolders, tmp_path: Path) -> None:
     add_disk(places, "loop3", "7:3", "none", {"loop/backing_file": f"{tmp_path}/image", "serial": "NONE"})
     assert not serial_of(places, "loop3"), "the file is nowhere in sight of this namespace"
     (tmp_path / "image").touch()
@@ -203,9 +199,7 @@ def test_the_file_of_a_loop_device_is_who_it_is(places: SourceFolders, tmp_path:
         ({}, ""),
     ],
 )
-def test_the_model_is_named_with_its_maker_where_that_says_something(
-    places: SourceFolders, files: dict[str, str], model: str
-) -> None:
+def test_model_with_vendor(places: SourceFolders, files: dict[str, str], model: str) -> None:
     add_disk(places, "vda", "254:0", "virtio", files)
     identity = read_disk(places, "vda").identity.value
     assert identity is not None
@@ -223,9 +217,7 @@ def test_the_model_is_named_with_its_maker_where_that_says_something(
         ("sdy", "", ""),
     ],
 )
-def test_the_bus_is_told_by_the_name_where_the_place_does_not_tell(
-    places: SourceFolders, name: str, device: str, bus: str
-) -> None:
+def test_bus_from_name(places: SourceFolders, name: str, device: str, bus: str) -> None:
     folder = places.sys / "block" / name
     folder.mkdir()
     if device:

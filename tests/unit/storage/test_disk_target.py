@@ -53,22 +53,22 @@ def refused(target: DiskTarget, disks: list[Disk], need: int = GIB) -> PlanError
 
 
 @pytest.mark.parametrize("name", ["SERIAL2", "0x5000c50000000002", " SERIAL2 "])
-def test_a_disk_is_found_by_its_serial_and_by_its_wwn(name: str) -> None:
+def test_disk_found_by_serial_and_wwn(name: str) -> None:
     assert [found.identity.serial for found in find_disks(name, DISKS)] == ["SERIAL2"]
 
 
 @pytest.mark.parametrize("name", ["SERIAL", "ERIAL2", "sdb", "/dev/sdb", "8:16", "", "serial2"])
-def test_a_part_of_a_serial_or_a_kernel_name_finds_nothing(name: str) -> None:
+def test_partial_serial_or_kernel_name(name: str) -> None:
     assert find_disks(name, DISKS) == ()
 
 
-def test_a_serial_with_a_blank_is_found_by_its_name_for_files_as_well() -> None:
+def test_serial_with_blank_by_file_name() -> None:
     (odd,) = machine(TIB)
     odd = replace(odd, identity=replace(odd.identity, serial="WD WCC4", wwn=None))
     assert find_disks("WD WCC4", [odd]) == find_disks("WD_WCC4", [odd]) == (odd,)
 
 
-def test_a_wwn_with_a_blank_is_found_by_its_name_for_files_as_well() -> None:
+def test_wwn_with_blank_by_file_name() -> None:
     (odd,) = machine(TIB)
     odd = replace(odd, identity=replace(odd.identity, wwn="nvme.1b36-51454d 55"))
     assert find_disks("nvme.1b36-51454d 55", [odd]) == find_disks("nvme.1b36-51454d_55", [odd]) == (odd,)
@@ -79,7 +79,7 @@ def nameless() -> Disk:
     return replace(found, identity=replace(found.identity, serial="", wwn=None))
 
 
-def test_disks_without_serial_and_wwn_are_never_found() -> None:
+def test_disks_without_serial_and_wwn() -> None:
     assert find_disks("", [nameless()]) == ()
 
 
@@ -91,7 +91,7 @@ def test_loop_devices_alone_are_test_devices() -> None:
     assert found == {"7:0": True, "7:12": True, "8:7": False, "70:7": False}
 
 
-def test_the_plan_has_the_disks_in_the_order_of_the_campaign_with_preset_and_options() -> None:
+def test_plan_from_campaign_preset_and_options() -> None:
     data = GroupChoice(("SERIAL3", "SERIAL1"), Level.MIRROR, "xfs", (("agcount", 8),), preset="recommended")
     plan = storage_plan(DiskTarget(data, GroupChoice(("SERIAL2",), Level.SINGLE, "ext4")), DISKS, GIB)
     assert [item.serial for item in plan.data.disks] == ["SERIAL3", "SERIAL1"]
@@ -102,7 +102,7 @@ def test_the_plan_has_the_disks_in_the_order_of_the_campaign_with_preset_and_opt
     assert plan_problems(plan) == ()
 
 
-def test_partitions_are_four_times_the_data_by_disk_that_holds_data_and_at_least_16_gib() -> None:
+def test_default_partition_size() -> None:
     stripe = GroupChoice(("SERIAL1", "SERIAL2"), Level.STRIPE, "ext4")
     assert storage_plan(DiskTarget(ONE), DISKS, GIB).data.partition_bytes == 16 * GIB
     assert storage_plan(DiskTarget(ONE), DISKS, 10 * GIB).data.partition_bytes == 40 * GIB
@@ -115,13 +115,13 @@ def test_partitions_are_four_times_the_data_by_disk_that_holds_data_and_at_least
     )
 
 
-def test_a_stated_size_and_the_whole_disk_are_taken_as_they_are() -> None:
+def test_stated_size_and_whole_disk() -> None:
     stated = replace(ONE, partition_bytes=3 * GIB)
     assert storage_plan(DiskTarget(stated), DISKS, GIB).data.partition_bytes == 3 * GIB
     assert storage_plan(DiskTarget(replace(ONE, whole_disk=True)), DISKS, GIB).data.partition_bytes is None
 
 
-def test_a_disk_that_is_not_here_is_named_with_its_key_and_with_those_that_are() -> None:
+def test_absent_disk_named_with_present_ones() -> None:
     data = GroupChoice(("SERIAL1", "S\x1b[2J"), Level.MIRROR, "xfs")
     target = DiskTarget(data, GroupChoice(("GONE",), Level.SINGLE, "xfs"))
     error = refused(target, DISKS)
@@ -134,7 +134,7 @@ def test_a_disk_that_is_not_here_is_named_with_its_key_and_with_those_that_are()
 
 
 @pytest.mark.parametrize(("count", "cut"), [(12, ""), (13, " …")])
-def test_at_most_twelve_of_the_disks_that_are_here_are_named(count: int, cut: str) -> None:
+def test_at_most_twelve_disks_named(count: int, cut: str) -> None:
     without_serial = replace(DISKS[0], identity=replace(disk(0), serial=" "))
     here = [
         nameless(),
@@ -149,7 +149,7 @@ def test_at_most_twelve_of_the_disks_that_are_here_are_named(count: int, cut: st
     assert problem.hint == ", ".join(names) + cut
 
 
-def test_each_further_copy_of_a_btrfs_mirror_takes_its_room() -> None:
+def test_btrfs_mirror_copies_need_room() -> None:
     size = (("mirror_copies", "3"),)
     three = GroupChoice(("SERIAL1", "SERIAL2", "SERIAL3"), Level.MIRROR, "btrfs", partition_bytes=3 * GIB)
     used = {
@@ -159,7 +159,7 @@ def test_each_further_copy_of_a_btrfs_mirror_takes_its_room() -> None:
     assert used == {(): 9 * GIB // 2, size: 3 * GIB}
 
 
-def test_two_disks_of_one_serial_cannot_be_told_apart_but_by_wwn() -> None:
+def test_duplicate_serials_told_apart_by_wwn() -> None:
     twins = [replace(each, identity=replace(each.identity, serial="TWIN")) for each in DISKS[:2]]
     error = refused(DiskTarget(replace(ONE, disks=("TWIN",))), twins)
     assert error.field == "target.disks.data[1]"
@@ -168,7 +168,7 @@ def test_two_disks_of_one_serial_cannot_be_told_apart_but_by_wwn() -> None:
     assert storage_plan(by_wwn, twins, GIB).data.disks[0].device_number == "8:16"
 
 
-def test_one_disk_under_two_names_is_chosen_twice() -> None:
+def test_one_disk_under_two_names() -> None:
     pair = GroupChoice(("SERIAL1", "0x5000c50000000001"), Level.MIRROR, "xfs")
     error = refused(DiskTarget(pair), DISKS)
     assert {problem.path for problem in error.problems} == {"target.disks.data[1]", "target.disks.data[2]"}
@@ -183,7 +183,7 @@ def test_what_is_too_small_is_named() -> None:
     assert refused(tiny, machine(32 * MIB), MIB).field == "target.disks.partition_size"
 
 
-def test_the_place_in_the_campaign_leads_the_field() -> None:
+def test_campaign_position_in_field_name() -> None:
     with pytest.raises(PlanError) as caught:
         storage_plan(DiskTarget(ONE), [], GIB, place="configuration[2].target.disks")
     assert caught.value.field == "configuration[2].target.disks.data[1]"
@@ -205,7 +205,7 @@ def unsupported(target: DiskTarget) -> str:
     return caught.value.message
 
 
-def test_what_kernel_and_programs_cannot_make_is_refused_before_anybody_is_asked() -> None:
+def test_unavailable_plan_refused_before_asking() -> None:
     assert "target.disks.filesystem: " in unsupported(DiskTarget(replace(ONE, filesystem="btrfs")))
     old = replace(ONE, filesystem="xfs", options=(("barrier", False),))
     assert "target.disks.wal.options.barrier: " in unsupported(DiskTarget(ONE, old))

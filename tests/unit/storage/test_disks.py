@@ -46,7 +46,7 @@ def against(objects: dict[str, Any]) -> set[str]:
     return {rule for rule, _ in snapshot.disks[0].udisks.known(())}
 
 
-def test_a_drive_is_found_by_the_device_number(objects: dict[str, Any]) -> None:
+def test_drive_by_device_number(objects: dict[str, Any]) -> None:
     assert drive_of(objects, numbered("8:16")).model == "RIG SATA DISK"
     nvme = drive_of(objects, numbered("259:0"))
     assert (nvme.model, nvme.firmware, nvme.rotation_rpm) == ("QEMU NVMe Ctrl", "7.2.22", None)
@@ -54,13 +54,13 @@ def test_a_drive_is_found_by_the_device_number(objects: dict[str, Any]) -> None:
     assert drive_of({}, numbered("8:16")).model == ""
 
 
-def test_turns_a_minute_are_told_where_they_are_known(objects: dict[str, Any]) -> None:
+def test_rotation_rate(objects: dict[str, Any]) -> None:
     drive = properties(objects, SATA, "Block")["Drive"]
     objects[drive]["org.freedesktop.UDisks2.Drive"]["RotationRate"] = 7200
     assert drive_of(objects, numbered("8:16")).rotation_rpm == 7200
 
 
-def test_a_disk_that_udisks_finds_nothing_on_has_nothing_against_it(objects: dict[str, Any]) -> None:
+def test_nothing_found_by_udisks(objects: dict[str, Any]) -> None:
     assert against(objects) == set()
 
 
@@ -88,7 +88,7 @@ def test_udisks_speaks_against_a_disk(
     assert [(each.rule, each.evidence) for each in refusals] == [(rule, f"UDisks2: /dev/sdb: {what}")]
 
 
-def test_what_lies_on_a_partition_counts_for_its_disk(objects: dict[str, Any]) -> None:
+def test_partition_content_counts_for_disk(objects: dict[str, Any]) -> None:
     part = {
         BLOCK: {"Device": [47, 0], "DeviceNumber": 2065, "IdUsage": "filesystem", "IdType": "xfs"},
         "org.freedesktop.UDisks2.Partition": {"Table": SATA},
@@ -97,7 +97,7 @@ def test_what_lies_on_a_partition_counts_for_its_disk(objects: dict[str, Any]) -
     assert against(objects) == {"D08"}
 
 
-def test_a_disk_that_expects_to_fail_is_told(objects: dict[str, Any]) -> None:
+def test_disk_that_expects_to_fail(objects: dict[str, Any]) -> None:
     drive = properties(objects, SATA, "Block")["Drive"]
     for interface, values in (
         ("Drive.Ata", {"SmartFailing": True}),
@@ -116,7 +116,7 @@ def test_bytes_of_the_bus_become_text(value: Any, text: str) -> None:  # noqa: A
     assert text_of_bytes(value) == text
 
 
-def test_a_listing_has_the_answer_the_reasons_and_who_uses_it() -> None:
+def test_listing_answer_reasons_and_users() -> None:
     machine = dataclasses.replace(MACHINE, mounts=read((DeviceUse("8:16", "/srv", "xfs"),)))
     (disk,) = listing_of(Snapshot(machine, (DISK,)), POLICY, PLACES).disks
     assert (disk.answer, disk.held_by) == (SpareAnswer.NOT_SPARE, ("mounted at /srv",))
@@ -124,9 +124,7 @@ def test_a_listing_has_the_answer_the_reasons_and_who_uses_it() -> None:
     assert [refusal.rule for refusal in disk.refusals] == ["D05"]
 
 
-def test_a_listing_has_from_udisks_what_is_against_a_disk_and_what_sysfs_does_not_tell(
-    objects: dict[str, Any], tmp_path: Path
-) -> None:
+def test_listing_with_udisks_facts(objects: dict[str, Any], tmp_path: Path) -> None:
     drive = properties(objects, SATA, "Block")["Drive"]
     objects[drive]["org.freedesktop.UDisks2.Drive"].update({"ConnectionBus": "ieee1394", "Revision": "F1"})
     objects[SATA][BLOCK]["HintIgnore"] = True
@@ -142,7 +140,7 @@ def test_a_listing_has_from_udisks_what_is_against_a_disk_and_what_sysfs_does_no
     assert disk.bus == "sata"
 
 
-def test_a_disk_of_which_hardly_anything_can_be_read_is_listed_all_the_same() -> None:
+def test_nearly_unreadable_disk_is_listed() -> None:
     facts = dataclasses.replace(DISK, medium=unreadable("x"), identity=unreadable("y"))
     (disk,) = listing_of(snapshot_with(facts), POLICY, PLACES).disks
     assert (disk.answer, disk.identity.serial, disk.identity.device_number) == (

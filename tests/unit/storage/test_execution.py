@@ -88,7 +88,7 @@ def touch(path: Path, **more: object) -> Command:
 FAIL = Command(("sh", "-c", "echo the disk is on fire >&2; exit 3"), "fail")
 
 
-def test_each_step_is_told_to_the_journal_with_what_undoes_it_before_it_begins(tmp_path: Path) -> None:
+def test_step_and_undo_journaled_before_it_begins(tmp_path: Path) -> None:
     world = World()
     a, b = tmp_path / "a", tmp_path / "b"
     report = world.execution().make((touch(a), touch(b)))
@@ -98,7 +98,7 @@ def test_each_step_is_told_to_the_journal_with_what_undoes_it_before_it_begins(t
     assert 0 < sum(step.program_seconds for step in report.steps) <= report.seconds
 
 
-def test_a_step_that_fails_is_named_and_everything_before_it_is_undone_in_reverse(tmp_path: Path) -> None:
+def test_failed_step_named_rest_undone_in_reverse(tmp_path: Path) -> None:
     world = World()
     with pytest.raises(StorageError, match="the disk is on fire") as caught:
         world.execution().make((touch(tmp_path / "a"), touch(tmp_path / "b"), FAIL, touch(tmp_path / "c")))
@@ -116,9 +116,7 @@ def test_a_step_that_fails_is_named_and_everything_before_it_is_undone_in_revers
     ],
     ids=["array", "pool"],
 )
-def test_where_an_array_or_a_pool_is_not_as_asked_everything_before_it_is_undone(
-    tmp_path: Path, look: Step, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_differing_array_or_pool_undone(tmp_path: Path, look: Step, monkeypatch: pytest.MonkeyPatch) -> None:
     world = World()
 
     def without_zfs(argv: Sequence[str], **_: object) -> CompletedProgram:
@@ -135,7 +133,7 @@ def test_where_an_array_or_a_pool_is_not_as_asked_everything_before_it_is_undone
     assert world.told[-1] == "remove a | "
 
 
-def test_every_program_that_ran_is_told_at_once_and_in_order_also_the_one_that_failed(tmp_path: Path) -> None:
+def test_every_program_reported_in_order(tmp_path: Path) -> None:
     world = World()
     folder = str(tmp_path / "folder")
     steps = (
@@ -159,9 +157,7 @@ def test_every_program_that_ran_is_told_at_once_and_in_order_also_the_one_that_f
     assert world.done[-1].skipped == "it is not there"
 
 
-def test_a_program_that_had_not_the_right_effect_is_told_and_a_step_that_was_refused_is_not(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missed_effect_reported_refused_step_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("app.storage.execution.AFTER_S", 0.0)
     world = World()
     for wrong in ({"after": (MountIs(str(tmp_path), ()),)}, {"before": (MountIs(str(tmp_path), ()),)}):
@@ -173,7 +169,7 @@ def test_a_program_that_had_not_the_right_effect_is_told_and_a_step_that_was_ref
     ]
 
 
-def test_a_program_that_was_interrupted_is_told_with_the_signal_that_ended_it() -> None:
+def test_interrupted_program_reported_with_signal() -> None:
     world = World()
     world.cancel_after = 1
     with pytest.raises(CancelledError):
@@ -181,7 +177,7 @@ def test_a_program_that_was_interrupted_is_told_with_the_signal_that_ended_it() 
     assert [(each.text, each.exit_code) for each in world.done] == [("sleep 4711", -signal.SIGTERM)]
 
 
-def test_what_a_failed_step_itself_began_is_undone_too(tmp_path: Path) -> None:
+def test_failed_step_itself_is_undone(tmp_path: Path) -> None:
     half = Command(
         ("sh", "-c", f"touch {tmp_path}/half; exit 1"),
         "half",
@@ -192,7 +188,7 @@ def test_what_a_failed_step_itself_began_is_undone_too(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_undoing_goes_on_where_a_step_fails_and_says_so(tmp_path: Path) -> None:
+def test_undoing_continues_after_failures(tmp_path: Path) -> None:
     kept = Command(("true",), "kept", undo=(FAIL,))
     with pytest.raises(StorageError) as caught:
         World().execution().make((touch(tmp_path / "a"), kept, FAIL))
@@ -200,15 +196,13 @@ def test_undoing_goes_on_where_a_step_fails_and_says_so(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_unmaking_tells_the_first_failure_and_how_many_followed(tmp_path: Path) -> None:
+def test_unmaking_reports_first_failure_and_count(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="on fire.*1 more"):
         World().execution().unmake((FAIL, FAIL, Command(("touch", f"{tmp_path}/done"), "on")))
     assert (tmp_path / "done").exists()
 
 
-def test_why_a_disk_could_not_be_wiped_is_kept_by_its_node_also_where_nothing_foreign_was_found(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_reason_of_failed_wipe_by_node(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(_step: Step) -> str:
         raise RefusedError(f"{NODE} is not the disk that was chosen.", hint="Choose the disks again.")
 
@@ -225,9 +219,7 @@ def test_why_a_disk_could_not_be_wiped_is_kept_by_its_node_also_where_nothing_fo
     }
 
 
-def test_nothing_more_is_written_to_a_disk_that_could_not_be_wiped_and_the_other_is_freed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_unwiped_disk_untouched_other_freed(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 
     def wipe(step: Wipe | WipeTable) -> str:
@@ -248,7 +240,7 @@ def test_nothing_more_is_written_to_a_disk_that_could_not_be_wiped_and_the_other
     assert asked == [f"content of {NODE}", f"content of {OTHER}", f"table of {OTHER}"]
 
 
-def test_a_cancelled_execution_is_undone_and_undoing_cannot_be_cancelled(tmp_path: Path) -> None:
+def test_cancelled_execution_undone_undoing_goes_on(tmp_path: Path) -> None:
     world = World()
     world.cancel_after = 2
     with pytest.raises(CancelledError):
@@ -257,28 +249,28 @@ def test_a_cancelled_execution_is_undone_and_undoing_cannot_be_cancelled(tmp_pat
     assert not any("make c" in told for told in world.told)
 
 
-def test_a_step_whose_condition_does_not_hold_is_left_out(tmp_path: Path) -> None:
+def test_step_with_unmet_condition_skipped(tmp_path: Path) -> None:
     command = touch(tmp_path / "a", when=(MountIs(str(tmp_path), ("/dev/null",)),))
     report = World().execution().make((command,))
     assert "nothing mounted" in report.steps[0].skipped
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_step_whose_precondition_does_not_hold_is_refused_and_not_run(tmp_path: Path) -> None:
+def test_step_with_unmet_precondition_refused(tmp_path: Path) -> None:
     command = touch(tmp_path / "a", before=(MountIs(str(tmp_path), ("/dev/null",)),))
     with pytest.raises(RefusedError, match="nothing mounted"):
         World().execution().make((replace(command, undo=()),))
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_step_that_had_no_effect_is_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_step_without_effect_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("app.storage.execution.AFTER_S", 0.05)
     command = Command(("true",), "nothing", after=(MountIs(str(tmp_path), ("/dev/null",)),))
     with pytest.raises(StorageError, match="had not the effect"):
         World().execution().make((command,))
 
 
-def test_what_somebody_only_looks_at_is_let_go_of_a_moment_later(tmp_path: Path) -> None:
+def test_brief_opener_lets_go(tmp_path: Path) -> None:
     tries = tmp_path / "tries"
     script = f"echo tried >>{tries}; [ $(wc -l <{tries}) -ge 3 ] && exit; echo is busy >&2; exit 32"
     command = Command(("sh", "-c", script), "let go", busy=("is busy",))
@@ -286,7 +278,7 @@ def test_what_somebody_only_looks_at_is_let_go_of_a_moment_later(tmp_path: Path)
     assert tries.read_text() == "tried\n" * 3
 
 
-def test_what_stays_busy_is_a_failure_with_its_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_busy_failure_keeps_its_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("app.storage.execution.LOOKING_S", 0.2)
     script = f"echo tried >>{tmp_path}/tries; echo is busy >&2; exit 32"
     with pytest.raises(StorageError, match="is busy"):
@@ -296,7 +288,7 @@ def test_what_stays_busy_is_a_failure_with_its_words(tmp_path: Path, monkeypatch
         World().execution().make((Command(("sh", "-c", script), "let go"),))
 
 
-def test_a_failure_that_means_it_was_already_so_is_none() -> None:
+def test_already_done_is_no_failure() -> None:
     gone = Command(("ls", "/no/such/file"), "gone", forgives=("No such file or directory",))
     assert World().execution().make((gone,)).steps[0].exit_code != 0
     with pytest.raises(StorageError):
@@ -315,9 +307,7 @@ def test_a_failure_that_means_it_was_already_so_is_none() -> None:
     ],
 )
 @pytest.mark.parametrize("kind", ["claims", "writes"])
-def test_another_disk_under_the_same_name_is_not_touched(
-    tmp_path: Path, field: str, value: object, kind: str
-) -> None:
+def test_another_disk_under_same_name_untouched(tmp_path: Path, field: str, value: object, kind: str) -> None:
     world = World()
     world.disk = replace(world.disk, **{field: value})  # type: ignore[arg-type]
     disks: tuple[object, ...] = (NODE,) if kind == "claims" else (OwnPartition(NODE, "uuid", "t"),)
@@ -327,9 +317,7 @@ def test_another_disk_under_the_same_name_is_not_touched(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_nothing_is_written_where_our_partition_is_not(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_written_without_our_partition(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(execution_module, "locked", lambda *_: nullcontext())
     command = touch(tmp_path / "a", writes=(OwnPartition(NODE, "uuid", "t"),))
     with pytest.raises(RefusedError, match="gone"):
@@ -369,7 +357,7 @@ def over_two_disks(folder: Path, monkeypatch: pytest.MonkeyPatch, *gone: str) ->
     )
 
 
-def test_what_lies_on_several_disks_is_taken_apart_also_where_one_of_them_was_pulled(
+def test_taken_apart_with_one_disk_pulled(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, locks: list[str]
 ) -> None:
     execution, command = over_two_disks(tmp_path, monkeypatch, OTHER)
@@ -378,7 +366,7 @@ def test_what_lies_on_several_disks_is_taken_apart_also_where_one_of_them_was_pu
     assert (tmp_path / "a").exists()
 
 
-def test_an_array_is_stopped_also_where_another_disk_of_it_was_wiped_and_given_back(
+def test_array_stopped_other_member_given_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, locks: list[str]
 ) -> None:
     execution, command = over_two_disks(tmp_path, monkeypatch)
@@ -391,7 +379,7 @@ def test_an_array_is_stopped_also_where_another_disk_of_it_was_wiped_and_given_b
     assert locks == [NODE, OTHER], "of whom none is left all are asked for"
 
 
-def test_an_array_is_stopped_also_where_nothing_holds_the_partition_of_another_disk_any_more(
+def test_array_stopped_other_partition_not_held(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, locks: list[str]
 ) -> None:
     execution, command = over_two_disks(tmp_path, monkeypatch)
@@ -412,7 +400,7 @@ def test_an_array_is_stopped_also_where_nothing_holds_the_partition_of_another_d
     assert locks == [NODE, OTHER]
 
 
-def test_nothing_is_left_out_while_something_is_made_or_where_no_disk_is_there(
+def test_nothing_skipped_while_making_or_without_disks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, locks: list[str]
 ) -> None:
     execution, command = over_two_disks(tmp_path, monkeypatch, OTHER)
@@ -424,7 +412,7 @@ def test_nothing_is_left_out_while_something_is_made_or_where_no_disk_is_there(
     assert locks == [NODE, OTHER]  # of which the real one refuses both
 
 
-def test_what_the_rules_refuse_is_not_touched_and_their_evidence_is_told(tmp_path: Path) -> None:
+def test_refused_by_rules_untouched_with_evidence(tmp_path: Path) -> None:
     world = World()
     world.refused = (DiskRefusal("D05", "It is mounted.", "8:17 at /srv", "umount /srv"),)
     with pytest.raises(RefusedError, match="D05.*mounted.*8:17 at /srv") as caught:
@@ -433,9 +421,7 @@ def test_what_the_rules_refuse_is_not_touched_and_their_evidence_is_told(tmp_pat
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_disk_that_is_not_spare_any_more_is_not_partitioned(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_longer_spare_disk_not_partitioned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(execution_module, "locked", lambda *_: nullcontext())
     world = World()
     world.refused = (DiskRefusal("D05", "It is mounted.", "8:17 at /srv", "umount /srv"),)
@@ -444,7 +430,7 @@ def test_a_disk_that_is_not_spare_any_more_is_not_partitioned(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_folders_are_made_and_removed_and_gone_ones_are_none_to_remove(tmp_path: Path) -> None:
+def test_folders_made_and_removed(tmp_path: Path) -> None:
     steps: tuple[Step, ...] = (
         MakeFolder(str(tmp_path / "m"), "make", undo=(RemoveFolder(str(tmp_path / "m"), "remove"),)),
     )
@@ -455,7 +441,7 @@ def test_folders_are_made_and_removed_and_gone_ones_are_none_to_remove(tmp_path:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_that_exists_is_not_taken_for_ours(tmp_path: Path) -> None:
+def test_existing_folder_is_not_ours(tmp_path: Path) -> None:
     link, empty = tmp_path / "link", tmp_path / "empty"
     link.symlink_to(tmp_path / "elsewhere")
     empty.mkdir()
@@ -484,10 +470,10 @@ def test_libblkid_has_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(0 < each <= 300 for each in limits), "seconds"
 
 
-def test_a_program_that_is_missing_is_an_error_that_names_it() -> None:
+def test_missing_program_is_named() -> None:
     with pytest.raises(Exception, match=r"mkfs\.none"):
         World().execution().make((Command(("mkfs.none",), "make"),))
 
 
-def test_no_disk_of_this_machine_is_behind_the_name_of_these_tests() -> None:
+def test_fake_disk_names_do_not_exist_here() -> None:
     assert state.size_bytes(NODE) == 0

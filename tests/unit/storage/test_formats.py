@@ -33,14 +33,14 @@ def with_data(data: bytes, offset: int, length: int = END) -> bytes:
         ((0, 0x8, 0), "jbd"),  # an external journal
     ],
 )
-def test_the_kinds_of_ext_are_told_by_their_features(features: tuple[int, int, int], name: str) -> None:
+def test_ext_versions_by_features(features: tuple[int, int, int], name: str) -> None:
     block = b"\x53\xef".ljust(0x45C - 0x438, b"\0") + struct.pack("<III", *features)
     assert recognise(with_data(block, 0x438), bytes(END), SIZE) == (Signature(name, "filesystem", 0x438),)
 
 
 @pytest.mark.parametrize("magic", [b"\xfc\x4e\x2b\xa9", b"\xa9\x2b\x4e\xfc"])
 @pytest.mark.parametrize("before_end", [8 * KIB, 108 * KIB])
-def test_a_member_of_md_is_found_at_the_end_in_both_byte_orders(magic: bytes, before_end: int) -> None:
+def test_md_member_in_both_byte_orders(magic: bytes, before_end: int) -> None:
     """Version 1.0 lies 8 KiB before the end, 0.90 at the last multiple of 64 KiB that leaves 64 KiB."""
     offset = SIZE - before_end
     found = recognise(bytes(END), with_data(magic, offset - START), SIZE)
@@ -52,7 +52,7 @@ LABELS = (0, 256 * KIB, GIB - 256 * KIB, GIB)
 
 @pytest.mark.parametrize("order", ["<Q", ">Q"])
 @pytest.mark.parametrize("label", LABELS)
-def test_an_uberblock_of_zfs_is_found_in_each_of_its_four_labels(label: int, order: str) -> None:
+def test_zfs_uberblock_in_each_label(label: int, order: str) -> None:
     offset = label + 128 * KIB + 7 * KIB
     block = struct.pack(order, UBERBLOCK)
     head = with_data(block, offset) if offset < END else bytes(END)
@@ -61,5 +61,5 @@ def test_an_uberblock_of_zfs_is_found_in_each_of_its_four_labels(label: int, ord
 
 
 @pytest.mark.parametrize("data", [b"DPTM", b"\xfc\x4e\x2b\xa9", struct.pack("<Q", UBERBLOCK)])
-def test_an_end_that_is_too_short_to_hold_a_format_does_not_hold_it_elsewhere(data: bytes) -> None:
+def test_format_beyond_a_short_end(data: bytes) -> None:
     assert recognise(bytes(100), data.ljust(100, b"\0"), SIZE) == ()

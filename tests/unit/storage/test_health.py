@@ -20,11 +20,11 @@ def sense(middle: int, high: int, kind: int = 0x72, descriptor: int = 0x09) -> b
     return (header + registers).ljust(32, b"\0")
 
 
-def test_a_healthy_disk_returns_the_registers_as_they_were_sent() -> None:
+def test_healthy_disk_returns_registers_unchanged() -> None:
     assert ata_status(sense(0x4F, 0xC2)) == ()
 
 
-def test_a_disk_that_expects_to_fail_returns_them_changed() -> None:
+def test_failing_disk_returns_registers_changed() -> None:
     (warning,) = ata_status(sense(0xF4, 0x2C))
     assert "expects to fail" in warning
 
@@ -37,9 +37,7 @@ def test_another_answer_is_no_status(answer: bytes) -> None:
         ata_status(answer)
 
 
-def test_a_disk_of_another_kind_gives_none_and_a_denied_one_needs_root(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_other_transport_and_denied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     places = fake_machine(tmp_path)
     assert read_health(places, "vda", "254:0").state is SourceKnowledge.ABSENT
     add_scsi_disk(places.sys, "sdc", "8:32", "S", "")
@@ -59,7 +57,7 @@ def test_a_disk_of_another_kind_gives_none_and_a_denied_one_needs_root(
     ("number", "state"),
     [(errno.ENOTTY, SourceKnowledge.ABSENT), (errno.EIO, SourceKnowledge.UNREADABLE)],
 )
-def test_a_disk_that_cannot_be_asked_gives_no_status_and_one_that_fails_to_answer_refuses(
+def test_no_status_and_failed_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, state: SourceKnowledge
 ) -> None:
     def fail(*_: object) -> None:
@@ -69,5 +67,5 @@ def test_a_disk_that_cannot_be_asked_gives_no_status_and_one_that_fails_to_answe
     assert read_health(fake_machine(tmp_path), "sdb", "8:16").state is state
 
 
-def test_a_disk_that_cannot_be_opened_is_unreadable(tmp_path: Path) -> None:
+def test_disk_that_cannot_be_opened(tmp_path: Path) -> None:
     assert read_health(fake_machine(tmp_path), "sdb", "8:16").state is SourceKnowledge.UNREADABLE

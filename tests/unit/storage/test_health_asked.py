@@ -62,9 +62,7 @@ def health_of(places: SourceFolders, name: str = "nvme0n1") -> Reading[tuple[str
     return read_health(places, name, "259:0")
 
 
-def test_each_bit_of_the_critical_warning_is_a_warning(
-    places: SourceFolders, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_critical_warning_bit(places: SourceFolders, monkeypatch: pytest.MonkeyPatch) -> None:
     for bit, text in enumerate(NVME_WARNINGS):
         nvme(monkeypatch, {SMART: smart_log(1 << bit)})
         assert health_of(places).value == (text,)
@@ -81,17 +79,13 @@ def test_a_disk_that_is_being_sanitized_warns(
     assert len(health_of(places).known(("unknown",) * 2)) == warns
 
 
-def test_a_controller_without_the_log_gives_no_status(
-    places: SourceFolders, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_controller_without_the_log(places: SourceFolders, monkeypatch: pytest.MonkeyPatch) -> None:
     nvme(monkeypatch, {SANITIZE: sanitize_log(2)})
     assert health_of(places).state is SourceKnowledge.ABSENT
     assert read_values(places, "nvme0n1", "259:0") == {"status": "none", "warnings": ""}
 
 
-def test_an_nvme_disk_tells_its_status_and_its_counters(
-    places: SourceFolders, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nvme_status_and_counters(places: SourceFolders, monkeypatch: pytest.MonkeyPatch) -> None:
     nvme(monkeypatch, {SMART: smart_log(0b11)})
     values = read_values(places, "nvme0n1", "259:0")
     assert (values["status"], values["warnings"]) == ("warning", "; ".join(NVME_WARNINGS[:2]))
@@ -117,9 +111,7 @@ def ata(monkeypatch: pytest.MonkeyPatch, statistics: bytes | None) -> None:
     monkeypatch.setattr(fcntl, "ioctl", ioctl)
 
 
-def test_a_sata_disk_tells_its_status_and_where_it_can_its_counters(
-    places: SourceFolders, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sata_status_and_optional_counters(places: SourceFolders, monkeypatch: pytest.MonkeyPatch) -> None:
     page = bytearray(512)
     page[2] = 1
     page[16:24] = struct.pack("<Q", 0xC0 << 56 | 4711)
@@ -131,7 +123,7 @@ def test_a_sata_disk_tells_its_status_and_where_it_can_its_counters(
     assert read_values(places, "sdb", "8:16") == values
 
 
-def test_a_status_that_cannot_be_read_is_told_from_none_at_all(
+def test_unreadable_status_is_not_absent_status(
     places: SourceFolders, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> None:

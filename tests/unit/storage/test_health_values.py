@@ -20,7 +20,7 @@ def nvme_log(written: int) -> bytes:
     return bytes(log)
 
 
-def test_an_nvme_disk_tells_what_was_written_in_units_of_512000_bytes() -> None:
+def test_nvme_units_of_512000_bytes() -> None:
     assert nvme_values(nvme_log(1000)) == {
         "temperature_celsius": "38",
         "percentage_used": "3",
@@ -53,9 +53,9 @@ def test_an_ata_disk_tells_sectors_and_hours() -> None:
 @pytest.mark.parametrize(
     "page", [b"", bytes(512), statistics(0x80, 1, 1), statistics(0x40, 1, 1), statistics(0xC0, 1, 1, page=3)]
 )
-def test_what_is_not_supported_or_not_valid_is_not_told(page: bytes) -> None:
+def test_unsupported_or_invalid_values_left_out(page: bytes) -> None:
     assert ata_values(page) == {}
 
 
-def test_a_log_that_was_cut_off_tells_nothing() -> None:
+def test_truncated_log() -> None:
     assert nvme_values(bytes(100)) == {}

@@ -51,7 +51,7 @@ def test_the_identity_comes_from_sysfs_alone(places: SourceFolders) -> None:
 
 
 @pytest.mark.parametrize("answer", [errno.ENXIO, errno.EINVAL])
-def test_a_disk_without_a_world_wide_name_is_no_gap(
+def test_disk_without_wwn_is_no_gap(
     places: SourceFolders, monkeypatch: pytest.MonkeyPatch, answer: int
 ) -> None:
     """Seen on the rig: for `wwid` the kernel answers ENXIO of a USB stick, EINVAL of QEMU's SCSI disks."""
@@ -69,9 +69,7 @@ def test_a_disk_without_a_world_wide_name_is_no_gap(
     assert (identity.value.serial, identity.value.wwn) == ("QM00002", None)
 
 
-def test_who_may_not_look_at_the_file_of_a_loop_device_does_not_know_which_it_is(
-    places: SourceFolders, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_loop_file_without_permission(places: SourceFolders, monkeypatch: pytest.MonkeyPatch) -> None:
     add_scsi_disk(places.sys, "loop3", "7:3", "", "")
     write(places.sys, {"block/loop3/loop/backing_file": "/private/file"})
     real = os.stat
@@ -95,7 +93,7 @@ def test_partitions_and_holders_of_both_are_found(places: SourceFolders) -> None
     assert facts.holders.value == (DeviceUse("8:17", "md127", "sdb1"),)
 
 
-def test_the_blank_disk_lacks_only_what_needs_a_real_device(places: SourceFolders) -> None:
+def test_blank_disk_lacks_only_real_device_facts(places: SourceFolders) -> None:
     """There are no device nodes here: everything else is read, and speaks for the second disk alone."""
     snapshot = inspect_machine(POLICY, places)
     assert [facts.name for facts in snapshot.disks] == ["sda", "sdb"]
@@ -112,7 +110,7 @@ def test_two_disks_with_one_wwn_are_doubles(places: SourceFolders) -> None:
     assert "D10" in {refusal.rule for refusal in refusals}
 
 
-def test_another_disk_whose_identity_cannot_be_read_could_be_the_double(places: SourceFolders) -> None:
+def test_unreadable_identity_could_be_the_double(places: SourceFolders) -> None:
     (places.sys / "block/sda/size").write_text("not a number\n")
     reading = inspect_machine(POLICY, places).machine.identities
     assert reading.state is SourceKnowledge.UNREADABLE
@@ -134,9 +132,7 @@ SOURCES: dict[str, tuple[Callable[[SourceFolders], Reading[Any]], Callable[[Sour
 
 
 @pytest.mark.parametrize("source", SOURCES)
-def test_a_source_that_is_there_is_read_and_one_that_is_not_is_absent(
-    places: SourceFolders, source: str
-) -> None:
+def test_source_read_or_absent(places: SourceFolders, source: str) -> None:
     reader, where = SOURCES[source]
     assert reader(places).state is SourceKnowledge.READ
     path = where(places)
@@ -168,9 +164,7 @@ FILES: dict[str, tuple[Callable[[SourceFolders], Reading[Any]], str]] = {
 
 
 @pytest.mark.parametrize("source", FILES)
-def test_a_source_that_cannot_be_read_is_never_absent(
-    places: SourceFolders, tmp_path: Path, source: str
-) -> None:
+def test_unreadable_source_is_not_absent(places: SourceFolders, tmp_path: Path, source: str) -> None:
     """A folder in the place of a file gives EISDIR, also to root."""
     reader, name = FILES[source]
     file = tmp_path / name
@@ -182,7 +176,7 @@ def test_a_source_that_cannot_be_read_is_never_absent(
 
 
 @pytest.mark.parametrize("source", FILES)
-def test_a_source_that_is_denied_needs_root_and_refuses_root(
+def test_denied_source_needs_root(
     places: SourceFolders, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str
 ) -> None:
     reader, name = FILES[source]
@@ -207,9 +201,7 @@ def test_a_source_that_is_denied_needs_root_and_refuses_root(
     assert reader(as_user(places)).state is SourceKnowledge.NEEDS_ROOT
 
 
-def test_a_mount_of_another_namespace_is_found_and_a_process_that_ended_is_no_gap(
-    places: SourceFolders,
-) -> None:
+def test_mount_namespaces_and_ended_process(places: SourceFolders) -> None:
     other = MOUNTINFO + "99 28 8:16 / /data\\040two rw - xfs /dev/sdb rw\n"
     add_process(places.proc, "8", "mnt:[4026532999]", other)
     (add_process(places.proc, "9") / "ns/mnt").unlink()
@@ -218,14 +210,14 @@ def test_a_mount_of_another_namespace_is_found_and_a_process_that_ended_is_no_ga
     assert DeviceUse("8:16", "/data two", "xfs, mnt:[4026532999]") in reading.known(())
 
 
-def test_a_line_of_mountinfo_that_nobody_knows_is_a_gap(places: SourceFolders) -> None:
+def test_unknown_mountinfo_line_is_a_gap(places: SourceFolders) -> None:
     (places.proc / "1/mountinfo").write_text("1 2 3\n")
     (places.proc / "1/ns/mnt").unlink()
     (places.proc / "1/ns/mnt").symlink_to("mnt:[1]")
     assert inspect_processes.read_mounts(places).state is SourceKnowledge.UNREADABLE
 
 
-def test_who_is_in_a_container_knows_that_there_are_more_processes(places: SourceFolders) -> None:
+def test_container_knows_of_hidden_processes(places: SourceFolders) -> None:
     assert inspect_processes.read_sees_all(places) == Reading(SourceKnowledge.READ, value=True)
     (places.proc / "self/ns/pid").unlink()
     (places.proc / "self/ns/pid").symlink_to("pid:[4026532101]")
@@ -234,9 +226,7 @@ def test_who_is_in_a_container_knows_that_there_are_more_processes(places: Sourc
     assert inspect_processes.read_sees_all(places).state is SourceKnowledge.UNREADABLE
 
 
-def test_udevd_that_looks_at_a_disk_does_not_use_it(
-    places: SourceFolders, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_udevd_is_no_user(places: SourceFolders, monkeypatch: pytest.MonkeyPatch) -> None:
     (places.proc / "7/fd/3").symlink_to("/dev/sdb")
     real = os.stat
 
@@ -264,7 +254,7 @@ def test_udevd_that_looks_at_a_disk_does_not_use_it(
     assert openers("/usr/bin/udevadm", "") == used
 
 
-def test_open_files_of_other_kinds_are_no_devices(places: SourceFolders, tmp_path: Path) -> None:
+def test_other_open_files_are_no_devices(places: SourceFolders, tmp_path: Path) -> None:
     folder = places.proc / "7/fd"
     (folder / "0").symlink_to("/dev/null")
     (folder / "1").symlink_to("socket:[1]")
@@ -272,9 +262,7 @@ def test_open_files_of_other_kinds_are_no_devices(places: SourceFolders, tmp_pat
     assert inspect_processes.read_openers(places) == Reading(SourceKnowledge.READ, ())
 
 
-def test_a_file_on_a_network_filesystem_is_never_asked_for(
-    places: SourceFolders, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_network_files_are_not_queried(places: SourceFolders, monkeypatch: pytest.MonkeyPatch) -> None:
     (places.proc / "7/fd/3").symlink_to("/srv/with space/file")
     asked: list[str] = []
     real = os.stat
@@ -306,11 +294,11 @@ def test_a_file_on_a_network_filesystem_is_never_asked_for(
         ("home UUID=1-2 /dev/sdk1:/key luks", ["UUID=1-2", "/dev/sdk1:/key"]),
     ],
 )
-def test_devices_are_found_in_every_kind_of_configuration(text: str, found: list[str]) -> None:
+def test_devices_in_every_configuration(text: str, found: list[str]) -> None:
     assert list(inspect_references.devices_in(text)) == found
 
 
-def test_a_unit_that_is_masked_or_gone_names_nothing(places: SourceFolders) -> None:
+def test_masked_or_missing_unit(places: SourceFolders) -> None:
     folder = places.etc / "systemd/system"
     (folder / "masked.mount").symlink_to("/dev/null")
     (folder / "gone.swap").symlink_to("/nowhere")
@@ -320,16 +308,14 @@ def test_a_unit_that_is_masked_or_gone_names_nothing(places: SourceFolders) -> N
     assert {reference.text for reference in reading.known(())} == {"/dev/sdq1", "/dev/sdr"}
 
 
-def test_a_path_in_a_configuration_leads_to_a_device_where_it_can(places: SourceFolders) -> None:
+def test_path_in_configuration_leads_to_device(places: SourceFolders) -> None:
     (places.etc / "fstab").write_text("/dev/null /x ext4\n/dev/loop-control /y ext4\n")
     found = inspect_references.read_fstab(places).known(())
     file = str(places.etc / "fstab")
     assert found == (Reference(file, "/dev/null"), Reference(file, "/dev/loop-control"))
 
 
-def test_a_device_that_a_configuration_names_by_what_it_holds_is_found(
-    places: SourceFolders, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_device_named_by_content(places: SourceFolders, monkeypatch: pytest.MonkeyPatch) -> None:
     nodes = {
         "/dev/disk/by-uuid/0a1b": "8:1",
         "/dev/disk/by-partlabel/data": "8:17",
@@ -345,7 +331,7 @@ def test_a_device_that_a_configuration_names_by_what_it_holds_is_found(
     }
 
 
-def test_why_a_source_is_not_read_is_said_with_its_file_or_in_its_own_words(places: SourceFolders) -> None:
+def test_unread_source_explained(places: SourceFolders) -> None:
     def fail(*_: object) -> str:
         raise err
 
@@ -355,19 +341,19 @@ def test_why_a_source_is_not_read_is_said_with_its_file_or_in_its_own_words(plac
     assert places.attempt(places.sys, fail).reason == "a line that nobody knows"
 
 
-def test_a_swap_partition_that_cannot_be_found_is_a_gap(places: SourceFolders) -> None:
+def test_missing_swap_partition_is_a_gap(places: SourceFolders) -> None:
     (places.proc / "swaps").write_text("Filename Type\n/dev/nowhere partition 1 0 -2\n/swap file 1 0 -3\n")
     assert inspect_uses.read_swaps(places).state is SourceKnowledge.UNREADABLE
 
 
-def test_pools_are_absent_without_zfs_and_unreadable_where_its_tool_fails(places: SourceFolders) -> None:
+def test_pools_without_zfs_or_failing_tool(places: SourceFolders) -> None:
     """Here the tool is missing, or it says that there is no such module."""
     assert inspect_uses.read_pools(places).state is SourceKnowledge.ABSENT
     (places.sys / "module/zfs").mkdir()
     assert inspect_uses.read_pools(places).state is SourceKnowledge.UNREADABLE
 
 
-def test_mdstat_shows_members_also_of_arrays_that_do_not_run() -> None:
+def test_mdstat_members_of_inactive_arrays() -> None:
     """Recorded: mdadm 4.2, Linux 6.1; the last is what assembling half an array leaves."""
     text = (
         "Personalities : [raid1] [raid0]\n"
@@ -397,7 +383,7 @@ def test_udev_properties_may_hold_any_sign() -> None:
         ("platform/host5/session1/target5:0:0/5:0:0:1", "iscsi"),
     ],
 )
-def test_the_bus_is_told_by_the_devices_place(tmp_path: Path, device: str, bus: str) -> None:
+def test_bus_from_sysfs_path(tmp_path: Path, device: str, bus: str) -> None:
     (tmp_path / "sys/devices" / device).mkdir(parents=True)
     (tmp_path / "sys/block/sdx").mkdir(parents=True)
     (tmp_path / "sys/block/sdx/device").symlink_to(tmp_path / "sys/devices" / device)

@@ -94,7 +94,7 @@ def names_of(snapshot: Snapshot) -> tuple[list[str], tuple[str, ...]]:
     return [facts.name for facts in snapshot.disks], snapshot.others
 
 
-def test_what_could_be_a_disk_is_told_from_other_block_devices(
+def test_candidate_disks_among_block_devices(
     places: SourceFolders, looked: Looked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Memory is not even named; loop devices are disks where the policy says so and they have a file."""
@@ -114,7 +114,7 @@ def test_what_could_be_a_disk_is_told_from_other_block_devices(
     assert "loop0" not in claimed, "somebody may attach a file to it right now"
 
 
-def test_a_disk_that_goes_away_meanwhile_is_not_offered(
+def test_disappearing_disk_is_not_offered(
     places: SourceFolders, looked: Looked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(uses, "read_loop_backings", lambda _places: read(()))
@@ -134,7 +134,7 @@ def test_a_disk_that_goes_away_meanwhile_is_not_offered(
 # --- which are read
 
 
-def test_only_what_is_asked_for_and_not_in_use_is_read(places: SourceFolders, looked: Looked) -> None:
+def test_only_requested_unused_disks_are_read(places: SourceFolders, looked: Looked) -> None:
     told: list[tuple[str, int, int]] = []
     add_scsi_disk(places.sys, "sdc", "8:32", "QM00003", "naa.5000000000000003")
     snapshot = inspect_machine(POLICY, places, tell=lambda *far: told.append(far))
@@ -161,7 +161,7 @@ def denying(monkeypatch: pytest.MonkeyPatch, denied: Path) -> None:
     monkeypatch.setattr(Path, "read_text", read_text)
 
 
-def test_a_disk_of_which_the_size_is_not_known_is_not_read(
+def test_disk_of_unknown_size_is_unread(
     places: SourceFolders, looked: Looked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     denying(monkeypatch, places.sys / "block/sdb/size")
@@ -182,9 +182,7 @@ def replugged(places: SourceFolders) -> None:
     write(places.sys / "block/sdb", {"diskseq": "17"})
 
 
-def test_for_showing_a_disk_is_read_again_only_where_it_was_written_or_is_another_one(
-    places: SourceFolders, looked: Looked
-) -> None:
+def test_listing_rereads_only_changed_disks(places: SourceFolders, looked: Looked) -> None:
     seen = inspect_machine(POLICY, places)
     changed = dataclasses.replace(seen.disk("sdb"), content=read(Content()), health=read(("hot",)))
     previous = dataclasses.replace(seen, disks=(seen.disk("sda"), changed))
@@ -213,9 +211,7 @@ def content_before(places: SourceFolders, looked: Looked, before: DiskFacts) -> 
     return looked.before["sdb"].content
 
 
-def test_what_this_process_saw_counts_while_the_kernel_counts_and_counted_no_write(
-    places: SourceFolders, looked: Looked
-) -> None:
+def test_cached_look_needs_unchanged_write_count(places: SourceFolders, looked: Looked) -> None:
     before = inspect_machine(POLICY, places).disk("sdb")
     assert content_before(places, looked, before) is None, "the kernel does not count"
     counting(places)
@@ -230,7 +226,7 @@ def test_what_this_process_saw_counts_while_the_kernel_counts_and_counted_no_wri
         assert content_before(places, looked, other) is None
 
 
-def test_the_record_of_its_release_is_found_for_the_disk(places: SourceFolders, looked: Looked) -> None:
+def test_release_record_found_for_the_disk(places: SourceFolders, looked: Looked) -> None:
     before = inspect_machine(POLICY, places).disk("sdb")
     assert looked.before["sdb"].released is None
     assert before.identity.value is not None
@@ -246,9 +242,7 @@ def test_the_record_of_its_release_is_found_for_the_disk(places: SourceFolders, 
 # --- doubles, and the list
 
 
-def test_identities_are_known_as_little_as_the_least_known_of_them(
-    places: SourceFolders, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_identities_as_known_as_the_least(places: SourceFolders, monkeypatch: pytest.MonkeyPatch) -> None:
     assert inspect_machine(POLICY, places).machine.identities.state is SourceKnowledge.READ
     denying(monkeypatch, places.sys / "block/sda/device/wwid")
     for where, state in ((places, SourceKnowledge.UNREADABLE), (as_user(places), SourceKnowledge.NEEDS_ROOT)):
@@ -257,7 +251,7 @@ def test_identities_are_known_as_little_as_the_least_known_of_them(
         assert [known.name for known in identities.known(())] == ["sdb"]
 
 
-def test_the_list_is_of_this_machine_unless_told_otherwise(
+def test_listing_defaults_to_this_machine(
     places: SourceFolders, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = fake_machine(tmp_path / "other")
@@ -267,9 +261,7 @@ def test_the_list_is_of_this_machine_unless_told_otherwise(
     assert [disk.name for disk in listing.list_disks(POLICY, places).disks] == ["sda", "sdb"]
 
 
-def test_a_disk_is_left_over_where_our_partition_lies_on_it_or_is_mounted_where_the_helper_mounts(
-    places: SourceFolders,
-) -> None:
+def test_leftover_by_partition_or_helper_mount(places: SourceFolders) -> None:
     def left_over() -> list[str]:
         return [disk.name for disk in listing.list_disks(POLICY, places).disks if disk.is_left_over]
 

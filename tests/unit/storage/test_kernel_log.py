@@ -30,7 +30,7 @@ class Pipe:
         os.close(self.writing)
 
 
-def test_each_record_is_one_line_without_its_head_its_tags_and_control_characters() -> None:
+def test_records_are_clean_single_lines() -> None:
     pipe = Pipe(RECORDS)
     found = KernelLog(pipe.reading).lines()
     pipe.close()
@@ -44,7 +44,7 @@ def test_only_the_last_lines_are_told() -> None:
     assert found == ("line 6", "line 7", "line 8")
 
 
-def test_a_log_that_may_not_be_read_is_silent(tmp_path: Path) -> None:
+def test_denied_log_is_silent(tmp_path: Path) -> None:
     with kernel_log(tmp_path / "none") as messages:
         assert messages.lines() == ()
         assert messages.lines_about(("sda",)) == ()
@@ -59,7 +59,7 @@ def test_nobody_waits_for_the_next_message(tmp_path: Path) -> None:
     assert [each & os.O_NONBLOCK for each in flags] == [os.O_NONBLOCK]
 
 
-def test_where_a_log_ends_nothing_more_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reading_stops_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     answers = iter((b"6,1,2,-;last\n", b""))
     monkeypatch.setattr(os, "read", lambda _fd, _size: next(answers))
     assert KernelLog(0).lines() == ("last",)
@@ -75,7 +75,7 @@ def test_what_was_said_before_is_not_told(tmp_path: Path) -> None:
         assert messages.lines() == ("meanwhile",)
 
 
-def test_only_lines_about_the_disks_are_told_and_each_once() -> None:
+def test_lines_about_the_disks_once() -> None:
     lines = (
         "EXT4-fs (loop1p1): of a partition",
         "I/O error, dev loop1, sector 1",
@@ -99,14 +99,12 @@ def test_only_lines_about_the_disks_are_told_and_each_once() -> None:
     ("name", "own", "other"),
     [("sda", "sda2", "sdap2"), ("nvme0n1", "nvme0n1p2", "nvme0n12"), ("dm-0", "dm-0p1", "dm-01")],
 )
-def test_partitions_are_named_with_a_p_where_the_disk_ends_in_a_digit(
-    name: str, own: str, other: str
-) -> None:
+def test_partition_suffix_after_a_digit(name: str, own: str, other: str) -> None:
     assert naming_pattern(name).fullmatch(own)
     assert not naming_pattern(name).search(other)
 
 
-def test_of_many_lines_about_a_disk_the_newest_twenty_are_told() -> None:
+def test_newest_twenty_lines_of_a_disk() -> None:
     pipe = Pipe(tuple(b"3,1,2,-;I/O error, dev sdb, sector %d\n" % number for number in range(50)))
     found = KernelLog(pipe.reading).lines_about(("sdb",))
     pipe.close()

@@ -63,9 +63,7 @@ def comparing(monkeypatch: pytest.MonkeyPatch, since: ChangesSinceRelease) -> Re
     return compared
 
 
-def test_where_a_signature_stands_at_an_end_nothing_else_is_looked_at(
-    image: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_signature_at_an_end_suffices(image: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     comparing(monkeypatch, ChangesSinceRelease.NOTHING)
     with image.open("r+b") as file:
         file.write(b"LUKS\xba\xbe\x00\x02")
@@ -75,7 +73,7 @@ def test_where_a_signature_stands_at_an_end_nothing_else_is_looked_at(
 
 
 @pytest.mark.parametrize("since", ChangesSinceRelease)
-def test_places_are_looked_at_unless_the_disk_is_as_it_was_left(
+def test_places_unless_unchanged_since_release(
     image: Path, monkeypatch: pytest.MonkeyPatch, since: ChangesSinceRelease
 ) -> None:
     compared = comparing(monkeypatch, since)
@@ -85,9 +83,7 @@ def test_places_are_looked_at_unless_the_disk_is_as_it_was_left(
     assert read(image, NOTHING_KNOWN).comparison is None, "without a record nothing is compared"
 
 
-def test_what_this_process_looked_at_already_is_not_looked_at_again(
-    image: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_looked_at_once_per_process(image: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     content = read(image, PreviousContent(content=OF_BEFORE))
     assert (content.samples, content.sampled, content.certain_bytes) == ((4711,), LOOKED_AT, 12)
     compared = comparing(monkeypatch, ChangesSinceRelease.WRITTEN)
@@ -95,7 +91,7 @@ def test_what_this_process_looked_at_already_is_not_looked_at_again(
     assert (content.samples, content.comparison) == ((4711,), compared)
 
 
-def test_what_was_not_looked_at_then_is_now(image: Path) -> None:
+def test_skipped_places_looked_at_later(image: Path) -> None:
     content = read(image, PreviousContent(content=replace(OF_BEFORE, sampled=0)))
     assert content.samples == ()
     assert content.sampled not in {0, LOOKED_AT}
@@ -113,9 +109,7 @@ MARKS = DuplicateMarks("boot 1", 3, 4096)
         (replace(MARKS, appearance=""), False),
     ],
 )
-def test_a_full_read_holds_as_long_as_the_kernel_counts_no_write_and_can_be_asked(
-    image: Path, marks: DuplicateMarks, *, holds: bool
-) -> None:
+def test_full_read_holds_while_no_write_counted(image: Path, marks: DuplicateMarks, *, holds: bool) -> None:
     full = FullRead("S", None, SIZE, replace(MARKS, appearance=marks.appearance and "boot 1"), None, 5.0)
     assert read(image, PreviousContent(marks, full_read=full)).full_read == (full if holds else None)
     assert read(image, PreviousContent(marks)).full_read is None
@@ -135,7 +129,7 @@ COMPARED = ReleaseComparison(ChangesSinceRelease.ALIKE, RECORD.released_s, place
     ],
     ids=["as it was", "the ends changed", "never compared", "no place was", "another record"],
 )
-def test_places_are_compared_once_for_a_record_and_the_ends_each_time(
+def test_places_compared_once_ends_each_time(
     image: Path,
     monkeypatch: pytest.MonkeyPatch,
     known: ReleaseComparison | None,
@@ -153,7 +147,7 @@ def places(tmp_path: Path) -> SourceFolders:
     return SourceFolders(dev=tmp_path, as_root=True)
 
 
-def test_a_node_that_is_a_link_or_a_pipe_is_not_opened_and_nobody_waits_for_it(tmp_path: Path) -> None:
+def test_link_or_pipe_is_not_opened(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("/dev/null")
     os.mkfifo(tmp_path / "pipe")
     for name, number in (("link", errno.ELOOP), ("pipe", errno.ENODEV)):
@@ -170,7 +164,7 @@ def test_a_node_that_is_a_link_or_a_pipe_is_not_opened_and_nobody_waits_for_it(t
         (errno.EACCES, SourceKnowledge.UNREADABLE, os.strerror(errno.EACCES)),
     ],
 )
-def test_only_that_a_disk_is_taken_is_an_answer_every_other_error_is_none(
+def test_busy_is_an_answer_other_errors_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, state: SourceKnowledge, says: str
 ) -> None:
     @contextmanager

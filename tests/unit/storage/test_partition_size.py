@@ -35,22 +35,20 @@ from tests.unit.storage.plans import disk, disks
         (0, 0, [TIB], 16 * GIB),
     ],
 )
-def test_partitions_are_as_large_as_the_run_needs(
+def test_partitions_sized_for_the_run(
     data_set: int, data_disks: int, sizes: list[int], expected: int
 ) -> None:
     assert default_partition_bytes(data_set, data_disks, sizes) == expected
 
 
 @given(st.lists(st.integers(0, 1 << 50), min_size=1), st.integers(0, 1 << 50), st.integers(1, 64))
-def test_partitions_are_whole_mebibytes_and_leave_room_for_both_tables(
-    sizes: list[int], data_set: int, data_disks: int
-) -> None:
+def test_whole_mebibytes_with_room_for_tables(sizes: list[int], data_set: int, data_disks: int) -> None:
     for size in (whole_disk_bytes(sizes), default_partition_bytes(data_set, data_disks, sizes)):
         assert size % MIB == 0
         assert size == 0 or size + 2 * MIB <= min(sizes)
 
 
-def test_a_partition_is_as_large_as_stated_or_as_the_smallest_disk_has_room_for() -> None:
+def test_stated_size_or_smallest_disk() -> None:
     group = Group((disk(1, 8 * GIB), disk(2, 9 * GIB)), Level.MIRROR, "xfs")
     assert planned_bytes(replace(group, partition_bytes=3 * GIB)) == 3 * GIB
     assert planned_bytes(group) == 8 * GIB - 2 * MIB
@@ -68,7 +66,7 @@ def test_a_partition_is_as_large_as_stated_or_as_the_smallest_disk_has_room_for(
         ("xfs", {("-d", "su=524288"), ("-d", "sw=3")}, ("data.sunit=128", "data.swidth=384")),
     ],
 )
-def test_alignment_is_told_and_looked_for_in_each_tools_own_units(
+def test_alignment_in_units_of_each_tool(
     name: str, told: set[tuple[str, str]], shown: tuple[str, ...]
 ) -> None:
     spec = filesystem(name)
@@ -82,7 +80,7 @@ def test_alignment_is_told_and_looked_for_in_each_tools_own_units(
     assert spec.expected(unstriped) == ()
 
 
-def test_only_md_with_even_stripes_is_aligned_and_what_people_say_themselves_comes_first() -> None:
+def test_alignment_only_on_even_md_stripes() -> None:
     striped = Group(disks(4), Level.RAID5, "xfs")
     assert alignment_of(striped, Assembler.MD) == StripeGeometry(512 * KIB, 3)
     assert alignment_of(striped, Assembler.ZFS) is None

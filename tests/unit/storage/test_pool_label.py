@@ -36,7 +36,7 @@ def test_labels_lie_twice_at_each_end() -> None:
 
 @pytest.mark.parametrize("place", [0, 3])
 @pytest.mark.parametrize("shift", GUIDS)
-def test_a_label_that_zfs_wrote_names_its_pool_where_it_lies(shift: int, place: int) -> None:
+def test_zfs_label_names_its_pool(shift: int, place: int) -> None:
     label, offset = recorded(shift, place), PLACES[place]
     assert names_pool(label, offset, NAME, GUIDS[shift])
     assert names_pool(label, offset, NAME, "")
@@ -46,26 +46,26 @@ def test_a_label_that_zfs_wrote_names_its_pool_where_it_lies(shift: int, place: 
 
 
 @given(st.integers(16 * KIB, 128 * KIB - 1) | st.integers(8 * KIB, 16 * KIB - 1), st.integers(1, 255))
-def test_a_label_of_which_a_byte_was_changed_is_not_ours(at: int, change: int) -> None:
+def test_changed_label_is_not_ours(at: int, change: int) -> None:
     changed = bytearray(LABEL)
     changed[at] ^= change
     assert not names_pool(bytes(changed), 0, NAME, GUIDS[9])
 
 
 @given(st.binary(max_size=8 * KIB))
-def test_what_others_keep_at_the_beginning_of_a_label_changes_nothing(theirs: bytes) -> None:
+def test_reserved_area_of_label_ignored(theirs: bytes) -> None:
     assert names_pool(theirs + LABEL[len(theirs) :], 0, NAME, GUIDS[9])
 
 
 @given(st.integers(0, 127), st.sampled_from(["little", "big"]))
-def test_an_uberblock_that_this_pool_did_not_write_is_somebodys(slot: int, order: str) -> None:
+def test_uberblock_of_another_pool(slot: int, order: str) -> None:
     at = 128 * KIB + slot * SMALLEST_UBERBLOCK
     magic = 0x00BAB10C.to_bytes(8, "little" if order == "little" else "big")
     theirs = (magic + b"theirs").ljust(SMALLEST_UBERBLOCK, b"\0")
     assert not names_pool(LABEL[:at] + theirs + LABEL[at + len(theirs) :], 0, NAME, GUIDS[9])
 
 
-def test_uberblocks_are_whole_at_their_own_place_only() -> None:
+def test_uberblocks_at_their_own_place() -> None:
     first, second = 128 * KIB + 4 * SMALLEST_UBERBLOCK, 128 * KIB + 50 * SMALLEST_UBERBLOCK
     moved = bytearray(LABEL)
     moved[second : second + SMALLEST_UBERBLOCK] = LABEL[first : first + SMALLEST_UBERBLOCK]

@@ -35,7 +35,7 @@ def places(tmp_path: Path) -> SourceFolders:
     return fake_machine(tmp_path)
 
 
-def test_filesystems_without_a_number_of_their_own_are_on_the_devices_of_their_source(
+def test_filesystems_without_device_number_by_source(
     places: SourceFolders, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     nodes = {"/dev/sdb": "8:16", "/dev/sdc": "8:32", "/dev/sdd": "8:48", "/export": "8:64"}
@@ -46,9 +46,7 @@ def test_filesystems_without_a_number_of_their_own_are_on_the_devices_of_their_s
     assert "/export" not in asked, "what a server exports is no path of this machine"
 
 
-def test_each_process_of_a_namespace_that_has_another_root_may_show_other_mounts(
-    places: SourceFolders,
-) -> None:
+def test_other_roots_may_show_other_mounts(places: SourceFolders) -> None:
     """In a chroot(2) mountinfo shows what is mounted below it; that one may be met first."""
     for pid, root, number in (("8", "/", "8:16"), ("9", "/srv/jail", "8:32"), ("10", "/", "8:48")):
         mount = f"50 28 {number} / /data rw - xfs /dev/data rw\n"
@@ -60,16 +58,12 @@ def test_each_process_of_a_namespace_that_has_another_root_may_show_other_mounts
 
 
 @pytest.mark.parametrize("line", ["1 2 8:16 / /data - xfs /dev/sdb rw", "1 2 8:16 / /data rw - xfs"])
-def test_a_line_of_mountinfo_with_too_few_words_makes_the_source_unreadable(
-    places: SourceFolders, line: str
-) -> None:
+def test_short_mountinfo_line_is_unreadable(places: SourceFolders, line: str) -> None:
     add_process(places.proc, "8", OTHER, MOUNTINFO + line)
     assert processes.read_mounts(places).state is SourceKnowledge.UNREADABLE
 
 
-def test_what_is_denied_is_named_and_what_was_seen_is_kept(
-    places: SourceFolders, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_denied_is_named_seen_is_kept(places: SourceFolders, monkeypatch: pytest.MonkeyPatch) -> None:
     add_process(places.proc, "8", OTHER)
     real_text, real_bytes = Path.read_text, Path.read_bytes
 
@@ -102,9 +96,7 @@ def test_mounts_that_no_process_shows_are_unknown(places: SourceFolders) -> None
     assert processes.read_mounts(places).state is SourceKnowledge.UNREADABLE
 
 
-def test_whoever_has_a_device_open_uses_it_but_not_this_process(
-    places: SourceFolders, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_openers_except_this_process(places: SourceFolders, monkeypatch: pytest.MonkeyPatch) -> None:
     (places.proc / "self/mountinfo").write_text(MOUNTINFO + DEV)
     add_process(places.proc, str(os.getpid()))
     links = [places.proc / pid / "fd/3" for pid in ("7", str(os.getpid()))]
@@ -131,7 +123,7 @@ if sys.argv[1] == "ended":
 
 
 @pytest.mark.parametrize("leader", ["works", "ended"])
-def test_what_one_thread_alone_has_open_is_used(monkeypatch: pytest.MonkeyPatch, leader: str) -> None:
+def test_device_open_in_one_thread(monkeypatch: pytest.MonkeyPatch, leader: str) -> None:
     with subprocess.Popen(
         (sys.executable, "-c", _OWN_DESCRIPTORS, leader),
         stdin=subprocess.PIPE,
@@ -183,9 +175,7 @@ MAPS = """\
 """
 
 
-def test_a_mapped_device_is_used_wherever_it_is_mapped(
-    places: SourceFolders, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_mapped_device_is_used(places: SourceFolders, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who may not look behind mappings of others may all the same have memory of its own in /dev."""
     (places.proc / "7/maps").write_text(MAPS)
     folder = places.proc / "7/map_files"
@@ -209,7 +199,7 @@ def test_a_mapped_device_is_used_wherever_it_is_mapped(
     }
 
 
-def test_the_kernel_names_no_mapping_with_zeros_in_front() -> None:
+def test_map_files_without_leading_zeros() -> None:
     """Mapped where maps pads the address to eight digits: such a mapping was once overlooked."""
     libc = ctypes.CDLL(None, use_errno=True)
     libc.mmap.restype = ctypes.c_void_p
@@ -239,7 +229,7 @@ def reader(tmp_path: Path) -> Path:
     return folder / "fd/3"
 
 
-def test_who_has_a_device_open_for_reading_only_reads(reader: Path) -> None:
+def test_reader_is_told_from_writer(reader: Path) -> None:
     information = reader.parent.parent / "fdinfo/3"
     assert only_reads(str(reader))
     for flags in ("0100001", "0100002", "none"):

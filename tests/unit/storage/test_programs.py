@@ -25,9 +25,7 @@ from app.storage.system.programs import (
 )
 
 
-def test_programs_are_found_in_the_fixed_folders_only(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_programs_from_fixed_folders_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     trap = tmp_path / "mkfs.trap"
     trap.write_text("#!/bin/sh\n")
     trap.chmod(0o755)
@@ -38,12 +36,12 @@ def test_programs_are_found_in_the_fixed_folders_only(
 
 
 @pytest.mark.parametrize("name", ["/bin/true", "../bin/true", "bin/true", ""])
-def test_a_path_is_no_name_of_a_program(name: str) -> None:
+def test_path_is_no_program_name(name: str) -> None:
     with pytest.raises(ProgramError):
         find_program(name)
 
 
-def test_a_program_gets_the_fixed_environment_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_program_gets_the_fixed_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LIBMOUNT_FORCE_MOUNT2", "always")
     monkeypatch.setenv("MKE2FS_CONFIG", "/home/evil")
     ended = run_program(("env",), timeout_s=60)
@@ -63,7 +61,7 @@ def answered() -> Iterator[None]:
         os.close(descriptor)
 
 
-def test_a_program_gets_no_open_files_no_folder_and_no_answers(answered: None) -> None:
+def test_program_gets_no_files_folder_or_input(answered: None) -> None:
     kept = os.open("/etc/hostname", os.O_RDONLY)
     os.set_inheritable(kept, True)  # noqa: FBT003
     try:
@@ -77,7 +75,7 @@ def test_a_program_gets_no_open_files_no_folder_and_no_answers(answered: None) -
     assert set(filter(None, files)) == {"0", "1", "2", "3"}  # 3 is the folder that ls reads
 
 
-def test_a_program_that_is_told_nothing_reads_from_nowhere() -> None:
+def test_program_without_input_reads_nothing() -> None:
     assert run_program(("readlink", "/proc/self/fd/0"), timeout_s=60).stdout == "/dev/null\n"
 
 
@@ -86,7 +84,7 @@ def test_input_is_read_to_its_end() -> None:
     assert run_program(("wc", "-c"), timeout_s=60, input_text=text).stdout.strip() == str(len(text))
 
 
-def test_output_beyond_the_limit_is_cut_and_does_not_stop_the_program() -> None:
+def test_output_beyond_the_limit_is_cut() -> None:
     ended = run_program(("sh", "-c", "yes | head -c 3000000; echo end >&2"), timeout_s=60)
     assert (ended.exit_code, len(ended.stdout), ended.stderr) == (0, OUTPUT_LIMIT_BYTES, "end\n")
 
@@ -106,9 +104,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
 
 
 @pytest.mark.parametrize("timeout_s", [60.0, 0.0])
-def test_what_a_program_left_in_its_pipe_is_read_also_when_its_time_was_up_after_its_end(
-    started: list[subprocess.Popen[bytes]], timeout_s: float
-) -> None:
+def test_pipe_read_after_end_past_its_time(started: list[subprocess.Popen[bytes]], timeout_s: float) -> None:
     def has_ended() -> bool:
         with suppress(ChildProcessError):  # it was seen already
             os.waitid(os.P_PID, started[0].pid, os.WEXITED | os.WNOWAIT)
@@ -118,7 +114,7 @@ def test_what_a_program_left_in_its_pipe_is_read_also_when_its_time_was_up_after
     assert (ended.exit_code, len(ended.stdout)) == (0, 200_000)
 
 
-def test_a_program_that_works_is_looked_at_twenty_times_a_second() -> None:
+def test_working_program_polled_twenty_times_a_second() -> None:
     """More often would take from the CPUs that it needs."""
     asked: list[int] = []
 
@@ -136,7 +132,7 @@ def is_asleep(pid: str) -> bool:
     return False
 
 
-def test_a_program_that_does_not_end_is_ended_with_all_that_it_started() -> None:
+def test_hanging_program_ended_with_its_children() -> None:
     began_s = time.monotonic()
     ended = run_program(("sh", "-c", "sleep 4711 & echo $!; wait"), timeout_s=0.3)
     assert ended.exit_code == TIMED_OUT
@@ -147,7 +143,7 @@ def test_a_program_that_does_not_end_is_ended_with_all_that_it_started() -> None
     assert "its time was up" in ended.complaint()
 
 
-def test_nobody_is_told_to_end_after_the_program_did(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_signal_after_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its number may be that of another process group by then, and daemons that it leaves are its work."""
     told: list[tuple[int, int]] = []
     monkeypatch.setattr(os, "killpg", lambda group, number: told.append((group, number)))
@@ -155,7 +151,7 @@ def test_nobody_is_told_to_end_after_the_program_did(monkeypatch: pytest.MonkeyP
     assert told == []
 
 
-def test_a_program_that_does_not_listen_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_program_that_ignores_sigterm_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(programs, "_KILL_AFTER_S", 0.05)
     deaf = tmp_path / "deaf"
     with pytest.raises(InterruptedProgramError) as caught:
@@ -165,7 +161,7 @@ def test_a_program_that_does_not_listen_is_killed(tmp_path: Path, monkeypatch: p
     assert caught.value.ended.exit_code == -signal.SIGKILL
 
 
-def test_a_program_that_the_kernel_holds_is_named_and_stays(
+def test_program_held_by_kernel_is_named(
     started: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(programs, "_KILL_AFTER_S", 0.01)
@@ -179,7 +175,7 @@ def test_a_program_that_the_kernel_holds_is_named_and_stays(
     process.wait()
 
 
-def test_a_program_is_ended_when_it_is_cancelled() -> None:
+def test_cancelled_program_is_ended() -> None:
     asked: list[int] = []
 
     def is_cancelled() -> bool:
@@ -192,7 +188,7 @@ def test_a_program_is_ended_when_it_is_cancelled() -> None:
     assert caught.value.ended.exit_code == -signal.SIGTERM
 
 
-def test_what_a_program_says_of_its_failure_is_its_last_words() -> None:
+def test_failure_message_is_the_last_words() -> None:
     assert run_program(("sh", "-c", "echo a; echo b >&2; exit 3"), timeout_s=60).complaint() == "b"
     assert run_program(("sh", "-c", "echo a; exit 3"), timeout_s=60).complaint() == "a"
     assert run_program(("false",), timeout_s=60).complaint() == "it said nothing"

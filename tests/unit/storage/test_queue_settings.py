@@ -146,7 +146,7 @@ def made(kernel: Kernel, group: Group = GROUP) -> tuple[Step, ...]:
     return undo_of(steps)
 
 
-def test_what_is_set_was_in_the_journal_before_and_is_put_back(kernel: Kernel) -> None:
+def test_setting_journaled_before_and_put_back(kernel: Kernel) -> None:
     undo = made(kernel)
     assert kernel.read() == ("bfq", "512")
     assert kernel.told == [
@@ -165,7 +165,7 @@ def test_what_is_set_was_in_the_journal_before_and_is_put_back(kernel: Kernel) -
     assert kernel.written == [], "once is enough"
 
 
-def test_what_is_so_already_is_neither_written_nor_put_back(kernel: Kernel) -> None:
+def test_setting_already_in_effect(kernel: Kernel) -> None:
     kernel.show("sda", "none mq-deadline kyber [bfq]", "512")
     undo = made(kernel)
     assert (kernel.told, kernel.facts) == ([], {})
@@ -175,7 +175,7 @@ def test_what_is_so_already_is_neither_written_nor_put_back(kernel: Kernel) -> N
 
 
 @pytest.mark.parametrize("setting", QueueSetting)
-def test_what_somebody_set_meanwhile_is_left_alone_and_told(kernel: Kernel, setting: QueueSetting) -> None:
+def test_setting_changed_by_others_left_and_reported(kernel: Kernel, setting: QueueSetting) -> None:
     undo = made(kernel)
     kernel.written.clear()
     kernel.steps.clear()
@@ -192,7 +192,7 @@ def test_what_somebody_set_meanwhile_is_left_alone_and_told(kernel: Kernel, sett
     assert set(kernel.facts.values()) == {""}, "it is told once, and nobody's any more"
 
 
-def test_what_somebody_put_back_himself_is_not_written_again(kernel: Kernel) -> None:
+def test_setting_put_back_by_others(kernel: Kernel) -> None:
     undo = made(kernel)
     kernel.show("sda", "[none] mq-deadline kyber bfq", "128")
     kernel.written.clear()
@@ -201,7 +201,7 @@ def test_what_somebody_put_back_himself_is_not_written_again(kernel: Kernel) -> 
     assert set(kernel.facts.values()) == {""}
 
 
-def test_after_a_reboot_nothing_is_written_for_the_kernel_has_its_own_again(kernel: Kernel) -> None:
+def test_settings_after_reboot_not_put_back(kernel: Kernel) -> None:
     undo = made(kernel)
     kernel.written.clear()
     kernel.other_boot = True  # and by chance it is what the session had set
@@ -220,9 +220,7 @@ def test_after_a_reboot_nothing_is_written_for_the_kernel_has_its_own_again(kern
     ],
     ids=str,
 )
-def test_another_disk_of_that_name_and_one_that_came_anew_are_not_touched(
-    kernel: Kernel, now: DiskIdentity
-) -> None:
+def test_other_or_reattached_disk_not_touched(kernel: Kernel, now: DiskIdentity) -> None:
     undo = made(kernel)
     kernel.written.clear()
     kernel.disk = now
@@ -230,9 +228,7 @@ def test_another_disk_of_that_name_and_one_that_came_anew_are_not_touched(
     assert kernel.written == []
 
 
-def test_after_a_restart_of_the_helper_the_journal_tells_which_appearance_of_the_disk_it_was(
-    kernel: Kernel,
-) -> None:
+def test_appearance_from_journal_after_restart(kernel: Kernel) -> None:
     undo = made(kernel)
     kernel.written.clear()
     anew = replace(disk(1), diskseq=77)
@@ -241,7 +237,7 @@ def test_after_a_restart_of_the_helper_the_journal_tells_which_appearance_of_the
     assert kernel.written == [], "the helper takes the disk as it finds it; the journal knows the old one"
 
 
-def test_a_disk_that_is_away_is_not_written_and_not_forgotten(kernel: Kernel) -> None:
+def test_absent_disk_is_not_forgotten(kernel: Kernel) -> None:
     undo = made(kernel)
     kernel.written.clear()
     kernel.disk = OSError(19, "No such device")
@@ -253,14 +249,14 @@ def test_a_disk_that_is_away_is_not_written_and_not_forgotten(kernel: Kernel) ->
     assert kernel.read() == ("none", "128")
 
 
-def test_where_the_helper_died_before_the_write_nothing_is_put_back(kernel: Kernel) -> None:
+def test_helper_died_before_the_write(kernel: Kernel) -> None:
     (step,) = steps_of(replace(GROUP, read_ahead_bytes=None), SetQueue)
     kernel.facts[SCHEDULER] = "none bfq 1"
     kernel.execution().unmake(undo_of((step,)))
     assert (kernel.written, kernel.facts) == ([], {SCHEDULER: ""})
 
 
-def test_a_scheduler_that_the_kernel_has_not_is_refused_with_those_that_it_has(kernel: Kernel) -> None:
+def test_unknown_scheduler_refused_with_the_known(kernel: Kernel) -> None:
     kernel.show("sda", "[none] mq-deadline", "128")
     for kind in (CheckScheduler, SetQueue):
         (step, *_) = steps_of(GROUP, kind)
@@ -273,7 +269,7 @@ def test_a_scheduler_that_the_kernel_has_not_is_refused_with_those_that_it_has(k
 
 
 @pytest.mark.parametrize("text", ["", "none mq-deadline bfq", "[none] [bfq]", "[no\ne] bfq", "[../x] bfq"])
-def test_what_could_not_be_put_back_is_not_changed(kernel: Kernel, text: str) -> None:
+def test_unrestorable_setting_is_not_changed(kernel: Kernel, text: str) -> None:
     kernel.show("sda", text, "many")
     for step in steps_of(GROUP, SetQueue):
         with pytest.raises(RefusedError):
@@ -281,7 +277,7 @@ def test_what_could_not_be_put_back_is_not_changed(kernel: Kernel, text: str) ->
     assert (kernel.written, kernel.facts) == ([], {})
 
 
-def test_another_disk_than_the_chosen_one_is_not_set(kernel: Kernel) -> None:
+def test_other_disk_than_the_chosen_not_set(kernel: Kernel) -> None:
     kernel.disk = replace(disk(1), diskseq=9)
     for step in steps_of(GROUP, SetQueue):
         with pytest.raises(RefusedError, match="not the disk that was chosen"):
@@ -289,9 +285,7 @@ def test_another_disk_than_the_chosen_one_is_not_set(kernel: Kernel) -> None:
     assert (kernel.written, kernel.facts) == ([], {})
 
 
-def test_what_the_kernel_makes_of_it_is_read_back_and_undone_where_it_differs(
-    kernel: Kernel, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_setting_read_back_and_undone_if_different(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
     kernel.page_kib = 64
     group = replace(GROUP, read_ahead_bytes=100 * KIB)
     with pytest.raises(ReadBackError, match="asked 100, found 64"):
@@ -307,7 +301,7 @@ def test_what_the_kernel_makes_of_it_is_read_back_and_undone_where_it_differs(
         made(kernel)
 
 
-def test_what_cannot_be_put_back_is_an_error_and_stays_in_the_journal(kernel: Kernel) -> None:
+def test_failed_restore_is_an_error_in_journal(kernel: Kernel) -> None:
     undo = made(kernel)
     kernel.takes = False
     with pytest.raises(StorageError, match="could not be put back: it stays 512, and was 128"):
@@ -315,7 +309,7 @@ def test_what_cannot_be_put_back_is_an_error_and_stays_in_the_journal(kernel: Ke
     assert set(kernel.facts.values()) == {"none bfq 1", "128 512 1"}
 
 
-def test_of_a_disk_that_was_given_back_nothing_is_put_back_any_more(kernel: Kernel) -> None:
+def test_released_disk_is_not_put_back(kernel: Kernel) -> None:
     undo = made(kernel)
     kernel.takes = False
     with pytest.raises(StorageError):
@@ -331,7 +325,7 @@ def test_of_a_disk_that_was_given_back_nothing_is_put_back_any_more(kernel: Kern
     assert (kernel.facts[SCHEDULER], kernel.facts[READ_AHEAD]) == ("", "")
 
 
-def test_what_changed_before_the_end_of_making_is_a_difference(kernel: Kernel) -> None:
+def test_setting_changed_while_making(kernel: Kernel) -> None:
     steps = set_steps()
     execution = kernel.execution()
     execution.make(steps)
@@ -344,7 +338,7 @@ def test_what_changed_before_the_end_of_making_is_a_difference(kernel: Kernel) -
     ]
 
 
-def test_an_array_and_a_btrfs_get_the_read_ahead_too_and_it_is_read_back(kernel: Kernel) -> None:
+def test_read_ahead_of_array_and_btrfs(kernel: Kernel) -> None:
     pair = replace(GROUP, disks=disks(2), level=Level.MIRROR)
     made(kernel, pair)
     assert [kernel.read(name)[1] for name in ("sda", "sdb", "md")] == ["512", "512", "512"]
@@ -367,7 +361,7 @@ def test_an_array_and_a_btrfs_get_the_read_ahead_too_and_it_is_read_back(kernel:
 
 
 @pytest.mark.parametrize("filesystem", ["ext4", "btrfs", "zfs"])
-def test_it_is_looked_at_before_the_first_write_and_set_after_the_last_one(filesystem: str) -> None:
+def test_checked_before_first_write_set_after_last(filesystem: str) -> None:
     group = replace(GROUP, disks=disks(2), level=Level.MIRROR, filesystem=filesystem)
     if filesystem == "zfs":
         group = replace(group, read_ahead_bytes=None)
@@ -387,7 +381,7 @@ def test_it_is_looked_at_before_the_first_write_and_set_after_the_last_one(files
     }, "log devices too"
 
 
-def test_groups_say_different_things_and_one_that_says_nothing_is_left_alone() -> None:
+def test_groups_with_different_settings() -> None:
     wal = Group((disk(3),), Level.SINGLE, "xfs", read_ahead_bytes=0)
     plan = StoragePlan(replace(GROUP, read_ahead_bytes=None), wal)
     steps = build_steps(plan, devices(plan), NAMES, FOLDER)
@@ -399,7 +393,7 @@ def test_groups_say_different_things_and_one_that_says_nothing_is_left_alone() -
 
 
 @pytest.mark.parametrize("setting", QueueSetting)
-def test_a_record_is_read_as_it_was_written(setting: QueueSetting) -> None:
+def test_record_round_trip(setting: QueueSetting) -> None:
     before, chosen = ("none", "mq-deadline") if setting is QueueSetting.SCHEDULER else ("128", "0")
     record = QueueRecord(before, chosen, 12)
     assert parse_record(setting, record.text()) == record
@@ -453,7 +447,7 @@ def test_what_stands_in_brackets_is_chosen(
     assert queue_settings.read_choice(path) == (chosen, offered)
 
 
-def test_a_setting_that_is_not_there_is_not_made(tmp_path: Path) -> None:
+def test_missing_setting_is_not_created(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         queue_settings.write_setting(tmp_path / "read_ahead_kb", "128")
     assert list(tmp_path.iterdir()) == []

@@ -30,13 +30,13 @@ def recorded(name: str) -> str:
     return (RECORDED / name).read_text(encoding="utf-8")
 
 
-def test_features_of_ext4_are_words_and_the_rest_are_lines() -> None:
+def test_ext4_features_are_words() -> None:
     tokens = set(parse_dumpe2fs(recorded("dumpe2fs-1.47.0.txt")))
     assert {"has_journal", "fast_commit", "metadata_csum"} <= tokens
     assert {"Block size: 4096", "RAID stride: 128", "RAID stripe width: 384", "Inode size: 256"} <= tokens
 
 
-def test_sections_of_xfs_continue_over_lines_that_begin_without_a_name() -> None:
+def test_xfs_sections_continue_over_lines() -> None:
     tokens = set(parse_xfs_info(recorded("xfs_info-6.1.0.txt")))
     assert {"meta-data.reflink=0", "meta-data.crc=1", "meta-data.agcount=8", "data.bsize=4096"} <= tokens
     assert {"data.sunit=128", "data.swidth=384", "log.sunit=8", "log.lazy-count=1"} <= tokens
@@ -47,7 +47,7 @@ def test_values_and_flags_of_btrfs_are_told() -> None:
     assert {"nodesize=16384", "csum_type=xxhash64", "NO_HOLES", "FREE_SPACE_TREE", "num_devices=2"} <= tokens
 
 
-def test_profiles_of_btrfs_are_those_of_every_kind() -> None:
+def test_btrfs_profiles_of_every_kind() -> None:
     assert {"Data=raid1", "Metadata=raid1"} <= set(parse_df(recorded("btrfs-df-6.2.txt")))
     mixed = "Data, RAID5: total=1, used=0\nData, single: total=2, used=0\n"
     assert list(parse_df(mixed)) == ["Data=raid5+single"]
@@ -118,7 +118,7 @@ def differences(machine: Machine, asked: ReadBack) -> dict[str, str]:
     return {}
 
 
-def test_what_is_as_it_was_asked_is_silent(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_as_requested_is_silent(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     machine = Machine(monkeypatch, tmp_path, EXT4)
     chosen: dict[str, bool | int | str] = {
         "atime": "noatime",
@@ -131,9 +131,7 @@ def test_what_is_as_it_was_asked_is_silent(monkeypatch: pytest.MonkeyPatch, tmp_
     assert machine.asked == [("dumpe2fs", "-h", "/dev/sda1")]
 
 
-def test_only_what_shows_the_options_is_asked_by_node_or_by_folder(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_only_needed_tools_by_node_or_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     text = recorded("mountinfo-btrfs-6.18.txt").replace("/tmp/rec/m", FOLDER)
     machine = Machine(monkeypatch, tmp_path, text)
     assert differences(machine, step("btrfs", {"checksum": "xxhash"})) == {}
@@ -143,9 +141,7 @@ def test_only_what_shows_the_options_is_asked_by_node_or_by_folder(
     assert [(argv[0], argv[-1]) for argv in machine.asked] == [("lsattr", FOLDER)]
 
 
-def test_everything_that_differs_is_told_with_what_was_asked(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_every_difference_with_what_was_requested(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     machine = Machine(monkeypatch, tmp_path, EXT4)
     with pytest.raises(
         ReadBackError, match=r"commit: .*found commit=999; block_size: .*1024.*4096"
@@ -167,7 +163,7 @@ def test_everything_that_differs_is_told_with_what_was_asked(
         ),
     ],
 )
-def test_what_is_not_as_it_was_asked_is_named_with_what_was_found(
+def test_difference_names_what_was_found(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
     options: dict[str, bool | int | str],
@@ -176,7 +172,7 @@ def test_what_is_not_as_it_was_asked_is_named_with_what_was_found(
     assert differences(Machine(monkeypatch, tmp_path, EXT4), step("ext4", options)).items() >= found.items()
 
 
-def test_access_times_of_zfs_are_those_of_both_of_its_properties() -> None:
+def test_zfs_access_times_of_two_properties() -> None:
     """Where atime is off relatime has no effect, whatever it is: the recommended preset on ZFS 2.1."""
     option = filesystem("zfs").option("atime")
 
@@ -232,7 +228,7 @@ def test_another_filesystem_or_none_is_a_difference(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("said", ["", "\n", "Usage\n", "\x00\x00"])
 @pytest.mark.parametrize("options", [{"journal": False}, {"block_size": 4096}])
-def test_a_tool_that_shows_nothing_proves_nothing_not_even_that_something_is_absent(
+def test_tool_without_output_proves_nothing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, said: str, options: dict[str, bool | int | str]
 ) -> None:
     Machine(monkeypatch, tmp_path, EXT4)
@@ -252,9 +248,7 @@ def test_a_tool_that_lies_is_a_difference(monkeypatch: pytest.MonkeyPatch, tmp_p
     assert found == "data.sunit=0, data.swidth=0"
 
 
-def test_a_folder_without_attributes_is_as_asked_and_one_with_is_not(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_folder_attributes_by_request(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     text = recorded("mountinfo-btrfs-6.18.txt").replace("/tmp/rec/m", FOLDER)
     Machine(monkeypatch, tmp_path, text)
 

@@ -70,7 +70,7 @@ def differences(group: Group) -> dict[str, tuple[str, str]]:
 
 
 @pytest.mark.parametrize("name", GROUPS)
-def test_an_array_that_was_made_as_asked_is_silent(sysfs: Path, name: str) -> None:
+def test_array_as_requested_is_silent(sysfs: Path, name: str) -> None:
     show(sysfs, name)
     assert differences(GROUPS[name]) == {}
 
@@ -115,9 +115,7 @@ def test_what_differs_is_named_with_both_values(
         ("+8x", "+8x"),
     ],
 )
-def test_a_bitmap_is_where_the_kernel_says_and_where_there_is_none_newer_ones_show_nothing(
-    sysfs: Path, location: str | None, bitmap: str
-) -> None:
+def test_bitmap_location_from_kernel(sysfs: Path, location: str | None, bitmap: str) -> None:
     folder = show(sysfs, "mirror")
     if location is None:
         (folder / "bitmap/location").unlink()
@@ -130,25 +128,25 @@ def test_a_bitmap_is_where_the_kernel_says_and_where_there_is_none_newer_ones_sh
 
 
 @pytest.mark.parametrize("text", ["", "\n", "0\n", "524288 (65536)\n", "\xff\n"])
-def test_a_kernel_that_says_something_else_is_a_difference(sysfs: Path, text: str) -> None:
+def test_kernel_difference_is_reported(sysfs: Path, text: str) -> None:
     folder = show(sysfs, "stripe")
     (folder / "chunk_size").write_text(text, encoding="latin-1")
     assert set(differences(GROUPS["stripe"])) == {"chunk_size"}
 
 
-def test_while_a_change_is_under_way_what_it_becomes_counts(sysfs: Path) -> None:
+def test_pending_change_counts(sysfs: Path) -> None:
     (show(sysfs, "raid5") / "raid_disks").write_text("3 (2)\n")
     assert differences(GROUPS["raid5"]) == {}
 
 
 @pytest.mark.parametrize("name", ["level", "raid_disks", "chunk_size", "layout"])
-def test_what_the_kernel_does_not_tell_proves_nothing(sysfs: Path, name: str) -> None:
+def test_missing_kernel_attribute_proves_nothing(sysfs: Path, name: str) -> None:
     (show(sysfs, "stripe") / name).unlink()
     with pytest.raises(FileNotFoundError, match=name):
         read_back_array(step_of(GROUPS["stripe"]))
 
 
-def test_a_bitmap_that_cannot_be_read_is_not_taken_for_none(sysfs: Path) -> None:
+def test_unreadable_bitmap_is_not_no_bitmap(sysfs: Path) -> None:
     place = show(sysfs, "mirror-none") / "bitmap/location"
     place.unlink()
     place.mkdir()
@@ -156,7 +154,7 @@ def test_a_bitmap_that_cannot_be_read_is_not_taken_for_none(sysfs: Path) -> None
         read_back_array(step_of(GROUPS["mirror-none"]))
 
 
-def test_a_node_that_is_no_array_is_said_to_be_none(sysfs: Path) -> None:
+def test_node_that_is_no_array(sysfs: Path) -> None:
     assert sysfs.is_dir()
     with pytest.raises(StorageError, match="/dev/md/.* is no md array: nothing could be read back"):
         read_back_array(step_of(GROUPS["mirror"]))
@@ -164,9 +162,7 @@ def test_a_node_that_is_no_array_is_said_to_be_none(sysfs: Path) -> None:
 
 @pytest.mark.parametrize("name", [each.id for each in FILESYSTEMS if each.several is Assembler.MD])
 @pytest.mark.parametrize("level", [Level.STRIPE, Level.MIRROR, Level.RAID10, Level.RAID5, Level.RAID6])
-def test_every_array_is_read_back_before_it_is_synchronised_or_anything_is_made_on_it(
-    name: str, level: Level
-) -> None:
+def test_array_read_back_before_sync_and_use(name: str, level: Level) -> None:
     plan = StoragePlan(Group(disks(4), level, name))
     steps = build_steps(plan, devices(plan), NAMES, FOLDER)
     kinds = [type(each) for each in steps]

@@ -74,7 +74,7 @@ def differences(plan: StoragePlan, text: str) -> dict[str, tuple[str, str]]:
 
 
 @pytest.mark.parametrize("name", PLANS)
-def test_a_pool_tells_its_vdevs_and_one_that_was_made_as_asked_is_silent(name: str) -> None:
+def test_vdevs_of_pool_as_requested(name: str) -> None:
     assert list(parse_vdevs(recorded(name))) == TOLD[name]
     assert differences(PLANS[name], recorded(name)) == {}
 
@@ -120,7 +120,7 @@ def test_a_tool_that_fails_is_named() -> None:
         read_back_pool(step_of(PLANS["mirror"]), saying("", 1, "cannot open: no such pool"))
 
 
-def test_a_pool_is_read_back_before_it_is_mounted() -> None:
+def test_pool_read_back_before_mounting() -> None:
     kept = PLANS["mirror"]
     steps = build_steps(kept, devices(kept), NAMES, FOLDER)
     at = [type(each) for each in steps].index(ReadBackPool)

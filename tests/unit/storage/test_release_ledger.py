@@ -70,7 +70,7 @@ def since(
     return compare(fd, left, marks, digest).since
 
 
-def test_a_release_is_recorded_and_read_as_it_was(tmp_path: Path, disk: int) -> None:
+def test_release_round_trip(tmp_path: Path, disk: int) -> None:
     folder = tmp_path / "lib/disks"
     left = record(disk)
     release_ledger.record_release(IDENTITY, LEFT, folder)
@@ -83,7 +83,7 @@ def test_a_release_is_recorded_and_read_as_it_was(tmp_path: Path, disk: int) -> 
     )
 
 
-def test_every_stratum_has_a_secret_place_with_what_lies_there(disk: int) -> None:
+def test_secret_place_in_every_stratum(disk: int) -> None:
     left = record(disk)
     assert left.is_complete
     for stratum, place in zip(strata_of(SIZE), left.places, strict=True):
@@ -94,7 +94,7 @@ def test_every_stratum_has_a_secret_place_with_what_lies_there(disk: int) -> Non
     assert with_places(disk, LEFT, 512, None, SIZE, dice(4)).places != left.places
 
 
-def test_while_the_boot_is_the_same_the_kernels_count_decides(disk: int) -> None:
+def test_write_count_decides_within_one_boot(disk: int) -> None:
     left = record(disk)
     assert since(disk, left, NOW) is ChangesSinceRelease.NOTHING
     assert since(disk, left, NOW, digest="d2") is ChangesSinceRelease.ENDS
@@ -113,19 +113,19 @@ def test_in_another_boot_every_place_is_compared(disk: int) -> None:
     assert all(100 * MIB - SAMPLE_BYTES < offset < 116 * MIB for offset in found.changed)
 
 
-def test_where_the_kernel_counts_nothing_places_are_compared(disk: int) -> None:
+def test_places_compared_without_a_write_count(disk: int) -> None:
     """iostats off, or a kernel without disk sequence numbers: no appearance."""
     left = dataclasses.replace(record(disk), marks=DuplicateMarks())
     assert since(disk, left, DuplicateMarks()) is ChangesSinceRelease.ALIKE
 
 
-def test_foreign_data_where_zeros_were_left_is_seen(disk: int) -> None:
+def test_foreign_data_over_zeros_is_seen(disk: int) -> None:
     left = record(disk)
     write(disk, 300 * MIB, 8 * MIB, seed=2)
     assert since(disk, left) is ChangesSinceRelease.PLACES
 
 
-def test_zeros_where_old_data_was_left_are_no_change(disk: int) -> None:
+def test_zeros_over_old_data_are_no_change(disk: int) -> None:
     """Who discards or blanks a part of the disk puts no data there."""
     left = record(disk)
     for offset in range(20 * MIB, 100 * MIB, MIB):
@@ -133,7 +133,7 @@ def test_zeros_where_old_data_was_left_are_no_change(disk: int) -> None:
     assert since(disk, left) is ChangesSinceRelease.ALIKE
 
 
-def test_ones_are_no_change_where_the_disk_can_discard_and_one_elsewhere(disk: int) -> None:
+def test_ones_unchanged_only_on_discarding_disks(disk: int) -> None:
     can, cannot = record(disk, discards=True), record(disk)
     for offset in range(20 * MIB, 60 * MIB, MIB):
         os.pwrite(disk, b"\xff" * MIB, offset)
@@ -141,13 +141,13 @@ def test_ones_are_no_change_where_the_disk_can_discard_and_one_elsewhere(disk: i
     assert since(disk, cannot) is ChangesSinceRelease.PLACES
 
 
-def test_what_a_disk_that_can_discard_has_got_meanwhile_is_neither_zeros_nor_ones(disk: int) -> None:
+def test_new_data_on_discarding_disk(disk: int) -> None:
     left = record(disk, discards=True)
     write(disk, 300 * MIB, 100 * MIB, seed=4)
     assert since(disk, left) is ChangesSinceRelease.PLACES
 
 
-def test_what_somebody_else_wrote_behind_our_partition_does_not_become_ours(disk: int) -> None:
+def test_foreign_writes_behind_our_partition_stay_foreign(disk: int) -> None:
     """The disk was blank there when it was claimed; the release does not even look."""
     end = 256 * MIB
     write(disk, 400 * MIB, 8 * MIB, seed=2)
@@ -159,7 +159,7 @@ def test_what_somebody_else_wrote_behind_our_partition_does_not_become_ours(disk
     assert min(found.changed) >= 400 * MIB - SAMPLE_BYTES
 
 
-def test_old_data_behind_a_smaller_partition_stays_as_it_was_recorded(disk: int) -> None:
+def test_old_data_behind_smaller_partition_stays_recorded(disk: int) -> None:
     first = record(disk)
     write(disk, 20 * MIB, 20 * MIB, seed=5)
     again = record(disk, written_end=40 * MIB, before=first)
@@ -170,7 +170,7 @@ def test_old_data_behind_a_smaller_partition_stays_as_it_was_recorded(disk: int)
     assert since(disk, record(disk, written_end=40 * MIB, before=again)) is ChangesSinceRelease.PLACES
 
 
-def test_places_of_a_record_that_lacks_some_are_not_taken_for_those_of_other_strata(disk: int) -> None:
+def test_incomplete_record_keeps_places_per_stratum(disk: int) -> None:
     first = record(disk)
     incomplete = dataclasses.replace(first, places=first.places[1:], is_complete=False)
     again = record(disk, written_end=40 * MIB, before=incomplete)
@@ -180,7 +180,7 @@ def test_places_of_a_record_that_lacks_some_are_not_taken_for_those_of_other_str
 
 
 @pytest.mark.parametrize(("discards", "reads"), [(False, 1), (True, 2)])
-def test_places_are_read_twice_only_where_the_disk_can_discard(
+def test_places_read_twice_only_with_discard(
     disk: int,
     monkeypatch: pytest.MonkeyPatch,
     discards: bool,  # noqa: FBT001
@@ -197,9 +197,7 @@ def test_places_are_read_twice_only_where_the_disk_can_discard(
     assert sorted(offsets) == sorted(reads * [place.offset for place in left.places])
 
 
-def test_places_that_do_not_read_alike_twice_are_not_kept_and_the_record_holds_for_less(
-    disk: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unstable_places_weaken_the_record(disk: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was discarded may read as anything, and as something else each time (SATA without DRAT)."""
     unsettled = range(64 * MIB, 80 * MIB)
     true_preadv, noise = os.preadv, dice(9)
@@ -230,9 +228,7 @@ BROKEN = ["", "[]", "{}", '{"serial": "x"}', "\x00" * 100, '{"serial": 1, "wwn":
 
 
 @pytest.mark.parametrize("text", [*BROKEN, RECORD.replace(": 5", ": Infinity")], ids=range(9))
-def test_a_broken_record_counts_for_nothing_is_named_and_keeps_no_other_from_counting(
-    tmp_path: Path, text: str
-) -> None:
+def test_broken_record_is_named_others_count(tmp_path: Path, text: str) -> None:
     release_ledger.record_release(IDENTITY, LEFT, tmp_path)
     (tmp_path / "a.json").write_text(text)
     reading = release_ledger.read_released(SourceFolders(released=tmp_path, as_root=True))
@@ -244,9 +240,7 @@ def test_a_broken_record_counts_for_nothing_is_named_and_keeps_no_other_from_cou
     assert release_ledger.read_released(SourceFolders(released=tmp_path, as_root=True)).reason == ""
 
 
-def test_a_record_that_is_a_link_or_another_users_counts_for_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_record_that_is_link_or_foreign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "disks"
     release_ledger.record_release(IDENTITY, LEFT, folder)
     file = folder / "naa.5000c500a1b2c3d4.json"
@@ -267,16 +261,14 @@ def test_a_record_that_is_a_link_or_another_users_counts_for_nothing(
     assert release_ledger.read_released(SourceFolders(released=folder, as_root=True)).value == ()
 
 
-def test_a_record_larger_than_any_counts_for_nothing(tmp_path: Path) -> None:
+def test_oversized_record_counts_for_nothing(tmp_path: Path) -> None:
     release_ledger.record_release(IDENTITY, LEFT, tmp_path)
     file = tmp_path / "naa.5000c500a1b2c3d4.json"
     file.write_text(file.read_text() + " " * 8 * MIB)
     assert release_ledger.read_released(SourceFolders(released=tmp_path, as_root=True)).value == ()
 
 
-def test_who_may_not_read_a_record_asks_root_and_a_broken_one_counts_for_nothing_to_everybody(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unreadable_record_needs_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     release_ledger.record_release(IDENTITY, LEFT, tmp_path)
     (tmp_path / "a.json").write_text("{")
     as_user, as_root = SourceFolders(released=tmp_path), SourceFolders(released=tmp_path, as_root=True)
@@ -296,9 +288,7 @@ def test_who_may_not_read_a_record_asks_root_and_a_broken_one_counts_for_nothing
     assert (reading.state, reading.value) == (SourceKnowledge.READ, ())
 
 
-def test_a_record_is_whole_on_the_disk_before_it_has_its_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_record_complete_on_disk_before_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real, synced = os.fsync, []
 
     def fsync(fd: int) -> None:
@@ -312,9 +302,7 @@ def test_a_record_is_whole_on_the_disk_before_it_has_its_name(
     assert synced == [(tmp_path / "naa.5000c500a1b2c3d4.json").stat().st_size]
 
 
-def test_the_name_of_a_record_is_on_the_disk_too_when_it_is_recorded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_name_of_record_is_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     synced = []
 
     def fsync(fd: int) -> None:
@@ -331,7 +319,7 @@ def test_where_nothing_was_recorded_nothing_is_broken(tmp_path: Path) -> None:
     assert set_aside_broken(tmp_path / "nowhere", parse_release) == []
 
 
-def test_a_disk_without_a_world_wide_name_has_none_in_its_records(tmp_path: Path) -> None:
+def test_record_of_disk_without_wwn(tmp_path: Path) -> None:
     named = dataclasses.replace(IDENTITY, wwn=None)
     places = SourceFolders(released=tmp_path / "disks", as_root=True)
     for identity in (named, IDENTITY):
@@ -347,7 +335,7 @@ def test_a_disk_without_identity_is_not_recorded(tmp_path: Path) -> None:
         release_ledger.record_release(nameless, LEFT, tmp_path)
 
 
-def test_the_record_of_another_disk_is_not_taken() -> None:
+def test_record_of_another_disk() -> None:
     mine = dataclasses.replace(LEFT, serial="Z1D0ABCD", wwn=IDENTITY.wwn, size_bytes=IDENTITY.size_bytes)
     others = (
         dataclasses.replace(mine, wwn="naa.5000c500a1b2c3d5"),

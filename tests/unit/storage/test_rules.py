@@ -71,7 +71,7 @@ def verdict_with(rule: SpareRule, source: str, reading: Reading[Any]) -> tuple[s
     return {each.evidence for each in verdict.refusals}, {each.evidence for each in verdict.questions}
 
 
-def test_a_blank_disk_that_nobody_uses_is_spare() -> None:
+def test_blank_unused_disk_is_spare() -> None:
     decision = decide(SPARE, "sdb", POLICY)
     assert (decision.answer, decision.refusals, decision.questions) == (SpareAnswer.SPARE, (), ())
 
@@ -85,7 +85,7 @@ def test_a_source_that_cannot_be_read_refuses(pair: tuple[SpareRule, str]) -> No
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=names)
-def test_a_source_that_was_read_in_part_refuses(pair: tuple[SpareRule, str]) -> None:
+def test_partial_source_refuses(pair: tuple[SpareRule, str]) -> None:
     rule, source = pair
     whole = reading_of(View(MACHINE, DISK, POLICY), source)
     refusals, _ = verdict_with(rule, source, unreadable("denied", whole.value))
@@ -93,7 +93,7 @@ def test_a_source_that_was_read_in_part_refuses(pair: tuple[SpareRule, str]) -> 
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=names)
-def test_a_source_that_only_root_may_read_leaves_a_question(pair: tuple[SpareRule, str]) -> None:
+def test_root_only_source_leaves_a_question(pair: tuple[SpareRule, str]) -> None:
     rule, source = pair
     refusals, questions = verdict_with(rule, source, needs_root("Permission denied"))
     assert (refusals, questions) == (set(), {f"{source}: Permission denied"})
@@ -101,9 +101,7 @@ def test_a_source_that_only_root_may_read_leaves_a_question(pair: tuple[SpareRul
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=names)
-def test_a_source_that_is_absent_refuses_unless_the_rule_says_that_it_may_be(
-    pair: tuple[SpareRule, str],
-) -> None:
+def test_absent_source_refuses_unless_allowed(pair: tuple[SpareRule, str]) -> None:
     rule, source = pair
     refusals, questions = verdict_with(rule, source, absent("not here"))
     assert questions == set()
@@ -111,7 +109,7 @@ def test_a_source_that_is_absent_refuses_unless_the_rule_says_that_it_may_be(
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
-def test_a_rule_looks_at_nothing_that_it_does_not_name(rule: SpareRule) -> None:
+def test_rule_reads_only_its_sources(rule: SpareRule) -> None:
     """Otherwise a gap in that source would go unnoticed."""
     machine, disk = MACHINE, DISK
     for source in set(READINGS) - set(rule.sources):
@@ -119,12 +117,12 @@ def test_a_rule_looks_at_nothing_that_it_does_not_name(rule: SpareRule) -> None:
     assert judge(rule, View(machine, disk, POLICY)) == judge(rule, View(MACHINE, DISK, POLICY))
 
 
-def test_every_source_of_the_snapshot_is_some_rules() -> None:
+def test_every_source_belongs_to_a_rule() -> None:
     assert {source for rule in RULES for source in rule.sources} == set(READINGS)
 
 
 @pytest.mark.parametrize("source", ["disk.hardware", "disk.medium", "disk.content", "disk.exclusive"])
-def test_a_source_that_was_passed_over_never_ends_in_spare(source: str) -> None:
+def test_skipped_source_is_never_spare(source: str) -> None:
     decision = decide(with_reading(source, Reading(SourceKnowledge.PASSED_OVER)), "sdb", POLICY)
     assert decision.answer is SpareAnswer.NOT_SPARE
 
@@ -135,7 +133,7 @@ def test_a_source_that_was_passed_over_never_ends_in_spare(source: str) -> None:
     )
 )
 @pytest.mark.slow
-def test_spare_means_that_everything_was_read_or_may_be_absent(states: dict[str, SourceKnowledge]) -> None:
+def test_spare_needs_every_source(states: dict[str, SourceKnowledge]) -> None:
     machine, disk = MACHINE, DISK
     for source, state in states.items():
         whole = reading_of(View(MACHINE, DISK, POLICY), source)
@@ -215,9 +213,7 @@ BAD: list[tuple[str, str, object]] = [
 @pytest.mark.parametrize(
     ("rule", "source", "value"), BAD, ids=[f"{rule}-{source}-{n}" for n, (rule, source, _) in enumerate(BAD)]
 )
-def test_each_reason_is_refused_by_its_rule_alone_with_evidence(
-    rule: str, source: str, value: object
-) -> None:
+def test_each_reason_refused_by_its_rule(rule: str, source: str, value: object) -> None:
     decision = decided(source, value)
     assert rules_of(decision) == {rule}
     assert all(refusal.message and refusal.evidence for refusal in decision.refusals)
@@ -243,7 +239,7 @@ def test_what_uses_a_partition_uses_the_disk(source: str, value: tuple[DeviceUse
     assert is_in_use(Snapshot(machine, (disk,)), "sdb", POLICY)
 
 
-def test_a_loop_device_is_a_disk_only_in_development_mode() -> None:
+def test_loop_device_only_in_development_mode() -> None:
     loop = dataclasses.replace(DISK, name="loop3", hardware=read(Hardware("", hidden=False)))
     snapshot = Snapshot(dataclasses.replace(MACHINE, identities=read(())), (loop,))
     refused = decide(snapshot, "loop3", POLICY)
@@ -251,7 +247,7 @@ def test_a_loop_device_is_a_disk_only_in_development_mode() -> None:
     assert decide(snapshot, "loop3", Policy(accept_loop_devices=True)).answer is SpareAnswer.SPARE
 
 
-def test_in_a_container_only_the_loop_devices_of_tests_are_accepted() -> None:
+def test_container_accepts_only_test_loop_devices() -> None:
     machine = dataclasses.replace(MACHINE, sees_all=read(False), identities=read(()))  # noqa: FBT003
     loop = dataclasses.replace(DISK, name="loop3", hardware=read(Hardware("", hidden=False)))
     snapshot = Snapshot(machine, (DISK, loop))
@@ -286,7 +282,7 @@ def with_record(
     return rules_of(decided_with(content, *released, partitions=partitions))
 
 
-def test_old_data_is_accepted_only_where_it_is_as_root_recorded_it() -> None:
+def test_old_data_only_as_root_recorded() -> None:
     assert with_record(dataclasses.replace(AS_LEFT, comparison=None)) == {"D08b"}
     assert with_record(AS_LEFT, RECORD) == set()
     looked = decided_with(AS_LEFT, RECORD).looked
@@ -294,7 +290,7 @@ def test_old_data_is_accepted_only_where_it_is_as_root_recorded_it() -> None:
     assert (looked.places, looked.released_s, looked.read_s) == (4000, 1.8e9, 0)
 
 
-def test_a_record_excuses_no_format_that_was_put_there() -> None:
+def test_record_excuses_no_new_format() -> None:
     assert with_record(Content((Signature("xfs", "filesystem", 0),), (0,)), RECORD) == {"D08"}
     assert with_record(Content((Signature("LVM2_member", "volume", 0),), (0,)), RECORD) == {"D09"}
 
@@ -314,9 +310,7 @@ def test_a_record_excuses_no_format_that_was_put_there() -> None:
     ],
     ids=lambda value: value.since.name if isinstance(value, ReleaseComparison) else "",
 )
-def test_a_difference_is_told_as_changed_since_release_with_the_full_read_as_remedy(
-    comparison: ReleaseComparison, evidence: str
-) -> None:
+def test_changed_since_release_suggests_full_read(comparison: ReleaseComparison, evidence: str) -> None:
     decision = decided_with(dataclasses.replace(CHANGED, comparison=comparison), RECORD)
     assert rules_of(decision) == {"D08b"}
     first = decision.refusals[0]
@@ -333,7 +327,7 @@ def test_writes_without_bytes_may_have_failed() -> None:
     assert first.evidence.startswith("the kernel has counted writes since then, but no bytes")
 
 
-def test_a_record_that_does_not_hold_any_longer_says_so_and_excuses_nothing() -> None:
+def test_expired_record_excuses_nothing() -> None:
     content = dataclasses.replace(CHANGED, comparison=ReleaseComparison(ChangesSinceRelease.UNKNOWN, 1.8e9))
     decision = decided_with(content, RECORD)
     assert "held until the machine or the disk was started anew" in decision.refusals[0].evidence
@@ -343,7 +337,7 @@ def test_a_record_that_does_not_hold_any_longer_says_so_and_excuses_nothing() ->
 LOOKS_BLANK = Content(sampled=4321, certain_bytes=2**31)
 
 
-def test_a_disk_that_somebody_wrote_since_its_release_is_not_blank_because_places_are_zeros() -> None:
+def test_disk_written_since_release_is_not_blank() -> None:
     written = ReleaseComparison(ChangesSinceRelease.WRITTEN, 1.8e9, written_bytes=3 * 2**20)
     content = dataclasses.replace(LOOKS_BLANK, comparison=written)
     assert with_record(content, RECORD) == {"D08b"}
@@ -353,14 +347,14 @@ def test_a_disk_that_somebody_wrote_since_its_release_is_not_blank_because_place
     assert with_record(dataclasses.replace(content, comparison=over), RECORD) == set(), "it was blanked"
 
 
-def test_data_that_was_seen_when_every_byte_was_read_refuses_a_disk_whose_places_are_zeros() -> None:
+def test_data_found_by_full_read_refuses() -> None:
     seen = FullRead("", None, 1, NO_MARKS, 123_456_789, 1.9e9)
     decision = decided_with(dataclasses.replace(LOOKS_BLANK, full_read=seen))
     assert rules_of(decision) == {"D08b"}
     assert "byte 123456789 is not zero" in decision.refusals[0].evidence
 
 
-def test_a_record_that_cannot_be_understood_is_named_where_it_could_have_mattered() -> None:
+def test_unreadable_record_named_where_it_mattered() -> None:
     broken: Reading[tuple[ReleaseRecord, ...]] = Reading(
         SourceKnowledge.READ, (), "These records are broken: x.json"
     )
@@ -379,7 +373,7 @@ def test_a_partition_of_ours_is_never_blank() -> None:
     assert with_record(own, partitions=part) == {"D08"}
 
 
-def test_a_user_is_told_of_a_partition_of_ours_too() -> None:
+def test_user_of_our_partition_is_reported() -> None:
     udev = UdevProperties("8:17", {"ID_PART_ENTRY_TYPE": PARTITION_TYPE}, ())
     part = PartitionFacts("sdb1", "8:17", 1048576, 10**9)
     disk = dataclasses.replace(DISK, content=needs_root("x"), partitions=read((part,)), udev=read((udev,)))
@@ -397,7 +391,7 @@ def test_a_user_is_told_of_a_partition_of_ours_too() -> None:
         {"model": "x"},
     ],
 )
-def test_another_disk_in_the_place_of_the_chosen_one_is_refused(change: dict[str, Any]) -> None:
+def test_replaced_disk_is_refused(change: dict[str, Any]) -> None:
     decision = decide(SPARE, "sdb", POLICY, chosen=dataclasses.replace(IDENTITY, **change))
     assert rules_of(decision) == {"D15"}
     assert next(iter(change)) in decision.refusals[0].evidence
@@ -422,7 +416,7 @@ def test_another_disk_in_the_place_of_the_chosen_one_is_refused(change: dict[str
         ("/dev/mapper/Z1D0ABCD", (), False),
     ],
 )
-def test_a_reference_means_the_disk_by_name_link_serial_or_uuid(
+def test_reference_by_name_link_serial_or_uuid(
     text: str, udev: tuple[UdevProperties, ...], *, means: bool
 ) -> None:
     machine = dataclasses.replace(MACHINE, fstab=read((Reference("/etc/fstab", text),)))
@@ -431,19 +425,19 @@ def test_a_reference_means_the_disk_by_name_link_serial_or_uuid(
     assert any(refusal.rule == "D11" for refusal in refusals) is means
 
 
-def test_two_namespaces_of_one_nvme_controller_are_two_disks() -> None:
+def test_two_namespaces_are_two_disks() -> None:
     known = (KnownDisk("sdb", "S5GX", "eui.01"), KnownDisk("nvme0n2", "S5GX", "eui.02"))
     assert rules_of(decided("machine.identities", known)) == set()
 
 
-def test_every_remedy_that_erases_says_so_and_forces_nothing() -> None:
+def test_erasing_remedies_say_so_without_force() -> None:
     for _, source, value in BAD:
         for refusal in decided(source, value).refusals:
             assert "--force" not in refusal.remedy
             assert ("wipefs" in refusal.remedy) == ("give up everything" in refusal.remedy)
 
 
-def test_nobody_is_told_how_to_unmount_or_erase_the_disk_of_the_system() -> None:
+def test_no_unmount_or_erase_of_system_disk() -> None:
     disk = dataclasses.replace(
         DISK,
         partitions=read((PartitionFacts("sdb1", "8:17", 1048576, 10**9),)),
@@ -457,7 +451,7 @@ def test_nobody_is_told_how_to_unmount_or_erase_the_disk_of_the_system() -> None
     assert [refusal.remedy for refusal in refusals if refusal.remedy] == []
 
 
-def test_nobody_is_told_how_to_erase_a_disk_that_is_in_use() -> None:
+def test_no_erase_remedy_for_disk_in_use() -> None:
     disk = dataclasses.replace(DISK, partitions=read((PartitionFacts("sdb1", "8:17", 1048576, 10**9),)))
     machine = dataclasses.replace(MACHINE, mounts=read((DeviceUse("8:17", "/srv", "ext4"),)))
     refusals = decide(Snapshot(machine, (disk,)), "sdb", POLICY).refusals
@@ -467,13 +461,13 @@ def test_nobody_is_told_how_to_erase_a_disk_that_is_in_use() -> None:
     }
 
 
-def test_who_uses_a_disk_is_told_in_words() -> None:
+def test_users_of_a_disk_in_words() -> None:
     decision = decided("machine.mounts", (DeviceUse("8:16", "/srv", "xfs"),))
     assert decision.users == ("mounted at /srv",)
     assert decision.refusals[0].remedy == "Unmount it: umount /srv"
 
 
-def test_a_medium_of_the_smallest_size_is_enough() -> None:
+def test_smallest_medium_is_enough() -> None:
     medium: Geometry = dataclasses.replace(MEDIUM, size_bytes=Policy().minimum_bytes)
     assert decided("disk.medium", medium).answer is SpareAnswer.SPARE
 

@@ -52,7 +52,7 @@ def recorded(content: Content, *, partitions: tuple[PartitionFacts, ...] = ()) -
 
 
 @pytest.mark.parametrize("name", ["sr0", "mmcblk0", "sdb1", "st0"])
-def test_a_device_with_another_name_is_no_disk_whatever_it_hangs_from(name: str) -> None:
+def test_unknown_device_name_is_no_disk(name: str) -> None:
     disk = dataclasses.replace(DISK, name=name)
     assert rules_of(decide_on(disk, dataclasses.replace(MACHINE, identities=read(())))) == {"D01"}
 
@@ -74,9 +74,7 @@ def test_no_medium_is_told_as_no_medium() -> None:
         ((KnownDisk("sda", "A123", None), KnownDisk("sdc", "A123", None)), False),
     ],
 )
-def test_disks_are_told_apart_by_a_name_that_both_have(
-    others: tuple[KnownDisk, ...], *, doubled: bool
-) -> None:
+def test_doubles_by_identifiers_both_have(others: tuple[KnownDisk, ...], *, doubled: bool) -> None:
     assert rules_of(decided("machine.identities", others)) == ({"D10"} if doubled else set())
 
 
@@ -84,9 +82,7 @@ def test_disks_are_told_apart_by_a_name_that_both_have(
     ("serial", "wwn", "has_one"),
     [("Z1D0ABCD", None, True), ("00000000", "naa.5000c500a1b2c3d4", True), ("0 0-0_0.", None, False)],
 )
-def test_a_serial_or_a_world_wide_name_is_identity_enough(
-    serial: str, wwn: str | None, *, has_one: bool
-) -> None:
+def test_serial_or_wwn_is_enough(serial: str, wwn: str | None, *, has_one: bool) -> None:
     identity = dataclasses.replace(IDENTITY, serial=serial, wwn=wwn)
     assert rules_of(decided("disk.identity", identity)) == (set() if has_one else {"D15"})
 
@@ -94,14 +90,14 @@ def test_a_serial_or_a_world_wide_name_is_identity_enough(
 # --- D03 to D07, D12, D13: what uses it
 
 
-def test_what_uses_a_disk_is_told_with_the_detail_that_is_known() -> None:
+def test_use_with_the_known_detail() -> None:
     use = DeviceUse("8:16", "/srv", "xfs, mnt:[1]")
     assert decided("machine.mounts", (use,)).refusals[0].evidence == "8:16: /srv (xfs, mnt:[1])"
     use = dataclasses.replace(use, detail="")
     assert decided("machine.mounts", (use,)).refusals[0].evidence == "8:16: /srv"
 
 
-def test_where_the_system_lies_is_told_with_what_lies_between() -> None:
+def test_system_location_with_layers_between() -> None:
     root = (DeviceUse("8:16", "/", "ext4"),)
     evidence = [each.evidence for each in decided("machine.mounts", root).refusals if each.rule == "D12"]
     assert evidence == ["/ lies on 8:16"]
@@ -112,25 +108,25 @@ def test_where_the_system_lies_is_told_with_what_lies_between() -> None:
     assert evidence == ["/ lies on 8:16, through 253:0"]
 
 
-def test_whoever_hibernates_to_a_disk_is_told_how_to_choose_another() -> None:
+def test_hibernation_remedy_chooses_another_disk() -> None:
     refusals = decided("machine.hibernation", "8:16").refusals
     assert [(each.rule, "another device for hibernation" in each.remedy) for each in refusals] == [
         ("D12", True)
     ]
 
 
-def test_in_a_container_a_loop_device_is_refused_for_both_reasons_where_it_is_not_allowed() -> None:
+def test_loop_device_in_container_two_reasons() -> None:
     machine = dataclasses.replace(MACHINE, sees_all=read(False), identities=read(()))  # noqa: FBT003
     loop = dataclasses.replace(DISK, name="loop3")
     assert rules_of(decide_on(loop, machine)) == {"D01", "D13"}
 
 
-def test_what_nobody_works_with_is_not_in_use_whatever_lies_on_it() -> None:
+def test_content_alone_is_not_in_use() -> None:
     assert not is_in_use(with_reading("disk.content", read(Content(edges=(4096,)))), "sdb", POLICY)
     assert is_in_use(with_reading("disk.exclusive", read("busy")), "sdb", POLICY)
 
 
-def test_nobody_uses_a_disk_that_only_data_speaks_against() -> None:
+def test_data_alone_means_no_users() -> None:
     decision = decided("disk.content", Content(edges=(4096,)))
     assert (rules_of(decision), decision.users) == ({"D08b"}, ())
 
@@ -138,13 +134,13 @@ def test_nobody_uses_a_disk_that_only_data_speaks_against() -> None:
 # --- D08, D09: what it carries
 
 
-def test_the_table_of_a_disk_is_what_udev_says_of_the_disk_itself() -> None:
+def test_table_type_from_udev_of_the_disk() -> None:
     disk = dataclasses.replace(DISK, udev=read((UdevProperties("8:17", {"ID_PART_TABLE_TYPE": "dos"}, ()),)))
     assert rules_of(decide_on(disk)) == set()
 
 
 @pytest.mark.parametrize("type_", ["swap", "suspend"])
-def test_swap_is_a_member_also_where_udev_calls_its_use_another(type_: str) -> None:
+def test_swap_is_member_whatever_udev_says(type_: str) -> None:
     assert rules_of(
         decided("disk.udev", (UdevProperties("8:16", {"ID_FS_TYPE": type_, "ID_FS_USAGE": "other"}, ()),))
     ) == {"D09"}
@@ -153,19 +149,19 @@ def test_swap_is_a_member_also_where_udev_calls_its_use_another(type_: str) -> N
 # --- D08b: what lies on it
 
 
-def test_a_record_that_does_not_hold_any_longer_makes_no_blank_disk_suspect() -> None:
+def test_expired_record_and_a_blank_disk() -> None:
     unknown = ReleaseComparison(ChangesSinceRelease.UNKNOWN, 1.8e9, written_bytes=7)
     assert rules_of(recorded(Content(sampled=4321, comparison=unknown))) == set()
 
 
-def test_records_that_only_root_may_read_are_not_told_as_a_reason() -> None:
+def test_root_only_records_are_no_reason() -> None:
     machine = dataclasses.replace(MACHINE, released=needs_root("Permission denied"))
     disk = dataclasses.replace(DISK, content=read(Content(edges=(4096,))))
     refusals = decide_on(disk, machine).refusals
     assert [each.evidence for each in refusals] == ["byte 4096 is not zero"]
 
 
-def test_a_disk_of_unknown_size_is_refused_with_what_was_written() -> None:
+def test_unknown_size_with_the_written_value() -> None:
     disk = dataclasses.replace(
         DISK, content=read(Content(edges=(4096,), comparison=WRITTEN)), medium=unreadable("gone")
     )
@@ -173,7 +169,7 @@ def test_a_disk_of_unknown_size_is_refused_with_what_was_written() -> None:
     assert rules_of(decision) == {"D02", "D08b"}
 
 
-def test_the_command_that_reads_every_byte_names_the_disk_by_what_is_known_of_it() -> None:
+def test_full_read_command_names_the_disk() -> None:
     identity = dataclasses.replace(IDENTITY, serial="a b")
     for known, name in (
         (read(identity), "--read 'a b'"),
@@ -204,7 +200,7 @@ def test_the_command_that_reads_every_byte_names_the_disk_by_what_is_known_of_it
     ],
     ids=["all zeros", "old data, as it was left", "written over as a whole"],
 )
-def test_what_was_looked_at_is_what_the_answer_rests_on(content: Content, read_s: float, places: int) -> None:
+def test_answer_rests_on_what_was_read(content: Content, read_s: float, places: int) -> None:
     looked = recorded(content).looked
     assert looked is not None
     assert (looked.read_s, looked.places) == (read_s, places)
@@ -220,19 +216,17 @@ def test_what_was_looked_at_is_what_the_answer_rests_on(content: Content, read_s
         (Reference("/etc/fstab", "/dev/sdb", "8:32"), False),
     ],
 )
-def test_a_reference_whose_number_is_known_means_the_disk_of_that_number(
-    reference: Reference, *, means: bool
-) -> None:
+def test_reference_by_device_number(reference: Reference, *, means: bool) -> None:
     assert (rules_of(decided("machine.fstab", (reference,))) == {"D11"}) is means
 
 
-def test_a_serial_too_short_to_be_one_is_not_looked_for_in_names() -> None:
+def test_short_serial_is_not_searched_in_names() -> None:
     disk = dataclasses.replace(DISK, identity=read(dataclasses.replace(IDENTITY, serial="ab", wwn=None)))
     fstab: Reading[tuple[Reference, ...]] = read((Reference("/etc/fstab", "/dev/disk/by-id/ata-cable"),))
     assert rules_of(decide_on(disk, dataclasses.replace(MACHINE, fstab=fstab))) == set()
 
 
-def test_a_reference_to_a_link_is_no_mistake_where_the_identity_is_unknown() -> None:
+def test_link_reference_with_unknown_identity() -> None:
     disk = dataclasses.replace(DISK, identity=unreadable("gone"))
     fstab: Reading[tuple[Reference, ...]] = read((Reference("/etc/fstab", "/dev/disk/by-id/ata-cable"),))
     refusals = decide_on(disk, dataclasses.replace(MACHINE, fstab=fstab)).refusals

@@ -50,7 +50,7 @@ def is_found(start: int, length: int, size: int, sampling: SamplingPlan) -> bool
 @example(size=TB // SECTOR * SECTOR, seed=1, where=1.0)
 @example(size=2 * GIB + 2 * EDGE_BYTES, seed=1, where=0.5)
 @pytest.mark.slow
-def test_dense_data_of_the_told_size_is_found_wherever_it_lies(size: int, seed: int, where: float) -> None:
+def test_dense_data_is_found(size: int, seed: int, where: float) -> None:
     sampling = sampled(size, seed)
     length = sampling.certain_bytes
     if length <= size:
@@ -59,9 +59,7 @@ def test_dense_data_of_the_told_size_is_found_wherever_it_lies(size: int, seed: 
 
 @settings(deadline=None)
 @given(size=SIZES, seed=st.integers(0, 2**32), number=st.integers(0, 30_000), shift=st.integers(-2, 2))
-def test_dense_data_that_begins_beside_a_border_of_strata_is_found(
-    size: int, seed: int, number: int, shift: int
-) -> None:
+def test_dense_data_beside_a_stratum_border(size: int, seed: int, number: int, shift: int) -> None:
     strata = strata_of(size)
     start = max(0, strata[number % len(strata)].start + shift)
     sampling = sampled(size, seed)
@@ -70,7 +68,7 @@ def test_dense_data_that_begins_beside_a_border_of_strata_is_found(
 
 
 @pytest.mark.parametrize("beside", [-EDGE_BYTES, -SAMPLE_BYTES + 1, -1, 0, 1])
-def test_dense_data_at_the_border_of_either_end_is_found(beside: int) -> None:
+def test_dense_data_at_border_of_ends(beside: int) -> None:
     size, start = 40 * GIB, EDGE_BYTES + beside
     for seed in range(50):
         sampling = sampled(size, seed)
@@ -82,7 +80,7 @@ def test_dense_data_at_the_border_of_either_end_is_found(beside: int) -> None:
 @settings(deadline=None)
 @given(size=SIZES, seed=st.integers(0, 2**32))
 @pytest.mark.slow
-def test_every_stratum_has_a_piece_and_all_pieces_are_aligned_and_few(size: int, seed: int) -> None:
+def test_one_aligned_piece_per_stratum(size: int, seed: int) -> None:
     sampling, strata = sampled(size, seed), strata_of(size)
     assert strata[0].start == EDGE_BYTES
     assert strata[-1].end == size - EDGE_BYTES
@@ -97,7 +95,7 @@ def test_every_stratum_has_a_piece_and_all_pieces_are_aligned_and_few(size: int,
 
 
 @pytest.mark.parametrize("size", [200 * 10**9, TB, 4 * TB, 20 * TB])
-def test_two_gib_are_certain_up_to_twenty_terabytes(size: int) -> None:
+def test_two_gib_certain_up_to_20_tb(size: int) -> None:
     assert certain_bytes(strata_of(size)) <= 2 * GIB
 
 
@@ -118,11 +116,11 @@ def test_nobody_can_foresee_the_pieces() -> None:
         *(8 * MIB * group for group in (1, 3, 5, 7, 9)),
     ],
 )
-def test_superblocks_and_their_copies_are_looked_at_behind_every_usual_start(start: int, offset: int) -> None:
+def test_superblocks_behind_every_usual_start(start: int, offset: int) -> None:
     assert start + offset in telling_places(TB)
 
 
-def test_no_place_lies_in_an_end_or_stands_for_what_lies_at_an_end() -> None:
+def test_places_lie_outside_of_the_ends() -> None:
     found = telling_places(TB)
     assert min(found) == EDGE_BYTES
     assert max(found) < TB - EDGE_BYTES
@@ -130,7 +128,7 @@ def test_no_place_lies_in_an_end_or_stands_for_what_lies_at_an_end() -> None:
     assert not found & {start - SAMPLE_BYTES for start in PARTITION_STARTS}
 
 
-def test_a_disk_that_is_hardly_larger_than_its_ends_is_covered() -> None:
+def test_disk_hardly_larger_than_its_ends() -> None:
     assert strata_of(2 * EDGE_BYTES) == ()
     assert sampled(2 * EDGE_BYTES, 1) == SamplingPlan((), 0)
     (stratum,) = strata_of(2 * EDGE_BYTES + 4 * KIB)

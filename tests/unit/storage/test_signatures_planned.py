@@ -24,7 +24,7 @@ def signatures(plan: StoragePlan) -> list[tuple[Role, str, str, str]]:
     return [(it.role, it.signature.type, it.signature.uuid, it.signature.label) for it in found]
 
 
-def test_each_partition_gets_the_signature_of_its_own_group() -> None:
+def test_partition_signature_of_its_group() -> None:
     wal = Group((disk(2),), SINGLE, "xfs")
     data = Group((disk(1),), SINGLE, "ext4")
     assert signatures(StoragePlan(data, wal=wal)) == [
@@ -39,7 +39,7 @@ def test_each_partition_gets_the_signature_of_its_own_group() -> None:
     assert NAMES.array_uuid(Role.WAL) != NAMES.array_uuid(Role.DATA)
 
 
-def test_a_log_is_of_the_pool_of_the_data_and_the_wal_has_a_pool_of_its_own() -> None:
+def test_log_in_data_pool_wal_pool_apart() -> None:
     plan = StoragePlan(
         Group((disk(1),), SINGLE, "zfs"), wal=Group((disk(2),), SINGLE, "zfs"), zfs_log=(disk(3),)
     )
@@ -50,7 +50,7 @@ def test_a_log_is_of_the_pool_of_the_data_and_the_wal_has_a_pool_of_its_own() ->
 
 
 @pytest.mark.parametrize("spec", FILESYSTEMS, ids=lambda spec: spec.id)
-def test_only_a_btrfs_is_waited_for_until_the_kernel_has_forgotten_it(spec: object) -> None:
+def test_only_btrfs_waits_for_kernel_to_forget(spec: object) -> None:
     for each in FILESYSTEMS:
         if each is not spec or SINGLE not in each.levels:
             continue
@@ -64,7 +64,7 @@ def test_only_a_btrfs_is_waited_for_until_the_kernel_has_forgotten_it(spec: obje
 
 
 @pytest.mark.parametrize("name", [spec.id for spec in FILESYSTEMS if spec.mkfs is None])
-def test_what_no_program_makes_has_no_steps_that_make_it(name: str) -> None:
+def test_filesystem_without_mkfs_is_rejected(name: str) -> None:
     spec, plan = filesystem(name), plan_of(filesystem("xfs"), SINGLE, {})
     members = members_of(plan, devices(plan), NAMES)
     with pytest.raises(ValueError, match=name):
@@ -76,9 +76,7 @@ def test_what_no_program_makes_has_no_steps_that_make_it(name: str) -> None:
     [{"su": 64 * KIB}, {"sw": 4}, {"stride": 16}, {"stripe_width": 32}],
     ids=lambda it: next(iter(it)),
 )
-def test_stripes_that_are_chosen_in_part_are_not_mixed_with_those_of_the_array(
-    chosen: dict[str, OptionValue],
-) -> None:
+def test_partial_stripe_options_not_mixed_with_array(chosen: dict[str, OptionValue]) -> None:
     options = tuple(chosen.items())
     assert alignment_of(Group(disks(4), Level.RAID5, "xfs", options), Assembler.MD) is None
     assert alignment_of(Group(disks(4), Level.RAID5, "xfs"), Assembler.MD) is not None
@@ -92,7 +90,7 @@ def test_the_attribute_of_a_folder_is_set() -> None:
 
 
 @pytest.mark.parametrize("name", [spec.id for spec in FILESYSTEMS if spec.expected is not None])
-def test_what_a_filesystem_on_an_array_is_to_show_of_its_stripes_is_read_back(name: str) -> None:
+def test_filesystem_stripes_on_array_are_read_back(name: str) -> None:
     plan = plan_of(filesystem(name), Level.RAID5, {}, 4)
     (read_back,) = [it for it in build_steps(plan, devices(plan), NAMES, FOLDER) if isinstance(it, ReadBack)]
     assert read_back.expected

@@ -54,7 +54,7 @@ def test_table_of_our_script(image: Path) -> None:
     assert (found["name"], found["start"] * 512) == ("pgfooting-data", ours.start_bytes)
 
 
-def test_lines_of_mountinfo_are_taken_apart_and_names_with_spaces_are_whole() -> None:
+def test_mountinfo_lines_and_names_with_spaces() -> None:
     text = (
         "36 35 98:0 /mnt1 /mnt\\0402 rw,noatime master:1 - ext3 /dev/root rw,errors=continue\n"
         "77 27 0:39 / /run/a rw,nosuid - btrfs /dev/sda1 rw,nodatacow,subvol=/\n"
@@ -71,9 +71,7 @@ def test_lines_of_mountinfo_are_taken_apart_and_names_with_spaces_are_whole() ->
     assert second.options == ("rw", "nosuid", "rw", "nodatacow", "subvol=/")
 
 
-def test_datasets_of_a_pool_are_known_by_its_whole_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_datasets_by_whole_pool_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "self").mkdir()
     (tmp_path / "self/mountinfo").write_text(
         "77 27 0:39 / /run/a rw - zfs pgfooting-1 rw,xattr\n"
@@ -101,7 +99,7 @@ def test_what_is_no_block_device_is_none(tmp_path: Path) -> None:
     assert state.holders(str(tmp_path / "none")) == ()
 
 
-def test_the_uuid_of_an_array_is_read_from_where_md_writes_it(tmp_path: Path) -> None:
+def test_array_uuid_from_its_superblock(tmp_path: Path) -> None:
     member = tmp_path / "member"
     uuid = bytes.fromhex("f27070c7bcb15ceb92aa69806215d133")
     with member.open("wb") as file:  # md_p.h: magic, version 1, feature map, padding, then the set's UUID
@@ -160,7 +158,7 @@ def test_number_of_a_mount_old_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     assert state.mount_of("/proc") == f"mountinfo {entry.mount_id}"
 
 
-def test_a_superblock_of_an_array_without_its_magic_is_none(tmp_path: Path) -> None:
+def test_array_superblock_without_magic(tmp_path: Path) -> None:
     path = tmp_path / "member"
     path.write_bytes(bytes(4096) + struct.pack("<I", 0xA92B4EFD) + bytes(60))
     assert state.array_uuid(str(path)) is None
@@ -175,19 +173,19 @@ def test_a_superblock_of_an_array_without_its_magic_is_none(tmp_path: Path) -> N
         "",
     ],
 )
-def test_a_line_of_mountinfo_that_lacks_something_is_left_out_and_the_next_is_read(line: str) -> None:
+def test_incomplete_mountinfo_line_is_skipped(line: str) -> None:
     good = "36 35 98:0 /a /b rw shared:1 - ext4 /dev/sda rw"
     assert [it.source for it in parse_mountinfo(f"{line}\n{good}\n")] == ["/dev/sda"]
 
 
-def test_only_a_block_device_has_a_number_and_nobody_waits_for_a_pipe(tmp_path: Path) -> None:
+def test_number_of_block_devices_only(tmp_path: Path) -> None:
     with pytest.raises(RefusedError, match="null"):
         state.device_number("/dev/null")
     os.mkfifo(tmp_path / "pipe")
     assert state.array_uuid(str(tmp_path / "pipe")) is None
 
 
-def test_the_number_of_a_block_device_is_major_and_minor(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_number_is_major_and_minor(monkeypatch: pytest.MonkeyPatch) -> None:
     status = SimpleNamespace(st_mode=stat.S_IFBLK, st_rdev=os.makedev(8, 17))
     monkeypatch.setattr(state, "Path", lambda _node: SimpleNamespace(stat=lambda: status))
     assert state.device_number("/dev/sdb1") == "8:17"

@@ -30,9 +30,7 @@ def listed(path: Path) -> list[tuple[str, int, str]]:
 
 
 @pytest.mark.parametrize("spec", [spec for spec in FILESYSTEMS if spec.mkfs], ids=lambda spec: spec.id)
-def test_zeroing_the_declared_superblock_leaves_no_signature_of_what_mkfs_made(
-    spec: FilesystemSpec, tmp_path: Path
-) -> None:
+def test_zeroed_superblock_leaves_no_signature(spec: FilesystemSpec, tmp_path: Path) -> None:
     assert spec.mkfs
     assert spec.mkfs_arguments
     assert spec.superblock
@@ -66,7 +64,7 @@ def test_zeroing_the_declared_superblock_leaves_no_signature_of_what_mkfs_made(
     assert list(recognise(head, tail, ROOM)) == []
 
 
-def test_reiserfs_is_refused_where_linux_has_it_no_more_and_where_its_tools_are_missing() -> None:
+def test_reiserfs_refused_without_kernel_or_tools() -> None:
     spec = filesystem("reiserfs")
     newer = Support("6.13.2-amd64", registered=frozenset())
     missing, *others = filesystem_availability(spec, newer).reasons
@@ -77,7 +75,7 @@ def test_reiserfs_is_refused_where_linux_has_it_no_more_and_where_its_tools_are_
     assert older.package == "linux-image-amd64"
 
 
-def test_reiserfs_is_one_file_one_line_and_a_foreign_signature() -> None:
+def test_modules_that_name_reiserfs() -> None:
     sources = [path for room in ("app", "ui") for path in sorted((PROJECT / room).rglob("*.py"))]
     naming = {
         str(path.relative_to(PROJECT))

@@ -18,7 +18,7 @@ def in_another_thread(action: Callable[[int], None]) -> None:
     thread.join()
 
 
-def test_the_kernel_is_asked_whether_threads_share_their_descriptors() -> None:
+def test_kernel_compares_descriptor_tables() -> None:
     shared: list[bool] = []
     in_another_thread(lambda thread: shared.append(share_files(os.getpid(), thread)))
     assert share_files(os.getpid(), os.getppid()) is False
@@ -27,9 +27,7 @@ def test_the_kernel_is_asked_whether_threads_share_their_descriptors() -> None:
 
 
 @pytest.mark.parametrize("unknown", ["machine", "words of 32 bits"])
-def test_where_the_number_of_the_call_is_unknown_threads_are_read_one_by_one(
-    monkeypatch: pytest.MonkeyPatch, unknown: str
-) -> None:
+def test_threads_read_one_by_one_without_kcmp(monkeypatch: pytest.MonkeyPatch, unknown: str) -> None:
     if unknown == "machine":
         monkeypatch.setattr(threads, "_KCMP", {})
     else:

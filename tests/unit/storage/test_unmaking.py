@@ -107,14 +107,12 @@ def tries(folder: Path) -> int:
     return len((folder / "tries").read_text().splitlines())
 
 
-def test_what_fails_is_tried_again_until_it_is_done(patient: Execution, tmp_path: Path) -> None:
+def test_failure_is_retried(patient: Execution, tmp_path: Path) -> None:
     patient.unmake((tried(tmp_path, succeeds_at=3),))
     assert tries(tmp_path) == 3
 
 
-def test_what_somebody_uses_is_tried_again_and_what_is_not_ours_is_not(
-    patient: Execution, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_busy_retried_foreign_not(patient: Execution, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = refusing(monkeypatch, InUseError(NODE, "It is open.", ""), InUseError(NODE, "It is open.", ""))
     patient.unmake((TABLE,))
     assert len(asked) == 3
@@ -125,7 +123,7 @@ def test_what_somebody_uses_is_tried_again_and_what_is_not_ours_is_not(
     assert len(asked) == 1
 
 
-def test_beside_what_is_not_ours_the_rest_is_tried_again(
+def test_rest_retried_beside_foreign(
     patient: Execution, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     def wipe(_step: Step) -> str:
@@ -137,9 +135,7 @@ def test_beside_what_is_not_ours_the_rest_is_tried_again(
     assert tries(tmp_path) == 3
 
 
-def test_nothing_is_tried_again_without_patience_or_where_nothing_more_may_be_waited(
-    patient: Execution, tmp_path: Path
-) -> None:
+def test_no_retry_without_patience_or_time(patient: Execution, tmp_path: Path) -> None:
     hasty = World().execution()
     with pytest.raises(StorageError):
         hasty.unmake((tried(tmp_path, succeeds_at=9),))
@@ -150,7 +146,7 @@ def test_nothing_is_tried_again_without_patience_or_where_nothing_more_may_be_wa
     assert tries(tmp_path) == 2
 
 
-def test_an_error_that_is_none_of_ours_is_undone_too_and_stays_what_it_was(tmp_path: Path) -> None:
+def test_unexpected_error_undone_and_reraised(tmp_path: Path) -> None:
     world = World()
     execution = world.execution()
 
@@ -165,9 +161,7 @@ def test_an_error_that_is_none_of_ours_is_undone_too_and_stays_what_it_was(tmp_p
 
 
 @pytest.mark.usefixtures("locks")
-def test_only_a_wipe_that_failed_keeps_its_disk_from_what_follows(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_only_failed_wipe_protects_its_disk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     asked = refusing(monkeypatch)
     writes = (OwnPartition(NODE, "uuid", "t"),)
     execution = World().execution()
@@ -183,7 +177,7 @@ def test_only_a_wipe_that_failed_keeps_its_disk_from_what_follows(
     assert (kept.message, kept.hint) == ("It holds xfs.", "Copy it.")
 
 
-def test_a_wipe_that_cannot_be_told_of_is_a_failure_like_any_other(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreportable_wipe_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     def done(_result: object) -> None:
         raise OSError(5, "the run file is gone")
 
@@ -195,9 +189,7 @@ def test_a_wipe_that_cannot_be_told_of_is_a_failure_like_any_other(monkeypatch: 
     assert execution.kept == {}
 
 
-def test_what_is_told_of_failures_is_each_disk_that_is_kept_and_of_the_others_the_first(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_failures_of_kept_disks_and_first_other(monkeypatch: pytest.MonkeyPatch) -> None:
     other = replace(TABLE, partition=replace(PARTITION, disk=OTHER))
     kept = KeptError(NODE, "It holds xfs.", "Copy it.")
     for undo, more in (
@@ -217,7 +209,7 @@ def test_what_is_told_of_failures_is_each_disk_that_is_kept_and_of_the_others_th
         assert caught.value.hint == "Copy it."
 
 
-def test_a_step_that_is_no_program_is_not_begun_after_a_cancel(tmp_path: Path) -> None:
+def test_python_step_not_begun_after_cancel(tmp_path: Path) -> None:
     world = World()
     world.cancel_after = 0
     with pytest.raises(CancelledError):
@@ -227,7 +219,7 @@ def test_a_step_that_is_no_program_is_not_begun_after_a_cancel(tmp_path: Path) -
 
 
 @pytest.mark.usefixtures("locks")
-def test_a_step_is_left_out_exactly_where_a_condition_of_it_does_not_hold(tmp_path: Path) -> None:
+def test_step_skipped_by_its_unmet_condition(tmp_path: Path) -> None:
     World().execution().make((touch(tmp_path / "a", when=(HOLDS,)), touch(tmp_path / "b", when=(FAILS,))))
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
 
@@ -243,7 +235,7 @@ def over(*nodes: str) -> Execution:
     return execution
 
 
-def test_of_a_disk_that_is_gone_nothing_is_asked(
+def test_vanished_disk_is_not_queried(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, locks: list[str]
 ) -> None:
     asked: list[object] = []
@@ -260,7 +252,7 @@ def test_of_a_disk_that_is_gone_nothing_is_asked(
     assert locks == [NODE]
 
 
-def test_a_step_that_claims_disks_asks_for_all_of_them_also_where_one_is_gone(
+def test_claim_of_all_disks_with_one_gone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, locks: list[str]
 ) -> None:
     monkeypatch.setattr(state, "size_bytes", lambda node: 0 if node == OTHER else 512)
@@ -270,7 +262,7 @@ def test_a_step_that_claims_disks_asks_for_all_of_them_also_where_one_is_gone(
     assert locks == sorted([NODE, OTHER, THIRD])
 
 
-def test_a_partition_that_is_gone_is_held_by_nothing_whatever_the_name_means_now(
+def test_vanished_partition_is_held_by_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, locks: list[str]
 ) -> None:
     sizes = {NODE: 512, OTHER: 512, f"{NODE}1": 512, f"{OTHER}1": 0}
@@ -497,7 +489,7 @@ def test_unmounted_by_others_is_not_destroyed(monkeypatch: pytest.MonkeyPatch, t
 
 
 @pytest.mark.usefixtures("locks", "digests")
-def test_pool_of_an_attempt_before_is_not_destroyed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_pool_of_an_attempt_before_is_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(state, "mount_of", lambda _folder: "unique 7")
     execution = World().execution()
     execution.facts[mount_fact(FOLDER)] = "unique 7"
@@ -567,9 +559,7 @@ def test_folder_of_a_claimed_disk_stays(tmp_path: Path, monkeypatch: pytest.Monk
     assert not folder.exists()
 
 
-def test_what_the_kernel_said_is_asked_and_told_only_where_a_program_failed(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_kernel_log_read_only_on_failure(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     asked: list[int] = []
 
     def lines() -> Sequence[str]:
@@ -588,7 +578,7 @@ def test_what_the_kernel_said_is_asked_and_told_only_where_a_program_failed(
     assert "sdb: I/O error / sdb: gone" in caught.value.hint
 
 
-def test_only_a_failure_with_the_words_of_being_busy_is_run_again(tmp_path: Path) -> None:
+def test_only_busy_failure_is_run_again(tmp_path: Path) -> None:
     count = f"echo tried >>{tmp_path}/tries; echo is busy >&2"
     World().execution().make((Command(("sh", "-c", count), "warn", busy=("is busy",)),))
     assert tries(tmp_path) == 1
@@ -602,7 +592,7 @@ def test_only_a_failure_with_the_words_of_being_busy_is_run_again(tmp_path: Path
     assert tries(tmp_path) == 3
 
 
-def test_what_becomes_true_a_little_later_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_late_condition_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[int] = []
 
     def check(*_: object) -> ConditionResult:

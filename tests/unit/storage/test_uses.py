@@ -61,18 +61,14 @@ def places(tmp_path: Path) -> SourceFolders:
     return fake_machine(tmp_path)
 
 
-def test_a_path_leads_to_the_number_of_a_block_device_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_node_number_of_block_devices_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     block_nodes(monkeypatch, {"/dev/sdq": "65:0"})
     for path in (str(tmp_path), "/dev/null", "/nowhere", "/dev/\0"):
         assert not uses.node_number(path)
     assert uses.node_number("/dev/sdq") == "65:0"
 
 
-def test_swap_areas_are_devices_whatever_their_names_and_files_are_none(
-    places: SourceFolders, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_swap_devices_and_swap_files(places: SourceFolders, monkeypatch: pytest.MonkeyPatch) -> None:
     block_nodes(monkeypatch, {"/dev/sda2": "8:2", "/dev/dm 1": "253:1"})
     (places.proc / "swaps").write_text(SWAPS)
     reading = uses.read_swaps(places)
@@ -83,7 +79,7 @@ def test_swap_areas_are_devices_whatever_their_names_and_files_are_none(
 
 
 @pytest.mark.parametrize("line", ["/dev/sda2", "", "/dev/gone partition 1 0 -2"])
-def test_a_line_of_swaps_that_cannot_be_understood_makes_the_source_unreadable(
+def test_malformed_swaps_line_is_unreadable(
     places: SourceFolders, monkeypatch: pytest.MonkeyPatch, line: str
 ) -> None:
     block_nodes(monkeypatch, {"/dev/sda2": "8:2"})
@@ -91,7 +87,7 @@ def test_a_line_of_swaps_that_cannot_be_understood_makes_the_source_unreadable(
     assert uses.read_swaps(places).state is SourceKnowledge.UNREADABLE
 
 
-def test_all_devices_of_a_mounted_btrfs_are_found(places: SourceFolders) -> None:
+def test_all_devices_of_mounted_btrfs(places: SourceFolders) -> None:
     write(places.sys, {"fs/btrfs/0a-1b/devices/sdb/dev": "8:16", "fs/btrfs/0a-1b/devices/sdc/dev": "8:32"})
     found = uses.read_btrfs(places).known(())
     assert [use.number for use in found] == ["8:16", "8:32"]
@@ -108,7 +104,7 @@ def answering(monkeypatch: pytest.MonkeyPatch, exit_code: int, stdout: str) -> N
 
 
 @pytest.mark.parametrize("sign", ["sys/module/zfs", "proc/spl/kstat/zfs"])
-def test_wherever_zfs_is_loaded_its_pools_are_asked_for(
+def test_pools_queried_wherever_zfs_is_loaded(
     places: SourceFolders, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sign: str
 ) -> None:
     (tmp_path / sign).mkdir(parents=True)
@@ -128,7 +124,7 @@ def test_wherever_zfs_is_loaded_its_pools_are_asked_for(
     assert uses.read_pools(places).state is SourceKnowledge.UNREADABLE
 
 
-def test_pools_are_unreadable_where_their_program_is_missing(
+def test_pools_unreadable_without_their_program(
     places: SourceFolders, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def missing(*_: object, **__: object) -> CompletedProgram:
@@ -139,7 +135,7 @@ def test_pools_are_unreadable_where_their_program_is_missing(
     assert uses.read_pools(places).state is SourceKnowledge.UNREADABLE
 
 
-def test_a_member_of_an_array_is_told_by_its_number(places: SourceFolders) -> None:
+def test_array_member_by_number(places: SourceFolders) -> None:
     (places.proc / "mdstat").write_text("md127 : inactive sdb[1](S)\n      1046528 blocks super 1.2\n")
     assert uses.read_arrays(places).value == (DeviceUse("8:16", "md127", "/proc/mdstat"),)
 
@@ -179,9 +175,7 @@ SDB = os.makedev(8, 16)
 SDB1 = os.makedev(8, 17)
 
 
-def test_below_a_loop_device_lies_the_device_that_holds_its_file_or_is_its_file(
-    places: SourceFolders, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_loop_device_lies_on_its_file(places: SourceFolders, monkeypatch: pytest.MonkeyPatch) -> None:
     add_loops(
         places,
         monkeypatch,
@@ -206,16 +200,14 @@ def test_below_a_loop_device_lies_the_device_that_holds_its_file_or_is_its_file(
     )
 
 
-def test_a_loop_device_that_cannot_be_asked_makes_the_source_unreadable(
-    places: SourceFolders, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unreadable_loop_device(places: SourceFolders, monkeypatch: pytest.MonkeyPatch) -> None:
     add_loops(places, monkeypatch, {"loop1": (SDB1, 0), "loop2": OSError(errno.EIO, "Input/output error")})
     backings = uses.read_loop_backings(places)
     assert backings.state is SourceKnowledge.UNREADABLE
     assert uses.loop_uses(backings).state is SourceKnowledge.UNREADABLE
 
 
-def test_a_fifo_in_the_place_of_a_loop_device_keeps_nobody_waiting(places: SourceFolders) -> None:
+def test_fifo_instead_of_loop_device(places: SourceFolders) -> None:
     add_scsi_disk(places.sys, "loop0", "7:0", "", "")
     write(places.sys, {"block/loop0/loop/backing_file": "/srv/image"})
     fifo = places.dev / "loop0"
@@ -234,9 +226,7 @@ def test_a_fifo_in_the_place_of_a_loop_device_keeps_nobody_waiting(places: Sourc
 # --- what is served to others, and what lies below what
 
 
-def test_devices_that_are_served_to_others_are_used(
-    places: SourceFolders, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_exported_devices_are_used(places: SourceFolders, monkeypatch: pytest.MonkeyPatch) -> None:
     block_nodes(monkeypatch, {"/dev/sdb": "8:16", "/dev/sdc": "8:32"})
     write(
         places.sys / "kernel/config",
@@ -251,7 +241,7 @@ def test_devices_that_are_served_to_others_are_used(
     assert [(use.number, use.user) for use in found] == [("8:16", "/dev/sdb"), ("8:32", "/dev/sdc")]
 
 
-def test_a_partition_lies_on_its_disk_an_array_on_its_members_and_a_loop_device_on_its_own_file(
+def test_layers_below_partition_array_and_loop(
     places: SourceFolders, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     add_partition(places.sys, "sdb", "sdb1", "8:17")
@@ -272,9 +262,7 @@ def test_a_partition_lies_on_its_disk_an_array_on_its_members_and_a_loop_device_
     }
 
 
-def test_what_went_away_meanwhile_lies_on_nothing_but_what_is_there_has_to_be_read(
-    places: SourceFolders, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_vanished_layer_lies_on_nothing(places: SourceFolders, monkeypatch: pytest.MonkeyPatch) -> None:
     backings = uses.read_loop_backings(places)
     (places.sys / "class/block/sdz").symlink_to(places.sys / "block/sdz")
     reading = uses.read_stacking(places, backings)
@@ -284,7 +272,7 @@ def test_what_went_away_meanwhile_lies_on_nothing_but_what_is_there_has_to_be_re
     assert uses.read_stacking(places, backings).state is SourceKnowledge.UNREADABLE
 
 
-def test_what_lies_below_is_known_as_little_as_loop_devices_are(places: SourceFolders) -> None:
+def test_layers_as_known_as_loop_devices(places: SourceFolders) -> None:
     unknown: tuple[Reading[tuple[LoopBacking, ...]], ...] = (needs_root("denied"), unreadable("an error"))
     for backings in unknown:
         reading = uses.read_stacking(places, backings)
@@ -296,7 +284,7 @@ def test_what_lies_below_is_known_as_little_as_loop_devices_are(places: SourceFo
     assert uses.read_stacking(places, uses.read_loop_backings(places)).state is SourceKnowledge.ABSENT
 
 
-def test_the_device_of_the_hibernation_image_is_told_by_its_number(places: SourceFolders) -> None:
+def test_hibernation_device_by_number(places: SourceFolders) -> None:
     assert uses.read_hibernation(places).value == "0:0"
     (places.sys / "power/resume").write_text("8:16\n")
     assert uses.read_hibernation(places).value == "8:16"

@@ -55,9 +55,7 @@ def test_udevd_is_there_where_it_listens(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize(("kind", "others"), [(fcntl.LOCK_EX, fcntl.LOCK_SH), (fcntl.LOCK_SH, fcntl.LOCK_EX)])
-def test_a_lock_is_waited_for_until_whoever_holds_it_leaves_or_the_time_is_up(
-    clock: Clock, tmp_path: Path, kind: int, others: int
-) -> None:
+def test_lock_released_or_time_up(clock: Clock, tmp_path: Path, kind: int, others: int) -> None:
     disk = tmp_path / "disk"
     disk.touch()
     with disk.open() as mine, disk.open() as other:
@@ -89,15 +87,13 @@ def sizes(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 @pytest.mark.parametrize(("wanted", "looks"), [(0, [0, 0, 1]), (512, [0, 511, 512]), (512, [1024])])
-def test_a_device_is_there_when_it_has_its_size(sizes: list[int], wanted: int, looks: list[int]) -> None:
+def test_device_ready_once_it_has_size(sizes: list[int], wanted: int, looks: list[int]) -> None:
     sizes[:] = looks
     await_node(NODE, wanted, never)
     assert sizes == looks[-1:]
 
 
-def test_a_device_that_does_not_appear_is_an_error_and_nobody_has_to_wait_for_it(
-    clock: Clock, sizes: list[int]
-) -> None:
+def test_device_that_never_appears(clock: Clock, sizes: list[int]) -> None:
     sizes[:] = [511]
     with pytest.raises(StorageError, match=f"{NODE}.*511.*512"):
         await_node(NODE, 512, never)
@@ -148,9 +144,7 @@ def array(clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Arra
     return array
 
 
-def test_an_array_without_redundancy_is_complete_at_once_and_so_is_one_that_is_idle(
-    clock: Clock, array: Array
-) -> None:
+def test_array_without_redundancy_is_complete(clock: Clock, array: Array) -> None:
     array.becomes({"sync_action": "idle"})
     await_sync("/dev/md/x", array.tell, never)
     array.becomes(IDLE)
@@ -163,9 +157,7 @@ def test_an_array_without_redundancy_is_complete_at_once_and_so_is_one_that_is_i
     [RESYNC, {"sync_action": "recover"}, {"degraded": "1"}, {"resync_start": "2048"}, {"sync_action": ""}],
     ids=lambda files: " ".join(f"{name}={text}" for name, text in files.items()),
 )
-def test_an_array_is_waited_for_until_it_is_idle_whole_and_in_sync(
-    array: Array, incomplete: dict[str, str]
-) -> None:
+def test_array_waits_for_idle_whole_in_sync(array: Array, incomplete: dict[str, str]) -> None:
     array.becomes({**IDLE, **incomplete})
     array.states = iter(({}, IDLE))
     await_sync("/dev/md/x", array.tell, never)
@@ -185,7 +177,7 @@ def test_an_array_is_waited_for_until_it_is_idle_whole_and_in_sync(
         ("1024 / x", "512", None, None),
     ],
 )
-def test_how_far_an_array_is_is_told_where_the_kernel_says_it(
+def test_array_progress_from_kernel(
     array: Array, completed: str, speed: str, part: float | None, left_s: float | None
 ) -> None:
     array.becomes({**RESYNC, "sync_completed": completed, "sync_speed": speed})
@@ -196,7 +188,7 @@ def test_how_far_an_array_is_is_told_where_the_kernel_says_it(
     assert told == [part, left_s]
 
 
-def test_a_member_that_fails_ends_the_wait_and_is_named(array: Array) -> None:
+def test_failed_member_ends_the_wait(array: Array) -> None:
     array.becomes(RESYNC)
     array.states = iter(({"dev-sdb1/state": "faulty,write_error"},))
     with pytest.raises(StorageError, match=r"/dev/md/x.*sdb1"):
@@ -204,9 +196,7 @@ def test_a_member_that_fails_ends_the_wait_and_is_named(array: Array) -> None:
 
 
 @pytest.mark.slow
-def test_an_array_may_take_any_time_as_long_as_it_advances_but_not_if_it_stands_still(
-    clock: Clock, array: Array
-) -> None:
+def test_array_may_wait_while_it_advances(clock: Clock, array: Array) -> None:
     steps = int(20 * NODE_S)
     array.becomes(RESYNC)
     array.states = iter(
@@ -227,7 +217,7 @@ def test_nobody_has_to_wait_for_an_array(clock: Clock, array: Array) -> None:
 # --- patience
 
 
-def test_patience_that_is_at_its_end_lets_nobody_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_wait_without_patience(monkeypatch: pytest.MonkeyPatch) -> None:
     slept: list[float] = []
     monkeypatch.setattr("time.sleep", slept.append)
     patience = Patience(1.5)
@@ -247,7 +237,7 @@ def udevadm(code: int, asked: list[tuple[str, ...]]) -> Callable[[Sequence[str]]
     return run
 
 
-def test_udevd_is_waited_for_only_for_our_devices(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_udevd_waits_for_our_devices_only(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     sizes = {"/dev/sda": 7, "/dev/sda1": 7}
     monkeypatch.setattr(state, "size_bytes", lambda node: sizes.get(node, 0))
     monkeypatch.setattr(waiting, "_UDEV_CONTROL", tmp_path)

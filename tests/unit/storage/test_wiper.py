@@ -119,12 +119,12 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
     return made
 
 
-def test_what_is_as_the_journal_has_it_is_come_to_with_its_disk_locked_and_asked_about(world: World) -> None:
+def test_partition_as_journaled_is_locked_and_checked(world: World) -> None:
     assert world.wipe(STEP) == f"came to {NODE}"
     assert (world.locked, world.asked_users, world.opened) == ([DISK], [DISK], [DISK])
 
 
-def test_an_array_is_come_to_under_the_name_that_it_has_now_with_all_disks_locked(world: World) -> None:
+def test_array_found_under_current_name_disks_locked(world: World) -> None:
     assert world.wipe(IN_ARRAY) == "came to /dev/md/x"
     world.answers = {RUNS: ConditionResult(holds=True, evidence="", renamed=ARRAY)}
     assert world.wipe(IN_ARRAY) == f"came to {ARRAY}"
@@ -132,7 +132,7 @@ def test_an_array_is_come_to_under_the_name_that_it_has_now_with_all_disks_locke
     assert world.locked == [DISK, OTHER] * 2
 
 
-def test_an_array_that_is_not_ours_is_left_alone_with_what_was_seen(world: World) -> None:
+def test_foreign_array_left_with_evidence(world: World) -> None:
     world.answers = {RUNS: ConditionResult(holds=False, evidence="another array")}
     for mark in (Mark.BEGUN, Mark.MADE, Mark.WIPING):
         world.mark(IN_ARRAY.place, mark)
@@ -149,15 +149,13 @@ def test_an_array_that_is_not_ours_is_left_alone_with_what_was_seen(world: World
 
 
 @pytest.mark.parametrize("mark", [None, Mark.WIPED, Mark.RELEASED])
-def test_where_no_table_of_ours_was_made_or_is_left_nothing_is_looked_at(
-    world: World, mark: Mark | None
-) -> None:
+def test_no_look_without_a_table_of_ours(world: World, mark: Mark | None) -> None:
     world.mark(PARTITION.table_place, mark)
     assert "came" not in world.wipe(STEP)
     assert (world.locked, world.opened) == ([], [])
 
 
-def test_a_disk_that_is_away_or_was_given_back_takes_no_part(world: World) -> None:
+def test_absent_or_released_disk_takes_no_part(world: World) -> None:
     world.sizes[DISK] = 0
     assert DISK in world.wipe(STEP)
     assert world.wipe(IN_ARRAY) == "came to /dev/md/x"
@@ -207,7 +205,7 @@ def test_written_by_a_program(world: World) -> None:
         world.wipe(STEP)
 
 
-def test_a_partition_that_the_kernel_has_elsewhere_is_kept(world: World) -> None:
+def test_moved_partition_is_kept(world: World) -> None:
     world.place = (2 * MIB, GIB)
     with pytest.raises(KeptError, match="another place") as caught:
         world.wipe(STEP)
@@ -217,14 +215,14 @@ def test_a_partition_that_the_kernel_has_elsewhere_is_kept(world: World) -> None
 
 
 @pytest.mark.parametrize(("step", "node"), [(STEP, DISK), (IN_ARRAY, "/dev/md/x")])
-def test_what_somebody_uses_is_named_and_not_opened(world: World, step: Wipe, node: str) -> None:
+def test_used_disk_is_named_and_unopened(world: World, step: Wipe, node: str) -> None:
     world.users = {node: [User("a program writes", "pid 7", "End it.", only_reads=False)]}
     with pytest.raises(InUseError, match="pid 7"):
         world.wipe(step)
     assert world.opened == []
 
 
-def test_of_many_who_use_a_disk_some_are_named_and_the_others_counted(world: World) -> None:
+def test_many_users_are_counted(world: World) -> None:
     many = [User("It is mounted.", f"namespace {number}", f"umount {number}") for number in range(5_000)]
     world.users = {DISK: many}
     with pytest.raises(InUseError) as kept:
@@ -236,7 +234,7 @@ def test_of_many_who_use_a_disk_some_are_named_and_the_others_counted(world: Wor
     assert len(json.dumps(message_to_json(said))) + len(kept.value.hint) < 16_384
 
 
-def test_a_condition_that_does_not_hold_any_more_refuses(world: World) -> None:
+def test_unmet_condition_refuses(world: World) -> None:
     world.answers = {BUSY: ConditionResult(holds=False, evidence="it is mounted on /srv")}
     with pytest.raises(RefusedError, match="mounted on /srv"):
         world.wipe(replace(STEP, before=(BUSY,)))
@@ -244,7 +242,7 @@ def test_a_condition_that_does_not_hold_any_more_refuses(world: World) -> None:
 
 
 @pytest.mark.parametrize(("mark", "is_needed"), [(None, False), (Mark.WIPED, False), (Mark.MADE, True)])
-def test_an_array_that_does_not_run_keeps_its_disks_where_something_of_ours_may_be_in_it(
+def test_inactive_array_keeps_its_disks(
     world: World,
     mark: Mark | None,
     is_needed: bool,  # noqa: FBT001
@@ -267,7 +265,7 @@ READER = User("a program reads", "pid 8", "End it.", only_reads=True)
 WRITER = User("a program writes", "pid 9", "End it.")
 
 
-def test_a_reader_is_waited_for_and_a_writer_beside_it_is_not(world: World) -> None:
+def test_reader_waited_for_writer_not(world: World) -> None:
     world.patience, world.readers_leave_after = Patience(), 2
     world.users = {DISK: [READER]}
     assert world.wipe(STEP) == f"came to {NODE}"
@@ -280,7 +278,7 @@ def test_a_reader_is_waited_for_and_a_writer_beside_it_is_not(world: World) -> N
 
 
 @pytest.mark.parametrize(("limit_s", "patience_s"), [(0.0, float("inf")), (float("inf"), 0.0)])
-def test_nobody_is_waited_for_longer_than_this_wait_or_all_waits_may_last(
+def test_wait_ends_with_its_limits(
     world: World, monkeypatch: pytest.MonkeyPatch, limit_s: float, patience_s: float
 ) -> None:
     monkeypatch.setattr(wipe, "READERS_S", limit_s)

@@ -94,7 +94,7 @@ def test_each_mark_says_what_may_lie_there(mark: Mark | None, expected: tuple[Wi
         assert OTHERS[1].uuid in with_other.reason
 
 
-def test_ours_is_what_has_our_type_identifier_and_label() -> None:
+def test_ours_by_type_identifier_and_label() -> None:
     pool = SignatureIs(NODE, "zfs_member", "17", "pgfooting-data-1")
     own = FoundSignature("zfs_member", 0, "17", "pgfooting-data-1")
     assert is_ours(own, pool)
@@ -112,19 +112,19 @@ def test_ours_is_what_has_our_type_identifier_and_label() -> None:
     assert not is_ours(replace(own, label="tank"), unknown)
 
 
-def test_a_signature_is_told_without_what_it_has_not_and_without_control_characters() -> None:
+def test_signature_text_without_control_characters() -> None:
     assert FoundSignature("crypto_LUKS", 0).words() == "crypto_LUKS"
     assert FoundSignature("xfs", 0, "u").words() == "xfs, UUID u"
     assert FoundSignature("xfs", 0, "", "a\x1b[31m").words() == "xfs, label a?[31m"
 
 
-def test_what_was_made_and_is_not_there_was_changed_by_somebody() -> None:
+def test_missing_signature_means_changed_by_others() -> None:
     assert "any more" in judge_content(Mark.MADE, OURS, (), is_whole=True).reason
     assert "only a part" in judge_content(Mark.MADE, OURS, (OWN,), is_whole=False).reason
     assert "again" in judge_content(Mark.WIPED, OURS, (OWN,), is_whole=True).reason
 
 
-def test_a_foreign_filesystem_is_told_with_type_identifier_and_label() -> None:
+def test_foreign_filesystem_is_described() -> None:
     reason = judge_content(Mark.MADE, OURS, OTHERS[1:2], is_whole=True).reason
     assert reason == f"holds xfs, UUID {OTHERS[1].uuid}, label PRECIOUS, not made by this session"
 
@@ -146,19 +146,19 @@ def test_what_wipefs_lists_is_understood() -> None:
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"signatures": 3}', '{"signatures": [{"offset": "x"}]}', "{}"])
-def test_another_listing_is_an_error_and_never_nothing(text: str) -> None:
+def test_unknown_listing_is_an_error(text: str) -> None:
     with pytest.raises(StorageError):
         parse_listing(text)
 
 
-def test_every_magic_lies_where_our_own_parsers_look_before_a_wipe() -> None:
+def test_every_magic_seen_before_a_wipe() -> None:
     for magic in MAGICS:
         end = magic.offset + len(magic.magic)
         assert end <= HEAD_BYTES if magic.offset >= 0 else -magic.offset <= TAIL_BYTES, magic
 
 
 @given(st.integers(64 * MIB, 1 << 50))
-def test_the_four_labels_of_a_pool_lie_at_both_ends(size_bytes: int) -> None:
+def test_pool_labels_at_both_ends(size_bytes: int) -> None:
     first, second, third, fourth = label_areas(size_bytes)
     assert (first.offset, second.offset) == (0, 256 * KIB)
     assert fourth.offset == third.offset + 256 * KIB
@@ -181,9 +181,7 @@ class Sparse(OpenDevice):
     ("size_bytes", "copies"),
     [(64 * MIB, []), (64 * MIB + 4 * KIB, [64 * MIB]), (GIB, [64 * MIB]), (300 * GIB, [64 * MIB, 256 * GIB])],
 )
-def test_btrfs_of_which_a_copy_of_the_superblock_was_overwritten_is_not_whole(
-    size_bytes: int, copies: list[int]
-) -> None:
+def test_btrfs_with_overwritten_superblock_copy(size_bytes: int, copies: list[int]) -> None:
     signature = SignatureIs(NODE, "btrfs", OURS.uuid)
     identifier = UUID(OURS.uuid).bytes
     pieces = {at + 32: identifier for at in (64 * KIB, *copies)}
@@ -193,9 +191,7 @@ def test_btrfs_of_which_a_copy_of_the_superblock_was_overwritten_is_not_whole(
     assert is_whole(SignatureIs(NODE, "ext4", OURS.uuid), Sparse(size_bytes, {}))
 
 
-def test_of_a_label_of_a_pool_the_beginning_that_zfs_leaves_to_others_is_not_wiped(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_reserved_start_of_pool_label_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     signature = SignatureIs(NODE, "zfs_member", "4711", "pgfooting-1")
     monkeypatch.setattr("app.storage.wiping.found.names_pool", lambda label, *_: label.startswith(b"ours"))
     starts = [each.offset for each in label_areas(GIB)]
@@ -279,9 +275,7 @@ def test_exclusive_flags(monkeypatch: pytest.MonkeyPatch) -> None:
         assert asked[0] & flag, flag
 
 
-def test_a_copy_is_never_written_over_what_somebody_put_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_copy_never_written_over_foreign_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     copies = SavedSignatures(tmp_path / "signatures")
     copies.folder.mkdir()
     monkeypatch.setattr(SavedSignatures, "_make_room", lambda _self: 6)
@@ -299,9 +293,7 @@ def test_a_copy_is_never_written_over_what_somebody_put_there(
     assert place.read_bytes() == b"theirs"
 
 
-def test_a_copy_is_on_disk_as_a_whole_when_the_kernel_is_asked_to_put_it_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_copy_is_complete_when_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     synced: list[bytes] = []
     monkeypatch.setattr(
         "os.fsync", lambda fd: synced.append(Path(f"/proc/self/fd/{fd}").resolve().read_bytes())
@@ -321,7 +313,7 @@ def test_patience_is_for_all_waits_together() -> None:
     assert Patience().limit(60) == 60
 
 
-def test_what_is_zeroed_of_a_filesystem_or_an_array_is_its_superblock_and_nothing_else() -> None:
+def test_only_the_superblock_is_zeroed() -> None:
     device = cast("Any", SimpleNamespace(size_bytes=GIB, read=lambda _start, length: bytes(length)))
     for kind in ("ext4", "xfs", "btrfs"):
         superblock = filesystem(kind).superblock
