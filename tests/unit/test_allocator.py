@@ -41,6 +41,6 @@ def page_faults(*arguments: str) -> int:
 
 
 @pytest.mark.slow
-def test_memory_that_was_freed_is_used_again_without_page_faults() -> None:
+def test_freed_memory_reused_without_page_faults() -> None:
     without = page_faults()
     assert page_faults("keep") < without / 10

@@ -52,7 +52,7 @@ def inside_of_texts(source: str) -> list[int]:
 
 
 @pytest.mark.slow
-def test_no_text_is_translated_inside_of_another_where_xgettext_does_not_see_it() -> None:
+def test_no_translation_nested_where_xgettext_misses() -> None:
     assert inside_of_texts("a = tr('x')\nb = f'{a} {tr(\"y\")}'") == [2]
     modules = [path for part in ("app", "ui") for path in sorted((TOP / part).rglob("*.py"))]
     sources = {str(path): path.read_text(encoding="utf-8") for path in modules}
@@ -62,7 +62,7 @@ def test_no_text_is_translated_inside_of_another_where_xgettext_does_not_see_it(
 
 
 @pytest.mark.parametrize("language", CATALOGUES)
-def test_a_translation_has_the_values_of_its_source(language: str) -> None:
+def test_translation_keeps_placeholders(language: str) -> None:
     wrong = [
         (source, told)
         for source, told in pairs(language)
@@ -72,7 +72,7 @@ def test_a_translation_has_the_values_of_its_source(language: str) -> None:
 
 
 @pytest.mark.parametrize("language", CATALOGUES)
-def test_a_translation_has_a_key_of_the_keyboard_where_its_source_has_one(language: str) -> None:
+def test_translation_keeps_mnemonic(language: str) -> None:
     wrong = [
         (source, told)
         for source, told in pairs(language)
@@ -82,7 +82,7 @@ def test_a_translation_has_a_key_of_the_keyboard_where_its_source_has_one(langua
 
 
 @pytest.mark.parametrize("language", CATALOGUES)
-def test_a_translation_begins_and_ends_as_its_source_does(language: str) -> None:
+def test_translation_keeps_leading_and_trailing_text(language: str) -> None:
     """Blanks and line ends at the edges join pieces; a period ends a sentence."""
 
     def edges(text: str) -> tuple[str, str]:
@@ -92,7 +92,7 @@ def test_a_translation_begins_and_ends_as_its_source_does(language: str) -> None
 
 
 @pytest.mark.parametrize("language", CATALOGUES)
-def test_a_translation_brings_no_markup_and_keeps_what_is_typed(language: str) -> None:
+def test_translation_adds_no_markup_keeps_code(language: str) -> None:
     wrong = []
     for source, told in pairs(language):
         brought = set(_TAG.findall(told)) - set(_TAG.findall(source))
@@ -113,7 +113,7 @@ def test_a_catalogue_has_all_its_plural_forms(language: str) -> None:
 
 
 @pytest.mark.parametrize("language", CATALOGUES)
-def test_no_message_is_written_with_an_escape_that_gettext_does_not_understand(language: str) -> None:
+def test_no_escapes_unknown_to_gettext(language: str) -> None:
     """xgettext leaves ``\\u00a0`` as it is: the message in the catalogue is then none of the program's."""
     text = catalogue_path(language).read_text(encoding="utf-8")
     assert [each.source for each in read_messages(text) if re.search(r"\\[uN][0-9a-f{]", each.source)] == []
@@ -126,7 +126,7 @@ _ENGLISH_NUMBER = re.compile(
 
 @pytest.mark.parametrize("language", CATALOGUES)
 @pytest.mark.slow
-def test_numbers_that_stand_in_a_text_are_written_as_the_language_does(language: str) -> None:
+def test_numbers_localized(language: str) -> None:
     assert NUMBER_FORMATS[language].decimal == ","
     told = [text for each in messages(language) for text in each.translations if each.source]
     assert [text for text in told if _ENGLISH_NUMBER.search(text)] == []

@@ -10,7 +10,7 @@ from tests.false_server import parameter
 WORDS = parameter("application_name", "pgbench")
 
 
-def test_an_answer_that_is_under_way_when_the_lying_begins_arrives_and_the_server_is_not_lied_to() -> None:
+def test_pending_answer_delivered_when_lying_begins() -> None:
     with (
         socket.create_server(("127.0.0.1", 0)) as server,
         delaying_proxy(server.getsockname()[1]) as proxy,

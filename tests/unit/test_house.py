@@ -64,7 +64,7 @@ def test_root_executes_these_packages_and_no_others(capsys: pytest.CaptureFixtur
 
 
 @pytest.mark.slow
-def test_only_who_makes_a_server_names_its_process_and_folders() -> None:
+def test_only_server_makers_name_process_folders() -> None:
     for name in modules():
         if not name.startswith(NAME_IT):
             nodes = [vars(node) for node in ast.walk(tree_of(modules()[name]))]
@@ -73,7 +73,7 @@ def test_only_who_makes_a_server_names_its_process_and_folders() -> None:
 
 
 @pytest.mark.slow
-def test_runner_and_recorder_do_not_know_how_a_server_is_made() -> None:
+def test_only_execution_run_makes_servers() -> None:
     found = {name for name in modules() if imports_of(name) & MAKE_A_SERVER}
     assert {name for name in found if not name.startswith(("app.postgres.", "app.hosts."))} == {
         "app.execution.run"
@@ -87,7 +87,7 @@ def test_every_path_of_the_map_is_there() -> None:
     assert [path for path in sorted(named) if not (PROJECT / path).exists()] == []
 
 
-def test_the_map_names_every_room_and_in_the_order_of_the_contract() -> None:
+def test_map_lists_rooms_in_contract_order() -> None:
     text = (PROJECT / "app" / "README.md").read_text(encoding="utf-8")
     named = re.compile(r"`app/(\w+)(?:\.py)?`")
     rows = [set(named.findall(row.partition("|")[2].partition("|")[0])) for row in text.splitlines()]
@@ -99,7 +99,7 @@ def test_the_map_names_every_room_and_in_the_order_of_the_contract() -> None:
     assert [row for row in rows if row] == [layer for layer in order if layer != {"__main__"}]
 
 
-def test_a_database_that_a_block_opens_is_closed_at_its_end() -> None:
+def test_databases_closed_by_opening_block() -> None:
     """A connection of sqlite3 ends a transaction with its block and stays open: Python 3.13 warns of it."""
     rooms = ("app", "ui", "tests", "packaging")
     files = (path for room in rooms for path in (PROJECT / room).rglob("*.py"))

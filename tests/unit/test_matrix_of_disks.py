@@ -33,13 +33,13 @@ def test_names_of_combinations_are_unique() -> None:
     assert len({each.name for each in ALL}) == len(ALL)
 
 
-def test_there_are_kinds_of_every_group_and_at_least_twenty_five() -> None:
+def test_matrix_covers_groups_and_size() -> None:
     groups = {each.group for each in kinds()}
     assert groups == {"nothing", "formats", "raw", "tables", "disks", "failing", "used", "processes"}
     assert len(kinds()) >= 25
 
 
-def test_a_helper_is_killed_around_each_write_of_its_journal_and_at_each_step() -> None:
+def test_helper_killed_at_journal_and_steps() -> None:
     titles = [each.title for each in MOMENTS]
     assert sum(title.startswith("killed before write") for title in titles) == 20
     assert sum(title.startswith("killed after write") for title in titles) == 20
@@ -95,7 +95,7 @@ def test_deaths_of_two_disks() -> None:
     assert {each.title for each in ALIVE} < set(two)
 
 
-def test_every_role_that_has_disks_of_its_own_is_in_the_matrix() -> None:
+def test_matrix_covers_disk_roles() -> None:
     assert {each.role for each in LAYOUTS} == {Role.DATA, *FURTHER_ROLES}
     assert {each.role for each in OF_ROLES} == set(FURTHER_ROLES)
 
@@ -117,7 +117,7 @@ def test_results_are_kept_and_read_again(tmp_path: Path) -> None:
     assert Results(results.file).known() == {"one": outcome, "two": Outcome((), applies=False)}
 
 
-def test_a_summary_names_what_is_red_and_counts_what_cannot_happen_apart() -> None:
+def test_summary_names_failures_and_unreachable() -> None:
     played = {ALL[0]: Outcome(()), ALL[1]: Outcome(("it is not told",)), ALL[2]: Outcome((), applies=False)}
     text = summary(played, 4)
     assert f"RED  {ALL[1].name}\n     it is not told" in text

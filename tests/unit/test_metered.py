@@ -52,7 +52,7 @@ def test_an_answer_without_measure_ends_the_connection(answer: Answer) -> None:
 
 
 @pytest.mark.parametrize("answer", [huge_error, endless_notices, endless_parameters])
-def test_a_server_that_lets_nobody_in_without_measure_is_left(answer: Answer) -> None:
+def test_endless_authentication_aborted(answer: Answer) -> None:
     def enter(client: object) -> None:
         client.sendall(greeting())  # type: ignore[attr-defined]
         answer(client)  # type: ignore[arg-type]
@@ -61,9 +61,7 @@ def test_a_server_that_lets_nobody_in_without_measure_is_left(answer: Answer) ->
         open_address(server.conninfo)
 
 
-def test_over_a_socket_of_this_machine_the_own_memory_is_watched(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_local_socket_watches_own_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(metered, "MOST_MEMORY_BYTES", 32 * MIB)
     with false_server(welcome, endless_rows, folder=str(tmp_path)) as server:
         connection = connect(server.conninfo)
@@ -71,7 +69,7 @@ def test_over_a_socket_of_this_machine_the_own_memory_is_watched(
             connection.execute("SELECT 1")
 
 
-def test_a_server_that_says_nothing_is_not_waited_for_without_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_silent_server_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(metered, "GRACE_S", -0.5)
     with false_server() as server:
         connection = connect_bounded(server.conninfo, timeout_s=60, statement_timeout_s=1, name="test")
@@ -90,9 +88,7 @@ def an_hour_at_every_look(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(metered, "time", SimpleNamespace(monotonic=lambda: float(next(hours))))
 
 
-def test_what_the_server_answered_while_this_machine_was_busy_is_in_time(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_late_reading_not_counted_as_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
     def answer(client: socket.socket) -> None:
         client.sendall(message(b"C", b"SELECT 0\0") + ready())
 
@@ -103,7 +99,7 @@ def test_what_the_server_answered_while_this_machine_was_busy_is_in_time(
         connection.close()
 
 
-def test_a_server_that_says_nothing_is_left_by_a_busy_machine_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_busy_machine_leaves_silent_server(monkeypatch: pytest.MonkeyPatch) -> None:
     an_hour_at_every_look(monkeypatch)
     with false_server(silence) as server, pytest.raises(psycopg.OperationalError, match=NOT_IN_TIME):
         connect_bounded(server.conninfo, timeout_s=1, statement_timeout_s=1, name="test")
@@ -140,7 +136,7 @@ BUSY = "several servers still keep this process busy"
     [(2, 600, 1, ["stopped"]), (30, 2, 1, [NOT_IN_TIME]), (50, 2, 5, [NOT_IN_TIME] * 3 + [BUSY] * 2)],
 )
 @pytest.mark.slow
-def test_endless_hashing_ends_in_time_and_when_stopped(
+def test_endless_hashing_times_out_and_stops(
     stop_s: int, timeout_s: int, times: int, said: list[str]
 ) -> None:
     """In a process of its own, whose end shows that the thread that hashes keeps nothing waiting."""

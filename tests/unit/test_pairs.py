@@ -9,7 +9,7 @@ from tests.pairs import every_pair, pairs_of, pairwise
 VALUES = {"a": "123", "b": "12", "c": "1234", "d": "12", "e": "12", "f": "123"}
 
 
-def test_every_pair_of_values_stands_in_some_row() -> None:
+def test_every_pair_in_some_row() -> None:
     rows, impossible = pairwise(VALUES)
     assert impossible == set()
     held = {pair for row in rows for pair in pairs_of(row)}
@@ -20,7 +20,7 @@ def test_every_pair_of_values_stands_in_some_row() -> None:
     assert pairwise(VALUES) == (rows, impossible)
 
 
-def test_no_row_is_forbidden_and_only_pairs_that_no_row_can_hold_are_missing() -> None:
+def test_rows_allowed_missing_pairs_impossible() -> None:
     rows, impossible = pairwise(
         VALUES, allowed=lambda row: not (row["a"] == "1" and row["b"] == "2") and row["c"] != row["f"]
     )

@@ -104,7 +104,7 @@ def ends(pid: int) -> bool:
 # --- who it is
 
 
-def test_a_child_of_this_account_is_tied_and_cannot_gain_privileges(records: Records) -> None:
+def test_child_cannot_gain_privileges(records: Records) -> None:
     found = told(current_account(), records)
     assert found["uids"] == [os.geteuid()] * 3
     assert found["death"] == signal.SIGKILL
@@ -119,7 +119,7 @@ ACCOUNTS = [current_account, pytest.param(someone_else, marks=[needs_root, needs
 
 
 @pytest.mark.parametrize("whom", ACCOUNTS)
-def test_a_program_is_held_as_its_account_before_it_is_executed(whom: Callable[[], Account]) -> None:
+def test_program_held_as_its_account(whom: Callable[[], Account]) -> None:
     account = whom()
     seen: dict[str, str] = {}
 
@@ -141,7 +141,7 @@ def test_a_program_is_held_as_its_account_before_it_is_executed(whom: Callable[[
         child.wait()
 
 
-def test_a_program_whose_start_is_refused_is_never_executed(tmp_path: Path) -> None:
+def test_refused_program_never_executed(tmp_path: Path) -> None:
     touched = tmp_path / "touched"
     held: list[int] = []
 
@@ -156,7 +156,7 @@ def test_a_program_whose_start_is_refused_is_never_executed(tmp_path: Path) -> N
     assert not touched.exists()
 
 
-def test_a_held_program_that_is_killed_is_told_as_not_started() -> None:
+def test_killed_held_program_not_started() -> None:
     def kill(pid: int) -> None:
         os.kill(pid, signal.SIGKILL)
 
@@ -164,7 +164,7 @@ def test_a_held_program_that_is_killed_is_told_as_not_started() -> None:
         spawn(("sleep", "1000"), account=current_account(), death_signal=signal.SIGKILL, hold=kill)
 
 
-def test_a_step_that_fails_before_the_hold_is_told_and_nobody_is_held(tmp_path: Path) -> None:
+def test_hold_skipped_after_early_failure(tmp_path: Path) -> None:
     held: list[int] = []
     with pytest.raises(ProgramError, match="cannot enter"):
         spawn(
@@ -179,7 +179,7 @@ def test_a_step_that_fails_before_the_hold_is_told_and_nobody_is_held(tmp_path: 
 
 @needs_root
 @needs_python
-def test_a_child_of_another_account_has_nothing_of_root_left(records: Records) -> None:
+def test_child_of_account_keeps_no_root(records: Records) -> None:
     account = someone_else()
     found = told(account, records)
     assert found["uids"] == [account.uid] * 3
@@ -192,13 +192,13 @@ def test_a_child_of_another_account_has_nothing_of_root_left(records: Records) -
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may become anyone")
-def test_an_ordinary_user_cannot_start_as_another_account(records: Records) -> None:
+def test_user_cannot_start_as_other_account(records: Records) -> None:
     root = Account("root", 0, 0, (0,), "/root")
     with pytest.raises(ProgramError, match="becoming root failed"):
         run_command(("true",), account=root, timeout_s=PATIENCE_S, record=records)
 
 
-def test_a_child_starts_with_default_signals_whatever_its_starter_ignores_or_blocks(records: Records) -> None:
+def test_child_has_default_signals(records: Records) -> None:
     before = signal.signal(signal.SIGUSR1, signal.SIG_IGN)
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGINT})
     try:
@@ -228,7 +228,7 @@ def test_the_environment_is_built_and_not_inherited(
     assert found["HOME"] == account.home
 
 
-def test_this_account_without_a_name_is_called_by_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nameless_account_uses_number(monkeypatch: pytest.MonkeyPatch) -> None:
     def unknown(uid: int) -> pwd.struct_passwd:
         raise KeyError(uid)
 
@@ -241,7 +241,7 @@ def test_this_account_without_a_name_is_called_by_its_number(monkeypatch: pytest
 # --- how it ends
 
 
-def test_the_exit_status_and_both_outputs_are_kept_and_recorded(records: Records) -> None:
+def test_exit_status_and_outputs_recorded(records: Records) -> None:
     code = "import sys; print('to out'); print('to err', file=sys.stderr); sys.exit(3)"
     outcome = run_command(
         (sys.executable, "-c", code), account=current_account(), timeout_s=PATIENCE_S, record=records
@@ -253,7 +253,7 @@ def test_the_exit_status_and_both_outputs_are_kept_and_recorded(records: Records
     assert outcome.describe().endswith("to err")
 
 
-def test_a_signal_is_a_negative_exit_code_with_a_name(records: Records) -> None:
+def test_signal_is_negative_exit_code(records: Records) -> None:
     code = "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)"
     outcome = run_command(
         (sys.executable, "-c", code), account=current_account(), timeout_s=PATIENCE_S, record=records
@@ -262,7 +262,7 @@ def test_a_signal_is_a_negative_exit_code_with_a_name(records: Records) -> None:
     assert "SIGSEGV" in outcome.describe()
 
 
-def test_a_time_out_kills_the_whole_process_group(records: Records, tmp_path: Path) -> None:
+def test_timeout_kills_process_group(records: Records, tmp_path: Path) -> None:
     note = tmp_path / "pid"
     code = f"""import subprocess
 child = subprocess.Popen(["sleep", "1000"])
@@ -280,9 +280,7 @@ child.wait()"""
     assert ends(grandchild)
 
 
-def test_a_grandchild_that_keeps_the_pipes_open_does_not_hold_the_command_and_is_ended(
-    records: Records,
-) -> None:
+def test_grandchild_with_open_pipes_is_killed(records: Records) -> None:
     code = "import subprocess; print(subprocess.Popen(['sleep', '1000']).pid, flush=True)"
     outcome = run_command(
         (sys.executable, "-c", code), account=current_account(), timeout_s=PATIENCE_S, record=records
@@ -291,9 +289,7 @@ def test_a_grandchild_that_keeps_the_pipes_open_does_not_hold_the_command_and_is
     assert ends(int(outcome.stdout))
 
 
-def test_a_program_that_the_kernel_does_not_let_die_does_not_hold_the_command(
-    records: Records, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unkillable_program_does_not_block_command(records: Records, monkeypatch: pytest.MonkeyPatch) -> None:
     """A write to a hung device cannot be interrupted: here a stopped wait stands for it."""
     waited: list[subprocess.Popen[bytes]] = []
 
@@ -309,7 +305,7 @@ def test_a_program_that_the_kernel_does_not_let_die_does_not_hold_the_command(
     assert waited[0].wait(PATIENCE_S) == -signal.SIGKILL
 
 
-def test_long_output_keeps_its_beginning_and_its_end(records: Records) -> None:
+def test_long_output_keeps_beginning_and_end(records: Records) -> None:
     code = "import sys; sys.stdout.write('first' + 'x' * 3_000_000 + 'last')"
     outcome = run_command(
         (sys.executable, "-c", code), account=current_account(), timeout_s=PATIENCE_S, record=records
@@ -321,7 +317,7 @@ def test_long_output_keeps_its_beginning_and_its_end(records: Records) -> None:
     assert len(outcome.stdout) < 2**20 + 100
 
 
-def test_output_that_is_no_utf8_is_replaced_and_not_an_error(records: Records) -> None:
+def test_non_utf8_output_replaced(records: Records) -> None:
     code = "import sys; sys.stdout.buffer.write(b'a\\xff\\xfeb')"
     outcome = run_command(
         (sys.executable, "-c", code), account=current_account(), timeout_s=PATIENCE_S, record=records
@@ -351,7 +347,7 @@ def test_arguments_arrive_unchanged_whatever_they_hold(records: Records) -> None
 
 
 @given(parts=st.lists(st.binary(max_size=40)), limit=st.integers(2, 60).map(lambda half: half * 2))
-def test_bounded_output_never_holds_more_than_its_limit(parts: list[bytes], limit: int) -> None:
+def test_bounded_output_stays_within_limit(parts: list[bytes], limit: int) -> None:
     kept = BoundedOutput(limit)
     for part in parts:
         kept.add(part)
@@ -368,24 +364,24 @@ def test_bounded_output_never_holds_more_than_its_limit(parts: list[bytes], limi
 
 
 @pytest.mark.parametrize("program", ["/nonexistent/initdb", "pgfooting-no-such-program"])
-def test_a_program_that_does_not_exist_is_a_clear_error_and_recorded(program: str, records: Records) -> None:
+def test_missing_program_error_recorded(program: str, records: Records) -> None:
     with pytest.raises(ProgramError, match="No such file or directory") as caught:
         run_command((program, "-V"), account=current_account(), timeout_s=PATIENCE_S, record=records)
     assert program in caught.value.message
     assert [outcome.exit_code for outcome in records] == [NOT_STARTED]
 
 
-def test_a_program_of_a_relative_path_is_refused(records: Records) -> None:
+def test_relative_program_path_refused(records: Records) -> None:
     with pytest.raises(ProgramError, match="not an absolute path"):
         run_command(("bin/initdb",), account=current_account(), timeout_s=PATIENCE_S, record=records)
 
 
-def test_a_nul_in_an_argument_is_a_clear_error(records: Records) -> None:
+def test_nul_in_argument(records: Records) -> None:
     with pytest.raises(ProgramError, match="could not be started"):
         run_command(("echo", "a\0b"), account=current_account(), timeout_s=PATIENCE_S, record=records)
 
 
-def test_a_working_folder_that_does_not_exist_is_named(records: Records) -> None:
+def test_missing_working_folder_named(records: Records) -> None:
     with pytest.raises(ProgramError, match="cannot enter /nonexistent/folder"):
         run_command(
             ("true",),
@@ -397,7 +393,7 @@ def test_a_working_folder_that_does_not_exist_is_named(records: Records) -> None
 
 
 @needs_root
-def test_the_working_folder_is_entered_as_the_account(records: Records, tmp_path: Path) -> None:
+def test_working_folder_entered_as_account(records: Records, tmp_path: Path) -> None:
     tmp_path.chmod(0o700)
     with pytest.raises(ProgramError, match=f"nobody cannot enter {tmp_path}: Permission denied"):
         run_command(
@@ -408,7 +404,7 @@ def test_the_working_folder_is_entered_as_the_account(records: Records, tmp_path
 # --- long-lived children
 
 
-def test_spawn_keeps_the_process_id_across_the_launcher() -> None:
+def test_spawn_keeps_process_id() -> None:
     process = spawn(
         ("sleep", "1000"), account=current_account(), death_signal=signal.SIGKILL, stdout=subprocess.DEVNULL
     )
@@ -421,7 +417,7 @@ def test_spawn_keeps_the_process_id_across_the_launcher() -> None:
         process.wait()
 
 
-def test_a_program_has_the_memory_that_it_may_have_and_no_more(tmp_path: Path) -> None:
+def test_program_memory_limit(tmp_path: Path) -> None:
     told = tmp_path / "limits"
     for memory_bytes in (256 * MIB, None):
         with told.open("wb") as output:
@@ -453,7 +449,7 @@ def test_an_output_file_is_appended_to(tmp_path: Path) -> None:
     assert log.stat().st_mode & 0o777 == 0o600
 
 
-def test_an_output_file_that_is_a_symbolic_link_is_refused(tmp_path: Path) -> None:
+def test_symlinked_output_file_refused(tmp_path: Path) -> None:
     decoy = tmp_path / "decoy"
     decoy.write_text("mine", encoding="ascii")
     (tmp_path / "server.log").symlink_to(decoy)
@@ -468,7 +464,7 @@ def test_an_output_file_that_is_a_symbolic_link_is_refused(tmp_path: Path) -> No
 
 
 @needs_root
-def test_an_output_file_is_opened_as_the_account_and_not_as_root(tmp_path: Path) -> None:
+def test_output_file_opened_as_account(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     with pytest.raises(ProgramError, match="nobody cannot write"):
         spawn(
@@ -489,7 +485,7 @@ sys.stdin.read()
 
 
 @pytest.mark.parametrize("account", ["self", pytest.param("nobody", marks=needs_root)])
-def test_children_die_with_a_starter_that_is_killed(account: str) -> None:
+def test_children_die_with_killed_parent(account: str) -> None:
     driver = subprocess.Popen(
         (sys.executable, "-c", DRIVER, account), stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT
     )
@@ -503,7 +499,7 @@ def test_children_die_with_a_starter_that_is_killed(account: str) -> None:
     assert [await_end(child) for child in children] == [True, True]
 
 
-def test_a_child_whose_starting_thread_ends_gets_its_death_signal() -> None:
+def test_starting_thread_end_signals_child() -> None:
     """Why callers spawn from a thread that lives as long as the child: the signal follows the thread."""
     found: list[subprocess.Popen[bytes]] = []
     thread = threading.Thread(
@@ -516,7 +512,7 @@ def test_a_child_whose_starting_thread_ends_gets_its_death_signal() -> None:
     assert found[0].wait(PATIENCE_S) == -signal.SIGTERM
 
 
-def test_the_launcher_gives_up_where_its_parent_is_gone_already(tmp_path: Path) -> None:
+def test_launcher_exits_without_parent(tmp_path: Path) -> None:
     """The window between fork and PR_SET_PDEATHSIG: a parent that died in it sends no signal any more."""
     reading, report = os.pipe()
     touched = tmp_path / "touched"
@@ -542,7 +538,7 @@ def test_the_launcher_gives_up_where_its_parent_is_gone_already(tmp_path: Path) 
 
 
 @needs_root
-def test_a_launcher_that_could_become_root_again_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_launcher_refuses_regaining_root(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("setgroups", "setresgid", "setresuid"):
         monkeypatch.setattr(os, name, lambda *_: None)
     with pytest.raises(PermissionError, match="still able to become root"):
@@ -552,7 +548,7 @@ def test_a_launcher_that_could_become_root_again_refuses(monkeypatch: pytest.Mon
 # --- Python modules as another account
 
 
-def test_a_module_runs_with_its_arguments_and_input(tmp_path: Path, records: Records) -> None:
+def test_module_arguments_and_input(tmp_path: Path, records: Records) -> None:
     module = tmp_path / "errand.py"
     module.write_text(
         "import os, sys\ndef main(arguments):\n"
@@ -573,7 +569,7 @@ def test_a_module_runs_with_its_arguments_and_input(tmp_path: Path, records: Rec
 
 
 @needs_root
-def test_a_module_that_the_account_cannot_read_runs_as_the_account(tmp_path: Path, records: Records) -> None:
+def test_module_unreadable_for_account_runs(tmp_path: Path, records: Records) -> None:
     tmp_path.chmod(0o700)
     module = tmp_path / "errand.py"
     module.write_text(
@@ -584,7 +580,7 @@ def test_a_module_that_the_account_cannot_read_runs_as_the_account(tmp_path: Pat
     assert outcome.stdout == f"{(account.uid,) * 3}\n"
 
 
-def test_a_module_that_does_not_exist_is_a_clear_error(tmp_path: Path, records: Records) -> None:
+def test_missing_module(tmp_path: Path, records: Records) -> None:
     with pytest.raises(ProgramError, match="No such file"):
         run_module(tmp_path / "none.py", (), account=current_account(), timeout_s=PATIENCE_S, record=records)
 

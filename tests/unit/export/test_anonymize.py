@@ -58,7 +58,7 @@ def test_no_disguise_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize("ending", ["csv", "json"])
-def test_an_anonymous_export_names_neither_folder_nor_account_nor_export(tmp_path: Path, ending: str) -> None:
+def test_anonymous_export_hides_folder_and_account(tmp_path: Path, ending: str) -> None:
     output = tmp_path / f"out.{ending}"
     export_runs([finished_run(tmp_path / "a.footing")], output, anonymous=True)
     text = output.read_text()

@@ -185,7 +185,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, set[str]]:
     return path, plant(path)
 
 
-def test_every_text_column_is_planted_or_said_why_not() -> None:
+def test_text_columns_planted_or_exempt() -> None:
     columns = set(text_columns())
     assert set(STRUCTURE) <= columns
     assert len(columns - set(STRUCTURE)) >= 11
@@ -205,7 +205,7 @@ def test_no_secret_is_in_an_anonymous_table(run: tuple[Path, set[str]], tmp_path
 
 
 @pytest.mark.slow
-def test_no_secret_is_in_what_an_anonymous_report_or_picture_is_made_of(run: tuple[Path, set[str]]) -> None:
+def test_no_secret_in_report_or_picture_source(run: tuple[Path, set[str]]) -> None:
     path, hidden = run
     for anonymous in (False, True):
         wishes = ReportWishes(sections=tuple(Section), anonymous=anonymous)
@@ -221,9 +221,7 @@ def asdict_of(block: object) -> str:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ending", ["pdf", "svg", "png"])
-def test_no_secret_is_in_an_anonymous_picture_or_report(
-    run: tuple[Path, set[str]], tmp_path: Path, ending: str
-) -> None:
+def test_no_secret_in_picture_or_report(run: tuple[Path, set[str]], tmp_path: Path, ending: str) -> None:
     path, hidden = run
     output = tmp_path / f"out.{ending}"
     argv = [sys.executable, "-P", "-m", "ui.report", "--output", str(output), "--anonymous", "--", str(path)]
@@ -243,7 +241,7 @@ def test_no_secret_is_in_an_anonymous_picture_or_report(
     assert leaks(re.sub(r"\s", "", text), hidden) == set()
 
 
-def test_the_kernels_command_line_keeps_what_everybody_has() -> None:
+def test_kernel_command_line_keeps_common_words() -> None:
     disguise = Anonymizer(active=True)
     told = disguise.json({"command_line": whole_command_line()})
     words = str(told["command_line"]).split() if isinstance(told, dict) else []
@@ -266,7 +264,7 @@ def whole_command_line() -> str:
     )
 
 
-def test_a_name_of_known_words_is_told_and_each_other_word_becomes_the_same_one_everywhere() -> None:
+def test_unknown_words_replaced_consistently() -> None:
     disguise = Anonymizer(active=True)
     assert (
         disguise.sentence("ext4 on RAID10, chunk 64 KiB, noatime #3")
@@ -278,13 +276,13 @@ def test_a_name_of_known_words_is_told_and_each_other_word_becomes_the_same_one_
     assert disguise.sentence("from 192.168.1.77 and fe80::1:2ff:3") == "from address-2 and address-3"
 
 
-def test_the_model_of_a_disk_is_told_in_sentences_and_folders_beside_it_are_not() -> None:
+def test_disk_model_kept_folders_hidden() -> None:
     disguise = Anonymizer(active=True)
     disguise.learn({"model": "Zantrox PX-5", "version": f"17.2 from /opt/{WORD}/bin"})
     told = disguise.sentence(f"disk, Zantrox PX-5, of {WORD}")
     assert told.startswith("disk, Zantrox PX-5, of name-")
 
 
-def test_the_words_are_those_of_the_source_and_no_names_of_the_examples_of_its_tests() -> None:
+def test_known_words_come_from_source_only() -> None:
     assert {"ext4", "raid10", "checkpoint", "autovacuum"} <= known_words()
     assert not {"acme", "zanzarella"} & known_words()

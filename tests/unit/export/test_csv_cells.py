@@ -71,9 +71,7 @@ def is_computed(cell: str) -> bool:
 
 @pytest.mark.parametrize("text", FORMULAS)
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
-def test_no_cell_is_a_formula_whatever_a_spreadsheet_takes_for_the_end_of_one(
-    text: str, delimiter: str
-) -> None:
+def test_no_cell_is_a_formula(text: str, delimiter: str) -> None:
     stream = io.StringIO(newline="")
     write_rows(stream, [["a", text, 5]])
     found = cells(stream.getvalue(), delimiter)
@@ -83,7 +81,7 @@ def test_no_cell_is_a_formula_whatever_a_spreadsheet_takes_for_the_end_of_one(
 
 
 @pytest.mark.parametrize("text", PLAIN)
-def test_numbers_and_plain_text_stay_what_they_are(text: str) -> None:
+def test_numbers_and_plain_text_unchanged(text: str) -> None:
     assert escape_formula(text) == text
 
 
@@ -92,7 +90,7 @@ def test_what_is_no_text_is_not_touched(value: object) -> None:
     assert escape_formula(value) is value
 
 
-def test_an_exported_run_computes_nothing_and_its_numbers_can_be_read(tmp_path: Path) -> None:
+def test_exported_run_numbers_without_formulas(tmp_path: Path) -> None:
     path = finished_run(tmp_path / "a.footing")
     name = "=cmd|' /C calc'!A1"
     with closing(sqlite3.connect(path)) as connection, connection:

@@ -24,7 +24,7 @@ def table(path: Path) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(stream.getvalue(), newline="")))
 
 
-def test_csv_has_one_value_a_row_and_counts_from_the_measured_phase(tmp_path: Path) -> None:
+def test_csv_long_format_from_measured_phase(tmp_path: Path) -> None:
     rows = table(finished_run(tmp_path / "a.footing"))
     assert list(rows[0]) == [column.heading for column in CSV_COLUMNS]
     tps = [row for row in rows if row["metric"] == "pgbench.tps"]
@@ -39,7 +39,7 @@ def test_csv_has_one_value_a_row_and_counts_from_the_measured_phase(tmp_path: Pa
     assert counted == [100, 200, 300]
 
 
-def test_every_value_in_the_csv_goes_with_the_marks_of_its_run(tmp_path: Path) -> None:
+def test_csv_values_carry_run_marks(tmp_path: Path) -> None:
     path = finished_run(tmp_path / "a.footing")
     assert {row["marks"] for row in table(path)} == {"unsafe"}
     with closing(sqlite3.connect(path)) as connection, connection:
@@ -50,9 +50,7 @@ def test_every_value_in_the_csv_goes_with_the_marks_of_its_run(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("place", range(len(CSV_COLUMNS) + 1))
-def test_a_column_put_into_the_csv_at_any_place_moves_no_other_one(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, place: int
-) -> None:
+def test_new_csv_column_keeps_others(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, place: int) -> None:
     path = finished_run(tmp_path / "a.footing")
     before = table(path)
     put_in(monkeypatch, CSV_COLUMNS, Column("new", "new", lambda row: f"new {row.metric}"), place)
@@ -73,19 +71,19 @@ def test_json_holds_series_phases_and_commands(tmp_path: Path) -> None:
     assert run["path"] == str(tmp_path / "a.footing")
 
 
-def test_an_unknown_ending_is_refused_with_the_nearest(tmp_path: Path) -> None:
+def test_unknown_extension_suggests_nearest(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"\.jsn") as caught:
         export_runs([finished_run(tmp_path / "a.footing")], tmp_path / "out.jsn", anonymous=False)
     assert ".json" in caught.value.hint
 
 
-def test_an_output_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_unwritable_output_reported(tmp_path: Path) -> None:
     path = finished_run(tmp_path / "a.footing")
     with pytest.raises(UsageError, match="no folder"):
         export_runs([path], tmp_path / "no" / "out.csv", anonymous=False)
 
 
-def test_every_key_of_the_json_is_documented_and_every_documented_key_exists(tmp_path: Path) -> None:
+def test_json_keys_match_documentation(tmp_path: Path) -> None:
     output = tmp_path / "out.json"
     values: dict[str, Json] = dict.fromkeys(
         ("configuration", "installation", "postgresql", "settings", "repeat", "io_baseline")
@@ -108,7 +106,7 @@ def spoil(path: Path, statement: str) -> Path:
     return path
 
 
-def test_a_damaged_run_leaves_no_half_export_and_the_old_one_untouched(tmp_path: Path) -> None:
+def test_damaged_run_keeps_old_export(tmp_path: Path) -> None:
     path = spoil(finished_run(tmp_path / "a.footing"), "UPDATE histogram SET buckets = x'ffff'")
     output = tmp_path / "out.csv"
     output.write_text("before")
@@ -118,7 +116,7 @@ def test_a_damaged_run_leaves_no_half_export_and_the_old_one_untouched(tmp_path:
     assert sorted(item.name for item in tmp_path.iterdir()) == ["a.footing", "out.csv"]
 
 
-def test_values_that_no_run_of_ours_has_are_left_out_and_json_stays_json(tmp_path: Path) -> None:
+def test_infinite_values_left_out(tmp_path: Path) -> None:
     path = spoil(finished_run(tmp_path / "a.footing"), "UPDATE sample SET value = 9e999 WHERE t_ms = 3000")
     assert [row["value"] for row in table(path) if row["metric"] == "pgbench.tps"] == ["100", "300"]
     output = tmp_path / "out.json"

@@ -70,7 +70,7 @@ def mutated(content: bytes, seed: int, amount: int) -> bytes:
     st.booleans(),
 )
 @example([(RECORDED / "aggregate_everything.log", 205349, 5)], False)  # noqa: FBT003 - as drawn
-def test_damaged_files_in_any_mixture_never_stop_an_import(
+def test_mixed_damaged_files_never_stop_import(
     parts: list[tuple[Path, int, int]],
     together: bool,  # noqa: FBT001 - drawn
 ) -> None:
@@ -90,7 +90,7 @@ def test_damaged_files_in_any_mixture_never_stop_an_import(
         shutil.rmtree(folder)
 
 
-def test_more_rows_or_runs_than_any_benchmark_has_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_rows_or_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(folder_names, "MOST_ROWS", 2)
     row = "1662542438;1662546039;0;x;50;rw;1.5;2.5;7\n"
     with pytest.raises(ForeignDataError, match="more than 2 rows"):
@@ -100,9 +100,7 @@ def test_more_rows_or_runs_than_any_benchmark_has_are_refused(monkeypatch: pytes
         split_output(io.BytesIO(summary_text(10, 1, seconds=10).encode() * 3), "all.log", BadLines())
 
 
-def test_a_file_that_fails_while_it_is_read_is_told_and_the_others_go_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_file_failing_midway_others_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("a", "b"):
         made = write_log(tmp_path / "runs" / name, [100] * 12, pid=ord(name))
         (tmp_path / "runs" / name / "out.txt").write_text(

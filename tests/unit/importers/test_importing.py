@@ -22,7 +22,7 @@ from tests.unit.importers.made_logs import START_US, summary_text, write_log
 
 
 @pytest.mark.parametrize("version", ["13", "14", "15", "16", "17", "18"])
-def test_progress_and_summary_give_the_tps_that_pgbench_printed(tmp_path: Path, version: str) -> None:
+def test_progress_and_summary_tps_match_pgbench(tmp_path: Path, version: str) -> None:
     folder = recorded_folder(tmp_path / "run", version, "timestamp")
     imported = only(bring_in(tmp_path / "library", folder))
     printed = parse_summary((folder / "pgbench.out").read_text())
@@ -39,7 +39,7 @@ def test_progress_and_summary_give_the_tps_that_pgbench_printed(tmp_path: Path, 
 
 
 @pytest.mark.parametrize("version", ["13", "14", "15", "16", "17", "18"])
-def test_a_full_log_adds_up_to_the_transactions_of_the_summary(tmp_path: Path, version: str) -> None:
+def test_full_log_adds_up_to_summary(tmp_path: Path, version: str) -> None:
     folder = recorded_folder(tmp_path / "run", version, "rate")
     (folder / "pgbench.err").unlink()  # without progress, so that the seconds come from the log
     imported = only(bring_in(tmp_path / "library", folder))
@@ -74,7 +74,7 @@ def test_an_aggregated_log_gives_seconds_without_percentiles(tmp_path: Path, ver
         assert run.summary()["latency_p99_ms"] is None
 
 
-def test_skipped_and_failed_transactions_are_series_of_their_own(tmp_path: Path) -> None:
+def test_skipped_and_failed_have_own_series(tmp_path: Path) -> None:
     folder = recorded_folder(tmp_path / "run", "15", "failures")
     (folder / "pgbench.err").unlink()
     imported = only(bring_in(tmp_path / "library", folder))
@@ -82,7 +82,7 @@ def test_skipped_and_failed_transactions_are_series_of_their_own(tmp_path: Path)
     assert sum(series(imported.path, "pgbench.failed")[1]) == printed.failed
 
 
-def test_a_sampled_log_is_scaled_by_its_rate_and_marked(tmp_path: Path) -> None:
+def test_sampled_log_scaled_and_marked(tmp_path: Path) -> None:
     tps = [3000, 2000, 0, 4000] * 15
     made = write_log(tmp_path / "run", tps, rate=0.1)
     (tmp_path / "run" / "pgbench.log").write_text(made.summary)
@@ -99,7 +99,7 @@ def test_a_sampled_log_is_scaled_by_its_rate_and_marked(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_noise_of_the_sample_is_no_jitter(tmp_path: Path) -> None:
+def test_sampling_noise_is_not_jitter(tmp_path: Path) -> None:
     write_log(tmp_path / "run", [4000] * 120, rate=0.01)
     (tmp_path / "run" / "pgbench.log").write_text(summary_text(480_000, 4000.0, seconds=120))
     imported = only(bring_in(tmp_path / "library", tmp_path / "run"))
@@ -109,7 +109,7 @@ def test_the_noise_of_the_sample_is_no_jitter(tmp_path: Path) -> None:
         assert run.summary()["jitter_cv"] is None
 
 
-def test_the_rate_is_told_by_the_clients_counters_where_there_is_no_summary(tmp_path: Path) -> None:
+def test_rate_from_client_counters_without_summary(tmp_path: Path) -> None:
     write_log(tmp_path / "run", [2000] * 30, rate=0.05)
     imported = only(bring_in(tmp_path / "library", tmp_path / "run"))
     assert imported.tps_source == "pgbench --log, 1 in 20, scaled"
@@ -117,7 +117,7 @@ def test_the_rate_is_told_by_the_clients_counters_where_there_is_no_summary(tmp_
     assert ("summary of pgbench", "there is none; TPS are computed from the seconds") in imported.missing
 
 
-def test_a_log_without_one_threads_file_gives_no_tps_by_the_second(tmp_path: Path) -> None:
+def test_missing_thread_log_gives_no_tps(tmp_path: Path) -> None:
     made = write_log(tmp_path / "run", [1000] * 20)
     (tmp_path / "run" / "pgbench_log.4711.1").unlink()
     (tmp_path / "run" / "out.txt").write_text(made.summary)
@@ -128,7 +128,7 @@ def test_a_log_without_one_threads_file_gives_no_tps_by_the_second(tmp_path: Pat
     assert any("in 1 files" in reason for _, reason in imported.missing)
 
 
-def test_the_same_files_named_twice_or_copied_are_one_run(tmp_path: Path) -> None:
+def test_duplicate_files_are_one_run(tmp_path: Path) -> None:
     made = write_log(tmp_path / "run", [100] * 12)
     (tmp_path / "run" / "out.txt").write_text(made.summary)
     shutil.copytree(tmp_path / "run", tmp_path / "copy")
@@ -137,7 +137,7 @@ def test_the_same_files_named_twice_or_copied_are_one_run(tmp_path: Path) -> Non
     assert len(report.present) == 1
 
 
-def test_logs_and_outputs_of_two_runs_in_one_folder_find_each_other(tmp_path: Path) -> None:
+def test_logs_and_outputs_paired_in_folder(tmp_path: Path) -> None:
     folder = tmp_path / "mixed"
     slow = write_log(folder, [100] * 12, pid=100)
     fast = write_log(folder, [300] * 12, pid=200, start_us=START_US + 60_000_000)
@@ -152,7 +152,7 @@ def test_logs_and_outputs_of_two_runs_in_one_folder_find_each_other(tmp_path: Pa
     assert all(float(np.median(series(each.path)[1])) == each.tps for each in report.imported)
 
 
-def test_logs_that_fit_no_output_alone_are_imported_apart_and_told(tmp_path: Path) -> None:
+def test_unmatched_logs_imported_separately(tmp_path: Path) -> None:
     folder = tmp_path / "mixed"
     write_log(folder, [100] * 12, pid=100)
     made = write_log(folder, [100] * 12, pid=200, start_us=START_US + 60_000_000)
@@ -163,7 +163,7 @@ def test_logs_that_fit_no_output_alone_are_imported_apart_and_told(tmp_path: Pat
     assert sum("cannot be told" in each.reason for each in report.left) == 2
 
 
-def test_several_runs_in_one_output_become_several_runs(tmp_path: Path) -> None:
+def test_several_runs_in_one_output(tmp_path: Path) -> None:
     text = "".join((RECORDED / "15" / f"{name}.out").read_text() for name in ("plain", "tpcb", "timestamp"))
     (tmp_path / "all.log").write_text(text)
     report = bring_in(tmp_path / "library", tmp_path / "all.log")
@@ -172,7 +172,7 @@ def test_several_runs_in_one_output_become_several_runs(tmp_path: Path) -> None:
     assert [each.tps for each in report.imported] == printed
 
 
-def test_one_log_file_brings_those_of_its_other_threads(tmp_path: Path) -> None:
+def test_one_log_brings_other_threads(tmp_path: Path) -> None:
     write_log(tmp_path / "run", [500] * 12)
     imported = only(bring_in(tmp_path / "library", tmp_path / "run" / "pgbench_log.4711"))
     assert imported.tps == pytest.approx(500, rel=0.01)

@@ -29,7 +29,7 @@ def vondra(tmp_path: Path) -> ImportReport:
 
 
 @pytest.mark.slow
-def test_every_folder_and_every_row_without_a_folder_becomes_a_run(vondra: ImportReport) -> None:
+def test_folders_and_loose_rows_become_runs(vondra: ImportReport) -> None:
     assert len(vondra.imported) == 30  # three tables of ten rows; three of the rows have a folder
     assert sum("mean-only" in each.marks for each in vondra.imported) == 28
     assert not vondra.problems
@@ -46,15 +46,13 @@ def test_every_folder_and_every_row_without_a_folder_becomes_a_run(vondra: Impor
     ],
 )
 @pytest.mark.slow
-def test_tps_are_exactly_those_of_the_output_or_the_row(
-    vondra: ImportReport, name: str, tps: float | None
-) -> None:
+def test_tps_equal_output_or_row(vondra: ImportReport, name: str, tps: float | None) -> None:
     found = [each.tps for each in vondra.imported if each.name == name]
     assert found == ([] if tps is None else [tps])
 
 
 @pytest.mark.slow
-def test_a_cut_log_is_noticed_and_its_latencies_are_marked_partial(vondra: ImportReport) -> None:
+def test_truncated_log_marks_latencies_partial(vondra: ImportReport) -> None:
     xfs = by_name(vondra, "xfs stripe scale 1000 simple-update #1")
     assert "partial-latencies" in xfs.marks
     assert "sampled" in xfs.marks
@@ -67,7 +65,7 @@ def test_a_cut_log_is_noticed_and_its_latencies_are_marked_partial(vondra: Impor
 
 
 @pytest.mark.slow
-def test_without_a_log_tps_by_the_second_are_commits_and_say_so(vondra: ImportReport) -> None:
+def test_no_log_tps_are_commits(vondra: ImportReport) -> None:
     btrfs = by_name(vondra, "btrfs stripe scale 1000 select-only #1")
     assert btrfs.marks == ("imported", "tps-from-statistics")
     t_ms, tps = series(btrfs.path)
@@ -98,7 +96,7 @@ def test_facts_for_filters_and_differences_are_there(vondra: ImportReport) -> No
 
 
 @pytest.mark.slow
-def test_devices_and_profiles_come_from_what_the_tools_printed(vondra: ImportReport) -> None:
+def test_devices_and_profiles_from_tool_output(vondra: ImportReport) -> None:
     with RunFile(by_name(vondra, "btrfs stripe scale 1000 select-only #1").path) as run:
         raid = run.facts("before")["storage"]["raid"]  # type: ignore[index,call-overload]
     assert raid == {
@@ -110,7 +108,7 @@ def test_devices_and_profiles_come_from_what_the_tools_printed(vondra: ImportRep
 
 
 @pytest.mark.slow
-def test_a_row_without_a_folder_is_a_mean_and_nothing_else(vondra: ImportReport) -> None:
+def test_row_without_folder_is_a_mean(vondra: ImportReport) -> None:
     row = by_name(vondra, "zfs stripe no-fpw scale 250 read-only #1")
     assert row.tps == 70196.843108
     assert set(row.marks) == {"imported", "mean-only"}
@@ -123,14 +121,14 @@ def test_a_row_without_a_folder_is_a_mean_and_nothing_else(vondra: ImportReport)
 
 
 @pytest.mark.slow
-def test_what_is_no_result_is_listed_with_the_reason(vondra: ImportReport) -> None:
+def test_non_results_listed_with_reason(vondra: ImportReport) -> None:
     left = {Path(each.path).name: each.reason for each in vondra.left}
     assert left["fs.mount.log"] == "is empty"
     assert left["initdb.log"] == "is nothing that pgbench or a known benchmark writes"
     assert "pgbench.log" not in left
 
 
-def test_a_folder_inside_the_layout_can_be_imported_alone(tmp_path: Path) -> None:
+def test_inner_folder_imported_alone(tmp_path: Path) -> None:
     report = bring_in(
         tmp_path / "library", VONDRA / "i5" / "20220907-mdraid" / "0" / "xfs" / "1000" / "run-rw-1"
     )
@@ -147,9 +145,7 @@ def test_the_report_is_plain_json(vondra: ImportReport, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_imported_configurations_are_no_pairs_and_campaigns_are_called_by_their_folder(
-    vondra: ImportReport,
-) -> None:
+def test_configurations_unpaired_campaigns_named_by_folder(vondra: ImportReport) -> None:
     xfs, ext4 = (
         read_run_facts(by_name(vondra, f"{filesystem} stripe scale 1000 simple-update #1").path)
         for filesystem in ("xfs", "ext4")
@@ -159,7 +155,7 @@ def test_imported_configurations_are_no_pairs_and_campaigns_are_called_by_their_
 
 
 @pytest.mark.slow
-def test_a_whole_tree_in_an_archive_is_read_without_unpacking_it(tmp_path: Path) -> None:
+def test_tree_in_archive_read_without_unpacking(tmp_path: Path) -> None:
     members = {
         str(path.relative_to(VONDRA)): path.read_bytes()
         for path in sorted(VONDRA.rglob("*"))
@@ -174,7 +170,7 @@ def test_a_whole_tree_in_an_archive_is_read_without_unpacking_it(tmp_path: Path)
 
 
 @pytest.mark.slow
-def test_importing_the_same_again_makes_no_duplicates_and_says_so(tmp_path: Path) -> None:
+def test_reimport_makes_no_duplicates(tmp_path: Path) -> None:
     first = bring_in(tmp_path / "library", VONDRA)
     again = bring_in(tmp_path / "library", VONDRA)
     assert not again.imported

@@ -25,7 +25,7 @@ from tests.unit.importers.imports import (
 from tests.unit.importers.made_logs import summary_text, tar_of, write_log
 
 
-def test_logs_in_an_archive_belong_to_the_folder_of_the_archive(tmp_path: Path) -> None:
+def test_archived_logs_belong_to_archive_folder(tmp_path: Path) -> None:
     made = write_log(tmp_path / "plain", [700] * 12)
     members = {f"tmp/{path.name}": path.read_bytes() for path in sorted((tmp_path / "plain").iterdir())}
     folder = tmp_path / "run"
@@ -37,7 +37,7 @@ def test_logs_in_an_archive_belong_to_the_folder_of_the_archive(tmp_path: Path) 
     assert float(np.median(series(imported.path)[1])) == 700
 
 
-def test_an_archive_in_an_archive_is_left_with_the_advice_to_unpack(tmp_path: Path) -> None:
+def test_nested_archive_skipped_with_advice(tmp_path: Path) -> None:
     inner = tar_of(tmp_path / "inner.tgz", {"x": b"y"}).read_bytes()
     path = tar_of(
         tmp_path / "outer.tgz", {"inner.tgz": inner, "pgbench.log": summary_text(10, 1, seconds=10).encode()}
@@ -50,7 +50,7 @@ def test_an_archive_in_an_archive_is_left_with_the_advice_to_unpack(tmp_path: Pa
 
 
 @pytest.mark.parametrize("damage", ["cut", "climbs", "garbage"])
-def test_a_bad_archive_is_told_and_the_rest_of_the_folder_imported(tmp_path: Path, damage: str) -> None:
+def test_bad_archive_reported_rest_imported(tmp_path: Path, damage: str) -> None:
     folder = tmp_path / "run"
     made = write_log(tmp_path / "plain", [700] * 12)
     folder.mkdir()
@@ -80,7 +80,7 @@ def test_one_second_of_data_is_a_run(tmp_path: Path) -> None:
     assert (t_ms.tolist(), tps.tolist()) == ([1000.0], [50.0])
 
 
-def test_a_run_without_a_transaction_is_a_run_of_zeros(tmp_path: Path) -> None:
+def test_run_without_transactions(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     folder.mkdir()
     text = summary_text(0, 0, seconds=3).split("latency average")[0]
@@ -95,7 +95,7 @@ def test_a_run_without_a_transaction_is_a_run_of_zeros(tmp_path: Path) -> None:
         assert run.summary()["stall_s"] == 30
 
 
-def test_nan_is_left_out_and_the_rest_kept(tmp_path: Path) -> None:
+def test_nan_dropped_rest_kept(tmp_path: Path) -> None:
     (tmp_path / "pgbench.err").write_text(
         "progress: 1.0 s, 100.0 tps, lat 1.000 ms stddev -nan, 0 failed\n"
         "progress: 2.0 s, nan tps, lat nan ms stddev nan, 0 failed\n"
@@ -132,7 +132,7 @@ def test_line_ends_of_windows_change_nothing(tmp_path: Path) -> None:
     assert series(windows.path)[1].tolist() == series(plain.path)[1].tolist()
 
 
-def test_bad_lines_of_a_log_are_told_and_mark_the_run(tmp_path: Path) -> None:
+def test_bad_log_lines_mark_run(tmp_path: Path) -> None:
     made = write_log(tmp_path / "run", [100] * 12)
     (tmp_path / "run" / "out.txt").write_text(made.summary)
     path = tmp_path / "run" / "pgbench_log.4711"
@@ -152,7 +152,7 @@ def test_times_in_another_unit_are_no_log(tmp_path: Path) -> None:
     assert report.left[0].reason == "is nothing that pgbench or a known benchmark writes"
 
 
-def test_garbage_folders_links_and_run_files_are_left_with_reasons(tmp_path: Path) -> None:
+def test_garbage_links_and_run_files_skipped(tmp_path: Path) -> None:
     folder = tmp_path / "odd"
     folder.mkdir()
     (folder / "noise").write_bytes(os.urandom(3000) + b"\0")
@@ -185,7 +185,7 @@ def test_an_output_without_result_is_told(tmp_path: Path) -> None:
     assert "tps" in problem.reason
 
 
-def test_unsafe_settings_mark_an_imported_run_like_one_of_ours(tmp_path: Path) -> None:
+def test_unsafe_settings_mark_imported_run(tmp_path: Path) -> None:
     made = write_log(tmp_path / "run", [100] * 12)
     (tmp_path / "run" / "out.txt").write_text(made.summary)
     (tmp_path / "run" / "settings.csv").write_text(
@@ -195,7 +195,7 @@ def test_unsafe_settings_mark_an_imported_run_like_one_of_ours(tmp_path: Path) -
     assert "unsafe" in imported.marks
 
 
-def test_a_path_that_is_not_there_and_a_library_that_cannot_be_written_are_sentences(tmp_path: Path) -> None:
+def test_missing_path_and_unwritable_library(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="There is no"):
         bring_in(tmp_path / "library", tmp_path / "nowhere")
     (tmp_path / "file").write_text("x")
@@ -203,7 +203,7 @@ def test_a_path_that_is_not_there_and_a_library_that_cannot_be_written_are_sente
         bring_in(tmp_path / "file" / "library", VONDRA)
 
 
-def test_a_failure_while_writing_leaves_no_half_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_write_failure_leaves_no_partial_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_arguments: object, **_more: object) -> None:
         raise UsageError("no room")
 
@@ -215,7 +215,7 @@ def test_a_failure_while_writing_leaves_no_half_file(tmp_path: Path, monkeypatch
     assert [path for path in (tmp_path / "library").rglob("*") if path.is_file()] == []
 
 
-def test_a_packed_single_log_and_its_plain_thread_belong_together(tmp_path: Path) -> None:
+def test_packed_log_joins_plain_thread(tmp_path: Path) -> None:
     made = write_log(tmp_path / "run", [100] * 12)
     path = tmp_path / "run" / "pgbench_log.4711"
     path.with_name("pgbench_log.4711.gz").write_bytes(gzip.compress(path.read_bytes()))
@@ -226,7 +226,7 @@ def test_a_packed_single_log_and_its_plain_thread_belong_together(tmp_path: Path
     assert float(np.median(series(imported.path)[1])) == 100
 
 
-def test_names_that_are_no_utf_8_are_shown_with_their_bytes(tmp_path: Path) -> None:
+def test_non_utf8_names_show_bytes(tmp_path: Path) -> None:
     folder = os.fsencode(tmp_path) + b"/r\xffun"
     os.makedirs(folder)  # noqa: PTH103 - a name in bytes
     shutil.copy(os.fsencode(RECORDED / "15" / "plain.out"), folder + b"/o\xfe.out")

@@ -49,7 +49,7 @@ def imported(folder: Path, version: str, scenario: str) -> RunFacts:
     ],
 )
 @pytest.mark.slow
-def test_that_there_was_a_rate_or_a_limit_is_seen_in_what_pgbench_printed(
+def test_rate_and_limit_from_pgbench_output(
     tmp_path: Path, version: str, scenario: str, load: OfferedLoad
 ) -> None:
     facts = imported(tmp_path, version, scenario)
@@ -59,20 +59,20 @@ def test_that_there_was_a_rate_or_a_limit_is_seen_in_what_pgbench_printed(
     assert told.get("latency limit, ms") == (f"{load.limit_ms:.0f}" if load.limit_ms else None)
 
 
-def test_of_a_run_without_a_transaction_nothing_is_known_of_its_load() -> None:
+def test_load_unknown_without_transactions() -> None:
     summary = parse_summary((RECORDED / "15" / "all_clients_aborted.out").read_text())
     assert summary.transactions == 0
     workload = workload_of(summary)
     assert (workload.rate_tps, workload.latency_limit_ms) == (NOT_KNOWN, NOT_KNOWN)
 
 
-def test_a_run_at_a_rate_and_one_without_are_no_repeats(tmp_path: Path) -> None:
+def test_rate_limited_and_unlimited_not_repeats(tmp_path: Path) -> None:
     runs = [imported(tmp_path, "15", "rate"), imported(tmp_path, "15", "plain")]
     differences = {each.name: [one.value for one in each.variants] for each in what_differs(runs).differences}
     assert differences["rate limit per second"] == ["set, not told", "none"]
 
 
-def test_two_runs_at_rates_that_nobody_tells_are_not_called_repeats(tmp_path: Path) -> None:
+def test_unknown_rates_not_repeats(tmp_path: Path) -> None:
     one, two = imported(tmp_path / "a", "15", "rate"), imported(tmp_path / "b", "15", "rate")
     found = what_differs([one, two])
     assert not found.differences
@@ -89,7 +89,7 @@ def logged(name: str) -> list[list[str]]:
     return [line.split() for line in text.splitlines()]
 
 
-def test_percentiles_count_what_was_skipped_as_beyond_the_limit(tmp_path: Path) -> None:
+def test_percentiles_count_skipped_beyond_limit(tmp_path: Path) -> None:
     facts = imported(tmp_path, "stopped", "rate_limit")
     lines = logged("rate_limit")
     # Plainly, beside the program: the limit is the least that a skipped transaction waited.
@@ -107,9 +107,7 @@ def test_percentiles_count_what_was_skipped_as_beyond_the_limit(tmp_path: Path) 
     assert not is_lower_bound(facts.summary, "latency_max_ms")
 
 
-def test_a_bound_is_shown_as_one_and_nothing_is_compared_with_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_bound_shown_not_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     runs = [imported(tmp_path, "stopped", name) for name in ("rate_limit", "rate")]
     found = compare_figure(compare_runs(runs), "latency_p99_ms")
     assert found.at_least == (True, False)
@@ -126,7 +124,7 @@ def test_a_bound_is_shown_as_one_and_nothing_is_compared_with_it(
     assert "≥ 100 ms" in capsys.readouterr().out
 
 
-def test_the_same_stop_is_seen_at_a_rate_and_hidden_in_a_closed_loop(tmp_path: Path) -> None:
+def test_stall_visible_at_rate_hidden_closed_loop(tmp_path: Path) -> None:
     rate, closed = imported(tmp_path, "stopped", "rate"), imported(tmp_path, "stopped", "closed")
     assert rate.load.kind is LoadKind.RATE
     assert closed.load.kind is LoadKind.CLOSED
@@ -135,7 +133,7 @@ def test_the_same_stop_is_seen_at_a_rate_and_hidden_in_a_closed_loop(tmp_path: P
     assert not is_lower_bound(rate.summary, "latency_p99_ms")
 
 
-def test_files_of_before_get_their_percentiles_anew_and_without_a_limit_none(tmp_path: Path) -> None:
+def test_old_files_recompute_percentiles_with_limit(tmp_path: Path) -> None:
     made = imported(tmp_path, "stopped", "rate_limit")
     with closing(sqlite3.connect(made.path)) as connection, connection:
         connection.execute("DELETE FROM summary WHERE name IN ('late', 'latency_limit_ms')")

@@ -89,7 +89,7 @@ def test_words_of_pgbench_in_other_texts(text: str) -> None:
     assert not is_output(text.encode())
 
 
-def test_output_at_the_end_of_a_long_file(tmp_path: Path) -> None:
+def test_output_at_end_of_long_file(tmp_path: Path) -> None:
     noise = "".join(f"{count} of 100000 tuples (1%) done\n" for count in range(3000))
     (tmp_path / "all.txt").write_text(noise + summary_text(100, 10.0, seconds=10))
     assert only(bring_in(tmp_path / "library", tmp_path)).tps == 10.0
@@ -164,7 +164,7 @@ def test_more_reports_than_a_month(monkeypatch: pytest.MonkeyPatch) -> None:
     "head", ["pgbench (17.4)\n", "0 1 900 0 1700000000 250000\n", "name|setting\n", "NAME\n", "t_s,tps\n"]
 )
 @pytest.mark.parametrize("size", [0, 10 * 1024**3])
-def test_only_a_header_or_ten_gigabytes_behind_it(tmp_path: Path, head: str, size: int) -> None:
+def test_header_only_or_ten_gigabytes(tmp_path: Path, head: str, size: int) -> None:
     path = tmp_path / "tree" / "odd.txt"
     path.parent.mkdir()
     path.write_text(head)

@@ -36,9 +36,7 @@ def batch(ends_us: list[int], latencies_us: list[int], lag_us: list[int] | None 
     st.integers(0, 30),
 )
 @pytest.mark.slow
-def test_every_transaction_is_in_its_second_whatever_is_spilled(
-    batches: list[list[tuple[int, int]]], most_cells: int
-) -> None:
+def test_every_transaction_in_its_second(batches: list[list[tuple[int, int]]], most_cells: int) -> None:
     limits = (second_store._MOST_CELLS, second_store._PENDING_CELLS)
     second_store._MOST_CELLS, second_store._PENDING_CELLS = most_cells, most_cells // 2  # type: ignore[misc]
     try:
@@ -65,7 +63,7 @@ def test_every_transaction_is_in_its_second_whatever_is_spilled(
         )
 
 
-def test_skipped_and_failed_transactions_and_lags_are_summed_up() -> None:
+def test_skipped_failed_and_lags_summed() -> None:
     with SecondStore(ORIGIN_US) as store:
         store.add(batch([1, 2, 1_000_001], [10, 20, 30], [5, 6, 7]))
         others = {
@@ -79,7 +77,7 @@ def test_skipped_and_failed_transactions_and_lags_are_summed_up() -> None:
         assert [second.histogram.total for second in store.seconds()] == [2, 1, 0]
 
 
-def test_a_log_of_more_than_a_month_or_far_before_its_start_is_refused() -> None:
+def test_log_too_long_or_before_start() -> None:
     with SecondStore(ORIGIN_US) as store:
         with pytest.raises(ForeignDataError, match="31 days"):
             store.add(batch([(LONGEST_S + 2) * 1_000_000], [1]))
@@ -87,7 +85,7 @@ def test_a_log_of_more_than_a_month_or_far_before_its_start_is_refused() -> None
             store.add(batch([-61_000_000], [1]))
 
 
-def test_a_clock_set_back_a_little_belongs_to_the_first_second() -> None:
+def test_small_clock_setback_in_first_second() -> None:
     with SecondStore(ORIGIN_US) as store:
         store.add(batch([-500_000, 10], [1, 2]))
         assert store.sums().tolist() == [[0, 2, 3, 0, 0, 0]]
@@ -111,7 +109,7 @@ def _peak_bytes(transactions: int) -> int:
 
 
 @pytest.mark.slow
-def test_ten_times_the_log_needs_hardly_more_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_independent_of_log_length(monkeypatch: pytest.MonkeyPatch) -> None:
     # Small limits, so that the short log reaches them as well.
     monkeypatch.setattr(second_store, "_MOST_CELLS", 1 << 15)
     monkeypatch.setattr(second_store, "_PENDING_CELLS", 1 << 14)

@@ -11,7 +11,7 @@ from app.importers.formats.transaction_logs import LogSampling, find_sampling
 
 
 @pytest.mark.parametrize(("transactions", "lines"), [(27_539_822, 275_580), (12_628_005, 126_091)])
-def test_published_runs_were_sampled_one_in_a_hundred(transactions: int, lines: int) -> None:
+def test_published_runs_sampled_at_one_percent(transactions: int, lines: int) -> None:
     assert find_sampling(lines, transactions) == LogSampling(100.0, is_exact=True)
 
 
@@ -21,14 +21,14 @@ def test_published_runs_were_sampled_one_in_a_hundred(transactions: int, lines: 
     st.integers(200_000, 50_000_000),
     st.integers(0, 2**32),
 )
-def test_every_usual_rate_is_found_from_a_sample_of_it(rate: float, transactions: int, seed: int) -> None:
+def test_usual_rates_estimated_from_samples(rate: float, transactions: int, seed: int) -> None:
     lines = int(np.random.default_rng(seed).binomial(transactions, rate))
     found = find_sampling(lines, transactions)
     assert found.is_exact
     assert found.one_in == pytest.approx(1 / rate)
 
 
-def test_a_full_log_is_one_in_one_and_says_how_many_lines_it_lacks() -> None:
+def test_full_log_states_missing_lines() -> None:
     assert find_sampling(1000, 1000) == LogSampling(1.0, is_exact=True)
     assert find_sampling(1000, 998) == LogSampling(
         1.0, is_exact=True
@@ -36,6 +36,6 @@ def test_a_full_log_is_one_in_one_and_says_how_many_lines_it_lacks() -> None:
     assert find_sampling(990, 1000) == LogSampling(1.0, is_exact=True, missing=10)
 
 
-def test_what_fits_no_rate_is_scaled_by_what_is_there() -> None:
+def test_unusual_rate_scaled_by_observed() -> None:
     found = find_sampling(123_457, 1_000_000_000)
     assert found.one_in == pytest.approx(8100, rel=0.01)

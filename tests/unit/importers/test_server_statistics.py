@@ -23,7 +23,7 @@ def values(told: ServerStatistics | None, metric: str) -> list[float]:
     return next(each.values.tolist() for each in told.series if each.metric == metric)
 
 
-def test_a_recorded_table_of_pg_stat_database_gives_commits_and_blocks_by_second() -> None:
+def test_pg_stat_database_commits_and_blocks() -> None:
     with (RUN / "stat-database.csv").open("rb") as file:
         told = read_statistics(file, "stat-database.csv", BadLines())
     commits = values(told, "server.commits")
@@ -34,7 +34,7 @@ def test_a_recorded_table_of_pg_stat_database_gives_commits_and_blocks_by_second
     assert told.begin_s == 1662551842.391218
 
 
-def test_a_recorded_table_of_pg_stat_bgwriter_gives_wal_bytes() -> None:
+def test_pg_stat_bgwriter_wal_bytes() -> None:
     with (RUN / "stat-bgwriter.csv").open("rb") as file:
         told = read_statistics(file, "stat-bgwriter.csv", BadLines())
     wal = values(told, "wal.bytes")
@@ -44,23 +44,23 @@ def test_a_recorded_table_of_pg_stat_bgwriter_gives_wal_bytes() -> None:
     assert next(each.source for each in told.series if each.metric == "wal.bytes") == "pg_current_wal_lsn()"
 
 
-def test_rates_are_over_the_time_that_really_passed() -> None:
+def test_rates_use_elapsed_time() -> None:
     told = read("epoch|xact_commit\n100.0|0\n102.0|300\n102.5|400\n")
     assert values(told, "server.commits") == [150.0, 200.0]
 
 
-def test_a_reset_counter_and_a_clock_that_stands_give_no_rate() -> None:
+def test_counter_reset_and_stopped_clock() -> None:
     told = read("epoch|xact_commit\n100|500\n101|600\n102|10\n102|50\n103|110\n")
     assert values(told, "server.commits") == [100.0, 60.0]
 
 
-def test_rare_counters_have_values_only_where_something_happened() -> None:
+def test_rare_counters_only_on_change() -> None:
     told = read("epoch;lsn;checkpoints_timed\n100;0/0;1\n101;0/10;1\n102;1/0;2\n")
     assert values(told, "server.checkpoints_timed") == [1.0]
     assert values(told, "wal.bytes") == [16.0, 2**32 - 16]
 
 
-def test_of_several_databases_the_busiest_is_taken_and_that_is_said() -> None:
+def test_busiest_of_several_databases() -> None:
     told = read("epoch,datname,xact_commit\n100,postgres,5\n100,test,0\n101,postgres,6\n101,test,90\n")
     assert values(told, "server.commits") == [90.0]
     assert told is not None
@@ -69,14 +69,14 @@ def test_of_several_databases_the_busiest_is_taken_and_that_is_said() -> None:
 
 
 @pytest.mark.parametrize("row", ["101|x", "101", "nan|5", "101|inf", "101|5|6"])
-def test_a_row_that_is_none_is_told_by_file_and_line(row: str) -> None:
+def test_bad_row_by_file_and_line(row: str) -> None:
     bad = BadLines()
     told = read(f"epoch|xact_commit\n100|0\n{row}\n102|20\n", bad)
     assert values(told, "server.commits") == [10.0]
     assert bad.told[0].startswith("stat.csv, line 3: not understood")
 
 
-def test_a_header_that_comes_again_is_no_row() -> None:
+def test_repeated_header_is_no_row() -> None:
     bad = BadLines()
     assert values(read("epoch|xact_commit\n100|0\nepoch|xact_commit\n101|7\n", bad), "server.commits") == [
         7.0
@@ -84,7 +84,7 @@ def test_a_header_that_comes_again_is_no_row() -> None:
     assert not bad.told
 
 
-def test_less_than_two_rows_tell_nothing_and_an_empty_file_is_an_error() -> None:
+def test_fewer_than_two_rows_or_empty() -> None:
     assert read("epoch|xact_commit\n100|0\n") is None
     assert read("epoch|xact_commit\n") is None
     with pytest.raises(ForeignDataError, match=r"stat\.csv is empty"):

@@ -19,7 +19,7 @@ VONDRA = DATA / "import" / "vondra-2022"
 I5 = VONDRA / "i5"
 
 
-def test_settings_of_psql_are_read_with_units_as_show_prints_them() -> None:
+def test_psql_settings_formatted_like_show() -> None:
     told = parse_settings((I5 / "20220907-mdraid/0/xfs/settings.log").read_text())
     assert dict(told.chosen) == {
         "autovacuum_vacuum_scale_factor": "0.05",
@@ -50,12 +50,12 @@ def test_settings_of_psql_are_read_with_units_as_show_prints_them() -> None:
         ("65536", "MB", "64GB"),
     ],
 )
-def test_a_value_has_the_largest_unit_that_is_exact(setting: str, unit: str, shown: str) -> None:
+def test_largest_exact_unit(setting: str, unit: str, shown: str) -> None:
     told = parse_settings(f"name,setting,unit,source\nx,{setting},{unit},configuration file\n")
     assert told.chosen == (("x", shown),)
 
 
-def test_settings_in_csv_may_hold_commas_and_short_rows_are_left_out() -> None:
+def test_csv_settings_with_commas_and_short_rows() -> None:
     told = parse_settings('name,setting,unit,source\nsearch_path,"a, b",,user\nshort,1\n')
     assert told.values == {"search_path": "a, b"}
     assert parse_settings("other,header\n1,2\n").values == {}
@@ -97,7 +97,7 @@ def test_recorded_texts_of_storage_tools_are_understood(path: str, expected: Sto
     assert read_storage((I5 / path).read_text()) == expected
 
 
-def test_properties_of_a_dataset_that_somebody_set_are_kept() -> None:
+def test_dataset_local_properties_kept() -> None:
     told = read_storage((I5 / "20220903-zfs/stripe/default/zfs.log").read_text())
     assert told is not None
     assert dict(told.properties) == {
@@ -161,7 +161,7 @@ def test_mounts_and_arrays_are_understood() -> None:
     assert read_storage(mdadm) == StorageInfo(level="raid5", assembler="md", devices=6)
 
 
-def test_machines_of_a_read_me_are_found_by_heading() -> None:
+def test_readme_machines_by_heading() -> None:
     machines = parse_machines((VONDRA / "README.md").read_text())
     assert machines["i5"] == {
         "processor": "i5-2500K",
@@ -174,7 +174,7 @@ def test_machines_of_a_read_me_are_found_by_heading() -> None:
     assert facts["memory"] == {"info": {"MemTotal": 64 * 1024**3}}
 
 
-def test_tables_of_results_are_read_and_bad_rows_told() -> None:
+def test_result_tables_with_bad_rows() -> None:
     path = I5 / "20220907-mdraid/results.csv"
     assert is_results(path.read_bytes())
     rows = parse_results(path.read_text(), "results.csv", BadLines())
@@ -218,13 +218,13 @@ def test_tables_of_results_are_read_and_bad_rows_told() -> None:
         (["xfs-or-ext4"], ["run1"], FolderNameFacts()),  # two filesystems in one name tell nothing
     ],
 )
-def test_names_of_folders_tell_what_nobody_uses_them_otherwise_for(
+def test_folder_names_with_unambiguous_meaning(
     campaign: list[str], inner: list[str], expected: FolderNameFacts
 ) -> None:
     assert read_place(campaign, inner, machines={"i5", "xeon"}, scale=1000) == expected
 
 
-def test_events_of_a_recorded_server_log_are_on_the_clock_of_the_statistics() -> None:
+def test_server_log_events_on_statistics_clock() -> None:
     path = I5 / "20220907-mdraid/0/xfs/pg.log"
     assert is_server_log(path.read_bytes())
     assert server_version(path.read_text()) == "16devel"
@@ -241,7 +241,7 @@ def test_events_of_a_recorded_server_log_are_on_the_clock_of_the_statistics() ->
         assert list(server_events(file, zone_of(None, "No/Such_Zone"))) == []
 
 
-def test_times_in_utc_and_with_an_offset_need_nothing_else() -> None:
+def test_utc_and_offset_times() -> None:
     lines = [
         b"2022-09-07 11:57:22.358 UTC [7] LOG:  checkpoint starting: time",
         b"2022-09-07 13:57:23 +02 [7] LOG:  checkpoint starting: xlog",

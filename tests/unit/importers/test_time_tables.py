@@ -22,7 +22,7 @@ def read(text: str) -> TimeTable:
     return read_time_table(io.BytesIO(text.encode()), "x.csv")
 
 
-def test_the_example_that_ships_is_imported_as_it_says(tmp_path: Path) -> None:
+def test_shipped_example_imports_as_documented(tmp_path: Path) -> None:
     report = import_paths([EXAMPLE], tmp_path, lambda _done, _total, _what: None)
     (imported,) = report.imported
     assert imported.name == "ext4 on four disks #1"
@@ -38,19 +38,19 @@ def test_the_example_that_ships_is_imported_as_it_says(tmp_path: Path) -> None:
     assert ("machine", "the table does not tell it") in imported.missing
 
 
-def test_the_example_names_every_key_and_every_column() -> None:
+def test_example_names_all_keys_and_columns() -> None:
     text = EXAMPLE.read_text()
     assert all(key in text for key in KEYS)
     assert all(column in text for column in COLUMNS)
 
 
-def test_without_a_mean_it_is_computed_from_the_seconds(tmp_path: Path) -> None:
+def test_missing_mean_computed_from_seconds(tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("t_s;tps\n2;100\n3;400\n")
     report = import_paths([tmp_path / "x.csv"], tmp_path / "library", lambda _done, _total, _what: None)
     assert report.imported[0].tps == 200
 
 
-def test_tabs_semicolons_quotes_and_windows_line_ends_are_understood() -> None:
+def test_tabs_semicolons_quotes_and_crlf() -> None:
     table = read('\ufeff# a comment\r\n"t_s"\t"tps"\r\n1\t"5"\r\n2\t\r\n')
     assert table.t_s.tolist() == [1.0, 2.0]
     assert table.series["pgbench.tps"][0] == 5
@@ -76,7 +76,7 @@ def test_tabs_semicolons_quotes_and_windows_line_ends_are_understood() -> None:
         (HEAD, "no rows"),
     ],
 )
-def test_a_slip_is_an_error_with_its_line(text: str, told: str) -> None:
+def test_error_reported_with_line(text: str, told: str) -> None:
     with pytest.raises(ForeignDataError, match=r"x\.csv") as caught:
         read(text)
     assert told in caught.value.message

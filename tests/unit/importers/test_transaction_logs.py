@@ -34,7 +34,7 @@ def read(text: bytes, bad: BadLines, format_: LogFormat | None = None) -> int:
 
 @pytest.mark.parametrize("version", ["13", "14", "15", "16", "17", "18"])
 @pytest.mark.parametrize("scenario", ["transactions", "scripts", "rate"])
-def test_whole_recorded_logs_give_as_many_lines_as_they_have(version: str, scenario: str) -> None:
+def test_recorded_logs_line_counts(version: str, scenario: str) -> None:
     paths = [RECORDED / version / f"{scenario}.log", RECORDED / version / f"{scenario}.log.1"]
     members = [file_member(path) for path in paths]
     survey = survey_log(members)
@@ -48,7 +48,7 @@ def test_whole_recorded_logs_give_as_many_lines_as_they_have(version: str, scena
     assert not bad.told
 
 
-def test_a_sampled_log_still_tells_how_many_transactions_there_were() -> None:
+def test_sampled_log_total_transactions() -> None:
     # 400 transactions of each of two clients, one in ten logged; the recording was cut after 60 lines.
     members = [file_member(RECORDED / "15" / name) for name in ("sampled.log", "sampled.log.1")]
     survey = survey_log(members)
@@ -70,7 +70,7 @@ def test_a_sampled_log_still_tells_how_many_transactions_there_were() -> None:
         (b"\n", "not understood"),
     ],
 )
-def test_a_bad_line_is_left_out_and_told_by_file_and_line(line: bytes, told: str) -> None:
+def test_bad_line_skipped_with_location(line: bytes, told: str) -> None:
     bad = BadLines()
     assert read(GOOD * 3 + line + GOOD * 2, bad) == 5
     (only,) = bad.told
@@ -78,31 +78,31 @@ def test_a_bad_line_is_left_out_and_told_by_file_and_line(line: bytes, told: str
     assert told in only
 
 
-def test_the_line_number_is_right_beyond_the_first_piece(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_line_number_after_first_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lines_module, "CHUNK_BYTES", 100)
     bad = BadLines()
     assert read(GOOD * 50 + b"bad\n" + GOOD * 50, bad) == 100
     assert bad.told[0].startswith("log.1, line 51:")
 
 
-def test_a_last_line_without_its_end_is_told_as_cut_off() -> None:
+def test_unterminated_last_line_truncated() -> None:
     bad = BadLines()
     assert read(GOOD * 2 + b"0 3 900 0 17000", bad) == 2
     assert bad.told == ["log.1, line 3: cut off at the end of the file: “0 3 900 0 17000”"]
 
 
-def test_line_ends_of_windows_and_unix_may_be_mixed() -> None:
+def test_mixed_crlf_and_lf() -> None:
     bad = BadLines()
     assert read(GOOD + GOOD.replace(b"\n", b"\r\n") + GOOD, bad) == 3
     assert not bad.told
 
 
-def test_more_bad_lines_than_slips_refuse_the_log() -> None:
+def test_too_many_bad_lines_refuse_log() -> None:
     with pytest.raises(ForeignDataError, match=r"log\.1: more than 100 lines"):
         read(GOOD + b"bad\n" * (MOST_BAD_LINES + 1), BadLines())
 
 
-def test_a_file_without_line_ends_is_no_text() -> None:
+def test_file_without_line_ends() -> None:
     with pytest.raises(ForeignDataError, match="line 2: longer than"):
         list(read_lines(io.BytesIO(GOOD + b"x" * 200_000), "log.1"))
 
@@ -120,7 +120,7 @@ def test_words_instead_of_latencies_are_kept_apart() -> None:
     assert all(is_transaction_line(line) for line in text.splitlines(keepends=True))
 
 
-def test_one_optional_field_is_lag_or_retries_as_the_summary_says() -> None:
+def test_optional_field_lag_or_retries_by_summary() -> None:
     member = ForeignFile(Path("x"), "", 1, GOOD.replace(b"\n", b" 12\n"), GOOD.replace(b"\n", b" 12\n"))
     survey = survey_log([member])
     assert survey is not None
@@ -159,9 +159,7 @@ class _Slow:
     ),
     st.lists(st.integers(0, 900), max_size=10),
 )
-def test_however_the_bytes_come_every_line_is_either_counted_or_told(
-    parts: list[bytes], cuts: list[int]
-) -> None:
+def test_every_line_counted_or_reported(parts: list[bytes], cuts: list[int]) -> None:
     bad = BadLines()
     stream = _Slow(_pieces(b"".join(parts), cuts))
     batches = list(read_transactions(stream, "log.1", LogFormat(), bad))

@@ -48,7 +48,7 @@ def test_recorded_results_are_read(
     assert answer.result.is_direct
 
 
-def test_the_time_of_an_append_includes_the_time_until_it_is_durable() -> None:
+def test_append_time_includes_sync() -> None:
     document = json.loads(recorded("sync-append.json"))
     (job,) = document["jobs"]
     answer = parse_fio(recorded("sync-append.json"), task(JobId.SYNC_APPEND, is_direct=False))
@@ -59,13 +59,13 @@ def test_the_time_of_an_append_includes_the_time_until_it_is_durable() -> None:
     assert answer.size_bytes == job["write"]["io_bytes"]
 
 
-def test_what_fio_complains_of_is_told_in_its_words() -> None:
+def test_fio_error_quoted() -> None:
     with pytest.raises(FioError, match="fio failed: No space left on device") as caught:
         parse_fio(recorded("no-space.txt"), task(JobId.SEQUENTIAL_WRITE))
     assert not caught.value.is_direct_refused
 
 
-def test_a_filesystem_without_direct_io_is_known_by_its_answer() -> None:
+def test_filesystem_without_direct_io() -> None:
     with pytest.raises(FioError, match="Invalid argument") as caught:
         parse_fio(recorded("no-direct.txt"), task(JobId.SEQUENTIAL_WRITE))
     assert caught.value.is_direct_refused
@@ -92,12 +92,12 @@ def test_a_filesystem_without_direct_io_is_known_by_its_answer() -> None:
         ("{" * 200_000, "fio printed no result"),
     ],
 )
-def test_what_is_no_result_is_an_error_in_a_sentence(text: str, said: str) -> None:
+def test_non_result_is_an_error(text: str, said: str) -> None:
     with pytest.raises(FioError, match=said):
         parse_fio(text, task(JobId.RANDOM_READ))
 
 
-def test_the_figures_of_reads_are_not_taken_for_those_of_writes() -> None:
+def test_read_figures_not_used_for_writes() -> None:
     document = json.loads(recorded("random-read.json"))
     del document["jobs"][0]["write"]
     text = json.dumps(document)
@@ -106,7 +106,7 @@ def test_the_figures_of_reads_are_not_taken_for_those_of_writes() -> None:
         parse_fio(text, task(JobId.RANDOM_WRITE))
 
 
-def test_a_job_in_which_nothing_was_finished_has_no_figures() -> None:
+def test_unfinished_job_has_no_figures() -> None:
     document = json.loads(recorded("random-read.json"))
     document["jobs"][0]["read"]["total_ios"] = 0
     with pytest.raises(FioError, match="not one request"):
@@ -115,7 +115,7 @@ def test_a_job_in_which_nothing_was_finished_has_no_figures() -> None:
 
 @example(791, "1e999")  # a runtime without end
 @given(st.integers(0, 9000), st.sampled_from(["", "0", "null", "{", '"x"', "[]", "-1", "1e999"]))
-def test_whatever_is_cut_or_put_in_is_read_or_refused_with_a_sentence(at: int, inserted: str) -> None:
+def test_mutated_output_read_or_refused(at: int, inserted: str) -> None:
     text = recorded("random-read.json")
     at = min(at, len(text))
     for broken in (text[:at], text[:at] + inserted + text[at + 1 :]):
@@ -125,7 +125,7 @@ def test_whatever_is_cut_or_put_in_is_read_or_refused_with_a_sentence(at: int, i
 
 @pytest.mark.parametrize("job", JOBS)
 @pytest.mark.parametrize("is_direct", [True, False])
-def test_every_job_is_one_process_with_random_bytes_and_an_end(job: JobId, *, is_direct: bool) -> None:
+def test_job_is_one_process_with_limits(job: JobId, *, is_direct: bool) -> None:
     argv = fio_argv("/usr/bin/fio", task(job, is_direct=is_direct))
     assert {"--thread", "--refill_buffers", "--runtime=3", f"--direct={int(is_direct)}"} <= set(argv)
     assert f"--rw={JOBS[job].pattern}" in argv
@@ -133,7 +133,7 @@ def test_every_job_is_one_process_with_random_bytes_and_an_end(job: JobId, *, is
     assert [each for each in argv if each.startswith("--filename=")] == ["--filename=/srv/spare/file"]
 
 
-def test_without_direct_io_many_in_flight_are_many_threads_each_in_its_part() -> None:
+def test_queue_depth_by_threads_without_direct_io() -> None:
     argv = fio_argv("fio", task(JobId.RANDOM_READ_DEEP, is_direct=False))
     assert {"--numjobs=32", f"--size={16 * MIB}", f"--offset_increment={16 * MIB}"} <= set(argv)
     assert "--time_based" not in argv  # a second pass would be answered by the cache
@@ -141,7 +141,7 @@ def test_without_direct_io_many_in_flight_are_many_threads_each_in_its_part() ->
     assert f"--size={8 * KIB}" in fio_argv("fio", small)
 
 
-def test_appends_grow_a_file_through_the_page_cache_and_sync_each() -> None:
+def test_append_job_buffered_with_sync() -> None:
     argv = fio_argv("fio", task(JobId.SYNC_APPEND, is_direct=False))
     assert {"--fdatasync=1", "--fallocate=none", "--direct=0", "--rw=write"} <= set(argv)
     assert "--time_based" not in argv

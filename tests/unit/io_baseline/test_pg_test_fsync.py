@@ -22,7 +22,7 @@ def recorded(name: str) -> str:
         ("pg_test_fsync-15-tmpfs.txt", [746641.479, 412925.025, 571295.432, 762715.929]),
     ],
 )
-def test_the_methods_with_one_write_are_read_and_no_others(name: str, rates: list[float]) -> None:
+def test_single_write_methods_only(name: str, rates: list[float]) -> None:
     found = parse_pg_test_fsync(recorded(name))
     assert [each.method for each in found] == ["open_datasync", "fdatasync", "fsync", "open_sync"]
     assert [each.per_s for each in found] == rates
@@ -38,13 +38,13 @@ def test_a_beginning_tells_what_it_has() -> None:
     assert parse_pg_test_fsync("") == ()
 
 
-def test_a_method_that_the_filesystem_does_not_have_is_left_out() -> None:
+def test_unsupported_method_left_out() -> None:
     text = recorded("pg_test_fsync-15.txt")
     line = next(line for line in text.splitlines() if "open_datasync" in line and "ops" in line)
     without = text.replace(line, "        open_datasync                                   n/a*", 1)
     assert [each.method for each in parse_pg_test_fsync(without)] == ["fdatasync", "fsync", "open_sync"]
 
 
-def test_it_writes_where_it_is_told_and_a_second_each() -> None:
+def test_file_location_and_one_second_each() -> None:
     argv = pg_test_fsync_argv("/bin/pg_test_fsync", "/srv/spare/synced")
     assert argv == ("/bin/pg_test_fsync", "--secs-per-test=1", "--filename=/srv/spare/synced")

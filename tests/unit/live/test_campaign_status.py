@@ -89,7 +89,7 @@ def states(runs: tuple[RunStatus, ...]) -> list[str | None]:
     return [run.state.value if run.state else None for run in runs]
 
 
-def test_every_planned_run_is_listed_in_the_order_of_execution(live: Path) -> None:
+def test_planned_runs_in_execution_order(live: Path) -> None:
     status = CampaignWatch(live).read()
     assert [(run.configuration, run.repeat) for run in status.runs] == ORDER
     assert [run.name for run in status.runs] == ["ext4 #1", "memory #1", "memory #2", "ext4 #2"]
@@ -98,7 +98,7 @@ def test_every_planned_run_is_listed_in_the_order_of_execution(live: Path) -> No
     assert (status.current, status.newest, status.left_s) == (None, None, None)
 
 
-def test_the_run_that_lasts_is_the_current_one(live: Path) -> None:
+def test_running_run_is_current(live: Path) -> None:
     write(live, 1)
     writer = begin(live, 2)
     status = CampaignWatch(live).read()
@@ -110,7 +110,7 @@ def test_the_run_that_lasts_is_the_current_one(live: Path) -> None:
     writer.close()
 
 
-def test_between_two_runs_the_newest_is_the_one_that_ended(live: Path) -> None:
+def test_newest_between_runs_is_last_ended(live: Path) -> None:
     write(live, 1)
     status = CampaignWatch(live).read()
     assert status.current is None
@@ -118,7 +118,7 @@ def test_between_two_runs_the_newest_is_the_one_that_ended(live: Path) -> None:
     assert status.newest.number == 1
 
 
-def test_without_a_runner_a_run_that_says_running_is_incomplete(folder: Path) -> None:
+def test_no_runner_makes_running_incomplete(folder: Path) -> None:
     write(folder, 1)
     begin(folder, 2).close()
     status = CampaignWatch(folder).read()
@@ -126,7 +126,7 @@ def test_without_a_runner_a_run_that_says_running_is_incomplete(folder: Path) ->
     assert (status.live, status.current, status.left_s) == (False, None, 0.0)
 
 
-def test_a_configuration_that_could_not_begin_is_left_out(live: Path) -> None:
+def test_unstarted_configuration_left_out(live: Path) -> None:
     path = path_of(live, 2)
     writer = RunFileWriter(path)
     error = {"code": "server", "message": "initdb failed.", "hint": ""}
@@ -139,7 +139,7 @@ def test_a_configuration_that_could_not_begin_is_left_out(live: Path) -> None:
     assert status.done == 2
 
 
-def test_a_file_that_is_just_being_created_belongs_to_the_run_that_begins(live: Path) -> None:
+def test_new_file_belongs_to_starting_run(live: Path) -> None:
     path_of(live, 1).touch()
     status = CampaignWatch(live).read()
     assert states(status.runs)[0] == "running"
@@ -148,14 +148,14 @@ def test_a_file_that_is_just_being_created_belongs_to_the_run_that_begins(live: 
 
 
 @pytest.mark.slow
-def test_a_damaged_file_of_a_dead_campaign_is_incomplete_with_its_reason(folder: Path) -> None:
+def test_damaged_file_of_dead_campaign_incomplete(folder: Path) -> None:
     path_of(folder, 1).write_text("rubbish" * 100)
     run = CampaignWatch(folder).read().runs[0]
     assert run.state is RunState.INCOMPLETE
     assert "not a pgFooting run file" in run.problem
 
 
-def test_of_several_attempts_the_one_that_was_done_counts(folder: Path) -> None:
+def test_done_attempt_counts(folder: Path) -> None:
     write(folder, 1, RunState.FAILED)
     again = replace(trial(1), started=NOW + 5000)
     write_trial(folder / "01-ext4-r1-2.footing", again)
@@ -164,9 +164,7 @@ def test_of_several_attempts_the_one_that_was_done_counts(folder: Path) -> None:
     assert run.path == folder / "01-ext4-r1-2.footing"
 
 
-def test_a_run_that_is_measured_again_is_shown_while_it_runs_and_the_one_before_where_that_failed(
-    live: Path,
-) -> None:
+def test_repeat_shown_while_running_else_previous(live: Path) -> None:
     write(live, 1)
     path = live / "01-ext4-r1-2.footing"
     for state, shown in ((RunState.RUNNING, path), (RunState.DONE, path), (RunState.FAILED, None)):
@@ -175,7 +173,7 @@ def test_a_run_that_is_measured_again_is_shown_while_it_runs_and_the_one_before_
         assert CampaignWatch(live).read().runs[0].path == (shown or path_of(live, 1))
 
 
-def test_a_file_of_something_else_in_the_folder_changes_nothing(live: Path) -> None:
+def test_foreign_file_in_folder_ignored(live: Path) -> None:
     write_trial(live / "01-other.footing", replace(trial(1), configuration="something else"))
     assert states(CampaignWatch(live).read().runs) == [None] * 4
 
@@ -192,12 +190,12 @@ def test_finished_files_are_opened_once(live: Path, monkeypatch: pytest.MonkeyPa
     assert watch.read().runs == first.runs
 
 
-def test_a_folder_that_is_gone_is_an_error(tmp_path: Path) -> None:
+def test_missing_folder_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(RunFileError, match="cannot be read"):
         CampaignWatch(tmp_path / "none").read()
 
 
-def test_a_campaign_file_that_is_gone_leaves_the_runs_that_began(folder: Path) -> None:
+def test_missing_campaign_file_keeps_started_runs(folder: Path) -> None:
     write(folder, 1)
     (folder / CAMPAIGN_NAME).unlink()
     status = CampaignWatch(folder).read()
@@ -205,7 +203,7 @@ def test_a_campaign_file_that_is_gone_leaves_the_runs_that_began(folder: Path) -
     assert status.problem
 
 
-def test_the_time_left_is_that_of_the_runs_to_come_with_what_they_took_besides(live: Path) -> None:
+def test_time_left_from_overhead_of_runs(live: Path) -> None:
     write(live, 1)  # 90 s, of which 70 are warm-up and measuring
     campaign = parsed(CAMPAIGN)
     runs = CampaignWatch(live).read().runs
@@ -220,14 +218,14 @@ def test_the_time_left_is_that_of_the_runs_to_come_with_what_they_took_besides(l
     )
 
 
-def test_during_the_first_run_its_own_preparation_tells_what_others_will_take(live: Path) -> None:
+def test_first_run_preparation_estimates_others(live: Path) -> None:
     campaign = parsed(CAMPAIGN)
     runs = CampaignWatch(live).read().runs
     begun = replace(runs[0], state=RunState.RUNNING, started_epoch_s=NOW - 20, before_benchmark_s=15.0)
     assert remaining_seconds(campaign, (begun, *runs[1:]), NOW) == pytest.approx(4 * 85 - 20)
 
 
-def test_where_transactions_end_a_run_the_time_left_is_known_from_ended_runs(live: Path) -> None:
+def test_transaction_runs_time_left_from_ended(live: Path) -> None:
     campaign = parsed(CAMPAIGN.replace('duration = "60s"', "transactions = 1000"))
     write(live, 1)
     runs = CampaignWatch(live).read().runs
@@ -238,7 +236,7 @@ def test_where_transactions_end_a_run_the_time_left_is_known_from_ended_runs(liv
     assert remaining_seconds(campaign, prepared, NOW) == pytest.approx(2 * 90)
 
 
-def test_a_campaign_is_followed_from_run_to_run(live: Path) -> None:
+def test_campaign_followed_across_runs(live: Path) -> None:
     follower = CampaignFollower(live, ["pgbench.tps"])
     nothing = follower.poll()
     assert (nothing.run, nothing.earlier, nothing.ended) == (None, (), False)
@@ -260,7 +258,7 @@ def test_a_campaign_is_followed_from_run_to_run(live: Path) -> None:
     writer.close()
 
 
-def test_the_end_of_a_campaign_is_told_with_its_last_run(folder: Path) -> None:
+def test_campaign_end_with_last_run(folder: Path) -> None:
     lock = CampaignLock(folder)
     for number in range(1, 5):
         write(folder, number)
@@ -276,7 +274,7 @@ def test_the_end_of_a_campaign_is_told_with_its_last_run(folder: Path) -> None:
     assert len(watched.earlier) == 3
 
 
-def test_a_dead_campaign_tells_that_its_run_is_incomplete(folder: Path) -> None:
+def test_dead_campaign_has_incomplete_run(folder: Path) -> None:
     lock = CampaignLock(folder)
     writer = begin(folder, 1)
     follower = CampaignFollower(folder)
@@ -292,7 +290,7 @@ def test_a_dead_campaign_tells_that_its_run_is_incomplete(folder: Path) -> None:
     assert watched.run.finished
 
 
-def test_a_folder_removed_while_it_is_followed_ends_the_campaign_with_what_was_seen(folder: Path) -> None:
+def test_folder_removed_while_followed(folder: Path) -> None:
     lock = CampaignLock(folder)
     writer = begin(folder, 1)
     follower = CampaignFollower(folder)
@@ -311,7 +309,7 @@ def test_a_folder_removed_while_it_is_followed_ends_the_campaign_with_what_was_s
         CampaignFollower(folder).poll()
 
 
-def test_a_live_campaign_counts_from_the_wall_clock(live: Path) -> None:
+def test_live_campaign_uses_wall_clock(live: Path) -> None:
     writer = begin_trial(
         path_of(live, 1),
         replace(trial(1, RunState.RUNNING), started=time.time() - 30, seconds=2),

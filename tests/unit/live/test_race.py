@@ -37,7 +37,7 @@ def race_of(folder: Path, *shapes: Shape) -> Race:
     return make_race([(data, number) for number, data in enumerate(runs_of(folder, shapes))])
 
 
-def test_the_fastest_since_the_begin_leads_and_every_figure_is_of_the_moment(tmp_path: Path) -> None:
+def test_leader_since_start_and_current_figures(tmp_path: Path) -> None:
     slow, fast = Shape(seconds=60, tps=1000.0, seed=1), Shape(seconds=60, tps=2000.0, seed=2)
     race = race_of(tmp_path, slow, fast)
     first, second = race.standings(30.0, speed=1.0)
@@ -70,7 +70,7 @@ def test_conditions_are_not_ranked(tmp_path: Path) -> None:
     assert "not ranked" in race.note
 
 
-def test_a_stall_is_told_while_it_lasts_and_counted_after(tmp_path: Path) -> None:
+def test_stall_shown_then_counted(tmp_path: Path) -> None:
     race = race_of(tmp_path, Shape(seconds=60, seed=1, stall=(20, 5)), Shape(seconds=60, seed=2))
     lanes = {each.run.name: each for each in race.standings(23.0, 1.0)}
     assert lanes["fs0 #1"].lane is Lane.STALLED
@@ -81,7 +81,7 @@ def test_a_stall_is_told_while_it_lasts_and_counted_after(tmp_path: Path) -> Non
     assert after["fs0 #1"].stalled_s == pytest.approx(5.0)
 
 
-def test_at_any_speed_a_stall_is_shown_for_a_second_of_the_room(tmp_path: Path) -> None:
+def test_stall_visible_one_second_at_any_speed(tmp_path: Path) -> None:
     race = race_of(tmp_path, Shape(seconds=200, seed=1, stall=(60, 1)), Shape(seconds=200, seed=2))
     shown = [
         any(each.lane is Lane.STALLED for each in race.standings(t_s, 60.0))
@@ -90,7 +90,7 @@ def test_at_any_speed_a_stall_is_shown_for_a_second_of_the_room(tmp_path: Path) 
     assert shown == [False, True, True, False]
 
 
-def test_a_run_that_ends_earlier_stays_with_its_last_standing(tmp_path: Path) -> None:
+def test_finished_run_keeps_last_standing(tmp_path: Path) -> None:
     short, long = Shape(seconds=30, tps=2000.0, seed=1), Shape(seconds=90, tps=1000.0, seed=2)
     race = race_of(tmp_path, short, long)
     assert race.end_s == pytest.approx(90.0)
@@ -103,13 +103,13 @@ def test_a_run_that_ends_earlier_stays_with_its_last_standing(tmp_path: Path) ->
         assert second.lane is (Lane.ENDED if t_s == 90.0 else Lane.RUNNING)
 
 
-def test_the_mean_is_as_wide_as_a_second_of_the_room_at_least() -> None:
+def test_mean_window_at_least_one_second() -> None:
     assert [width_at(speed) for speed in (0.5, 1, 5, 10, 60, 300, 1000)] == [5, 5, 5, 15, 60, 300, 300]
     assert width_at(60.0) in WIDTHS_S
 
 
 @pytest.mark.parametrize("speed", [1.0, 10.0, 60.0, 300.0])
-def test_numbers_stand_still_for_half_a_second_of_the_room(speed: float) -> None:
+def test_numbers_change_every_half_second(speed: float) -> None:
     told = [steady_position(frame * speed / 30, speed) for frame in range(1, 301)]
     changes = int((np.diff(told) > 0).sum())
     assert changes <= 20, "ten seconds of the room"
@@ -123,14 +123,14 @@ def test_one_run_is_no_race(tmp_path: Path) -> None:
         take_runs([])
 
 
-def test_seven_configurations_are_too_many_and_it_says_so(tmp_path: Path) -> None:
+def test_seven_configurations_are_too_many(tmp_path: Path) -> None:
     found = runs_of(tmp_path, [Shape(seconds=12, seed=number) for number in range(MOST + 1)])
     with pytest.raises(UsageError, match="these are 7 runs of 7 configurations"):
         take_runs(found)
     assert take_runs(found[:MOST]) == (found[:MOST], "")
 
 
-def test_of_many_repeats_the_middle_one_of_each_configuration_races(tmp_path: Path) -> None:
+def test_median_repeat_of_each_configuration_races(tmp_path: Path) -> None:
     shapes = [Shape(seconds=12, tps=1000.0 + 100 * number, seed=number) for number in range(8)]
     found = [
         with_configuration(data, f"fs{number % 2}") for number, data in enumerate(runs_of(tmp_path, shapes))
@@ -160,7 +160,7 @@ def without_seconds(data: RunData) -> RunData:
     return replace(data, source=Empty())  # type: ignore[arg-type]
 
 
-def test_runs_without_samples_are_left_out_by_name(tmp_path: Path) -> None:
+def test_runs_without_samples_named(tmp_path: Path) -> None:
     found = runs_of(tmp_path, [Shape(seconds=20, seed=number) for number in range(3)])
     race = make_race([(without_seconds(found[0]), 0), (found[1], 1), (found[2], 2)])
     assert [run.name for run in race.runs] == ["fs1 #1", "fs2 #1"]
@@ -175,7 +175,7 @@ def test_missed_seconds_bend_no_mean() -> None:
     assert run.mean(2.0, 8.0) is None
 
 
-def test_a_clock_is_steered_and_jumps_to_moments() -> None:
+def test_clock_speed_and_jumps() -> None:
     now = [0.0]
     clock = ReplayClock(0.0, 100.0, speed=10.0, clock_s=lambda: now[0])
     now[0] = 2.0

@@ -48,9 +48,7 @@ def test_a_replay_begins_with_the_warm_up(replay: ReplaySource) -> None:
     assert (snapshot.phase, snapshot.state, snapshot.finished) == (Phase.WARM_UP, RunState.RUNNING, False)
 
 
-def test_a_second_of_replay_is_a_second_of_the_run_times_its_speed(
-    replay: ReplaySource, clock: Clock
-) -> None:
+def test_replay_speed(replay: ReplaySource, clock: Clock) -> None:
     clock.now_s += 15
     assert replay.position_s == pytest.approx(5)
     replay.set_speed(10)
@@ -63,9 +61,7 @@ def test_a_second_of_replay_is_a_second_of_the_run_times_its_speed(
     assert snapshot.data.series("pgbench.tps")[0][-1] == pytest.approx(25)
 
 
-def test_a_replay_shows_what_a_viewer_saw_then_and_nothing_of_later(
-    replay: ReplaySource, recorded: Path
-) -> None:
+def test_replay_shows_only_the_past(replay: ReplaySource, recorded: Path) -> None:
     replay.jump(30)
     numbers = replay.poll().numbers
     t_s, tps = load_run_data(recorded).series("pgbench.tps")
@@ -73,7 +69,7 @@ def test_a_replay_shows_what_a_viewer_saw_then_and_nothing_of_later(
     assert replay.poll().data.summary == {}
 
 
-def test_a_paused_replay_stands_still_and_goes_on_from_there(replay: ReplaySource, clock: Clock) -> None:
+def test_pause_and_continue(replay: ReplaySource, clock: Clock) -> None:
     clock.now_s += 20
     replay.pause()
     clock.now_s += 1000
@@ -84,7 +80,7 @@ def test_a_paused_replay_stands_still_and_goes_on_from_there(replay: ReplaySourc
     assert replay.position_s == pytest.approx(13)
 
 
-def test_a_jump_of_a_paused_replay_is_shown_at_once(replay: ReplaySource) -> None:
+def test_jump_while_paused_shown_at_once(replay: ReplaySource) -> None:
     replay.pause()
     replay.jump(77)
     assert replay.position_s == 77
@@ -99,7 +95,7 @@ def test_jumps_end_at_the_ends(replay: ReplaySource) -> None:
     assert replay.at_end
 
 
-def test_the_end_of_a_replay_is_the_run_as_it_is(replay: ReplaySource, clock: Clock) -> None:
+def test_replay_end_equals_run(replay: ReplaySource, clock: Clock) -> None:
     clock.now_s += 1e6
     snapshot = replay.poll()
     assert (snapshot.finished, snapshot.state) == (True, RunState.DONE)
@@ -113,7 +109,7 @@ def test_resuming_at_the_end_begins_again(replay: ReplaySource, clock: Clock) ->
     assert replay.position_s == replay.begin_s
 
 
-def test_jumps_go_from_checkpoint_to_checkpoint_and_back(replay: ReplaySource) -> None:
+def test_jump_between_checkpoints(replay: ReplaySource) -> None:
     replay.pause()
     starts = replay.checkpoints_s
     assert len(starts) == 3
@@ -135,9 +131,7 @@ def test_a_speed_that_is_none_is_refused(replay: ReplaySource, speed: float) -> 
 
 @given(st.lists(st.tuples(st.sampled_from("pjsrt"), st.floats(0.01, 500)), max_size=20))
 @pytest.mark.slow
-def test_whatever_is_done_the_position_stays_inside_the_run(
-    recorded: Path, steps: list[tuple[str, float]]
-) -> None:
+def test_position_stays_inside_run(recorded: Path, steps: list[tuple[str, float]]) -> None:
     clock = Clock()
     replay = ReplaySource(load_run_data(recorded), clock_s=clock)
     for what, value in steps:
@@ -174,7 +168,7 @@ def test_the_command_that_was_executed_is_shown(recorded: Path) -> None:
     assert [line.text for line in replay.poll().log] == ["pgbench -T 10"]
 
 
-def test_a_replay_of_a_file_holds_all_it_needs_in_memory(tmp_path: Path) -> None:
+def test_file_replay_is_self_contained(tmp_path: Path) -> None:
     path = tmp_path / "run.footing"
     writer = begin_run(path, SHAPE, "ext4 #1")
     add_seconds(writer, SHAPE, 0, 60)
@@ -191,7 +185,7 @@ def test_a_replay_of_a_file_holds_all_it_needs_in_memory(tmp_path: Path) -> None
     assert replay.poll().numbers.p99_ms is not None
 
 
-def test_a_recording_of_a_dead_runner_ends_as_incomplete(tmp_path: Path) -> None:
+def test_dead_runner_recording_ends_incomplete(tmp_path: Path) -> None:
     path = tmp_path / "run.footing"
     writer = begin_run(path, SHAPE, "ext4 #1")
     add_seconds(writer, SHAPE, 0, 40)

@@ -65,7 +65,7 @@ def growing(tmp_path: Path) -> Iterator[Growing]:
     made.release()
 
 
-def test_a_follower_sees_each_second_when_it_was_written(growing: Growing) -> None:
+def test_seconds_seen_as_written(growing: Growing) -> None:
     follower = RunFollower(growing.path)
     growing.add(0, 3)
     first = follower.poll()
@@ -82,7 +82,7 @@ def test_a_follower_sees_each_second_when_it_was_written(growing: Growing) -> No
     assert len(first.data.series("pgbench.tps")[0]) == 3, "an older snapshot does not change"
 
 
-def test_the_numbers_are_the_latest_of_each_series(growing: Growing) -> None:
+def test_numbers_are_latest_of_each_series(growing: Growing) -> None:
     growing.add(0, WARM_UP_S + 5)
     snapshot = RunFollower(growing.path).poll()
     numbers, data = snapshot.numbers, snapshot.data
@@ -105,7 +105,7 @@ def test_the_numbers_are_the_latest_of_each_series(growing: Growing) -> None:
     assert numbers.p99_ms == data.percentile(99.0)[1][-1]
 
 
-def test_numbers_of_long_ago_are_not_shown_as_the_latest(growing: Growing) -> None:
+def test_stale_numbers_not_shown(growing: Growing) -> None:
     growing.add(0, WARM_UP_S + 5)
     with growing.writer.transaction():
         growing.writer.add_tick(99, 1000 * (WARM_UP_S + 30), lateness_us=0, missed=0, samples=[])
@@ -113,7 +113,7 @@ def test_numbers_of_long_ago_are_not_shown_as_the_latest(growing: Growing) -> No
     assert (numbers.tps, numbers.p99_ms, numbers.cpu_server) == (None, None, None)
 
 
-def test_a_finished_run_is_told_as_finished_with_its_state(growing: Growing) -> None:
+def test_finished_run_with_state(growing: Growing) -> None:
     follower = RunFollower(growing.path)
     growing.add(0, WARM_UP_S + 40)
     assert not follower.poll().finished
@@ -135,7 +135,7 @@ def test_a_failed_run_tells_why(growing: Growing) -> None:
     assert snapshot.problem == "The server ended. See its log."
 
 
-def test_a_run_without_a_runner_is_incomplete_and_not_running(growing: Growing) -> None:
+def test_no_runner_is_incomplete(growing: Growing) -> None:
     follower = RunFollower(growing.path)
     growing.add(0, WARM_UP_S + 5)
     assert follower.poll().state is RunState.RUNNING
@@ -150,9 +150,7 @@ def test_a_run_without_a_runner_is_incomplete_and_not_running(growing: Growing) 
     assert len(snapshot.data.series("pgbench.tps")[0]) == WARM_UP_S + 5
 
 
-def test_a_run_that_ended_before_its_lock_was_given_back_is_not_taken_for_a_dead_one(
-    growing: Growing,
-) -> None:
+def test_run_ended_before_lock_release(growing: Growing) -> None:
     follower = RunFollower(growing.path)
     growing.add(0, WARM_UP_S + 40)
     follower.poll()
@@ -177,7 +175,7 @@ for second in range(1000):
 """
 
 
-def test_a_runner_killed_while_it_is_watched_leaves_every_second_it_wrote(tmp_path: Path) -> None:
+def test_killed_runner_keeps_written_seconds(tmp_path: Path) -> None:
     path = tmp_path / "run.footing"
     process = subprocess.Popen(
         [sys.executable, "-c", RUNNER, str(path)],
@@ -205,7 +203,7 @@ def test_a_runner_killed_while_it_is_watched_leaves_every_second_it_wrote(tmp_pa
     assert len(snapshot.data.series("pgbench.tps")[0]) == 25
 
 
-def test_a_file_deleted_while_it_is_followed_is_told_and_what_was_seen_stays(growing: Growing) -> None:
+def test_deleted_file_keeps_seen_data(growing: Growing) -> None:
     follower = RunFollower(growing.path)
     growing.add(0, WARM_UP_S + 5)
     follower.poll()
@@ -218,12 +216,12 @@ def test_a_file_deleted_while_it_is_followed_is_told_and_what_was_seen_stays(gro
     assert len(snapshot.data.series("pgbench.tps")[0]) == WARM_UP_S + 5
 
 
-def test_a_file_that_was_never_there_is_an_error(tmp_path: Path) -> None:
+def test_missing_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(RunFileError):
         RunFollower(tmp_path / "none.footing").poll()
 
 
-def test_a_file_damaged_while_it_is_followed_is_told(growing: Growing) -> None:
+def test_file_damaged_while_followed(growing: Growing) -> None:
     follower = RunFollower(growing.path)
     growing.add(0, WARM_UP_S + 5)
     follower.poll()
@@ -235,7 +233,7 @@ def test_a_file_damaged_while_it_is_followed_is_told(growing: Growing) -> None:
     assert follower.poll().finished
 
 
-def test_the_finished_file_takes_the_place_of_the_link_to_memory_while_it_is_followed(tmp_path: Path) -> None:
+def test_finished_file_replaces_memory_link(tmp_path: Path) -> None:
     folder, memory = tmp_path / "campaign", tmp_path / "memory"
     folder.mkdir()
     memory.mkdir()
@@ -259,7 +257,7 @@ def test_the_finished_file_takes_the_place_of_the_link_to_memory_while_it_is_fol
     lock.release()
 
 
-def test_a_link_whose_memory_is_gone_is_told(tmp_path: Path) -> None:
+def test_link_with_lost_memory(tmp_path: Path) -> None:
     folder, memory = tmp_path / "campaign", tmp_path / "memory"
     folder.mkdir()
     memory.mkdir()
@@ -278,7 +276,7 @@ def test_a_link_whose_memory_is_gone_is_told(tmp_path: Path) -> None:
     lock.release()
 
 
-def test_silence_of_a_living_runner_is_told_while_pgbench_runs(growing: Growing) -> None:
+def test_silent_runner_reported_during_pgbench(growing: Growing) -> None:
     growing.add(0, WARM_UP_S + 5)
     with growing.writer.transaction():
         began = time.time() - (WARM_UP_S + 5) - QUIET_S - 20
@@ -289,7 +287,7 @@ def test_silence_of_a_living_runner_is_told_while_pgbench_runs(growing: Growing)
     assert snapshot.state is RunState.RUNNING
 
 
-def test_the_log_holds_events_and_commands_in_order(growing: Growing) -> None:
+def test_log_orders_events_and_commands(growing: Growing) -> None:
     growing.add(0, 2)
     with growing.writer.transaction():
         growing.writer.add_event(1500, "warning", "the disk is nearly full")
@@ -301,7 +299,7 @@ def test_the_log_holds_events_and_commands_in_order(growing: Growing) -> None:
     ]
 
 
-def test_a_program_that_has_ended_is_not_shown_as_the_one_that_runs(growing: Growing) -> None:
+def test_ended_program_not_shown_as_running(growing: Growing) -> None:
     growing.add(0, 2)
     with growing.writer.transaction():
         growing.writer.add_command(CommandOutcome(("initdb",), "postgres", 0.0, 60.0, 0, "", ""))
@@ -310,7 +308,7 @@ def test_a_program_that_has_ended_is_not_shown_as_the_one_that_runs(growing: Gro
     assert [line.text for line in snapshot.log] == ["initdb"]
 
 
-def test_the_step_of_making_storage_is_told_with_how_far_it_is(tmp_path: Path) -> None:
+def test_storage_step_with_progress(tmp_path: Path) -> None:
     lock = CampaignLock(tmp_path)
     path = tmp_path / "run.footing"
     writer = RunFileWriter(path)
@@ -334,7 +332,7 @@ def test_the_step_of_making_storage_is_told_with_how_far_it_is(tmp_path: Path) -
     lock.release()
 
 
-def test_what_happens_is_said_in_words_for_every_phase(tmp_path: Path) -> None:
+def test_every_phase_has_words(tmp_path: Path) -> None:
     lock = CampaignLock(tmp_path)
     path = tmp_path / "run.footing"
     writer = RunFileWriter(path)
@@ -354,7 +352,7 @@ def test_what_happens_is_said_in_words_for_every_phase(tmp_path: Path) -> None:
     lock.release()
 
 
-def test_with_cold_caches_it_is_said_that_they_are_emptied(tmp_path: Path) -> None:
+def test_cold_caches_mention_emptying(tmp_path: Path) -> None:
     lock = CampaignLock(tmp_path)
     path = tmp_path / "run.footing"
     writer = RunFileWriter(path)
@@ -387,7 +385,7 @@ def test_a_stalled_reader_costs_the_writer_nothing(tmp_path: Path) -> None:
     assert set(ticks[1:] - ticks[:-1]) == {1.0}
 
 
-def test_a_descriptor_is_not_kept_open_between_polls(growing: Growing) -> None:
+def test_descriptor_closed_between_polls(growing: Growing) -> None:
     descriptors = Path("/proc/self/fd")
     follower = RunFollower(growing.path)
     growing.add(0, 3)

@@ -18,7 +18,7 @@ ONE, TWO = Inside(("virtio:1G",)), Inside(("virtio:1G",), group="two")
 
 
 @given(TESTS, TESTS, SECONDS, st.integers(1, 4))
-def test_each_test_is_in_exactly_one_part_of_its_own_guest(
+def test_each_test_in_one_part(
     first: list[str], second: list[str], seconds: dict[str, float], guests: int
 ) -> None:
     wanted = {inside: tests for inside, tests in ((ONE, first), (TWO, second)) if tests}
@@ -30,13 +30,13 @@ def test_each_test_is_in_exactly_one_part_of_its_own_guest(
     assert all(part.tests for part in found)
 
 
-def test_few_seconds_are_not_worth_a_second_guest() -> None:
+def test_short_tests_need_no_second_guest() -> None:
     tests = [f"test_{number}" for number in range(40)]
     assert len(parts({ONE: tests}, dict.fromkeys(tests, 5.0), 2)) == 1
     assert len(parts({ONE: tests}, dict.fromkeys(tests, 15.0), 2)) == 2
 
 
-def test_parts_take_about_equally_long_and_the_longest_comes_first() -> None:
+def test_balanced_parts_longest_first() -> None:
     seconds = {f"test_{number}": float(number) for number in range(1, 41)}
     loads = [sum(seconds[test] for test in part.tests) for part in parts({ONE: list(seconds)}, seconds, 2)]
     assert loads == sorted(loads, reverse=True)
@@ -57,7 +57,7 @@ def test_the_short_tier_leaves_no_word_out(covers: dict[str, set[str]]) -> None:
         assert covers[test], "a test that covers nothing is not chosen"
 
 
-def test_the_short_tier_prefers_what_covers_more_for_its_seconds() -> None:
+def test_short_tier_prefers_coverage_per_second() -> None:
     covers = {"slow": {"ext4", "mirror"}, "ext4": {"ext4"}, "mirror": {"mirror"}}
     assert smallest_cover(covers, {"slow": 10.0, "ext4": 1.0, "mirror": 1.0}) == {"ext4", "mirror"}
     assert smallest_cover(covers, {"slow": 1.0, "ext4": 1.0, "mirror": 1.0}) == {"slow"}
@@ -67,9 +67,7 @@ def test_the_short_tier_prefers_what_covers_more_for_its_seconds() -> None:
     st.lists(st.dictionaries(st.text(max_size=5), st.text(max_size=20), max_size=3), max_size=5), st.data()
 )
 @pytest.mark.slow
-def test_reports_are_told_from_other_output_however_it_is_cut(
-    reports: list[dict[str, str]], data: st.DataObject
-) -> None:
+def test_reports_split_from_any_output_chunks(reports: list[dict[str, str]], data: st.DataObject) -> None:
     stream = b"dots ...\n" + b"".join(
         MARK.encode() + json.dumps(each).encode() + b"\n..." for each in reports
     )
@@ -87,7 +85,7 @@ def test_there_is_always_room_for_one_guest() -> None:
     assert guests_at_once() >= 1
 
 
-def test_the_table_has_a_column_for_each_kind_of_word() -> None:
+def test_table_column_per_kind() -> None:
     rows = [
         Row(("filesystem xfs", "level mirror"), 12.34, "passed"),
         Row(("filesystem ext4", "preset the seeds'"), 3.0, "FAILED"),

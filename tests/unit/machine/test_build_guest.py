@@ -113,9 +113,7 @@ def test_it_is_built_once(builder: Builder) -> None:
     assert len(builder.built) == 2
 
 
-def test_the_callers_settings_of_python_do_not_reach_the_guest(
-    builder: Builder, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_python_environment_kept_from_guest(builder: Builder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPYCACHEPREFIX", "/elsewhere")
     with (builder.checkout / "tests/machine/guest/root.sh").open("a") as file:
         file.write('build_root() { half root && mkdir "$1" && env >"$FAKE/environment"; }\n')
@@ -136,7 +134,7 @@ def test_two_starts_at_once_build_once(builder: Builder) -> None:
     assert len(builder.built) == 2
 
 
-def test_what_was_killed_leaves_no_process_and_the_next_start_begins_anew(builder: Builder) -> None:
+def test_kill_leaves_no_process_and_restarts(builder: Builder) -> None:
     builder.wait_in("root")
     killed = builder.start()
     builder.wait_for(2)
@@ -153,7 +151,7 @@ def test_what_was_killed_leaves_no_process_and_the_next_start_begins_anew(builde
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
-def test_a_signal_ends_it_and_nothing_half_done_stays(builder: Builder, number: signal.Signals) -> None:
+def test_signal_leaves_nothing_partial(builder: Builder, number: signal.Signals) -> None:
     builder.wait_in("root")
     builder.wait_in("kernel")
     ended = builder.start()
@@ -166,7 +164,7 @@ def test_a_signal_ends_it_and_nothing_half_done_stays(builder: Builder, number: 
 
 
 @pytest.mark.parametrize("half", ["kernel", "root"])
-def test_a_half_that_fails_ends_the_other_with_a_sentence(builder: Builder, half: str) -> None:
+def test_failed_half_ends_the_other(builder: Builder, half: str) -> None:
     for each in ("kernel", "root"):
         builder.wait_in(each)
     process = builder.start()
@@ -179,7 +177,7 @@ def test_a_half_that_fails_ends_the_other_with_a_sentence(builder: Builder, half
     assert builder.folders() == []
 
 
-def test_other_packages_are_another_guest_with_the_same_kernel(builder: Builder) -> None:
+def test_other_packages_same_kernel(builder: Builder) -> None:
     first = builder.build()
     with (builder.checkout / "tests/machine/guest/packages").open("a") as file:
         file.write("xfsdump\n")
@@ -187,7 +185,7 @@ def test_other_packages_are_another_guest_with_the_same_kernel(builder: Builder)
     assert sorted(builder.built) == ["kernel", "root", "root"]
 
 
-def test_the_guests_that_were_used_last_are_kept_and_one_in_use_anyway(builder: Builder) -> None:
+def test_recent_and_used_guests_kept(builder: Builder) -> None:
     guests = []
     held = None
     for number in range(5):
@@ -210,7 +208,7 @@ cp "$last" "$FAKE/installed"
 """Stands for the Python of the environment."""
 
 
-def test_only_packages_with_the_hashes_of_the_lock_file_reach_the_guest(builder: Builder) -> None:
+def test_only_locked_hashes_reach_guest(builder: Builder) -> None:
     python = builder.fake / "environment/bin/python"
     python.parent.mkdir(parents=True)
     python.write_text(PIP)
@@ -232,7 +230,7 @@ def test_only_packages_with_the_hashes_of_the_lock_file_reach_the_guest(builder:
     assert not {"ruff", "pyside6-essentials", "mypy"} & names
 
 
-def test_another_lock_file_is_another_guest_with_the_same_kernel(builder: Builder) -> None:
+def test_other_lock_file_same_kernel(builder: Builder) -> None:
     first = builder.build()
     lock = builder.checkout / "packaging/lock/test-3.11.txt"
     lock.write_text(lock.read_text().replace("\npytest==", "\npytest==1"))

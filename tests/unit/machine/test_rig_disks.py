@@ -42,7 +42,7 @@ def test_what_is_no_disk_is_an_error(text: str) -> None:
         parse_disk(text, 1)
 
 
-def test_each_disk_has_its_own_file_and_id() -> None:
+def test_disks_have_own_file_and_id() -> None:
     kinds = [f"{kind}:1G" for kind in Kind] * 2
     disks = [parse_disk(text, number) for number, text in enumerate(kinds, 1)]
     files = [Path(f"/folder/disk{number}.img") for number in range(1, len(disks) + 1)]
@@ -55,6 +55,6 @@ def test_each_disk_has_its_own_file_and_id() -> None:
     assert len(named) == len(set(named))
 
 
-def test_a_comma_in_a_path_is_doubled_for_qemu() -> None:
+def test_qemu_doubles_comma_in_path() -> None:
     options = disk_options([parse_disk("virtio:1G", 1)], [Path("/a, b/disk1.img")])
     assert "file=/a,, b/disk1.img," in " ".join(options)

@@ -65,13 +65,11 @@ def name_of(case: Case) -> str:
 ALL = set(words({name_of(case) for case in cases()}))
 
 
-def test_without_loop_devices_each_filesystem_level_and_preset_is_made_in_a_guest(tmp_path: Path) -> None:
+def test_all_storage_made_without_loop_devices(tmp_path: Path) -> None:
     assert set(words(chosen_layouts(tmp_path / "none"))) == ALL
 
 
-def test_what_loop_devices_proved_is_left_out_and_all_else_is_made(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_loop_device_results_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     covered = tmp_path / "covered"
     monkeypatch.setenv("PGFOOTING_COVERED", str(covered))
     proved = [case for case in test_layout.cases() if case[0].id in {"ext4", "btrfs"}]
@@ -85,7 +83,7 @@ def test_what_loop_devices_proved_is_left_out_and_all_else_is_made(
     assert any(name.startswith("xfs-single") for name in names)
 
 
-def test_a_word_that_nobody_asked_for_is_not_noted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_covered_words_not_noted_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PGFOOTING_COVERED", raising=False)
     tell_covered(("filesystem ext4",))
     assert told_covered() == frozenset()

@@ -21,7 +21,7 @@ sys.exit(pytest.main([*options, sys.argv[1]]))
 
 
 @pytest.mark.slow
-def test_a_filesystem_is_one_file_and_one_line() -> None:
+def test_filesystem_needs_one_file_and_line() -> None:
     """In a process of its own: many modules hold what the registry was when they were imported."""
     walk = Path(__file__).with_name("walk.py")
     ended = subprocess.run(

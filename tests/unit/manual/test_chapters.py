@@ -89,7 +89,7 @@ def flowing(name: str) -> str:
     return " ".join(filled_text(find_chapter(name)).split())
 
 
-def test_every_file_is_a_chapter_of_the_subset() -> None:
+def test_files_are_valid_chapters() -> None:
     """The manual pages are made of these elements alone (packaging/manual_page.py)."""
     assert {path.stem for path in MANUAL.iterdir()} == {each.id for each in CHAPTERS}
     for chapter in CHAPTERS:
@@ -101,7 +101,7 @@ def test_every_file_is_a_chapter_of_the_subset() -> None:
         assert all("`" not in "".join(each.text) for each in rest if each.tag != "code"), chapter.id
 
 
-def test_every_table_is_in_some_chapter_and_is_filled() -> None:
+def test_tables_used_and_filled() -> None:
     sources = "\n".join(each.path.read_text(encoding="utf-8") for each in CHAPTERS)
     assert set(re.findall(r"^\{\{.*\}\}$", sources, re.MULTILINE)) == {*FILLED, COMMANDS}
     assert not any("{{" in filled_text(each) for each in CHAPTERS)
@@ -126,7 +126,7 @@ def test_every_link_leads_to_a_heading() -> None:
         assert not anchor or anchor in anchors[file], link
 
 
-def test_every_key_of_campaign_files_is_explained_with_what_is_allowed() -> None:
+def test_campaign_keys_explained_with_allowed_values() -> None:
     for table, fields in TABLES.items():
         told = under("campaign", table or tr("At the top, before any [table]"))
         assert len(told) == len(fields)
@@ -136,21 +136,21 @@ def test_every_key_of_campaign_files_is_explained_with_what_is_allowed() -> None
     assert [line.partition(":")[0] for line in under("campaign", "[[dimension]]")] == list(DIMENSION_KEYS)
 
 
-def test_what_the_example_says_beside_a_key_is_in_the_manual_too() -> None:
+def test_example_comments_in_manual() -> None:
     (repeats,) = (
         each for each in under("campaign", tr("At the top, before any [table]")) if "repeats:" in each
     )
     assert "left out: 3, or 5 from three configurations on." in repeats
 
 
-def test_every_mark_has_its_place_under_the_words_that_are_shown() -> None:
+def test_marks_listed_under_shown_words() -> None:
     assert sorted(headings("marks", "h3")) == sorted(map(mark_words, MARK_WORDS))
     for kind in MARK_WORDS:
         first = under("marks", mark_words(kind))[0]
         assert first.startswith(f"{kind}. "), kind
 
 
-def test_every_option_of_every_filesystem_is_in_its_table_with_its_effect() -> None:
+def test_filesystem_options_and_effects_in_tables() -> None:
     names = [name for name in headings("options", "h2") if name in {spec.id for spec in FILESYSTEMS}]
     assert names == [spec.id for spec in FILESYSTEMS]
     found = rows("options")
@@ -163,7 +163,7 @@ def test_every_option_of_every_filesystem_is_in_its_table_with_its_effect() -> N
     assert {(each.label, each.sentence) for each in Safety} <= set(found)
 
 
-def test_every_filesystem_and_level_is_in_a_table() -> None:
+def test_filesystems_and_levels_in_tables() -> None:
     found = rows("filesystems")
     assert [row[:2] for row in found[: len(FILESYSTEMS)]] == [
         (each.id, each.good_for) for each in FILESYSTEMS
@@ -171,13 +171,13 @@ def test_every_filesystem_and_level_is_in_a_table() -> None:
     assert [row[3] for row in found[len(FILESYSTEMS) :]] == [" ".join(each.words.split()) for each in LAYOUTS]
 
 
-def test_every_word_of_the_glossary_has_a_heading_with_its_meaning() -> None:
+def test_glossary_words_have_headings() -> None:
     assert headings("words", "h3") == [each.word for each in GLOSSARY]
     for each in GLOSSARY:
         assert under("words", each.word) == [each.meaning]
 
 
-def test_every_figure_and_metric_is_in_the_chapter_of_run_files() -> None:
+def test_figures_and_metrics_in_run_file_chapter() -> None:
     names = [row[0] for row in rows("run")]
     assert names == [*(each.name for each in FIGURES), *METRICS]
 
@@ -187,7 +187,7 @@ def test_every_recipe_and_threshold_is_told() -> None:
     assert all(clause in flowing("method") for clause in describe_thresholds().split("; "))
 
 
-def test_the_schema_is_the_one_that_makes_a_file() -> None:
+def test_schema_matches_created_file() -> None:
     assert codes("run")[-1] == schema_script(max(SCHEMAS)).strip()
 
 
@@ -196,13 +196,13 @@ MAY_BE_EMPTY = ("FROM mark",)
 
 
 @pytest.mark.parametrize("query", QUERIES)
-def test_every_query_of_the_manual_answers_of_a_run_file(query: str) -> None:
+def test_manual_queries_answer_on_run_file(query: str) -> None:
     with closing(sqlite3.connect(f"{EXAMPLE_RUN.as_uri()}?mode=ro&immutable=1", uri=True)) as connection:
         found = connection.execute(query).fetchall()
     assert found or any(each in query for each in MAY_BE_EMPTY)
 
 
-def test_numbers_that_the_manual_promises_are_those_that_are_declared() -> None:
+def test_promised_numbers_match_declarations() -> None:
     assert f"`repeats` is {default_repeats(2)}, or {default_repeats(3)} from three" in flowing("method")
     assert f'above {100 * MOST_CACHED:g} % the run is marked "{mark_words("still-cached")}"' in flowing(
         "method"
@@ -212,9 +212,7 @@ def test_numbers_that_the_manual_promises_are_those_that_are_declared() -> None:
     assert CAUSES, "verdicts.md names them"
 
 
-def test_the_folders_that_are_named_for_removal_are_those_that_are_used(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_removal_folders_are_those_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("DATA", "CACHE", "STATE", "CONFIG"):
         monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name))
     monkeypatch.setattr("os.geteuid", lambda: 1000)  # the folders of a user also where root tests
@@ -234,7 +232,7 @@ def test_the_folders_that_are_named_for_removal_are_those_that_are_used(
     assert f"`{SHARED_LOCK}`" in flowing("removing")
 
 
-def test_every_way_in_that_the_readme_tells_has_its_way_out() -> None:
+def test_readme_installs_have_removals() -> None:
     readme = (TOP / "README.md").read_text(encoding="utf-8")
     for way_in, way_out in WAYS_OUT.items():
         assert way_in in readme, way_in
@@ -243,7 +241,7 @@ def test_every_way_in_that_the_readme_tells_has_its_way_out() -> None:
         assert re.search(rf"^ +{word}(:1)?\)", (TOP / "packaging" / program).read_text(), re.MULTILINE), word
 
 
-def test_a_chapter_that_there_is_not_is_refused_with_the_one_that_may_be_meant() -> None:
+def test_unknown_chapter_suggests_nearest() -> None:
     with pytest.raises(UsageError) as refused:
         find_chapter("mark")
     assert "marks" in refused.value.hint

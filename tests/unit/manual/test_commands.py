@@ -25,16 +25,14 @@ def told_under(heading: str) -> list[str]:
     return found
 
 
-def test_every_command_has_a_heading_in_the_order_of_the_help() -> None:
+def test_commands_in_help_order() -> None:
     told = [f"pgfooting {name}" for name in PARSER.commands]
     found = [each.text[0] for each in blocks("commands") if each.tag == "h2"]
     assert [each for each in found if each.startswith("pgfooting ")] == told
 
 
 @pytest.mark.parametrize("command", [each.name for each in told_commands(PARSER)])
-def test_a_command_is_told_with_everything_that_it_takes_and_with_nothing_that_the_help_hides(
-    command: str,
-) -> None:
+def test_command_lists_all_visible_options(command: str) -> None:
     parser = PARSER.commands[command]
     told = "\n".join(told_under(f"pgfooting {command}"))
     for action in parser._actions:
@@ -47,11 +45,11 @@ def test_a_command_is_told_with_everything_that_it_takes_and_with_nothing_that_t
         assert " ".join((text or "").replace("`", "").split()) in told
 
 
-def test_the_chapter_ends_with_the_exit_status_as_the_help_tells_it() -> None:
+def test_chapter_ends_with_exit_status() -> None:
     (told,) = told_under("Exit status and environment")
     assert told == " ".join((PARSER.epilog or "").split())
 
 
-def test_what_holds_for_all_is_told_before_them() -> None:
+def test_common_options_come_first() -> None:
     told = told_under("Before every command")
     assert [each.partition(":")[0] for each in told] == ["-h, --help", "--version"]

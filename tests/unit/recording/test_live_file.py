@@ -24,7 +24,7 @@ def final(tmp_path: Path) -> Path:
     return folder / "a.footing"
 
 
-def test_without_memory_the_file_grows_where_it_stays(final: Path) -> None:
+def test_no_memory_file_grows_in_place(final: Path) -> None:
     file = begin_live_file(final, None)
     assert not file.in_memory
     finished_run(file.live)
@@ -32,9 +32,7 @@ def test_without_memory_the_file_grows_where_it_stays(final: Path) -> None:
     assert final.is_file()
 
 
-def test_a_file_in_memory_is_found_under_its_final_name_and_takes_its_place(
-    final: Path, memory: Path
-) -> None:
+def test_memory_file_linked_then_replaced(final: Path, memory: Path) -> None:
     file = begin_live_file(final, memory)
     finished_run(file.live)
     with RunFile(final) as run:
@@ -46,7 +44,7 @@ def test_a_file_in_memory_is_found_under_its_final_name_and_takes_its_place(
     assert [*memory.iterdir(), *final.parent.iterdir()] == [final]
 
 
-def test_a_library_that_is_gone_keeps_the_file_in_memory_and_tells_where(final: Path, memory: Path) -> None:
+def test_missing_library_keeps_file_in_memory(final: Path, memory: Path) -> None:
     file = begin_live_file(final, memory)
     finished_run(file.live)
     final.unlink()
@@ -59,7 +57,7 @@ def test_a_library_that_is_gone_keeps_the_file_in_memory_and_tells_where(final: 
         run.check()
 
 
-def test_a_library_that_cannot_be_written_is_told_at_the_beginning(tmp_path: Path, memory: Path) -> None:
+def test_unwritable_library_reported_at_start(tmp_path: Path, memory: Path) -> None:
     with pytest.raises(RunFileError, match="cannot be written"):
         begin_live_file(tmp_path / "missing" / "a.footing", memory)
 

@@ -40,7 +40,7 @@ CRASH_LOG = """\
 """
 
 
-def test_clients_that_complain_of_the_same_are_told_once_with_the_line() -> None:
+def test_same_client_errors_merged_with_line() -> None:
     reason = failure_reason(SQL_ERROR, SCRIPTS, PATHS)
     assert reason == (
         "client 0 script 1 (orders of may.sql) aborted in command 0 query 0: "
@@ -48,7 +48,7 @@ def test_clients_that_complain_of_the_same_are_told_once_with_the_line() -> None
     )
 
 
-def test_an_error_in_a_file_names_the_users_file() -> None:
+def test_error_names_user_file() -> None:
     reason = failure_reason(META_ERROR, SCRIPTS, PATHS)
     assert reason.startswith('/home/jo/orders of may.sql:2: invalid command in command "foo"')
     assert "/dev/shm" not in reason
@@ -62,11 +62,11 @@ def test_cause_and_place_are_both_told() -> None:
 @pytest.mark.parametrize(
     ("text", "reason"), [("", ""), ("\n \n", ""), ("a\nsomething odd\n", "something odd")]
 )
-def test_what_is_no_complaint_is_told_as_it_is(text: str, reason: str) -> None:
+def test_unclassified_message_verbatim(text: str, reason: str) -> None:
     assert failure_reason(text, SCRIPTS, PATHS) == reason
 
 
-def test_a_script_number_that_does_not_exist_stays_a_number() -> None:
+def test_unknown_script_number_kept() -> None:
     assert "script 9 aborted" in failure_reason("pgbench: error: client 0 script 9 aborted", SCRIPTS, PATHS)
 
 
@@ -76,7 +76,7 @@ def test_a_client_that_gave_up_is_noticed() -> None:
     assert not says_aborted("progress: 1.0 s\nNOTICE:  client 0 aborted\n")
 
 
-def test_a_crash_is_told_in_the_servers_words() -> None:
+def test_server_crash_message() -> None:
     assert crash_reason(CRASH_LOG) == "server process (PID 8925) was terminated by signal 9: Killed"
     assert crash_reason("LOG:  checkpoint complete") == ""
 
@@ -91,14 +91,14 @@ PANIC_LOG = """\
 """PostgreSQL 15.18 whose WAL's filesystem is full."""
 
 
-def test_a_process_that_aborts_itself_is_told_with_its_reason() -> None:
+def test_abort_with_its_reason() -> None:
     assert crash_reason(PANIC_LOG) == (
         'could not write to file "pg_wal/xlogtemp.28219": No space left on device '
         "(WAL writer process (PID 28219) was terminated by signal 6: Aborted)"
     )
 
 
-def test_a_signal_from_elsewhere_is_told_apart_from_our_own() -> None:
+def test_foreign_signal_differs_from_own() -> None:
     assert "signal 9, not by pgFooting" in failure_of_pgbench(-9, "", was_killed=True).message
     assert failure_of_pgbench(-2, "bad", was_killed=False).message == "pgbench failed: bad"
     assert "status 3" in failure_of_pgbench(3, "", was_killed=True).message
@@ -125,7 +125,7 @@ pgbench: error: PQendcopy failed
         ),
     ],
 )
-def test_a_server_without_room_is_told_in_its_words(stderr: str, reason: str) -> None:
+def test_server_disk_full_message(stderr: str, reason: str) -> None:
     error = full_disk(stderr)
     assert error is not None
     assert error.message == f"The disk of the server is full: {reason}."
@@ -140,11 +140,11 @@ def test_a_server_without_room_is_told_in_its_words(stderr: str, reason: str) ->
         "pgbench: error: log: No space left on device\n",
     ],
 )
-def test_what_is_not_the_servers_disk_is_not_called_that(stderr: str) -> None:
+def test_other_disk_full_is_not_server(stderr: str) -> None:
     assert full_disk(stderr) is None
 
 
-def test_a_server_without_room_in_whatever_language_is_told_by_what_it_said_when_it_was_asked() -> None:
+def test_localized_disk_full_from_server_answer() -> None:
     error = full_disk("pgbench: error: ALIRBEG:  xyz\n", "xyz: jeku")
     assert error is not None
     assert error.message == "The disk of the server is full: xyz: jeku."

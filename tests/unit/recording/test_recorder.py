@@ -84,9 +84,7 @@ def stored(recorder: Recorder) -> list[float]:
     return values
 
 
-def test_a_second_is_shown_when_it_is_in_the_file_and_waits_for_a_tick_once(
-    recorder: Recorder, folder: PrivateFolder
-) -> None:
+def test_second_shown_once_written(recorder: Recorder, folder: PrivateFolder) -> None:
     """On a busy machine a second comes without a tick of the sampler, beside which it is written."""
     follow(recorder, folder)
     say(folder, progress(100))
@@ -107,9 +105,7 @@ def test_a_second_is_shown_when_it_is_in_the_file_and_waits_for_a_tick_once(
     recorder.end_pgbench(Phase.MEASURE, time.monotonic(), complete=True)
 
 
-def test_a_damaged_transaction_log_costs_percentiles_and_not_the_run(
-    recorder: Recorder, folder: PrivateFolder
-) -> None:
+def test_damaged_transaction_log_loses_only_percentiles(recorder: Recorder, folder: PrivateFolder) -> None:
     log = follow(recorder, folder)
     log.write_text(log_line())
     say(folder, progress(100))
@@ -135,7 +131,7 @@ def test_a_damaged_transaction_log_costs_percentiles_and_not_the_run(
         assert all(second.partial for second in run.latency_seconds())  # nothing says that they are whole
 
 
-def test_a_whole_transaction_log_is_complete_at_the_end(recorder: Recorder, folder: PrivateFolder) -> None:
+def test_whole_transaction_log_complete(recorder: Recorder, folder: PrivateFolder) -> None:
     follow(recorder, folder).write_text(log_line() * 3)
     recorder.end_pgbench(Phase.MEASURE, time.monotonic(), complete=True)
     recorder.close()
@@ -144,9 +140,7 @@ def test_a_whole_transaction_log_is_complete_at_the_end(recorder: Recorder, fold
         assert run.marks() == ()
 
 
-def test_a_server_log_that_cannot_be_read_is_noted_and_not_an_error_of_the_run_file(
-    recorder: Recorder, folder: PrivateFolder
-) -> None:
+def test_unreadable_server_log_noted(recorder: Recorder, folder: PrivateFolder) -> None:
     os.mkfifo(f"{folder.path}/server.log")
     recorder.follow_server_log(lambda: open_private(folder, "server.log"))
     recorder.flush()
@@ -158,7 +152,7 @@ def test_a_server_log_that_cannot_be_read_is_noted_and_not_an_error_of_the_run_f
     assert "cannot be read" in reason
 
 
-def test_a_server_log_that_nobody_knows_is_noted_once(recorder: Recorder) -> None:
+def test_unknown_server_log_noted_once(recorder: Recorder) -> None:
     def open_log() -> IO[bytes]:
         raise ProbeUnavailable("started elsewhere")
 
@@ -172,16 +166,14 @@ def test_a_server_log_that_nobody_knows_is_noted_once(recorder: Recorder) -> Non
         assert run.output("server.log") is None
 
 
-def test_output_that_is_missing_is_an_error_of_pgbench(recorder: Recorder, folder: PrivateFolder) -> None:
+def test_missing_pgbench_output_is_its_error(recorder: Recorder, folder: PrivateFolder) -> None:
     with pytest.raises(PgbenchError, match="cannot be read"):
         recorder.output(folder, "measure.stdout", "measure.stdout")
     with pytest.raises(PgbenchError, match="cannot be read"):
         recorder.begin_pgbench(Phase.MEASURE, folder, time.monotonic())
 
 
-def test_complaints_are_stored_at_once_and_everything_verbatim_at_the_end(
-    recorder: Recorder, folder: PrivateFolder
-) -> None:
+def test_complaints_immediately_output_at_end(recorder: Recorder, folder: PrivateFolder) -> None:
     follow(recorder, folder)
     lines = [progress(1), "NOTICE:  hello\n", progress(2), "pgbench: error: client 0 script 0 aborted in x\n"]
     say(folder, "".join(lines[:3]))
@@ -199,9 +191,7 @@ def test_complaints_are_stored_at_once_and_everything_verbatim_at_the_end(
         assert run.output("measure.stderr") == text
 
 
-def test_a_flood_of_messages_is_bounded_and_costs_no_progress_line(
-    recorder: Recorder, folder: PrivateFolder
-) -> None:
+def test_message_flood_bounded_keeps_progress(recorder: Recorder, folder: PrivateFolder) -> None:
     follow(recorder, folder)
     say(folder, "NOTICE:  again and again\n" * 50_000 + progress(7))
     tick(recorder, 0)
@@ -213,7 +203,7 @@ def test_a_flood_of_messages_is_bounded_and_costs_no_progress_line(
     assert "more lines were left out" in text
 
 
-def test_lines_that_nobody_knows_mark_the_run_and_are_told(recorder: Recorder) -> None:
+def test_unknown_lines_mark_run(recorder: Recorder) -> None:
     output = recording(18, "plain").output
     recorder.pgbench_summary(parse_summary(output))
     with read(recorder) as run:
@@ -231,7 +221,7 @@ def outcome(name: str) -> CommandOutcome:
     return CommandOutcome((name,), "jo", time.monotonic(), 0.1, 0, "", "")
 
 
-def test_a_command_of_another_thread_is_written_by_the_main_thread(recorder: Recorder) -> None:
+def test_command_of_thread_written_by_main(recorder: Recorder) -> None:
     thread = threading.Thread(target=recorder.command, args=(outcome("initdb"),))
     thread.start()
     thread.join()
@@ -242,7 +232,7 @@ def test_a_command_of_another_thread_is_written_by_the_main_thread(recorder: Rec
         assert [command.argv for command in run.commands()] == [("initdb",)]
 
 
-def test_a_file_that_cannot_be_written_is_told_once_and_never_disturbs_the_end(recorder: Recorder) -> None:
+def test_unwritable_file_reported_once(recorder: Recorder) -> None:
     recorder.writer._connection.execute("PRAGMA query_only=ON")  # SQLite refuses as on a full disk
     recorder.command(outcome("rm"))
     with pytest.raises(RunFileError, match="cannot be written"):

@@ -47,7 +47,7 @@ def bookmarks(report: Report) -> list[str]:
     ]
 
 
-def test_the_authors_words_stand_first_and_it_is_told_where_they_end(nine: list[Path]) -> None:
+def test_author_text_first_and_delimited(nine: list[Path]) -> None:
     report = read_report(nine, OWN)
     told = [block.text for block in report.blocks if isinstance(block, Text)]
     assert told[:2] == [OWN.title, OWN.author]
@@ -64,15 +64,13 @@ def test_the_authors_words_stand_first_and_it_is_told_where_they_end(nine: list[
     assert report.blocks[10] == read_report(nine).blocks[2]
 
 
-def test_without_words_of_ones_own_the_program_says_none_for_anybody(nine: list[Path]) -> None:
+def test_no_author_text_by_default(nine: list[Path]) -> None:
     report = read_report(nine)
     assert report.title == "Trial"
     assert not {"Purpose", "Conclusion of the author", "What was measured"} & set(words(report))
 
 
-def test_sections_come_in_the_order_that_is_asked_for_and_the_runs_are_always_listed(
-    nine: list[Path],
-) -> None:
+def test_section_order_runs_always_listed(nine: list[Path]) -> None:
     wanted = (Section.METHOD, Section.TIME, Section.DIFFERENCES)
     report = read_report(nine, ReportWishes(sections=wanted))
     assert bookmarks(report) == ["Summary", "Method", "All runs over time", "What differs", "Runs"]
@@ -81,7 +79,7 @@ def test_sections_come_in_the_order_that_is_asked_for_and_the_runs_are_always_li
 
 @pytest.mark.parametrize("section", [each for each in Section if each is not Section.RUNS])
 @pytest.mark.slow
-def test_nothing_refers_to_a_section_that_is_left_out(nine: list[Path], section: Section) -> None:
+def test_no_references_to_omitted_sections(nine: list[Path], section: Section) -> None:
     rest = tuple(each for each in Section if each is not section)
     whole, report = (read_report(nine, ReportWishes(sections=each)) for each in (tuple(Section), rest))
     gone = set(bookmarks(whole)) - set(bookmarks(report))
@@ -89,7 +87,7 @@ def test_nothing_refers_to_a_section_that_is_left_out(nine: list[Path], section:
     assert not [text for text in words(report) for name in gone if f"“{name}”" in text]
 
 
-def test_without_the_verdicts_every_reservation_stands_on_the_first_page(nine: list[Path]) -> None:
+def test_no_verdicts_moves_caveats_to_front(nine: list[Path]) -> None:
     told = tuple(f"Reservation {number}." for number in range(6))
     found = replace(read_findings(nine), warnings=told)
     assert warned_first(found) < len(found.warnings)
@@ -105,7 +103,7 @@ def test_without_the_verdicts_every_reservation_stands_on_the_first_page(nine: l
 
 
 @pytest.mark.slow
-def test_more_configurations_than_a_page_holds_stand_whole_under_the_verdicts(tmp_path: Path) -> None:
+def test_many_configurations_below_verdicts(tmp_path: Path) -> None:
     cases = [Case(f"c{number}", 0, Shape(2, 5000 - 50 * number)) for number in range(26)]
     report = read_report(write_cases(tmp_path, cases))
     tables = [block for block in single_blocks(report) if isinstance(block, ReportTable)]
@@ -114,7 +112,7 @@ def test_more_configurations_than_a_page_holds_stand_whole_under_the_verdicts(tm
     assert note in texts(report, TextRole.NOTE)
 
 
-def test_words_that_are_too_long_are_cut_and_say_so(nine: list[Path]) -> None:
+def test_long_text_truncated_with_notice(nine: list[Path]) -> None:
     report = read_report(nine, ReportWishes(title="t" * 5000, conclusion="c" * 50_000))
     assert len(report.title) < 300
     [conclusion] = [text for text in texts(report, TextRole.ANSWER) if text.startswith("cc")]
@@ -122,13 +120,13 @@ def test_words_that_are_too_long_are_cut_and_say_so(nine: list[Path]) -> None:
     assert "more letters" in conclusion
 
 
-def test_words_of_the_author_are_text_whatever_is_in_them(nine: list[Path]) -> None:
+def test_author_text_not_interpreted(nine: list[Path]) -> None:
     report = read_report(nine, ReportWishes(title="<b>x</b>\x1b[31m\u202e", purpose="a\x00b\u2066c"))
     assert report.title == "<b>x</b> [31m"
     assert "a b c" in list(words(report))
 
 
-def test_the_command_lines_wishes_arrive_where_the_report_is_painted() -> None:
+def test_command_line_options_reach_report() -> None:
     wishes = ReportWishes(
         title="--force", author="", purpose="a\nb = c", conclusion="-x", sections=(Section.RUNS, Section.TIME)
     )
@@ -139,12 +137,12 @@ def test_the_command_lines_wishes_arrive_where_the_report_is_painted() -> None:
     assert wishes_of(parser.parse_args([])) == ReportWishes()
 
 
-def test_a_section_that_does_not_exist_is_refused_with_those_that_do() -> None:
+def test_unknown_section_lists_known() -> None:
     with pytest.raises(UsageError, match="“metod” is no section of a report; known are differences") as told:
         read_sections(["time", "metod"])
     assert told.value.hint == "Did you mean “method”?"
 
 
-def test_every_section_has_a_name_and_all_but_the_commands_come_unasked() -> None:
+def test_sections_named_all_but_commands_default() -> None:
     assert set(SECTION_LABELS) == set(Section)
     assert set(Section) - set(DEFAULT_SECTIONS) == {Section.COMMANDS}

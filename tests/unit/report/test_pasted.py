@@ -58,7 +58,7 @@ def hostile(payload: str) -> list[Case]:
 
 @pytest.mark.parametrize("payload", PAYLOADS)
 @pytest.mark.slow
-def test_nothing_of_a_run_is_obeyed_when_pasted(payload: str, tmp_path: Path) -> None:
+def test_run_values_inert_when_pasted(payload: str, tmp_path: Path) -> None:
     paths = write_cases(tmp_path / "runs", hostile(payload))
     text = taken(read_findings(paths)).as_text()
     assert paste(text.splitlines(), tmp_path) == []
@@ -70,7 +70,7 @@ def test_nothing_of_a_run_is_obeyed_when_pasted(payload: str, tmp_path: Path) ->
 
 @pytest.mark.parametrize("payload", PAYLOADS)
 @pytest.mark.slow
-def test_nothing_of_a_disk_is_obeyed_when_pasted(payload: str, tmp_path: Path) -> None:
+def test_disk_values_inert_when_pasted(payload: str, tmp_path: Path) -> None:
     known = tuple(dataclasses.replace(each, model=payload, serial=payload) for each in disks(2))
     made = storage_commands(StoragePlan(Group(known, Level.MIRROR, "ext4")))
     assert all(line.isprintable() for line in (*made.commands, *made.fstab))
@@ -178,7 +178,7 @@ def test_libmount_reads_one_line_of_known_words(
 
 @pytest.mark.parametrize("payload", PAYLOADS)
 @pytest.mark.slow
-def test_nothing_of_imported_results_is_obeyed_when_pasted(payload: str, tmp_path: Path) -> None:
+def test_imported_values_inert_when_pasted(payload: str, tmp_path: Path) -> None:
     folder = tmp_path / "results" / payload.replace("/", "_")
     folder.mkdir(parents=True)
     (folder / f"{payload.replace('/', '_')}.out").write_text(summary_text(60_000, 1000.0, seconds=60))

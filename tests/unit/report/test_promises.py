@@ -54,19 +54,19 @@ def told_method(folder: Path, *, design: Design = Design.FIXED, **workload: Json
     )
 
 
-def test_the_method_says_how_caches_were_emptied_where_they_were(tmp_path: Path) -> None:
+def test_method_states_cache_emptying(tmp_path: Path) -> None:
     cold = f"runs with more than {100 * MOST_CACHED:g} % of the data are marked"
     assert cold in told_method(tmp_path / "cold", rate_tps=None, caches="cold")
     assert cold not in told_method(tmp_path / "warm", rate_tps=None, caches="warm")
 
 
-def test_the_method_says_what_a_rate_means_where_there_is_one(tmp_path: Path) -> None:
+def test_method_explains_rate(tmp_path: Path) -> None:
     kept = f"A rate is kept where at least {100 * KEPT_SHARE:g} % of what was offered was done"
     assert kept in told_method(tmp_path / "rate", rate_tps=100.0, caches="warm")
     assert kept not in told_method(tmp_path / "closed", rate_tps=None, caches="warm")
 
 
-def test_the_method_says_how_often_a_sequential_design_errs(tmp_path: Path) -> None:
+def test_method_states_sequential_error_rate(tmp_path: Path) -> None:
     """That it does so no more often is simulated in tests/unit/statistics/test_selection.py."""
     promises = [
         f"simulated campaigns of {DEFAULT_CAP} rounds, with {ENOUGH} to 33 configurations",

@@ -99,7 +99,7 @@ def bars(report: Report) -> BarFigure:
 
 
 @pytest.mark.slow
-def test_the_fastest_stands_first_and_the_first_run_decides_what_is_compared_with(tmp_path: Path) -> None:
+def test_fastest_first_baseline_is_first_run(tmp_path: Path) -> None:
     report = read_report(three_by_three(tmp_path))
     assert [bar.name for bar in bars(report).bars] == ["xfs", "ext4", "btrfs"]
     answers = texts(report, TextRole.ANSWER)
@@ -111,7 +111,7 @@ def test_the_fastest_stands_first_and_the_first_run_decides_what_is_compared_wit
     assert [row.cells["difference"] for row in table.rows][1] == "baseline"
 
 
-def test_single_runs_of_a_matrix_begin_with_the_verdict_on_its_factor(tmp_path: Path) -> None:
+def test_single_run_matrix_starts_with_factor_verdict(tmp_path: Path) -> None:
     report = read_report(write_matrix(tmp_path))
     answers = texts(report, TextRole.ANSWER)
     assert answers[0].startswith("filesystem: btrfs is 19.")
@@ -125,7 +125,7 @@ def test_single_runs_of_a_matrix_begin_with_the_verdict_on_its_factor(tmp_path: 
 
 
 @pytest.mark.slow
-def test_every_table_has_a_heading_for_each_cell_and_a_cell_for_each_heading(tmp_path: Path) -> None:
+def test_table_cells_match_headings(tmp_path: Path) -> None:
     tables = [
         block for block in read_report(three_by_three(tmp_path)).blocks if isinstance(block, ReportTable)
     ]
@@ -138,9 +138,7 @@ def test_every_table_has_a_heading_for_each_cell_and_a_cell_for_each_heading(tmp
 
 
 @pytest.mark.slow
-def test_unsafe_options_are_named_on_the_first_page_in_the_table_the_chart_and_on_their_page(
-    tmp_path: Path,
-) -> None:
+def test_unsafe_options_named_everywhere(tmp_path: Path) -> None:
     report = read_report(three_by_three(tmp_path))
     warnings = texts(report, TextRole.WARNING)
     assert len(warnings) == 2
@@ -151,7 +149,7 @@ def test_unsafe_options_are_named_on_the_first_page_in_the_table_the_chart_and_o
     assert any("UNSAFE options: btrfs" in answer for answer in texts(report, TextRole.ANSWER))
 
 
-def test_reasons_that_are_sentences_end_once_where_they_stand_in_another_sentence(tmp_path: Path) -> None:
+def test_sentence_reasons_have_one_full_stop(tmp_path: Path) -> None:
     marks = (
         (UNSAFE[0], "barrier = false: A power cut loses commits."),
         (UNSAFE[0], "full_page_writes = off"),
@@ -163,7 +161,7 @@ def test_reasons_that_are_sentences_end_once_where_they_stand_in_another_sentenc
     assert all(each.endswith(f": {reasons}") for each in told)
 
 
-def test_a_single_run_is_told_as_indicative_with_the_facts_of_its_seconds(tmp_path: Path) -> None:
+def test_single_run_is_indicative(tmp_path: Path) -> None:
     report = read_report(write_cases(tmp_path, [Case(shape=Shape(60, 5000, stall=(20, 3)))]))
     [answer] = texts(report, TextRole.ANSWER)
     assert "indicative only" in answer
@@ -171,7 +169,7 @@ def test_a_single_run_is_told_as_indicative_with_the_facts_of_its_seconds(tmp_pa
     assert not [block for block in report.blocks if isinstance(block, BarFigure)]
 
 
-def test_repeats_of_one_configuration_give_an_interval_and_no_verdict(tmp_path: Path) -> None:
+def test_repeats_only_interval_without_verdict(tmp_path: Path) -> None:
     cases = [Case(repeat=number, shape=Shape(30, 5000 + 50 * number)) for number in range(3)]
     report = read_report(write_cases(tmp_path, cases))
     [answer] = texts(report, TextRole.ANSWER)
@@ -179,7 +177,7 @@ def test_repeats_of_one_configuration_give_an_interval_and_no_verdict(tmp_path: 
     assert "Nothing known differs; not known: " in " ".join(texts(report, TextRole.BODY))
 
 
-def test_without_a_difference_the_report_says_so_and_names_no_winner(tmp_path: Path) -> None:
+def test_no_difference_names_no_winner(tmp_path: Path) -> None:
     cases = [
         Case(name, repeat, Shape(30, 5000.0 + (200 if (repeat + place) % 2 else 0)))
         for repeat in range(3)
@@ -190,9 +188,7 @@ def test_without_a_difference_the_report_says_so_and_names_no_winner(tmp_path: P
     assert "faster than" not in told
 
 
-def test_runs_that_failed_or_were_stopped_stand_there_with_their_state_and_count_for_nothing(
-    tmp_path: Path,
-) -> None:
+def test_failed_and_stopped_runs_not_counted(tmp_path: Path) -> None:
     error: tuple[tuple[str, object], ...] = (("error", {"message": "The disk is full.", "hint": ""}),)
     cases = [
         Case("good", 0, SHORT),
@@ -213,7 +209,7 @@ def test_runs_that_failed_or_were_stopped_stand_there_with_their_state_and_count
         assert sentence in everything
 
 
-def test_long_names_are_whole_on_their_pages_and_short_in_sentences(tmp_path: Path) -> None:
+def test_long_names_shortened_in_sentences(tmp_path: Path) -> None:
     cases = [Case(f"{number} {LONG_NAME}", 0, SHORT) for number in range(2)]
     report = read_report(write_cases(tmp_path, cases))
     assert all(len(answer) < 160 for answer in texts(report, TextRole.ANSWER))
@@ -222,7 +218,7 @@ def test_long_names_are_whole_on_their_pages_and_short_in_sentences(tmp_path: Pa
 
 
 @pytest.mark.slow
-def test_every_figure_says_of_which_runs_it_is(tmp_path: Path) -> None:
+def test_figures_name_their_runs(tmp_path: Path) -> None:
     report = read_report(three_by_three(tmp_path))
     waiting = False
     figures = 0
@@ -238,7 +234,7 @@ def test_every_figure_says_of_which_runs_it_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_an_anonymous_report_names_no_host_user_folder_or_serial(tmp_path: Path) -> None:
+def test_anonymous_report_hides_identities(tmp_path: Path) -> None:
     paths = three_by_three(tmp_path)
     named, anonymous = (
         " ".join(words(read_report(paths, ReportWishes(sections=tuple(Section), anonymous=way))))
@@ -264,7 +260,7 @@ def test_one_second_and_zeros_are_reported(tmp_path: Path) -> None:
     assert [bar.told for bar in bars(report).bars][-1] == "0.0"
 
 
-def test_a_run_that_lasts_is_drawn_but_counts_for_nothing(tmp_path: Path) -> None:
+def test_running_run_drawn_not_counted(tmp_path: Path) -> None:
     paths = write_cases(tmp_path, [Case("good", 0, SHORT)])
     lock = CampaignLock(tmp_path)
     try:
@@ -280,7 +276,7 @@ def test_a_run_that_lasts_is_drawn_but_counts_for_nothing(tmp_path: Path) -> Non
     assert "growing takes no part: it is running." in " ".join(words(report))
 
 
-def test_what_all_names_end_with_is_said_once(tmp_path: Path) -> None:
+def test_common_suffix_stated_once(tmp_path: Path) -> None:
     cases = [Case(f"{name} stripe scale 1000 simple-update", 0, SHORT) for name in ("ext4", "xfs")]
     report = read_report(write_cases(tmp_path, cases))
     assert {bar.name for bar in bars(report).bars} == {"ext4", "xfs"}
@@ -300,11 +296,11 @@ def test_what_all_names_end_with_is_said_once(tmp_path: Path) -> None:
         (("same words all over", "same words all over"), " words all over"),
     ],
 )
-def test_an_ending_is_words_leaves_something_and_pays(names: tuple[str, ...], ending: str) -> None:
+def test_common_suffix_rules(names: tuple[str, ...], ending: str) -> None:
     assert common_ending(names) == ending
 
 
-def test_stalls_and_drift_are_told_on_the_first_page(tmp_path: Path) -> None:
+def test_stalls_and_drift_on_first_page(tmp_path: Path) -> None:
     cases = [Case("ext4", 0, Shape(60, 5000, stall=(20, 4))), Case("xfs", 0, Shape(60, 5000))]
     notes = " ".join(texts(read_report(write_cases(tmp_path, cases)), TextRole.NOTE))
     assert (
@@ -314,7 +310,7 @@ def test_stalls_and_drift_are_told_on_the_first_page(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_checkpoints_cost_is_drawn_with_its_interval(tmp_path: Path) -> None:
+def test_checkpoint_cost_with_interval(tmp_path: Path) -> None:
     cases = [
         Case(name, 0, Shape(400, 5000, checkpoint_every_s=every))
         for name, every in (("ext4", 40), ("xfs", 0))
@@ -341,7 +337,7 @@ def spoil(path: Path, *statements: str) -> Path:
     return path
 
 
-def test_a_huge_file_is_printed_in_part_and_says_so(tmp_path: Path) -> None:
+def test_huge_file_truncated_with_notice(tmp_path: Path) -> None:
     [path] = write_cases(tmp_path, [Case(shape=SHORT)])
     many = "WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM n WHERE i < 5000)"
     argv = """'["' || replace(hex(zeroblob(30000)), '00', 'xy ') || '"]'"""
@@ -359,9 +355,7 @@ def test_a_huge_file_is_printed_in_part_and_says_so(tmp_path: Path) -> None:
     assert any("more in the run file" in text for text in texts(report, TextRole.CODE))
 
 
-def test_a_long_value_does_not_fill_the_page_of_a_configuration_and_stands_whole_where_it_differs(
-    tmp_path: Path,
-) -> None:
+def test_long_value_only_where_it_differs(tmp_path: Path) -> None:
     builds = [{"version": "17.2", "configure": "--with-all " * 100 + name} for name in ("one", "two")]
     cases = [
         Case(build["version"] + build["configure"][-3:], shape=SHORT, values=(("installation", {**build}),))
@@ -387,21 +381,21 @@ def test_a_long_value_does_not_fill_the_page_of_a_configuration_and_stands_whole
     ],
 )
 @pytest.mark.slow
-def test_a_strange_file_is_reported_with_what_it_holds(tmp_path: Path, statement: str) -> None:
+def test_strange_file_reported(tmp_path: Path, statement: str) -> None:
     paths = write_cases(tmp_path, [Case(name, 0, Shape(12, 5000, 1, 5)) for name in ("ext4", "xfs")])
     report = read_report([spoil(paths[0], statement), paths[1]])
     assert len(report.runs) == 2
     assert not any("nan" in text.split() or "inf" in text.split() for text in words(report))
 
 
-def test_a_date_that_does_not_exist_is_no_date(tmp_path: Path) -> None:
+def test_impossible_date_is_no_date(tmp_path: Path) -> None:
     values = (("started_epoch_s", 1e300),)
     report = read_report(write_cases(tmp_path, [Case(shape=SHORT, values=values)]))
     assert report.moment_epoch_s == 0
 
 
 @pytest.mark.slow
-def test_what_all_runs_share_is_told_once_in_words_and_everything_else_is_attached(tmp_path: Path) -> None:
+def test_common_values_once_rest_attached(tmp_path: Path) -> None:
     report = read_report(three_by_three(tmp_path))
     told = [pair for block in report.blocks if isinstance(block, Facts) for pair in block.pairs]
     assert told.count(("memory", "64 GiB")) == 1
@@ -429,7 +423,7 @@ def test_names_are_text_whatever_is_in_them(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_picture_holds_the_charts_and_their_sources(tmp_path: Path) -> None:
+def test_picture_has_charts_and_sources(tmp_path: Path) -> None:
     picture = read_picture(three_by_three(tmp_path))
     assert [block.chart for block in picture.blocks if isinstance(block, TimeFigure)] == [
         "tps",
@@ -465,7 +459,7 @@ def test_many_configurations_are_drawn_beside_each_other(tmp_path: Path) -> None
     [(12, 2), (300, 5), *(pytest.param(s, s // 60, marks=pytest.mark.long) for s in (1800, 3600))],
 )
 @pytest.mark.slow
-def test_the_width_of_means_follows_the_length_of_the_runs(tmp_path: Path, seconds: int, width: int) -> None:
+def test_averaging_width_follows_run_length(tmp_path: Path, seconds: int, width: int) -> None:
     cases = [Case(name, 0, Shape(seconds, 5000, histograms=5)) for name in ("ext4", "xfs")]
     report = read_report(write_cases(tmp_path, cases), ReportWishes(sections=(Section.TIME,)))
     figures = [block for block in report.blocks if isinstance(block, TimeFigure)]
@@ -473,9 +467,7 @@ def test_the_width_of_means_follows_the_length_of_the_runs(tmp_path: Path, secon
     assert any(text.startswith(f"Lines are means over {width} s ") for text in texts(report, TextRole.NOTE))
 
 
-def test_how_far_rows_can_be_compressed_and_what_was_made_of_them_stands_in_the_report(
-    tmp_path: Path,
-) -> None:
+def test_compressibility_and_achieved_compression(tmp_path: Path) -> None:
     paths = write_cases(tmp_path, [Case(name, 0, SHORT, name) for name in ("btrfs", "zfs")])
     plain = read_report(paths)
     assert not any("zstd -3" in text for text in words(plain))
@@ -495,7 +487,7 @@ def test_how_far_rows_can_be_compressed_and_what_was_made_of_them_stands_in_the_
 
 
 @pytest.mark.slow
-def test_verdicts_over_cells_that_do_not_fit_the_first_page_are_counted_there(tmp_path: Path) -> None:
+def test_overflowing_cell_verdicts_counted(tmp_path: Path) -> None:
     levels = [
         (name, scale, raid)
         for name in ("ext4", "xfs", "btrfs")
@@ -521,7 +513,7 @@ def test_verdicts_over_cells_that_do_not_fit_the_first_page_are_counted_there(tm
     assert count == len(over_cells) - len(first) > 0
 
 
-def test_a_configuration_has_the_colour_of_the_window_whichever_was_faster(tmp_path: Path) -> None:
+def test_colour_independent_of_rank(tmp_path: Path) -> None:
     facts, data = read_runs(write_campaign(tmp_path), Anonymizer.none())
     found = find(facts, data).configurations
     assert [each.name for each in found] == ["xfs", "ext4"], "the fastest first"
@@ -530,7 +522,7 @@ def test_a_configuration_has_the_colour_of_the_window_whichever_was_faster(tmp_p
     assert {each.name: each.look for each in again} == {"xfs": 1, "ext4": 0}
 
 
-def test_a_chart_with_one_line_a_run_is_left_out_where_only_other_lines_have_seconds(tmp_path: Path) -> None:
+def test_chart_omitted_without_own_seconds(tmp_path: Path) -> None:
     """As of a server that already ran: pgbench's CPU is known and that of the server is not."""
     paths = write_cases(tmp_path, [Case(name, 0, SHORT) for name in ("ext4", "xfs")])
 

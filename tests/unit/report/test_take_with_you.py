@@ -42,7 +42,7 @@ def part(one: TakenConfiguration, heading: str) -> str:
 
 
 @pytest.mark.slow
-def test_each_line_says_what_runs_showed_that_differ_in_nothing_else(tmp_path: Path) -> None:
+def test_lines_from_single_difference_runs(tmp_path: Path) -> None:
     cases = three_times(
         Case("both", shape=Shape(20, 6000), values=(settings(shared_buffers="8GB", wal_compression="lz4"),)),
         Case("small", shape=Shape(20, 5000), values=(settings(shared_buffers="1GB", wal_compression="lz4"),)),
@@ -83,7 +83,7 @@ def test_verdicts_are_those_of_the_table(tmp_path: Path) -> None:
     ]
 
 
-def test_it_is_the_fastest_that_trades_no_safety_and_says_which_was_faster(tmp_path: Path) -> None:
+def test_fastest_safe_names_faster_unsafe(tmp_path: Path) -> None:
     cases = three_times(
         Case("nobarrier", shape=Shape(20, 6000), marks=(UNSAFE,)),
         Case("ext4", shape=Shape(20, 5000)),
@@ -110,7 +110,7 @@ def test_long_names_stay_apart(tmp_path: Path) -> None:
     assert faster.split(" had ")[0] == "A"
 
 
-def test_where_nothing_is_safe_it_says_what_that_costs(tmp_path: Path) -> None:
+def test_no_safe_choice_states_cost(tmp_path: Path) -> None:
     cases = three_times(Case("nobarrier", shape=Shape(20, 6000), marks=(UNSAFE,)))
     one = taken(read_findings(write_cases(tmp_path, cases)))
     assert one.warnings == (UNSAFE[1],)
@@ -118,7 +118,7 @@ def test_where_nothing_is_safe_it_says_what_that_costs(tmp_path: Path) -> None:
     assert UNSAFE[1] in one.as_text()
 
 
-def test_without_a_result_there_is_nothing_to_take(tmp_path: Path) -> None:
+def test_no_result_nothing_to_take(tmp_path: Path) -> None:
     paths = write_cases(tmp_path, [Case("a", shape=Shape(12, 5000), state=RunState.FAILED)])
     found = read_findings(paths)
     assert winners(found) == ()
@@ -141,7 +141,7 @@ def two_scripts(**tps: tuple[int, int]) -> list[Case]:
 
 
 @pytest.mark.slow
-def test_nothing_is_taken_for_all_conditions_that_loses_one(tmp_path: Path) -> None:
+def test_loser_of_one_condition_not_recommended(tmp_path: Path) -> None:
     """What reads fastest writes slowest."""
     found = read_findings(write_cases(tmp_path, two_scripts(ext4=(5000, 4000), btrfs=(6000, 1600))))
     reading, writing = take_with_you(found)
@@ -154,7 +154,7 @@ def test_nothing_is_taken_for_all_conditions_that_loses_one(tmp_path: Path) -> N
 
 
 @pytest.mark.slow
-def test_one_footing_is_taken_for_all_conditions_that_it_wins(tmp_path: Path) -> None:
+def test_winner_of_all_conditions_recommended(tmp_path: Path) -> None:
     found = read_findings(write_cases(tmp_path, two_scripts(ext4=(5000, 4000), btrfs=(4000, 1600))))
     [one] = take_with_you(found)
     assert one.name.split()[1] == "ext4"
@@ -199,7 +199,7 @@ def test_kept_rate_is_no_condition_to_win(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("count", "is_proved"), [(1, False), (3, True)])
 @pytest.mark.slow
-def test_highest_mean_of_few_runs_is_not_proved(tmp_path: Path, count: int, *, is_proved: bool) -> None:
+def test_highest_mean_not_proved_by_few(tmp_path: Path, count: int, *, is_proved: bool) -> None:
     cases = two_scripts(ext4=(5000, 4000), btrfs=(6000, 1600))
     found = read_findings(write_cases(tmp_path, [each for each in cases if each.repeat < count]))
     for one in take_with_you(found):
@@ -208,7 +208,7 @@ def test_highest_mean_of_few_runs_is_not_proved(tmp_path: Path, count: int, *, i
         assert one.told[-1].startswith("The fastest of") is is_proved
 
 
-def test_a_single_run_is_told_to_be_indicative(tmp_path: Path) -> None:
+def test_single_run_recommendation_indicative(tmp_path: Path) -> None:
     one = taken(read_findings(write_cases(tmp_path, [Case(shape=Shape(12, 5000))])))
     assert "indicative only" in one.told[0]
 
@@ -224,9 +224,7 @@ def test_a_single_run_is_told_to_be_indicative(tmp_path: Path) -> None:
         ("x # y", "work_mem = 'x # y'"),
     ],
 )
-def test_settings_are_written_so_that_the_server_reads_the_same(
-    tmp_path: Path, value: str, line: str
-) -> None:
+def test_settings_written_as_server_reads(tmp_path: Path, value: str, line: str) -> None:
     [path] = write_cases(tmp_path, [Case(shape=Shape(12, 5000), values=(settings(work_mem=value),))])
     assert part(taken(read_findings([path])), "postgresql.conf").splitlines()[-1] == line
 
@@ -244,9 +242,7 @@ def plan(spec_id: str, level: Level, *, count: int = 4) -> StoragePlan:
 @pytest.mark.parametrize(
     ("spec_id", "level"), [(spec.id, level) for spec in FILESYSTEMS for level in spec.levels]
 )
-def test_every_filesystem_and_level_becomes_commands_without_a_trace_of_a_session(
-    spec_id: str, level: Level
-) -> None:
+def test_filesystem_and_level_commands_portable(spec_id: str, level: Level) -> None:
     made = storage_commands(plan(spec_id, level, count=1 if level is Level.SINGLE else 4))
     text = "\n".join((*made.commands, *made.fstab))
     assert not [word for word in ("@", "session", "pgfooting", "00000000") if word in text]
@@ -258,7 +254,7 @@ def test_every_filesystem_and_level_becomes_commands_without_a_trace_of_a_sessio
     assert used, "the first disk is used"
 
 
-def test_an_array_with_its_wal_apart_comes_with_scheduler_and_both_mounts() -> None:
+def test_array_with_separate_wal_commands() -> None:
     known = disks(6)
     made = storage_commands(
         StoragePlan(
