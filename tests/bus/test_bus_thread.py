@@ -13,7 +13,7 @@ pytestmark = pytest.mark.bus
 LIMIT_S = 30.0
 
 
-def test_what_nobody_wants_any_more_is_not_done() -> None:
+def test_cancelled_work_not_done() -> None:
     thread, go_on, done = BusThread("tried"), threading.Event(), []
     first = thread.submit(lambda: go_on.wait(LIMIT_S))
     unwanted = thread.submit(lambda: done.append("unwanted"))
@@ -26,7 +26,7 @@ def test_what_nobody_wants_any_more_is_not_done() -> None:
     thread.stop()
 
 
-def test_what_is_raised_is_the_answer_and_the_thread_goes_on() -> None:
+def test_exception_returned_and_thread_continues() -> None:
     thread = BusThread("tried")
     with pytest.raises(ZeroDivisionError):
         thread.submit(lambda: 1 // 0).result(LIMIT_S)
@@ -34,7 +34,7 @@ def test_what_is_raised_is_the_answer_and_the_thread_goes_on() -> None:
     thread.stop()
 
 
-def test_a_thread_that_is_stopped_is_over_and_may_stop_itself() -> None:
+def test_stopped_thread_ends_even_by_itself() -> None:
     thread = BusThread("tried")
     thread.submit(lambda: time.sleep(0.2))
     thread.stop()

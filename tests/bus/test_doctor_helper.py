@@ -14,7 +14,7 @@ from tests.fix_bus import Serving, next_line
 pytestmark = pytest.mark.bus
 
 
-def test_a_helper_that_answers_is_told_with_its_version_and_what_it_takes_for_disks(
+def test_working_helper_version_and_disk_rules(
     bus: Serving, serve: Callable[..., Serving], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(doctor, "service_presence", lambda name: Presence(there=True))
@@ -26,7 +26,7 @@ def test_a_helper_that_answers_is_told_with_its_version_and_what_it_takes_for_di
     assert "TEST DEVICES" in check.message
 
 
-def test_a_helper_on_a_bus_without_polkit_is_of_no_use(bus: Serving, serve: Callable[..., Serving]) -> None:
+def test_helper_without_polkit_unusable(bus: Serving, serve: Callable[..., Serving]) -> None:
     process = serve("tests.bus.helper_stand_in", "works")
     assert next_line(process) == "ready"
     check = helper_check()
@@ -34,7 +34,7 @@ def test_a_helper_on_a_bus_without_polkit_is_of_no_use(bus: Serving, serve: Call
     assert "polkit is missing" in check.message
 
 
-def test_a_machine_without_the_helper_is_told_what_to_do(bus: Serving) -> None:
+def test_missing_helper_installation_advice(bus: Serving) -> None:
     check = helper_check()
     assert check.works is False
     assert check.message.endswith("not installed on this machine.")

@@ -89,9 +89,7 @@ def opened() -> Iterator[Callable[[], DiskSession]]:
         client.close()
 
 
-def test_storage_is_made_with_its_steps_told_and_unmade_and_released(
-    helping: Helping, opened: Callable[[], DiskSession]
-) -> None:
+def test_storage_made_unmade_and_released(helping: Helping, opened: Callable[[], DiskSession]) -> None:
     helping("works")
     disks, heard = opened(), Heard()
     assert list(disks.texts.values()) == [("mkfs 0",), ("mkfs 1",)]
@@ -115,9 +113,7 @@ def test_storage_is_made_with_its_steps_told_and_unmade_and_released(
     assert disks.release().error is None
 
 
-def test_a_maintenance_is_done_by_name_and_what_root_ran_is_told(
-    helping: Helping, opened: Callable[[], DiskSession]
-) -> None:
+def test_maintenance_by_name_reports_commands(helping: Helping, opened: Callable[[], DiskSession]) -> None:
     helping("works")
     disks, heard, looks = opened(), Heard(), []
     disks.make(PLANS[0], Heard())
@@ -132,9 +128,7 @@ def test_a_maintenance_is_done_by_name_and_what_root_ran_is_told(
         disks.session.maintain("no such thing")
 
 
-def test_a_maintenance_that_cannot_be_ended_is_not_waited_for(
-    helping: Helping, opened: Callable[[], DiskSession]
-) -> None:
+def test_unstoppable_maintenance_not_awaited(helping: Helping, opened: Callable[[], DiskSession]) -> None:
     helping("hangs")
     disks = opened()
     disks.make(PLANS[0], Heard())
@@ -150,7 +144,7 @@ def test_a_maintenance_that_cannot_be_ended_is_not_waited_for(
 DISK = PLANS[0].data.disks[0]
 
 
-def test_what_root_says_of_a_disk_comes_with_what_was_looked_at(helping: Helping) -> None:
+def test_disk_verdict_includes_search_coverage(helping: Helping) -> None:
     helping("keeps")
     with closing(HelperClient.open()) as client:
         told = client.inspect([DISK])[DISK.device_number]
@@ -159,7 +153,7 @@ def test_what_root_says_of_a_disk_comes_with_what_was_looked_at(helping: Helping
     assert told.looked == InspectionReport(16 << 20, 1280, 65536, 2 << 30)
 
 
-def test_how_far_root_looks_is_told_as_a_share_of_all_disks(helping: Helping) -> None:
+def test_search_progress_over_all_disks(helping: Helping) -> None:
     helping("works")
     disks = [replace(DISK, device_number=f"8:{minor}") for minor in (16, 32)]
     shares: list[float] = []
@@ -170,7 +164,7 @@ def test_how_far_root_looks_is_told_as_a_share_of_all_disks(helping: Helping) ->
     assert shares == [0, 0.125, 0.5, 0.5, 0.625, 1]
 
 
-def test_reading_every_byte_ends_with_what_root_says(helping: Helping) -> None:
+def test_full_read_ends_with_verdict(helping: Helping) -> None:
     process = helping("works")
     seen: list[ReadProgress] = []
     with closing(HelperClient.open()) as client:
@@ -185,7 +179,7 @@ def test_reading_every_byte_ends_with_what_root_says(helping: Helping) -> None:
     assert {progress.whole for progress in seen} <= {1000}
 
 
-def test_reading_ends_when_nobody_wants_it_any_more(helping: Helping) -> None:
+def test_full_read_cancelled(helping: Helping) -> None:
     helping("waits")
     seen: list[ReadProgress] = []
 
@@ -207,9 +201,7 @@ def test_only_execute_may_ask_a_person(helping: Helping, opened: Callable[[], Di
     ]  # fmt: skip
 
 
-def test_making_that_fails_is_told_in_the_helpers_words(
-    helping: Helping, opened: Callable[[], DiskSession]
-) -> None:
+def test_make_failure_in_helper_words(helping: Helping, opened: Callable[[], DiskSession]) -> None:
     helping("fails")
     disks = opened()
     with pytest.raises(StorageError, match="The program mkfs is in none of /sbin") as caught:
@@ -217,9 +209,7 @@ def test_making_that_fails_is_told_in_the_helpers_words(
     assert caught.value.hint == "buy another disk"
 
 
-def test_a_helper_that_dies_is_told_at_once_and_is_not_started_again(
-    helping: Helping, opened: Callable[[], DiskSession]
-) -> None:
+def test_helper_death_reported_and_not_restarted(helping: Helping, opened: Callable[[], DiskSession]) -> None:
     helping("dies")
     disks = opened()
     assert disks.obstacle(PLANS[0]) == ""
@@ -229,9 +219,7 @@ def test_a_helper_that_dies_is_told_at_once_and_is_not_started_again(
     assert "lost" in disks.obstacle(PLANS[0])
 
 
-def test_a_helper_that_was_there_is_lost_and_never_missing(
-    helping: Helping, opened: Callable[[], DiskSession]
-) -> None:
+def test_vanished_helper_lost_not_missing(helping: Helping, opened: Callable[[], DiskSession]) -> None:
     """What it had made nobody knows, so it is not said either that nothing was touched."""
     process = helping("works")
     disks = opened()
@@ -250,7 +238,7 @@ def test_a_helper_that_was_there_is_lost_and_never_missing(
 
 
 @pytest.mark.parametrize("keeps", [False, True])
-def test_a_helper_that_is_started_again_is_asked_what_became_of_the_disks(
+def test_restarted_helper_queried_for_disks(
     helping: Helping,
     opened: Callable[[], DiskSession],
     monkeypatch: pytest.MonkeyPatch,
@@ -274,9 +262,7 @@ def test_a_helper_that_is_started_again_is_asked_what_became_of_the_disks(
     assert disks.release() == remains, "that is how it ended"
 
 
-def test_a_campaign_that_makes_and_measures_keeps_its_session(
-    helping: Helping, opened: Callable[[], DiskSession]
-) -> None:
+def test_campaign_keeps_session(helping: Helping, opened: Callable[[], DiskSession]) -> None:
     process = helping("expires")
     disks = opened()
     disks.make(PLANS[0], Heard())
@@ -286,9 +272,7 @@ def test_a_campaign_that_makes_and_measures_keeps_its_session(
     assert [next_line(process) for _ in range(2)] == ["Limit False", "Renew False"]
 
 
-def test_a_session_that_ended_because_nobody_used_it_is_told_with_what_to_do(
-    helping: Helping, opened: Callable[[], DiskSession]
-) -> None:
+def test_expired_session_gives_advice(helping: Helping, opened: Callable[[], DiskSession]) -> None:
     helping("ends")
     disks = opened()
     disks.make(PLANS[0], Heard())
@@ -298,9 +282,7 @@ def test_a_session_that_ended_because_nobody_used_it_is_told_with_what_to_do(
     assert "--resume" in caught.value.hint
 
 
-def test_what_may_be_done_again_only_in_a_moment_is_waited_for(
-    helping: Helping, opened: Callable[[], DiskSession]
-) -> None:
+def test_rate_limited_call_retried(helping: Helping, opened: Callable[[], DiskSession]) -> None:
     process = helping("hurries", "1")
     disks = opened()
     looks: list[float] = []
@@ -309,7 +291,7 @@ def test_what_may_be_done_again_only_in_a_moment_is_waited_for(
     assert looks, "the caller looks at other things meanwhile"
 
 
-def test_what_a_machine_cannot_do_has_its_reason(helping: Helping, opened: Callable[[], DiskSession]) -> None:
+def test_machine_limits_have_reasons(helping: Helping, opened: Callable[[], DiskSession]) -> None:
     helping("works")
     with pytest.raises(CannotError, match="control groups of version 2") as caught:
         opened().session.adopt("server", 1)
@@ -328,7 +310,7 @@ def test_what_a_machine_cannot_do_has_its_reason(helping: Helping, opened: Calla
         ("something new", "something new"),
     ],
 )
-def test_what_polkit_said_is_told_as_what_it_is(
+def test_polkit_answers_reported(
     helping: Helping, opened: Callable[[], DiskSession], verdict: str, words: str
 ) -> None:
     helping("refuses", f"NotAuthorized:{verdict}")
@@ -359,7 +341,7 @@ def test_what_polkit_said_is_told_as_what_it_is(
         ("Newer:", "made a mistake", 1),
     ],
 )
-def test_every_refusal_has_a_sentence_and_a_status(
+def test_refusals_have_sentence_and_status(
     helping: Helping, opened: Callable[[], DiskSession], answer: str, words: str, status: int
 ) -> None:
     helping("refuses", answer)
@@ -369,7 +351,7 @@ def test_every_refusal_has_a_sentence_and_a_status(
 
 
 @pytest.mark.parametrize(("behaviour", "version"), [("older-version", -1), ("newer-version", 1)])
-def test_an_older_or_newer_helper_is_refused_by_name(helping: Helping, behaviour: str, version: int) -> None:
+def test_helper_version_mismatch_refused(helping: Helping, behaviour: str, version: int) -> None:
     helping(behaviour)
     told = f"speaks version {INTERFACE_NUMBER + version}, this program version {INTERFACE_NUMBER}"
     with pytest.raises(NoHelperError, match=told) as caught:
@@ -377,7 +359,7 @@ def test_an_older_or_newer_helper_is_refused_by_name(helping: Helping, behaviour
     assert "packaging/helper install" in caught.value.hint
 
 
-def test_a_machine_without_the_helper_is_told_what_to_install(bus: Serving) -> None:
+def test_missing_helper_named_for_installation(bus: Serving) -> None:
     with pytest.raises(NoHelperError, match="not installed") as caught:
         HelperClient.open()
     assert "packaging/helper install" in caught.value.hint
@@ -394,7 +376,7 @@ sleep 60
 """
 
 
-def test_a_helper_that_starts_for_longer_than_the_bus_waits_is_waited_for(tmp_path: Path) -> None:
+def test_slow_helper_start_awaited(tmp_path: Path) -> None:
     """It has the name only after the bus has answered its first caller that it did not come."""
     program, starts = tmp_path / "slow", tmp_path / "starts"
     program.write_text(_SLOW_TO_START)
@@ -408,9 +390,7 @@ def test_a_helper_that_starts_for_longer_than_the_bus_waits_is_waited_for(tmp_pa
     assert len(starts.read_text().splitlines()) > 1
 
 
-def test_a_helper_that_never_comes_is_told_after_as_long_as_systemd_waits(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_absent_helper_times_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(helper_client, "START_S", 0.0)
     service = "[D-BUS Service]\nName=org.pgfooting.Helper1\nExec=/bin/sleep 60\n"
     (tmp_path / "helper.service").write_text(service)
@@ -420,7 +400,7 @@ def test_a_helper_that_never_comes_is_told_after_as_long_as_systemd_waits(
     assert "journalctl" in caught.value.hint
 
 
-def test_a_machine_without_a_system_bus_is_told_so(tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_machine_without_system_bus(tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DBUS_SYSTEM_BUS_ADDRESS", f"unix:path={tmp_path}/none")
     with pytest.raises(NoHelperError, match="cannot be reached"):
         HelperClient.open()

@@ -37,7 +37,7 @@ print(most - before, resident_bytes() - before, reserved)
 
 
 @pytest.mark.parametrize("how", ["small", "else"])
-def test_all_threads_share_one_arena_and_what_is_freed_goes_back(how: str) -> None:
+def test_threads_share_arena_and_free_memory(how: str) -> None:
     argv = [sys.executable, "-c", CODE, how]
     done = subprocess.run(argv, capture_output=True, text=True, check=True)
     most, after, arenas = map(int, done.stdout.split())

@@ -40,7 +40,7 @@ def told(service: Serving) -> list[Any]:
     return found
 
 
-def test_a_notification_arrives_as_the_specification_has_it(desktop: Callable[[str], Serving]) -> None:
+def test_notification_follows_specification(desktop: Callable[[str], Serving]) -> None:
     service = desktop("take")
     assert notify("Campaign has ended", "All 10 runs are done.")
     name, replaces, icon, summary, body, actions, hints, expires = told(service)
@@ -49,7 +49,7 @@ def test_a_notification_arrives_as_the_specification_has_it(desktop: Callable[[s
     assert hints["desktop-entry"] == APPLICATION_ID
 
 
-def test_names_that_look_like_markup_are_plain_and_long_ones_are_cut(
+def test_markup_escaped_and_long_names_cut(
     desktop: Callable[[str], Serving],
 ) -> None:
     service = desktop("take")
@@ -59,19 +59,19 @@ def test_names_that_look_like_markup_are_plain_and_long_ones_are_cut(
     assert len(body) < 2 * LONGEST_TEXT
 
 
-def test_a_service_that_refuses_or_never_answers_is_no_error(desktop: Callable[[str], Serving]) -> None:
+def test_refusing_service_is_no_error(desktop: Callable[[str], Serving]) -> None:
     service = desktop("refuse")
     assert not notify("x", "y")
     assert told(service)[3] == "x"
 
 
-def test_a_service_that_never_answers_is_given_up(desktop: Callable[[str], Serving]) -> None:
+def test_silent_service_times_out(desktop: Callable[[str], Serving]) -> None:
     service = desktop("silent")
     assert not notify("x", "y", timeout_s=0.2)
     assert told(service)[3] == "x"
 
 
-def test_a_bus_without_a_desktop_is_no_error(bus: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bus_without_desktop_is_no_error(bus: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", os.environ["DBUS_SYSTEM_BUS_ADDRESS"])
     assert not notify("x", "y")
 
@@ -87,9 +87,7 @@ def test_no_bus_at_all_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert not notify("x", "y")
 
 
-def test_a_bus_that_accepts_and_says_nothing_is_given_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_silent_bus_times_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as mute:
         mute.bind(str(tmp_path / "mute"))
         mute.listen(1)
@@ -97,7 +95,7 @@ def test_a_bus_that_accepts_and_says_nothing_is_given_up(
         assert not notify("x", "y", timeout_s=0.2)
 
 
-def test_the_end_of_campaigns_is_told_where_that_is_preferred(desktop: Callable[[str], Serving]) -> None:
+def test_campaign_end_notified_when_preferred(desktop: Callable[[str], Serving]) -> None:
     service = desktop("take")
     one, two = EndedCampaign("One", "2 of 2 all runs are done"), EndedCampaign("Two", "stopped")
     assert not tell_desktop([one], Preferences(notify=False))

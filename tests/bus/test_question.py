@@ -36,7 +36,7 @@ class Answer:
         return (self._values,)
 
 
-def test_polkit_is_asked_about_the_name_that_the_bus_gave_and_first_without_a_dialog() -> None:
+def test_polkit_subject_and_first_without_dialog() -> None:
     bus, told = Authority(), list[Authorization]()
     AuthorizationRequest(bus, told.append).ask(":1.7", "an.action", {"disks": "S1"}, interactive=True)
     bus.finish[0](bus, Answer(authorized=False, challenge=True))
@@ -48,7 +48,7 @@ def test_polkit_is_asked_about_the_name_that_the_bus_gave_and_first_without_a_di
     assert [arguments[3] for _, arguments in bus.asked] == [0, 1], "AllowUserInteraction, at last"
 
 
-def test_no_dialog_is_asked_for_a_caller_that_forbids_it() -> None:
+def test_forbidden_dialog_not_requested() -> None:
     bus, told = Authority(), list[Authorization]()
     AuthorizationRequest(bus, told.append).ask(":1.7", "an.action", {}, interactive=False)
     bus.finish[0](bus, Answer(authorized=False, challenge=True))

@@ -29,7 +29,7 @@ def client() -> Client:
     return Client(NAME, PATH, NAME)
 
 
-def test_a_call_is_answered_with_the_values_of_the_interface(service: Serving) -> None:
+def test_call_answered_with_interface_types(service: Serving) -> None:
     with client() as caller:
         assert caller.call("Echo", "(s)", "xfs \N{SNOWMAN}") == ("xfs \N{SNOWMAN}", 5)
 
@@ -58,7 +58,7 @@ def test_other_callers_are_served_while_one_waits(service: Serving) -> None:
         assert callable(wait)  # its answer is not waited for
 
 
-def test_an_exception_reaches_the_log_and_never_the_caller(service: Serving) -> None:
+def test_exception_logged_and_hidden_from_caller(service: Serving) -> None:
     with client() as caller, pytest.raises(RemoteError) as refused:
         caller.call("Break")
     assert (refused.value.name, refused.value.text) == (f"{NAME}.Error.Failed", "Failed")
@@ -69,13 +69,13 @@ def test_an_exception_reaches_the_log_and_never_the_caller(service: Serving) -> 
     assert "/root/secret" in log
 
 
-def test_an_exception_after_the_answer_does_not_end_the_service(service: Serving) -> None:
+def test_late_exception_keeps_service_running(service: Serving) -> None:
     with client() as caller:
         caller.call("BreakLater")
         assert caller.call("Echo", "(s)", "still here") == ("still here", 10)
 
 
-def test_a_refusal_has_a_name_of_the_interface_and_the_values_that_the_caller_may_know(
+def test_refusal_has_name_and_public_values(
     service: Serving,
 ) -> None:
     with client() as caller, pytest.raises(RemoteError) as refused:
@@ -99,7 +99,7 @@ def test_a_second_answer_is_ignored(service: Serving) -> None:
         ("Later", "(s)", ("1",)),
     ],
 )
-def test_wrong_types_and_unknown_methods_are_refused_before_the_service_sees_them(
+def test_invalid_calls_refused_before_service(
     service: Serving, method: str, signature: str, values: tuple[object, ...]
 ) -> None:
     with client() as caller, pytest.raises(RemoteError) as refused:
@@ -115,7 +115,7 @@ def test_the_caller_is_who_the_bus_says(service: Serving) -> None:
         assert caller.call("WhoAmI") == (caller.unique_name, os.getuid())
 
 
-def test_a_caller_that_leaves_is_noticed_and_another_is_not_mistaken_for_it(service: Serving) -> None:
+def test_departed_caller_noticed(service: Serving) -> None:
     with client() as stays:
         with client() as leaves, client() as too:
             left = leaves.unique_name
@@ -126,7 +126,7 @@ def test_a_caller_that_leaves_is_noticed_and_another_is_not_mistaken_for_it(serv
         assert stays.call("Echo", "(s)", "a") == ("a", 1)
 
 
-def test_a_signal_reaches_its_receiver_and_nobody_else(service: Serving) -> None:
+def test_signal_reaches_only_receiver(service: Serving) -> None:
     with client() as told, client() as curious:
         mine, others = told.signals(), curious.signals()
         told.call("Tell")
@@ -170,7 +170,7 @@ def test_it_stops_when_told(service: Serving) -> None:
     assert service.wait(60) == 0
 
 
-def test_a_bus_that_goes_away_ends_it_with_a_reason(bus: subprocess.Popen[str], service: Serving) -> None:
+def test_lost_bus_ends_service_with_reason(bus: subprocess.Popen[str], service: Serving) -> None:
     bus.terminate()
     assert next_line(service) == "error the bus has gone away"
     assert service.wait(60) == 1
@@ -195,7 +195,7 @@ def resident_bytes(process: Serving) -> int:
     return int(status.partition("VmRSS:")[2].split()[0]) * 1024
 
 
-def test_what_was_answered_does_not_stay_in_memory(service: Serving) -> None:
+def test_answered_calls_leave_memory(service: Serving) -> None:
     with Client(NAME, PATH, NAME) as caller:
         grown = []
         for _ in range(2):
@@ -207,7 +207,7 @@ def test_what_was_answered_does_not_stay_in_memory(service: Serving) -> None:
     assert grown[1] < 5_000_000, "1,500 calls of 20 kB stay"
 
 
-def test_a_call_that_is_too_large_is_refused_unread_and_the_next_is_answered(service: Serving) -> None:
+def test_oversized_call_refused_unread(service: Serving) -> None:
     with client() as caller:
         before = resident_bytes(service)
         waiting = [caller.begin("Echo", "(s)", "x" * size) for size in (20_000_000, 128 * 1024, 100_000)]
@@ -225,7 +225,7 @@ def test_an_answer_may_be_large(service: Serving) -> None:
         assert [len(wait()[0]) for wait in waiting] == [100_000, 200_000, 5_000_000]
 
 
-def test_one_connection_cannot_have_more_than_a_share_wait(service: Serving) -> None:
+def test_pending_calls_limited_per_connection(service: Serving) -> None:
     with client() as caller, client() as other:
         waiting = [caller.begin("Echo", "(s)", "x" * 100_000) for _ in range(200)]
         assert other.call("Echo", "(s)", "a") == ("a", 1)
@@ -266,7 +266,7 @@ def test_no_descriptor_reaches_the_service(service: Serving) -> None:
         assert caller.call("Echo", "(s)", "a") == ("a", 1)
 
 
-def test_thousands_of_calls_without_an_answer_cost_no_memory_and_nobody_else_waits(service: Serving) -> None:
+def test_unanswered_calls_cost_no_memory(service: Serving) -> None:
     gio, glib = load_gio()
     with client() as flood, client() as other:
         before = resident_bytes(service)

@@ -14,16 +14,14 @@ from tests.fix_bus import Serving, next_line
 pytestmark = pytest.mark.bus
 
 
-def test_a_service_that_runs_is_there_and_one_that_nobody_knows_is_not(
-    bus: Serving, serve: Callable[..., Serving]
-) -> None:
+def test_running_and_unknown_services(bus: Serving, serve: Callable[..., Serving]) -> None:
     assert next_line(serve("tests.bus.login_stand_in", "grant")) == "ready"
     assert service_presence("org.freedesktop.login1").there
     missing = service_presence(HELPER)
     assert (missing.there, missing.reason) == (False, "")
 
 
-def test_without_the_helper_the_wizard_says_how_to_install_it(bus: Serving) -> None:
+def test_wizard_advises_helper_installation(bus: Serving) -> None:
     state = look_for_helper()
     assert state is not None
     assert "root helper, which is not installed" in state.message

@@ -30,14 +30,14 @@ def stand_in(bus: StandIn, serve: Callable[..., StandIn]) -> Callable[[str], Sta
 _line = next_line
 
 
-def test_logind_is_asked_to_block_sleep_and_idle(stand_in: Callable[[str], StandIn]) -> None:
+def test_logind_blocks_sleep_and_idle(stand_in: Callable[[str], StandIn]) -> None:
     logind = stand_in("grant")
     with inhibit_sleep("a benchmark runs"):
         assert _line(logind) == "locked | sleep:idle | pgFooting | a benchmark runs | block"
     assert _line(logind) == "released"
 
 
-def test_release_closes_the_lock_and_may_be_called_twice(stand_in: Callable[[str], StandIn]) -> None:
+def test_release_is_idempotent(stand_in: Callable[[str], StandIn]) -> None:
     logind = stand_in("grant")
     inhibitor = inhibit_sleep("a benchmark runs")
     assert _line(logind).startswith("locked")
@@ -46,7 +46,7 @@ def test_release_closes_the_lock_and_may_be_called_twice(stand_in: Callable[[str
     inhibitor.release()
 
 
-def test_the_lock_outlives_the_connection_to_the_bus(stand_in: Callable[[str], StandIn]) -> None:
+def test_lock_outlives_bus_connection(stand_in: Callable[[str], StandIn]) -> None:
     first = stand_in("grant")
     inhibitor = inhibit_sleep("first")
     again = inhibit_sleep("second")
@@ -80,7 +80,7 @@ def test_a_refusal_of_logind_is_a_reason(stand_in: Callable[[str], StandIn]) -> 
         inhibit_sleep("a benchmark runs")
 
 
-def test_a_logind_that_does_not_answer_is_given_up(stand_in: Callable[[str], StandIn]) -> None:
+def test_silent_logind_times_out(stand_in: Callable[[str], StandIn]) -> None:
     logind = stand_in("silent")
     with pytest.raises(InhibitorUnavailable, match="Timeout"):
         inhibit_sleep("a benchmark runs", timeout_s=0.2)
@@ -99,9 +99,7 @@ def test_a_nonsense_address_is_a_reason(monkeypatch: pytest.MonkeyPatch) -> None
         inhibit_sleep("a benchmark runs")
 
 
-def test_a_bus_that_accepts_and_says_nothing_is_given_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_silent_bus_times_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(tmp_path / "mute"))
         listening.listen()

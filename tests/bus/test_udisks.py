@@ -66,12 +66,12 @@ def test_objects_are_fetched_with_their_values_unpacked(stand_in: Callable[[str]
     assert properties(objects, "/nowhere", "Block") == {}
 
 
-def test_nvme_drives_tell_their_wear_and_no_others(stand_in: Callable[[str], StandIn]) -> None:
+def test_only_nvme_drives_report_wear(stand_in: Callable[[str], StandIn]) -> None:
     stand_in("answer")
     assert fetch_wear(LIMIT_S) == {"259:0": DriveWear(12 * 10**12, 4)}
 
 
-def test_without_the_service_a_reason_is_told_and_nothing_is_started(bus: object) -> None:
+def test_missing_service_explained_and_not_started(bus: object) -> None:
     with pytest.raises(UdisksUnavailable, match="does not run"):
         fetch_objects(LIMIT_S)
 
@@ -82,13 +82,13 @@ def test_without_a_bus_a_reason_is_told(tmp_path: Path, monkeypatch: pytest.Monk
         fetch_objects(LIMIT_S)
 
 
-def test_a_service_that_never_answers_is_given_up(stand_in: Callable[[str], StandIn]) -> None:
+def test_silent_service_times_out(stand_in: Callable[[str], StandIn]) -> None:
     stand_in("silent")
     with pytest.raises(UdisksUnavailable, match="does not answer"):
         fetch_objects(0.5)
 
 
-def test_a_bus_that_never_answers_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_silent_bus_times_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(tmp_path / "deaf"))
         listener.listen()
@@ -129,9 +129,7 @@ def kind_of(objects: Objects | None, name: str = "sdb") -> object:
     return properties(objects or {}, f"{BLOCKS}/{name}", "Block").get("IdType")
 
 
-def test_every_change_is_followed_in_a_thread_of_its_own(
-    stand_in: Callable[[str], StandIn], following: Listener
-) -> None:
+def test_changes_followed_in_own_thread(stand_in: Callable[[str], StandIn], following: Listener) -> None:
     service = stand_in("answer")
     following.until(lambda objects: kind_of(objects) == "")
     service.tell(f"change {BLOCKS}/sdb IdType ext4")
@@ -145,9 +143,7 @@ def test_every_change_is_followed_in_a_thread_of_its_own(
     assert following.threads == {"udisks"}
 
 
-def test_a_service_that_ends_and_comes_back_is_followed_again(
-    stand_in: Callable[[str], StandIn], following: Listener
-) -> None:
+def test_restarted_service_followed_again(stand_in: Callable[[str], StandIn], following: Listener) -> None:
     first = stand_in("answer")
     following.until(lambda objects: kind_of(objects) == "")
     first.end()
@@ -158,7 +154,7 @@ def test_a_service_that_ends_and_comes_back_is_followed_again(
     following.until(lambda objects: kind_of(objects) == "ext4")
 
 
-def test_the_end_of_the_service_is_told_as_such(stand_in: Callable[[str], StandIn]) -> None:
+def test_service_end_reported(stand_in: Callable[[str], StandIn]) -> None:
     service = stand_in("answer")
     listener = Listener()
     follower = UdisksFollower(listener)
@@ -170,9 +166,7 @@ def test_the_end_of_the_service_is_told_as_such(stand_in: Callable[[str], StandI
     assert follower.reason == "UDisks2 ended"
 
 
-def test_what_a_listener_keeps_does_not_change_afterwards(
-    stand_in: Callable[[str], StandIn], following: Listener
-) -> None:
+def test_listener_snapshot_immutable(stand_in: Callable[[str], StandIn], following: Listener) -> None:
     service = stand_in("answer")
     kept = following.until(lambda objects: kind_of(objects) == "")
     service.tell(f"change {BLOCKS}/sdb IdType ext4")
