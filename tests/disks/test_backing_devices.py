@@ -70,7 +70,7 @@ def loops_of(backing: Backing) -> list[str]:
     return sorted(f"/dev/{device.name}" for device in backing.devices if device.kind == "loop")
 
 
-def test_a_loop_file_is_no_disk_but_lies_on_one(
+def test_loop_file_lies_on_disk(
     make_loop: Callable[[], str], mount: Callable[..., Path], tmp_path: Path
 ) -> None:
     need("mkfs.ext4")
@@ -113,7 +113,7 @@ def test_xfs_with_its_log_elsewhere_has_both(
 
 
 @pytest.mark.parametrize("barriers", [True, False])
-def test_what_is_written_is_counted_with_its_flushes(
+def test_writes_and_flushes_counted(
     make_loop: Callable[[], str], mount: Callable[..., Path], *, barriers: bool
 ) -> None:
     need("mkfs.ext4")

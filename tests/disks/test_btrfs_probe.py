@@ -30,7 +30,7 @@ def shop(tmp_path: Path) -> Iterator[Workshop]:
         yield Workshop(path, tmp_path, lambda: attach(devices, next(files)), Policy(), state)
 
 
-def test_commits_of_a_real_btrfs_are_counted_and_its_devices_have_no_errors(shop: Workshop) -> None:
+def test_btrfs_commits_and_device_errors(shop: Workshop) -> None:
     shop.run("mkfs.btrfs", "--quiet", "--data", "raid1", "--metadata", "raid1", shop.path, shop.another())
     folder = shop.mount(shop.path)
     clock = HandClock()

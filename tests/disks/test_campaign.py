@@ -94,7 +94,7 @@ def overheads(run: RunFile) -> str:
 
 
 @pytest.mark.parametrize("filesystem", ["ext4", "xfs", "btrfs"])
-def test_a_campaign_measures_a_spare_disk_and_leaves_it_free(
+def test_campaign_leaves_spare_disk_free(
     helper: Running,
     make_loop: Callable[..., str],
     campaign_bench: CampaignBench,
@@ -150,7 +150,7 @@ def test_a_campaign_measures_a_spare_disk_and_leaves_it_free(
     assert nothing_left(disk)
 
 
-def test_runs_of_several_layouts_are_interleaved_under_one_session_with_the_wal_on_its_own_disk(
+def test_layouts_interleaved_with_wal_disk(
     helper: Running, make_loop: Callable[..., str], campaign_bench: CampaignBench
 ) -> None:
     first, second, third = (make_loop(GIB, partscan=True) for _ in range(3))
@@ -185,7 +185,7 @@ def test_runs_of_several_layouts_are_interleaved_under_one_session_with_the_wal_
     assert nothing_left(first, second, third)
 
 
-def test_without_a_terminal_each_disk_needs_its_word_and_nothing_is_touched(
+def test_erase_words_required_without_terminal(
     helper: Running, make_loop: Callable[..., str], campaign_bench: CampaignBench
 ) -> None:
     first, second = (make_loop(GIB, partscan=True) for _ in range(2))
@@ -206,7 +206,7 @@ def test_without_a_terminal_each_disk_needs_its_word_and_nothing_is_touched(
     assert nothing_left(first, second)
 
 
-def test_a_disk_with_data_is_refused_and_not_touched(
+def test_disk_with_data_refused_untouched(
     helper: Running, make_loop: Callable[..., str], campaign_bench: CampaignBench
 ) -> None:
     disk = make_loop(GIB, partscan=True)
@@ -221,7 +221,7 @@ def test_a_disk_with_data_is_refused_and_not_touched(
 
 
 @pytest.mark.parametrize("phase", ["prepare", "load", "measure"])
-def test_a_runner_that_is_killed_leaves_nothing_on_the_disks_and_its_seconds_in_the_file(
+def test_killed_runner_frees_disks_keeps_seconds(
     helper: Running, make_loop: Callable[..., str], campaign_bench: CampaignBench, phase: str
 ) -> None:
     disk = make_loop(GIB, partscan=True)
@@ -240,7 +240,7 @@ def test_a_runner_that_is_killed_leaves_nothing_on_the_disks_and_its_seconds_in_
 
 
 @pytest.mark.parametrize("phase", ["prepare", "initdb", "measure"])
-def test_a_campaign_that_is_stopped_gives_the_disks_back(
+def test_stopped_campaign_returns_disks(
     helper: Running, make_loop: Callable[..., str], campaign_bench: CampaignBench, phase: str
 ) -> None:
     disk = make_loop(GIB, partscan=True)
@@ -251,7 +251,7 @@ def test_a_campaign_that_is_stopped_gives_the_disks_back(
     assert nothing_left(disk)
 
 
-def test_a_helper_that_is_killed_ends_the_run_with_its_reason_and_the_next_one_cleans_up(
+def test_killed_helper_ends_run_and_recovers(
     helper: Running, make_loop: Callable[..., str], campaign_bench: CampaignBench
 ) -> None:
     disk = make_loop(GIB, partscan=True)
@@ -268,7 +268,7 @@ def test_a_helper_that_is_killed_ends_the_run_with_its_reason_and_the_next_one_c
     second.end()
 
 
-def test_a_run_whose_storage_cannot_be_made_holds_every_command_of_root(
+def test_failed_storage_records_root_commands(
     helper: Running, make_loop: Callable[..., str], campaign_bench: CampaignBench
 ) -> None:
     disk = make_loop(GIB, partscan=True)
@@ -296,7 +296,7 @@ def can_limit_memory() -> bool:
     return any("memory" in (root / "cgroup.controllers").read_text().split() for root in roots)
 
 
-def test_a_memory_limit_is_kept_and_marked_or_the_run_is_refused_and_never_measured_without(
+def test_memory_limit_enforced_or_run_refused(
     helper: Running, make_loop: Callable[..., str], campaign_bench: CampaignBench
 ) -> None:
     disk = make_loop(GIB, partscan=True)
@@ -315,7 +315,7 @@ def test_a_memory_limit_is_kept_and_marked_or_the_run_is_refused_and_never_measu
     assert nothing_left(disk)
 
 
-def test_every_run_on_a_spare_disk_begins_with_cold_caches_where_it_shall(
+def test_cold_caches_on_spare_disk(
     helper: Running, make_loop: Callable[..., str], campaign_bench: CampaignBench
 ) -> None:
     disk = make_loop(GIB, partscan=True)
@@ -340,7 +340,7 @@ def test_every_run_on_a_spare_disk_begins_with_cold_caches_where_it_shall(
     assert nothing_left(disk)
 
 
-def test_what_the_window_starts_erases_only_what_was_confirmed(
+def test_window_erases_only_confirmed_disks(
     helper: Running, make_loop: Callable[..., str], campaign_bench: CampaignBench
 ) -> None:
     disk = make_loop(GIB, partscan=True)

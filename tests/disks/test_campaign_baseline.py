@@ -43,7 +43,7 @@ def fio_processes() -> list[psutil.Process]:
     return [each for each in psutil.process_iter(["name"]) if each.info["name"] == "fio"]
 
 
-def test_four_disks_are_asked_by_default_in_less_than_two_minutes_each_on_storage_of_its_own(
+def test_baseline_of_four_disks_under_two_minutes(
     helper: Running,
     make_loop: Callable[..., str],
     campaign_bench: CampaignBench,
@@ -97,7 +97,7 @@ def begun(bench: CampaignBench, disk: str) -> tuple[RunningCampaign, psutil.Proc
     return running, found[0]
 
 
-def test_fio_runs_as_the_account_without_a_way_to_more_in_the_groups_of_the_session(
+def test_fio_is_unprivileged_in_session_group(
     helper: Running, make_loop: Callable[..., str], campaign_bench: CampaignBench
 ) -> None:
     disk = make_loop(GIB, partscan=True)
@@ -120,7 +120,7 @@ def test_fio_runs_as_the_account_without_a_way_to_more_in_the_groups_of_the_sess
 
 
 @pytest.mark.parametrize("request_", [Request.STOP, Request.DISCARD])
-def test_who_stops_in_the_middle_finds_the_disk_free(
+def test_baseline_stop_frees_disk(
     helper: Running, make_loop: Callable[..., str], campaign_bench: CampaignBench, request_: Request
 ) -> None:
     disk = make_loop(GIB, partscan=True)
@@ -133,7 +133,7 @@ def test_who_stops_in_the_middle_finds_the_disk_free(
     assert len(campaign_bench.run_files()) == (0 if request_ is Request.DISCARD else 1)
 
 
-def test_a_runner_that_is_killed_in_the_middle_takes_fio_along_and_the_disk_is_free(
+def test_baseline_killed_runner_ends_fio(
     helper: Running, make_loop: Callable[..., str], campaign_bench: CampaignBench
 ) -> None:
     disk = make_loop(GIB, partscan=True)
@@ -147,7 +147,7 @@ def test_a_runner_that_is_killed_in_the_middle_takes_fio_along_and_the_disk_is_f
     assert not fio.is_running()
 
 
-def test_a_disk_that_another_program_fills_meanwhile_is_an_error_of_the_run_and_the_disk_is_free(
+def test_baseline_filled_disk_is_run_error(
     helper: Running, make_loop: Callable[..., str], campaign_bench: CampaignBench
 ) -> None:
     disk = make_loop(GIB, partscan=True)

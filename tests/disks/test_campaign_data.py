@@ -37,7 +37,7 @@ pytestmark = [
 RATIO = 2.0
 
 
-def test_rows_of_a_stated_compressibility_are_compressed_as_far_by_the_filesystem(
+def test_rows_compress_as_stated(
     helper: Running, make_loop: Callable[..., str], campaign_bench: CampaignBench
 ) -> None:
     disk = make_loop(2 * GIB, partscan=True)
@@ -79,7 +79,7 @@ def test_rows_of_a_stated_compressibility_are_compressed_as_far_by_the_filesyste
     assert nothing_left(disk)
 
 
-def test_pages_of_any_size_are_measured_on_spare_disks_and_told_as_what_they_are(
+def test_page_sizes_on_spare_disks(
     helper: Running,
     make_loop: Callable[..., str],
     campaign_bench: CampaignBench,
@@ -111,7 +111,7 @@ def test_pages_of_any_size_are_measured_on_spare_disks_and_told_as_what_they_are
     assert nothing_left(disk)
 
 
-def test_caches_are_cold_also_where_the_wal_has_disks_of_its_own(
+def test_cold_caches_with_separate_wal(
     helper: Running, make_loop: Callable[..., str], campaign_bench: CampaignBench
 ) -> None:
     data, wal = (make_loop(GIB, partscan=True) for _ in range(2))
@@ -154,9 +154,7 @@ def small_templates(make_loop: Callable[..., str], campaign_bench: CampaignBench
     subprocess.run(["umount", str(folder)], check=True)
 
 
-def test_where_the_disk_of_the_templates_fills_up_every_run_loads_its_data_and_says_why(
-    small_templates: Path, campaign_bench: CampaignBench
-) -> None:
+def test_full_template_disk_reloads_with_reason(small_templates: Path, campaign_bench: CampaignBench) -> None:
     workload = 'scale = 1\nclients = 1\nwarmup = "0s"\nduration = "1s"\ndata_set = "copied"'
     running = campaign_bench.start(campaign_text(memory=True, repeats=2, workload=workload))
     running.until_phase("initdb")

@@ -56,7 +56,7 @@ def run_of(bench: CampaignBench) -> RunFile:
 
 @pytest.mark.parametrize("phase", ["load", "warm-up", "measure"])
 @pytest.mark.parametrize("program", ["postgres", "pgbench"])
-def test_a_server_or_pgbench_that_is_killed_ends_the_run_and_frees_the_disk(
+def test_killed_server_or_pgbench_frees_disk(
     helper: Running, make_loop: Callable[..., str], campaign_bench: CampaignBench, program: str, phase: str
 ) -> None:
     disk = make_loop(GIB, partscan=True)
@@ -80,7 +80,7 @@ def test_a_server_or_pgbench_that_is_killed_ends_the_run_and_frees_the_disk(
 
 
 @pytest.mark.parametrize("phase", ["prepare", "initdb", "load"])
-def test_a_helper_that_is_killed_in_any_phase_ends_the_run_and_its_successor_frees_the_disk(
+def test_killed_helper_successor_frees_disk(
     helper: Running, make_loop: Callable[..., str], campaign_bench: CampaignBench, phase: str
 ) -> None:
     disk = make_loop(GIB, partscan=True)
@@ -105,7 +105,7 @@ def told(running: RunningCampaign, kind: str) -> list[str]:
 TWO_RUNS = '[workload]\nscale = 1\nclients = 2\nwarmup = "1s"\nduration = "20s"\n'
 
 
-def test_a_helper_that_dies_while_measured_is_lost_and_started_once_more_and_the_disk_is_free(
+def test_dead_helper_restarted_once(
     helper: Running, make_loop: Callable[..., str], campaign_bench: CampaignBench
 ) -> None:
     """It is never said to be missing, and of a formatted disk never that nothing was touched."""
@@ -136,7 +136,7 @@ def test_a_helper_that_dies_while_measured_is_lost_and_started_once_more_and_the
             assert any("unmade what the lost one left" in event.message for event in run.events())
 
 
-def test_a_helper_that_is_lost_for_good_is_told_and_nothing_is_said_to_be_free(
+def test_lost_helper_claims_nothing_free(
     helper: Running, make_loop: Callable[..., str], campaign_bench: CampaignBench
 ) -> None:
     disk = make_loop(GIB, partscan=True)
@@ -213,7 +213,7 @@ def break_writes(disk: str, place: Path) -> None:
         os.close(log)
 
 
-def test_a_disk_that_fails_is_named_with_the_kernels_line_and_runs_on_other_disks_go_on(
+def test_failing_disk_named_others_continue(
     breakable: str,
     helper: Running,
     small_place: Path,
@@ -263,7 +263,7 @@ def ungrow(disk: str) -> None:
     subprocess.run(["losetup", "--set-capacity", disk], check=True)
 
 
-def test_a_disk_that_changes_while_measured_ends_the_campaign_for_that_disk_and_is_told_by_name(
+def test_changed_disk_dropped_from_campaign(
     helper: Running, make_loop: Callable[..., str], campaign_bench: CampaignBench
 ) -> None:
     disk = make_loop(GIB, partscan=True)
@@ -306,7 +306,7 @@ def fill_up(running: RunningCampaign) -> None:
                 return
 
 
-def test_a_filesystem_that_is_full_ends_the_run_with_that_reason_and_is_unmade(
+def test_full_filesystem_ends_run(
     helper: Running, make_loop: Callable[..., str], campaign_bench: CampaignBench
 ) -> None:
     disk = make_loop(GIB, partscan=True)

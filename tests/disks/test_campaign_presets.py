@@ -38,7 +38,7 @@ def presets() -> Iterator[object]:
 
 
 @pytest.mark.parametrize(("name", "chosen"), list(presets()))
-def test_a_preset_is_measured_as_it_was_chosen_and_another_value_would_have_been_found_out(
+def test_preset_applied_as_chosen(
     helper: Running, make_loop: Callable[..., str], campaign_bench: CampaignBench, name: str, chosen: str
 ) -> None:
     spec = filesystem(name)

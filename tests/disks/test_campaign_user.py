@@ -157,7 +157,7 @@ def terminal(mine: CampaignBench) -> Iterator[Callable[..., Terminal]]:
         each.close()
 
 
-def test_where_nobody_can_be_asked_the_rule_is_told_that_an_administrator_may_add_and_it_works(
+def test_missing_agent_suggests_rule(
     helper: Running, mine: CampaignBench, make_loop: Callable[..., str], rule: Callable[[str], None]
 ) -> None:
     disk = make_loop(GIB, partscan=True)
@@ -180,7 +180,7 @@ def test_where_nobody_can_be_asked_the_rule_is_told_that_an_administrator_may_ad
     assert nothing_left(disk)
 
 
-def test_a_rule_that_says_no_is_told_as_that(
+def test_denying_rule_reported(
     helper: Running, mine: CampaignBench, make_loop: Callable[..., str], rule: Callable[[str], None]
 ) -> None:
     disk = make_loop(GIB, partscan=True)
@@ -192,7 +192,7 @@ def test_a_rule_that_says_no_is_told_as_that(
     assert nothing_left(disk)
 
 
-def test_on_a_terminal_serial_and_password_are_asked_and_it_runs(
+def test_serial_and_password_on_terminal(
     helper: Running, mine: CampaignBench, make_loop: Callable[..., str], terminal: Callable[..., Terminal]
 ) -> None:
     disk = make_loop(GIB, partscan=True)
@@ -210,7 +210,7 @@ def test_on_a_terminal_serial_and_password_are_asked_and_it_runs(
     assert nothing_left(disk)
 
 
-def test_a_wrong_password_is_told_and_nothing_is_touched(
+def test_wrong_password_touches_nothing(
     helper: Running, mine: CampaignBench, make_loop: Callable[..., str], terminal: Callable[..., Terminal]
 ) -> None:
     disk = make_loop(GIB, partscan=True)

@@ -185,7 +185,7 @@ def test_after_a_crash_it_survives(scene: Scene, happen: Callable[[Scene], None]
     is_kept(Running(), scene.disk, before, word)
 
 
-def test_after_a_crash_the_encrypted_partition_of_a_stripe_survives(scene: Scene, tmp_path: Path) -> None:
+def test_crash_keeps_encrypted_partition_of_stripe(scene: Scene, tmp_path: Path) -> None:
     if shutil.which("cryptsetup") is None:
         pytest.skip("cryptsetup is not installed")
     killed_while_ready(*scene.disks, filesystem="btrfs", level=Level.STRIPE)
@@ -200,7 +200,7 @@ def test_after_a_crash_the_encrypted_partition_of_a_stripe_survives(scene: Scene
 
 
 @pytest.mark.parametrize("role", FURTHER_ROLES)
-def test_after_a_crash_a_filesystem_on_the_disk_of_a_group_survives(scene: Scene, role: Role) -> None:
+def test_crash_keeps_filesystem_on_group_disk(scene: Scene, role: Role) -> None:
     theirs, data = (plan_of(disk).data for disk in scene.disks)
     further: dict[str, Any] = {role.value: theirs}
     killed_with(StoragePlan(data, **further))
@@ -224,9 +224,7 @@ sys.stdout.buffer.write(data)
 """
 
 
-def test_after_a_crash_a_partition_that_a_program_writes_to_is_left_to_it(
-    scene: Scene, tmp_path: Path
-) -> None:
+def test_crash_keeps_partition_being_written(scene: Scene, tmp_path: Path) -> None:
     killed_while_ready(scene.disk)
     told_to_end = tmp_path / "end"
     argv = (sys.executable, "-c", _GUEST, scene.partition, str(told_to_end))
@@ -246,7 +244,7 @@ def test_after_a_crash_a_partition_that_a_program_writes_to_is_left_to_it(
         assert device.read(len(last)) == last
 
 
-def test_a_filesystem_made_while_a_session_was_stuck_survives_its_next_unmake(scene: Scene) -> None:
+def test_foreign_filesystem_survives_next_unmake(scene: Scene) -> None:
     running = Running()
     with client() as connection:
         owner = Owner(connection)
@@ -274,7 +272,7 @@ def test_a_filesystem_made_while_a_session_was_stuck_survives_its_next_unmake(sc
     is_kept(running, scene.disk, before, "xfs")
 
 
-def test_a_partition_made_beside_ours_survives_unmake_and_the_next_make(scene: Scene) -> None:
+def test_foreign_partition_survives_unmake_and_make(scene: Scene) -> None:
     running = Running()
     with client() as connection:
         owner = Owner(connection)

@@ -55,7 +55,7 @@ def plan(*disks: str, scheduler: Scheduler | None = Scheduler.NONE, filesystem: 
     return StoragePlan(replace(group, scheduler=scheduler, read_ahead_bytes=512 * KIB))
 
 
-def test_disks_are_set_while_they_are_used_and_put_back_each_time(helper: Running, disks: list[str]) -> None:
+def test_settings_applied_and_restored(helper: Running, disks: list[str]) -> None:
     one, other = disks
     with client() as connection:
         owner = Owner(connection)
@@ -76,9 +76,7 @@ def test_disks_are_set_while_they_are_used_and_put_back_each_time(helper: Runnin
     assert [show(each) for each in disks] == [BEFORE, BEFORE]
 
 
-def test_what_somebody_sets_meanwhile_is_left_alone_and_told_and_the_disk_is_free(
-    helper: Running, disks: list[str]
-) -> None:
+def test_foreign_change_kept_and_reported(helper: Running, disks: list[str]) -> None:
     disk = disks[0]
     with client() as connection:
         owner = Owner(connection)
@@ -98,9 +96,7 @@ def test_what_somebody_sets_meanwhile_is_left_alone_and_told_and_the_disk_is_fre
     assert show(disk) == ("kyber", "256")
 
 
-def test_a_scheduler_that_the_kernel_has_not_is_refused_before_anything_is_written(
-    helper: Running, disks: list[str]
-) -> None:
+def test_unknown_scheduler_refused_before_writing(helper: Running, disks: list[str]) -> None:
     disk = disks[0]
     offered = Path("/sys/block", Path(disk).name, "queue/scheduler")
     hidden = RUN.parent / "hidden-scheduler"
@@ -122,9 +118,7 @@ def test_a_scheduler_that_the_kernel_has_not_is_refused_before_anything_is_writt
         owner.release()
 
 
-def test_a_helper_that_is_killed_while_disks_are_set_is_recovered_from(
-    installed_helper: None, disks: list[str]
-) -> None:
+def test_killed_helper_settings_restored(installed_helper: None, disks: list[str]) -> None:
     disk = disks[0]
     for method in ("Make", "Unmake"):
         for number in (1, 2):
@@ -145,9 +139,7 @@ def test_a_helper_that_is_killed_while_disks_are_set_is_recovered_from(
             assert leftovers([disk], RUN) == ["/run/pgfooting/lock"]
 
 
-def test_after_a_crash_another_disk_under_the_same_name_keeps_its_settings(
-    installed_helper: None, disks: list[str]
-) -> None:
+def test_crash_spares_renamed_disk_settings(installed_helper: None, disks: list[str]) -> None:
     disk = disks[0]
     running = Running()
     with client() as connection:
@@ -169,7 +161,7 @@ def test_after_a_crash_another_disk_under_the_same_name_keeps_its_settings(
     assert leftovers([disk], RUN) == ["/run/pgfooting/lock"]
 
 
-def test_settings_that_are_none_are_no_part_of_a_plan(helper: Running, disks: list[str]) -> None:
+def test_empty_settings_not_in_plan(helper: Running, disks: list[str]) -> None:
     with client() as connection:
         owner = Owner(connection)
         for wrong, field in (

@@ -117,7 +117,7 @@ def test_with_udisks_every_change_is_told_too(
     live(told, image, tmp_path / "mount point")
 
 
-def test_what_udisks_finds_on_a_disk_is_told(system_daemons: None, told: Told, image: Path) -> None:
+def test_udisks_findings_reported(system_daemons: None, told: Told, image: Path) -> None:
     device = attached(image)
     told.until("attached", lambda listing: disk_of(listing, device) is not None, time.monotonic())
     run("mkfs.xfs", "-q", device)

@@ -43,7 +43,7 @@ def made(folder: Path) -> list[Path]:
     return paths
 
 
-def test_new_files_have_the_attribute_of_the_folder_or_the_mount_and_a_lie_is_told(shop: Workshop) -> None:
+def test_inherited_attributes_and_false_claims(shop: Workshop) -> None:
     shop.run("mkfs.btrfs", "--quiet", shop.path)
     mounted = shop.mount(shop.path)
     apart = GroupChoice(("A",), Level.SINGLE, "btrfs", options=(("nocow_attribute", True),))
@@ -69,7 +69,7 @@ def test_new_files_have_the_attribute_of_the_folder_or_the_mount_and_a_lie_is_to
         check_file_attributes(in_place, plain)
 
 
-def test_a_filesystem_that_knows_no_attributes_is_said_to_tell_none() -> None:
+def test_filesystem_without_attributes() -> None:
     with pytest.raises(OSError, match="Inappropriate ioctl|not supported"):
         attributes_of(Path("/proc/self/status"))
     (told,) = check_file_attributes(BTRFS, [Path("/proc/self/status")])

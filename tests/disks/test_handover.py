@@ -48,7 +48,7 @@ def of(path: Path) -> tuple[int, int, int]:
     return found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)
 
 
-def test_the_folder_of_a_mount_of_roots_is_given_and_nothing_below_it(mount: Mount) -> None:
+def test_root_mount_folder_given_not_contents(mount: Mount) -> None:
     folder = mount("storage")
     below = folder / "lost+found"
     below.mkdir(mode=0o700)
@@ -56,7 +56,7 @@ def test_the_folder_of_a_mount_of_roots_is_given_and_nothing_below_it(mount: Mou
     assert (of(folder), of(below)) == ((NOBODY, NOBODY, 0o700), (0, 0, 0o700))
 
 
-def test_a_link_to_a_mount_is_not_followed(mount: Mount, tmp_path: Path) -> None:
+def test_link_to_mount_not_followed(mount: Mount, tmp_path: Path) -> None:
     folder, link = mount("of the machine"), tmp_path / "storage"
     link.symlink_to(folder)
     before = of(folder), of(link)
@@ -65,7 +65,7 @@ def test_a_link_to_a_mount_is_not_followed(mount: Mount, tmp_path: Path) -> None
     assert (of(folder), of(link)) == before
 
 
-def test_a_folder_that_is_no_mount_is_not_given(system_namespace: None, tmp_path: Path) -> None:
+def test_plain_folder_not_given(system_namespace: None, tmp_path: Path) -> None:
     folder = tmp_path / "storage"
     folder.mkdir(mode=0o755)
     before = of(folder)
@@ -74,7 +74,7 @@ def test_a_folder_that_is_no_mount_is_not_given(system_namespace: None, tmp_path
     assert of(folder) == before
 
 
-def test_a_mount_that_is_somebodys_already_is_not_given_to_another(mount: Mount) -> None:
+def test_owned_mount_not_given_to_another(mount: Mount) -> None:
     folder = mount("storage", uid=OTHER)
     before = of(folder)
     with pytest.raises(PermissionError):

@@ -47,9 +47,7 @@ pytestmark = [
 RUN = Path("/run/pgfooting")
 
 
-def test_plans_are_made_and_unmade_in_one_session_and_again_in_the_next(
-    helper: Running, make_loop: Callable[..., str]
-) -> None:
+def test_plans_repeated_in_and_across_sessions(helper: Running, make_loop: Callable[..., str]) -> None:
     disks = [make_loop(2 * GIB, partscan=True), make_loop(2 * GIB, partscan=True)]
     plans = [
         plan_of(*disks, level=Level.STRIPE, filesystem="btrfs"),
@@ -78,9 +76,7 @@ def test_plans_are_made_and_unmade_in_one_session_and_again_in_the_next(
             assert owner.release() == ("Ended", owner.session, "", "", "", [])
 
 
-def test_the_disks_of_a_session_are_nobody_elses_while_nothing_is_made(
-    helper: Running, make_loop: Callable[..., str]
-) -> None:
+def test_session_disks_reserved_while_unmade(helper: Running, make_loop: Callable[..., str]) -> None:
     disk = make_loop(2 * GIB, partscan=True)
     with client() as connection:
         owner = Owner(connection)
@@ -98,7 +94,7 @@ def test_the_disks_of_a_session_are_nobody_elses_while_nothing_is_made(
     subprocess.run(["mkfs.ext4", "-q", disk], check=True)
 
 
-def test_what_is_asked_at_the_wrong_moment_is_refused(helper: Running, make_loop: Callable[..., str]) -> None:
+def test_calls_out_of_order_refused(helper: Running, make_loop: Callable[..., str]) -> None:
     disk = make_loop(2 * GIB, partscan=True)
     with client() as connection:
         owner = Owner(connection)
@@ -124,9 +120,7 @@ def test_what_is_asked_at_the_wrong_moment_is_refused(helper: Running, make_loop
         assert error_of(lambda: owner.call("Release"))[0] == "Unknown"
 
 
-def test_making_that_is_stopped_is_undone_and_the_session_goes_on(
-    helper: Running, make_loop: Callable[..., str]
-) -> None:
+def test_stopped_make_undone_and_session_continues(helper: Running, make_loop: Callable[..., str]) -> None:
     disk = make_loop(2 * GIB, partscan=True)
     with client() as connection:
         owner = Owner(connection)
@@ -161,9 +155,7 @@ def test_what_is_executed_is_what_was_described(helper: Running, make_loop: Call
         owner.release()
 
 
-def test_all_that_was_executed_is_told_also_where_making_fails_in_the_middle(
-    helper: Running, make_loop: Callable[..., str]
-) -> None:
+def test_executed_commands_reported_after_failure(helper: Running, make_loop: Callable[..., str]) -> None:
     disk = make_loop(2 * GIB, partscan=True)
     with client() as connection, standing_in("mkfs.xfs", "echo half a filesystem; echo no more >&2; exit 7"):
         owner = Owner(connection)
@@ -187,9 +179,7 @@ def test_all_that_was_executed_is_told_also_where_making_fails_in_the_middle(
     assert leftovers([disk], RUN) == ["/run/pgfooting/lock"]
 
 
-def test_an_owner_that_leaves_has_its_storage_unmade_and_its_processes_ended(
-    helper: Running, make_loop: Callable[..., str]
-) -> None:
+def test_departed_owner_storage_and_processes_ended(helper: Running, make_loop: Callable[..., str]) -> None:
     disk = make_loop(2 * GIB, partscan=True)
     with client() as connection:
         owner = Owner(connection)
@@ -260,7 +250,7 @@ def allowed() -> Iterator[None]:
     restart_polkit()
 
 
-def test_an_owner_with_a_file_open_is_not_ended_and_told_that_it_keeps_the_storage(
+def test_owner_with_open_file_not_ended(
     helper: Running, allowed: None, make_loop: Callable[..., str]
 ) -> None:
     disk = make_loop(2 * GIB, partscan=True)
@@ -277,9 +267,7 @@ def test_an_owner_with_a_file_open_is_not_ended_and_told_that_it_keeps_the_stora
     assert leftovers([disk], RUN) == ["/run/pgfooting/lock"]
 
 
-def test_an_owner_that_left_the_bus_is_ended_as_everybody_else(
-    helper: Running, allowed: None, make_loop: Callable[..., str]
-) -> None:
+def test_owner_off_bus_is_ended(helper: Running, allowed: None, make_loop: Callable[..., str]) -> None:
     disk = make_loop(2 * GIB, partscan=True)
     ended = as_user(OWNING, json.dumps(astuple(SPARE.identify(disk))), "leaves")
     assert ended.returncode == -signal.SIGQUIT, ended.stderr
@@ -287,7 +275,7 @@ def test_an_owner_that_left_the_bus_is_ended_as_everybody_else(
     assert leftovers([disk], RUN) == ["/run/pgfooting/lock"]
 
 
-def test_a_process_that_has_the_number_of_the_one_to_be_spared_is_ended(system_daemons: None) -> None:
+def test_reused_pid_not_spared(system_daemons: None) -> None:
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir="/run")))
         folder.chmod(0o755)
@@ -321,9 +309,7 @@ def test_health_and_caches_are_answered_with_values(helper: Running, make_loop: 
         owner.release()
 
 
-def test_of_the_kernels_log_only_lines_about_the_own_disks_are_told_and_each_once(
-    helper: Running, make_loop: Callable[..., str]
-) -> None:
+def test_kernel_lines_of_own_disks_once(helper: Running, make_loop: Callable[..., str]) -> None:
     disk, other = make_loop(2 * GIB, partscan=True), make_loop(2 * GIB)
     kernel = Path("/dev/kmsg")
     name = Path(disk).name
@@ -345,9 +331,7 @@ def test_of_the_kernels_log_only_lines_about_the_own_disks_are_told_and_each_onc
         owner.release()
 
 
-def test_a_helper_that_is_killed_is_recovered_from_by_the_next(
-    installed_helper: None, make_loop: Callable[..., str]
-) -> None:
+def test_killed_helper_recovered_by_next(installed_helper: None, make_loop: Callable[..., str]) -> None:
     disk = make_loop(2 * GIB, partscan=True)
     first = Running()
     with client() as connection:
@@ -362,7 +346,7 @@ def test_a_helper_that_is_killed_is_recovered_from_by_the_next(
     second.end()
 
 
-def test_two_helpers_do_not_recover_from_each_other(helper: Running) -> None:
+def test_two_helpers_never_recover_each_other(helper: Running) -> None:
     other = subprocess.run(
         [sys.executable, "-m", "tests.disks.helper_here", "--recover"],
         cwd=PROJECT,
@@ -374,7 +358,7 @@ def test_two_helpers_do_not_recover_from_each_other(helper: Running) -> None:
     assert helper.process.poll() is None
 
 
-def test_a_disk_with_data_is_refused_and_not_touched(helper: Running, make_loop: Callable[..., str]) -> None:
+def test_disk_with_data_refused_untouched(helper: Running, make_loop: Callable[..., str]) -> None:
     disk = make_loop(2 * GIB, partscan=True)
     subprocess.run(["mkfs.ext4", "-q", disk], check=True)
     before = digest(disk)
@@ -391,7 +375,7 @@ def test_a_disk_with_data_is_refused_and_not_touched(helper: Running, make_loop:
     assert not record.exists()
 
 
-def test_a_disk_that_is_not_here_is_refused(helper: Running, make_loop: Callable[..., str]) -> None:
+def test_absent_disk_refused(helper: Running, make_loop: Callable[..., str]) -> None:
     plan = plan_of(make_loop(2 * GIB, partscan=True))
     (data, wal, log) = wired(plan)
     for number in ("254:999", "../../etc", "7:0/..", "", "9" * 400, "7:\n0"):
@@ -402,9 +386,7 @@ def test_a_disk_that_is_not_here_is_refused(helper: Running, make_loop: Callable
             assert name in {"DiskRefused", "BadPlan"}
 
 
-def test_a_plan_is_good_for_its_caller_once_and_with_its_text(
-    helper: Running, make_loop: Callable[..., str]
-) -> None:
+def test_plan_bound_to_caller_text_and_use(helper: Running, make_loop: Callable[..., str]) -> None:
     plan = plan_of(make_loop(2 * GIB, partscan=True))
     with client() as connection, client() as thief:
         owner = Owner(connection)
@@ -426,7 +408,7 @@ def test_a_plan_is_good_for_its_caller_once_and_with_its_text(
 
 
 @pytest.mark.parametrize("uid", [0, 4_000_000_000])
-def test_storage_is_never_handed_to_root_or_to_nobody_known(
+def test_storage_never_given_to_root_or_unknown(
     helper: Running, make_loop: Callable[..., str], uid: int
 ) -> None:
     with client() as connection:
@@ -470,7 +452,7 @@ def test_a_description_opens_no_disk(system_daemons: None, make_loop: Callable[.
     assert all(path.startswith(allowed) for path in opened), opened
 
 
-def test_a_loop_device_that_nobody_allowed_is_not_even_identified(make_loop: Callable[..., str]) -> None:
+def test_disallowed_loop_device_not_identified(make_loop: Callable[..., str]) -> None:
     identity = SPARE.identify(make_loop(2 * GIB, partscan=True))
     with pytest.raises(MethodError) as refused:
         find_device(SpareDisks(), replace(identity, serial=""))
@@ -496,7 +478,7 @@ with Client("org.pgfooting.Helper1", "/org/pgfooting/Helper1", "org.pgfooting.He
 """
 
 
-def test_a_user_without_authorisation_learns_version_and_words_and_nothing_else(helper: Running) -> None:
+def test_unauthorised_user_learns_only_version(helper: Running) -> None:
     done = as_user(USER_CALLS)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[1:] == [

@@ -116,7 +116,7 @@ def own_leaks(texts: list[str]) -> list[str]:
     return [text for text in texts if LEAKS.search(SENT.sub("", text))]
 
 
-def test_six_thousand_generated_calls_do_nothing_and_learn_nothing(
+def test_generated_calls_do_and_learn_nothing(
     helper: Running, inspector: None, make_loop: Callable[..., str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     sentinel = make_loop(600 * MIB)
@@ -142,7 +142,7 @@ def test_six_thousand_generated_calls_do_nothing_and_learn_nothing(
     assert helper.resident_bytes() < 48 * MIB
 
 
-def test_huge_messages_do_not_make_the_helper_larger(
+def test_huge_messages_keep_helper_small(
     helper: Running, inspector: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     began_bytes = helper.resident_bytes()
@@ -171,15 +171,13 @@ with client() as connection:
 """
 
 
-def test_every_one_of_many_calls_of_31_mb_is_answered_by_the_helper_that_was_there(helper: Running) -> None:
+def test_many_huge_calls_all_answered(helper: Running) -> None:
     done = as_user(FILLING)
     assert done.stdout.split() == [*["TooMany"] * 20, "answered"], done.stderr
     assert helper.process.poll() is None
 
 
-def test_everything_of_a_session_is_refused_to_everybody_else(
-    helper: Running, make_loop: Callable[..., str]
-) -> None:
+def test_foreign_session_calls_refused(helper: Running, make_loop: Callable[..., str]) -> None:
     disk = make_loop(2 * GIB, partscan=True)
     generator = Generator(SEED)
     with client() as connection, client() as thief:
@@ -226,7 +224,7 @@ def test_signals_are_the_owners_and_nobody_elses(helper: Running, make_loop: Cal
         assert heard == []
 
 
-def test_plans_wait_in_a_number_that_is_limited(helper: Running, make_loop: Callable[..., str]) -> None:
+def test_pending_plans_limited(helper: Running, make_loop: Callable[..., str]) -> None:
     plan = plan_of(make_loop(2 * GIB, partscan=True))
     with ExitStack() as stack:
         owners = [Owner(stack.enter_context(client())) for _ in range(6)]
@@ -275,7 +273,7 @@ with ExitStack() as stack:
 """
 
 
-def test_a_flood_of_descriptions_keeps_nobody_from_an_answer(
+def test_description_flood_blocks_no_caller(
     helper: Running, make_loop: Callable[..., str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     disk = make_loop(2 * GIB, partscan=True)

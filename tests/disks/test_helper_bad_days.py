@@ -169,9 +169,7 @@ def test_helper_killed_at_any_step_of_unmaking(
     assert clean > 1, "before it was unmounted, and where nothing is left"
 
 
-def test_what_a_killed_helper_had_started_may_still_be_at_work_when_the_next_one_recovers(
-    installed_helper: None, scene: Scene
-) -> None:
+def test_recovery_while_old_commands_run(installed_helper: None, scene: Scene) -> None:
     running = Running()
     with client() as connection:
         owner = Owner(connection)
@@ -185,7 +183,7 @@ def test_what_a_killed_helper_had_started_may_still_be_at_work_when_the_next_one
 
 
 @EVERY_SCENE
-def test_an_owner_that_vanishes_at_any_step_of_making_leaves_nothing(
+def test_owner_vanishing_at_any_step(
     helper: Running, scene: Scene, capsys: pytest.CaptureFixture[str]
 ) -> None:
     number, vanished, there_is = 1, 0, True
@@ -241,7 +239,7 @@ def can_begin(scene: Scene) -> bool:
     return True
 
 
-def test_a_helper_that_is_told_to_end_unmakes_first(installed_helper: None, scene: Scene) -> None:
+def test_terminated_helper_unmakes_first(installed_helper: None, scene: Scene) -> None:
     running = Running()
     with client() as connection:
         owner = Owner(connection)
@@ -251,7 +249,7 @@ def test_a_helper_that_is_told_to_end_unmakes_first(installed_helper: None, scen
     scene.is_clean()
 
 
-def test_sessions_one_after_the_other_on_the_same_disks(helper: Running, scene: Scene) -> None:
+def test_successive_sessions_on_same_disks(helper: Running, scene: Scene) -> None:
     for filesystem in ("ext4", "xfs"):
         with ExitStack() as stack:
             owner = Owner(stack.enter_context(client()))
@@ -264,7 +262,7 @@ def test_sessions_one_after_the_other_on_the_same_disks(helper: Running, scene: 
 @pytest.mark.parametrize(
     "damage", [b"[" * 100_000, b'{"schema": Infinity}', b""], ids=["deep", "infinite", "empty"]
 )
-def test_a_damaged_journal_keeps_nobody_from_working_and_what_it_may_name_is_refused(
+def test_damaged_journal_refuses_its_disks_only(
     installed_helper: None, scene: Scene, make_loop: Callable[..., str], damage: bytes
 ) -> None:
     running = Running()

@@ -93,7 +93,7 @@ def children(process: subprocess.Popen[bytes]) -> list[int]:
     return [int(word) for word in text.split()]
 
 
-def test_processes_are_counted_apart_and_all_of_them_ended(owner: Storage, start: Start) -> None:
+def test_processes_counted_apart_and_ended(owner: Storage, start: Start) -> None:
     server, client = start(), start()
     (folder,) = owner.call("Adopt", "su", "server", server.pid)
     (other,) = owner.call("Adopt", "su", "pgbench", client.pid)
@@ -112,7 +112,7 @@ def test_processes_are_counted_apart_and_all_of_them_ended(owner: Storage, start
     assert owner.call("Adopt", "su", "server", again.pid) == (folder,)
 
 
-def test_an_owner_that_leaves_takes_its_group_along(owner: Storage, start: Start) -> None:
+def test_departed_owner_takes_group_along(owner: Storage, start: Start) -> None:
     server = start()
     owner.call("Adopt", "su", "server", server.pid)
     owner.client.connection.close_sync(None)
@@ -137,7 +137,7 @@ def test_a_foreign_process_is_never_adopted(owner: Storage, start: Start, helper
 
 
 @pytest.mark.parametrize("which", range(4))
-def test_a_process_of_which_one_user_id_is_anothers_is_never_adopted(owner: Storage, which: int) -> None:
+def test_mixed_uid_process_never_adopted(owner: Storage, which: int) -> None:
     ids = [NOBODY] * 4
     ids[which] = 1
     with subprocess.Popen(
@@ -156,7 +156,7 @@ def test_a_process_of_which_one_user_id_is_anothers_is_never_adopted(owner: Stor
     assert not owner.group().exists()
 
 
-def test_a_limit_is_set_or_said_to_be_unavailable(owner: Storage) -> None:
+def test_limit_set_or_unavailable(owner: Storage) -> None:
     root = hierarchy()
     assert root is not None
     if "memory" in (root / "cgroup.controllers").read_text().split():
@@ -169,9 +169,7 @@ def test_a_limit_is_set_or_said_to_be_unavailable(owner: Storage) -> None:
         assert error_of(lambda: owner.call("Limit", "t", 256 * MIB)) == ("Unavailable", "no-controller")
 
 
-def test_a_helper_that_was_killed_leaves_a_group_that_the_next_ends(
-    owner: Storage, start: Start, helper: Running
-) -> None:
+def test_killed_helper_group_ended_by_next(owner: Storage, start: Start, helper: Running) -> None:
     server = start()
     owner.call("Adopt", "su", "server", server.pid)
     helper.kill()
@@ -194,7 +192,7 @@ def group(start: Start) -> Iterator[tuple[ControlGroup, subprocess.Popen[bytes]]
     assert made.end()
 
 
-def test_a_kernel_without_a_switch_for_all_ends_them_one_by_one(
+def test_processes_ended_singly_without_cgroup_kill(
     group: tuple[ControlGroup, subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made, process = group
@@ -206,7 +204,7 @@ def test_a_kernel_without_a_switch_for_all_ends_them_one_by_one(
     assert made.end(), "may be repeated"
 
 
-def test_a_process_that_dies_while_it_is_adopted_leaves_nobody_else_in_the_group(
+def test_process_dying_during_adoption(
     group: tuple[ControlGroup, subprocess.Popen[bytes]], start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made, _ = group

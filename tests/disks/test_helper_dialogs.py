@@ -106,7 +106,7 @@ def answers_version(seconds: list[float]) -> None:
         seconds.append(time.perf_counter() - started_s)
 
 
-def test_while_a_dialog_is_open_others_are_answered_and_root_needs_none(
+def test_open_dialog_blocks_no_caller(
     asking: Callable[..., Asking], disks: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     stranger = asking(disks[0])
@@ -126,7 +126,7 @@ def test_while_a_dialog_is_open_others_are_answered_and_root_needs_none(
         print(f"\n  while the dialog is open: Version in {1000 * seconds[0]:.1f} ms")  # noqa: T201
 
 
-def test_of_two_people_with_a_dialog_the_first_that_is_answered_gets_the_session(
+def test_two_dialogs_first_answer_wins(
     asking: Callable[..., Asking], disks: list[str], helper: Running
 ) -> None:
     first, second = asking(disks[0]), asking(disks[1], GAMES)
@@ -144,9 +144,7 @@ def test_of_two_people_with_a_dialog_the_first_that_is_answered_gets_the_session
     assert again.said().startswith("session ")
 
 
-def test_of_those_who_need_no_dialog_and_ask_at_once_one_gets_the_session(
-    helper: Running, disks: list[str]
-) -> None:
+def test_simultaneous_root_calls_one_wins(helper: Running, disks: list[str]) -> None:
     with client() as first, client() as second:
         owners = [Owner(first), Owner(second)]
         described = [owner.describe(plan_of(disk)) for owner, disk in zip(owners, disks, strict=True)]
@@ -166,7 +164,7 @@ def test_of_those_who_need_no_dialog_and_ask_at_once_one_gets_the_session(
     assert helper.log.read_text().count("session of") == 1
 
 
-def test_a_wrong_password_of_one_leaves_the_dialog_of_the_other(
+def test_wrong_password_keeps_other_dialog(
     asking: Callable[..., Asking], disks: list[str], helper: Running
 ) -> None:
     first, second = asking(disks[0]), asking(disks[1], GAMES)
@@ -177,9 +175,7 @@ def test_a_wrong_password_of_one_leaves_the_dialog_of_the_other(
     assert second.said().startswith("session ")
 
 
-def test_a_user_has_one_dialog_whatever_connections_there_are(
-    asking: Callable[..., Asking], disks: list[str]
-) -> None:
+def test_one_dialog_per_user(asking: Callable[..., Asking], disks: list[str]) -> None:
     first = asking(disks[0])
     other = Asking(disks[1], NOBODY)
     other.ask()
@@ -195,7 +191,7 @@ def test_a_user_has_one_dialog_whatever_connections_there_are(
         assert error_of(call) == ("Busy", "Busy")
 
 
-def test_who_leaves_while_the_dialog_is_open_gets_no_session_and_frees_the_place(
+def test_leaving_during_dialog_frees_place(
     asking: Callable[..., Asking], disks: list[str], helper: Running
 ) -> None:
     gone = asking(disks[0])
@@ -233,7 +229,7 @@ with client() as connection:
 """
 
 
-def test_a_uid_without_an_account_is_refused_everything(helper: Running) -> None:
+def test_uid_without_account_refused(helper: Running) -> None:
     accounts = Path("/etc/passwd")
     before = accounts.read_text()
     accounts.write_text(f"{before}leaver:x:4711:4711::/:/bin/false\n")

@@ -92,7 +92,7 @@ def start() -> Iterator[Callable[..., subprocess.Popen[str]]]:
 
 
 @pytest.mark.parametrize("how", FOUND)
-def test_whoever_holds_the_storage_is_found_and_ended(
+def test_storage_holders_found_and_ended(
     owner: Owner, start: Callable[..., subprocess.Popen[str]], how: str
 ) -> None:
     storage = owner.make()
@@ -102,7 +102,7 @@ def test_whoever_holds_the_storage_is_found_and_ended(
     assert owner.release()[2:] == ("", "", "", [])
 
 
-def test_a_descriptor_in_flight_is_seen_by_nobody_and_who_may_have_it_is_named(
+def test_descriptor_in_flight_suspects_named(
     owner: Owner, start: Callable[..., subprocess.Popen[str]]
 ) -> None:
     storage = owner.make()
@@ -118,9 +118,7 @@ def test_a_descriptor_in_flight_is_seen_by_nobody_and_who_may_have_it_is_named(
     assert owner.unmake()[2:] == ("", "", "", [])
 
 
-def test_a_program_of_more_rights_is_named_and_not_ended(
-    owner: Owner, start: Callable[..., subprocess.Popen[str]]
-) -> None:
+def test_privileged_holder_named_not_ended(owner: Owner, start: Callable[..., subprocess.Popen[str]]) -> None:
     storage = owner.make()
     process = start("sh", "-c", f"cd {storage} && echo ready && exec su root")
     wait_until(lambda: Path(f"/proc/{process.pid}/comm").read_text() == "su\n")

@@ -55,9 +55,7 @@ def changed() -> list[str]:
     return sorted(found)
 
 
-def test_what_is_installed_is_started_by_the_bus_and_serves(
-    layers: None, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_installed_helper_activated_by_bus(layers: None, capsys: pytest.CaptureFixture[str]) -> None:
     assert helper("install").returncode == 0
     with client() as caller, Client(*BUS) as bus:
         assert caller.call("Version")[:2] == (VERSION, INTERFACE_NUMBER)
@@ -76,7 +74,7 @@ def test_what_is_installed_is_started_by_the_bus_and_serves(
     assert helper("uninstall").returncode == 0
 
 
-def test_what_is_installed_is_taken_away_again_to_the_last_file(layers: None) -> None:
+def test_uninstall_removes_every_file(layers: None) -> None:
     assert helper("status").returncode == 1
     assert helper("install").returncode == 0
     once = changed()
@@ -90,7 +88,7 @@ def test_what_is_installed_is_taken_away_again_to_the_last_file(layers: None) ->
     assert not COPY.parent.exists()
 
 
-def test_the_bus_starts_the_copy_and_not_the_checkout(layers: None) -> None:
+def test_bus_starts_copy_not_checkout(layers: None) -> None:
     assert helper("install").returncode == 0
     name = "org.pgfooting.Helper1"
     ask = ["busctl", "--system", "--timeout=120", "call", name, "/org/pgfooting/Helper1", name, "Version"]
@@ -107,7 +105,7 @@ def test_the_bus_starts_the_copy_and_not_the_checkout(layers: None) -> None:
 
 
 @pytest.mark.parametrize("path", ["/usr/libexec/pgfooting-helper", f"{COPY}/app/domain/storage_plan/plan.py"])
-def test_a_file_of_somebody_else_is_neither_replaced_nor_removed(layers: None, path: str) -> None:
+def test_foreign_file_neither_replaced_nor_removed(layers: None, path: str) -> None:
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     Path(path).write_text("mine")
     refused = helper("install")
@@ -118,7 +116,7 @@ def test_a_file_of_somebody_else_is_neither_replaced_nor_removed(layers: None, p
     assert Path(path).read_text() == "mine"
 
 
-def test_a_file_that_was_changed_is_told_and_kept(layers: None) -> None:
+def test_changed_file_reported_and_kept(layers: None) -> None:
     assert helper("install").returncode == 0
     target = COPY / "app/helper/service.py"
     target.write_text("changed")
@@ -130,9 +128,7 @@ def test_a_file_that_was_changed_is_told_and_kept(layers: None) -> None:
 
 @pytest.mark.parametrize("count", [1, 30, 80])
 @pytest.mark.parametrize("next_command", ["install", "uninstall"])
-def test_an_installation_that_is_killed_is_told_completed_or_taken_away(
-    layers: None, count: int, next_command: str
-) -> None:
+def test_killed_installation_completed_or_removed(layers: None, count: int, next_command: str) -> None:
     with subprocess.Popen([str(PROGRAM), "install"], start_new_session=True) as running:
         wait_until(lambda: len(changed()) > count)
         os.killpg(running.pid, signal.SIGKILL)
@@ -147,7 +143,7 @@ def test_an_installation_that_is_killed_is_told_completed_or_taken_away(
     assert changed() == []
 
 
-def test_an_older_version_that_was_interrupted_is_replaced_to_the_last_file(layers: None) -> None:
+def test_interrupted_older_version_replaced(layers: None) -> None:
     assert helper("install").returncode == 0
     manifest, old = COPY / "MANIFEST", COPY / "app/domain/of_an_older_version.py"
     old.write_text("old")
@@ -174,14 +170,14 @@ def packaged(layers: None) -> Iterator[str]:
     files.unlink()
 
 
-def test_a_file_of_a_package_is_refused_with_its_name(packaged: str) -> None:
+def test_packaged_file_refused_with_name(packaged: str) -> None:
     refused = helper("install")
     assert refused.returncode == 1
     assert f"{packaged} belongs to the package of-the-distribution" in refused.stderr
     assert changed() == [packaged]
 
 
-def test_what_a_package_owns_by_now_is_not_removed(layers: None, request: pytest.FixtureRequest) -> None:
+def test_file_now_packaged_not_removed(layers: None, request: pytest.FixtureRequest) -> None:
     assert helper("install").returncode == 0
     before = Path("/usr/libexec/pgfooting-helper").read_bytes()
     request.getfixturevalue("packaged")

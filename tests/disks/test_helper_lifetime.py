@@ -36,9 +36,7 @@ def disk(make_loop: Callable[..., str]) -> str:
     return make_loop(1 * GIB, partscan=True)
 
 
-def test_a_session_that_nobody_uses_is_told_and_ended_and_its_disks_are_free(
-    short_lived: Running, disk: str
-) -> None:
+def test_unused_session_warned_and_ended(short_lived: Running, disk: str) -> None:
     with client() as connection:
         owner = Owner(connection)
         owner.execute(plan_of(disk))
@@ -55,7 +53,7 @@ def test_a_session_that_nobody_uses_is_told_and_ended_and_its_disks_are_free(
         assert other.release()[2:] == ("", "", "", [])
 
 
-def test_a_session_that_is_renewed_goes_on_and_is_told_again(short_lived: Running, disk: str) -> None:
+def test_renewed_session_warned_again(short_lived: Running, disk: str) -> None:
     with client() as connection:
         owner = Owner(connection)
         owner.execute(plan_of(disk))
@@ -66,7 +64,7 @@ def test_a_session_that_is_renewed_goes_on_and_is_told_again(short_lived: Runnin
         assert owner.release()[2:] == ("", "", "", [])
 
 
-def test_what_the_helper_takes_long_to_make_does_not_end_the_session(short_lived: Running, disk: str) -> None:
+def test_long_make_keeps_session(short_lived: Running, disk: str) -> None:
     program = Path(shutil.which("mkfs.ext4") or "").resolve(strict=True)
     real = Path("/run/real/mkfs.ext4")
     real.parent.mkdir(exist_ok=True)

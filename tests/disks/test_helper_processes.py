@@ -50,9 +50,7 @@ def files_of_root(*folders: Path) -> list[Path]:
     return [path for folder in folders for path in folder.rglob("*") if path.is_file()]
 
 
-def test_whatever_the_umask_was_only_root_reaches_what_it_writes_and_others_what_they_need(
-    installed_helper: None, make_loop: Callable[..., str]
-) -> None:
+def test_file_modes_under_any_umask(installed_helper: None, make_loop: Callable[..., str]) -> None:
     disk = make_loop(1 * GIB, partscan=True)
     with open_umask():
         running = Running()
@@ -80,7 +78,7 @@ def test_whatever_the_umask_was_only_root_reaches_what_it_writes_and_others_what
     assert mode(STATE / "journal") == 0o700
 
 
-def test_no_handle_is_in_the_arguments_or_the_environment_of_a_program(
+def test_handles_absent_from_arguments_and_environment(
     installed_helper: None, make_loop: Callable[..., str], tmp_path: Path
 ) -> None:
     disk = make_loop(2 * GIB, partscan=True)
@@ -113,7 +111,7 @@ def test_no_handle_is_in_the_arguments_or_the_environment_of_a_program(
         assert not [word for word in words if secret in word]
 
 
-def test_a_folder_that_is_not_roots_alone_holds_nothing_of_roots(tmp_path: Path) -> None:
+def test_shared_folder_holds_no_root_files(tmp_path: Path) -> None:
     inner = tmp_path / "made" / "new"
     make_private_folder(inner, 0o711)
     assert mode(inner) == 0o711

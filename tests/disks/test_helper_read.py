@@ -78,9 +78,7 @@ def held_open(disk: str, pid: int) -> bool:
     return False
 
 
-def test_a_disk_of_zeros_is_known_to_be_blank_until_somebody_writes_to_it(
-    helper: Running, make_loop: Callable[..., str]
-) -> None:
+def test_zeroed_disk_blank_until_written(helper: Running, make_loop: Callable[..., str]) -> None:
     disk = make_loop(2 * GIB, partscan=True)
     with client() as connection:
         began_s = time.time()
@@ -97,9 +95,7 @@ def test_a_disk_of_zeros_is_known_to_be_blank_until_somebody_writes_to_it(
     assert record.stat().st_mode & 0o077 == 0
 
 
-def test_a_few_bytes_that_no_place_shows_are_found_and_not_forgotten(
-    helper: Running, make_loop: Callable[..., str]
-) -> None:
+def test_hidden_bytes_found_and_remembered(helper: Running, make_loop: Callable[..., str]) -> None:
     disk = make_loop(100 * GIB, partscan=True)
     offset = between_places(100 * GIB)
     put(disk, offset, b"x")
@@ -118,9 +114,7 @@ def test_a_few_bytes_that_no_place_shows_are_found_and_not_forgotten(
         assert inspect(connection, disk)[0] == "spare", "it was written since: places decide again"
 
 
-def test_a_disk_in_use_or_with_a_filesystem_is_not_read(
-    helper: Running, make_loop: Callable[..., str]
-) -> None:
+def test_used_disk_not_read(helper: Running, make_loop: Callable[..., str]) -> None:
     disk = make_loop(2 * GIB, partscan=True)
     subprocess.run(["mkfs.ext4", "-q", disk], check=True)
     with client() as connection:
@@ -131,9 +125,7 @@ def test_a_disk_in_use_or_with_a_filesystem_is_not_read(
     assert not (RECORDS / f"{identity(disk).key()}.json").exists()
 
 
-def test_progress_is_told_and_other_calls_are_answered_meanwhile(
-    helper: Running, make_loop: Callable[..., str]
-) -> None:
+def test_progress_while_other_calls_answered(helper: Running, make_loop: Callable[..., str]) -> None:
     disk, other = make_loop(LARGE_BYTES, partscan=True), make_loop(2 * GIB, partscan=True)
     with client() as reading, client() as asking:
         signals = reading.signals()
@@ -151,9 +143,7 @@ def test_progress_is_told_and_other_calls_are_answered_meanwhile(
     assert not (RECORDS / f"{identity(disk).key()}.json").exists(), "who leaves ends it, and nothing is known"
 
 
-def test_a_session_that_claims_the_disk_ends_the_reading(
-    helper: Running, make_loop: Callable[..., str]
-) -> None:
+def test_session_claim_ends_reading(helper: Running, make_loop: Callable[..., str]) -> None:
     disk = make_loop(LARGE_BYTES, partscan=True)
     with client() as reading, client() as connection:
         signals = reading.signals()
@@ -168,9 +158,7 @@ def test_a_session_that_claims_the_disk_ends_the_reading(
     assert leftovers([disk], RUN) == ["/run/pgfooting/lock"]
 
 
-def test_a_disk_that_is_written_while_it_is_read_is_not_recorded(
-    helper: Running, make_loop: Callable[..., str]
-) -> None:
+def test_disk_written_during_read_not_recorded(helper: Running, make_loop: Callable[..., str]) -> None:
     disk = make_loop(20 * GIB, partscan=True)
     with client() as connection:
         signals = connection.signals()
@@ -184,9 +172,7 @@ def test_a_disk_that_is_written_while_it_is_read_is_not_recorded(
     assert not (RECORDS / f"{identity(disk).key()}.json").exists()
 
 
-def test_where_the_kernel_does_not_count_nothing_is_read(
-    helper: Running, make_loop: Callable[..., str]
-) -> None:
+def test_nothing_read_without_kernel_counters(helper: Running, make_loop: Callable[..., str]) -> None:
     disk = make_loop(2 * GIB, partscan=True)
     counting = Path("/sys/block", Path(disk).name, "queue/iostats")
     counting.write_text("0")
@@ -197,9 +183,7 @@ def test_where_the_kernel_does_not_count_nothing_is_read(
         counting.write_text("1")
 
 
-def test_the_command_reads_a_disk_and_says_what_it_knows(
-    helper: Running, make_loop: Callable[..., str]
-) -> None:
+def test_command_reads_disk_and_reports(helper: Running, make_loop: Callable[..., str]) -> None:
     disk = make_loop(2 * GIB, partscan=True)
     command = [sys.executable, "-m", "app", "disks", "--read", identity(disk).serial]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

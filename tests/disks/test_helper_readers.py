@@ -39,9 +39,7 @@ def disk(make_loop: Callable[..., str]) -> str:
     return make_loop(1 * GIB, partscan=True)
 
 
-def test_a_partition_that_somebody_reads_is_named_and_given_back_when_it_is_closed(
-    helper: Running, disk: str
-) -> None:
+def test_partition_reader_named_until_closed(helper: Running, disk: str) -> None:
     with client() as connection:
         owner = Owner(connection)
         owner.execute(plan_of(disk))
@@ -96,9 +94,7 @@ def test_reader_keeps_no_start_for_long(
         print(f"\n  started with a reader, with a reader, without: {told}")  # noqa: T201
 
 
-def test_who_reads_while_the_disk_is_held_for_wiping_is_named_and_our_own_hold_is_not(
-    system_daemons: None, disk: str
-) -> None:
+def test_reader_during_wipe_named(system_daemons: None, disk: str) -> None:
     script = f"label: gpt\nstart=1MiB, size=64MiB, type={PARTITION_TYPE}\n"
     subprocess.run(["sfdisk", "--quiet", disk], input=script, text=True, check=True)
     subprocess.run(["partx", "--update", disk], check=True)

@@ -79,7 +79,7 @@ def refusal(action: Callable[[], object]) -> str:
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.title)
-def test_the_helper_refuses_what_a_client_says_is_spare(served: Running, shop: Workshop, kind: Kind) -> None:
+def test_client_claim_of_spare_refused(served: Running, shop: Workshop, kind: Kind) -> None:
     plan = plan_of(shop.path)
     with client() as connection:
         owner = Owner(connection)
@@ -123,9 +123,7 @@ CHANGES: dict[str, Callable[[Workshop], object]] = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_a_disk_that_changes_after_it_was_claimed_is_not_written(
-    served: Running, shop: Workshop, change: str
-) -> None:
+def test_disk_changed_after_claim_not_written(served: Running, shop: Workshop, change: str) -> None:
     record = Path("/var/lib/pgfooting/disks", f"{SPARE.identify(shop.path).key()}.json")
     record.unlink(missing_ok=True)  # of another test's disk that had the same number of a file
     with client() as connection:
@@ -142,9 +140,7 @@ def test_a_disk_that_changes_after_it_was_claimed_is_not_written(
     assert not record.exists()
 
 
-def test_a_disk_that_changes_between_two_plans_of_a_session_is_not_written_again(
-    served: Running, make_loop: Callable[..., str]
-) -> None:
+def test_disk_changed_between_plans_not_written(served: Running, make_loop: Callable[..., str]) -> None:
     disk = make_loop(2 * GIB, partscan=True)
     with client() as connection:
         owner = Owner(connection)
@@ -160,7 +156,7 @@ def test_a_disk_that_changes_between_two_plans_of_a_session_is_not_written_again
         owner.release()
 
 
-def test_another_disk_under_the_same_number_is_refused(
+def test_swapped_disk_under_number_refused(
     served: Running, make_loop: Callable[..., str], tmp_path: Path
 ) -> None:
     disk = make_loop(2 * GIB, partscan=True)

@@ -133,7 +133,7 @@ def use(disk: str) -> None:
     run("tune2fs", "-L", "CUSTOMERS", f"{disk}p1")
 
 
-def test_what_others_put_into_ours_is_shown_before(crashed: Crashed) -> None:
+def test_foreign_data_shown_before_release(crashed: Crashed) -> None:
     disk = crashed()
     with client() as connection:
         _, before = shown(connection, disk)
@@ -147,7 +147,7 @@ def test_what_others_put_into_ours_is_shown_before(crashed: Crashed) -> None:
         assert release(connection, disk, told)[0] == "wiped"
 
 
-def test_a_changed_table_is_dropped_and_not_written(crashed: Crashed) -> None:
+def test_changed_table_dropped_unwritten(crashed: Crashed) -> None:
     disk = crashed()
     with Path(disk).open("r+b", buffering=0) as file:
         file.seek(420)
@@ -198,7 +198,7 @@ def test_an_open_disk_is_not_released(crashed: Crashed) -> None:
         assert len(journaled()) == 1
 
 
-def test_a_disk_that_is_gone_or_another_is_refused(crashed: Crashed) -> None:
+def test_absent_or_other_disk_refused(crashed: Crashed) -> None:
     disk = crashed()
     identity = SPARE.identify(disk)
     with client() as connection:
@@ -210,7 +210,7 @@ def test_a_disk_that_is_gone_or_another_is_refused(crashed: Crashed) -> None:
         assert len(journaled()) == 1
 
 
-def test_a_disk_that_is_not_kept_is_refused(crashed: Crashed, make_loop: Callable[..., str]) -> None:
+def test_unkept_disk_refused(crashed: Crashed, make_loop: Callable[..., str]) -> None:
     other = make_loop(1 * GIB)
     crashed()
     with client() as connection:
@@ -218,7 +218,7 @@ def test_a_disk_that_is_not_kept_is_refused(crashed: Crashed, make_loop: Callabl
         assert error_of(lambda: release(connection, other, "")) == ("Unknown", "not-kept")
 
 
-def test_a_disk_of_a_live_session_is_refused(helper: Running, make_loop: Callable[..., str]) -> None:
+def test_disk_of_live_session_refused(helper: Running, make_loop: Callable[..., str]) -> None:
     disk = make_loop(1 * GIB, partscan=True)
     with client() as connection, client() as other:
         owner = Owner(connection)
@@ -386,7 +386,7 @@ def test_of_two_at_once_one_releases(crashed: Crashed) -> None:
     assert sorted(answers) in (["not-kept", "wiped"], ["kept", "wiped"])
 
 
-def test_a_journal_of_the_version_before_is_offered(crashed: Crashed) -> None:
+def test_journal_of_previous_version_offered(crashed: Crashed) -> None:
     disk = crashed()
     assert Running.last is not None
     Running.last.end()

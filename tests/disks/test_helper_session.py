@@ -92,7 +92,7 @@ def places() -> Iterator[SourceFolders]:
         yield SourceFolders(proc=view_of_proc(folder), released=folder / "released", as_root=True)
 
 
-def test_a_disk_that_gets_foreign_data_between_claim_and_use_is_refused_and_not_recorded(
+def test_foreign_data_after_claim_refused_unrecorded(
     system_daemons: None, make_loop: Callable[..., str], places: SourceFolders, tmp_path: Path
 ) -> None:
     first, second = (make_loop(2 * GIB, partscan=True) for _ in range(2))

@@ -76,7 +76,7 @@ def as_user(user: int, *arguments: str) -> list[str]:
     return ["setpriv", f"--reuid={user}", "--clear-groups", sys.executable, *arguments]
 
 
-def test_root_and_another_user_are_answered_while_strangers_ask_as_much_as_they_can(
+def test_users_answered_during_stranger_flood(
     helper: Running, rules: None, make_loop: Callable[..., str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     set_password()

@@ -107,18 +107,14 @@ def test_a_layout_is_made_and_unmade_twice(
 
 
 @pytest.mark.parametrize("copies", ["3", "4"])
-def test_a_btrfs_mirror_has_as_many_copies_as_were_asked_for(
-    make_loop: MakeLoop, folder: Path, spare: SpareDisks, copies: str
-) -> None:
+def test_btrfs_mirror_copies(make_loop: MakeLoop, folder: Path, spare: SpareDisks, copies: str) -> None:
     need(next(spec for spec in FILESYSTEMS if spec.id == "btrfs"))
     nodes = [make_loop() for _ in range(int(copies))]
     plan = StoragePlan(Group(identities(spare, nodes), Level.MIRROR, "btrfs", (("mirror_copies", copies),)))
     make_and_unmake(plan, nodes, folder, spare)
 
 
-def test_the_wal_has_disks_and_a_filesystem_of_its_own(
-    make_loop: MakeLoop, folder: Path, spare: SpareDisks
-) -> None:
+def test_wal_has_own_disks_and_filesystem(make_loop: MakeLoop, folder: Path, spare: SpareDisks) -> None:
     for name in ("xfs", "btrfs"):
         need(next(spec for spec in FILESYSTEMS if spec.id == name))
     nodes, other = [make_loop() for _ in range(3)], make_loop(SENTINEL_BYTES)
@@ -146,7 +142,7 @@ def test_the_wal_has_disks_and_a_filesystem_of_its_own(
         ("btrfs", (("nocow_attribute", True), ("atime", "strictatime"))),
     ],
 )
-def test_options_are_read_back_as_they_were_asked_for(
+def test_options_read_back(
     make_loop: MakeLoop,
     folder: Path,
     spare: SpareDisks,
@@ -167,7 +163,7 @@ def test_options_are_read_back_as_they_were_asked_for(
         ("btrfs", (("compress", "lzo"), ("compress_force", "zstd:3")), {"compress"}),
     ],
 )
-def test_an_option_that_the_kernel_drops_silently_is_an_error_that_names_it(
+def test_silently_dropped_option_is_error(
     make_loop: MakeLoop,
     folder: Path,
     spare: SpareDisks,
@@ -190,9 +186,7 @@ def own_seconds(report: ExecutionReport) -> float:
     return report.seconds - sum(step.program_seconds for step in report.steps)
 
 
-def test_our_own_share_of_making_and_unmaking_is_under_a_second_each(
-    make_loop: MakeLoop, folder: Path, spare: SpareDisks
-) -> None:
+def test_own_overhead_under_a_second(make_loop: MakeLoop, folder: Path, spare: SpareDisks) -> None:
     """CPU time of this process: what the tools take is theirs, what others take of the machine nobody's."""
     need(next(spec for spec in FILESYSTEMS if spec.id == "btrfs"))
     nodes = [make_loop() for _ in range(4)]

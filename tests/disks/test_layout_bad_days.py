@@ -167,7 +167,7 @@ def at_command(hooks: Hooks, program: str, act: Callable[[], object]) -> Hooks:
     return replace(hooks, progress=progress)
 
 
-def test_a_disk_that_was_replaced_meanwhile_is_not_written_and_not_wiped(scene: Scene) -> None:
+def test_replaced_disk_not_written_or_wiped(scene: Scene) -> None:
     answers = {"serial": ""}
 
     def identify(node: str) -> DiskIdentity:
@@ -189,7 +189,7 @@ def test_a_disk_that_was_replaced_meanwhile_is_not_written_and_not_wiped(scene: 
     assert scene.is_as_before()
 
 
-def test_what_somebody_else_put_on_the_partition_meanwhile_is_not_overwritten_by_a_filesystem(
+def test_foreign_partition_content_not_overwritten(
     scene: Scene,
 ) -> None:
     partition = f"{scene.nodes[0]}p1"
@@ -229,9 +229,7 @@ def foreign(kind: str, node: str, place: Path) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("kind", ["filesystem", "data", "open", "mounted"])
-def test_a_disk_that_is_not_spare_any_more_is_refused_and_left_as_it_is(
-    scene: Scene, kind: str, tmp_path: Path
-) -> None:
+def test_no_longer_spare_disk_refused_untouched(scene: Scene, kind: str, tmp_path: Path) -> None:
     node = scene.nodes[0]
     disks, steps = scene.disks, scene.steps(scene.plan("ext4", Level.SINGLE))
     journal = Journal(scene.spare)
@@ -244,7 +242,7 @@ def test_a_disk_that_is_not_spare_any_more_is_refused_and_left_as_it_is(
     assert not (tmp_path / "released").exists()
 
 
-def test_a_disk_that_becomes_foreign_between_claim_and_partitioning_is_left_as_it_is(scene: Scene) -> None:
+def test_foreign_data_before_partitioning_untouched(scene: Scene) -> None:
     node = scene.nodes[0]
     journal = Journal(scene.spare)
     steps = scene.steps(scene.plan("ext4", Level.SINGLE))
@@ -256,7 +254,7 @@ def test_a_disk_that_becomes_foreign_between_claim_and_partitioning_is_left_as_i
     assert 'TYPE="swap"' in found
 
 
-def test_a_filesystem_that_somebody_only_looks_at_is_taken_apart_a_moment_later(scene: Scene) -> None:
+def test_briefly_open_filesystem_unmade_later(scene: Scene) -> None:
     journal = Journal(scene.spare)
     execution = again(scene, journal)
     execution.make(scene.steps(scene.plan("xfs", Level.SINGLE)))
@@ -268,7 +266,7 @@ def test_a_filesystem_that_somebody_only_looks_at_is_taken_apart_a_moment_later(
     assert scene.is_as_before()
 
 
-def test_a_busy_filesystem_is_not_taken_apart_and_is_freed_later(scene: Scene) -> None:
+def test_busy_filesystem_kept_and_freed_later(scene: Scene) -> None:
     journal = Journal(scene.spare)
     again(scene, journal).make(scene.steps(scene.plan("ext4", Level.SINGLE)))
     undo = undo_of(journal.begun)
@@ -287,7 +285,7 @@ def has_begun(journal: Journal, count: int) -> bool:
 
 
 @pytest.mark.parametrize(("filesystem", "level"), LAYOUTS)
-def test_cancelling_at_any_step_leaves_the_disks_blank(scene: Scene, filesystem: str, level: Level) -> None:
+def test_cancel_at_any_step_leaves_blank(scene: Scene, filesystem: str, level: Level) -> None:
     plan = scene.plan(filesystem, level)
     for number in (1, 2, 4):
         journal = Journal(scene.spare)
@@ -297,9 +295,7 @@ def test_cancelling_at_any_step_leaves_the_disks_blank(scene: Scene, filesystem:
         assert scene.is_as_before()
 
 
-def test_released_disks_are_used_again_and_disks_with_unknown_data_are_not(
-    scene: Scene, tmp_path: Path
-) -> None:
+def test_released_disks_reused_unknown_data_refused(scene: Scene, tmp_path: Path) -> None:
     plan = scene.plan("ext4", Level.SINGLE)
     make_and_unmake(plan, scene.nodes[:1], scene.folder, scene.spare)
     make_and_unmake(plan, scene.nodes[:1], scene.folder, scene.spare)
@@ -327,7 +323,7 @@ def test_wiped_and_never_released_is_offered(scene: Scene, tmp_path: Path) -> No
     assert scene.is_as_before()
 
 
-def test_another_mount_on_our_folder_is_not_unmounted(scene: Scene) -> None:
+def test_foreign_mount_on_folder_kept(scene: Scene) -> None:
     journal = Journal(scene.spare)
     again(scene, journal).make(scene.steps(scene.plan("ext4", Level.SINGLE)))
     place = scene.folder / "storage"
@@ -345,7 +341,7 @@ def test_another_mount_on_our_folder_is_not_unmounted(scene: Scene) -> None:
     assert scene.is_as_before()
 
 
-def test_the_rules_are_asked_for_every_disk_before_and_again_when_it_is_partitioned(scene: Scene) -> None:
+def test_rules_checked_before_and_at_partitioning(scene: Scene) -> None:
     journal = Journal(scene.spare)
     asked: list[Mapping[str, DiskIdentity]] = []
 
@@ -422,7 +418,7 @@ def whole_disk(node: str) -> None:
     ids=lambda value: getattr(value, "__name__", None),
 )
 @pytest.mark.parametrize(("filesystem", "level"), [("ext4", Level.SINGLE), ("btrfs", Level.MIRROR)])
-def test_what_somebody_made_of_the_disk_is_kept_and_told(
+def test_foreign_disk_content_kept_and_reported(
     scene: Scene,
     change: Callable[[str], None],
     told: str,
@@ -444,7 +440,7 @@ def test_what_somebody_made_of_the_disk_is_kept_and_told(
         assert scene.nodes[1] in said, "its other disk was found unmounted, too"
 
 
-def test_what_somebody_made_before_the_filesystem_is_kept(scene: Scene) -> None:
+def test_content_made_before_filesystem_kept(scene: Scene) -> None:
     journal = Journal(scene.spare)
     hooks = at_command(journal.hooks(), "mkfs.ext4", lambda: swap(scene.nodes[0]))
     with pytest.raises(RefusedError, match="has swap") as caught:
@@ -454,9 +450,7 @@ def test_what_somebody_made_before_the_filesystem_is_kept(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize("mark", [Mark.MADE, Mark.WIPING, Mark.WIPED])
-def test_a_disk_that_its_owner_blanked_is_none_to_be_kept_whatever_the_journal_says(
-    scene: Scene, mark: Mark
-) -> None:
+def test_disk_blanked_by_owner_not_kept(scene: Scene, mark: Mark) -> None:
     journal = made_and_lost(scene, "ext4", Level.SINGLE)
     node = scene.nodes[0]
     xfs(node)

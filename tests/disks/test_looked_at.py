@@ -95,7 +95,7 @@ def fill(shop: Workshop, start: int, length: int) -> None:
         os.fsync(disk.fileno())
 
 
-def test_an_ext4_behind_a_reserved_partition_whose_table_was_zapped_is_always_found(large: Workshop) -> None:
+def test_ext4_behind_reserved_partition_found(large: Workshop) -> None:
     """200 GiB, 300 MiB of data: 64 random samples accepted it five times of six."""
     script = "label: gpt\nstart=1MiB, size=16MiB, type=E3C9E316-0B5C-4DB8-817D-F92DF00215AE\nstart=17MiB\n"
     large.run("sfdisk", "--quiet", large.path, text=script)
@@ -113,7 +113,7 @@ def test_an_ext4_behind_a_reserved_partition_whose_table_was_zapped_is_always_fo
         assert "samples are not zero" in data_found(large)
 
 
-def test_nothing_but_zeros_is_spare_and_says_what_was_looked_at(large: Workshop) -> None:
+def test_zeroed_disk_spare_with_coverage(large: Workshop) -> None:
     decision, content = looked(large)
     assert decision.answer is SpareAnswer.SPARE
     assert decision.looked is not None
@@ -123,7 +123,7 @@ def test_nothing_but_zeros_is_spare_and_says_what_was_looked_at(large: Workshop)
 
 
 @pytest.mark.parametrize("other_boot", [False, True], ids=["same boot", "another boot"])
-def test_a_disk_that_is_as_it_was_left_is_spare(shop: Workshop, *, other_boot: bool) -> None:
+def test_unchanged_released_disk_spare(shop: Workshop, *, other_boot: bool) -> None:
     release(shop, PART_BYTES)
     if other_boot:
         start_anew(shop)
@@ -141,7 +141,7 @@ def test_a_disk_that_is_as_it_was_left_is_spare(shop: Workshop, *, other_boot: b
     [(20 * MIB, 1536 * MIB), (32 * MIB, GIB), (PART_BYTES + MIB, 32 * MIB)],
     ids=["1.5 GiB from 20 MiB", "1 GiB from 32 MiB", "32 MiB behind the partition"],
 )
-def test_a_released_disk_that_was_overwritten_between_its_ends_is_refused(
+def test_overwritten_released_disk_refused(
     shop: Workshop, start: int, length: int, *, other_boot: bool
 ) -> None:
     release(shop, PART_BYTES)
@@ -154,19 +154,19 @@ def test_a_released_disk_that_was_overwritten_between_its_ends_is_refused(
     assert any("pgfooting disks --read" in each.remedy for each in decision.refusals)
 
 
-def test_an_ext4_at_an_offset_of_a_released_disk_is_refused(shop: Workshop) -> None:
+def test_ext4_at_offset_refused(shop: Workshop) -> None:
     release(shop, 64 * MIB)
     shop.run("mkfs.ext4", "-q", "-E", "offset=104857600", shop.path, "1800M")
     assert "written since then" in data_found(shop)
 
 
-def test_a_few_bytes_anywhere_are_seen_as_long_as_the_kernel_counts(shop: Workshop) -> None:
+def test_few_bytes_seen_with_kernel_counters(shop: Workshop) -> None:
     release(shop, 64 * MIB)
     shop.write(1500 * MIB + 4711 * 512, bytes(511) + b"\1")
     assert "written since then" in data_found(shop)
 
 
-def test_a_released_disk_that_was_blanked_as_advised_is_spare(shop: Workshop) -> None:
+def test_released_disk_blanked_as_advised_spare(shop: Workshop) -> None:
     release(shop, PART_BYTES)
     fill(shop, 100 * MIB, 16 * MIB)
     assert data_found(shop)
@@ -174,7 +174,7 @@ def test_a_released_disk_that_was_blanked_as_advised_is_spare(shop: Workshop) ->
     assert looked(shop)[0].answer is SpareAnswer.SPARE
 
 
-def test_a_disk_whose_writes_are_not_counted_is_known_by_its_places(shop: Workshop) -> None:
+def test_uncounted_disk_judged_by_samples(shop: Workshop) -> None:
     counting = Path("/sys/block", shop.name, "queue/iostats")
     shop.stack.callback(counting.write_text, "1")
     counting.write_text("0")
@@ -187,7 +187,7 @@ def test_a_disk_whose_writes_are_not_counted_is_known_by_its_places(shop: Worksh
     assert "secret places" in data_found(shop)
 
 
-def test_what_others_put_behind_our_partition_meanwhile_is_not_recorded_as_ours(shop: Workshop) -> None:
+def test_foreign_data_behind_partition_not_recorded(shop: Workshop) -> None:
     fill(shop, PART_BYTES + 64 * MIB, 64 * MIB)
     release(shop, PART_BYTES)
     start_anew(shop)

@@ -45,9 +45,7 @@ def executed(owner: Owner) -> list[str]:
     return [content[1] for name, content in owner.signals if name == "Executed"]
 
 
-def test_every_maintenance_of_a_btrfs_is_done_and_nothing_of_it_is_left(
-    helper: Running, make_loop: Callable[..., str]
-) -> None:
+def test_btrfs_maintenance_leaves_nothing(helper: Running, make_loop: Callable[..., str]) -> None:
     disks = [make_loop(1 * GIB, partscan=True) for _ in range(2)]
     before = sorted(LEFT_BY_SCRUB.glob("*"))
     with client() as connection:
@@ -85,7 +83,7 @@ def test_every_maintenance_of_a_btrfs_is_done_and_nothing_of_it_is_left(
 
 
 @pytest.mark.parametrize("how", ["Unmake", "Release", "leaves", "dies"])
-def test_a_balance_that_is_under_way_is_ended_before_anything_is_unmade(
+def test_running_balance_ended_before_unmake(
     installed_helper: None, make_loop: Callable[..., str], how: str
 ) -> None:
     disks = [make_loop(1 * GIB, partscan=True) for _ in range(2)]
@@ -115,7 +113,7 @@ def test_a_balance_that_is_under_way_is_ended_before_anything_is_unmade(
     assert balancing.stdout == ""
 
 
-def test_blocks_that_are_free_are_told_to_the_disk(helper: Running, make_loop: Callable[..., str]) -> None:
+def test_free_blocks_trimmed(helper: Running, make_loop: Callable[..., str]) -> None:
     disk = make_loop(1 * GIB, partscan=True)
     with client() as connection:
         owner = Owner(connection)
@@ -130,9 +128,7 @@ def test_blocks_that_are_free_are_told_to_the_disk(helper: Running, make_loop: C
         owner.release()
 
 
-def test_a_link_in_the_place_of_a_snapshot_is_not_followed_when_it_is_removed(
-    helper: Running, make_loop: Callable[..., str]
-) -> None:
+def test_link_instead_of_snapshot_not_followed(helper: Running, make_loop: Callable[..., str]) -> None:
     disk = make_loop(1 * GIB, partscan=True)
     with client() as connection:
         owner = Owner(connection)

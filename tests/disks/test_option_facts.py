@@ -72,27 +72,23 @@ def test_every_mount_option_does_what_is_declared(
 
 
 @SPEC
-def test_every_option_of_mkfs_is_taken_and_shown_as_declared(
-    spec: FilesystemSpec, make_loop: MakeLoop, folder: Path
-) -> None:
+def test_mkfs_options_accepted_and_shown(spec: FilesystemSpec, make_loop: MakeLoop, folder: Path) -> None:
     node = make_loop(4 * GIB)  # sparse; an allocation group of XFS has to hold its log
     assert mkfs_differences(spec, node, folder, SUPPORT.versions, SUPPORT.page_bytes) == []
 
 
-def test_every_option_of_tmpfs_does_what_is_declared(folder: Path) -> None:
+def test_tmpfs_options_work_as_declared(folder: Path) -> None:
     assert mount_differences(filesystem("tmpfs"), "tmpfs", folder, SUPPORT.versions) == []
 
 
 @SPEC
-def test_the_smallest_device_that_is_declared_is_enough(
-    spec: FilesystemSpec, make_loop: MakeLoop, folder: Path
-) -> None:
+def test_smallest_declared_device_suffices(spec: FilesystemSpec, make_loop: MakeLoop, folder: Path) -> None:
     node = made(spec, make_loop(spec.minimum_bytes))
     with mounted(spec, node, folder, ()) as ended:
         assert ended.exit_code == 0
 
 
-def test_the_attribute_of_btrfs_is_set_and_shown(make_loop: MakeLoop, folder: Path) -> None:
+def test_btrfs_attribute_set_and_shown(make_loop: MakeLoop, folder: Path) -> None:
     spec = filesystem("btrfs")
     option = spec.option("nocow_attribute")
     written, seen = option.written(value=True), option.seen(value=True)
@@ -110,9 +106,7 @@ def shown(spec: FilesystemSpec, node: str, folder: Path, options: str) -> set[st
         return set(mounts_on(str(folder))[-1].options) if ended.exit_code == 0 else None
 
 
-def test_of_copy_on_write_and_compression_btrfs_silently_keeps_the_last(
-    make_loop: MakeLoop, folder: Path
-) -> None:
+def test_btrfs_nocow_and_compression_last_wins(make_loop: MakeLoop, folder: Path) -> None:
     """Rules C03, C05, C06."""
     spec = filesystem("btrfs")
     node = made(spec, make_loop())
@@ -132,7 +126,7 @@ def test_of_copy_on_write_and_compression_btrfs_silently_keeps_the_last(
     assert {"nodatacow", "nodatasum"} <= fourth  # C04: the one implies the other
 
 
-def test_ext4_refuses_or_drops_what_the_rules_refuse(make_loop: MakeLoop, folder: Path) -> None:
+def test_ext4_refuses_or_drops_refused_options(make_loop: MakeLoop, folder: Path) -> None:
     """Rules C12, C32."""
     spec = filesystem("ext4")
     node = made(spec, make_loop())
@@ -162,7 +156,7 @@ def test_ext3_refuses_the_options_of_ext4(make_loop: MakeLoop, folder: Path, opt
     assert shown(spec, node, folder, option) is None
 
 
-def test_mke2fs_takes_a_stripe_width_that_is_no_multiple(make_loop: MakeLoop) -> None:
+def test_mke2fs_accepts_odd_stripe_width(make_loop: MakeLoop) -> None:
     """Rule C14: the tool only warns."""
     ended = run("mkfs.ext4", "-q", "-E", "stride=16,stripe_width=65", make_loop())
     assert ended.exit_code == 0
@@ -174,7 +168,7 @@ def test_mke2fs_wants_clusters_for_a_cluster_size(make_loop: MakeLoop) -> None:
     assert run("mkfs.ext4", "-q", "-C", "65536", make_loop()).exit_code != 0
 
 
-def test_mkfs_xfs_takes_neither_stripe_unit_nor_width_alone(make_loop: MakeLoop) -> None:
+def test_mkfs_xfs_needs_stripe_unit_and_width(make_loop: MakeLoop) -> None:
     """Rule C15."""
     node = make_loop()
     for item in ("su=65536", "sw=4"):
@@ -182,7 +176,7 @@ def test_mkfs_xfs_takes_neither_stripe_unit_nor_width_alone(make_loop: MakeLoop)
     assert run("mkfs.xfs", "-q", "-d", "su=65536,sw=4", node).exit_code == 0
 
 
-def test_xfs_refuses_log_buffers_below_the_stripe_unit_of_the_log(make_loop: MakeLoop, folder: Path) -> None:
+def test_xfs_log_buffers_below_stripe_unit_refused(make_loop: MakeLoop, folder: Path) -> None:
     """Rule C17."""
     spec = filesystem("xfs")
     node = made(spec, make_loop(), "-l", "su=131072")
@@ -192,9 +186,7 @@ def test_xfs_refuses_log_buffers_below_the_stripe_unit_of_the_log(make_loop: Mak
     assert "logbsize=256k" in wide
 
 
-def test_xfs_rounds_preallocation_down_and_turns_dax_off_without_a_word(
-    make_loop: MakeLoop, folder: Path
-) -> None:
+def test_xfs_rounds_preallocation_and_disables_dax(make_loop: MakeLoop, folder: Path) -> None:
     """Why such values are not offered."""
     spec = filesystem("xfs")
     node = made(spec, make_loop())
@@ -203,7 +195,7 @@ def test_xfs_rounds_preallocation_down_and_turns_dax_off_without_a_word(
     assert "allocsize=1024k" in rounded
 
 
-def test_xfs_mounts_blocks_larger_than_a_page_since_linux_6_12(make_loop: MakeLoop, folder: Path) -> None:
+def test_xfs_large_blocks_need_linux_6_12(make_loop: MakeLoop, folder: Path) -> None:
     """Rule C13."""
     spec = filesystem("xfs")
     node = made(spec, make_loop(), "-b", f"size={4 * SUPPORT.page_bytes}")
@@ -211,7 +203,7 @@ def test_xfs_mounts_blocks_larger_than_a_page_since_linux_6_12(make_loop: MakeLo
     assert is_mounted is (SUPPORT.versions[KERNEL] >= (6, 12))
 
 
-def test_a_block_larger_than_a_page_is_made_and_not_mounted(make_loop: MakeLoop, folder: Path) -> None:
+def test_large_block_made_but_not_mounted(make_loop: MakeLoop, folder: Path) -> None:
     """Rule C13: -F is what answers mke2fs' question here, on the test's own loop device."""
     spec = filesystem("ext4")
     node = made(spec, make_loop(), "-F", "-b", str(4 * SUPPORT.page_bytes))

@@ -171,11 +171,11 @@ def test_a_rule_decides_without_a_person(
 
 
 @pytest.mark.parametrize("how", ["interactive", "silent"])
-def test_where_nobody_can_be_asked_it_is_a_challenge_and_not_a_yes(service: Serving, how: str) -> None:
+def test_no_agent_gives_challenge(service: Serving, how: str) -> None:
     assert answer_of(ask("nobody", interactive=how == "interactive")) == "challenge"
 
 
-def test_an_action_that_polkit_does_not_know_is_no_yes(service: Serving) -> None:
+def test_unknown_action_not_authorised(service: Serving) -> None:
     assert answer_of(ask("nobody", interactive=True, action="org.pgfooting.unknown")) == "unavailable"
 
 
@@ -204,7 +204,7 @@ def dialog(service: Serving) -> Iterator[Callable[..., Dialog]]:
         process.communicate()
 
 
-def test_the_dialog_names_what_will_happen_and_the_right_password_is_a_yes(
+def test_dialog_message_and_right_password(
     dialog: Callable[..., Dialog],
 ) -> None:
     process, agent = dialog()
@@ -213,14 +213,14 @@ def test_the_dialog_names_what_will_happen_and_the_right_password_is_a_yes(
     assert answer_of(process, begun=True) == "authorized"
 
 
-def test_a_yes_is_not_kept_for_the_next_question(dialog: Callable[..., Dialog]) -> None:
+def test_authorisation_not_kept(dialog: Callable[..., Dialog]) -> None:
     process, agent = dialog()
     agent.type(PASSWORD)
     assert answer_of(process, begun=True) == "authorized"
     assert answer_of(ask("nobody", interactive=False)) == "challenge"
 
 
-def test_a_wrong_password_is_told_from_a_rule_that_says_no(dialog: Callable[..., Dialog]) -> None:
+def test_wrong_password_differs_from_denial(dialog: Callable[..., Dialog]) -> None:
     process, agent = dialog()
     agent.type("wrong")
     assert answer_of(process, begun=True) == "failed"
@@ -234,7 +234,7 @@ def test_an_agent_that_vanishes_is_no_yes(dialog: Callable[..., Dialog]) -> None
     os.close(theirs)
 
 
-def test_others_are_served_while_the_dialog_is_open(dialog: Callable[..., Dialog]) -> None:
+def test_callers_served_during_dialog(dialog: Callable[..., Dialog]) -> None:
     process, agent = dialog()
     with Client(NAME, PATH, NAME) as other:
         assert other.call("Echo", "(s)", "a") == ("a", 1)
@@ -243,7 +243,7 @@ def test_others_are_served_while_the_dialog_is_open(dialog: Callable[..., Dialog
     assert answer_of(process, begun=True) == "authorized"
 
 
-def test_a_password_for_a_question_that_was_called_off_gives_nothing(dialog: Callable[..., Dialog]) -> None:
+def test_password_after_cancel_gives_nothing(dialog: Callable[..., Dialog]) -> None:
     process, agent = dialog()
     with Client(NAME, PATH, NAME) as other:
         other.call("CancelQuestion")
@@ -252,7 +252,7 @@ def test_a_password_for_a_question_that_was_called_off_gives_nothing(dialog: Cal
     assert answer_of(ask("nobody", interactive=False)) == "challenge"
 
 
-def test_a_password_after_the_time_is_up_gives_nothing(dialog: Callable[..., Dialog]) -> None:
+def test_password_after_timeout_gives_nothing(dialog: Callable[..., Dialog]) -> None:
     process, agent = dialog(timeout_s=3)
     assert answer_of(process, begun=True) == "timed-out"
     agent.type(PASSWORD)  # the terminal agent waits for it and cannot be interrupted

@@ -34,7 +34,7 @@ RECIPES = [
 
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("recipe", RECIPES, ids=[each[0] for each in RECIPES])
-def test_the_quick_variant_of_a_recipe_runs_on_spare_disks_and_what_it_leaves_out_is_kept(
+def test_quick_recipe_on_spare_disks(
     helper: Running,
     make_loop: Callable[..., str],
     campaign_bench: CampaignBench,

@@ -75,7 +75,7 @@ def test_a_blank_loop_device_is_spare(shop: Workshop) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.title)
-def test_it_is_refused_until_it_is_made_blank(shop: Workshop, kind: Kind, note: Note) -> None:
+def test_refused_until_blank(shop: Workshop, kind: Kind, note: Note) -> None:
     kind.make(shop)
     decision = shop.decide()
     assert decision.answer is SpareAnswer.NOT_SPARE
@@ -93,7 +93,7 @@ def test_a_read_only_disk_is_refused(shop: Workshop, note: Note) -> None:
     assert shop.decide().answer is SpareAnswer.SPARE
 
 
-def test_a_disk_that_is_too_small_is_refused(shop: Workshop, tmp_path: Path, note: Note) -> None:
+def test_too_small_disk_refused(shop: Workshop, tmp_path: Path, note: Note) -> None:
     small = tmp_path / "small"
     with small.open("wb") as file:
         file.truncate(100 * MIB)
@@ -141,9 +141,7 @@ def replace(shop: Workshop, image: Path) -> None:
     subprocess.run(["losetup", shop.path, str(image)], check=True)
 
 
-def test_another_disk_in_the_place_of_the_chosen_is_refused(
-    swapped: Workshop, tmp_path: Path, note: Note
-) -> None:
+def test_swapped_disk_refused(swapped: Workshop, tmp_path: Path, note: Note) -> None:
     chosen = identity_of(swapped)
     with (tmp_path / "other").open("wb") as file:
         file.truncate(SIZE_BYTES)
@@ -152,7 +150,7 @@ def test_another_disk_in_the_place_of_the_chosen_is_refused(
     note("replaced between choice and use", "D15", refused_by(swapped.decide(), "D15", "serial was"))
 
 
-def test_the_chosen_disk_after_it_was_away_is_refused(swapped: Workshop, tmp_path: Path, note: Note) -> None:
+def test_chosen_disk_refused_after_absence(swapped: Workshop, tmp_path: Path, note: Note) -> None:
     chosen = identity_of(swapped)
     replace(swapped, tmp_path / "mine")
     swapped.chosen = chosen
@@ -163,7 +161,7 @@ def test_the_chosen_disk_after_it_was_away_is_refused(swapped: Workshop, tmp_pat
     assert swapped.decide().answer is SpareAnswer.SPARE
 
 
-def test_a_loop_device_is_refused_outside_of_development_mode(shop: Workshop, note: Note) -> None:
+def test_loop_device_refused_outside_development(shop: Workshop, note: Note) -> None:
     shop.policy = Policy()
     with readable_proc(shop.folder) as proc:
         snapshot = inspect_machine(shop.policy, SourceFolders(proc=proc, as_root=True), only=frozenset())
@@ -180,6 +178,6 @@ def test_the_disk_of_the_system_is_refused(shop: Workshop, note: Note) -> None:
     note("the system's own disk", "D12", refused_by(shop.decide(), "D12", "/ lies on"))
 
 
-def test_the_table_of_kinds_has_every_rule_that_loop_devices_can_show() -> None:
+def test_kinds_cover_loop_device_rules() -> None:
     assert {kind.rule for kind in KINDS} == {"D04", "D05", "D06", "D08", "D08b", "D09", "D11", "D13", "D14"}
     assert len({kind.title for kind in KINDS}) == len(KINDS) >= 30

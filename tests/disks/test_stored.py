@@ -31,7 +31,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
         yield mounted
 
 
-def test_blanks_are_compressed_where_files_are_written_and_not_where_space_was_reserved(folder: Path) -> None:
+def test_blanks_compressed_unless_space_reserved(folder: Path) -> None:
     for name, reserve in (("written", False), ("reserved", True)):
         with (folder / name).open("wb") as file:
             if reserve:

@@ -44,7 +44,7 @@ def wait_for_property(device: str, name: str, wanted: str) -> None:
 
 
 @pytest.mark.parametrize("made", ["ext4", "xfs", "btrfs"])
-def test_udisks_sees_what_is_made_on_a_loop_device(
+def test_udisks_sees_loop_device_changes(
     system_daemons: None, make_loop: Callable[..., str], made: str
 ) -> None:
     device = make_loop(400 * MIB)
@@ -55,12 +55,12 @@ def test_udisks_sees_what_is_made_on_a_loop_device(
     wait_for_property(device, "IdType", 's ""')
 
 
-def test_a_loop_device_may_be_read_only_and_have_large_blocks(make_loop: Callable[..., str]) -> None:
+def test_loop_device_read_only_and_large_blocks(make_loop: Callable[..., str]) -> None:
     assert run("blockdev", "--getro", make_loop(MIB, read_only=True)) == "1"
     assert run("blockdev", "--getss", make_loop(MIB, block_bytes=4096)) == "4096"
 
 
-def test_polkit_follows_a_rule_that_a_test_wrote(system_daemons: None) -> None:
+def test_polkit_follows_test_rule(system_daemons: None) -> None:
     action = "org.freedesktop.udisks2.modify-device"
     ask = f"pkcheck --action-id {action} --process $$"
     check = ("setpriv", "--reuid=nobody", "--clear-groups", "bash", "-c", ask)

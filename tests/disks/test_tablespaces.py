@@ -38,7 +38,7 @@ def written(run: RunFile, disk: str) -> float:
     return float(run.samples("device.write_bytes", Path(disk).name)[1].sum())
 
 
-def test_four_filesystems_hold_data_wal_tables_and_indexes_and_are_free_again(
+def test_four_filesystems_used_and_freed(
     helper: Running, make_loop: Callable[..., str], campaign_bench: CampaignBench
 ) -> None:
     disks = [make_loop(GIB, partscan=True) for _ in range(4)]
@@ -78,7 +78,7 @@ every = "1"
 """
 
 
-def test_trims_snapshots_and_base_backups_are_of_every_filesystem_and_leave_nothing(
+def test_maintenance_covers_all_filesystems(
     helper: Running,
     make_loop: Callable[..., str],
     campaign_bench: CampaignBench,
@@ -114,7 +114,7 @@ def bytes_below(folder: Path) -> int:
 
 
 @pytest.mark.parametrize("victim", ["runner", "helper"])
-def test_relations_lie_on_their_disks_and_what_a_killed_one_left_of_them_is_unmade(
+def test_relation_placement_and_recovery_after_kill(
     helper: Running, make_loop: Callable[..., str], campaign_bench: CampaignBench, victim: str
 ) -> None:
     disks = [make_loop(GIB, partscan=True) for _ in range(4)]

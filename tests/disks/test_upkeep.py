@@ -39,7 +39,7 @@ def phase(**keys: str) -> str:
         ("xfs", ("fstrim", "vacuum")),
     ],
 )
-def test_what_root_does_before_a_phase_is_done_stored_and_told(
+def test_upkeep_before_phase_stored_and_reported(
     helper: Running,
     make_loop: Callable[..., str],
     campaign_bench: CampaignBench,
@@ -75,7 +75,7 @@ def test_what_root_does_before_a_phase_is_done_stored_and_told(
         ({"background": '"pg_basebackup"'}, ()),
     ],
 )
-def test_what_is_done_beside_a_phase_lasts_as_long_and_leaves_nothing(
+def test_upkeep_beside_phase_ends_with_it(
     helper: Running,
     make_loop: Callable[..., str],
     campaign_bench: CampaignBench,
@@ -106,7 +106,7 @@ def test_what_is_done_beside_a_phase_lasts_as_long_and_leaves_nothing(
     assert nothing_left(disk)
 
 
-def test_a_run_that_is_killed_beside_snapshots_and_a_scrub_leaves_nothing(
+def test_run_killed_during_upkeep_leaves_nothing(
     helper: Running, make_loop: Callable[..., str], campaign_bench: CampaignBench
 ) -> None:
     disk = make_loop(2 * GIB, partscan=True)

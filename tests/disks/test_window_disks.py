@@ -140,7 +140,7 @@ def as_user(bench: CampaignBench, *words: str) -> str:
     return done.stdout + done.stderr
 
 
-def test_a_dismissed_password_keeps_the_serial_number_and_an_accepted_one_wants_it_anew(
+def test_dismissed_password_keeps_serial(
     by_bus: ByBus, window: Window, make_loop: Callable[..., str]
 ) -> None:
     disk = make_loop(GIB, partscan=True)
@@ -174,7 +174,7 @@ def test_a_dismissed_password_keeps_the_serial_number_and_an_accepted_one_wants_
     assert nothing_left(disk)
 
 
-def test_a_helper_that_dies_is_told_as_lost_and_gives_the_disks_back(
+def test_dead_helper_reported_lost_and_recovered(
     by_bus: ByBus, window: Window, make_loop: Callable[..., str]
 ) -> None:
     disk = make_loop(GIB, partscan=True)
@@ -197,7 +197,7 @@ def test_a_helper_that_dies_is_told_as_lost_and_gives_the_disks_back(
         window.keep_picture("lost-library")
 
 
-def test_a_disk_that_a_lost_helper_left_is_released_in_the_page_of_disks(
+def test_leftover_of_lost_helper_released(
     by_bus: ByBus, window: Window, make_loop: Callable[..., str]
 ) -> None:
     """First nobody can start the helper again; when it can be, one press gives the disk back."""
@@ -231,7 +231,7 @@ def test_a_disk_that_a_lost_helper_left_is_released_in_the_page_of_disks(
     window.cancel()
 
 
-def test_a_disk_that_somebody_formatted_meanwhile_stays_red_until_its_owner_gives_it_up(
+def test_foreign_format_stays_red_until_given_up(
     by_bus: ByBus, mine: CampaignBench, window: Window, make_loop: Callable[..., str]
 ) -> None:
     """Between the death of the helper and its next start."""
@@ -284,7 +284,7 @@ def test_a_disk_that_somebody_formatted_meanwhile_stays_red_until_its_owner_give
     window.cancel()
 
 
-def test_a_disk_that_changes_while_measured_is_named_in_red_and_released_when_it_is_itself_again(
+def test_changed_disk_red_until_restored(
     by_bus: ByBus, window: Window, make_loop: Callable[..., str]
 ) -> None:
     disk = make_loop(GIB, partscan=True)
@@ -328,7 +328,7 @@ def test_a_disk_that_changes_while_measured_is_named_in_red_and_released_when_it
     window.cancel()
 
 
-def test_nothing_moves_under_the_mouse_when_disks_come_and_go(
+def test_hotplug_moves_nothing_under_mouse(
     by_bus: ByBus, window: Window, make_loop: Callable[..., str]
 ) -> None:
     others = [make_loop(GIB) for _ in range(2)]

@@ -111,7 +111,7 @@ def go_to(qtbot: QtBot, wizard: Wizard, step: Step) -> None:
         qtbot.waitUntil(partial(leaves, before), timeout=PATIENCE_MS)
 
 
-def test_a_disk_is_shown_as_it_comes_is_formatted_and_goes_within_a_second(
+def test_disk_events_shown_within_a_second(
     qtbot: QtBot,
     open_wizard: OpenWizard,
     system_daemons: None,
@@ -179,7 +179,7 @@ def test_the_helper_answers_in_its_own_words(
     assert any(line.startswith("mkfs.xfs ") and blank in line for line in words)
 
 
-def test_the_wizard_leads_to_a_run_on_spare_disks_that_are_free_again(
+def test_wizard_run_frees_spare_disks(
     qtbot: QtBot,
     open_wizard: OpenWizard,
     helper: Running,
