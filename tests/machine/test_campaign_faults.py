@@ -80,7 +80,7 @@ def processes(program: str) -> list[int]:
 
 
 @pytest.mark.parametrize("program", ["postgres", "pgbench"])
-def test_a_killed_server_or_pgbench_ends_the_run_and_the_disk_is_free(
+def test_killed_server_or_pgbench_frees_disk(
     start: Start, rig_disks: list[RigBlockDevice], program: str
 ) -> None:
     running = until_it_measures(start, rig_disks[0])
@@ -89,7 +89,7 @@ def test_a_killed_server_or_pgbench_ends_the_run_and_the_disk_is_free(
     check_seconds_kept(running, "failed")
 
 
-def test_a_killed_runner_leaves_nothing_on_the_disk(start: Start, rig_disks: list[RigBlockDevice]) -> None:
+def test_killed_runner_leaves_nothing_on_disk(start: Start, rig_disks: list[RigBlockDevice]) -> None:
     running = until_it_measures(start, rig_disks[0])
     running.kill()
     wait_until(lambda: nothing_left(rig_disks[:SENTINEL]) == [], "something is left")
@@ -97,9 +97,7 @@ def test_a_killed_runner_leaves_nothing_on_the_disk(start: Start, rig_disks: lis
     assert again.end() == 0, again.said
 
 
-def test_a_killed_service_is_told_and_its_successor_frees_the_disk(
-    start: Start, rig_disks: list[RigBlockDevice]
-) -> None:
+def test_killed_service_successor_frees_disk(start: Start, rig_disks: list[RigBlockDevice]) -> None:
     running = until_it_measures(start, rig_disks[0])
     subprocess.run(["systemctl", "kill", "--signal=KILL", "pgfooting-helper.service"], check=True)
     assert running.end() == 1, running.said
@@ -107,16 +105,14 @@ def test_a_killed_service_is_told_and_its_successor_frees_the_disk(
     check_seconds_kept(running, "failed")
 
 
-def test_a_user_who_is_logged_out_leaves_nothing(start: Start, rig_disks: list[RigBlockDevice]) -> None:
+def test_logged_out_user_leaves_nothing(start: Start, rig_disks: list[RigBlockDevice]) -> None:
     running = until_it_measures(start, rig_disks[0])
     subprocess.run(["loginctl", "terminate-user", "tester"], check=True)
     running.end()
     wait_until(lambda: nothing_left(rig_disks[:SENTINEL]) == [], "something is left")
 
 
-def test_a_disk_that_answers_with_errors_ends_the_run_and_is_freed_when_it_works_again(
-    start: Start, rig_disks: list[RigBlockDevice]
-) -> None:
+def test_disk_errors_end_run_and_disk_freed(start: Start, rig_disks: list[RigBlockDevice]) -> None:
     disk = rig_disks[SCSI]
     running = until_it_measures(start, disk)
     state = Path("/sys/block", disk.name, "device/state")

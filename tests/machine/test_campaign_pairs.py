@@ -37,7 +37,7 @@ def start() -> Iterator[Callable[..., Campaign]]:
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-def test_every_pair_of_keys_of_disks_is_measured_as_it_was_chosen(
+def test_disk_key_pairs_applied_as_chosen(
     rig_disks: list[RigBlockDevice], start: Callable[..., Campaign], part: int
 ) -> None:
     disks = rig_disks[: SCSI + 1]

@@ -68,7 +68,7 @@ def guest(booted: Guest) -> Iterator[Guest]:
     assert sentinel(booted) == before
 
 
-def test_a_disk_that_is_pulled_while_it_is_measured_leaves_the_other_free_and_all_seconds(
+def test_pulled_disk_keeps_seconds_frees_other(
     guest: Guest,
 ) -> None:
     measure(guest, PULLED)

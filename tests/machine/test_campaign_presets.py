@@ -48,7 +48,7 @@ def presets() -> Iterator[object]:
 
 
 @pytest.mark.parametrize(("name", "chosen"), list(presets()))
-def test_every_preset_is_measured_as_it_was_chosen_and_another_value_would_have_been_found_out(
+def test_every_preset_applied_as_chosen(
     rig_disks: list[RigBlockDevice],
     start: Callable[..., Campaign],
     name: str,

@@ -49,9 +49,7 @@ def guest() -> Iterator[Guest]:
 
 
 @pytest.mark.parametrize("end", [kill_and_reboot, kill_and_cut_power, reboot], ids=lambda end: end.__name__)
-def test_after_a_reboot_the_campaign_waits_and_goes_on_with_one_authentication(
-    guest: Guest, end: Callable[[Guest], None]
-) -> None:
+def test_campaign_continues_after_reboot(guest: Guest, end: Callable[[Guest], None]) -> None:
     before = guest.output_of("sha256sum", SENTINEL)
     boot = guest.output_of("cat", "/proc/sys/kernel/random/boot_id")
     in_guest(guest, "begin_rounds", DISK)

@@ -51,9 +51,7 @@ def start() -> Iterator[Start]:
     yield from campaigns()
 
 
-def test_zfs_is_scrubbed_and_snapshots_are_made_beside_phases_and_removed_after_them(
-    rig_disks: list[RigBlockDevice], start: Start
-) -> None:
+def test_zfs_upkeep_beside_phases(rig_disks: list[RigBlockDevice], start: Start) -> None:
     disks = rig_disks[VIRTIO][:2]
     running = start(campaign(("zfs", target(disks, "zfs", level="mirror") + PHASES)), *erase(disks))
     running.until_phase("measure")
@@ -76,9 +74,7 @@ def test_zfs_is_scrubbed_and_snapshots_are_made_beside_phases_and_removed_after_
     assert nothing_left(disks) == []
 
 
-def test_a_run_that_is_killed_beside_a_scrub_of_a_pool_leaves_nothing(
-    rig_disks: list[RigBlockDevice], start: Start
-) -> None:
+def test_run_killed_during_scrub_leaves_nothing(rig_disks: list[RigBlockDevice], start: Start) -> None:
     disks = rig_disks[VIRTIO][:1]
     phases = '[[configuration.workload.phase]]\nname = "scrub"\nbackground = "scrub"\n'
     running = start(campaign(("zfs", target(disks, "zfs") + phases), duration="60s"), *erase(disks))

@@ -125,7 +125,7 @@ CAMPAIGNS = {
 
 
 @pytest.mark.parametrize("name", CAMPAIGNS)
-def test_a_campaign_runs_pgbench_on_real_disks_shows_its_options_and_leaves_them_free(
+def test_campaign_frees_real_disks(
     rig_disks: list[RigBlockDevice], start: Start, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     wanted, disks = CAMPAIGNS[name], rig_disks[VIRTIO]

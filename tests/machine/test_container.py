@@ -19,7 +19,7 @@ _LIMIT_S = 900
 @pytest.mark.skipif(IN_GUEST, reason="a container is started from the host")
 @pytest.mark.skipif(shutil.which("systemd-nspawn") is None, reason="systemd-nspawn is not installed")
 @pytest.mark.timeout(_LIMIT_S)
-def test_what_needs_systemd_is_right_in_a_container() -> None:
+def test_systemd_tests_pass_in_container() -> None:
     inner = ("env", "PGFOOTING_GUEST=yes", *GUEST_PYTEST, "tests/machine/inside_container.py")
     ended = subprocess.run(
         [CHECKOUT / "tests/system/in-container", *inner],

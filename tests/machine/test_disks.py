@@ -40,13 +40,13 @@ def test_bus_rotation_and_names_are_told() -> None:
     assert found["RIGUSB6"][0] == "usb"
 
 
-def test_the_wwn_is_the_key_where_there_is_one(as_root: dict[str, Any]) -> None:
+def test_wwn_is_key_where_present(as_root: dict[str, Any]) -> None:
     assert as_root["RIGSCSI4"]["key"] == "naa.5000c50015ea71aa"
     assert as_root["RIGVIRTIO1"]["key"] == "RIGVIRTIO1"
     assert as_root["RIGNVME5"]["key"].startswith(("eui.", "nvme.", "uuid."))
 
 
-def test_root_gets_an_answer_and_a_user_a_question(as_root: dict[str, Any]) -> None:
+def test_root_gets_answer_user_gets_question(as_root: dict[str, Any]) -> None:
     user = told("runuser", "-u", "tester", "--")
     assert (as_root["as_root"], user["as_root"]) == (True, False)
     for serial in ("RIGVIRTIO1", "RIGSATA3", "RIGSCSI4", "RIGNVME5"):
@@ -57,7 +57,7 @@ def test_root_gets_an_answer_and_a_user_a_question(as_root: dict[str, Any]) -> N
         assert as_root[serial]["answer"] == user[serial]["answer"] == "not spare"
 
 
-def test_a_user_sees_from_udev_what_lies_on_a_disk(record_property: Callable[[str, object], None]) -> None:
+def test_user_sees_disk_content_from_udev(record_property: Callable[[str, object], None]) -> None:
     path = f"/dev/{told()['RIGSATA3']['name']}"
     subprocess.run(["mkfs.ext4", "-q", path], check=True)
     try:

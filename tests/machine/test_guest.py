@@ -19,13 +19,13 @@ def run(*argv: str) -> str:
     return subprocess.run(argv, check=True, capture_output=True, text=True).stdout
 
 
-def test_it_runs_as_root_in_a_guest_with_a_path_that_has_spaces() -> None:
+def test_root_in_guest_with_spaced_path() -> None:
     assert os.getuid() == 0
     assert Path("/proc/sys/kernel/hostname").read_text() == "rig\n"
     assert " " in str(Path.cwd())
 
 
-def test_each_kind_of_disk_is_found_by_its_serial(rig_disks: list[RigBlockDevice]) -> None:
+def test_disk_kinds_found_by_serial(rig_disks: list[RigBlockDevice]) -> None:
     found = [(disk.kind, disk.serial) for disk in rig_disks]
     asked = [(disk.kind.value, disk.serial) for disk in map(parse_disk, RIG, range(1, len(RIG) + 1))]
     assert found == [each for each in asked if each[1] and asked.count(each) == 1]

@@ -78,7 +78,7 @@ def units() -> list[str]:
     return [line.split()[0] for line in listing.splitlines()]
 
 
-def test_a_session_under_systemd_is_counted_limited_and_ended(
+def test_systemd_session_counted_limited_and_ended(
     installed: None, rig_disks: list[RigBlockDevice], process: Callable[[], subprocess.Popen[bytes]]
 ) -> None:
     nodes = [disk.path for disk in rig_disks]
@@ -119,7 +119,7 @@ def test_a_session_under_systemd_is_counted_limited_and_ended(
     assert leftovers(nodes, RUN) == ["/run/pgfooting/lock"]
 
 
-def test_a_killed_service_is_started_again_and_leaves_no_unit(
+def test_killed_service_restarted_without_leftover_unit(
     installed: None, rig_disks: list[RigBlockDevice], process: Callable[[], subprocess.Popen[bytes]]
 ) -> None:
     nodes = [disk.path for disk in rig_disks]
@@ -143,14 +143,12 @@ def connection_lost() -> bool:
     return subprocess.run(ask, capture_output=True, check=False).returncode != 0
 
 
-def test_a_group_that_nobody_made_is_ended_without_complaint() -> None:
+def test_unknown_group_ended_silently() -> None:
     assert ControlGroup("feedfeedfeedfeed", NOBODY).end()
     assert units() == []
 
 
-def test_a_pool_is_scrubbed_and_snapshot_and_what_is_under_way_is_ended(
-    installed: None, rig_disks: list[RigBlockDevice]
-) -> None:
+def test_pool_upkeep_ended(installed: None, rig_disks: list[RigBlockDevice]) -> None:
     nodes = [disk.path for disk in rig_disks]
     with client() as connection:
         owner = Owner(connection)

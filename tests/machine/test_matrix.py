@@ -100,7 +100,7 @@ def blank(rig_disks: list[RigBlockDevice], tmp_path: Path) -> Iterator[list[str]
 
 
 @pytest.mark.parametrize("case", [case.parameter() for case in cases()])
-def test_a_layout_is_made_and_unmade_again_and_again(
+def test_layout_made_and_unmade_repeatedly(
     rig_disks: list[RigBlockDevice], blank: list[str], tmp_path: Path, case: Case
 ) -> None:
     folder, chosen, spec = tmp_path / "session", blank[: case.count], case.spec

@@ -58,7 +58,7 @@ def test_disks_with_blocks_of_4_kib(
     prove(plan, rig_disks, [3], tmp_path)
 
 
-def test_wal_on_a_mirror_of_its_own_beside_data_on_an_nvme_disk(
+def test_mirrored_wal_beside_nvme_data(
     rig_disks: list[RigBlockDevice], disks: tuple[DiskIdentity, ...], tmp_path: Path
 ) -> None:
     wal = Group(
@@ -97,7 +97,7 @@ def test_a_pool_with_a_mirrored_log_device(
     prove(plan, rig_disks, [0, 1, 2], tmp_path)
 
 
-def test_an_array_with_a_chunk_of_its_own_over_disks_of_different_kinds(
+def test_custom_chunk_array_over_mixed_disks(
     rig_disks: list[RigBlockDevice], disks: tuple[DiskIdentity, ...], tmp_path: Path
 ) -> None:
     plan = StoragePlan(Group(disks[:3], Level.RAID5, "ext4", (), SMALL, chunk_bytes=64 * KIB))

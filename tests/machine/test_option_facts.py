@@ -57,7 +57,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.covers("facts availability")
-def test_everything_that_is_declared_works_on_the_guest() -> None:
+def test_declared_layouts_work_on_guest() -> None:
     support = read_support()
     assert {
         (spec.id, level): level_availability(spec, level, support).reasons
@@ -75,15 +75,13 @@ def test_every_mount_option_does_what_is_declared(spec: FilesystemSpec, node: st
 
 
 @SPEC
-def test_every_option_of_mkfs_is_taken_and_shown_as_declared(
-    spec: FilesystemSpec, node: str, folder: Path
-) -> None:
+def test_mkfs_options_accepted_and_shown(spec: FilesystemSpec, node: str, folder: Path) -> None:
     support = read_support()
     assert mkfs_differences(spec, node, folder, support.versions, support.page_bytes) == []
 
 
 @pytest.mark.covers("facts tmpfs")
-def test_every_option_of_tmpfs_does_what_is_declared(folder: Path) -> None:
+def test_tmpfs_options_work_as_declared(folder: Path) -> None:
     assert mount_differences(filesystem("tmpfs"), "tmpfs", folder, read_support().versions) == []
 
 
@@ -97,12 +95,12 @@ def pool(node: str) -> Iterator[str]:
 
 
 @pytest.mark.covers("facts zfs")
-def test_every_property_of_a_dataset_is_taken_and_shown_as_declared(pool: str) -> None:
+def test_dataset_properties_accepted_and_shown(pool: str) -> None:
     assert dataset_differences(filesystem("zfs"), pool, read_support().versions) == []
 
 
 @pytest.mark.covers("facts zfs pool")
-def test_every_property_of_a_pool_is_taken_and_shown_as_declared(node: str) -> None:
+def test_pool_properties_accepted_and_shown(node: str) -> None:
     spec = filesystem("zfs")
     always = [item for item in spec.always if item.stage in {Stage.POOL, Stage.DATASET}]
     for option in spec.options:
@@ -129,7 +127,7 @@ def test_every_property_of_a_pool_is_taken_and_shown_as_declared(node: str) -> N
 
 @pytest.mark.covers("facts smallest")
 @pytest.mark.parametrize("name", ["f2fs", "zfs"])
-def test_the_smallest_device_that_is_declared_is_enough(name: str, tmp_path: Path) -> None:
+def test_smallest_declared_device_suffices(name: str, tmp_path: Path) -> None:
     spec = filesystem(name)
     with loops(tmp_path) as make_loop:
         device = make_loop(spec.minimum_bytes)
@@ -147,7 +145,7 @@ def test_the_smallest_device_that_is_declared_is_enough(name: str, tmp_path: Pat
 
 
 @pytest.mark.covers("facts f2fs")
-def test_f2fs_keeps_lazy_timestamps_and_refuses_the_word_barrier(node: str, folder: Path) -> None:
+def test_f2fs_lazytime_kept_barrier_refused(node: str, folder: Path) -> None:
     """Why the first is no option and the second is never said."""
     spec = filesystem("f2fs")
     must("mkfs.f2fs", "-q", node)

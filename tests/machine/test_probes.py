@@ -56,7 +56,7 @@ def measured(probe: Probe, folder: Path) -> dict[str, float]:
         probe.close()
 
 
-def test_zfs_tells_of_the_dataset_the_arc_and_the_intent_log(shop: Workshop) -> None:
+def test_zfs_dataset_arc_and_intent_log(shop: Workshop) -> None:
     shop.run("modprobe", "zfs")
     folder = shop.folder / "pool"
     shop.run("zpool", "create", "-O", f"mountpoint={folder}", "probed", "mirror", shop.path, shop.another())
@@ -85,7 +85,7 @@ def test_btrfs_tells_of_its_commits(shop: Workshop) -> None:
     assert "btrfs.device_errors 1" not in found
 
 
-def test_an_array_tells_of_its_synchronisation_and_of_a_missing_member(shop: Workshop) -> None:
+def test_array_sync_and_missing_member(shop: Workshop) -> None:
     other = shop.another()
     options = ("--level=1", "--raid-devices=2", "--metadata=1.2", "--bitmap=none")
     shop.run("mdadm", "--create", "/dev/md/probed", *options, shop.path, other)

@@ -29,13 +29,11 @@ def disks(rig_disks: list[RigBlockDevice]) -> Iterator[list[RigBlockDevice]]:
 
 @pytest.mark.covers("facts md sizes")
 @pytest.mark.parametrize("made", MD, ids=lambda item: item.level.value)
-def test_an_array_of_the_fewest_disks_holds_about_what_is_declared(
-    made: ArrayLayout, disks: list[RigBlockDevice]
-) -> None:
+def test_smallest_array_capacity_as_declared(made: ArrayLayout, disks: list[RigBlockDevice]) -> None:
     chosen = disks[: made.minimum_disks]
     assert_holds(made, [disk.size_bytes for disk in chosen], md_bytes(made, [disk.path for disk in chosen]))
 
 
-def test_an_odd_number_of_disks_makes_a_raid10_of_md(disks: list[RigBlockDevice]) -> None:
+def test_md_raid10_of_odd_disks(disks: list[RigBlockDevice]) -> None:
     made, chosen = layout(Level.RAID10, Assembler.MD), disks[:5]
     assert_holds(made, [disk.size_bytes for disk in chosen], md_bytes(made, [disk.path for disk in chosen]))

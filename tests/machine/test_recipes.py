@@ -121,7 +121,7 @@ def test_every_recipe_on_spare_disks_is_here() -> None:
 
 
 @pytest.mark.parametrize("name", RECIPES)
-def test_the_quick_variant_runs_on_spare_disks_and_its_comparison_and_pdf_open(
+def test_quick_recipe_comparison_and_pdf(
     guest: Guest, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     here = RECIPES[name]
@@ -160,9 +160,7 @@ def test_the_quick_variant_runs_on_spare_disks_and_its_comparison_and_pdf_open(
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_a_recipe_of_which_nothing_can_be_measured_is_refused_with_the_reason(
-    guest: Guest, name: str
-) -> None:
+def test_unmeasurable_recipe_refused_with_reason(guest: Guest, name: str) -> None:
     disks, reason = REFUSED[name]
     told = run(guest, name, disks)
     assert told["status"] != ExitStatus.DONE

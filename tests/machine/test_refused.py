@@ -302,7 +302,7 @@ KINDS_HERE: tuple[Kind, ...] = (
 
 @inside
 @pytest.mark.parametrize("kind", KINDS_HERE, ids=lambda kind: kind.title)
-def test_it_is_refused_until_it_is_made_blank(shop: Workshop, kind: Kind, note: Note) -> None:
+def test_refused_until_blank(shop: Workshop, kind: Kind, note: Note) -> None:
     kind.make(shop)
     decision = shop.decide()
     assert decision.answer is SpareAnswer.NOT_SPARE
@@ -317,7 +317,7 @@ def test_it_is_refused_until_it_is_made_blank(shop: Workshop, kind: Kind, note: 
 
 @inside
 @pytest.mark.parametrize("serial", BLANK)
-def test_a_blank_disk_of_every_bus_is_spare(shop: Workshop, serial: str) -> None:
+def test_blank_disk_on_every_bus_spare(shop: Workshop, serial: str) -> None:
     (shop.path,) = named(serial)
     decision = shop.decide()
     assert (decision.answer, decision.refusals, decision.questions) == (SpareAnswer.SPARE, (), ())
@@ -344,7 +344,7 @@ class Born:
     ],
     ids=lambda born: born.title,
 )
-def test_a_disk_is_refused_for_what_it_is(shop: Workshop, born: Born, note: Note) -> None:
+def test_disk_refused_by_nature(shop: Workshop, born: Born, note: Note) -> None:
     for shop.path in named(born.serial):
         note(born.title, born.rule, refused_by(shop.decide(), born.rule, born.evidence))
     assert named(born.serial)
@@ -371,7 +371,7 @@ def test_the_disk_of_the_system_is_refused(shop: Workshop, note: Note) -> None:
         ),
     ],
 )
-def test_a_scsi_device_that_is_no_disk_of_ours_is_refused(
+def test_foreign_scsi_device_refused(
     shop: Workshop, note: Note, title: str, options: tuple[str, ...], rule: str, evidence: str
 ) -> None:
     before = {disk["name"] for disk in whole_disks()}
@@ -400,7 +400,7 @@ def told(guest: Guest, serial: str) -> list[str]:
     return [line.partition("|")[2] for line in lines if line.startswith(f"{serial}|")]
 
 
-def test_a_disk_that_warns_of_failing_is_refused(start_guest: Callable[..., Guest], note: Note) -> None:
+def test_failing_disk_refused(start_guest: Callable[..., Guest], note: Note) -> None:
     guest = start_guest("nvme:1G")
     assert told(guest, "RIGNVME1") == ["spare"]
     disk = {"path": "/machine/peripheral/disk1", "property": "smart_critical_warning"}

@@ -72,26 +72,26 @@ def test_the_exit_status_is_passed_on(guest: Guest, account: str, status: int) -
     assert guest.run(["bash", "-c", f"exit {status}"], account=account) == status
 
 
-def test_words_of_a_command_stay_as_they_are(guest: Guest) -> None:
+def test_command_words_unchanged(guest: Guest) -> None:
     words = ["two words", "'quotes\"", "$HOME", "a\nline", "", "*", "ünï"]
     assert guest.output_of("printf", r"<%s>\n", *words) == "".join(f"<{word}>\n" for word in words)
 
 
-def test_what_is_printed_comes_whole_and_in_order(guest: Guest) -> None:
+def test_output_complete_and_ordered(guest: Guest) -> None:
     lines = "print(f'{n}\\x1e{n}\\x1f', file=(sys.stdout, sys.stderr)[n % 2], flush=True)"
     script = f"import sys; [{lines} for n in range(3000)]"
     expected = "".join(f"{number}\x1e{number}\x1f\n" for number in range(3000))
     assert guest.output_of("python3", "-c", script) == expected
 
 
-def test_the_project_is_copied_with_changes_and_without_caches(guest: Guest) -> None:
+def test_project_copied_with_changes_without_caches(guest: Guest) -> None:
     find = guest.output_of("find", ".", "-mindepth", "1", "-not", "-name", ".gitignore")
     assert sorted(find.splitlines()) == ["./link", "./new program", "./sub", "./sub/tracked file"]
     assert guest.output_of("cat", "link") == "changed"
     assert guest.run(["./new program"]) == 5
 
 
-def test_the_projects_own_files_are_all_tracked_or_new() -> None:
+def test_own_files_tracked_or_new() -> None:
     files = set(project_files(CHECKOUT))
     assert Path("tests/machine/run-guest") in files
     assert not [path for path in files if "__pycache__" in path.parts or path.parts[0] == ".git"]
@@ -105,12 +105,12 @@ def session_of(guest: Guest, account: str) -> dict[str, str]:
     return dict(line.split("=", 1) for line in shown.splitlines())
 
 
-def test_a_user_at_the_machine_has_an_active_session_on_its_seat(guest: Guest) -> None:
+def test_local_user_has_active_session_on_seat(guest: Guest) -> None:
     session = session_of(guest, "seat")
     assert (session["Name"], session["Seat"], session["Active"]) == ("tester", "seat0", "yes")
 
 
-def test_a_user_from_elsewhere_has_a_session_without_a_seat(guest: Guest) -> None:
+def test_remote_user_has_session_without_seat(guest: Guest) -> None:
     session = session_of(guest, "user")
     assert (session["Name"], session["Seat"]) == ("tester", "")
 
@@ -127,7 +127,7 @@ def test_a_command_without_end_is_ended(guest: Guest) -> None:
     assert told.value.status == TIMED_OUT
 
 
-def test_a_guest_that_dies_says_its_last_words(guest: Guest) -> None:
+def test_dying_guest_reports_last_words(guest: Guest) -> None:
     with pytest.raises(GuestError, match="sysrq triggered crash") as told:
         guest.run(["bash", "-c", "echo c >/proc/sysrq-trigger; sleep 100"], limit_s=300)
     assert told.value.status == DIED
@@ -204,7 +204,7 @@ def run_guest(*arguments: str) -> subprocess.Popen[str]:
     )
 
 
-def test_run_guest_prints_ends_with_the_status_and_leaves_nothing(checkout: Path, tmp_path: Path) -> None:
+def test_run_guest_exits_with_status(checkout: Path, tmp_path: Path) -> None:
     before = host_as_it_is()
     logs = tmp_path / "the logs"
     guest = run_guest(
@@ -242,7 +242,7 @@ def test_a_guest_ends_with_whoever_runs_it(checkout: Path) -> None:
 @pytest.mark.parametrize(
     "words", [["--disk", "floppy:1G", "--", "true"], ["--as", "nobody", "--", "true"], []]
 )
-def test_what_run_guest_does_not_understand_is_status_2(words: list[str]) -> None:
+def test_run_guest_bad_usage_exits_2(words: list[str]) -> None:
     guest = run_guest(*words)
     _, errors = guest.communicate()
     assert guest.returncode == 2
