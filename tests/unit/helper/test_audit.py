@@ -21,19 +21,19 @@ from app.helper.base.audit import RateLimitedLog, escape
         ),
     ],
 )
-def test_a_record_is_one_line_of_printable_characters(outside: str, written: str) -> None:
+def test_record_is_one_printable_line(outside: str, written: str) -> None:
     record = logging.LogRecord("x", logging.INFO, "", 1, "disk %s", (outside,), None)
     assert escape(record)
     assert record.getMessage() == written
 
 
-def test_a_record_is_cut_where_it_is_long() -> None:
+def test_long_record_is_cut() -> None:
     record = logging.LogRecord("x", logging.INFO, "", 1, "disk %s", ("S" * 100_000,), None)
     assert escape(record)
     assert len(record.getMessage()) == 4000
 
 
-def test_a_traceback_is_cut_where_it_is_long() -> None:
+def test_long_traceback_is_cut() -> None:
     with pytest.raises(OSError, match="x") as raised:
         _fail("\n" * 100_000 + "x" * 100_000)
     record = logging.LogRecord("x", logging.ERROR, "", 1, "", (), (raised.type, raised.value, raised.tb))
@@ -43,7 +43,7 @@ def test_a_traceback_is_cut_where_it_is_long() -> None:
     assert (len(lines), max(map(len, lines))) == (100, len("  | ") + 4000)
 
 
-def test_no_line_of_a_traceback_can_be_taken_for_a_record() -> None:
+def test_traceback_line_is_no_record() -> None:
     forged = "x\npgfooting-helper: session of :1.7, user 0\x1b[2J\u2028pgfooting-helper: done"
     with pytest.raises(OSError, match="x") as raised:
         _fail(forged)
@@ -61,7 +61,7 @@ def _fail(text: str) -> None:
     raise OSError(text)
 
 
-def test_a_flood_of_one_kind_is_written_in_part_and_counted() -> None:
+def test_flood_is_written_in_part_and_counted() -> None:
     sparing = RateLimitedLog(most=2, period_s=60.0)
     wrote = [sparing.lets((7, "Execute"), now_s) for now_s in (0.0, 1.0, 2.0, 3.0)]
     assert wrote == [True, True, False, False]

@@ -24,13 +24,13 @@ def test_errors_keep_their_words() -> None:
     ("text", "wait_s"),
     [("3", 3), ("60", 60), ("99999", 60), ("100000", 1), ("9" * 5000, 1), ("-3", 1), ("x", 1), ("", 1)],
 )
-def test_a_wait_is_as_long_as_was_said_and_never_long(text: str, wait_s: int) -> None:
+def test_wait_as_stated_but_bounded(text: str, wait_s: int) -> None:
     error = error_of(f"{PREFIX}TooSoon", text, "anna")
     assert isinstance(error, TooSoonError)
     assert error.wait_s == wait_s
 
 
-def test_why_a_helper_was_lost_is_told_where_it_is_known() -> None:
+def test_reason_for_a_lost_helper() -> None:
     assert lost().message.endswith("any more.")
     assert lost("the connection is closed").message.endswith("any more. (the connection is closed)")
     name = "org.freedesktop.DBus.Error.ServiceUnknown"
@@ -42,7 +42,7 @@ def test_why_a_helper_was_lost_is_told_where_it_is_known() -> None:
         assert ("(" in error.message) is has_reason
 
 
-def test_only_signals_of_its_own_session_reach_a_client() -> None:
+def test_only_signals_of_its_own_session() -> None:
     client = HelperClient(None, None, ":1.1", HelperVersion("0", 3, test_devices=False))  # type: ignore[arg-type]
 
     def hear(handle: str) -> bool:
@@ -57,7 +57,7 @@ def test_only_signals_of_its_own_session_reach_a_client() -> None:
     assert [hear(handle) for handle in ("mine", "another's", "")] == [True, False, False]
 
 
-def test_who_is_busy_is_told_by_what_keeps_it() -> None:
+def test_busy_names_what_keeps_it() -> None:
     texts = ("", "asked", "overtaken")
     told = [error_of(f"{PREFIX}Busy", text, "anna").message for text in texts]
     assert ["Nothing was touched." in each for each in told] == [False, True, True]
@@ -65,7 +65,7 @@ def test_who_is_busy_is_told_by_what_keeps_it() -> None:
 
 
 @pytest.mark.parametrize(("count", "freed"), [(1, []), (2, [4711]), (3, [])])
-def test_only_a_reference_that_nobody_gives_back_is_given_back(
+def test_only_leaked_reference_is_released(
     monkeypatch: pytest.MonkeyPatch, count: int, freed: list[int]
 ) -> None:
     class Invocation:

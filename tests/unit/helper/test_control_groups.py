@@ -59,9 +59,7 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ..
     return calls
 
 
-def test_systemd_is_asked_five_fixed_calls_with_a_process_and_a_number(
-    asked: list[tuple[str, ...]], tmp_path: Path
-) -> None:
+def test_five_fixed_systemd_calls(asked: list[tuple[str, ...]], tmp_path: Path) -> None:
     group, pid = ControlGroup("0123456789abcdef", 1000), str(os.getpid())
     group.adopt("server", os.getpid())
     folder = tmp_path / "pgfooting.slice" / f"{UNIT}.slice"
@@ -92,7 +90,7 @@ def test_a_part_is_one_of_two_words(asked: list[tuple[str, ...]], part: str) -> 
 
 
 @pytest.mark.parametrize(("others", "refused"), [((), ""), (("another",), "NotAuthorized")])
-def test_a_process_of_which_any_thread_could_gain_privileges_is_never_adopted(
+def test_process_with_a_privileged_thread_not_adopted(
     asked: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch, others: tuple[str, ...], refused: str
 ) -> None:
     monkeypatch.setattr(control_groups, "_check_process", CHECK)
@@ -125,7 +123,7 @@ def test_a_process_of_which_any_thread_could_gain_privileges_is_never_adopted(
         ((0,) * 4, 0, "NotAuthorized"),
     ],
 )
-def test_only_a_process_of_which_all_four_user_ids_are_the_users_is_adopted_and_never_one_of_roots(
+def test_adoption_needs_all_four_user_ids(
     asked: list[tuple[str, ...]],
     monkeypatch: pytest.MonkeyPatch,
     ids: tuple[int, ...],
@@ -150,9 +148,7 @@ def test_only_a_process_of_which_all_four_user_ids_are_the_users_is_adopted_and_
     assert (found, bool(asked)) == (refused, not refused)
 
 
-def test_where_systemd_refuses_the_caller_is_told_and_nothing_is_taken_for_done(
-    asked: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_systemd_refusal_is_reported(asked: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(argv: tuple[str, ...], *, timeout_s: float) -> CompletedProgram:
         return CompletedProgram(argv, 1, "", "Call failed: Access denied", timeout_s)
 

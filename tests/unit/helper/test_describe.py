@@ -26,7 +26,7 @@ def wire(options: int) -> tuple[Any, ...]:
     return ([DISK], "single", "ext4", names, 0, 0, "", "", "", -1), [], []
 
 
-def test_more_options_than_any_filesystem_has_are_one_problem() -> None:
+def test_too_many_options_are_one_problem() -> None:
     with pytest.raises(PlanError) as refused:
         plan_from_wire(*wire(MOST_OPTIONS + 1))
     assert [problem.path for problem in refused.value.problems] == ["data.options"]
@@ -35,7 +35,7 @@ def test_more_options_than_any_filesystem_has_are_one_problem() -> None:
     assert len(refused.value.problems) == MOST_OPTIONS
 
 
-def test_root_names_the_fields_of_a_bad_plan_and_the_program_says_why() -> None:
+def test_bad_plan_fields_and_their_reasons() -> None:
     broken = wire(3)
     call: Any = SimpleNamespace(arguments=([broken, broken],), sender=":1.7")
     with pytest.raises(MethodError) as refused:
@@ -56,7 +56,7 @@ def test_root_names_the_fields_of_a_bad_plan_and_the_program_says_why() -> None:
         assert len(line) > len(field) + 10, "the sentence"
 
 
-def test_after_a_hundred_problems_no_other_plan_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_plan_after_a_hundred_problems(monkeypatch: pytest.MonkeyPatch) -> None:
     looked: list[int] = []
 
     def counted(*values: Any) -> object:  # noqa: ANN401

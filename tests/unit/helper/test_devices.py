@@ -24,7 +24,7 @@ from app.helper.storage.devices import node_of
         "9" * 400 + ":0",
     ],
 )
-def test_only_a_number_becomes_part_of_a_path(number: str) -> None:
+def test_only_numbers_become_paths(number: str) -> None:
     assert Path("/sys/class/mem/null").exists(), "so that a path would lead to a node"
     with pytest.raises(FileNotFoundError, match="no device number"):
         node_of(number)

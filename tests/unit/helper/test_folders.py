@@ -14,7 +14,7 @@ NOBODY = 65534
 
 
 @pytest.mark.parametrize("mode", [0o700, 0o711])
-def test_a_folder_is_made_with_its_mode_and_one_that_is_there_gets_it(tmp_path: Path, mode: int) -> None:
+def test_folder_is_made_with_its_mode(tmp_path: Path, mode: int) -> None:
     folder = tmp_path / "a" / "b"
     for _ in range(2):
         make_private_folder(folder, mode)
@@ -23,7 +23,7 @@ def test_a_folder_is_made_with_its_mode_and_one_that_is_there_gets_it(tmp_path: 
 
 
 @pytest.mark.parametrize("how", ["a link", "of somebody else", "writable by a group", "writable by all"])
-def test_a_folder_that_somebody_else_could_fill_is_refused(tmp_path: Path, how: str) -> None:
+def test_folder_writable_by_others_is_refused(tmp_path: Path, how: str) -> None:
     folder = tmp_path / "folder"
     match how:
         case "a link":

@@ -18,7 +18,7 @@ from tests.unit.helper.test_wire import message
 gi = pytest.importorskip("gi")
 
 
-def test_who_has_much_waiting_may_send_only_as_much_as_has_been_let_through() -> None:
+def test_backlogged_sender_is_limited_to_what_passed() -> None:
     queue = Queue()
     while queue.put(":1.1", b"x" * 100_000):
         pass
@@ -26,14 +26,14 @@ def test_who_has_much_waiting_may_send_only_as_much_as_has_been_let_through() ->
     assert [queue.put(":1.1", b"x" * 100_000) for _ in range(2)] == [True, False]
 
 
-def test_whoever_has_nothing_waiting_may_send_one_call_of_any_size_that_is_allowed() -> None:
+def test_idle_sender_may_send_one_call() -> None:
     queue = Queue()
     for number in range(200):
         queue.put(f":2.{number}", b"x" * 100_000)
     assert [queue.put(":1.1", b"x" * (gate.MOST_BYTES + 1000)) for _ in range(2)] == [True, False]
 
 
-def test_nothing_of_a_connection_is_kept_once_all_it_sent_was_let_through() -> None:
+def test_connection_forgotten_when_all_is_passed() -> None:
     queue = Queue()
     for sender in (":1.1", ":1.2"):
         queue.put(sender, b"x" * 1000)
@@ -44,9 +44,7 @@ def test_nothing_of_a_connection_is_kept_once_all_it_sent_was_let_through() -> N
     assert (queue._waiting, queue._ends, queue._now, queue.bytes) == ({}, {}, 0, 0)
 
 
-def test_of_connections_that_were_served_only_those_are_known_that_are_still_ahead(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_served_connections_known_while_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gate, "_MOST_REMEMBERED", 3)
     queue = Queue()
     once = [f":1.{number}" for number in range(8)]
@@ -60,7 +58,7 @@ def test_of_connections_that_were_served_only_those_are_known_that_are_still_ahe
     assert set(queue._ends) == {"twice", "large"}
 
 
-def test_who_was_served_a_moment_ago_waits_behind_who_was_not() -> None:
+def test_recently_served_waits_behind_others() -> None:
     queue = Queue()
     queue.put(":1.1", b"1" * 30_000)
     queue.put(":1.2", b"2" * 60_000)
@@ -69,7 +67,7 @@ def test_who_was_served_a_moment_ago_waits_behind_who_was_not() -> None:
     assert queue.take()[:1] == b"2", "what the other had counts"
 
 
-def test_a_message_is_as_large_as_it_may_be_and_a_larger_one_is_cut() -> None:
+def test_oversized_message_is_cut() -> None:
     wires = [message("x" * size) for size in (1000, 1008)]
     allowed, larger = (beginning_of(wire) for wire in wires)
     reader = Reader(allowed.body_bytes)
@@ -92,7 +90,7 @@ def idle_gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Gate, socket.so
         os.close(made._tell)
 
 
-def test_nothing_more_is_read_where_too_much_waits_until_some_was_let_through(
+def test_reading_pauses_on_backlog(
     monkeypatch: pytest.MonkeyPatch, idle_gate: tuple[Gate, socket.socket]
 ) -> None:
     monkeypatch.setattr(gate, "_MOST_WAITING_BYTES", 300_000)
@@ -123,7 +121,7 @@ def signal(sender: str) -> bytes:
     return bytes(told.to_blob(gio.DBusCapabilityFlags.NONE))
 
 
-def test_only_signals_of_the_bus_itself_reach_the_service(idle_gate: tuple[Gate, socket.socket]) -> None:
+def test_only_signals_of_the_bus_pass(idle_gate: tuple[Gate, socket.socket]) -> None:
     tried, bus = idle_gate
     own = signal("org.freedesktop.DBus")
     for each in (signal(":1.4711"), own, signal("")):
@@ -132,7 +130,7 @@ def test_only_signals_of_the_bus_itself_reach_the_service(idle_gate: tuple[Gate,
     assert bytes(tried._to_us) == own
 
 
-def test_a_call_that_was_cut_or_finds_no_room_is_answered_and_nothing_else_that_was_cut_goes_on(
+def test_cut_or_rejected_call_is_answered(
     monkeypatch: pytest.MonkeyPatch, idle_gate: tuple[Gate, socket.socket]
 ) -> None:
     tried, _ = idle_gate
@@ -166,7 +164,7 @@ def test_a_call_that_was_cut_or_finds_no_room_is_answered_and_nothing_else_that_
     assert not tried._to_us
 
 
-def test_the_gate_waits_for_room_only_where_it_has_something_to_send(
+def test_gate_waits_for_room_only_to_send(
     monkeypatch: pytest.MonkeyPatch, idle_gate: tuple[Gate, socket.socket]
 ) -> None:
     tried, _ = idle_gate
@@ -199,7 +197,7 @@ def turn(tried: Gate, monkeypatch: pytest.MonkeyPatch, *ready: int) -> int | Non
     return limits[0]
 
 
-def test_the_next_calls_are_let_through_when_the_main_loop_has_read_and_dealt_with_the_last(
+def test_next_calls_after_the_last_are_handled(
     monkeypatch: pytest.MonkeyPatch, idle_gate: tuple[Gate, socket.socket]
 ) -> None:
     tried, _ = idle_gate
@@ -244,7 +242,7 @@ def refused_call(sender: str, *, wants_reply: bool = True) -> bytes:
     ("sender", "wants_reply", "is_answered"),
     [(":1.1", True, True), (":1.1", False, False), ("", True, False)],
 )
-def test_only_who_waits_for_an_answer_and_has_a_name_is_answered(
+def test_only_named_callers_awaiting_replies_get_errors(
     monkeypatch: pytest.MonkeyPatch,
     idle_gate: tuple[Gate, socket.socket],
     sender: str,
@@ -258,7 +256,7 @@ def test_only_who_waits_for_an_answer_and_has_a_name_is_answered(
     assert bool(tried._to_bus) == is_answered
 
 
-def test_the_main_loop_is_told_once_of_all_that_were_refused_until_it_listens(
+def test_refusals_reported_once_to_main_loop(
     monkeypatch: pytest.MonkeyPatch, idle_gate: tuple[Gate, socket.socket]
 ) -> None:
     tried, _ = idle_gate

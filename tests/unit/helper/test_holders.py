@@ -72,7 +72,7 @@ def test_open_files_working_folders_and_roots_count(machine: Machine) -> None:
     assert machine.used(*range(1, 7)) == [2, 3, 4]
 
 
-def test_mapped_files_count_by_the_number_of_their_device_and_not_by_their_names(machine: Machine) -> None:
+def test_mapped_files_by_device_number(machine: Machine) -> None:
     machine.add(1, mapped="00:32")
     machine.add(2, mapped="00:33")
     machine.add(3, path="/home/x/a 00:32 b\\012 7f1000-7f2000 r-xp 00000000 00:32 12 c")
@@ -92,7 +92,7 @@ def test_what_only_one_thread_has_counts(machine: Machine, own: dict[str, int]) 
     assert machine.used(10, 20) == [10]
 
 
-def test_a_process_whose_first_thread_has_ended_is_seen_by_the_others(machine: Machine) -> None:
+def test_process_with_ended_first_thread(machine: Machine) -> None:
     for pid, own in (
         (10, {"mapped": "00:32"}),
         (20, {"cwd": "/run/pgfooting/1/storage"}),
@@ -129,12 +129,12 @@ def test_other_namespaces_have_other_numbers_and_places(machine: Machine) -> Non
     assert machine.used(1, 2, 3) == [1, 3]
 
 
-def test_a_descriptor_that_came_from_another_namespace_has_its_mount_from_there(machine: Machine) -> None:
+def test_descriptor_from_another_namespace(machine: Machine) -> None:
     machine.add(1, mounts="7 1 8:9 / / rw - ext4 /dev/sdz rw\n", open_on=40)
     assert machine.used(1) == [1]
 
 
-def test_descriptors_in_flight_and_those_of_a_ring_are_said_to_hide_something(machine: Machine) -> None:
+def test_descriptors_in_flight_or_in_rings(machine: Machine) -> None:
     machine.add(1, more="scm_fds: 0\n")
     machine.add(2, more="scm_fds: 2\n")
     machine.add(3, more="UserFiles:\t1\n")
@@ -148,7 +148,7 @@ def test_a_process_that_ended_meanwhile_uses_nothing(machine: Machine) -> None:
     assert not may_hide(99)
 
 
-def test_a_descriptor_that_was_closed_meanwhile_is_none(machine: Machine) -> None:
+def test_descriptor_closed_meanwhile(machine: Machine) -> None:
     machine.add(1)
     machine.add(2, open_on=40)
     for pid in (1, 2):

@@ -129,7 +129,7 @@ def records(disks: Disks) -> Mapping[str, int | None]:
     return {record.serial: record.first_data for record in known}
 
 
-def test_zeros_are_recorded_and_the_record_holds_until_the_kernel_counts_a_write(disks: Disks) -> None:
+def test_zeros_recorded_until_a_counted_write(disks: Disks) -> None:
     assert looking(disks)[2].read_s == 0
     answer, reasons, looked = reading(disks)
     assert (answer, reasons) == ("spare", [])
@@ -141,7 +141,7 @@ def test_zeros_are_recorded_and_the_record_holds_until_the_kernel_counts_a_write
     assert looking(disks)[2].read_s == 0
 
 
-def test_a_byte_that_no_place_shows_is_found_and_refuses_from_then_on(disks: Disks) -> None:
+def test_byte_between_places_is_found(disks: Disks) -> None:
     disks.put(300 * MIB + 5, b"x")
     assert looking(disks)[0] == "spare"
     answer, reasons, _ = reading(disks)
@@ -152,9 +152,7 @@ def test_a_byte_that_no_place_shows_is_found_and_refuses_from_then_on(disks: Dis
 
 
 @pytest.mark.parametrize("why", ["data at the beginning", "data in a sample", "mounted", "left over"])
-def test_what_something_else_speaks_against_is_not_read(
-    disks: Disks, monkeypatch: pytest.MonkeyPatch, why: str
-) -> None:
+def test_disk_refused_otherwise_is_not_read(disks: Disks, monkeypatch: pytest.MonkeyPatch, why: str) -> None:
     match why:
         case "mounted":
             disks.mounts = (DeviceUse(HERE.device_number, "/srv", "ext4"),)
@@ -173,7 +171,7 @@ def test_what_something_else_speaks_against_is_not_read(
     assert records(disks) == {}
 
 
-def test_a_disk_on_which_data_was_found_once_is_read_again(disks: Disks) -> None:
+def test_disk_with_known_data_is_read_again(disks: Disks) -> None:
     disks.put(300 * MIB + 5, b"x")
     assert reading(disks)[0] == "not spare"
     disks.put(300 * MIB + 5, b"\0")
@@ -182,7 +180,7 @@ def test_a_disk_on_which_data_was_found_once_is_read_again(disks: Disks) -> None
     assert records(disks) == {HERE.serial: None}
 
 
-def test_nobody_is_told_more_often_than_four_times_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_at_most_four_times_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
     now_s = 100.0
     monkeypatch.setattr("app.helper.session.inspection.time.monotonic", lambda: now_s)
     told: list[tuple[str, int, int]] = []
@@ -193,7 +191,7 @@ def test_nobody_is_told_more_often_than_four_times_a_second(monkeypatch: pytest.
     assert told == [("8:16", done, 11) for done in (0, 2, 4, 6, 8, 10)]
 
 
-def test_every_byte_is_read_at_the_lowest_priority_and_what_comes_after_at_its_own(disks: Disks) -> None:
+def test_every_byte_read_at_lowest_priority(disks: Disks) -> None:
     thread, seen = threading.get_native_id(), set()
 
     def tell(_number: str, _done: int, whole: int) -> None:
@@ -207,7 +205,7 @@ def test_every_byte_is_read_at_the_lowest_priority_and_what_comes_after_at_its_o
         assert os.getpriority(os.PRIO_PROCESS, thread) == before
 
 
-def test_a_write_while_it_is_read_leaves_no_record(disks: Disks) -> None:
+def test_write_while_reading_leaves_no_record(disks: Disks) -> None:
     def tell(_number: str, done: int, whole: int) -> None:
         if whole == SIZE and done:
             disks.facts = dataclasses.replace(disks.facts, marks=dataclasses.replace(MARKS, requests=101))
@@ -218,7 +216,7 @@ def test_a_write_while_it_is_read_leaves_no_record(disks: Disks) -> None:
     assert records(disks) == {}
 
 
-def test_another_disk_in_its_place_while_it_is_read_leaves_no_record(disks: Disks) -> None:
+def test_disk_swapped_while_reading_leaves_no_record(disks: Disks) -> None:
     def tell(_number: str, done: int, whole: int) -> None:
         if whole == SIZE and done:
             other = dataclasses.replace(HERE, serial="OTHER")
@@ -229,7 +227,7 @@ def test_another_disk_in_its_place_while_it_is_read_leaves_no_record(disks: Disk
     assert records(disks) == {}
 
 
-def test_it_is_called_off_in_the_middle_and_nothing_is_known(disks: Disks) -> None:
+def test_cancelled_read_leaves_no_record(disks: Disks) -> None:
     asked: list[bool] = []
 
     def is_cancelled() -> bool:
@@ -243,16 +241,14 @@ def test_it_is_called_off_in_the_middle_and_nothing_is_known(disks: Disks) -> No
     assert records(disks) == {}
 
 
-def test_where_the_kernel_does_not_count_nothing_is_read(disks: Disks) -> None:
+def test_no_read_without_a_write_count(disks: Disks) -> None:
     disks.facts = dataclasses.replace(disks.facts, marks=DuplicateMarks())
     with pytest.raises(MethodError) as refused:
         reading(disks)
     assert (refused.value.code, refused.value.text) == ("Unavailable", "not-counted")
 
 
-def test_a_disk_that_cannot_be_read_to_its_end_is_refused(
-    disks: Disks, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_disk_unreadable_to_its_end(disks: Disks, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object) -> int | None:
         raise OSError(5, "Input/output error")
 

@@ -28,18 +28,18 @@ def signature(name: str) -> str:
     return "".join(each.attrib["type"] for each in element if each.attrib["direction"] == "in")
 
 
-def test_every_method_of_the_interface_has_its_access_and_there_are_no_others() -> None:
+def test_every_method_has_its_access() -> None:
     assert sorted(EXPORTED) == sorted(each.name for each in METHODS)
     assert len(set(EXPORTED)) == len(EXPORTED)
     assert [method(each.name) for each in METHODS] == list(METHODS)
 
 
 @pytest.mark.parametrize("name", ["", "Missing", "version", "Execute2", "__init__"])
-def test_what_is_not_in_the_table_is_no_method(name: str) -> None:
+def test_unknown_method_has_no_access(name: str) -> None:
     assert method(name) is None
 
 
-def test_only_version_and_describe_are_answered_to_anyone() -> None:
+def test_only_version_and_describe_for_anyone() -> None:
     assert [each.name for each in METHODS if each.access is Access.ANYONE] == ["Version", "Describe"]
 
 
@@ -49,12 +49,12 @@ def test_every_method_is_implemented() -> None:
     assert all(hasattr(Helper, f"_{each.name.lower()}") for each in METHODS if each.name not in owned)
 
 
-def test_what_an_owner_may_call_names_the_session_first() -> None:
+def test_owner_methods_name_the_session_first() -> None:
     owned = [each.name for each in METHODS if each.access is Access.OWNER]
     assert all(signature(name).startswith("s") for name in owned)
 
 
-def test_the_number_of_the_interface_is_the_documented_one() -> None:
+def test_interface_version_is_documented() -> None:
     assert f"interface number {INTERFACE_NUMBER}" in INTERFACE.read_text()
 
 
@@ -62,7 +62,7 @@ def test_nothing_can_be_set_from_outside() -> None:
     assert list(ROOT.iter("property")) == []
 
 
-def test_the_signatures_are_those_that_both_sides_use() -> None:
+def test_signatures_on_both_sides() -> None:
     assert signature("Describe") == PLANS
     assert signature("Inspect") == f"a{IDENTITY}"
     assert (signature("InspectKept"), signature("ReleaseKept")) == (IDENTITY, f"{IDENTITY}s")
@@ -70,7 +70,7 @@ def test_the_signatures_are_those_that_both_sides_use() -> None:
     assert GROUP in PLAN in PLANS
 
 
-def test_every_action_is_in_the_policy_and_erasing_is_never_kept_and_never_yes() -> None:
+def test_actions_in_policy_erase_asks_always() -> None:
     policy = ET.parse(SYSTEM / "org.pgfooting.helper.policy").getroot()  # noqa: S314
     actions = {element.attrib["id"]: element for element in policy.iter("action")}
     asked = {Access.INSPECT.value, Access.ERASE.value}
@@ -91,7 +91,7 @@ def test_only_root_may_own_the_name() -> None:
             assert "send_destination" in rule.attrib or "own" in rule.attrib
 
 
-def test_everyone_may_send_to_the_interface_of_the_helper_and_to_no_other() -> None:
+def test_bus_policy_allows_only_our_interface() -> None:
     policy = ET.parse(SYSTEM / f"{NAME}.conf").getroot()  # noqa: S314
     rules = [
         (element.attrib.get("user") or element.attrib["context"], rule.tag, rule.attrib.get("send_interface"))
@@ -110,7 +110,7 @@ TEXTS = {"session", "plan", "digest", "part", "name"}
 """Arguments that are a text: handles, the digest of what was described, and words of ours."""
 
 
-def test_no_method_takes_a_text_but_handles_a_digest_and_a_word_of_ours() -> None:
+def test_text_arguments_of_methods() -> None:
     arguments = [
         (each.attrib["name"], each.attrib["type"])
         for method in ROOT.iter("method")
@@ -123,7 +123,7 @@ def test_no_method_takes_a_text_but_handles_a_digest_and_a_word_of_ours() -> Non
 
 
 @pytest.mark.parametrize("name", ["pgfooting-helper.service", "pgfooting-recover.service"])
-def test_a_unit_lets_only_root_reach_what_is_written(name: str) -> None:
+def test_units_let_only_root_write(name: str) -> None:
     assert "UMask=0077" in (SYSTEM / name).read_text().splitlines()
 
 
@@ -131,7 +131,7 @@ STARTING = re.compile(r"subprocess|posix_spawn\w*|exec[vl]p?e?|popen|system|fork
 
 
 @pytest.mark.parametrize("folder", ["helper", "storage", "domain", "dbus"])
-def test_one_module_of_what_root_executes_starts_programs_and_none_a_shell(folder: str) -> None:
+def test_one_module_starts_programs_without_shell(folder: str) -> None:
     starting = set()
     for path in (PROJECT / "app" / folder).rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -165,7 +165,7 @@ ProtectHostname= alone brings none (systemd, exec_needs_mount_namespace).
 
 
 @pytest.mark.parametrize("name", ["pgfooting-helper.service", "pgfooting-recover.service"])
-def test_the_unit_gives_the_helper_no_mounts_of_its_own(name: str) -> None:
+def test_unit_has_no_own_mount_namespace(name: str) -> None:
     text = (SYSTEM / name).read_text()
     keys = {line.partition("=")[0] for line in text.splitlines() if "=" in line and not line.startswith("#")}
     assert not [key for key in keys if MOUNTS_OF_ITS_OWN.match(key)]

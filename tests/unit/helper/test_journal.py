@@ -93,9 +93,7 @@ def test_what_is_written_is_read_again(journal: Journal) -> None:
     assert journal.entries()[1] == []
 
 
-def test_an_entry_is_on_disk_as_a_whole_before_it_has_its_name(
-    journal: Journal, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_entry_synced_before_it_is_named(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
     synced: list[bytes] = []
 
     def sync(descriptor: int) -> None:
@@ -108,9 +106,7 @@ def test_an_entry_is_on_disk_as_a_whole_before_it_has_its_name(
     assert synced == [path_of(journal).read_bytes(), b""], "the entry, then the folder that names it"
 
 
-def test_what_a_session_tells_its_journal_is_there_before_it_goes_on(
-    journal: Journal, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_session_journal_written_before_continuing(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
     writer = Writer(journal, replace(entry(), begun=0))
     assert journal.entry(SESSION) is None
     writer.begin(4)
@@ -130,7 +126,7 @@ def test_what_a_session_tells_its_journal_is_there_before_it_goes_on(
     assert [each.kept for each in written] == [{}]
 
 
-def test_however_long_the_reasons_are_that_others_give_an_entry_is_read_again(journal: Journal) -> None:
+def test_long_foreign_reasons_round_trip(journal: Journal) -> None:
     writer = Writer(journal, entry())
     writer.keep({"one": "mounted here; " * 100_000})
     assert journal.entry(SESSION) == writer.entry
@@ -139,7 +135,7 @@ def test_however_long_the_reasons_are_that_others_give_an_entry_is_read_again(jo
     assert kept == replace(entry(), kept={"one": "", "other": ""}), "it says the reasons at the next attempt"
 
 
-def test_the_largest_plan_with_the_longest_names_and_all_its_marks_is_read_again(journal: Journal) -> None:
+def test_largest_plan_round_trip(journal: Journal) -> None:
     count = len((Role.DATA, *FURTHER_ROLES)) * MOST_DISKS
     many = [
         DiskIdentity(
@@ -171,19 +167,19 @@ def test_the_largest_plan_with_the_longest_names_and_all_its_marks_is_read_again
     assert journal.entry(SESSION) == whole
 
 
-def test_what_could_not_be_read_again_is_not_written_and_nothing_is_made(journal: Journal) -> None:
+def test_unreadable_entry_is_never_written(journal: Journal) -> None:
     with pytest.raises(OSError, match="too large"):
         journal.write(replace(entry(), facts={"pool": "x" * (17 << 20)}))
     assert journal.entry(SESSION) is None
 
 
-def test_a_mark_that_nobody_knows_is_set_aside(journal: Journal) -> None:
+def test_unknown_mark_is_set_aside(journal: Journal) -> None:
     text = text_of(journal)
     assert not is_set_aside(journal, changed(text, facts={mark_fact("x"): "made", "pool": "nonsense"}))
     assert is_set_aside(journal, changed(text, facts={mark_fact("x"): "nonsense"}))
 
 
-def test_an_entry_of_an_older_helper_knows_no_boot_and_no_reason(journal: Journal) -> None:
+def test_entry_of_an_older_helper(journal: Journal) -> None:
     old = {**json.loads(text_of(journal)), "schema": 1}
     assert not is_set_aside(journal, json.dumps({**old, "boot": "x", "kept": {"disk": "x"}}).encode())
     del old["boot"], old["kept"]
@@ -205,7 +201,7 @@ def test_older_schema_stays_older(journal: Journal) -> None:
         assert json.loads(path_of(journal).read_text())["schema"] == schema
 
 
-def test_where_nothing_was_ever_made_there_is_no_journal_and_none_is_made(tmp_path: Path) -> None:
+def test_no_journal_where_nothing_was_made(tmp_path: Path) -> None:
     assert Journal(tmp_path / "journal").entries() == ([], [])
     assert list(tmp_path.iterdir()) == []
 
@@ -232,7 +228,7 @@ HOSTILE: list[Any] = [
 @pytest.mark.parametrize(
     "name", ["schema", "session", "user", "plan", "devices", "begun", "facts", "boot", "kept"]
 )
-def test_a_value_of_another_type_or_out_of_all_bounds_is_set_aside(journal: Journal, name: str) -> None:
+def test_value_of_wrong_type_or_range(journal: Journal, name: str) -> None:
     text = text_of(journal)
     for value in HOSTILE:
         is_right = value == {} if name in {"facts", "kept"} else isinstance(value, str) and name == "boot"
@@ -244,17 +240,17 @@ def test_a_value_of_another_type_or_out_of_all_bounds_is_set_aside(journal: Jour
 
 
 @pytest.mark.parametrize("user", [0, -1, 2**32 - 1, 2**32, "1000", 1000.0, True])
-def test_nobody_but_a_user_is_ever_worked_for(journal: Journal, user: object) -> None:
+def test_entry_of_invalid_user_is_set_aside(journal: Journal, user: object) -> None:
     assert is_set_aside(journal, changed(text_of(journal), user=user))
 
 
-def test_an_entry_under_the_name_of_another_is_set_aside(journal: Journal) -> None:
+def test_entry_under_the_name_of_another(journal: Journal) -> None:
     text = text_of(journal)
     assert not is_set_aside(journal, text.encode())
     assert is_set_aside(journal, changed(text, session=OTHER.hex))
 
 
-def test_an_entry_without_a_device_for_a_disk_of_its_plan_is_set_aside(journal: Journal) -> None:
+def test_entry_lacking_a_device_of_its_plan(journal: Journal) -> None:
     text = text_of(journal)
     known = json.loads(text)["devices"]
     key = next(iter(known))
@@ -304,9 +300,7 @@ def replace_somewhere(values: Any, chance: random.Random) -> None:  # noqa: ANN4
 
 
 @pytest.mark.slow
-def test_thousands_of_damaged_files_are_understood_or_set_aside_and_never_more(
-    journal: Journal, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_fuzzed_files_parsed_or_set_aside(journal: Journal, capsys: pytest.CaptureFixture[str]) -> None:
     text, chance = text_of(journal), random.Random(20261122)  # noqa: S311 - the same each time
     aside = sum(is_set_aside(journal, content) for content in mutations(text, chance))
     with capsys.disabled():
@@ -314,7 +308,7 @@ def test_thousands_of_damaged_files_are_understood_or_set_aside_and_never_more(
     assert MUTATIONS * 0.6 < aside < MUTATIONS
 
 
-def test_a_file_that_is_too_large_is_set_aside_unread(journal: Journal) -> None:
+def test_oversized_file_set_aside_unread(journal: Journal) -> None:
     large = text_of(journal)[:-1] + " " * (journal_module._MOST_BYTES + 1) + "}"
     assert is_set_aside(journal, large.encode())
 
@@ -328,7 +322,7 @@ def with_mark(mark: Mark | None, boot: str = "boot") -> tuple[JournalEntry, Disk
     return replace(plain, begun=3, boot=boot, facts=facts), first
 
 
-def test_only_a_disk_on_which_something_was_begun_and_not_given_back_is_held() -> None:
+def test_begun_and_unreleased_disks_are_held() -> None:
     for mark in Mark:
         held, first = with_mark(mark)
         assert held.holds(first) is (mark is not Mark.RELEASED)
@@ -342,9 +336,7 @@ def test_only_a_disk_on_which_something_was_begun_and_not_given_back_is_held() -
     assert not replace(with_mark(Mark.MADE)[0], begun=0).holds(first)
 
 
-def test_an_entry_that_another_thread_has_recovered_meanwhile_is_not_recovered_again(
-    journal: Journal, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_entry_recovered_by_another_thread(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
     unmade: list[JournalEntry] = []
     monkeypatch.setattr("app.helper.storage.leftovers._unmake", lambda found, *_: unmade.append(found))
     held, first = with_mark(Mark.MADE)
@@ -362,7 +354,7 @@ def test_an_entry_that_another_thread_has_recovered_meanwhile_is_not_recovered_a
     assert len(unmade) == 1
 
 
-def test_a_reason_is_kept_as_code_and_values_and_one_of_an_older_helper_as_its_text(journal: Journal) -> None:
+def test_reasons_by_code_or_older_text(journal: Journal) -> None:
     reason = say("kept", node="/dev/sdb", reason=say("holds-no-table"), when="")
     journal.write(replace(entry(), kept={"new": reason, "old": "xfs is there"}))
     kept = json.loads(path_of(journal).read_text())["kept"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from app.helper.session.lifetime import LIFETIME_S, TOLD_S, Lifetime, LifetimeAction, RateLimit
 
 
-def test_the_owner_is_told_once_an_hour_before_the_end() -> None:
+def test_owner_warned_one_hour_before_end() -> None:
     lifetime = Lifetime(100.0)
     assert (LIFETIME_S, TOLD_S) == (12 * 3600, 3600)
     assert lifetime.due(100.0) is LifetimeAction.NOTHING
@@ -16,7 +16,7 @@ def test_the_owner_is_told_once_an_hour_before_the_end() -> None:
     assert lifetime.due(100.0 + 12 * 3600) is LifetimeAction.END
 
 
-def test_a_session_that_is_renewed_begins_anew_and_is_told_again() -> None:
+def test_renewed_session_is_warned_again() -> None:
     lifetime = Lifetime(0.0)
     assert lifetime.due(11.5 * 3600) is LifetimeAction.TELL
     lifetime.renew(11.6 * 3600)
@@ -25,7 +25,7 @@ def test_a_session_that_is_renewed_begins_anew_and_is_told_again() -> None:
     assert lifetime.due(23.6 * 3600) is LifetimeAction.END
 
 
-def test_what_has_a_pace_is_done_again_only_after_its_time() -> None:
+def test_paced_action_waits_its_interval() -> None:
     pace = RateLimit(10.0)
     assert pace.wait_s(5.0) == 0
     pace.done_s = 5.0

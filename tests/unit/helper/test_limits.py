@@ -22,5 +22,5 @@ from app.dbus.limits import has_room
         ([0, 0, 0], 0, True),
     ],
 )
-def test_nobody_takes_the_places_of_others_or_of_root(taken: list[int], user: int, room: bool) -> None:  # noqa: FBT001
+def test_places_reserved_for_others_and_root(taken: list[int], user: int, room: bool) -> None:  # noqa: FBT001
     assert has_room(taken, user, each=2, together=4) is room

@@ -60,7 +60,7 @@ def commands(name: str, data: str, wal: str = "") -> tuple[MaintenanceCommand, .
         *(e.name for e in MAINTENANCE if e.done_by is not DoneBy.ROOT),
     ],
 )
-def test_root_does_nothing_that_is_no_name_of_its_own(name: str) -> None:
+def test_unknown_maintenance_name_is_refused(name: str) -> None:
     with pytest.raises(MethodError) as refused:
         root_maintenance(name)
     assert refused.value.code == "Unknown"
@@ -68,7 +68,7 @@ def test_root_does_nothing_that_is_no_name_of_its_own(name: str) -> None:
 
 @pytest.mark.parametrize("kind", [each for each in MAINTENANCE if each.done_by is DoneBy.ROOT], ids=str)
 @pytest.mark.slow
-def test_what_root_runs_is_declared_for_exactly_the_filesystems_of_the_registry(kind: Any) -> None:  # noqa: ANN401
+def test_maintenance_declared_as_in_the_registry(kind: Any) -> None:  # noqa: ANN401
     for filesystem in ("ext4", "xfs", "btrfs", "zfs", "f2fs", "ext3", "reiserfs"):
         found = commands(kind.name, filesystem)
         assert bool(found) == kind.is_on(filesystem), filesystem
@@ -82,7 +82,7 @@ def test_what_root_runs_is_declared_for_exactly_the_filesystems_of_the_registry(
             assert bool(each.end) == kind.name.startswith(("btrfs-", "zpool-"))
 
 
-def test_data_and_wal_are_done_where_they_have_it() -> None:
+def test_data_and_wal_where_supported() -> None:
     places = [each.mounted.folder.rpartition("/")[2] for each in commands("fstrim", "xfs", "ext4")]
     assert places == ["storage", "wal"]
     assert [each.mounted.folder.rpartition("/")[2] for each in commands("btrfs-scrub", "xfs", "btrfs")] == [
@@ -94,7 +94,7 @@ def test_data_and_wal_are_done_where_they_have_it() -> None:
     assert pool.argv == ("zpool", "scrub", "-w", pool.mounted.sources[0])
 
 
-def test_nobody_knows_the_name_of_a_snapshot_before_it_is_there() -> None:
+def test_snapshot_name_is_unpredictable() -> None:
     names = {commands("snapshot", "btrfs")[0].argv[-1] for _ in range(5)}
     assert len(names) == 5
     assert all(len(name.rpartition("-")[2]) == 16 for name in names)
@@ -110,7 +110,7 @@ ID 5 /etc path {NAME}
 """
 
 
-def test_snapshots_are_removed_by_what_the_filesystem_lists_and_nothing_else_is() -> None:
+def test_snapshots_removed_by_filesystem_listing() -> None:
     (command,) = commands("remove-snapshots", "btrfs")
     place = command.mounted.folder
     delete = ("btrfs", "subvolume", "delete", "--subvolid")
@@ -125,7 +125,7 @@ def test_snapshots_are_removed_by_what_the_filesystem_lists_and_nothing_else_is(
 
 
 @pytest.mark.parametrize("filesystem", ["btrfs", "zfs", "ext4"])
-def test_before_unmounting_what_a_dead_helper_left_is_ended_if_the_journal_says_so(filesystem: str) -> None:
+def test_leftover_maintenance_ended_before_unmounting(filesystem: str) -> None:
     layout = layout_of(filesystem)
     undo = undo_of(layout.steps())
     lines = [describe(each) for each in undo]
@@ -153,7 +153,7 @@ def test_before_unmounting_what_a_dead_helper_left_is_ended_if_the_journal_says_
         ("999% left", None),
     ],
 )
-def test_how_far_it_is_is_read_from_what_programs_print(text: str, fraction: float | None) -> None:
+def test_progress_from_program_output(text: str, fraction: float | None) -> None:
     found = fraction_of(text)
     assert found == (None if fraction is None else pytest.approx(fraction))
 
@@ -222,7 +222,7 @@ def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Scene:
     return found
 
 
-def test_a_maintenance_is_in_the_journal_while_it_lasts(scene: Scene) -> None:
+def test_maintenance_in_journal_while_it_lasts(scene: Scene) -> None:
     scene.script("btrfs", f'echo "$@" >>{scene.folder}/log; echo moved')
     scene.start("btrfs-balance")
     assert scene.result() == ("done", "")
@@ -233,7 +233,7 @@ def test_a_maintenance_is_in_the_journal_while_it_lasts(scene: Scene) -> None:
     assert (step.exit_code, step.output) == (0, "moved\n")
 
 
-def test_what_fails_is_told_with_its_words_and_the_kernel_is_told_to_end_it(scene: Scene) -> None:
+def test_failure_message_and_kernel_told_to_end(scene: Scene) -> None:
     log = f'echo "$2" >>{scene.folder}/log'
     fails = 'start) echo "it is full" >&2; exit 3;; *) echo "Not in progress" >&2; exit 2;;'
     scene.script("btrfs", f"{log}; case $2 in {fails} esac")
@@ -259,7 +259,7 @@ def wait_begun(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize("by", ["owner", "session"])
-def test_what_is_called_off_is_ended_by_the_program_that_tells_the_kernel(scene: Scene, by: str) -> None:
+def test_cancelled_maintenance_ended_through_kernel(scene: Scene, by: str) -> None:
     hang(scene)
     thread = scene.start("btrfs-scrub")
     wait_begun(scene)
@@ -274,7 +274,7 @@ def test_what_is_called_off_is_ended_by_the_program_that_tells_the_kernel(scene:
     assert scene.told[-1] == "storage: "
 
 
-def test_what_hangs_is_ended_when_its_time_is_up(scene: Scene) -> None:
+def test_hanging_maintenance_ended_at_time_limit(scene: Scene) -> None:
     hang(scene)
     scene.start("btrfs-scrub", limit_s=0.3)
     how, said = scene.result()
@@ -282,7 +282,7 @@ def test_what_hangs_is_ended_when_its_time_is_up(scene: Scene) -> None:
     assert "its time was up" in said
 
 
-def test_a_program_whose_end_is_enough_is_killed(scene: Scene) -> None:
+def test_program_ended_by_kill_alone(scene: Scene) -> None:
     scene.script("fstrim", f"echo begun >>{scene.folder}/log; exec sleep 100")
     thread = scene.start("fstrim", "ext4")
     wait_begun(scene)
@@ -290,9 +290,7 @@ def test_a_program_whose_end_is_enough_is_killed(scene: Scene) -> None:
     assert scene.result() == ("ended", "")
 
 
-def test_what_does_not_end_stays_in_the_journal_for_whoever_unmakes(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unended_maintenance_stays_in_journal(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(maintenance_module, "LETTING_GO_S", 0.1)
     scene.script(
         "btrfs",
@@ -305,9 +303,7 @@ def test_what_does_not_end_stays_in_the_journal_for_whoever_unmakes(
     assert scene.told == ["storage: btrfs-balance"]
 
 
-def test_who_unmakes_what_did_not_end_is_not_overwritten_once_it_does(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_abandoned_maintenance_writes_no_journal(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(maintenance_module, "WAIT_S", 0.1)
     ended = scene.folder / "ended"
     scene.script(
@@ -324,7 +320,7 @@ def test_who_unmakes_what_did_not_end_is_not_overwritten_once_it_does(
     assert thread.end()
 
 
-def test_what_an_earlier_one_left_is_ended_before_its_name_leaves_the_journal(scene: Scene) -> None:
+def test_earlier_maintenance_ended_before_forgotten(scene: Scene) -> None:
     place = commands("fstrim", "btrfs")[0].fact
     layout = layout_of("btrfs")
     scene.execution.know({place: "btrfs-balance"})
@@ -345,7 +341,7 @@ def test_what_an_earlier_one_left_is_ended_before_its_name_leaves_the_journal(sc
     assert (scene.log()[1:], scene.facts) == (["cancel", "trimmed"], {place: ""})
 
 
-def test_what_a_scrub_of_a_dead_helper_noted_is_removed_where_the_journal_says_so() -> None:
+def test_scrub_notes_of_dead_helper_removed() -> None:
     (scrub,) = commands("btrfs-scrub", "btrfs")
     undo = undo_of(layout_of("btrfs").steps())
     removing = [each for each in undo if isinstance(each, Command) and each.argv[0] == "rm"]
@@ -358,7 +354,7 @@ def test_what_a_scrub_of_a_dead_helper_noted_is_removed_where_the_journal_says_s
     assert not any(line.startswith("rm ") for line in others)
 
 
-def test_another_mount_on_the_folder_is_not_maintained(scene: Scene) -> None:
+def test_another_mount_is_not_maintained(scene: Scene) -> None:
     scene.script("btrfs", f"echo begun >>{scene.folder}/log")
     scene.mounted = False
     scene.start("btrfs-scrub")
@@ -366,7 +362,7 @@ def test_another_mount_on_the_folder_is_not_maintained(scene: Scene) -> None:
     assert (scene.log(), scene.told) == ([], [])
 
 
-def test_each_snapshot_that_is_listed_is_removed_and_what_fails_ends_it(scene: Scene) -> None:
+def test_listed_snapshots_removed_until_a_failure(scene: Scene) -> None:
     listed = "\n".join(LISTED.splitlines()[:2])
     scene.script("btrfs", f'echo "$2 $4" >>{scene.folder}/log; [ $2 != list ] || echo "{listed}"')
     scene.start("remove-snapshots")
@@ -379,9 +375,7 @@ def test_each_snapshot_that_is_listed_is_removed_and_what_fails_ends_it(scene: S
     assert scene.result()[0] == "failed"
 
 
-def test_snapshots_beyond_what_is_kept_of_an_output_are_removed_too(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_snapshots_beyond_output_limit_are_removed(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(programs, "OUTPUT_LIMIT_BYTES", 500)
     count = 10
     left = scene.folder / "left"
@@ -401,7 +395,7 @@ esac""",
     assert left.read_text() == ""
 
 
-def test_who_hears_of_the_end_may_ask_for_the_next_one_at_once(scene: Scene) -> None:
+def test_next_maintenance_from_end_callback(scene: Scene) -> None:
     scene.script("btrfs", "exit 0")
     under_way: SimpleQueue[bool] = SimpleQueue()
     (command,) = commands("btrfs-scrub", "btrfs")
@@ -416,14 +410,14 @@ def test_who_hears_of_the_end_may_ask_for_the_next_one_at_once(scene: Scene) -> 
     assert threads[0].end()
 
 
-def test_a_program_that_is_not_installed_is_told(scene: Scene) -> None:
+def test_missing_program_is_reported(scene: Scene) -> None:
     scene.start("btrfs-scrub")
     how, said = scene.result()
     assert how == "failed"
     assert "btrfs" in said
 
 
-def test_how_far_it_is_is_told_while_it_lasts(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_while_it_lasts(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(maintenance_module, "STATUS_S", 0.05)
     hang(scene)
     text = (scene.folder / "btrfs").read_text().replace("esac", 'status) echo "(25.00%)";; esac')

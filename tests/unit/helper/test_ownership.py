@@ -10,9 +10,7 @@ from app.helper.storage import ownership
 from app.helper.storage.ownership import Process
 
 
-def test_a_process_is_known_by_number_and_start_whatever_it_is_called(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_process_identified_by_number_and_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ownership, "_PROC", tmp_path)
     process = tmp_path / "7"
     process.mkdir()

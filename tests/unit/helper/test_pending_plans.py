@@ -64,7 +64,7 @@ def code_of(book: PendingPlans, owner: str, plan_id: str, digest: str) -> str:
     return caught.value.code
 
 
-def test_a_plan_is_taken_once_by_its_caller_with_its_digest() -> None:
+def test_plan_taken_once_with_its_digest() -> None:
     book, mine = PendingPlans(), plan()
     book.keep(mine)
     assert not book.is_empty
@@ -76,7 +76,7 @@ def test_a_plan_is_taken_once_by_its_caller_with_its_digest() -> None:
     assert book.is_empty
 
 
-def test_a_plan_waits_for_a_quarter_of_an_hour(clock: Clock) -> None:
+def test_plan_expires_after_fifteen_minutes(clock: Clock) -> None:
     book, mine = PendingPlans(), plan()
     book.keep(mine)
     clock.now_s += LIFETIME_S - 1
@@ -105,7 +105,7 @@ def is_full(book: PendingPlans, owner: str, user: int) -> bool:
     return False
 
 
-def test_plans_of_a_connection_of_a_user_and_of_all_are_few_and_root_has_its_own() -> None:
+def test_plans_limited_by_connection_user_and_total() -> None:
     book = PendingPlans()
     for _ in range(MOST_FOR_ONE):
         book.keep(plan(":1.9", ROOT))
@@ -123,7 +123,7 @@ def test_plans_of_a_connection_of_a_user_and_of_all_are_few_and_root_has_its_own
     assert len(book._of(":1.9")) == MOST_FOR_ONE
 
 
-def test_disks_are_named_by_what_is_known_of_them_and_printed_as_one_line() -> None:
+def test_disk_names_are_one_printable_line() -> None:
     def name(identity: DiskIdentity) -> str:
         return pending_plans.name_of(identity)
 
@@ -156,7 +156,7 @@ def describe(wires: Sequence[object], monkeypatch: pytest.MonkeyPatch) -> str | 
     return found
 
 
-def test_one_plan_or_more_are_described_and_not_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_number_of_plans_to_describe(monkeypatch: pytest.MonkeyPatch) -> None:
     wire = plan_to_wire(PLAN)
     found = describe([wire] * MOST_PLANS, monkeypatch)
     assert isinstance(found, DescribedPlans)
@@ -166,7 +166,7 @@ def test_one_plan_or_more_are_described_and_not_too_many(monkeypatch: pytest.Mon
         assert describe(wires, monkeypatch) == f"plans: 1 to {MOST_PLANS}"
 
 
-def test_what_is_no_plan_is_refused_with_its_number_and_field(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_plan_refused_with_number_and_field(monkeypatch: pytest.MonkeyPatch) -> None:
     wire = plan_to_wire(PLAN)
     data, wal, log = wire
     bad = ((*data[:2], "nosuchfs", *data[3:]), wal, log)
@@ -181,9 +181,7 @@ def test_what_is_no_plan_is_refused_with_its_number_and_field(monkeypatch: pytes
     [(spec, level) for spec in FILESYSTEMS for level in spec.levels],
     ids=lambda case: getattr(case, "id", str(case)),
 )
-def test_every_mount_is_in_a_new_folder_with_nothing_on_it_and_only_that_mount_is_unmounted(
-    spec: FilesystemSpec, level: Level
-) -> None:
+def test_mounts_in_new_folders_unmounts_only_own(spec: FilesystemSpec, level: Level) -> None:
     plan = plan_of(spec, level, {})
     steps = layout_steps(plan, devices(plan), NAMES, FOLDER)
     first, *folders = [step.path for step in steps if isinstance(step, MakeFolder)]

@@ -51,16 +51,16 @@ PLANS = [
 
 
 @pytest.mark.parametrize("plan", PLANS)
-def test_a_plan_comes_out_as_it_went_in(plan: StoragePlan) -> None:
+def test_plan_round_trip(plan: StoragePlan) -> None:
     assert plan_from_wire(*plan_to_wire(plan)) == plan
 
 
 @pytest.mark.parametrize("disk", [DISKS[0], DISKS[1], replace(DISKS[0], diskseq=None)])
-def test_an_identity_comes_out_as_it_went_in(disk: DiskIdentity) -> None:
+def test_identity_round_trip(disk: DiskIdentity) -> None:
     assert identity_from_wire(identity_to_wire(disk)) == disk
 
 
-def test_a_plan_crosses_the_bus_in_the_order_of_the_interface() -> None:
+def test_plan_fields_follow_the_interface() -> None:
     first, second = (DiskIdentity(name, None, "MODEL", GIB, f"8:{name}") for name in "12")
     third = DiskIdentity("", "0x5", "", 2 * GIB, "8:3", 7)
     mirror = Group(
@@ -118,7 +118,7 @@ FURTHER = [role.value for role in FURTHER_ROLES]
 
 
 @pytest.mark.parametrize("name", FURTHER)
-def test_a_second_group_for_the_same_is_refused(name: str) -> None:
+def test_second_group_of_a_role_refused(name: str) -> None:
     data, further, log = plan_to_wire(PLANS[1])
     group = further[0][1]
     for count in (2, 3):
@@ -140,7 +140,7 @@ def test_a_group_for_something_else_is_refused(name: str) -> None:
 
 @pytest.mark.parametrize("first", ["data", *FURTHER])
 @pytest.mark.parametrize("second", FURTHER)
-def test_a_disk_that_is_in_two_groups_is_refused(first: str, second: str) -> None:
+def test_disk_in_two_groups_refused(first: str, second: str) -> None:
     if first == second:
         return
     (disks, *rest), further, log = plan_to_wire(PLANS[1])
@@ -169,7 +169,7 @@ HOSTILE = ("rw,suid,dev", "x -o suid", "always\n", "", "/etc/passwd", -1, 1 << 6
 
 @pytest.mark.parametrize("value", HOSTILE, ids=repr)
 @pytest.mark.parametrize("option", ["data", "barrier", "suid", "-F"])
-def test_an_option_that_is_none_or_has_another_value_is_no_part_of_a_plan(option: str, value: object) -> None:
+def test_unknown_option_or_value_refused(option: str, value: object) -> None:
     (disks, level, filesystem, _, *rest), wal, log = plan_to_wire(PLANS[0])
     with pytest.raises(PlanError) as refused:
         plan_from_wire((disks, level, filesystem, {option: value}, *rest), wal, log)
@@ -190,7 +190,7 @@ GROUPS = st.tuples(
 @settings(deadline=None)
 @given(GROUPS, st.lists(st.tuples(TEXT | st.sampled_from(FURTHER), GROUPS), max_size=4), IDENTITIES)
 @pytest.mark.slow
-def test_whatever_fits_the_signature_is_a_plan_or_refused_with_fields(
+def test_any_signature_match_is_plan_or_refused(
     data: Any,  # noqa: ANN401
     wal: Any,  # noqa: ANN401
     log: Any,  # noqa: ANN401
@@ -220,16 +220,14 @@ def test_whatever_fits_the_signature_is_a_plan_or_refused_with_fields(
         ("", GIB + 4 * KIB, "data.read_ahead_bytes"),
     ],
 )
-def test_a_setting_of_disks_that_is_none_is_no_part_of_a_plan(
-    scheduler: str, read_ahead: int, place: str
-) -> None:
+def test_unknown_disk_setting_refused(scheduler: str, read_ahead: int, place: str) -> None:
     (*rest, _, _), wal, log = plan_to_wire(PLANS[0])
     with pytest.raises(PlanError) as refused:
         plan_from_wire((*rest, scheduler, read_ahead), wal, log)
     assert [problem.path for problem in refused.value.problems] == [place]
 
 
-def test_zfs_has_no_read_ahead_of_its_disks_and_a_scheduler() -> None:
+def test_zfs_takes_scheduler_without_read_ahead() -> None:
     (*rest, _, _), wal, log = plan_to_wire(PLANS[2])
     assert plan_from_wire((*rest, "none", -1), wal, log).data.scheduler is Scheduler.NONE
     with pytest.raises(PlanError, match="reads ahead by itself"):

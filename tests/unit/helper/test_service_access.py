@@ -210,18 +210,18 @@ INSPECT = f"(a{IDENTITY})"
 
 
 @pytest.mark.parametrize("method", ["", "Missing", "version"])
-def test_what_is_no_method_is_refused_before_anybody_is_asked(world: World, method: str) -> None:
+def test_unknown_method_refused_before_asking(world: World, method: str) -> None:
     assert world.ask(MINE, method) == ["NotAuthorized denied"]
     assert world.bus.asked == {}
 
 
-def test_everybody_is_told_the_version_and_nobody_is_asked(world: World) -> None:
+def test_version_for_anyone_without_asking(world: World) -> None:
     assert [len(answer) for answer in world.ask(MINE, "Version")] == [3]
     assert world.bus.calls == []
 
 
 @pytest.mark.parametrize("interactive", [True, False])
-def test_only_whom_polkit_authorises_is_told_what_is_on_disks(world: World, *, interactive: bool) -> None:
+def test_only_authorised_learn_what_disks_hold(world: World, *, interactive: bool) -> None:
     denied = world.ask(MINE, "Inspect", INSPECT, [WIRE], interactive=interactive)
     assert [call[1][1] for call in world.bus.calls] == [Access.INSPECT]
     assert world.bus.calls[0][1][0] == ("system-bus-name", {"name": MINE})
@@ -238,7 +238,7 @@ def test_only_whom_polkit_authorises_is_told_what_is_on_disks(world: World, *, i
         assert asked == ["NotAuthorized challenge"]
 
 
-def test_not_more_disks_are_inspected_at_once_than_a_machine_has(world: World) -> None:
+def test_inspections_at_once_are_limited(world: World) -> None:
     for count, refused in ((64, False), (65, True)):
         answers = world.ask(MINE, "Inspect", INSPECT, [WIRE] * count)
         world.bus.answer(authorized=True)
@@ -254,7 +254,7 @@ def test_session_handle_bits(world: World) -> None:
 
 
 @pytest.mark.parametrize("method", [each.name for each in METHODS if each.access is Access.OWNER])
-def test_a_session_is_its_callers_alone_and_only_by_its_name(world: World, method: str) -> None:
+def test_session_belongs_to_its_caller(world: World, method: str) -> None:
     assert world.ask(MINE, method, "(s)", "") == ["Unknown Unknown"], "there is none"
     session, handle = world.begin()
     before = list(session.done)
@@ -287,7 +287,7 @@ def test_what_cannot_be_done_is_the_answer(world: World) -> None:
     assert answers == ["Unavailable no-controller"]
 
 
-def test_caches_are_dropped_again_only_after_a_while_whoever_asks(world: World) -> None:
+def test_cache_drops_are_rate_limited_for_all(world: World) -> None:
     session, handle = world.begin()
     assert world.ask(MINE, "DropCaches", "(s)", handle) == []
     world.bus.turn()
@@ -315,7 +315,7 @@ def test_who_may_inspect_sees_a_kept_disk(world: World) -> None:
 
 
 @pytest.mark.parametrize("may", [True, False])
-def test_a_kept_disk_is_released_after_a_yes(world: World, *, may: bool) -> None:
+def test_kept_disk_released_after_authorisation(world: World, *, may: bool) -> None:
     answers = world.ask(MINE, "ReleaseKept", f"({IDENTITY}s)", WIRE, "seen")
     world.bus.turn()
     _, (_, action, details, *_), *_ = world.bus.calls[-1]
@@ -329,7 +329,7 @@ def test_a_kept_disk_is_released_after_a_yes(world: World, *, may: bool) -> None
     assert world.released == ([("8:16", "seen", ANNA)] if may else [])
 
 
-def test_one_dialog_of_a_user_for_all_that_erases(world: World) -> None:
+def test_one_erase_dialog_per_user(world: World) -> None:
     world.ask(MINE, "ReleaseKept", f"({IDENTITY}s)", WIRE, "seen")
     world.bus.turn()
     assert world.execute(MINE, ANNA) == ["Busy asked"]
@@ -350,7 +350,7 @@ def test_the_disks_are_named_to_whoever_authorises(world: World) -> None:
     assert "$(disks)" in details["polkit.message"]
 
 
-def test_without_a_yes_nothing_begins_and_the_plan_is_spent(world: World) -> None:
+def test_unauthorised_plan_is_spent(world: World) -> None:
     plan = world.describe(MINE)
     answers = world.execute(MINE, ANNA, plan=plan)
     world.bus.answer()
@@ -370,9 +370,7 @@ def test_without_a_yes_nothing_begins_and_the_plan_is_spent(world: World) -> Non
         (ROOTS, 4711, False),
     ],
 )
-def test_storage_goes_to_the_caller_and_root_names_somebody_else(
-    world: World, sender: str, user: int, *, may: bool
-) -> None:
+def test_storage_owner_is_caller_unless_root(world: World, sender: str, user: int, *, may: bool) -> None:
     answers = world.execute(sender, user)
     assert (answers == []) is may
     assert (len(world.bus.calls) == 1) is may
@@ -383,7 +381,7 @@ def test_storage_goes_to_the_caller_and_root_names_somebody_else(
         assert answers == ["BadUser BadUser"]
 
 
-def test_a_plan_is_executed_as_it_was_described_to_its_caller(world: World) -> None:
+def test_plan_executed_as_described(world: World) -> None:
     plan, digest = world.describe(MINE)
     assert world.execute(OTHERS, BERT, plan=(plan, digest)) == ["Unknown Unknown"]
     assert world.execute(MINE, ANNA, plan=(plan, digest[:-1])) == ["Unknown Unknown"]
@@ -399,7 +397,7 @@ def test_plans_that_wait_are_few(world: World) -> None:
     world.describe(MINE)
 
 
-def test_one_session_is_there_at_a_time_and_who_is_asked_meanwhile_is_told(world: World) -> None:
+def test_one_session_at_a_time(world: World) -> None:
     plan = world.describe(ROOTS)
     late = world.execute(OTHERS, BERT)
     dialog = world.bus.calls[-1][3]
@@ -416,7 +414,7 @@ def test_one_session_is_there_at_a_time_and_who_is_asked_meanwhile_is_told(world
     assert world.execute(ROOTS, ANNA, plan=plan) == [], "and the plan was not spent"
 
 
-def test_a_yes_that_comes_when_another_session_has_begun_begins_nothing(world: World) -> None:
+def test_authorised_after_another_session_began(world: World) -> None:
     world.begin()
     call = Call(OTHERS, "Execute", None, interactive=True)
     taken = world.sessions[-1].taken
@@ -426,7 +424,7 @@ def test_a_yes_that_comes_when_another_session_has_begun_begins_nothing(world: W
     assert len(world.sessions) == 1
 
 
-def test_a_yes_for_whoever_has_left_begins_nothing(world: World) -> None:
+def test_authorised_after_caller_left(world: World) -> None:
     taken, _ = describe_plans(MINE, ANNA, [(PLAN, devices(PLAN))])
     with pytest.raises(MethodError) as caught:
         world.helper._begin(
@@ -435,7 +433,7 @@ def test_a_yes_for_whoever_has_left_begins_nothing(world: World) -> None:
     assert (caught.value.code, world.sessions) == ("Unknown", [])
 
 
-def test_disks_that_cannot_be_had_are_the_answer_and_the_next_may_try(world: World) -> None:
+def test_unavailable_disks_free_the_place(world: World) -> None:
     answers = world.execute(MINE, ANNA)
     world.bus.answer(authorized=True)
     world.sessions[-1].teller.refused(MethodError("DiskRefused", "8:16 D05"))

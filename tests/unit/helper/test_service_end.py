@@ -26,7 +26,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
 # --- who leaves
 
 
-def test_a_session_ends_with_its_owner_and_with_nobody_else(world: World) -> None:
+def test_session_ends_with_its_owner_only(world: World) -> None:
     session, _ = world.begin()
     world.ask(OTHERS, "Version")
     session.owner = "the process"
@@ -44,7 +44,7 @@ def read(world: World, sender: str, number: int = 1) -> tuple[list[Any], Callabl
     return answers, is_cancelled, go_on
 
 
-def test_reading_ends_with_who_wanted_it_and_with_a_session_of_the_disk(world: World) -> None:
+def test_reading_ends_with_caller_or_session(world: World) -> None:
     mine, is_mine_over, go_on = read(world, MINE)
     others, is_others_over, others_go_on = read(world, OTHERS)
     roots, is_roots_over, roots_go_on = read(world, ROOTS, 2)
@@ -66,7 +66,7 @@ def test_reading_ends_with_who_wanted_it_and_with_a_session_of_the_disk(world: W
 # --- how long it lives
 
 
-def test_a_session_that_nobody_uses_is_told_once_and_ends(world: World) -> None:
+def test_unused_session_warned_once_then_ends(world: World) -> None:
     session, handle = world.begin()
     world.clock.now_s += LIFETIME_S - TOLD_S - 1
     world.look()
@@ -85,7 +85,7 @@ def test_a_session_that_nobody_uses_is_told_once_and_ends(world: World) -> None:
     ("method", "signature", "values", "renews"),
     [("Make", "(su)", (0,), True), ("Renew", "(s)", (), True), ("Limit", "(st)", (7,), False)],
 )
-def test_only_making_use_of_a_session_makes_it_live_longer(
+def test_only_use_extends_a_session(
     world: World, method: str, signature: str, values: tuple[object, ...], *, renews: bool
 ) -> None:
     session, handle = world.begin()
@@ -96,7 +96,7 @@ def test_only_making_use_of_a_session_makes_it_live_longer(
     assert (("release", "expired") in session.done) is not renews
 
 
-def test_a_session_does_not_age_while_the_helper_is_at_work_for_it(world: World) -> None:
+def test_session_does_not_age_at_work(world: World) -> None:
     session, _ = world.begin()
     session.is_working = True
     world.clock.now_s += LIFETIME_S + 1
@@ -107,7 +107,7 @@ def test_a_session_does_not_age_while_the_helper_is_at_work_for_it(world: World)
     assert session.done == ["start"]
 
 
-def test_the_helper_ends_when_nobody_wanted_anything_for_a_while(world: World) -> None:
+def test_idle_helper_ends(world: World) -> None:
     world.ask(MINE, "Version")
     world.clock.now_s += IDLE_S - 1
     world.look()
@@ -119,7 +119,7 @@ def test_the_helper_ends_when_nobody_wanted_anything_for_a_while(world: World) -
     assert world.bus.is_stopped
 
 
-def test_the_helper_goes_on_where_somebody_came_at_the_last_moment(world: World) -> None:
+def test_late_caller_keeps_the_helper(world: World) -> None:
     world.clock.now_s += IDLE_S
     world.look()
     _, action = world.bus.timers.pop()
@@ -130,7 +130,7 @@ def test_the_helper_goes_on_where_somebody_came_at_the_last_moment(world: World)
 
 
 @pytest.mark.parametrize("busy", ["session", "question", "unknown caller", "waiting", "worker", "plan"])
-def test_the_helper_stays_while_it_has_something_to_do(world: World, busy: str) -> None:
+def test_busy_helper_stays(world: World, busy: str) -> None:
     go_on: threading.Event | None = None
     match busy:
         case "session":

@@ -65,9 +65,7 @@ class Storage:
         return tuple(UnreleasedItem(node) for node in self.layout.disks() if node in Storage.stuck)
 
 
-def test_a_disk_that_cannot_be_unmade_keeps_nobody_from_other_disks_and_is_never_written_over(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_unmakeable_disk_frees_others_and_stays_unwritten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "DiskLocks", Claimed)
     monkeypatch.setattr(session, "ProvisionedStorage", Storage)
     monkeypatch.setattr(Storage, "stuck", {"/dev/a"})
@@ -146,7 +144,7 @@ def test_what_the_kernel_refuses_is_no_mistake(monkeypatch: pytest.MonkeyPatch, 
 
 
 @pytest.mark.expects_log
-def test_a_mistake_ends_the_session_and_gives_the_disks_back(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_programming_error_releases_the_disks(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise ZeroDivisionError
 

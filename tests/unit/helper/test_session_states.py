@@ -146,7 +146,7 @@ def test_what_was_not_described_is_not_made(idle: Session) -> None:
     assert now(idle) is SessionState.IDLE
 
 
-def test_nothing_is_made_before_the_disks_are_claimed(world: World, tried: Session) -> None:
+def test_nothing_made_before_the_claim(world: World, tried: Session) -> None:
     go_on = world.hold("take")
     tried.start()
     world.await_begin("take")
@@ -160,12 +160,12 @@ def test_nothing_is_made_before_the_disks_are_claimed(world: World, tried: Sessi
     tried.check_goes_on()
 
 
-def test_nothing_is_unmade_or_used_where_nothing_is_made(idle: Session) -> None:
+def test_nothing_unmade_or_used_before_made(idle: Session) -> None:
     assert refused(idle.unmake) == "Unknown"
     assert refused(lambda: idle.limit(print, 1)) == "Unknown"
 
 
-def test_one_thing_is_made_at_a_time_and_not_over_what_is_there(world: World, idle: Session) -> None:
+def test_one_make_at_a_time(world: World, idle: Session) -> None:
     go_on = world.hold("make /dev/a")
     idle.make(0)
     assert now(idle) is SessionState.MAKING
@@ -178,7 +178,7 @@ def test_one_thing_is_made_at_a_time_and_not_over_what_is_there(world: World, id
     assert "make /dev/b" not in world.done
 
 
-def test_a_session_that_ends_is_asked_for_nothing_more(world: World, ready: Session) -> None:
+def test_ending_session_takes_no_requests(world: World, ready: Session) -> None:
     go_on = world.hold("unmake /dev/a")
     ready.release()
     world.await_begin("unmake /dev/a")
@@ -207,9 +207,7 @@ def test_no_more_waits_than_a_session_takes(world: World, ready: Session) -> Non
     assert [answers.get(timeout=LIMIT_S) for _ in range(MOST_WAITING + 1)] == [None] * (MOST_WAITING + 1)
 
 
-def test_what_was_asked_of_the_storage_is_not_done_when_that_is_about_to_go(
-    world: World, ready: Session
-) -> None:
+def test_storage_requests_dropped_before_unmake(world: World, ready: Session) -> None:
     answers: SimpleQueue[Any] = SimpleQueue()
     go_on = world.hold("limit 1")
     ready.limit(answers.put, 1)
@@ -232,7 +230,7 @@ def test_what_was_asked_of_the_storage_is_not_done_when_that_is_about_to_go(
         (ZeroDivisionError(), "Failed"),
     ],
 )
-def test_whatever_goes_wrong_is_answered_and_the_session_goes_on(
+def test_error_is_answered_and_session_continues(
     world: World, ready: Session, error: Exception, code: str
 ) -> None:
     answers: SimpleQueue[Any] = SimpleQueue()
@@ -263,7 +261,7 @@ def test_without_its_disks_a_session_is_over(
     assert world.done == ["take"]
 
 
-def test_a_session_that_is_released_while_it_claims_never_becomes_idle(world: World, tried: Session) -> None:
+def test_release_while_claiming(world: World, tried: Session) -> None:
     go_on = world.hold("take")
     tried.start()
     world.await_begin("take")
@@ -278,7 +276,7 @@ def test_a_session_that_is_released_while_it_claims_never_becomes_idle(world: Wo
 # --- making
 
 
-def test_what_is_asked_to_stop_while_it_is_made_does_not_become_ready(world: World, idle: Session) -> None:
+def test_stop_while_making(world: World, idle: Session) -> None:
     go_on = world.hold("make /dev/a")
     idle.make(0)
     world.await_begin("make /dev/a")
@@ -294,7 +292,7 @@ def test_what_is_asked_to_stop_while_it_is_made_does_not_become_ready(world: Wor
     assert world.done[-2:] == ["unmake /dev/a", "keep"]
 
 
-def test_stopping_what_was_not_made_is_told_once(world: World, idle: Session) -> None:
+def test_cancelled_make_is_reported_once(world: World, idle: Session) -> None:
     go_on = world.hold("make /dev/a")
     world.fails["make /dev/a"] = CancelledError("stopped")
     idle.make(0)
@@ -308,7 +306,7 @@ def test_stopping_what_was_not_made_is_told_once(world: World, idle: Session) ->
     assert "unmake /dev/a" not in world.done
 
 
-def test_disks_that_cannot_be_lent_are_not_written(world: World, idle: Session) -> None:
+def test_unlendable_disks_are_not_written(world: World, idle: Session) -> None:
     world.fails["lend"] = FootingError("udev hangs")
     idle.make(0)
     error, left = world.hear("unmade")
@@ -318,7 +316,7 @@ def test_disks_that_cannot_be_lent_are_not_written(world: World, idle: Session) 
     assert world.done[-1] == "keep"
 
 
-def test_what_could_not_be_made_and_not_be_undone_stays_until_it_is(world: World, idle: Session) -> None:
+def test_failed_undo_stays_until_done(world: World, idle: Session) -> None:
     world.fails["make /dev/a"] = FootingError("no space")
     world.left["/dev/a"] = (UnreleasedItem("/dev/a"),)
     idle.make(0)
@@ -332,7 +330,7 @@ def test_what_could_not_be_made_and_not_be_undone_stays_until_it_is(world: World
     assert now(idle) is SessionState.IDLE
 
 
-def test_a_session_that_ends_while_something_is_made_unmakes_it(world: World, idle: Session) -> None:
+def test_end_while_making_unmakes(world: World, idle: Session) -> None:
     go_on = world.hold("make /dev/a")
     idle.make(0)
     world.await_begin("make /dev/a")
@@ -347,7 +345,7 @@ def test_a_session_that_ends_while_something_is_made_unmakes_it(world: World, id
 # --- how it ends
 
 
-def test_a_session_that_is_released_while_it_unmakes_goes_on_ending(world: World, ready: Session) -> None:
+def test_release_while_unmaking(world: World, ready: Session) -> None:
     go_on = world.hold("unmake /dev/a")
     ready.unmake()
     world.await_begin("unmake /dev/a")
@@ -358,7 +356,7 @@ def test_a_session_that_is_released_while_it_unmakes_goes_on_ending(world: World
     assert now(ready) is SessionState.ENDING
 
 
-def test_a_session_ends_with_the_first_reason_that_it_was_given(world: World, ready: Session) -> None:
+def test_first_reason_ends_the_session(world: World, ready: Session) -> None:
     go_on = world.hold("unmake /dev/a")
     ready.release(FootingError("twelve hours are over"))
     ready.release()
@@ -368,7 +366,7 @@ def test_a_session_ends_with_the_first_reason_that_it_was_given(world: World, re
     assert (error.message, left) == ("twelve hours are over", ())
 
 
-def test_what_cannot_be_unmade_is_the_reason_that_counts(world: World, ready: Session) -> None:
+def test_failed_unmake_is_the_reason(world: World, ready: Session) -> None:
     world.fails["unmake /dev/a"] = FootingError("it is busy")
     world.left["/dev/a"] = (UnreleasedItem("/dev/a"),)
     ready.release(FootingError("the owner has left"))
@@ -377,7 +375,7 @@ def test_what_cannot_be_unmade_is_the_reason_that_counts(world: World, ready: Se
     assert world.done[-1] == "drop", "the disks are given back to the kernel whatever happened"
 
 
-def test_what_is_left_on_two_disks_keeps_both_until_each_is_given_back(world: World, ready: Session) -> None:
+def test_two_leftover_disks_kept_until_released(world: World, ready: Session) -> None:
     world.fails["unmake /dev/a"] = FootingError("a is busy")
     world.fails["unmake /dev/b"] = FootingError("b is busy")
     ready.unmake()
@@ -400,9 +398,7 @@ def test_what_is_left_on_two_disks_keeps_both_until_each_is_given_back(world: Wo
     assert world.done == ["unmake /dev/b", "drop"], "what was given back is not touched again"
 
 
-def test_what_was_put_aside_and_is_gone_in_the_end_hides_no_error_of_the_rest(
-    world: World, ready: Session
-) -> None:
+def test_later_unmade_disk_hides_no_other_error(world: World, ready: Session) -> None:
     world.fails["unmake /dev/a"] = FootingError("a is busy")
     ready.unmake()
     world.hear("unmade")
@@ -417,9 +413,7 @@ def test_what_was_put_aside_and_is_gone_in_the_end_hides_no_error_of_the_rest(
     assert world.done[-3:] == ["unmake /dev/b", "unmake /dev/a", "drop"]
 
 
-def test_a_session_ends_well_where_what_was_put_aside_is_gone_in_the_end(
-    world: World, ready: Session
-) -> None:
+def test_later_unmade_disk_ends_session_well(world: World, ready: Session) -> None:
     world.fails["unmake /dev/a"] = FootingError("a is busy")
     ready.unmake()
     world.hear("unmade")
@@ -431,7 +425,7 @@ def test_a_session_ends_well_where_what_was_put_aside_is_gone_in_the_end(
 
 
 @pytest.mark.expects_log
-def test_a_mistake_is_told_also_where_what_came_after_it_went_well(world: World, ready: Session) -> None:
+def test_error_reported_despite_later_success(world: World, ready: Session) -> None:
     answers: SimpleQueue[Any] = SimpleQueue()
     go_on = world.hold("limit 1")
     ready.limit(answers.put, 1)

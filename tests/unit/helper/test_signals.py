@@ -39,13 +39,13 @@ WIRE: list[Any] = [("/dev/sdb", "S1", ("text", {"text": WireVariant("s", "xfs is
 NONE: Any = ("", {})
 
 
-def test_an_end_without_an_error_is_told_without_words(owner: Owner) -> None:
+def test_end_without_error_has_no_message(owner: Owner) -> None:
     owner.teller.unmade(None, ())
     owner.teller.ended(None, KEPT)
     assert owner.heard == [("Unmade", "", NONE, NONE, []), ("Ended", "", NONE, NONE, WIRE)]
 
 
-def test_an_error_is_told_with_code_message_and_hint(owner: Owner) -> None:
+def test_error_with_code_message_and_hint(owner: Owner) -> None:
     error = StorageError(say("path-exists", path="/p"), hint=say("end-use"))
     words: Any = ("path-exists", {"path": WireVariant("s", "/p")}), ("end-use", {})
     owner.teller.unmade(error, KEPT)
@@ -58,7 +58,7 @@ def test_an_error_is_told_with_code_message_and_hint(owner: Owner) -> None:
     ]
 
 
-def test_steps_are_told_with_their_status_and_those_left_out_are_not(owner: Owner) -> None:
+def test_steps_with_status_without_skipped(owner: Owner) -> None:
     owner.teller.executed(StepResult("mkfs", 3, 1.5, 1.0, "x" * 20_000))
     owner.teller.executed(StepResult("# make folder", None, 0.5, 0.0))
     owner.teller.executed(StepResult("mkfs", 0, 0.0, 0.0, skipped="it is there"))
@@ -68,7 +68,7 @@ def test_steps_are_told_with_their_status_and_those_left_out_are_not(owner: Owne
     ]
 
 
-def test_progress_is_told_as_far_as_it_is_known(owner: Owner) -> None:
+def test_progress_as_far_as_known(owner: Owner) -> None:
     owner.teller.progressed(StepProgress(Operation.COMMAND, 1, 2, "mkfs"))
     owner.teller.progressed(StepProgress(Operation.SYNCHRONISE, 2, 2, say("end-use"), 0.25, 8.0))
     assert owner.heard == [

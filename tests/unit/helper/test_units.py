@@ -96,7 +96,7 @@ def test_exposure_of_units(unit: Path) -> None:
     assert open_lines - STAYS.keys() == set(), "each has its reason"
 
 
-def test_time_limits_of_units_are_those_of_the_code() -> None:
+def test_time_limits_of_units_and_code() -> None:
     assert f"waits for others for {BOOT_S:g} seconds" in RECOVER.read_text()
     assert f"ends after {BOOT_IN_ALL_S:g} seconds" in RECOVER.read_text()
     assert BOOT_S < BOOT_IN_ALL_S < int(directives(RECOVER)["TimeoutStartSec"][0])

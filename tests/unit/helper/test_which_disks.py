@@ -51,7 +51,7 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root has files o
     ],
 )
 @pytest.mark.expects_log
-def test_only_what_the_one_key_says_is_allowed(tmp_path: Path, text: str, *, allowed: bool) -> None:
+def test_only_the_one_key_allows(tmp_path: Path, text: str, *, allowed: bool) -> None:
     path = tmp_path / "helper.conf"
     path.write_text(text, encoding="latin-1")
     assert read_policy(path) == Policy(accept_loop_devices=allowed)
@@ -60,7 +60,7 @@ def test_only_what_the_one_key_says_is_allowed(tmp_path: Path, text: str, *, all
 @needs_root
 @pytest.mark.expects_log
 @pytest.mark.parametrize("how", ["absent", "a link", "of somebody else", "writable by a group", "a folder"])
-def test_a_configuration_that_is_not_roots_alone_allows_nothing_and_is_not_opened(
+def test_insecure_configuration_allows_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
     def opened(*_: object, **_options: object) -> str:
@@ -103,12 +103,12 @@ def test_a_configuration_that_is_not_roots_alone_allows_nothing_and_is_not_opene
         "\N{ARABIC-INDIC DIGIT EIGHT}:1",
     ],
 )
-def test_what_is_no_number_of_a_device_here_has_no_node(number: str) -> None:
+def test_unknown_device_number_has_no_node(number: str) -> None:
     with pytest.raises(FileNotFoundError):
         node_of(number)
 
 
-def test_a_number_of_a_device_here_has_its_node() -> None:
+def test_known_device_number_has_its_node() -> None:
     for entry in Path("/sys/dev/block").iterdir():
         assert node_of(entry.name) == f"/dev/{entry.resolve().name}"
 
@@ -137,7 +137,7 @@ def found(disks: Disks, chosen: DiskIdentity) -> PlannedDevice | str:
         return refusal.text
 
 
-def test_a_disk_is_the_one_that_was_chosen_or_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_disk_is_the_chosen_or_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(devices, "_block_bytes", lambda _node: 4096)
     nodes = {disk(1).device_number: "/dev/sda", disk(2).device_number: "/dev/loop7"}
 
@@ -174,7 +174,7 @@ def again(monkeypatch: pytest.MonkeyPatch, here: Mapping[str, DiskIdentity]) -> 
     return found_now.chosen
 
 
-def test_disks_of_an_entry_are_found_by_what_the_maker_wrote_on_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_disks_of_entry_by_maker_identity(monkeypatch: pytest.MonkeyPatch) -> None:
     moved = replace(disk(1), device_number="8:160", diskseq=99)
     assert again(monkeypatch, {"/dev/sdk": moved, "/dev/sdb": disk(2)}) == {
         "/dev/sdk": moved,
@@ -186,12 +186,12 @@ def test_disks_of_an_entry_are_found_by_what_the_maker_wrote_on_them(monkeypatch
         assert "/dev/gone0" in again(monkeypatch, {"/dev/sda": other, "/dev/sdb": disk(2)})
 
 
-def test_of_two_disks_that_cannot_be_told_apart_neither_is_touched(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_indistinguishable_disks_are_untouched(monkeypatch: pytest.MonkeyPatch) -> None:
     copies = {"/dev/sda": disk(1), "/dev/sdz": replace(disk(1), device_number="8:400"), "/dev/sdb": disk(2)}
     assert again(monkeypatch, copies) == {"/dev/gone0": disk(1), "/dev/sdb": disk(2)}
 
 
-def test_a_disk_that_has_grown_is_another_one_to_every_step(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_grown_disk_is_another(monkeypatch: pytest.MonkeyPatch) -> None:
     grown = replace(disk(1), size_bytes=disk(1).size_bytes * 2)
     chosen = again(monkeypatch, {"/dev/sda": grown, "/dev/sdb": disk(2)})
     assert chosen["/dev/sda"].differs_from(grown)
@@ -221,7 +221,7 @@ HELD = replace(ENTRY, boot="")
 """Of an older helper, which wrote no marks: everything of it counts as begun."""
 
 
-def test_a_disk_that_the_journal_names_is_refused_with_the_reason_that_is_known() -> None:
+def test_journaled_disk_refused_with_known_reason() -> None:
     refusal = left(Journal(HELD)).refusal("/dev/sda", disk(1))
     assert refusal is not None
     assert (refusal.rule, refusal.evidence) == ("D18", f"session {HELD.session}")
@@ -233,13 +233,13 @@ def test_a_disk_that_the_journal_names_is_refused_with_the_reason_that_is_known(
     assert left(Journal(replace(HELD, begun=0))).refusal("/dev/sda", disk(1)) is None
 
 
-def test_a_session_that_is_alive_keeps_its_disks_by_its_locks_and_not_as_left_over() -> None:
+def test_live_session_keeps_disks_by_locks() -> None:
     found = left(Journal(HELD))
     found.live.add(HELD.session)
     assert found.refusal("/dev/sda", disk(1)) is None
 
 
-def test_disk_with_a_table_beside_a_damaged_journal(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_table_beside_a_damaged_journal(monkeypatch: pytest.MonkeyPatch) -> None:
     found: dict[str, dict[str, str]] = {
         "/dev/sda": {"PTTYPE": "gpt"},
         "/dev/sdb": {"TYPE": "unknown"},
@@ -253,7 +253,7 @@ def test_disk_with_a_table_beside_a_damaged_journal(monkeypatch: pytest.MonkeyPa
     assert left(Journal()).refusal("/dev/sda", disk(1)) is None
 
 
-def test_what_the_rules_say_comes_after_what_the_journal_says() -> None:
+def test_rules_come_after_the_journal() -> None:
     disks = Disks({})
     mounted = DiskRefusal("D05", "It is mounted.", "/srv")
     disks.said = {"/dev/sda": (mounted,), "/dev/sdc": (mounted,)}
@@ -267,7 +267,7 @@ def test_what_the_rules_say_comes_after_what_the_journal_says() -> None:
 
 
 @pytest.mark.expects_log
-def test_recovery_goes_on_with_the_next_entry_and_names_what_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_recovery_continues_and_names_leftovers(monkeypatch: pytest.MonkeyPatch) -> None:
     unmade: list[int] = []
 
     def unmake(entry: JournalEntry, *_: object) -> None:
@@ -309,9 +309,7 @@ def test_recovery_beside_one_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None
     assert not found.is_at_work
 
 
-def test_only_what_holds_a_disk_is_recovered_when_somebody_asks_about_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_only_holding_entries_recovered_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
     unmade: list[int] = []
     monkeypatch.setattr(leftovers, "_unmake", lambda entry, *_: unmade.append(entry.session.int))
     other = plan_of(filesystem("xfs"), Level.SINGLE, {})

@@ -112,7 +112,7 @@ def refused(action: Callable[[], object]) -> str:
 # --- who calls
 
 
-def test_a_connection_is_asked_for_once_and_its_calls_wait_for_that(bus: Bus, callers: Callers) -> None:
+def test_connection_identified_once_calls_wait(bus: Bus, callers: Callers) -> None:
     first, second, third = Asked(), Asked(), Asked()
     met: list[Caller] = []
     for each in (first, second):
@@ -137,9 +137,7 @@ def test_root_is_not_looked_up(bus: Bus, callers: Callers) -> None:
 
 
 @pytest.mark.parametrize("credentials", [{"UnixUserID": 4711}, {"ProcessID": 77}, {}])
-def test_whoever_has_no_account_or_is_nobody_to_the_bus_is_refused(
-    bus: Bus, callers: Callers, credentials: Mapping[str, int]
-) -> None:
+def test_no_account_or_nobody_is_refused(bus: Bus, callers: Callers, credentials: Mapping[str, int]) -> None:
     asked = Asked()
     callers.meet(asked.call, asked.answer, asked.say("never"))
     bus.asked[":1.1"](credentials)
@@ -149,7 +147,7 @@ def test_whoever_has_no_account_or_is_nobody_to_the_bus_is_refused(
     assert (callers.has(":1.1"), callers.is_busy) == (False, False)
 
 
-def test_calls_that_wait_for_it_are_few_and_of_one_connection(bus: Bus, callers: Callers) -> None:
+def test_calls_awaiting_identification_are_limited(bus: Bus, callers: Callers) -> None:
     waiting = [Asked() for _ in range(MOST_WAITING)]
     for each in waiting:
         callers.meet(each.call, each.answer, each.say("answered"))
@@ -162,9 +160,7 @@ def test_calls_that_wait_for_it_are_few_and_of_one_connection(bus: Bus, callers:
     assert (len(waiting), late.answers, other.answers) == (MOST_WAITING, [], [])
 
 
-def test_whoever_leaves_is_forgotten_and_never_met_again_by_what_was_on_its_way(
-    bus: Bus, callers: Callers, left: list[str]
-) -> None:
+def test_departed_caller_is_forgotten(bus: Bus, callers: Callers, left: list[str]) -> None:
     asked = Asked()
     callers.meet(asked.call, asked.answer, asked.say("never"))
     bus.asked[":1.1"]({"UnixUserID": ANNA})
@@ -215,7 +211,7 @@ def add(worker: Worker, user: int, number: int, error: Exception | None = None) 
     return asked, task
 
 
-def test_one_call_of_a_user_is_worked_on_at_a_time_and_others_do_not_wait_for_it(bus: Bus) -> None:
+def test_one_call_per_user_at_a_time(bus: Bus) -> None:
     worker = Worker(cast("Any", bus), "tried")
     first, one = add(worker, ANNA, 1)
     second, two = add(worker, ANNA, 2)
@@ -229,7 +225,7 @@ def test_one_call_of_a_user_is_worked_on_at_a_time_and_others_do_not_wait_for_it
     assert (second.answers, worker.is_busy) == (["value done"], False)
 
 
-def test_a_connection_has_one_call_and_a_user_a_few(bus: Bus) -> None:
+def test_calls_limited_by_connection_and_user(bus: Bus) -> None:
     worker = Worker(cast("Any", bus), "tried")
     tasks = [add(worker, ANNA, number)[1] for number in range(MOST_OF_ONE_USER)]
     assert refused(lambda: add(worker, ANNA, 0)) == "TooMany"
@@ -242,7 +238,7 @@ def test_a_connection_has_one_call_and_a_user_a_few(bus: Bus) -> None:
     again.end(bus)
 
 
-def test_all_users_together_have_so_many_calls_and_root_its_own(bus: Bus) -> None:
+def test_total_calls_limited_root_has_its_own(bus: Bus) -> None:
     worker = Worker(cast("Any", bus), "tried")
     tasks = [add(worker, 2000 + number, 1)[1] for number in range(MOST)]
     assert refused(lambda: add(worker, ANNA, 1)) == "TooMany"
@@ -256,7 +252,7 @@ def test_all_users_together_have_so_many_calls_and_root_its_own(bus: Bus) -> Non
         bus.turn()
 
 
-def test_nothing_is_begun_or_answered_for_whoever_has_left_and_the_place_stays_taken(bus: Bus) -> None:
+def test_departed_caller_begins_nothing_keeps_place(bus: Bus) -> None:
     worker = Worker(cast("Any", bus), "tried")
     first, one = add(worker, ANNA, 1)
     second, two = add(worker, ANNA, 2)
@@ -308,7 +304,7 @@ def ask(bus: Bus, *, interactive: bool) -> list[Authorization]:
     return said
 
 
-def test_a_person_is_asked_only_where_one_could_help_and_may_be_asked(bus: Bus) -> None:
+def test_asking_only_where_a_person_can_help(bus: Bus) -> None:
     said = ask(bus, interactive=True)
     subject = ("system-bus-name", {"name": ":1.1"})
     assert bus.calls[-1][:3] == ("CheckAuthorization", (subject, "erase", {"disks": "A"}, 0, ""), 2000)
@@ -338,7 +334,7 @@ def test_a_person_is_asked_only_where_one_could_help_and_may_be_asked(bus: Bus) 
         ({"challenge": True}, {"challenge": True}, Authorization.CHALLENGE),
     ],
 )
-def test_a_rule_that_says_no_and_a_wrong_password_are_told_apart(
+def test_rule_no_differs_from_wrong_password(
     bus: Bus, first: dict[str, bool], second: dict[str, bool] | None, verdict: Authorization
 ) -> None:
     said = ask(bus, interactive=True)
@@ -379,7 +375,7 @@ def test_a_dialog_that_nobody_answers_is_closed(bus: Bus) -> None:
     assert said == [Authorization.TIMED_OUT], "what comes after that is nobody's"
 
 
-def test_a_question_that_was_called_off_asks_nobody_any_more(bus: Bus) -> None:
+def test_cancelled_question_asks_no_more(bus: Bus) -> None:
     said: list[Authorization] = []
     question = AuthorizationRequest(bus, said.append)
     question.ask(":1.1", "erase", {}, interactive=True)
@@ -405,7 +401,7 @@ def put(questions: OpenQuestions, user: int, number: int, action: str = "erase")
     return said
 
 
-def test_so_many_questions_of_each_kind_are_open_of_each_user_and_of_all(bus: Bus) -> None:
+def test_open_questions_limited_by_kind_and_user(bus: Bus) -> None:
     questions = OpenQuestions(cast("Any", bus), PLACES)
     assert not questions.are_open
     first = put(questions, ANNA, 1)
@@ -424,7 +420,7 @@ def test_so_many_questions_of_each_kind_are_open_of_each_user_and_of_all(bus: Bu
     assert questions.are_open
 
 
-def test_the_dialogs_of_whoever_leaves_are_closed_and_told_once(bus: Bus) -> None:
+def test_dialogs_of_departed_caller_closed_once(bus: Bus) -> None:
     questions = OpenQuestions(cast("Any", bus), PLACES)
     mine, others = put(questions, ANNA, 1), put(questions, BERT, 1)
     late = bus.calls[0][3]
@@ -440,7 +436,7 @@ def test_the_dialogs_of_whoever_leaves_are_closed_and_told_once(bus: Bus) -> Non
     assert questions.are_open
 
 
-def test_what_is_called_off_is_told_why_and_other_actions_stay_open(bus: Bus) -> None:
+def test_cancelled_with_reason_other_actions_open(bus: Bus) -> None:
     questions = OpenQuestions(cast("Any", bus), PLACES)
     erase, inspect = put(questions, ANNA, 1), put(questions, BERT, 1, "inspect")
     why = MethodError("Busy", "somebody was faster")

@@ -41,7 +41,7 @@ def message(
 
 @pytest.mark.parametrize("order", ["l", "B"])
 @pytest.mark.parametrize("text", ["", "abc", "x" * 70_000])
-def test_length_kind_sender_and_method_of_a_message_are_read(order: str, text: str) -> None:
+def test_header_fields_of_a_message(order: str, text: str) -> None:
     wire = message(text, order=order)
     beginning = beginning_of(wire)
     assert (beginning.all_bytes, beginning.kind, beginning.serial) == (len(wire), MessageType.CALL, 7)
@@ -49,7 +49,7 @@ def test_length_kind_sender_and_method_of_a_message_are_read(order: str, text: s
     assert sender_and_member(wire[: beginning.header_bytes], beginning) == (SENDER, "Describe")
 
 
-def test_the_error_that_is_written_is_one_that_gio_reads() -> None:
+def test_written_error_is_read_by_gio() -> None:
     gio, _ = load_gio()
     found = gio.DBusMessage.new_from_blob(
         error_reply(4711, SENDER, "org.pgfooting.Helper1.Error.TooMany", "TooMany"),
@@ -62,7 +62,7 @@ def test_the_error_that_is_written_is_one_that_gio_reads() -> None:
 
 
 @pytest.mark.parametrize("piece", [1, 7, 16, 1000, 10**6])
-def test_messages_are_cut_out_of_what_arrives_in_any_pieces(piece: int) -> None:
+def test_messages_from_arbitrary_chunks(piece: int) -> None:
     wires = [message("a", serial=1), message("b" * 50_000, serial=2), message("c", serial=3)]
     stream, reader = b"".join(wires), Reader()
     found = [each for at in range(0, len(stream), piece) for each in reader.feed(stream[at : at + piece])]
@@ -70,7 +70,7 @@ def test_messages_are_cut_out_of_what_arrives_in_any_pieces(piece: int) -> None:
 
 
 @pytest.mark.parametrize("piece", [64, 4096, 10**6])
-def test_of_a_message_that_is_too_large_only_the_header_is_kept(piece: int) -> None:
+def test_oversized_message_keeps_its_header(piece: int) -> None:
     large = message("x" * (MOST_BYTES + 1), serial=2)
     stream, reader = message("a") + large + message("b"), Reader()
     held, found = 0, []
@@ -85,7 +85,7 @@ def test_of_a_message_that_is_too_large_only_the_header_is_kept(piece: int) -> N
     assert held <= max(4096, piece)
 
 
-def test_a_header_that_is_too_large_is_cut_and_names_nobody() -> None:
+def test_oversized_header_names_no_sender() -> None:
     wire = message("a", member="M" * 30_000)
     reader = Reader()
     ((beginning, header),) = reader.feed(wire)
@@ -94,7 +94,7 @@ def test_a_header_that_is_too_large_is_cut_and_names_nobody() -> None:
     assert reader.feed(message("b"))[0][1] == message("b")
 
 
-def test_what_is_no_message_is_told_and_what_is_damaged_is_read_to_its_end() -> None:
+def test_no_message_and_damaged_message() -> None:
     with pytest.raises(WireError):
         Reader().feed(b"GET / HTTP/1.1\r\n\r\n")
     chance, wire = random.Random(1), message("abc" * 20)  # noqa: S311 - the same each time
@@ -117,7 +117,7 @@ def test_what_begins_like_no_message_is_none(at: int, byte: int) -> None:
         beginning_of(wire)
 
 
-def test_only_a_call_that_asks_for_one_is_answered() -> None:
+def test_only_calls_expecting_replies_are_answered() -> None:
     wire = bytearray(message("a"))
     for kind, flags, wants in ((1, 0, True), (1, 4, True), (1, 1, False), (4, 0, False), (2, 0, False)):
         wire[1], wire[2] = kind, flags
@@ -144,20 +144,18 @@ BY = bytes((7, 1)) + b"s\0" + struct.pack("<I", len(SENDER)) + SENDER.encode() +
         (bytes((9, 1)) + b"y\0" + struct.pack("<I", 7), False),
     ],
 )
-def test_the_sender_is_found_behind_fields_that_headers_have(field: bytes, *, is_known: bool) -> None:
+def test_sender_behind_other_header_fields(field: bytes, *, is_known: bool) -> None:
     found, _ = sender_and_member(*header(field, BY))
     assert found == (SENDER if is_known else "")
 
 
-def test_a_header_that_ends_in_the_middle_of_a_field_names_nobody() -> None:
+def test_truncated_header_field_names_no_sender() -> None:
     whole, beginning = header(bytes((8, 1)) + b"g\0" + b"\1s\0", BY)
     for end in range(16, len(whole) - len(SENDER)):
         assert sender_and_member(whole[:end], beginning)[0] in {"", SENDER[: end - len(whole)]}
 
 
-def test_a_small_call_goes_before_the_many_and_the_large_ones_of_others_but_after_its_own_earlier_ones() -> (
-    None
-):
+def test_small_call_precedes_bulk_of_others() -> None:
     queue = Queue()
     for number in range(50):
         assert queue.put(":1.1", b"many %d" % number)
@@ -179,7 +177,7 @@ def test_a_small_call_goes_before_the_many_and_the_large_ones_of_others_but_afte
     assert order.index(b"large 0 xx") < order.index(b"many 40"), "large ones have their turn too"
 
 
-def test_a_small_call_of_somebody_new_goes_before_large_ones_that_many_have_sent_before() -> None:
+def test_small_newcomer_precedes_large_earlier_calls() -> None:
     queue = Queue()
     for number in range(80):
         for each in (b"x", b"x" * 100_000, b"x" * 100_000):
@@ -197,7 +195,7 @@ def test_a_small_call_of_somebody_new_goes_before_large_ones_that_many_have_sent
     assert 5 < order.count(b"x" * 100_000) < 195, "one who asks on and on has turns like everybody"
 
 
-def test_calls_of_one_connection_wait_in_a_number_of_bytes_that_is_limited() -> None:
+def test_queued_bytes_of_a_connection_are_limited() -> None:
     queue = Queue()
     taken = sum(queue.put(":1.1", b"x" * 100_000) for _ in range(100))
     assert taken == 20
