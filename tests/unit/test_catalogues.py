@@ -103,7 +103,7 @@ def test_translation_adds_no_markup_keeps_code(language: str) -> None:
 
 
 @pytest.mark.parametrize("language", CATALOGUES)
-def test_a_catalogue_has_all_its_plural_forms(language: str) -> None:
+def test_plural_forms_complete(language: str) -> None:
     text = catalogue_path(language).read_text(encoding="utf-8")
     header = next(read_messages(text)).translations[0]
     count = re.search(r"nplurals=(\d)", header)

@@ -43,13 +43,13 @@ MAKE_A_SERVER = frozenset(
 )
 
 
-def test_a_room_keeps_to_its_budget() -> None:
+def test_rooms_within_budget() -> None:
     allowed = budgets()
     sizes = {room: size.code for room, size in rooms().items()}
     assert {room: lines for room, lines in sizes.items() if lines > allowed.get(room, 0)} == {}
 
 
-def test_a_budget_is_lowered_with_its_room() -> None:
+def test_budgets_without_slack() -> None:
     sizes = rooms()
     slack = {room: limit for room, limit in budgets().items() if room not in sizes}
     slack |= {room: limit for room, limit in budgets().items() if limit - sizes[room].code > MOST_SLACK}

@@ -46,7 +46,7 @@ def test_helper_killed_at_journal_and_steps() -> None:
     assert sum(title.startswith("killed at step") for title in titles) == 9
 
 
-def test_what_lacks_its_needs_is_not_chosen() -> None:
+def test_combinations_have_their_needs() -> None:
     assert all(each.can_happen for each in (*ALL, *COVERING))
     assert not any(each.kind.needs and each.moment.given == NO_NEED for each in ALL)
     assert any(each.kind.needs == Given.TABLE and each.moment.given == EMPTY | Given.TABLE for each in ALL)
@@ -74,7 +74,7 @@ def test_covering_part() -> None:
     assert covering(TIMES) == COVERING
 
 
-def test_a_way_to_fail_comes_once() -> None:
+def test_failing_kinds_unique() -> None:
     failing = [each.kind for each in COVERING if each.kind.group == "failing"]
     assert len(failing) == len(set(failing))
 

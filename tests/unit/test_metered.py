@@ -43,7 +43,7 @@ def connect(conninfo: str) -> MeteredConnection:
 @pytest.mark.parametrize(
     "answer", [endless_rows, one_huge_row, huge_error, endless_notices, endless_parameters]
 )
-def test_an_answer_without_measure_ends_the_connection(answer: Answer) -> None:
+def test_endless_answer_closes_connection(answer: Answer) -> None:
     with false_server(welcome, answer) as server:
         connection = connect(server.conninfo)
         with pytest.raises(psycopg.OperationalError, match=SENT_TOO_MUCH):

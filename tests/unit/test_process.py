@@ -213,9 +213,7 @@ def test_child_has_default_signals(records: Records) -> None:
     assert status["SigBlk"] == "0" * 16
 
 
-def test_the_environment_is_built_and_not_inherited(
-    records: Records, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_environment_not_inherited(records: Records, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PGHOST", "production.example.org")
     monkeypatch.setenv("LD_PRELOAD", "")
     account = current_account()
@@ -434,7 +432,7 @@ def test_program_memory_limit(tmp_path: Path) -> None:
         assert limited is (memory_bytes is not None)
 
 
-def test_an_output_file_is_appended_to(tmp_path: Path) -> None:
+def test_output_file_appended(tmp_path: Path) -> None:
     log = tmp_path / "server.log"
     for _ in range(2):
         process = spawn(

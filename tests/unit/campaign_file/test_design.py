@@ -49,7 +49,7 @@ def test_sequential_defaults_to_ten_rounds() -> None:
         ('design = "sequential"', "[workload]\nrate = 100\n" + TWO, "without a rate"),
     ],
 )
-def test_what_does_not_go_together_is_refused(keys: str, configurations: str, words: str) -> None:
+def test_conflicting_keys(keys: str, configurations: str, words: str) -> None:
     assert words in refused(keys, configurations)
 
 
@@ -61,7 +61,7 @@ def test_competition_within_one_workload() -> None:
 @pytest.mark.parametrize(
     "keys", ['design = "sequential"', 'design = "sequential"\nprecision = 1.5\nrepeats = 7']
 )
-def test_a_design_is_kept_in_the_file(keys: str) -> None:
+def test_design_round_trip(keys: str) -> None:
     campaign = campaign_of(keys)
     assert parse_campaign(format_campaign(campaign), base_directory="/", source_name="x") == campaign
     assert changed_scripts(state_campaign(campaign), campaign) == ()

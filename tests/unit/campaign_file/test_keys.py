@@ -88,7 +88,7 @@ def test_disk_key_pairs_covered_or_impossible() -> None:
     ],
 )
 @pytest.mark.slow
-def test_what_can_be_chosen_is_tried(first: tuple[str, str], second: tuple[str, str]) -> None:
+def test_possible_pairs_have_a_row(first: tuple[str, str], second: tuple[str, str]) -> None:
     rows, _ = disk_keys.disk_rows()
     assert any(row[first[0]] == first[1] and row[second[0]] == second[1] for row in rows)
 

@@ -81,7 +81,7 @@ def test_helper_view_changes_with_read_back_keys(name: str) -> None:
         assert looked_at(one) != looked_at(other), (one, other)
 
 
-def test_what_nobody_reads_back_is_marked() -> None:
+def test_choices_without_read_back_marked() -> None:
     (key,) = (field.name for field in DISK_FIELDS if field.read_back is ReadBackBy.NOBODY)
     group = GroupChoice(("A", "B"), Level.MIRROR, "ext4", initial_sync=InitialSync.ASSUME_CLEAN)
     ((name, value, _),) = unseen_choices(DiskTarget(group))

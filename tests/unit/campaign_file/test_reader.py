@@ -249,7 +249,7 @@ def test_latency_limit_without_rate() -> None:
     assert (workload.rate_tps, workload.latency_limit_ms) == (None, 50.0)
 
 
-def test_a_tilde_is_the_home_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tilde_is_home_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/home/somebody")
     assert parse(f'{BASE}path = "~/bench"').configurations[0].target == FolderTarget("/home/somebody/bench")
 
@@ -309,7 +309,7 @@ def test_hostile_file_bounded_memory_no_traceback(text: str, words: str) -> None
 
 
 @pytest.mark.parametrize("text", ["", " \n\t\n"])
-def test_an_empty_file_is_called_empty(text: str) -> None:
+def test_empty_file(text: str) -> None:
     assert "trial.toml is empty" in refusal(text).message
 
 
@@ -330,7 +330,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
     assert "does not exist" in file_refusal(tmp_path / "none.toml")
 
 
-def test_a_folder_is_no_campaign_file(tmp_path: Path) -> None:
+def test_folder_instead_of_file(tmp_path: Path) -> None:
     assert "is a folder" in file_refusal(tmp_path)
 
 
@@ -350,7 +350,7 @@ def test_invalid_utf8_line(tmp_path: Path) -> None:
     assert "UTF-8 (line 2, byte 16" in file_refusal(tmp_path / "latin.toml")
 
 
-def test_a_binary_file_is_called_no_text(tmp_path: Path) -> None:
+def test_binary_file(tmp_path: Path) -> None:
     (tmp_path / "binary.toml").write_bytes(b"name\n\0\1")
     assert "NUL byte in line 2" in file_refusal(tmp_path / "binary.toml")
 
@@ -649,7 +649,7 @@ REFUSED = [
     ("text", "field", "words"), REFUSED, ids=[f"{at}-{n}" for n, (_, at, _) in enumerate(REFUSED)]
 )
 @pytest.mark.slow
-def test_a_refusal_names_field_found_and_allowed(text: str, field: str, words: str) -> None:
+def test_refusal_names_field_found_and_allowed(text: str, field: str, words: str) -> None:
     error = refusal(text)
     assert error.field == field
     assert words in error.message
@@ -757,7 +757,7 @@ def test_five_repeats_from_three_configurations(configurations: int, repeats: in
         ('order = "AB BA"\norder_seed = 1\n', "order_seed", "goes with a random order only"),
     ],
 )
-def test_an_order_that_is_none_is_refused(text: str, field: str, says: str) -> None:
+def test_unknown_order(text: str, field: str, says: str) -> None:
     error = refusal(text + BASE)
     assert error.field == field
     assert says in str(error)

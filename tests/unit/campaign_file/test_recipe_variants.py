@@ -245,7 +245,7 @@ def test_quick_clients_apply_to_all_phases() -> None:
     assert (item.workload.clients, phase.clients, phase.threads) == (3, None, None)
 
 
-def test_a_long_name_keeps_its_mark() -> None:
+def test_long_name_keeps_quick_suffix() -> None:
     campaign = replace(of(find_recipe("durability")).campaign, name="n" * 80)
     head = RecipeHead(question="Why?", quick=QuickVariant(cannot_show="much"))
     assert quick_variant(campaign, head).name == "n" * 72 + " (quick)"
@@ -254,7 +254,7 @@ def test_a_long_name_keeps_its_mark() -> None:
 # --- the head
 
 
-def test_a_campaign_without_a_head_is_none() -> None:
+def test_campaign_without_head() -> None:
     assert parse_head(f'name = "x"\n{MEMORY}') is None
 
 
@@ -302,7 +302,7 @@ def test_head_not_a_table(entry: str) -> None:
         parse_campaign(f'name = "x"\nrecipe = {entry}\n{MEMORY}', base_directory="/", source_name="x")
 
 
-def test_a_head_without_a_question_is_refused() -> None:
+def test_head_without_question() -> None:
     with pytest.raises(CampaignError, match=r"recipe\.question: is missing"):
         parse_campaign(f'name = "x"\n[recipe]\ndisks = 1\n{MEMORY}', base_directory="/", source_name="x")
 

@@ -128,5 +128,5 @@ def test_list_starts_with_default_and_answers() -> None:
     assert all(recipe.summary[-1] in ".?" for recipe in recipes)
 
 
-def test_a_folder_without_recipes_has_none(tmp_path: Path) -> None:
+def test_folder_without_recipes(tmp_path: Path) -> None:
     assert list_recipes(tmp_path) == ()

@@ -184,13 +184,13 @@ def script_files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ...]:
 @pytest.mark.slow
 @settings(deadline=None)
 @given(data=st.data())
-def test_what_is_written_reads_back_equal(data: st.DataObject, script_files: tuple[Path, ...]) -> None:
+def test_write_read_round_trip(data: st.DataObject, script_files: tuple[Path, ...]) -> None:
     campaign = data.draw(campaigns(script_files))
     text = format_campaign(campaign)
     assert parse_campaign(text, base_directory="/elsewhere", source_name="written") == campaign
 
 
-def test_what_all_configurations_share_is_written_once() -> None:
+def test_shared_values_written_once() -> None:
     workload = Workload(scale=7, size=None)
     campaign = Campaign(
         "pair",

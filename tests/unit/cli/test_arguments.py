@@ -35,7 +35,7 @@ def test_command_or_unknown_word_unchanged(given: list[str]) -> None:
     assert with_command(given, COMMANDS) == given
 
 
-def test_a_campaign_alone_is_not_measured_unasked() -> None:
+def test_bare_recipe_suggests_run() -> None:
     with pytest.raises(UsageError, match="run quick"):
         with_command(["quick"], COMMANDS)
 
@@ -88,7 +88,7 @@ def test_suggestions_are_real_commands_only() -> None:
     assert not MEANT.keys() & commands.keys()
 
 
-def test_what_to_type_first_is_named() -> None:
+def test_first_command_suggested() -> None:
     assert "`pgfooting run quick`" in build_parser().format_help()
     with pytest.raises(UsageError, match=re.escape("Did you mean “run quick”?")):
         build_parser().parse_args(["--headless"])

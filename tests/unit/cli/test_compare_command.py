@@ -121,7 +121,7 @@ def test_bad_file_named_others_compared(tmp_path: Path, capsys: Capture, argumen
     assert "xfs is 10.0 % faster than ext4" in told.out or '"higher"' in told.out
 
 
-def test_a_read_only_library_can_be_compared(tmp_path: Path, capsys: Capture) -> None:
+def test_read_only_library(tmp_path: Path, capsys: Capture) -> None:
     paths = write_campaign(tmp_path)
     for path in paths:
         path.chmod(0o400)

@@ -53,5 +53,5 @@ def test_missing_libraries_are_named_all_at_once(
 
 
 @pytest.mark.slow
-def test_the_doctor_tells_window_and_reports() -> None:
+def test_window_and_reports_status() -> None:
     assert {"window", "reports"} <= {check.topic for check in doctor.examine_machine(read_support())}

@@ -75,7 +75,7 @@ def test_broken_has_reason_remedy_packages(monkeypatch: pytest.MonkeyPatch) -> N
     assert [each for each in lines.values() if "zfsutils-linux" in each[1] + each[2]] == [lines["packages"]]
 
 
-def test_what_every_disk_needs_is_named_once() -> None:
+def test_common_disk_requirements_once() -> None:
     programs = {name: path for name, path in WHOLE.programs.items() if name not in {"sfdisk", "mkfs.xfs"}}
     lines = checks(replace(WHOLE, programs=programs))
     assert lines["every disk"] == (False, "Not installed: sfdisk.", "")

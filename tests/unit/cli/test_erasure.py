@@ -67,7 +67,7 @@ def test_wrong_word_asked_again() -> None:
 @pytest.mark.parametrize(
     "lines", [("no", "no", "no"), ("",), ("IAL1", "\n"), ("IAL1", "IAL1", "1", "SERIAL2")]
 )
-def test_what_is_not_confirmed_is_refused(lines: tuple[str, ...]) -> None:
+def test_unconfirmed_disk_refused(lines: tuple[str, ...]) -> None:
     with pytest.raises(RefusedError, match="Nothing was touched") as caught:
         question(Person(*lines))(ERASURE)
     assert caught.value.exit_status == ExitStatus.REFUSED

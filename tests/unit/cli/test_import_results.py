@@ -79,7 +79,7 @@ def test_nothing_to_import_fails_with_a_sentence(tmp_path: Path, capsys: pytest.
     assert "Nothing was imported" in capsys.readouterr().out
 
 
-def test_a_wrong_path_is_a_usage_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_path_is_usage_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["import", str(tmp_path / "nowhere"), "--output", str(tmp_path)]) == 2
     assert "There is no" in capsys.readouterr().err
 

@@ -119,7 +119,7 @@ def test_hint_and_message_escaped_for_terminal(
     assert told.splitlines()[1:] == ["  one", "  two\\x1b[2J"]
 
 
-def test_an_error_that_others_wrote_is_cut(
+def test_foreign_error_text_truncated(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def fail(_argv: object) -> int:
@@ -153,7 +153,7 @@ def test_version_and_help_import_nothing_heavy(environment: dict[str, str]) -> N
         assert ended.stderr == ""
 
 
-def test_an_unknown_log_level_is_told(environment: dict[str, str]) -> None:
+def test_unknown_log_level(environment: dict[str, str]) -> None:
     ended = start({**environment, "PGFOOTING_LOG": "loud"}, "list")
     assert ended.returncode == 2
     assert "PGFOOTING_LOG" in ended.stderr
@@ -191,7 +191,7 @@ def test_closed_streams_are_no_error(environment: dict[str, str], closed: str) -
 
 
 @pytest.mark.slow
-def test_a_locale_without_unicode_prints_escapes(environment: dict[str, str], tmp_path: Path) -> None:
+def test_locale_without_unicode_prints_escapes(environment: dict[str, str], tmp_path: Path) -> None:
     write_run(tmp_path / "a.footing", values={"name": "größe ✔"}).close()
     plain = {**environment, "LC_ALL": "POSIX", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     ended = start(plain, "list", "--library", str(tmp_path))
@@ -249,7 +249,7 @@ def test_list_search_words_and_fields(call: Command, library: Path) -> None:
     assert all(f"{field}:" in told for field in FIELDS)
 
 
-def test_the_good_are_listed_beside_the_bad(call: Command, library: Path) -> None:
+def test_list_readable_and_unreadable_runs(call: Command, library: Path) -> None:
     ended = call("list", "--library", str(library))
     assert ended.returncode == 0, ended.stderr
     assert "ext4 #1" in ended.stdout

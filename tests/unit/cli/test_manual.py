@@ -36,7 +36,7 @@ def test_on_a_terminal_marks_are_set(
     assert "**" not in told
 
 
-def test_an_unknown_chapter_is_bad_usage(capsys: pytest.CaptureFixture[str]) -> None:
+def test_unknown_chapter(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["manual", "wrods"]) == ExitStatus.USAGE
     assert "words" in capsys.readouterr().err
 

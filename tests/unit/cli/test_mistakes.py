@@ -45,7 +45,7 @@ def sentence(told: str, folder: Path) -> str:
 
 @pytest.mark.parametrize(("typed", "status", "told"), list(rows()))
 @pytest.mark.slow
-def test_a_mistake_is_told_in_a_sentence(
+def test_mistake_sentence_and_status(
     typed: str,
     status: int,
     told: str,
@@ -65,6 +65,6 @@ def test_a_mistake_is_told_in_a_sentence(
     assert sentence(capsys.readouterr().err, folder) == told
 
 
-def test_the_table_is_no_smaller_than_promised() -> None:
+def test_table_size() -> None:
     typed = [each for each, _, _ in rows()]
     assert len(typed) == len(set(typed)) >= 150

@@ -152,7 +152,7 @@ def test_report_words_and_sections(runs: Path, tmp_path: Path, call: Command) ->
     assert titles == ["Summary", "Method", "Runs"]
 
 
-def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_missing_package_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def find(name: str) -> ModuleSpec | None:
         return None if name == "pypdf" else ModuleSpec(name, None)
 

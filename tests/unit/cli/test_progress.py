@@ -162,7 +162,7 @@ def test_no_progress() -> None:
     assert stream.getvalue() == ""
 
 
-def test_a_stopped_run_says_what_there_is() -> None:
+def test_stopped_run_words() -> None:
     stopped = RunResult(PLANNED, RunState.STOPPED, "/x", {})
     assert result_words(stopped) == "stopped, nothing measured yet"
     measured = RunResult(PLANNED, RunState.STOPPED, "/x", {"tps": 12.0})

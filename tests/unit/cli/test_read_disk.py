@@ -56,7 +56,7 @@ def test_absent_or_ambiguous_disk_not_read(root: list[str]) -> None:
     assert root == []
 
 
-def test_the_command_takes_one_serial_number() -> None:
+def test_command_takes_one_serial_number() -> None:
     assert build_parser().parse_args(["disks", "--read", "X1"]).read == "X1"
 
 

@@ -94,7 +94,7 @@ def test_what_is_not_confirmed_stays(
         assert (refused.value.exit_status, f"--erase {SERIAL}" in refused.value.hint) == (3, True)
 
 
-def test_an_obstacle_refuses_before_the_question(root: Root) -> None:
+def test_obstacle_refused_before_prompt(root: Root) -> None:
     root.kept = KEPT_DISK
     with pytest.raises(RefusedError) as refused:
         release_disk(DISK, typing(TAIL), as_json=False)

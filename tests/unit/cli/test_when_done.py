@@ -47,5 +47,5 @@ def test_what_fails_is_a_sentence(command: str, words: str) -> None:
     assert words in run_when_done(command, ENDED, 0)
 
 
-def test_a_command_that_hangs_is_ended() -> None:
+def test_hanging_command_killed() -> None:
     assert "did not finish" in run_when_done("sleep 600", ENDED, 0, timeout_s=0.2)

@@ -52,7 +52,7 @@ def test_replay_of_several_runs_is_their_race(become: list[list[str]]) -> None:
 
 
 @pytest.mark.parametrize("speed", ["0", "-1", "inf", "nan", "fast"])
-def test_a_speed_that_is_none_is_refused(speed: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_invalid_speed(speed: str, capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["replay", "abc", f"--speed={speed}"]) == 2
     assert "speed" in capfd.readouterr().err
 

@@ -558,7 +558,7 @@ def test_wal_has_own_filesystem() -> None:
     assert [field for field, _ in told(draft, Step.FILESYSTEM)] == ["target.disks.wal.options.logbufs"]
 
 
-def test_the_commands_grow_with_what_is_chosen() -> None:
+def test_commands_grow_with_choices() -> None:
     draft = draft_on(4, wal=1)
     choose_filesystem(draft.parts.disks.data.made, "xfs")
     lines = draft.making_lines()
@@ -609,7 +609,7 @@ def test_copies_vary_same_disks() -> None:
     assert again["ext4 stripe"].data.disks == keys(*SPARE[:3])
 
 
-def test_an_alternative_that_cannot_be_says_why() -> None:
+def test_impossible_alternative_says_why() -> None:
     draft = draft_on(3)
     first = draft.configuration_of(Place.DISKS)
     offered = {each.label: each for each in alternatives(draft.parts, first, draft.storage)}
@@ -661,7 +661,7 @@ def test_start_requires_all_serial_endings() -> None:
     assert "(2 of 3)" in missing()[0]
 
 
-def test_an_empty_field_never_confirms_a_disk() -> None:
+def test_empty_field_never_confirms_disk() -> None:
     odd = replace(SPARE[0], identity=replace(SPARE[0].identity, serial="  ", wwn="eui.1"))
     draft = draft_on(0)
     assign(draft.parts.disks, odd.identity.key(), Role.DATA)

@@ -129,7 +129,7 @@ def test_nothing_selected_on_first_page() -> None:
     assert [(step, field) for step, field, _ in problems_of(parts)] == [(Step.WHERE, "target")]
 
 
-def test_what_nobody_ticked_may_be_wrong() -> None:
+def test_unselected_fields_not_validated() -> None:
     draft = CampaignDraft()
     draft.configuration_of(Place.MEMORY).chosen = False
     draft.parts.values["target.memory.size"] = "nonsense"

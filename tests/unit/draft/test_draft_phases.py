@@ -73,7 +73,7 @@ NEEDED: dict[str, dict[str, object]] = {"max_rate_bytes": {"background": "pg_bas
 OF_SPARE_DISKS = {"every_s"}
 
 
-def test_the_interval_of_snapshots_comes_back() -> None:
+def test_snapshot_interval_round_trip() -> None:
     phase = WorkloadPhase("a", background="snapshot", every_s=300)
     assert raw_phase(phase_part(phase)) == {"name": "a", "background": "snapshot", "every": "300s"}
     (row,) = (each for each in PHASE_COLUMNS if each.id == "background")
@@ -176,7 +176,7 @@ def test_design_conflict_at_field(values: dict[str, str], path: str, says: str) 
     assert says in found[0].message
 
 
-def test_a_sequential_design_arrives_with_its_precision() -> None:
+def test_sequential_design_with_precision() -> None:
     parts: DraftParts = first_parts()
     parts.values |= {"design": "sequential", "precision": "2.5"}
     made = build(parts, {}).campaign

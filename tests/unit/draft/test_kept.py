@@ -72,7 +72,7 @@ def test_every_recipe_can_be_kept(recipe: object) -> None:
     assert read_draft_text(draft_text(parts)) == parts
 
 
-def test_what_a_person_confirmed_is_never_kept() -> None:
+def test_confirmations_never_kept() -> None:
     parts = full()
     parts.disks.confirmed, parts.agreed = {"S1": "SECRET-TAIL"}, "SECRET-DIGEST"
     text = draft_text(parts)

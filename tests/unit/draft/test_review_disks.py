@@ -233,7 +233,7 @@ def test_endurance_from_written_and_used(wear: DriveWear, endurance_bytes: int |
         (replace(DATA, filesystem="zfs", options=()), 5),
     ],
 )
-def test_the_time_counts_what_making_storage_takes(group: GroupChoice, seconds: float) -> None:
+def test_time_includes_making_storage(group: GroupChoice, seconds: float) -> None:
     assert making_seconds(plan_of(DiskTarget(group))) == pytest.approx(seconds)
     assert making_seconds(None) == 0
     three = make_review(resolved(DiskTarget(group)), current_account(), None, SPARE)

@@ -135,7 +135,7 @@ def test_unwritable_folder_refused_before_questions(open_folder: Path) -> None:
     open_folder.chmod(0o755)
 
 
-def test_a_script_that_was_changed_is_named(tmp_path: Path) -> None:
+def test_changed_script_named(tmp_path: Path) -> None:
     (tmp_path / "own.sql").write_text("SELECT 1;\n")
     text = FILE + '[workload]\nscript = {file = "own.sql"}\n'
     folder_of(tmp_path, parse_campaign(text, base_directory=tmp_path, source_name="x"))

@@ -126,7 +126,7 @@ def test_failure_reported_once_not_retried(answer: Callable[[], MaintenanceEnd],
     assert len(found.turns) == 2
 
 
-def test_what_does_not_end_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hanging_activity_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(beside_module, "END_S", 0.0)
     let_go = threading.Event()
 

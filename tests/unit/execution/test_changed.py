@@ -139,7 +139,7 @@ def test_missing_disk_refused_recabled_accepted() -> None:
     assert changes(Before("a", told(target=TargetMetadata(plan=PLAN)), machine()), here(plan=plan)) == ()
 
 
-def test_a_folder_on_another_filesystem_is_refused(tmp_path: Path) -> None:
+def test_folder_on_other_filesystem_refused(tmp_path: Path) -> None:
     mount = mount_of(str(tmp_path))
     storage: Facts = {"mount": {"filesystem": mount.filesystem, "mount_point": mount.mount_point}}
     assert changes(Before("a", told(), machine(storage=storage)), here(path=str(tmp_path))) == ()

@@ -30,7 +30,7 @@ def bounds(
     return PgbenchBounds(place, Path(folder.path) / "measure.stderr", due_s)
 
 
-def test_a_pgbench_that_keeps_within_goes_on(folder: PrivateFolder) -> None:
+def test_child_within_bounds_continues(folder: PrivateFolder) -> None:
     for due_s in (None, time.monotonic() - 30, time.monotonic() + 3600):
         bounds(folder, due_s=due_s).check(os.getpid())
 

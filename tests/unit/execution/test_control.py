@@ -38,7 +38,7 @@ def test_strongest_request_wins_in_long_folder(tmp_path: Path) -> None:
     assert not (folder / SOCKET_NAME).exists()
 
 
-def test_the_socket_belongs_to_its_user_alone(tmp_path: Path) -> None:
+def test_socket_private_to_user(tmp_path: Path) -> None:
     server = ControlServer(tmp_path)
     assert stat.S_IMODE((tmp_path / SOCKET_NAME).stat().st_mode) == 0o600
     server.close()
@@ -63,7 +63,7 @@ def test_garbage_and_silent_peer_ignored(tmp_path: Path) -> None:
     server.close()
 
 
-def test_a_folder_without_a_runner_is_told(tmp_path: Path) -> None:
+def test_folder_without_runner(tmp_path: Path) -> None:
     with pytest.raises(BusyError, match="No runner answers"):
         send_request(tmp_path, Request.STOP)
 

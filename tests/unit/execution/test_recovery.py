@@ -40,7 +40,7 @@ def test_running_file_becomes_incomplete_with_figures(library: Path) -> None:
     assert (library / "a.footing").read_bytes() == before
 
 
-def test_a_campaign_that_lives_is_left_alone(library: Path) -> None:
+def test_live_campaign_untouched(library: Path) -> None:
     write_run(library / "a.footing").close()
     lock = CampaignLock(library)
     finish_abandoned(library)

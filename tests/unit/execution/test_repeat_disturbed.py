@@ -83,7 +83,7 @@ def test_repeats_stop_at_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert result.is_complete
 
 
-def test_the_limit_is_of_the_whole_campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_limit_per_campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bench = bench_of(tmp_path, 3, always([1, 2, 3, 4]))
     bench.run(monkeypatch)
     assert bench.order == [(1, 1), (2, 1), (1, 2), (2, 2), (3, 1), (4, 1), (1, 3)]

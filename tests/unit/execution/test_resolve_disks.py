@@ -136,7 +136,7 @@ def test_unreadable_choices_noted_in_run() -> None:
     assert mark_words("not-read-back") == "not read back"
 
 
-def test_a_run_on_loop_devices_is_marked() -> None:
+def test_loop_device_run_marked() -> None:
     loop = DiskIdentity("file-1", None, "Loop device", 1 << 40, "7:3", 5)
     target = DiskTarget(ONE)
     plan = storage_plan(target, machine(1 << 40), GIB)

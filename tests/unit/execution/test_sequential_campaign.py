@@ -119,7 +119,7 @@ def test_precision_ends_campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     "stop_at", [2, 13, *(pytest.param(at, marks=pytest.mark.long) for at in (7, 12, 14, 15, 20, 25))]
 )
 @pytest.mark.slow
-def test_a_stop_at_any_run_changes_nothing(
+def test_stop_at_any_run_changes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop_at: int
 ) -> None:
     whole = bench_of(tmp_path / "whole", campaign_of())
@@ -207,7 +207,7 @@ def test_lone_competitor_runs_with_others(tmp_path: Path, monkeypatch: pytest.Mo
     assert result.is_complete
 
 
-def test_a_fixed_design_leaves_nothing_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fixed_design_excludes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     campaign = replace(campaign_of(names="abc"), design=Design.FIXED, repeats=5)
     result = bench_of(tmp_path, campaign).run(monkeypatch)
     assert rounds_of(result) == {"a": 5, "b": 5, "c": 5}

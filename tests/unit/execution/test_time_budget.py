@@ -132,7 +132,7 @@ def test_budget_saved_without_changing_identity() -> None:
 
 
 @pytest.mark.parametrize("text", ['"59s"', '"31 days"', "0", '"tonight"', "true", '"1.5s"'])
-def test_a_budget_that_is_none_is_refused(text: str) -> None:
+def test_invalid_budget(text: str) -> None:
     with pytest.raises(CampaignError, match="time_budget"):
         parse_campaign(FILE.replace('"10min"', text), base_directory="/", source_name="x")
 

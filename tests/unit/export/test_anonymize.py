@@ -41,11 +41,11 @@ def test_nothing_that_names_somebody_is_left(name: str) -> None:
 @pytest.mark.parametrize(
     "word", ["Samsung SSD 980", "/usr/lib/postgresql/15/bin", "/dev/nvme0n1", "zfs", "rw"]
 )
-def test_what_a_comparison_needs_is_kept(word: str) -> None:
+def test_comparison_values_kept(word: str) -> None:
     assert word in disguised(FACTS)
 
 
-def test_the_same_name_becomes_the_same_word() -> None:
+def test_same_name_same_pseudonym() -> None:
     disguise = Anonymizer(active=True)
     first, second = disguise.text("a /mnt/x b"), disguise.text("c /mnt/x d /mnt/y")
     word = first.split()[1]

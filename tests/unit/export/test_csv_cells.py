@@ -86,7 +86,7 @@ def test_numbers_and_plain_text_unchanged(text: str) -> None:
 
 
 @pytest.mark.parametrize("value", [-1.5, -3, 0.25, None, True])
-def test_what_is_no_text_is_not_touched(value: object) -> None:
+def test_non_text_unchanged(value: object) -> None:
     assert escape_formula(value) is value
 
 

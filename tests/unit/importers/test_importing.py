@@ -58,7 +58,7 @@ def test_full_log_adds_up_to_summary(tmp_path: Path, version: str) -> None:
 
 
 @pytest.mark.parametrize("version", ["13", "14", "15", "16", "17", "18"])
-def test_an_aggregated_log_gives_seconds_without_percentiles(tmp_path: Path, version: str) -> None:
+def test_aggregated_log_without_percentiles(tmp_path: Path, version: str) -> None:
     folder = recorded_folder(tmp_path / "run", version, "aggregate")
     imported = only(bring_in(tmp_path / "library", folder))
     t_ms, tps = series(imported.path)

@@ -108,7 +108,7 @@ def test_nan_dropped_rest_kept(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.long
-def test_a_day_long_run_keeps_every_second(tmp_path: Path) -> None:
+def test_day_long_run_keeps_every_second(tmp_path: Path) -> None:
     rows = [
         f"{1_700_000_000 + second} 100 100000 100000000 900 1100 0 0 0 0 0 0 0 0 0\n"
         for second in range(86_400)
@@ -178,7 +178,7 @@ def test_an_aborted_run_says_so(tmp_path: Path) -> None:
     assert "aborted" in imported.marks
 
 
-def test_an_output_without_result_is_told(tmp_path: Path) -> None:
+def test_output_without_result(tmp_path: Path) -> None:
     (tmp_path / "pgbench.out").write_text("pgbench (15.4)\ntransaction type: <builtin: select only>\n")
     report = bring_in(tmp_path / "library", tmp_path / "pgbench.out")
     (problem,) = report.problems

@@ -118,7 +118,7 @@ def test_memory_independent_of_log_length(monkeypatch: pytest.MonkeyPatch) -> No
     assert large < 1.25 * small
 
 
-def test_the_histograms_are_those_of_the_program() -> None:
+def test_histograms_match_program() -> None:
     with SecondStore(ORIGIN_US) as store:
         store.add(batch([1, 2, 3], [100, 100, 5000]))
         (second,) = store.seconds()

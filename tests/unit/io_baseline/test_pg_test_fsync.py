@@ -29,7 +29,7 @@ def test_single_write_methods_only(name: str, rates: list[float]) -> None:
     assert has_all_methods(recorded(name))
 
 
-def test_a_beginning_tells_what_it_has() -> None:
+def test_partial_output() -> None:
     text = recorded("pg_test_fsync-15.txt")
     begun = text[: text.index("        fsync   ")]
     assert [each.method for each in parse_pg_test_fsync(begun)] == ["open_datasync", "fdatasync"]

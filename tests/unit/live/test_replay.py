@@ -42,7 +42,7 @@ def replay(recorded: Path, clock: Clock) -> ReplaySource:
     return ReplaySource(load_run_data(recorded), clock_s=clock)
 
 
-def test_a_replay_begins_with_the_warm_up(replay: ReplaySource) -> None:
+def test_replay_begins_with_warm_up(replay: ReplaySource) -> None:
     assert replay.position_s == -WARM_UP_S
     snapshot = replay.poll()
     assert (snapshot.phase, snapshot.state, snapshot.finished) == (Phase.WARM_UP, RunState.RUNNING, False)
@@ -123,7 +123,7 @@ def test_jump_between_checkpoints(replay: ReplaySource) -> None:
 
 
 @pytest.mark.parametrize("speed", [0.0, -1.0, float("nan"), float("inf")])
-def test_a_speed_that_is_none_is_refused(replay: ReplaySource, speed: float) -> None:
+def test_invalid_speed(replay: ReplaySource, speed: float) -> None:
     with pytest.raises(ValueError, match=r"."):
         replay.set_speed(speed)
     assert replay.speed == 1.0
@@ -151,7 +151,7 @@ def test_position_stays_inside_run(recorded: Path, steps: list[tuple[str, float]
         assert replay.begin_s <= replay.position_s <= replay.end_s
 
 
-def test_the_command_that_was_executed_is_shown(recorded: Path) -> None:
+def test_executed_command_shown(recorded: Path) -> None:
     argv = ("/usr/bin/pgbench", "-c", "4", "db")
     commands = (
         CommandRecord(0, 9_900, "postgres", ("pgbench", "-T", "10"), 0, "", ""),

@@ -366,7 +366,7 @@ def test_cold_caches_mention_emptying(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_stalled_reader_costs_the_writer_nothing(tmp_path: Path) -> None:
+def test_stalled_reader_does_not_block_writer(tmp_path: Path) -> None:
     """A window that hangs for a while: the runner writes on, and all of it is seen afterwards."""
     path = tmp_path / "run.footing"
     script = textwrap.dedent(RUNNER).replace("    sys.stdin.readline()\n", "    time.sleep(0.002)\n")

@@ -49,7 +49,7 @@ def test_balanced_parts_longest_first() -> None:
     )
 )
 @pytest.mark.slow
-def test_the_short_tier_leaves_no_word_out(covers: dict[str, set[str]]) -> None:
+def test_short_tier_covers_everything(covers: dict[str, set[str]]) -> None:
     chosen = smallest_cover(covers, {})
     assert chosen <= covers.keys()
     assert set().union(*(covers[test] for test in chosen)) == set().union(*covers.values())

@@ -37,7 +37,7 @@ def test_a_disk_is_read(text: str, disk: RigDisk) -> None:
         "scsi:1G,block=x",
     ],
 )
-def test_what_is_no_disk_is_an_error(text: str) -> None:
+def test_non_disk_is_an_error(text: str) -> None:
     with pytest.raises(ValueError, match=r"no disk|none of|invalid literal"):
         parse_disk(text, 1)
 

@@ -74,7 +74,7 @@ def plan(**options: str) -> StoragePlan:
     return found
 
 
-def test_the_wizard_offers_it_with_its_options() -> None:
+def test_wizard_offers_options() -> None:
     disks = chosen_in_the_wizard({})
     (card,) = (each for each in filesystem_cards(disks.data, disks.data.made, FACTS) if each.id == "madeup")
     assert (card.label, card.obstacles) == ("MadeUpFS", ())
@@ -82,18 +82,18 @@ def test_the_wizard_offers_it_with_its_options() -> None:
     assert {"Pace", "Unit"} <= {row.option.label for row in page.rows}
 
 
-def test_the_wizard_refuses_what_its_own_rule_refuses() -> None:
+def test_wizard_applies_its_rule() -> None:
     found = read_target(chosen_in_the_wizard({"pace": "fast", "unit_bytes": "1 KiB"}))
     assert [each.message for each in found.problems] == ["Small units are slow."]
 
 
-def test_a_machine_without_it_says_what_would_help() -> None:
+def test_missing_on_machine_has_remedy() -> None:
     support = Support("6.1.0", registered=frozenset())
     reasons = filesystem_availability(MADE_UP, support).reasons
     assert {"madeup-dkms", "madeup-progs"} <= {each.package for each in reasons}
 
 
-def test_the_version_of_its_program_is_told() -> None:
+def test_program_version() -> None:
     component = MADE_UP.programs[0].component
     assert component
     assert versions_as_json(Support("6.1.0", None, versions={component: (1, 2)})) == {"madeup-progs": "1.2"}
@@ -106,13 +106,13 @@ def test_a_campaign_file_holds_it() -> None:
     assert read.configurations[0].target == target
 
 
-def test_its_plan_crosses_the_bus_and_is_kept() -> None:
+def test_plan_round_trips_over_bus() -> None:
     made = plan(unit_bytes="8 KiB")
     assert plan_from_wire(*json.loads(json.dumps(plan_to_wire(made)))) == made
     assert parse_plan(json.loads(json.dumps(plan_as_mapping(made)))) == made
 
 
-def test_the_wizard_shows_the_commands_that_root_executes() -> None:
+def test_wizard_shows_root_commands() -> None:
     lines = making_lines(plan(unit_bytes="8 KiB", pace="fast"), SPARE)
     (mkfs,) = (line for line in lines if "mkfs.madeup" in line)
     assert "mkfs.madeup --uuid UUID -u 8192 --chunk 524288 /dev/md/" in mkfs
@@ -153,7 +153,7 @@ def test_it_is_read_back(
     assert found == differing
 
 
-def test_what_is_wiped_of_it_is_its_superblock() -> None:
+def test_wipe_covers_superblock() -> None:
     signature = SignatureIs("/dev/sdb1", "madeup", str(UUID(int=1)))
     assert place_of(signature.type) is MADE_UP.superblock
 
@@ -167,7 +167,7 @@ def test_what_differs_tells_its_options() -> None:
     assert [each.name for each in found.differences] == ["MadeUpFS Unit"]
 
 
-def test_published_results_may_name_it_and_its_threads_are_measured() -> None:
+def test_published_results_and_kernel_threads() -> None:
     found = read_storage("/dev/sdb1 on /mnt type madeup (rw,pace=fast)\n")
     assert found
     assert found.filesystem == "madeup"

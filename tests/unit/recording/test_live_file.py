@@ -72,7 +72,7 @@ def test_discarding_removes_the_file_and_its_companions(final: Path, memory: Pat
     discard_live_file(file)
 
 
-def test_what_cannot_be_discarded_is_told(final: Path) -> None:
+def test_undiscardable_file_reported(final: Path) -> None:
     final.mkdir()
     with pytest.raises(RunFileError, match="could not be removed"):
         discard_live_file(begin_live_file(final, None))

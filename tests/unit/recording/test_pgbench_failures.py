@@ -70,7 +70,7 @@ def test_unknown_script_number_kept() -> None:
     assert "script 9 aborted" in failure_reason("pgbench: error: client 0 script 9 aborted", SCRIPTS, PATHS)
 
 
-def test_a_client_that_gave_up_is_noticed() -> None:
+def test_client_that_gave_up_noticed() -> None:
     assert says_aborted(SQL_ERROR)
     assert says_aborted(EVALUATION_ERROR)
     assert not says_aborted("progress: 1.0 s\nNOTICE:  client 0 aborted\n")

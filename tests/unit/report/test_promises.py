@@ -30,7 +30,7 @@ README = " ".join((Path(__file__).parents[3] / "README.md").read_text(encoding="
         "Below three runs of a configuration the table says",
     ],
 )
-def test_the_readme_names_what_is_declared(sentence: str) -> None:
+def test_readme_names_declared_limits(sentence: str) -> None:
     assert sentence in README
 
 

@@ -247,7 +247,7 @@ def test_anonymous_report_hides_identities(tmp_path: Path) -> None:
     assert "00.footing" not in anonymous
 
 
-def test_the_same_file_named_twice_counts_once(tmp_path: Path) -> None:
+def test_duplicate_file_counts_once(tmp_path: Path) -> None:
     [path] = write_cases(tmp_path, [Case(shape=SHORT)])
     (tmp_path / "link.footing").symlink_to(path)
     assert len(read_report([path, path, tmp_path / "link.footing"]).runs) == 1
@@ -434,7 +434,7 @@ def test_picture_has_charts_and_sources(tmp_path: Path) -> None:
     assert UNSAFE[1] in texts(picture, TextRole.WARNING)[0]
 
 
-def test_a_picture_of_nothing_is_refused(tmp_path: Path) -> None:
+def test_empty_picture_refused(tmp_path: Path) -> None:
     paths = write_cases(tmp_path, [Case(shape=Shape(0, 5000))])
     with pytest.raises(FootingError, match="nothing to draw"):
         read_picture(paths)
