@@ -53,14 +53,14 @@ def test_root_prefers_the_account_of_the_packages(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.usefixtures("as_root")
-def test_root_uses_its_own_system_user_where_there_is_no_postgres(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_root_uses_system_user_without_postgres(monkeypatch: pytest.MonkeyPatch) -> None:
     users(monkeypatch, pgfooting=(102, 105))
     assert server_account(ignore).name == "pgfooting"
 
 
 @pytest.mark.usefixtures("as_root")
 @pytest.mark.parametrize("identity", [(0, 104), (101, 0)])
-def test_a_postgres_that_is_root_in_disguise_is_not_used(
+def test_postgres_with_uid_zero_is_not_used(
     monkeypatch: pytest.MonkeyPatch, identity: tuple[int, int]
 ) -> None:
     users(monkeypatch, postgres=identity, pgfooting=(102, 105))
@@ -68,7 +68,7 @@ def test_a_postgres_that_is_root_in_disguise_is_not_used(
 
 
 @pytest.mark.usefixtures("as_root")
-def test_a_missing_system_user_is_created_as_one_that_cannot_log_in(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_system_user_created_without_login(monkeypatch: pytest.MonkeyPatch) -> None:
     users(monkeypatch)
     asked: list[tuple[str, ...]] = []
 
@@ -88,7 +88,7 @@ def test_a_missing_system_user_is_created_as_one_that_cannot_log_in(monkeypatch:
 
 
 @pytest.mark.usefixtures("as_root")
-def test_a_system_user_that_cannot_be_created_is_a_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_creation_of_system_user(monkeypatch: pytest.MonkeyPatch) -> None:
     users(monkeypatch)
     monkeypatch.setattr(accounts, "run_command", lambda *_, **__: OUTCOME)
     with pytest.raises(InstallationError, match="cannot lock /etc/passwd") as caught:
@@ -120,7 +120,7 @@ print(*[outcome.argv[0] for outcome in recorded])
 
 @needs_mounts
 @pytest.mark.skipif(shutil.which("useradd") is None, reason="needs useradd (Debian: passwd)")
-def test_a_machine_without_postgres_gets_a_system_user_that_programs_can_run_as(tmp_path: Path) -> None:
+def test_programs_run_as_created_system_user(tmp_path: Path) -> None:
     """With a copy of /etc mounted over it: the machine's own users are not touched."""
     account, commands = in_own_mounts(FRESH, str(tmp_path / "etc")).splitlines()
     assert account == "True True True pgfooting"

@@ -60,7 +60,7 @@ def change_record(resources: ResourceJournal, change: Callable[[ResourceRecord],
     resources.state.record.write_bytes(b"".join(lines))
 
 
-def test_what_a_dead_campaign_left_is_removed_and_its_neighbours_are_not(
+def test_leftovers_of_dead_campaign_removed_neighbours_kept(
     left: Left, resources: ResourceJournal, bench: Path, state_folder: Path, records: Records
 ) -> None:
     root, data = left
@@ -85,7 +85,7 @@ def test_a_live_campaign_is_not_touched(
 
 
 @pytest.mark.usefixtures("left")
-def test_a_campaign_is_finished_before_its_folders_are_removed(
+def test_campaign_ended_before_folders_are_removed(
     left: Left, state_folder: Path, resources: ResourceJournal
 ) -> None:
     seen: list[tuple[str, bool]] = []
@@ -101,9 +101,7 @@ def test_a_campaign_is_finished_before_its_folders_are_removed(
 
 @pytest.mark.parametrize("error", [RunFileError("damaged"), OSError(28, "No space left on device")])
 @pytest.mark.slow
-def test_a_campaign_that_cannot_be_finished_keeps_its_folders_and_its_record(
-    left: Left, state_folder: Path, error: Exception
-) -> None:
+def test_unended_campaign_keeps_folders_and_record(left: Left, state_folder: Path, error: Exception) -> None:
     def fail(_leaving: ResourceRecord) -> None:
         raise error
 
@@ -116,7 +114,7 @@ def test_a_campaign_that_cannot_be_finished_keeps_its_folders_and_its_record(
 
 
 @pytest.mark.slow
-def test_a_sweep_that_dies_while_it_removes_loses_nothing(
+def test_killed_sweep_loses_nothing(
     left: Left, bench: Path, state_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     finished: list[str] = []
@@ -143,7 +141,7 @@ def test_a_sweep_that_dies_while_it_removes_loses_nothing(
     assert "mine" in names(bench)
 
 
-def test_two_sweeps_at_once_share_the_work_without_harm(left: Left, state_folder: Path, bench: Path) -> None:
+def test_two_concurrent_sweeps(left: Left, state_folder: Path, bench: Path) -> None:
     inner: list[tuple[SweepEvent, ...]] = []
     events = sweep(lambda _leaving: inner.append(sweep(state_folder=state_folder)), state_folder=state_folder)
     assert inner == [()]
@@ -151,7 +149,7 @@ def test_two_sweeps_at_once_share_the_work_without_harm(left: Left, state_folder
     assert "mine" in names(bench)
 
 
-def test_a_link_in_a_recorded_folders_place_is_kept_with_all_it_leads_to(
+def test_link_in_place_of_recorded_folder(
     left: Left, bench: Path, state_folder: Path, resources: ResourceJournal
 ) -> None:
     root, data = left
@@ -169,9 +167,7 @@ def test_a_link_in_a_recorded_folders_place_is_kept_with_all_it_leads_to(
     assert resources.state.record.exists()
 
 
-def test_a_folder_in_a_recorded_folders_place_is_kept(
-    left: Left, account: Account, state_folder: Path
-) -> None:
+def test_folder_in_place_of_recorded_folder(left: Left, account: Account, state_folder: Path) -> None:
     root, data = left
     data.rename(root / "moved")
     data.mkdir()
@@ -183,7 +179,7 @@ def test_a_folder_in_a_recorded_folders_place_is_kept(
     assert (data / "precious").exists()
 
 
-def test_after_a_restart_another_device_number_is_no_obstacle_but_another_inode_is(
+def test_device_may_change_at_reboot_inode_not(
     left: Left, resources: ResourceJournal, state_folder: Path
 ) -> None:
     def restarted(leaving: ResourceRecord, inode_offset: int) -> ResourceRecord:
@@ -205,7 +201,7 @@ def test_after_a_restart_another_device_number_is_no_obstacle_but_another_inode_
 
 
 @needs_root
-def test_what_now_belongs_to_another_account_is_kept(left: Left, state_folder: Path) -> None:
+def test_folder_now_of_another_account(left: Left, state_folder: Path) -> None:
     os.chown(left[1], 1, 1)
     events = sweep(state_folder=state_folder)
     assert events[0].action is CleanupAction.KEPT
@@ -222,7 +218,7 @@ def test_a_record_about_another_account_is_kept(
     assert left[1].is_dir()
 
 
-def test_an_announced_folder_that_was_never_made_leaves_no_trace(
+def test_announced_folder_that_was_never_made(
     resources: ResourceJournal, bench: Path, state_folder: Path
 ) -> None:
     announced = ResourceEntry(str(bench / NAME), ResourceKind.FOLDER, Owner.SERVER)
@@ -232,7 +228,7 @@ def test_an_announced_folder_that_was_never_made_leaves_no_trace(
     assert names(state_folder) == []
 
 
-def test_an_announced_folder_that_holds_something_is_not_ours(
+def test_announced_folder_with_content_is_kept(
     resources: ResourceJournal, bench: Path, account: Account, state_folder: Path
 ) -> None:
     announced = ResourceEntry(str(bench / NAME), ResourceKind.FOLDER, Owner.SERVER)
@@ -247,7 +243,7 @@ def test_an_announced_folder_that_holds_something_is_not_ours(
 
 @pytest.mark.parametrize("what", ["damaged", "link", "folder", "writable", "huge"])
 @pytest.mark.slow
-def test_a_record_that_cannot_be_trusted_is_reported_and_kept_and_hides_no_other(
+def test_untrusted_record_is_reported_and_kept(
     what: str, left: Left, resources: ResourceJournal, state_folder: Path
 ) -> None:
     bad = state_folder / "campaign-0.jsonl"
@@ -272,7 +268,7 @@ def test_a_record_that_cannot_be_trusted_is_reported_and_kept_and_hides_no_other
     assert not left[0].exists()
 
 
-def test_records_that_were_never_finished_are_deleted_unless_someone_writes_them(state_folder: Path) -> None:
+def test_unfinished_records_deleted_unless_being_written(state_folder: Path) -> None:
     for name in ("new-1.jsonl", "new-2.jsonl"):
         (state_folder / name).write_bytes(b"")
         (state_folder / name).chmod(0o600)
@@ -284,7 +280,7 @@ def test_records_that_were_never_finished_are_deleted_unless_someone_writes_them
     assert names(state_folder) == []
 
 
-def test_an_account_that_cannot_be_become_keeps_its_folders(
+def test_folders_of_unavailable_account_are_kept(
     left: Left, state_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object, **__: object) -> Removal:
@@ -299,7 +295,7 @@ def test_an_account_that_cannot_be_become_keeps_its_folders(
 # --- within a live campaign
 
 
-def test_clearing_removes_only_what_is_named_and_takes_it_out_of_the_record(
+def test_clearing_removes_only_what_is_named(
     resources: ResourceJournal, bench: Path, records: Records
 ) -> None:
     first, second = str(bench / NAME), str(bench / "pgfooting-1111111111111111")
@@ -321,7 +317,7 @@ def test_clearing_what_was_replaced_keeps_it_recorded(
     assert [entry.path for entry in resources.state.entries] == [str(path)]
 
 
-def test_clearing_goes_on_where_the_records_disk_is_full_and_a_sweep_settles_it(
+def test_clearing_with_full_disk_settled_by_sweep(
     resources: ResourceJournal,
     bench: Path,
     records: Records,

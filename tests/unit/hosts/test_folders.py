@@ -46,15 +46,13 @@ def folder(tmp_path: Path) -> Path:
 
 
 @given(one=identities, other=identities)
-def test_within_one_boot_only_device_and_inode_count(one: FileIdentity, other: FileIdentity) -> None:
+def test_same_boot_compares_device_and_inode(one: FileIdentity, other: FileIdentity) -> None:
     expected = (one.device, one.inode) == (other.device, other.inode)
     assert one.is_same(other, same_boot=True) is expected
 
 
 @given(one=identities, other=identities)
-def test_after_a_restart_the_filesystem_may_replace_the_device_but_never_the_inode(
-    one: FileIdentity, other: FileIdentity
-) -> None:
+def test_after_reboot_only_inode_must_match(one: FileIdentity, other: FileIdentity) -> None:
     same = one.is_same(other, same_boot=False)
     if one.inode != other.inode:
         assert not same
@@ -67,7 +65,7 @@ def test_after_a_restart_the_filesystem_may_replace_the_device_but_never_the_ino
 # --- reaching
 
 
-def test_a_symbolic_link_on_the_way_is_not_followed(folder: Path) -> None:
+def test_symbolic_link_on_the_way(folder: Path) -> None:
     link = folder.parent / "link"
     link.symlink_to(folder)
     with pytest.raises(NotADirectoryError) as caught, strictly(str(link / "base")):
@@ -84,7 +82,7 @@ def test_only_plain_absolute_paths_are_reached(path: str) -> None:
 # --- making
 
 
-def test_a_made_folder_is_private_whatever_the_umask(tmp_path: Path) -> None:
+def test_made_folder_is_private_despite_umask(tmp_path: Path) -> None:
     path = Path(os.path.realpath(tmp_path)) / "new"
     before = os.umask(0o277)
     try:
@@ -95,12 +93,12 @@ def test_a_made_folder_is_private_whatever_the_umask(tmp_path: Path) -> None:
     assert identity == identity_at(path)
 
 
-def test_a_folder_that_exists_is_not_taken_over(folder: Path) -> None:
+def test_existing_folder_is_not_taken_over(folder: Path) -> None:
     with pytest.raises(FileExistsError):
         make_folder(str(folder))
 
 
-def test_a_folder_is_not_made_through_a_symbolic_link(folder: Path) -> None:
+def test_folder_not_made_through_symbolic_link(folder: Path) -> None:
     link = folder.parent / "link"
     link.symlink_to(folder)
     with pytest.raises(NotADirectoryError):
@@ -108,7 +106,7 @@ def test_a_folder_is_not_made_through_a_symbolic_link(folder: Path) -> None:
     assert not (folder / "new").exists()
 
 
-def test_a_written_file_is_private_and_never_overwrites(folder: Path) -> None:
+def test_written_file_is_private_and_never_overwrites(folder: Path) -> None:
     identity = identity_at(folder)
     write_file(str(folder), identity, "script1", b"SELECT 1;")
     assert (folder / "script1").read_bytes() == b"SELECT 1;"
@@ -117,7 +115,7 @@ def test_a_written_file_is_private_and_never_overwrites(folder: Path) -> None:
         write_file(str(folder), identity, "script1", b"")
 
 
-def test_nothing_is_written_into_a_folder_that_took_the_place_of_ours(folder: Path) -> None:
+def test_no_write_into_a_replaced_folder(folder: Path) -> None:
     identity = identity_at(folder)
     folder.rename(folder.with_name("moved"))
     folder.mkdir()
@@ -130,7 +128,7 @@ def test_nothing_is_written_into_a_folder_that_took_the_place_of_ours(folder: Pa
 # --- removing
 
 
-def test_a_folder_is_removed_with_all_it_holds(folder: Path) -> None:
+def test_folder_is_removed_with_its_content(folder: Path) -> None:
     (folder / "pipe").parent.joinpath("dangling").symlink_to("/nonexistent")
     os.mkfifo(folder / "pipe")
     with socket.socket(socket.AF_UNIX) as listening:
@@ -139,7 +137,7 @@ def test_a_folder_is_removed_with_all_it_holds(folder: Path) -> None:
     assert not folder.exists()
 
 
-def test_what_symbolic_links_lead_to_is_not_touched(folder: Path) -> None:
+def test_symbolic_link_targets_are_untouched(folder: Path) -> None:
     decoy = folder.parent / "decoy"
     decoy.mkdir()
     (decoy / "mine").write_bytes(b"mine")
@@ -149,7 +147,7 @@ def test_what_symbolic_links_lead_to_is_not_touched(folder: Path) -> None:
     assert (decoy / "mine").read_bytes() == b"mine"
 
 
-def test_a_symbolic_link_in_the_folders_place_is_left_with_what_it_leads_to(folder: Path) -> None:
+def test_symbolic_link_in_place_of_folder(folder: Path) -> None:
     identity = identity_at(folder)
     moved = folder.with_name("moved")
     folder.rename(moved)
@@ -159,7 +157,7 @@ def test_a_symbolic_link_in_the_folders_place_is_left_with_what_it_leads_to(fold
     assert (moved / "base" / "1" / "1259").exists()
 
 
-def test_another_folder_of_the_same_name_is_left(folder: Path) -> None:
+def test_another_folder_of_same_name_is_left(folder: Path) -> None:
     identity = identity_at(folder)
     folder.rename(folder.with_name("moved"))
     folder.mkdir()
@@ -169,7 +167,7 @@ def test_another_folder_of_the_same_name_is_left(folder: Path) -> None:
     assert (folder.with_name("moved") / "postmaster.pid").exists()
 
 
-def test_a_file_in_the_folders_place_is_left(folder: Path) -> None:
+def test_file_in_place_of_folder_is_left(folder: Path) -> None:
     identity = identity_at(folder)
     folder.rename(folder.with_name("moved"))
     folder.write_bytes(b"mine")
@@ -177,7 +175,7 @@ def test_a_file_in_the_folders_place_is_left(folder: Path) -> None:
     assert folder.read_bytes() == b"mine"
 
 
-def test_a_parent_that_became_a_symbolic_link_protects_what_it_leads_to(folder: Path) -> None:
+def test_parent_replaced_by_symbolic_link(folder: Path) -> None:
     inner = folder / "base"
     identity = identity_at(inner)
     moved = folder.with_name("moved")
@@ -201,18 +199,18 @@ def test_a_folder_that_is_gone_is_gone(folder: Path) -> None:
     assert taken(folder / "no" / "parent", identity) is Removal.GONE
 
 
-def test_what_is_missing_because_its_filesystem_is_not_mounted_is_absent_and_not_gone(folder: Path) -> None:
+def test_missing_on_unmounted_filesystem_is_absent(folder: Path) -> None:
     elsewhere = replace(identity_at(folder), device=1, filesystem=1)
     assert taken(folder / "none", elsewhere) is Removal.ABSENT
 
 
-def test_what_was_in_memory_and_is_missing_is_gone(folder: Path) -> None:
+def test_missing_in_memory_is_gone(folder: Path) -> None:
     elsewhere = replace(identity_at(folder), device=1, filesystem=1)
     found = remove(str(folder / "none"), elsewhere, same_boot=False, volatile=True)
     assert found is Removal.GONE
 
 
-def test_an_unfinished_folder_is_removed_only_where_it_is_empty(folder: Path) -> None:
+def test_unfinished_folder_removed_only_if_empty(folder: Path) -> None:
     assert taken(folder, None) is Removal.FOREIGN
     assert (folder / "postmaster.pid").exists()
     empty = folder / "empty"
@@ -222,13 +220,13 @@ def test_an_unfinished_folder_is_removed_only_where_it_is_empty(folder: Path) ->
     assert taken(folder / "postmaster.pid", None) is Removal.FOREIGN
 
 
-def test_what_is_no_folder_is_left_even_where_it_has_the_recorded_identity(folder: Path) -> None:
+def test_non_folder_with_recorded_identity_is_left(folder: Path) -> None:
     file = folder / "postmaster.pid"
     assert taken(file, identity_at(file)) is Removal.FOREIGN
     assert file.exists()
 
 
-def test_a_folder_nested_deeper_than_any_data_directory_is_an_error_and_not_a_crash(folder: Path) -> None:
+def test_too_deeply_nested_folder_is_an_error(folder: Path) -> None:
     deep = folder
     for _ in range(120):
         deep /= "d"
@@ -254,7 +252,7 @@ except OSError as err:
 
 
 @needs_mounts
-def test_another_filesystem_that_is_mounted_inside_is_not_emptied(folder: Path) -> None:
+def test_filesystem_mounted_inside_is_not_emptied(folder: Path) -> None:
     assert in_own_mounts(MOUNTED, str(folder)) == "another filesystem is mounted there ['mine']\n"
     assert (folder / "base" / "1" / "1259").exists()
 
@@ -272,11 +270,11 @@ def test_a_reachable_folder_tells_its_facts(folder: Path) -> None:
     assert found.cluster is None
 
 
-def test_the_missing_component_is_named_and_not_the_whole_path(folder: Path) -> None:
+def test_missing_component_is_named(folder: Path) -> None:
     assert examine(str(folder / "a" / "b")) == Obstacle(errno.ENOENT, str(folder / "a"))
 
 
-def test_the_component_that_is_no_folder_is_named(folder: Path) -> None:
+def test_component_that_is_no_folder_is_named(folder: Path) -> None:
     found = examine(str(folder / "postmaster.pid" / "x"))
     assert isinstance(found, Obstacle)
     assert (found.number, found.component) == (errno.ENOTDIR, str(folder / "postmaster.pid"))

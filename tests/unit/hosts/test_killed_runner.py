@@ -55,9 +55,7 @@ def decoys(bench: Path) -> list[str]:
 
 
 @pytest.mark.slow
-def test_children_and_folders_of_a_killed_runner_are_gone_after_a_sweep(
-    state_folder: Path, bench: Path, account: Account
-) -> None:
+def test_sweep_after_killed_runner(state_folder: Path, bench: Path, account: Account) -> None:
     expected = decoys(bench)
     runner = victim(state_folder, bench, account, NEVER)
     assert runner.stdin is not None
@@ -85,7 +83,7 @@ def test_children_and_folders_of_a_killed_runner_are_gone_after_a_sweep(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("moment", range(LAST_MOMENT + 1))
-def test_a_runner_that_dies_while_it_prepares_leaves_nothing(
+def test_runner_killed_while_preparing(
     state_folder: Path, bench: Path, account: Account, moment: int, forked: Forked
 ) -> None:
     expected = decoys(bench)

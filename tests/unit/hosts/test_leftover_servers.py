@@ -65,17 +65,13 @@ def ended(data: Path, identity: FileIdentity, account: Account) -> tuple[list[in
     return end_servers(str(data), identity, account=account, record=Records(), patience_s=PATIENCE_S)
 
 
-def test_a_server_in_the_recorded_folder_is_ended_with_its_backends(
-    data: Path, account: Account, start: Start
-) -> None:
+def test_server_and_its_backends_are_ended(data: Path, account: Account, start: Start) -> None:
     server, backend = start(data), start(data)
     assert ended(data, identity_at(data), account) == (sorted([server.pid, backend.pid]), [])
     assert server.wait(PATIENCE_S) == backend.wait(PATIENCE_S) == -signal.SIGQUIT
 
 
-def test_a_server_that_ignores_the_immediate_shutdown_is_killed(
-    data: Path, account: Account, start: Start
-) -> None:
+def test_server_ignoring_immediate_shutdown_is_killed(data: Path, account: Account, start: Start) -> None:
     server = start(data)
     os.kill(server.pid, signal.SIGSTOP)  # a stopped process acts on nothing but SIGKILL
     found = end_servers(str(data), identity_at(data), account=account, record=Records(), patience_s=0.2)
@@ -83,15 +79,13 @@ def test_a_server_that_ignores_the_immediate_shutdown_is_killed(
     assert server.wait(PATIENCE_S) == -signal.SIGKILL
 
 
-def test_a_server_in_a_folder_that_was_deleted_already_is_ended(
-    data: Path, account: Account, start: Start
-) -> None:
+def test_server_in_deleted_folder_is_ended(data: Path, account: Account, start: Start) -> None:
     server, identity = start(data), identity_at(data)
     data.rmdir()
     assert ended(data, identity, account) == ([server.pid], [])
 
 
-def test_other_programs_and_other_folders_are_let_alone(data: Path, account: Account, start: Start) -> None:
+def test_other_programs_and_folders_left_alone(data: Path, account: Account, start: Start) -> None:
     other = data.with_name("other")
     other.mkdir()
     os.chown(other, account.uid, account.gid)
@@ -100,7 +94,7 @@ def test_other_programs_and_other_folders_are_let_alone(data: Path, account: Acc
     assert [process.poll() for process in bystanders] == [None, None, None]
 
 
-def test_a_cluster_that_inherited_the_inode_is_let_alone(data: Path, account: Account, start: Start) -> None:
+def test_cluster_with_reused_inode_left_alone(data: Path, account: Account, start: Start) -> None:
     """The recorded folder is gone, and its inode number serves a cluster of the user's now."""
     identity = identity_at(data)
     production = data.with_name("production")
@@ -110,9 +104,7 @@ def test_a_cluster_that_inherited_the_inode_is_let_alone(data: Path, account: Ac
     assert server.poll() is None
 
 
-def test_a_cluster_that_was_put_in_the_folders_place_is_let_alone(
-    data: Path, account: Account, start: Start
-) -> None:
+def test_cluster_in_place_of_folder_left_alone(data: Path, account: Account, start: Start) -> None:
     identity = identity_at(data)
     data.rename(data.with_name("moved"))
     data.mkdir()
@@ -123,7 +115,7 @@ def test_a_cluster_that_was_put_in_the_folders_place_is_let_alone(
 
 
 @needs_root
-def test_a_server_of_another_account_is_let_alone(data: Path, start: Start) -> None:
+def test_server_of_another_account_left_alone(data: Path, start: Start) -> None:
     nobody = named_account("nobody")
     data.chmod(0o755)
     server = start(data, who=current_account())

@@ -64,16 +64,14 @@ def test_every_folder_is_recorded(ready: RunFolders, resources: ResourceJournal)
     assert None not in recorded.values()
 
 
-def test_the_private_folder_is_in_memory_where_there_is_some(ready: RunFolders) -> None:
+def test_private_folder_in_memory_if_possible(ready: RunFolders) -> None:
     if not socket_folders.is_in_memory(MEMORY_FOLDER):
         pytest.skip("no tmpfs here")
     assert socket_folders.is_in_memory(ready.private.path)
     assert ready.notes == ()
 
 
-def test_the_socket_path_is_short_however_deep_the_target_is(
-    host: LocalHost, bench: Path, account: Account
-) -> None:
+def test_socket_path_is_short(host: LocalHost, bench: Path, account: Account) -> None:
     deep = bench
     for _ in range(12):
         deep /= "a folder with a long name"
@@ -101,7 +99,7 @@ def test_disks_are_never_mistaken_for_a_folder(host: LocalHost, resources: Resou
     assert list(resources.state.entries) == []
 
 
-def test_where_a_folder_cannot_be_made_the_others_are_removed_again(
+def test_failed_folder_removes_the_others(
     host: LocalHost, bench: Path, resources: ResourceJournal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("app.hosts.local.private_places", lambda _account: ("/proc",))
@@ -111,9 +109,7 @@ def test_where_a_folder_cannot_be_made_the_others_are_removed_again(
     assert resources.state.entries == ()
 
 
-def test_where_no_place_is_left_it_is_a_clear_error(
-    host: LocalHost, bench: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_place_for_folders(host: LocalHost, bench: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("app.hosts.local.private_places", lambda _account: ())
     with pytest.raises(TargetError, match=os.strerror(errno.ENOSPC)):
         host.prepare(FolderTarget(str(bench)), MIB)
@@ -148,14 +144,12 @@ def test_the_users_runtime_folder_comes_first(runtime_folder: Path) -> None:
     assert socket_folders.socket_places(current_account())[0] == str(runtime_folder)
 
 
-def test_a_runtime_folder_that_others_enter_is_not_used(runtime_folder: Path) -> None:
+def test_runtime_folder_open_to_others(runtime_folder: Path) -> None:
     runtime_folder.chmod(0o755)
     assert str(runtime_folder) not in socket_folders.socket_places(current_account())
 
 
-def test_a_runtime_folder_whose_path_is_too_long_for_a_socket_is_not_used(
-    runtime_folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_runtime_folder_too_long_for_a_socket(runtime_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     longer = runtime_folder / ("x" * 90)
     longer.mkdir(mode=0o700)
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(longer))
@@ -164,18 +158,18 @@ def test_a_runtime_folder_whose_path_is_too_long_for_a_socket_is_not_used(
 
 
 @pytest.mark.parametrize("value", ["", "run/user", "/nonexistent/run"])
-def test_a_runtime_folder_that_is_none_is_ignored(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+def test_runtime_folder_that_is_no_folder(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", value)
     assert value not in socket_folders.socket_places(current_account())
 
 
 @needs_root
-def test_roots_runtime_folder_is_not_used_for_another_account(runtime_folder: Path) -> None:
+def test_runtime_folder_of_root_for_another_account(runtime_folder: Path) -> None:
     nobody = Account("nobody", 65534, 65534, (65534,), "/nonexistent")
     assert str(runtime_folder) not in socket_folders.socket_places(nobody)
 
 
-def test_logs_go_to_a_place_that_has_room(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_logs_go_where_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket_folders, "_free_bytes", lambda place: MIB if place == MEMORY_FOLDER else GIB)
     assert os.path.realpath(MEMORY_FOLDER) not in socket_folders.private_places(current_account())
 
@@ -183,7 +177,7 @@ def test_logs_go_to_a_place_that_has_room(monkeypatch: pytest.MonkeyPatch) -> No
 # --- the private folder
 
 
-def test_a_script_is_written_as_the_account_and_read_back(
+def test_script_written_as_account_and_read_back(
     host: LocalHost, ready: RunFolders, account: Account
 ) -> None:
     path = write_private(ready.private, "script1", "SELECT 'ä';\n", lambda _outcome: None)
@@ -203,15 +197,13 @@ def test_names_that_lead_elsewhere_are_refused(host: LocalHost, ready: RunFolder
             open_private(ready.private, name)
 
 
-def test_a_second_file_of_the_same_name_is_an_error(host: LocalHost, ready: RunFolders) -> None:
+def test_second_file_of_same_name(host: LocalHost, ready: RunFolders) -> None:
     write_private(ready.private, "script1", "", lambda _outcome: None)
     with pytest.raises(TargetLostError, match="File exists"):
         write_private(ready.private, "script1", "", lambda _outcome: None)
 
 
-def test_reading_follows_no_link_and_waits_for_no_fifo(
-    host: LocalHost, ready: RunFolders, tmp_path: Path
-) -> None:
+def test_reading_skips_links_and_fifos(host: LocalHost, ready: RunFolders, tmp_path: Path) -> None:
     decoy = tmp_path / "secret"
     decoy.write_bytes(b"secret")
     Path(ready.private.path, "link").symlink_to(decoy)
@@ -226,7 +218,7 @@ def test_reading_follows_no_link_and_waits_for_no_fifo(
         open_private(ready.private, "none")
 
 
-def test_nothing_is_read_from_a_folder_that_took_the_place_of_ours(
+def test_no_read_from_a_replaced_folder(
     host: LocalHost, bench: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("app.hosts.local.private_places", lambda _account: (str(bench),))
@@ -252,13 +244,13 @@ def test_a_target_with_room_is_alive(host: LocalHost, ready: RunFolders) -> None
     host.check_alive(ready, MIB)
 
 
-def test_a_target_that_is_nearly_full_is_lost(host: LocalHost, ready: RunFolders) -> None:
+def test_nearly_full_target_is_lost(host: LocalHost, ready: RunFolders) -> None:
     with pytest.raises(TargetLostError, match="nearly full") as caught:
         host.check_alive(ready, 10**18)
     assert "smaller data size" in caught.value.hint
 
 
-def test_a_private_folder_that_is_nearly_full_ends_the_run_too(
+def test_nearly_full_private_folder_ends_run(
     host: LocalHost, ready: RunFolders, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(run_folders, "_LOG_RESERVE_BYTES", 10**18)
@@ -273,9 +265,7 @@ def test_a_target_that_vanished_is_lost(host: LocalHost, ready: RunFolders, what
         host.check_alive(ready, 0)
 
 
-def test_a_target_that_was_replaced_is_lost_and_not_touched(
-    host: LocalHost, ready: RunFolders, bench: Path
-) -> None:
+def test_replaced_target_is_lost_and_untouched(host: LocalHost, ready: RunFolders, bench: Path) -> None:
     Path(ready.root).rename(bench / "moved")
     Path(ready.root).mkdir()
     with pytest.raises(TargetLostError, match="was replaced") as caught:
@@ -283,7 +273,7 @@ def test_a_target_that_was_replaced_is_lost_and_not_touched(
     assert "not touched" in caught.value.hint
 
 
-def test_a_memory_target_over_its_limit_is_lost(host: LocalHost) -> None:
+def test_memory_target_over_limit_is_lost(host: LocalHost) -> None:
     if not socket_folders.is_in_memory(MEMORY_FOLDER):
         pytest.skip("no tmpfs here")
     made = host.prepare(MemoryTarget(8 * MIB), MIB)
@@ -329,9 +319,7 @@ with ResourceJournal.create("/runs", "x", current_account(), state_folder=Path(s
 
 
 @needs_mounts
-def test_a_target_that_became_read_only_or_was_mounted_over_is_lost(
-    state_folder: Path, tmp_path: Path
-) -> None:
+def test_read_only_or_overmounted_target_is_lost(state_folder: Path, tmp_path: Path) -> None:
     folder = tmp_path / "disk"
     folder.mkdir()
     became, vanished, released = in_own_mounts(READ_ONLY, str(state_folder), str(folder)).splitlines()
@@ -343,7 +331,7 @@ def test_a_target_that_became_read_only_or_was_mounted_over_is_lost(
 # --- releasing
 
 
-def test_releasing_removes_everything_and_the_data_directory_first(
+def test_release_removes_data_directory_first(
     host: LocalHost, bench: Path, resources: ResourceJournal, records: Records
 ) -> None:
     made = host.prepare(FolderTarget(str(bench)), MIB)

@@ -31,7 +31,7 @@ def acquire(state_folder: Path, shared: Path, folder: str = "/runs/1") -> Machin
     return acquire_machine_lock(folder, "nightly", state_folder=state_folder, shared=shared)
 
 
-def test_the_second_campaign_is_told_which_is_the_first(state_folder: Path, shared: Path) -> None:
+def test_second_campaign_names_the_first(state_folder: Path, shared: Path) -> None:
     with acquire(state_folder, shared), pytest.raises(BusyError) as caught:
         acquire(state_folder, shared, "/runs/2")
     assert "“nightly” in /runs/1 is running" in caught.value.message
@@ -44,9 +44,7 @@ def test_after_the_first_the_second_may_begin(state_folder: Path, shared: Path) 
         assert lock.scope_note == ""
 
 
-def test_the_campaign_of_another_user_is_told_without_its_name(
-    state_folder: Path, shared: Path, tmp_path: Path
-) -> None:
+def test_campaign_of_another_user_is_unnamed(state_folder: Path, shared: Path, tmp_path: Path) -> None:
     other = tmp_path / "state of another user"
     other.mkdir(mode=0o700)
     with acquire(other, shared), as_user(), pytest.raises(BusyError) as caught:
@@ -153,7 +151,7 @@ def ended(process: subprocess.Popen[bytes]) -> Iterator[subprocess.Popen[bytes]]
         process.communicate()
 
 
-def test_a_holder_that_has_not_told_its_name_yet_is_still_a_holder(state_folder: Path, shared: Path) -> None:
+def test_holder_without_a_name_yet(state_folder: Path, shared: Path) -> None:
     with acquire(state_folder, shared):
         (state_folder / "machine.lock").write_bytes(b"")
         with pytest.raises(BusyError, match="Another campaign of yours"):
@@ -184,7 +182,7 @@ def test_a_lock_ends_with_its_process(state_folder: Path, shared: Path) -> None:
     acquire(state_folder, shared).close()
 
 
-def test_the_shared_file_can_be_opened_by_all_and_written_by_none(state_folder: Path, shared: Path) -> None:
+def test_shared_file_readable_by_all_only(state_folder: Path, shared: Path) -> None:
     before = os.umask(0o077)
     try:
         acquire(state_folder, shared).close()
@@ -195,9 +193,7 @@ def test_the_shared_file_can_be_opened_by_all_and_written_by_none(state_folder: 
 
 
 @pytest.mark.parametrize("obstacle", ["link", "folder", "no folder", "fifo"])
-def test_a_shared_lock_that_cannot_be_used_narrows_the_scope_and_says_so(
-    state_folder: Path, shared: Path, obstacle: str
-) -> None:
+def test_unusable_shared_lock_narrows_the_scope(state_folder: Path, shared: Path, obstacle: str) -> None:
     decoy = shared.with_name("decoy")
     decoy.write_bytes(b"theirs")
     match obstacle:
@@ -216,15 +212,13 @@ def test_a_shared_lock_that_cannot_be_used_narrows_the_scope_and_says_so(
     assert decoy.read_bytes() == b"theirs"
 
 
-def test_a_state_folder_that_does_not_exist_is_a_clear_error(tmp_path: Path, shared: Path) -> None:
+def test_missing_state_folder(tmp_path: Path, shared: Path) -> None:
     with pytest.raises(FootingError):
         acquire(tmp_path / "none", shared)
 
 
 @needs_root
-def test_a_shared_file_of_another_user_is_locked_without_writing_to_it(
-    state_folder: Path, shared: Path
-) -> None:
+def test_shared_file_of_another_user_locked_unwritten(state_folder: Path, shared: Path) -> None:
     shared.write_bytes(b"theirs")
     os.chown(shared, 65534, 65534)
     with acquire(state_folder, shared) as lock:

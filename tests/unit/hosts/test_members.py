@@ -65,7 +65,7 @@ def faulty(folder: Path) -> None:
         (faulty, "the array md127 has given the disk up as faulty."),
     ],
 )
-def test_a_disk_that_is_not_as_it_was_is_told_by_node_and_serial_number(
+def test_changed_disk_by_node_and_serial(
     sys_folder: Path, change: Callable[[Path], None], words: str
 ) -> None:
     members = Members((DISK, OTHER), sys_folder)
@@ -74,7 +74,7 @@ def test_a_disk_that_is_not_as_it_was_is_told_by_node_and_serial_number(
     assert troubles(members) == [f"/dev/sdb (serial number S4EW-1): {words}"]
 
 
-def test_a_member_of_an_array_that_is_in_order_is_no_trouble(sys_folder: Path) -> None:
+def test_healthy_array_member_is_no_trouble(sys_folder: Path) -> None:
     faulty(sys_folder / "devices" / "sdb")
     (sys_folder / "devices/sdb/sdb1/holders/md127/md/dev-sdb1/state").write_text("in_sync\n")
     assert troubles(Members((DISK,), sys_folder)) == []
@@ -93,7 +93,7 @@ def test_a_member_of_an_array_that_is_in_order_is_no_trouble(sys_folder: Path) -
         "XFS (sdb1): Filesystem has been shut down due to log error (0x2).",
     ],
 )
-def test_a_line_of_the_kernel_that_tells_of_a_failing_disk_names_it(sys_folder: Path, line: str) -> None:
+def test_kernel_line_about_failing_disk(sys_folder: Path, line: str) -> None:
     (told,) = Members((DISK, OTHER), sys_folder).told_by_kernel(("nothing", line))
     assert told.disk is DISK
     assert told.text == f"/dev/sdb (serial number S4EW-1): the kernel reports: {line.rstrip('.')}."
@@ -113,5 +113,5 @@ def test_a_line_of_the_kernel_that_tells_of_a_failing_disk_names_it(sys_folder: 
         " sdb: sdb1",
     ],
 )
-def test_a_line_about_mounting_discarding_or_another_disk_is_no_trouble(sys_folder: Path, line: str) -> None:
+def test_harmless_or_unrelated_kernel_line(sys_folder: Path, line: str) -> None:
     assert list(Members((DISK, OTHER), sys_folder).told_by_kernel((line,))) == []

@@ -49,7 +49,7 @@ def test_without_a_limit_the_machine_counts(tmp_path: Path) -> None:
     assert (found.total_bytes, found.available_bytes, found.limit) == (16 * GIB, 8 * GIB, None)
 
 
-def test_the_narrowest_limit_on_the_way_counts_and_is_named(tmp_path: Path) -> None:
+def test_narrowest_limit_on_the_way(tmp_path: Path) -> None:
     proc, cgroups = machine(tmp_path, "0::/a/b\n")
     group(cgroups / "a", V2, str(4 * GIB), 3 * GIB, f"anon 5\ninactive_file {GIB}\n")
     group(cgroups / "a/b", V2, str(6 * GIB), GIB, "inactive_file 0\n")
@@ -58,21 +58,21 @@ def test_the_narrowest_limit_on_the_way_counts_and_is_named(tmp_path: Path) -> N
     assert found.limit == str(cgroups / "a/memory.max")
 
 
-def test_a_container_sees_its_limit_at_the_root_of_its_cgroups(tmp_path: Path) -> None:
+def test_container_limit_at_cgroup_root(tmp_path: Path) -> None:
     proc, cgroups = machine(tmp_path, "0::/\n")
     group(cgroups, V2, str(2 * GIB), 3 * GIB, "inactive_file 0\n")
     found = read_memory(proc, cgroups)
     assert (found.total_bytes, found.available_bytes) == (2 * GIB, 0)
 
 
-def test_version_1_groups_count_where_the_path_is_outside_of_the_container(tmp_path: Path) -> None:
+def test_cgroup_v1_path_outside_of_container(tmp_path: Path) -> None:
     proc, cgroups = machine(tmp_path, "9:name=systemd:/x\n4:cpu,memory:/docker/12ab\n0::/\n")
     group(cgroups / "memory", V1, str(3 * GIB), GIB, f"total_inactive_file {GIB // 2}\n")
     found = read_memory(proc, cgroups)
     assert (found.total_bytes, found.available_bytes) == (3 * GIB, 2 * GIB + GIB // 2)
 
 
-def test_version_1_without_a_limit_holds_an_absurd_number_and_counts_for_nothing(tmp_path: Path) -> None:
+def test_cgroup_v1_without_a_limit(tmp_path: Path) -> None:
     proc, cgroups = machine(tmp_path, "4:memory:/\n")
     group(cgroups / "memory", V1, "9223372036854771712", GIB, "total_inactive_file 0\n")
     assert read_memory(proc, cgroups).limit is None
@@ -83,7 +83,7 @@ def test_this_machine_has_memory() -> None:
     assert 0 < found.available_bytes <= found.total_bytes
 
 
-def test_the_type_of_a_filesystem_is_found_by_its_device_number(tmp_path: Path) -> None:
+def test_filesystem_type_by_device_number(tmp_path: Path) -> None:
     table = tmp_path / "mountinfo"
     table.write_text(MOUNTINFO, encoding="ascii")
     assert filesystem_type(254 << 8, table) == "ext4"

@@ -47,7 +47,7 @@ def open_files() -> int:
     return sum(1 for _ in Path("/proc/self/fd").iterdir())
 
 
-def test_what_is_dirty_is_written_then_every_file_of_data_and_wal_is_forgotten(
+def test_dirty_data_flushed_then_files_dropped(
     tmp_path: Path, forgotten: list[str], records: Records
 ) -> None:
     data, wal = tmp_path / "data", tmp_path / "wal"
@@ -81,7 +81,7 @@ def test_neither_links_nor_pipes_are_opened(tmp_path: Path, forgotten: list[str]
     assert forgotten == []
 
 
-def test_a_stop_that_is_heard_leaves_no_file_open(tmp_path: Path, records: Records) -> None:
+def test_cancelled_drop_leaves_no_file_open(tmp_path: Path, records: Records) -> None:
     for number in range(3):
         (tmp_path / str(number)).write_text("x")
     before = open_files()
@@ -94,15 +94,13 @@ def test_a_stop_that_is_heard_leaves_no_file_open(tmp_path: Path, records: Recor
     assert open_files() == before
 
 
-def test_a_folder_that_is_gone_is_an_error_and_nothing_is_forgotten(
-    tmp_path: Path, forgotten: list[str], records: Records
-) -> None:
+def test_missing_folder_is_an_error(tmp_path: Path, forgotten: list[str], records: Records) -> None:
     with pytest.raises(ServerError, match="What is dirty could not be written"):
         empty_page_cache(folders_of(tmp_path / "gone"), records, lambda: None)
     assert forgotten == []
 
 
-def test_a_file_that_cannot_be_told_to_is_an_error(
+def test_file_without_fadvise_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, records: Records
 ) -> None:
     def refuse(*_: int) -> None:

@@ -39,7 +39,7 @@ def test_what_stands_in_the_file_is_preferred(path: Path) -> None:
     assert read_preferences(path) == (Preferences("systemctl suspend", notify=False), "")
 
 
-def test_no_file_is_no_preference_and_no_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_file_means_no_preferences(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert read_preferences(tmp_path / "gone") == (Preferences(), "")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     assert preferences_path() == tmp_path / "pgfooting/preferences.toml"
@@ -47,26 +47,26 @@ def test_no_file_is_no_preference_and_no_word(tmp_path: Path, monkeypatch: pytes
 
 
 @pytest.mark.parametrize("mode", [0o620, 0o602, 0o666])
-def test_a_file_that_others_can_write_does_not_count(path: Path, mode: int) -> None:
+def test_file_writable_by_others_is_ignored(path: Path, mode: int) -> None:
     path.chmod(mode)
     preferences, reason = read_preferences(path)
     assert preferences == Preferences()
     assert "others could change" in reason
 
 
-def test_a_folder_that_others_can_write_does_not_count(path: Path) -> None:
+def test_folder_writable_by_others_is_ignored(path: Path) -> None:
     path.parent.chmod(0o777)
     assert "others could change" in read_preferences(path)[1]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
-def test_a_file_of_somebody_else_does_not_count_for_root(path: Path) -> None:
+def test_file_of_another_user_with_root(path: Path) -> None:
     os.chown(path, 65534, 65534)
     preferences, reason = read_preferences(path)
     assert (preferences.when_done, "others could change" in reason) == ("", True)
 
 
-def test_links_and_what_is_no_file_do_not_count(path: Path, tmp_path: Path) -> None:
+def test_links_and_non_files_are_ignored(path: Path, tmp_path: Path) -> None:
     link, fifo = tmp_path / "link", tmp_path / "fifo"
     link.symlink_to(path)
     os.mkfifo(fifo, 0o600)
@@ -91,7 +91,7 @@ def test_links_and_what_is_no_file_do_not_count(path: Path, tmp_path: Path) -> N
         "a." * 9,
     ],
 )
-def test_a_damaged_file_is_told_and_counts_for_nothing(path: Path, text: str) -> None:
+def test_damaged_file_is_reported_and_ignored(path: Path, text: str) -> None:
     path.write_bytes(text.encode("latin-1"))
     preferences, reason = read_preferences(path)
     assert preferences == Preferences()
@@ -112,13 +112,13 @@ OTHERS = Preferences(
 """Another value of every preference."""
 
 
-def test_the_other_values_of_these_tests_cover_every_preference() -> None:
+def test_other_values_cover_every_preference() -> None:
     standard = asdict(Preferences())
     assert [name for name, value in asdict(OTHERS).items() if value == standard[name]] == []
 
 
 @pytest.mark.parametrize("name", [each.name for each in fields(Preferences)])
-def test_each_preference_that_is_written_is_read_alone_and_with_all_others(path: Path, name: str) -> None:
+def test_each_preference_alone_and_with_all(path: Path, name: str) -> None:
     wanted = replace(Preferences(), **{name: getattr(OTHERS, name)})
     for each in (wanted, OTHERS, wanted, Preferences()):
         assert write_preferences(each, path) is None
@@ -126,13 +126,13 @@ def test_each_preference_that_is_written_is_read_alone_and_with_all_others(path:
 
 
 @pytest.mark.parametrize(("name", "value"), [(name, value) for name in CHOICES for value in CHOICES[name]])
-def test_each_choice_that_is_offered_is_read_again(path: Path, name: str, value: str) -> None:
+def test_each_offered_choice_is_read_again(path: Path, name: str, value: str) -> None:
     wanted = replace(Preferences(), **{name: value})  # type: ignore[arg-type] # of texts only
     write_preferences(wanted, path)
     assert read_preferences(path) == (wanted, "")
 
 
-def test_what_a_person_or_a_later_version_wrote_stays_as_it_is(path: Path) -> None:
+def test_foreign_and_later_entries_are_kept(path: Path) -> None:
     path.write_text("# mine\nnotify = true # always\nlater = 3\n\n[table]\nnotify = 'not this'\n")
     preferences, told = read_preferences(path)
     assert preferences == Preferences()
@@ -142,21 +142,21 @@ def test_what_a_person_or_a_later_version_wrote_stays_as_it_is(path: Path) -> No
     assert text == "# mine\nnotify = false\nlater = 3\n\nrepeats = 5\n[table]\nnotify = 'not this'\n"
 
 
-def test_the_first_preferences_make_a_folder_and_a_file_that_are_ours_alone(tmp_path: Path) -> None:
+def test_first_write_makes_private_folder_and_file(tmp_path: Path) -> None:
     path = tmp_path / "new" / "preferences.toml"
     assert write_preferences(OTHERS, path) is None
     assert (path.parent.stat().st_mode & 0o777, path.stat().st_mode & 0o777) == (0o700, 0o600)
     assert [each.name for each in path.parent.iterdir()] == [path.name]
 
 
-def test_a_damaged_file_is_kept_beside_the_new_one(path: Path) -> None:
+def test_damaged_file_is_kept_beside_new_one(path: Path) -> None:
     path.write_text("when_done = ")
     assert write_preferences(OTHERS, path) == path.with_name("preferences.toml.damaged")
     assert path.with_name("preferences.toml.damaged").read_text() == "when_done = "
     assert read_preferences(path) == (OTHERS, "")
 
 
-def test_a_value_over_several_lines_is_left_to_an_editor(path: Path) -> None:
+def test_multi_line_value_is_left_alone(path: Path) -> None:
     before = "when_done = '''\nlong'''\n"
     path.write_text(before)
     with pytest.raises(UsageError, match="only an editor"):
@@ -164,7 +164,7 @@ def test_a_value_over_several_lines_is_left_to_an_editor(path: Path) -> None:
     assert path.read_text() == before
 
 
-def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+def test_folder_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(UsageError, match="could not be written"):
         write_preferences(OTHERS, tmp_path / "file" / "preferences.toml")
@@ -182,13 +182,13 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
         ("letter", {"LANG": "de_DE"}, "letter"),
     ],
 )
-def test_paper_is_that_of_the_country_unless_it_is_chosen(
+def test_paper_format_by_country_unless_chosen(
     preferred: str, environment: dict[str, str], paper: str
 ) -> None:
     assert preferred_paper(Preferences(paper=preferred), environment) == paper
 
 
-def test_the_variable_of_the_language_is_that_of_the_texts() -> None:
+def test_language_variable_is_defined_alike() -> None:
     assert LANGUAGE_VARIABLE == text.LANGUAGE_VARIABLE
 
 
@@ -208,7 +208,7 @@ def test_the_environment_counts_before_the_preferred_language(
 
 
 @pytest.mark.parametrize("module", ["app", "ui"])
-def test_a_process_speaks_the_preferred_language_from_its_first_text_on(tmp_path: Path, module: str) -> None:
+def test_preferred_language_from_the_first_text(tmp_path: Path, module: str) -> None:
     write_preferences(replace(Preferences(), language="de"), tmp_path / "pgfooting" / "preferences.toml")
     clean = {name: value for name, value in os.environ.items() if name not in {LANGUAGE_VARIABLE, "LC_ALL"}}
     environment = {**clean, "LANGUAGE": "en", "XDG_CONFIG_HOME": str(tmp_path)}

@@ -63,7 +63,7 @@ def parsed(*lines: bytes) -> ResourceRecord:
 # --- the record's text
 
 
-def test_a_header_is_read_back_as_it_was_written() -> None:
+def test_header_round_trip() -> None:
     assert parsed(header_line(LEAVING)) == LEAVING
 
 
@@ -75,9 +75,7 @@ def test_entries_are_read_back_in_their_order(written: list[ResourceEntry]) -> N
 
 @given(written=st.lists(entries, min_size=1, unique_by=lambda entry: entry.path), data=st.data())
 @pytest.mark.slow
-def test_a_record_that_was_cut_anywhere_holds_every_complete_line(
-    written: list[ResourceEntry], data: st.DataObject
-) -> None:
+def test_truncated_record_keeps_complete_lines(written: list[ResourceEntry], data: st.DataObject) -> None:
     lines = [entry_line(entry) for entry in written]
     whole = b"".join(lines)
     cut = data.draw(st.integers(0, len(whole)))
@@ -85,7 +83,7 @@ def test_a_record_that_was_cut_anywhere_holds_every_complete_line(
     assert parsed(header_line(LEAVING), whole[:cut]).entries == tuple(written[:complete])
 
 
-def test_what_is_gone_is_not_an_entry_any_more() -> None:
+def test_removed_resource_is_no_entry() -> None:
     entry = ResourceEntry(f"/srv/{NAME}", ResourceKind.FOLDER, Owner.SERVER)
     assert parsed(header_line(LEAVING), entry_line(entry), gone_line(entry.path)).entries == ()
 
@@ -110,7 +108,7 @@ def test_a_finished_campaign_is_told() -> None:
         "",
     ],
 )
-def test_a_record_that_names_a_folder_that_is_never_ours_is_not_believed(path: str) -> None:
+def test_record_of_a_forbidden_folder_is_rejected(path: str) -> None:
     line = entry_line(ResourceEntry(path, ResourceKind.FOLDER, Owner.SERVER, FileIdentity(1, 2, 3)))
     with pytest.raises(UnreadableRecordError):
         parsed(header_line(LEAVING), line)
@@ -137,7 +135,7 @@ def test_a_record_that_names_a_folder_that_is_never_ours_is_not_believed(path: s
         header_line(LEAVING) + entry_line(OURS).replace(b'"folder"', b'"file"'),
     ],
 )
-def test_a_damaged_record_is_unreadable_and_never_half_believed(content: bytes) -> None:
+def test_damaged_record_is_unreadable(content: bytes) -> None:
     with pytest.raises(UnreadableRecordError):
         parse_record(LEAVING.record, content)
 
@@ -156,7 +154,7 @@ def on_disk(resources: ResourceJournal) -> ResourceRecord:
     return parse_record(resources.state.record, resources.state.record.read_bytes())
 
 
-def test_what_is_made_is_recorded_with_its_identity(
+def test_made_folder_recorded_with_its_identity(
     resources: ResourceJournal, bench: Path, records: Records
 ) -> None:
     path = str(bench / NAME)
@@ -168,15 +166,13 @@ def test_what_is_made_is_recorded_with_its_identity(
     assert Path(path).stat().st_uid == resources.state.account.uid
 
 
-def test_what_could_not_be_made_is_not_recorded(
-    resources: ResourceJournal, bench: Path, records: Records
-) -> None:
+def test_failed_creation_is_not_recorded(resources: ResourceJournal, bench: Path, records: Records) -> None:
     with pytest.raises(FileNotFoundError):
         resources.make_folder(str(bench / "missing" / NAME), ResourceKind.FOLDER, records)
     assert on_disk(resources).entries == ()
 
 
-def test_the_announcement_is_on_disk_before_the_folder_is(
+def test_announcement_synced_before_the_folder(
     resources: ResourceJournal, bench: Path, records: Records, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[tuple[ResourceEntry, ...]] = []
@@ -191,7 +187,7 @@ def test_the_announcement_is_on_disk_before_the_folder_is(
     assert seen == [(ResourceEntry(str(bench / NAME), ResourceKind.FOLDER, Owner.SERVER),)]
 
 
-def test_a_record_with_nothing_left_vanishes_with_its_campaign(resources: ResourceJournal) -> None:
+def test_empty_record_ends_with_its_campaign(resources: ResourceJournal) -> None:
     resources.close()
     assert not resources.state.record.exists()
     resources.close()
@@ -205,14 +201,14 @@ def test_a_record_with_something_left_stays(
     assert len(on_disk(resources).entries) == 1
 
 
-def test_a_state_folder_that_others_may_write_is_refused(state_folder: Path) -> None:
+def test_state_folder_writable_by_others_is_refused(state_folder: Path) -> None:
     state_folder.chmod(0o770)
     with pytest.raises(RefusedError, match="could be changed by others"):
         ResourceJournal.create("/runs", "x", current_account(), state_folder=state_folder)
     assert list(state_folder.iterdir()) == []
 
 
-def test_a_state_folder_that_does_not_exist_is_a_clear_error(tmp_path: Path) -> None:
+def test_missing_state_folder(tmp_path: Path) -> None:
     with pytest.raises(FootingError, match="cannot be written"):
         ResourceJournal.create("/runs", "x", current_account(), state_folder=tmp_path / "none")
 
@@ -236,9 +232,7 @@ with ResourceJournal.create("/runs", "x", current_account(), state_folder=Path(s
 """
 
 
-def test_a_disk_that_is_full_lets_nothing_be_made_and_no_line_half_written(
-    state_folder: Path, tmp_path: Path
-) -> None:
+def test_full_disk_leaves_no_half_line(state_folder: Path, tmp_path: Path) -> None:
     """A limit on the file's size fails a write in the middle, as a full disk does."""
     made = tmp_path / NAME
     done = subprocess.run(
@@ -257,9 +251,7 @@ def test_a_disk_that_is_full_lets_nothing_be_made_and_no_line_half_written(
 # --- restarts
 
 
-def test_a_container_that_was_started_again_is_another_boot(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_restarted_container_is_another_boot(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     fields = "1 (a) b) S " + " ".join(str(number) for number in range(4, 53))
     first = tmp_path / "stat"
     monkeypatch.setattr(resource_journal, "_FIRST", first)
@@ -284,9 +276,7 @@ def test_only_locked_records_are_live(
     assert list_live(state_folder) == ()
 
 
-def test_listing_who_lives_passes_over_what_is_no_record(
-    resources: ResourceJournal, state_folder: Path
-) -> None:
+def test_listing_living_skips_non_records(resources: ResourceJournal, state_folder: Path) -> None:
     (state_folder / "campaign-link.jsonl").symlink_to("/etc/passwd")
     (state_folder / "campaign-dir.jsonl").mkdir()
     (state_folder / "campaign-torn.jsonl").write_bytes(b"{")

@@ -22,7 +22,7 @@ def control(items: list[tuple[int, int]], size: int) -> bytes:
 
 
 @pytest.mark.parametrize(("major", "size"), [(13, 24), (14, 40), (18, 40)])
-def test_segments_in_use_are_listed_and_free_slots_are_not(major: int, size: int) -> None:
+def test_segments_in_use_without_free_slots(major: int, size: int) -> None:
     assert parse_control(control([(10, 2), (11, 0), (4_294_967_294, 1)], size), major) == [10, 4_294_967_294]
 
 
@@ -36,7 +36,7 @@ def test_segments_in_use_are_listed_and_free_slots_are_not(major: int, size: int
         struct.pack("@III4x", MAGIC, 2**32 - 1, 5) + b"\1" * 4096,
     ],
 )
-def test_what_is_no_whole_control_segment_lists_nothing(content: bytes) -> None:
+def test_incomplete_control_segment_lists_nothing(content: bytes) -> None:
     assert parse_control(content, 15) == []
 
 
@@ -56,9 +56,7 @@ def test_any_bytes_are_survived(content: bytes, major: int) -> None:
         "1\n2\n3\n4\n5\n6\n 0 999999999\n",
     ],
 )
-def test_a_data_directory_without_a_segment_of_its_own_removes_nothing(
-    tmp_path: Path, lock_file: str
-) -> None:
+def test_data_directory_without_its_own_segment(tmp_path: Path, lock_file: str) -> None:
     (tmp_path / "PG_VERSION").write_text("15\n")
     (tmp_path / "postmaster.pid").write_text(lock_file)
     found = tmp_path.stat()

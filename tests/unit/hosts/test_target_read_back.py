@@ -35,7 +35,7 @@ def limit(root: Path, group: str, text: str) -> None:
 
 
 @pytest.mark.parametrize("asked", [GIB, GIB + 1, GIB + PAGE - 1])
-def test_a_limit_of_the_session_counts_in_whole_pages_as_the_kernel_cuts_it(root: Path, asked: int) -> None:
+def test_session_limit_in_whole_pages(root: Path, asked: int) -> None:
     limit(root, "pgfooting.slice/pgfooting-1.slice", str(GIB))
     check_memory_limit(asked, 77, root)
 
@@ -61,7 +61,7 @@ def test_another_limit_is_told_with_both_values(root: Path, group: str, text: st
     assert f"1 GiB ({GIB} bytes). Nothing was measured." in caught.value.message
 
 
-def test_a_server_outside_of_the_group_that_is_limited_is_told(root: Path) -> None:
+def test_server_outside_of_limited_group(root: Path) -> None:
     limit(root, "pgfooting.slice/pgfooting-1.slice", str(GIB))
     (root / "proc/77/cgroup").write_text("0::/user.slice/session-2.scope\n")
     with pytest.raises(TargetError, match="any amount"):
@@ -69,7 +69,7 @@ def test_a_server_outside_of_the_group_that_is_limited_is_told(root: Path) -> No
 
 
 @pytest.mark.parametrize("gone", ["proc/77/cgroup", f"sys/fs/cgroup/{SCOPE}/memory.max"])
-def test_a_limit_that_cannot_be_read_proves_nothing(root: Path, gone: str) -> None:
+def test_unreadable_limit_proves_nothing(root: Path, gone: str) -> None:
     (root / gone).unlink()
     with pytest.raises(TargetError, match="any amount"):
         check_memory_limit(GIB, 77, root)
@@ -124,7 +124,7 @@ FILES = (Path("/data/base/5/16384"), Path("/data/base/5/16385"))
         ({"compress": "zstd:3"}, ""),
     ],
 )
-def test_files_have_the_attribute_of_their_options_and_another_is_told_with_both(
+def test_file_attributes_against_options(
     letters: dict[str, str], options: dict[str, bool | str], wanted: str
 ) -> None:
     letters |= dict.fromkeys(("16384", "16385"), wanted)
@@ -145,12 +145,12 @@ def test_a_preset_counts_as_its_options(letters: dict[str, str]) -> None:
         check_file_attributes(group, FILES)
 
 
-def test_a_filesystem_without_such_options_is_not_asked(letters: dict[str, str]) -> None:
+def test_filesystem_without_attribute_options(letters: dict[str, str]) -> None:
     assert not letters
     assert check_file_attributes(GroupChoice(("A",), Level.SINGLE, "ext4"), FILES) == ()
 
 
-def test_attributes_that_nothing_tells_are_said_not_to_be_read_back(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unknown_attributes_are_not_read_back(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(path: Path) -> frozenset[str]:
         raise OSError(errno.ENOTTY, os.strerror(errno.ENOTTY), str(path))
 
@@ -159,7 +159,7 @@ def test_attributes_that_nothing_tells_are_said_not_to_be_read_back(monkeypatch:
     assert told.startswith("The attributes of the files on btrfs cannot be read back (Inappropriate ioctl")
 
 
-def test_a_link_is_not_followed_and_what_is_no_file_has_no_attributes(tmp_path: Path) -> None:
+def test_links_and_non_files_have_no_attributes(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path)
     os.mkfifo(tmp_path / "pipe")
     for name, number in (("link", errno.ELOOP), ("pipe", errno.EINVAL), ("none", errno.ENOENT)):

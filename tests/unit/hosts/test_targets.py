@@ -30,14 +30,14 @@ def refused(target: FolderTarget | MemoryTarget, account: Account, need_bytes: i
 # --- folders that can be used
 
 
-def test_a_folder_of_the_account_can_be_used(bench: Path, account: Account) -> None:
+def test_folder_of_the_account(bench: Path, account: Account) -> None:
     found = check_target(FolderTarget(str(bench)), account, MIB)
     assert found.path == str(bench)
     assert found.free_bytes > MIB
     assert list(bench.iterdir()) == []
 
 
-def test_symbolic_links_are_resolved_and_what_was_written_is_kept(bench: Path, account: Account) -> None:
+def test_symbolic_links_resolved_original_kept(bench: Path, account: Account) -> None:
     link = bench.parent / "link"
     link.symlink_to(bench)
     found = check_target(FolderTarget(str(link)), account, MIB)
@@ -52,13 +52,13 @@ def test_a_tilde_is_this_users_home(bench: Path, account: Account, monkeypatch: 
 # --- folders that cannot
 
 
-def test_a_relative_folder_is_refused_with_the_absolute_one(account: Account) -> None:
+def test_relative_folder_suggests_absolute_one(account: Account) -> None:
     error = refused(FolderTarget("bench/disk1"), account)
     assert "“bench/disk1” is relative" in error.message
     assert str(Path.cwd() / "bench/disk1") in error.hint
 
 
-def test_the_home_of_a_user_who_does_not_exist_is_refused(account: Account) -> None:
+def test_home_of_an_unknown_user(account: Account) -> None:
     assert "no user nosuchuser" in refused(FolderTarget("~nosuchuser/bench"), account).message
 
 
@@ -68,28 +68,26 @@ def test_control_characters_are_refused_and_printed_harmlessly(account: Account)
     assert "\x1b" not in message
 
 
-def test_a_missing_folder_is_refused_with_the_component_and_is_not_created(
-    bench: Path, account: Account
-) -> None:
+def test_missing_folder_is_not_created(bench: Path, account: Account) -> None:
     message = refused(FolderTarget(str(bench / "disk1" / "bench")), account).message
     assert f"there is no {bench / 'disk1'}." in message
     assert list(bench.iterdir()) == []
 
 
-def test_a_file_on_the_way_is_refused_by_name(bench: Path, account: Account) -> None:
+def test_file_on_the_way(bench: Path, account: Account) -> None:
     (bench / "file").write_text("", encoding="ascii")
     message = refused(FolderTarget(str(bench / "file")), account).message
     assert f"{bench / 'file'} is a file" in message
 
 
-def test_a_link_that_leads_in_circles_is_refused(bench: Path, account: Account) -> None:
+def test_circular_link(bench: Path, account: Account) -> None:
     (bench / "loop").symlink_to("loop")
     message = refused(FolderTarget(str(bench / "loop")), account).message
     assert "symbolic link that leads nowhere" in message
 
 
 @pytest.mark.parametrize("below", ["", "base"])
-def test_a_data_directory_of_the_users_is_never_used(bench: Path, account: Account, below: str) -> None:
+def test_data_directory_of_users_is_refused(bench: Path, account: Account, below: str) -> None:
     (bench / "base").mkdir()
     (bench / "base").chmod(0o755)
     (bench / "PG_VERSION").write_text("15\n", encoding="ascii")
@@ -97,14 +95,14 @@ def test_a_data_directory_of_the_users_is_never_used(bench: Path, account: Accou
     assert f"{bench} is a data directory of PostgreSQL" in message
 
 
-def test_a_folder_that_will_be_deleted_is_refused(bench: Path, account: Account) -> None:
+def test_folder_to_be_deleted(bench: Path, account: Account) -> None:
     inside = bench / "pgfooting-0123456789abcdef"
     inside.mkdir()
     os.chown(inside, account.uid, account.gid)
     assert "deletes after it" in refused(FolderTarget(str(inside)), account).message
 
 
-def test_a_folder_without_enough_space_is_refused_with_both_sizes(bench: Path, account: Account) -> None:
+def test_too_little_space_with_both_sizes(bench: Path, account: Account) -> None:
     error = refused(FolderTarget(str(bench)), account, 10**18)
     assert "is too full" in error.message
     assert "TiB are needed" in error.message
@@ -112,7 +110,7 @@ def test_a_folder_without_enough_space_is_refused_with_both_sizes(bench: Path, a
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_folder_that_may_not_be_written_is_refused(bench: Path, account: Account) -> None:
+def test_folder_without_write_permission(bench: Path, account: Account) -> None:
     bench.chmod(0o500)
     try:
         assert "may not create anything" in refused(FolderTarget(str(bench)), account).message
@@ -121,7 +119,7 @@ def test_a_folder_that_may_not_be_written_is_refused(bench: Path, account: Accou
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may go everywhere")
-def test_a_folder_that_may_not_be_entered_is_refused_by_name(bench: Path, account: Account) -> None:
+def test_folder_without_search_permission(bench: Path, account: Account) -> None:
     (bench / "inner").mkdir()
     bench.chmod(0o600)
     try:
@@ -133,7 +131,7 @@ def test_a_folder_that_may_not_be_entered_is_refused_by_name(bench: Path, accoun
 
 
 @needs_root
-def test_what_root_reaches_and_the_servers_account_does_not_is_refused_by_component(bench: Path) -> None:
+def test_component_unreachable_for_server_account(bench: Path) -> None:
     nobody = named_account("nobody")
     (bench / "inner").mkdir()
     os.chown(bench, 0, 0)
@@ -144,7 +142,7 @@ def test_what_root_reaches_and_the_servers_account_does_not_is_refused_by_compon
 
 
 @needs_root
-def test_what_only_root_may_write_is_refused_with_its_permissions(bench: Path) -> None:
+def test_writable_by_root_only(bench: Path) -> None:
     nobody = named_account("nobody")
     os.chown(bench, 0, 0)
     bench.chmod(0o755)
@@ -153,7 +151,7 @@ def test_what_only_root_may_write_is_refused_with_its_permissions(bench: Path) -
     assert "belongs to nobody" in error.hint
 
 
-def test_permissions_of_an_owner_without_a_name_show_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_permissions_of_unnamed_owner(monkeypatch: pytest.MonkeyPatch) -> None:
     def unknown(uid: int) -> pwd.struct_passwd:
         raise KeyError(uid)
 
@@ -185,7 +183,7 @@ except TargetError as err:
         ("nr_inodes=100", "room for 99 more files"),
     ],
 )
-def test_a_filesystem_that_cannot_hold_it_is_refused(tmp_path: Path, options: str, text: str) -> None:
+def test_filesystem_that_cannot_hold_it(tmp_path: Path, options: str, text: str) -> None:
     assert text in in_own_mounts(MOUNTED, str(tmp_path), options)
 
 
@@ -202,7 +200,7 @@ def root_folder(bench: Path, account: Account, monkeypatch: pytest.MonkeyPatch) 
     return bench.parent / "lib"
 
 
-def test_the_default_folder_is_created_private_and_reachable(root_folder: Path, account: Account) -> None:
+def test_default_folder_is_private_and_reachable(root_folder: Path, account: Account) -> None:
     before = os.umask(0o077)
     try:
         found = check_target(FolderTarget(), account, MIB)
@@ -217,14 +215,14 @@ def test_the_default_folder_is_created_private_and_reachable(root_folder: Path, 
 
 
 @needs_root
-def test_roots_default_folder_is_given_to_the_account_of_today(root_folder: Path) -> None:
+def test_default_folder_of_root_follows_account(root_folder: Path) -> None:
     nobody = named_account("nobody")
     check_target(FolderTarget(), current_account(), MIB)
     assert Path(check_target(FolderTarget(), nobody, MIB).path).stat().st_uid == nobody.uid
 
 
 @needs_root
-def test_roots_default_folder_is_refused_where_others_could_change_it(root_folder: Path) -> None:
+def test_default_folder_of_root_changeable_by_others(root_folder: Path) -> None:
     root_folder.mkdir()
     root_folder.chmod(0o777)
     error = refused(FolderTarget(), named_account("nobody"))
@@ -232,7 +230,7 @@ def test_roots_default_folder_is_refused_where_others_could_change_it(root_folde
 
 
 @needs_root
-def test_roots_default_folder_is_never_a_link_to_somewhere(root_folder: Path) -> None:
+def test_default_folder_of_root_is_no_link(root_folder: Path) -> None:
     decoy = root_folder.with_name("decoy")
     decoy.mkdir()
     root_folder.mkdir(mode=0o755)
@@ -241,9 +239,7 @@ def test_roots_default_folder_is_never_a_link_to_somewhere(root_folder: Path) ->
     assert decoy.stat().st_uid == 0
 
 
-def test_a_default_folder_that_cannot_be_created_is_refused_with_the_way_out(
-    root_folder: Path, account: Account
-) -> None:
+def test_default_folder_that_cannot_be_created(root_folder: Path, account: Account) -> None:
     root_folder.write_text("in the way", encoding="ascii")
     error = refused(FolderTarget(), account)
     assert "cannot be created" in error.message
@@ -251,9 +247,7 @@ def test_a_default_folder_that_cannot_be_created_is_refused_with_the_way_out(
 
 
 @pytest.mark.parametrize("value", ["", "relative/cache"])
-def test_a_relative_cache_folder_is_ignored_as_its_specification_says(
-    monkeypatch: pytest.MonkeyPatch, value: str
-) -> None:
+def test_relative_cache_folder_is_ignored(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", value)
     monkeypatch.setattr(os, "geteuid", lambda: 4711)
     account = Account("joe", 4711, 4711, (), "/home/joe")
@@ -271,33 +265,31 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("machine")
-def test_memory_for_more_than_the_machine_has_is_refused(account: Account) -> None:
+def test_memory_beyond_machine(account: Account) -> None:
     message = refused(MemoryTarget(17 * GIB), account).message
     assert "may use 17 GiB, but this machine has only 16 GiB" in message
 
 
 @pytest.mark.usefixtures("machine")
-def test_memory_for_less_than_the_data_is_refused(account: Account) -> None:
+def test_memory_below_data_size(account: Account) -> None:
     message = refused(MemoryTarget(2 * GIB), account, 3 * GIB).message
     assert "may use 2 GiB, but 3 GiB are needed" in message
 
 
 @pytest.mark.usefixtures("machine")
-def test_memory_that_is_not_available_now_is_refused(account: Account) -> None:
+def test_memory_not_available_now(account: Account) -> None:
     message = refused(MemoryTarget(), account, 9 * GIB).message
     assert "9 GiB of memory are needed, but this machine has only 8 GiB available" in message
 
 
-def test_memory_that_the_control_group_withholds_is_refused_by_its_file(
-    account: Account, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_memory_withheld_by_control_group(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
     limited = Memory(2 * GIB, GIB, "/sys/fs/cgroup/memory.max")
     monkeypatch.setattr(targets, "read_memory", lambda: limited)
     assert "(/sys/fs/cgroup/memory.max) has only 2 GiB" in refused(MemoryTarget(4 * GIB), account).message
 
 
 @pytest.mark.usefixtures("machine")
-def test_memory_on_something_that_is_no_tmpfs_is_refused(
+def test_memory_on_something_else_than_tmpfs(
     bench: Path, account: Account, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(targets, "MEMORY_FOLDER", str(bench))
@@ -306,9 +298,7 @@ def test_memory_on_something_that_is_no_tmpfs_is_refused(
 
 
 @pytest.mark.usefixtures("machine")
-def test_memory_in_a_tmpfs_that_is_too_small_is_refused_with_the_way_out(
-    bench: Path, account: Account, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_memory_in_small_tmpfs(bench: Path, account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
     huge = Memory(10**18, 10**18)
     monkeypatch.setattr(targets, "read_memory", lambda: huge)
     monkeypatch.setattr(targets, "MEMORY_FOLDER", str(bench))
@@ -319,7 +309,7 @@ def test_memory_in_a_tmpfs_that_is_too_small_is_refused_with_the_way_out(
 
 
 @pytest.mark.usefixtures("machine")
-def test_memory_that_fits_can_be_used_up_to_its_limit(account: Account) -> None:
+def test_memory_within_its_limit(account: Account) -> None:
     found = check_target(MemoryTarget(GIB), account, MIB)
     assert found.path == os.path.realpath(targets.MEMORY_FOLDER)
     assert found.limit_bytes == GIB

@@ -60,7 +60,7 @@ KEY = TemplateKey(
 
 
 @pytest.mark.parametrize("name", [each.name for each in fields(TemplateKey)])
-def test_a_difference_in_any_part_of_the_key_makes_another_template(name: str) -> None:
+def test_every_key_part_makes_another_template(name: str) -> None:
     value = getattr(KEY, name)
     other: Any = {str: f"{value}0", int: 2, bool: not value, type(None): 2.0}[type(value)]
     assert replace(KEY, **{name: other}).id != KEY.id
@@ -83,9 +83,7 @@ def _with_program(order: DataSetOrder, name: str) -> DataSetOrder:
     return order
 
 
-def test_whatever_is_ordered_otherwise_is_another_template_but_for_how_large_it_may_get(
-    order: DataSetOrder,
-) -> None:
+def test_other_order_is_another_template(order: DataSetOrder) -> None:
     key = order.key()
     others: dict[str, object] = {
         "installation": replace(order.installation, block_size=4096),
@@ -104,7 +102,7 @@ def test_whatever_is_ordered_otherwise_is_another_template_but_for_how_large_it_
 
 
 @pytest.mark.parametrize("name", [each.name for each in fields(TemplateKey)])
-def test_a_key_that_lacks_something_or_has_something_else_is_none(name: str) -> None:
+def test_key_with_missing_or_extra_parts(name: str) -> None:
     values = asdict(KEY)
     wrongs: list[object] = [[], {}, "x" if not isinstance(values[name], str) else 3]
     for wrong in wrongs:
@@ -148,7 +146,7 @@ def contents(folder: Path) -> dict[str, bytes | None]:
     return found
 
 
-def test_a_copy_has_the_content_and_is_its_owners_alone(source: Path, target: Path) -> None:
+def test_copy_is_complete_and_private(source: Path, target: Path) -> None:
     found = copy_tree(str(source), str(target))
     assert found == digest_tree(str(source)) == digest_tree(str(target))
     assert (found.files, found.size_bytes) == (4, 4_000_003)
@@ -158,7 +156,7 @@ def test_a_copy_has_the_content_and_is_its_owners_alone(source: Path, target: Pa
         assert mode == (0o700 if path.is_dir() else 0o600), path
 
 
-def test_the_wal_goes_to_its_own_folder_and_is_linked_to(source: Path, target: Path, tmp_path: Path) -> None:
+def test_wal_folder_is_linked(source: Path, target: Path, tmp_path: Path) -> None:
     wal = tmp_path / "other" / "pg_wal"
     wal.parent.mkdir()
     found = copy_tree(str(source), str(target), str(wal))
@@ -188,14 +186,14 @@ def _flip(path: Path) -> None:
         lambda folder: (folder / "new").touch(),
     ],
 )
-def test_any_change_of_a_template_is_another_digest(source: Path, damage: Any) -> None:  # noqa: ANN401
+def test_any_change_is_another_digest(source: Path, damage: Any) -> None:  # noqa: ANN401
     before = digest_tree(str(source))
     damage(source)
     assert digest_tree(str(source)) != before
 
 
 @pytest.mark.parametrize("kind", ["link", "link to a folder", "pipe"])
-def test_a_template_with_links_or_devices_is_none(source: Path, target: Path, kind: str) -> None:
+def test_template_with_links_or_devices(source: Path, target: Path, kind: str) -> None:
     if kind == "pipe":
         os.mkfifo(source / "x")
     else:
@@ -206,12 +204,12 @@ def test_a_template_with_links_or_devices_is_none(source: Path, target: Path, ki
         copy_tree(str(source), str(target))
 
 
-def test_a_template_that_is_gone_is_told_as_the_template(tmp_path: Path, target: Path) -> None:
+def test_missing_template_is_reported_as_template(tmp_path: Path, target: Path) -> None:
     with pytest.raises(UnreadableTemplateError, match="No such file"):
         copy_tree(str(tmp_path / "none"), str(target))
 
 
-def test_names_and_sizes_are_looked_at_after_copying(
+def test_names_and_sizes_checked_after_copying(
     source: Path, target: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (target / "left").touch()
@@ -253,7 +251,7 @@ def copied(template: Template, target: Path) -> float:
     return copy_template(template, str(target), "", current_account(), unrecorded).seconds
 
 
-def test_a_damaged_template_is_told_and_nothing_of_it_stays(tmp_path: Path, target: Path) -> None:
+def test_damaged_template_leaves_nothing(tmp_path: Path, target: Path) -> None:
     template = template_of(tmp_path)
     assert copied(template, target) >= 0
     empty_copy(str(target))
@@ -267,7 +265,7 @@ def test_a_damaged_template_is_told_and_nothing_of_it_stays(tmp_path: Path, targ
     assert list(target.iterdir()) == []
 
 
-def test_a_target_that_is_full_is_told_as_the_target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_target_is_reported_as_target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -286,7 +284,7 @@ def store(tmp_path: Path) -> TemplateStore:
     return TemplateStore(str(folder), current_account(), unrecorded)
 
 
-def test_what_is_kept_is_found_listed_and_removed(store: TemplateStore) -> None:
+def test_kept_templates_found_listed_and_removed(store: TemplateStore) -> None:
     assert store.find(KEY) is None
     template = template_of(Path(store.folder))
     assert store.find(KEY) == template
@@ -334,7 +332,7 @@ def test_nothing_else_is_removed(store: TemplateStore, outside: str, tmp_path: P
     ],
 )
 @pytest.mark.slow
-def test_a_template_that_does_not_say_what_it_is_counts_as_none_and_can_be_removed(
+def test_unidentified_template_can_be_removed(
     store: TemplateStore,
     change: Any,  # noqa: ANN401
 ) -> None:
@@ -350,7 +348,7 @@ def test_a_template_that_does_not_say_what_it_is_counts_as_none_and_can_be_remov
     assert store.unknown() == ()
 
 
-def test_what_a_template_says_is_not_read_through_a_link(store: TemplateStore, tmp_path: Path) -> None:
+def test_description_is_not_read_through_link(store: TemplateStore, tmp_path: Path) -> None:
     template = template_of(Path(store.folder))
     manifest = Path(template.folder, MANIFEST)
     manifest.rename(tmp_path / "elsewhere")
@@ -361,7 +359,7 @@ def test_what_a_template_says_is_not_read_through_a_link(store: TemplateStore, t
     assert store.find(KEY) is None
 
 
-def test_the_command_shows_what_is_kept_and_removes_it(
+def test_command_lists_and_removes(
     store: TemplateStore, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv(own_folders.TEMPLATES_VARIABLE, store.folder)
@@ -399,7 +397,7 @@ def test_only_one_holds_the_folder(store: TemplateStore) -> None:
 # --- where it lies ---------------------------------------------------------------------------------
 
 
-def test_a_folder_on_the_storage_under_test_is_none_for_templates(tmp_path: Path) -> None:
+def test_template_folder_on_tested_storage(tmp_path: Path) -> None:
     beside = tmp_path / "beside"
     beside.mkdir()
     told = why_not_beside(str(tmp_path), CheckedTarget(str(beside), "", 1))
@@ -410,7 +408,7 @@ def test_a_folder_on_the_storage_under_test_is_none_for_templates(tmp_path: Path
     assert "cannot be told" in gone
 
 
-def test_room_for_the_data_and_for_making_it_is_asked_for(tmp_path: Path) -> None:
+def test_room_for_data_and_its_creation(tmp_path: Path) -> None:
     volume = os.statvfs(tmp_path)
     free = volume.f_bavail * volume.f_frsize
     assert why_no_room(str(tmp_path), 0) == "" or free < WORKING_BYTES
@@ -441,9 +439,7 @@ def test_templates_of_root_below_anothers_folder(
     assert not (theirs / "new").is_dir() or spoiled == "link inside"
 
 
-def test_the_folder_is_made_for_the_account_alone_and_refused_where_others_write(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_folder_private_refused_if_others_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(own_folders.TEMPLATES_VARIABLE, str(tmp_path / "a" / "b"))
     path = own_folders.create_templates_folder(current_account())
     assert path == own_folders.templates_folder(current_account()) == str(tmp_path / "a" / "b")

@@ -29,7 +29,7 @@ def machine(root: Path, value: str) -> Path:
     return root
 
 
-def test_a_machine_that_has_the_value_is_taken_and_nothing_is_written(tmp_path: Path) -> None:
+def test_matching_value_is_accepted_unwritten(tmp_path: Path) -> None:
     parameter = machine(tmp_path, f"{4 * GIB}\n") / "sys/module/zfs/parameters/zfs_arc_max"
     before = parameter.stat()
     check_arc_max(ON_ZFS, (), tmp_path)
@@ -37,7 +37,7 @@ def test_a_machine_that_has_the_value_is_taken_and_nothing_is_written(tmp_path: 
     assert parameter.stat().st_mtime_ns == before.st_mtime_ns
 
 
-def test_another_value_is_refused_with_the_command_for_the_administrator(tmp_path: Path) -> None:
+def test_other_value_refused_with_command(tmp_path: Path) -> None:
     machine(tmp_path, "0\n")
     with pytest.raises(CampaignError) as caught:
         check_arc_max(ON_ZFS, (), tmp_path)
@@ -49,13 +49,13 @@ def test_another_value_is_refused_with_the_command_for_the_administrator(tmp_pat
     assert "options zfs zfs_arc_max=4294967296\n" in caught.value.hint
 
 
-def test_zfs_that_is_not_loaded_is_told_with_the_command_that_loads_it(tmp_path: Path) -> None:
+def test_zfs_not_loaded_suggests_loading(tmp_path: Path) -> None:
     with pytest.raises(CampaignError, match="cannot be read") as caught:
         check_arc_max(ON_ZFS, (), tmp_path)
     assert "modprobe zfs" in caught.value.hint
 
 
-def test_a_campaign_that_goes_on_is_asked_again(tmp_path: Path) -> None:
+def test_resumed_campaign_is_asked_again(tmp_path: Path) -> None:
     """Its folder states what it needs: the machine may have started anew since."""
     stated = parse_campaign(state_campaign(ON_ZFS), base_directory="/", source_name="x")
     check_arc_max(stated, (), machine(tmp_path / "before", f"{4 * GIB}\n"))
@@ -63,7 +63,7 @@ def test_a_campaign_that_goes_on_is_asked_again(tmp_path: Path) -> None:
         check_arc_max(stated, (), machine(tmp_path / "after", "0\n"))
 
 
-def test_nothing_goes_back_to_zero_while_zfs_is_loaded(tmp_path: Path) -> None:
+def test_no_return_to_zero_while_loaded(tmp_path: Path) -> None:
     machine(tmp_path, f"{GIB}\n")
     with pytest.raises(CampaignError) as caught:
         check_arc_max(replace(ON_ZFS, zfs_arc_max_bytes=0), (), tmp_path)
@@ -71,13 +71,13 @@ def test_nothing_goes_back_to_zero_while_zfs_is_loaded(tmp_path: Path) -> None:
     assert "/etc/modprobe.d" in caught.value.hint
 
 
-def test_the_wal_alone_on_zfs_is_asked_about_too(tmp_path: Path) -> None:
+def test_wal_alone_on_zfs(tmp_path: Path) -> None:
     wal = DiskTarget(replace(GROUP, filesystem="xfs"), replace(GROUP, disks=("S2",)))
     with pytest.raises(CampaignError):
         check_arc_max(replace(ON_ZFS, configurations=(Configuration("x", wal),)), (), tmp_path)
 
 
-def test_without_zfs_nothing_is_asked_and_the_key_is_told_to_be_useless(tmp_path: Path) -> None:
+def test_key_without_zfs_changes_nothing(tmp_path: Path) -> None:
     check_arc_max(ON_XFS, (), tmp_path / "none")
     assert "changes nothing here: no configuration lies on ZFS" in arc_max_sentence(ON_XFS, ())
     check_arc_max(IN_FOLDER, [str(tmp_path)], tmp_path / "none")
@@ -97,7 +97,7 @@ def test_a_folder_on_zfs_is_asked_about(tmp_path: Path, monkeypatch: pytest.Monk
 @pytest.mark.parametrize(
     ("text", "size_bytes"), [('"4 GiB"', 4 * GIB), (str(4 * GIB), 4 * GIB), ("0", 0), ('"0"', 0)]
 )
-def test_it_is_written_as_a_size_or_in_bytes_and_kept(text: str, size_bytes: int) -> None:
+def test_value_as_size_or_in_bytes(text: str, size_bytes: int) -> None:
     campaign = parse_campaign(
         f'name = "x"\nzfs_arc_max = {text}\n[target.memory]\n', base_directory="/", source_name="x"
     )
