@@ -245,9 +245,7 @@ def test_talks_and_races(qtbot: QtBot, looks: Looks, tmp_path: Path) -> None:
         looks.at(name, window)
 
 
-def test_the_compare_page_in_each_of_its_views(
-    qtbot: QtBot, looks: Looks, open_window: OpenWindow, tmp_path: Path
-) -> None:
+def test_compare_page_views(qtbot: QtBot, looks: Looks, open_window: OpenWindow, tmp_path: Path) -> None:
     library = tmp_path / "library"
     library.mkdir()
     paths = write_phased_campaign(library, ext4_and_xfs())

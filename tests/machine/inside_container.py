@@ -55,7 +55,7 @@ def units() -> str:
     return output_of("systemctl", "list-units", "--all", "--plain", "--no-legend", "pgfooting-*")
 
 
-def test_server_and_pgbench_are_in_scopes_of_their_own_and_end_together(start: Start) -> None:
+def test_server_and_pgbench_scopes_end_together(start: Start) -> None:
     group = ControlGroup("0123456789abcdef", TESTER)
     processes = {part: start(TESTER) for part in PARTS}
     folders = {part: group.adopt(part, process.pid) for part, process in processes.items()}
@@ -70,7 +70,7 @@ def test_server_and_pgbench_are_in_scopes_of_their_own_and_end_together(start: S
     assert group.end()
 
 
-def test_a_second_process_joins_the_scope_that_is_there(start: Start) -> None:
+def test_second_process_joins_existing_scope(start: Start) -> None:
     group = ControlGroup("00000000000000aa", TESTER)
     first, second = start(TESTER), start(TESTER)
     assert group.adopt("server", first.pid) == group.adopt("server", second.pid)
@@ -78,7 +78,7 @@ def test_a_second_process_joins_the_scope_that_is_there(start: Start) -> None:
     assert (first.wait(10), second.wait(10)) == (-9, -9)
 
 
-def test_one_pgbench_after_the_other_joins_however_soon(start: Start) -> None:
+def test_immediate_next_pgbench_joins_scope(start: Start) -> None:
     group = ControlGroup("00000000000000dd", TESTER)
     for _ in range(5):
         process = start(TESTER)
@@ -99,7 +99,7 @@ def test_nobody_elses_process_is_adopted(start: Start) -> None:
     assert other.poll() is None
 
 
-def test_memory_is_limited_or_it_is_said_why_not(start: Start) -> None:
+def test_memory_limited_or_refused_with_reason(start: Start) -> None:
     group = ControlGroup("00000000000000cc", TESTER)
     root = hierarchy()
     assert root is not None
@@ -125,7 +125,7 @@ def installed() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("installed")
-def test_a_call_starts_the_unit_and_nothing_of_it_is_left_after_uninstalling() -> None:
+def test_call_starts_unit_uninstall_removes_it() -> None:
     called = output_of("busctl", "call", *SERVICE, "Version")
     assert called.startswith("su")
     shown = output_of(
@@ -144,7 +144,7 @@ def main_pid() -> int:
 
 
 @pytest.mark.usefixtures("installed")
-def test_a_helper_that_was_killed_is_started_again_to_recover_what_it_left() -> None:
+def test_killed_helper_restarted_for_recovery() -> None:
     output_of("busctl", "call", *SERVICE, "Version")
     killed = main_pid()
     os.kill(killed, signal.SIGKILL)
@@ -156,7 +156,7 @@ def test_a_helper_that_was_killed_is_started_again_to_recover_what_it_left() -> 
 
 
 @pytest.mark.usefixtures("installed")
-def test_recovery_at_boot_comes_before_all_that_uses_disks() -> None:
+def test_boot_recovery_precedes_disk_users() -> None:
     shown = output_of("systemctl", "show", "--property=Before,WantedBy", "pgfooting-recover.service")
     values = dict(line.split("=", 1) for line in shown.splitlines())
     assert {"basic.target", "libvirtd.service", "ceph.target"} <= set(values["Before"].split())
@@ -166,7 +166,7 @@ def test_recovery_at_boot_comes_before_all_that_uses_disks() -> None:
 
 
 @pytest.mark.usefixtures("installed")
-def test_the_unit_of_the_boot_finds_nothing_to_recover_and_succeeds() -> None:
+def test_boot_unit_succeeds_without_leftovers() -> None:
     subprocess.run(["systemctl", "start", "pgfooting-recover.service"], check=True)
     assert "success" in output_of("systemctl", "show", "--property=Result", "pgfooting-recover.service")
 
