@@ -102,14 +102,16 @@ def _changed(stage: Stage, option: str, value: str) -> Foreign:
 def _resized(
     stage: Stage, start: int, size: int, certainty: Certainty, *, filled: tuple[int, int] | None = None
 ) -> Foreign:
-    """Our partition begins or ends elsewhere, with type and identifier as they were."""
+    """Our partition begins or ends elsewhere, with type and identifier as they were, if there was one."""
     stage.free()
     disk = stage.subject
     run("partx", "--delete", disk.node, check=False)
+    of_table, of_partition = "", ""
+    if stage.table_uuid:
+        of_table, of_partition = f"label-id: {stage.table_uuid}\n", f"uuid={stage.partition_uuid}, "
     script = (
-        f"label: gpt\nlabel-id: {stage.table_uuid}\n"
-        f"start={start // MIB}MiB, size={size // MIB}MiB, type={PARTITION_TYPE}, "
-        f'uuid={stage.partition_uuid}, name="pgfooting-data"\n'
+        f"label: gpt\n{of_table}start={start // MIB}MiB, size={size // MIB}MiB, "
+        f'type={PARTITION_TYPE}, {of_partition}name="pgfooting-data"\n'
     )
     if filled and filled[0] != start:
         script += f"start={filled[0] // MIB}MiB, size={filled[1] // MIB}MiB, type={_LINUX}\n"
