@@ -190,7 +190,7 @@ def try_all(project: Path, minutes: int = 10) -> State:
         "MUTATIONS_SOURCE": str(project / "app/*"), "PYTHONDONTWRITEBYTECODE": "1",
     }  # fmt: skip
     code = (
-        "import sys, time, pytest\nfrom tests.mutations import trial\ntrial.PATIENCE_S = 1.0\n"
+        "import sys, time, pytest\nfrom tests.mutations import trial\ntrial.PATIENCE_S = 8.0\n"
         "sys.exit(pytest.main(["
         "'-p', 'tests.mutations.trial', '-p', 'no:randomly', '-p', 'no:cacheprovider', '-s', '--quiet', "
         "'--import-mode=importlib', '--rootdir=.', '-c', '/dev/null', '--basetemp=b', "
