@@ -43,8 +43,8 @@ def read_messages(text: str) -> Iterator[TranslatedMessage]:
     """Yield the messages of a catalogue, its header first (its source is empty).
 
     Raises:
-        ValueError: a line is none of a catalogue.
-        SyntaxError: likewise.
+        ValueError: a line is not part of a catalogue.
+        SyntaxError: a line has an invalid escape sequence or quote.
     """
     for entry in re.split(r"\n\n+", text):
         lines = _COMMENT.sub("", f"{entry}\n")
@@ -91,8 +91,8 @@ def read_catalogue(path: Path) -> Catalogue:
 
     Raises:
         OSError: it cannot be read.
-        ValueError: it is no catalogue.
-        SyntaxError: likewise.
+        ValueError: the file is not a catalogue.
+        SyntaxError: a line has an invalid escape sequence or quote.
     """
     header, *messages = read_messages(path.read_text(encoding="utf-8"))
     rule = _PLURAL.search(header.translations[0])
