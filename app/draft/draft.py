@@ -142,8 +142,8 @@ class CampaignDraft:
         self._answers[answer.question] = answer
         self._answered += 1
 
-    def see_disks(self, listing: Listing) -> None:
-        """Store the current listing of disks."""
+    def see_disks(self, listing: Listing | None) -> None:
+        """Store the current listing of disks; None until they are listed again."""
         self._storage = replace(self._storage, listing=listing)
 
     def see_inspection(self, told: Mapping[str, InspectionResult]) -> None:

@@ -174,6 +174,16 @@ def words_of(page: DisksPage, column: DiskColumn) -> list[str]:
     return [str(model.data(model.index(row, column))) for row in range(model.rowCount())]
 
 
+def test_closed_wizard_drops_listing(qtbot: QtBot, open_wizard: OpenWizard, machinery: Machinery) -> None:
+    """The draft outlives its wizard: the next one must not show old answers as current."""
+    draft = draft_on_disks()
+    open_wizard(Step.DISKS, draft).close()
+    assert draft.storage.listing is None
+    qtbot.waitUntil(lambda: machinery.stopped == 1)
+    page = disks_page(open_wizard(Step.DISKS, draft))
+    qtbot.waitUntil(lambda: bool(page.table.disks.rows))
+
+
 # --- where
 
 

@@ -48,7 +48,7 @@ def chosen_layouts(covered: Path) -> set[str]:
     return {
         line.partition("[")[2].removesuffix("]")
         for line in listed.stdout.splitlines()
-        if "again_and_again[" in line
+        if line.startswith("tests/machine/test_matrix.py::test_layout") and "[" in line
     }
 
 

@@ -60,9 +60,10 @@ class DiskFeed(QObject):
             self._watch.start()
 
     def stop(self) -> None:
-        """Stop following them, in the background if it takes a moment."""
+        """Stop following them, in the background if it takes a moment; the draft's listing is dropped."""
         watch, self._watch = self._watch, None
         if watch is not None:
+            self._draft.see_disks(None)
             BackgroundOp(watch.stop, _nothing, _not_told).start()
 
     def _tell(self, listing: Listing, _changes: Sequence[DiskChange]) -> None:
