@@ -7,6 +7,7 @@ dynamic linker, as Qt does, without loading Qt.
 from __future__ import annotations
 
 import ctypes
+import importlib.util
 import re
 from pathlib import Path
 from typing import Final
@@ -41,6 +42,9 @@ SCREEN: Final = {
 }
 """Further libraries for windows, by platform; packaging/system.sh has those of both."""
 
+WINDOW_PACKAGES: Final = ("PySide6", "pyqtgraph")
+REPORT_PACKAGES: Final = ("PySide6", "pypdf")
+
 _MISSING: Final = re.compile(r"(?P<soname>[\w.+-]+\.so[\w.]*): cannot open shared object file")
 """Message of the dynamic linker (glibc, elf/dl-load.c)."""
 
@@ -69,6 +73,43 @@ def missing_libraries(first: str = "", platform: str = "") -> tuple[str, ...]:
     """
     asked = (*QT, *SCREEN.get(platform, ()))
     return tuple(dict.fromkeys(filter(None, [first, *map(missing_library, asked)])))
+
+
+def check_window_packages() -> None:
+    """Check that the window's Python packages are installed.
+
+    Raises:
+        UsageError: one is missing.
+    """
+    _check_packages(WINDOW_PACKAGES, tr("The window needs {names}: not installed."), window_hint())
+
+
+def check_report_packages() -> None:
+    """Check that the Python packages for reports and pictures are installed.
+
+    Raises:
+        UsageError: one is missing.
+    """
+    _check_packages(REPORT_PACKAGES, tr("Reports and pictures need {names}: not installed."), report_hint())
+
+
+def _check_packages(names: tuple[str, ...], message: str, hint: str) -> None:
+    missing = [name for name in names if importlib.util.find_spec(name) is None]
+    if missing:
+        raise UsageError(message.format(names=", ".join(missing)), hint=hint)
+
+
+def window_hint() -> str:
+    """Return what to do if the window cannot be started."""
+    return tr(
+        "`packaging/run` installs what it needs. `pgfooting run quick` measures without a window, in two "
+        "minutes; `pgfooting --help` lists all commands."
+    )
+
+
+def report_hint() -> str:
+    """Return what to do if reports and pictures cannot be painted."""
+    return tr("`packaging/run` installs what it needs; CSV and JSON need none of it.")
 
 
 def window_error(soname: str, platform: str = "") -> UsageError:

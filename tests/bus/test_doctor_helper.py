@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from app.cli.doctor import doctor
-from app.cli.doctor.doctor import helper_check
 from app.dbus.service_status import Presence
+from app.doctor import checks
+from app.doctor.checks import helper_check
 from tests.fix_bus import Serving, next_line
 
 pytestmark = pytest.mark.bus
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.bus
 def test_working_helper_version_and_disk_rules(
     bus: Serving, serve: Callable[..., Serving], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(doctor, "service_presence", lambda name: Presence(there=True))
+    monkeypatch.setattr(checks, "service_presence", lambda name: Presence(there=True))
     process = serve("tests.bus.helper_stand_in", "works")
     assert next_line(process) == "ready"
     check = helper_check()

@@ -9,8 +9,7 @@ import textwrap
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Final, Self
 
@@ -19,9 +18,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from rich.text import Text
 
 from app import COMMAND
-from app.cli.commands.release import ReleaseQuestion, release_command, release_disk
+from app.cli.commands.release import ReleaseQuestion, release_disk
 from app.cli.terminal.terminal_agent import terminal_agent
-from app.dbus.udisks import UdisksUnavailable, fetch_objects
+from app.doctor.disks import find_disks, find_disks_with_reasons, is_journaled, is_kept, kept_words
 from app.domain.disk import Disk, SpareAnswer, grouped_reasons
 from app.domain.errors import ExitStatus, FootingError, UsageError
 from app.domain.inspection_report import ReadProgress
@@ -30,14 +29,11 @@ from app.domain.units import format_size
 from app.draft.disks.table import JOURNALED
 from app.draft.root_answers import inspect_disks, read_disk
 from app.helper.base.audit import read_policy
-from app.hosts.disk_session import UnmakeOutcome, ask_root, recover
+from app.hosts.disk_session import UnmakeOutcome, recover
 from app.storage.inspect.snapshot import Policy
-from app.storage.inspect.udisks_objects import Objects
-from app.storage.spare.disks import Listing, list_disks
+from app.storage.spare.disks import Listing
 from app.terminal.plain_text import json_text, plain
 
-_UDISKS_S: Final = 0.25
-"""Time limit for UDisks2, which only adds to sysfs."""
 _UNTRUE: Final = frozenset({"virtio", "xen", "loop"})
 """Buses of disks that do not report their rotation: the kernel's default does not count."""
 _SIGNS: Final = {
@@ -52,21 +48,21 @@ def disks_command(arguments: argparse.Namespace) -> int:
     if arguments.erase and not arguments.release:
         raise UsageError(tr("--erase confirms a release: name the disk with --release SERIAL."))
     policy = read_policy()  # root's own policy: test devices are listed if an administrator allows them
-    listing = find_disks(policy)
     if arguments.release:
         question = ReleaseQuestion(tuple(arguments.erase))
-        release_disk(_named(listing.disks, arguments.release), question, as_json=arguments.json)
+        release_disk(_named(_find_disks(policy).disks, arguments.release), question, as_json=arguments.json)
         return ExitStatus.DONE
     status = ExitStatus.DONE
     unanswered: FootingError | None = None
     if arguments.release is not None:
-        remains = _release([disk for disk in listing.disks if disk.is_left_over])
+        remains = _release([disk for disk in _find_disks(policy).disks if disk.is_left_over])
         status = ExitStatus.FAILED if remains.sentences else ExitStatus.DONE
         for sentence in remains.sentences:
             sys.stderr.write(f"{COMMAND}: {plain(sentence)}\n")
-        listing = find_disks(policy)
+        listing = _find_disks(policy)
     else:
-        listing = _with_roots_reasons(listing, policy)
+        with InspectionProgress() as tell:
+            listing = find_disks_with_reasons(policy, tell)
     if arguments.read:
         read = read_whole(listing.disks, arguments.read)
         listing = Listing((read,), (), as_root=True)
@@ -112,34 +108,9 @@ def with_roots_answers(listing: Listing) -> tuple[Listing, FootingError | None]:
     return replace(listing, disks=tuple(map(answered, listing.disks))), None
 
 
-def _with_roots_reasons(listing: Listing, policy: Policy) -> Listing:
-    """Return the listing with root's own reasons for disks with remains of pgFooting.
-
-    Asking root removes those remains that can be removed.
-    """
-    left = [disk.identity for disk in listing.disks if disk.is_left_over]
-    told = ask_root(left) if left else {}
-    if any(answer.is_spare for answer in told.values()):
-        listing = find_disks(policy)
-
-    def answered(disk: Disk) -> Disk:
-        answer = told.get(disk.identity.device_number)
-        if answer is None or answer.is_spare or not disk.is_left_over:
-            return disk
-        return replace(disk, answer=SpareAnswer.NOT_SPARE, refusals=answer.refusals, questions=())
-
-    return replace(listing, disks=tuple(map(answered, listing.disks)))
-
-
-def find_disks(policy: Policy) -> Listing:
-    """Return this machine's disks, with data of UDisks2 if it runs and answers in time."""
-    with ThreadPoolExecutor(1) as pool:
-        asked: Future[Objects] = pool.submit(fetch_objects, _UDISKS_S)
-        objects: Objects | None = None
-        with suppress(UdisksUnavailable):
-            objects = asked.result()
+def _find_disks(policy: Policy) -> Listing:
     with InspectionProgress() as tell:
-        return list_disks(policy, objects=objects, tell=tell)
+        return find_disks(policy, tell)
 
 
 def show_disks(listing: Listing, console: Console, unanswered: FootingError | None = None) -> None:
@@ -177,8 +148,8 @@ def _show_disk(disk: Disk, console: Console) -> None:
     head.stylize(f"bold {style}", 0, len(sign) + 1 + len(name))
     for line in (head, *map(Text, lines[1:])):
         console.print(line, soft_wrap=True)
-    if _is_kept(disk) and not _is_journaled(disk):  # the remedy of a journaled disk names the command
-        console.print(Text(plain(f"  {_kept_words(disk)}"), style="red"), soft_wrap=True)
+    if is_kept(disk) and not is_journaled(disk):  # the remedy of a journaled disk names the command
+        console.print(Text(plain(f"  {kept_words(disk)}"), style="red"), soft_wrap=True)
     if disk.answer is SpareAnswer.SPARE and disk.looked is not None:
         for text in _folded(f"  {disk.looked.sentence()}", console, 2):
             console.print(Text(text, style="dim"), soft_wrap=True)
@@ -187,26 +158,6 @@ def _show_disk(disk: Disk, console: Console) -> None:
             console.print(Text(text, style="red" if rule == JOURNALED else ""), soft_wrap=True)
         for remedy in remedies:  # not folded: a command stays copyable
             console.print(Text(plain(f"      → {remedy}"), style="dim"), soft_wrap=True)
-
-
-def _is_journaled(disk: Disk) -> bool:
-    return any(each.rule == JOURNALED for each in disk.refusals)
-
-
-def _is_kept(disk: Disk) -> bool:
-    return disk.answer is not SpareAnswer.SPARE and (disk.is_left_over or _is_journaled(disk))
-
-
-def _kept_words(disk: Disk) -> str:
-    sentence = tr("Used by pgFooting now, or left by it. What was left is released by: {command}")
-    return sentence.format(command=release_command(disk))
-
-
-def kept_disks() -> tuple[str, ...]:
-    """Return a sentence for each disk with storage or remains of pgFooting, with its release command."""
-    policy = read_policy()
-    listing = _with_roots_reasons(find_disks(policy), policy)
-    return tuple(f"{disk.path}: {_kept_words(disk)}" for disk in listing.disks if _is_kept(disk))
 
 
 def _folded(text: str, console: Console, indent: int) -> list[str]:
@@ -264,7 +215,8 @@ class InspectionProgress:
         self._bars = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
         self._tasks: dict[str, TaskID] = {}
         self._lock = threading.Lock()
-        self._shown_s = time.monotonic() + moment_s
+        self._moment_s = moment_s
+        self._begun_s: float | None = None
         self._is_shown = False
 
     def __enter__(self) -> Self:
@@ -276,7 +228,10 @@ class InspectionProgress:
 
     def __call__(self, name: str, done: int, whole: int) -> None:
         """Update the bar of a disk."""
-        if time.monotonic() < self._shown_s:
+        now_s = time.monotonic()
+        if self._begun_s is None:
+            self._begun_s = now_s
+        if now_s < self._begun_s + self._moment_s:
             return
         with self._lock:
             if not self._is_shown:

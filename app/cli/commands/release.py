@@ -14,7 +14,7 @@ from app.dbus.helper_errors import NOTHING_TOUCHED
 from app.domain.disk import Disk
 from app.domain.errors import RefusedError, UsageError
 from app.domain.storage_plan.kept_disk import KeptDisk, ReleaseOutcome
-from app.domain.text import CALLED, tr
+from app.domain.text import tr
 from app.draft.root_answers import inspect_kept, release_kept
 from app.storage.layout.disk_target import find_disks
 from app.terminal.plain_text import json_text, plain
@@ -92,8 +92,3 @@ def release_disk(disk: Disk, question: ReleaseQuestion, *, as_json: bool) -> Non
         sys.stdout.write(json_text(json.dumps(told, ensure_ascii=False, indent=1)) + "\n")
         return
     sys.stdout.write(plain(ENDINGS[outcome].format(disk=disk.path)) + "\n")
-
-
-def release_command(disk: Disk) -> str:
-    """Return the command that releases a disk."""
-    return f"{CALLED} disks --release {disk.identity.typed_name()}"

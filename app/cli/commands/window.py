@@ -6,17 +6,15 @@ None of it is imported here: everything but the window works without Qt.
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Final, NoReturn
+from typing import NoReturn
 
 from app import TOP
 from app.domain.errors import UsageError
 from app.domain.text import tr
-
-LIBRARIES: Final = ("PySide6", "pyqtgraph")
+from app.process.qt_libraries import check_window_packages, window_hint
 
 
 def window_argv(arguments: Sequence[str]) -> list[str]:
@@ -29,25 +27,6 @@ def window_environment(environment: Mapping[str, str]) -> dict[str, str]:
     top = str(TOP)
     others = [part for part in environment.get("PYTHONPATH", "").split(os.pathsep) if part and part != top]
     return {**environment, "PYTHONPATH": os.pathsep.join([top, *others])}
-
-
-def check_window_libraries() -> None:
-    """Check that the window's libraries are installed.
-
-    Raises:
-        UsageError: a Python package is missing.
-    """
-    missing = [name for name in LIBRARIES if importlib.util.find_spec(name) is None]
-    if missing:
-        message = tr("The window needs {names}: not installed.").format(names=", ".join(missing))
-        raise UsageError(message, hint=_hint())
-
-
-def _hint() -> str:
-    return tr(
-        "`packaging/run` installs what it needs. `pgfooting run quick` measures without a window, in two "
-        "minutes; `pgfooting --help` lists all commands."
-    )
 
 
 def window_command(arguments: argparse.Namespace) -> NoReturn:
@@ -66,11 +45,26 @@ def become_window(arguments: Sequence[str]) -> NoReturn:
     Raises:
         UsageError: its libraries are not installed, or Python cannot be started.
     """
-    check_window_libraries()
+    check_window_packages()
+    message = tr("The window could not be started ({path}: {reason}).")
+    become(window_argv(arguments), window_environment(os.environ), message, window_hint())
+
+
+def become(argv: list[str], environment: Mapping[str, str], message: str, hint: str) -> NoReturn:
+    """Replace this process by another one with the same interpreter.
+
+    Args:
+        argv: its argument list.
+        environment: of the process.
+        message: of the error, with {path} and {reason}.
+        hint: of the error.
+
+    Raises:
+        UsageError: Python cannot be started.
+    """
     sys.stdout.flush()
     try:
         # The interpreter of this process, and arguments that argparse has read.
-        os.execve(sys.executable, window_argv(arguments), window_environment(os.environ))  # noqa: S606
+        os.execve(sys.executable, argv, environment)  # noqa: S606
     except OSError as error:
-        message = tr("The window could not be started ({path}: {reason}).")
-        raise UsageError(message.format(path=sys.executable, reason=error.strerror), hint=_hint()) from error
+        raise UsageError(message.format(path=sys.executable, reason=error.strerror), hint=hint) from error

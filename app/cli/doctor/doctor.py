@@ -6,8 +6,7 @@ With `--options [FILESYSTEM]`: every option from the registry, and whether it ex
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,44 +14,22 @@ from rich.console import Console
 from rich.text import Text
 
 from app import VERSION
-from app.cli.commands.disks import kept_disks
-from app.cli.commands.runs.report import check_painter_libraries
+from app.cli.commands.disks import InspectionProgress
 from app.cli.commands.runs.show import print_json
-from app.cli.commands.window import check_window_libraries
 from app.cli.terminal.tables import indented, print_indented, print_line, print_table
-from app.dbus.helper_client import HelperClient
-from app.dbus.helper_errors import NOTHING_TOUCHED
-from app.dbus.login import InhibitorUnavailable, inhibit_sleep
-from app.dbus.service_status import service_presence
-from app.domain.campaign.configuration import FolderTarget, MemoryTarget, Target
+from app.doctor.checks import MEASURING, Check, examine_machine
 from app.domain.columns import CellKind, Column
-from app.domain.errors import ExitStatus, FootingError, ProgramError, UsageError, did_you_mean
+from app.domain.errors import ExitStatus, UsageError, did_you_mean
 from app.domain.filesystems import FILESYSTEMS
 from app.domain.json_value import Json
 from app.domain.options.checks import preset_problems, unavailable
 from app.domain.options.filesystem_spec import FilesystemPreset, FilesystemSpec
 from app.domain.options.kinds import Choice, OptionValue, Toggle
 from app.domain.options.option import OptionSpec, Safety
-from app.domain.options.raid import LAYOUTS, Assembler, Level
-from app.domain.text import CALLED, tr
-from app.domain.units import format_size
-from app.execution.recovery import sweep_abandoned
-from app.hosts.folders.account import account_reason, server_account
-from app.hosts.folders.targets import check_target
-from app.io_baseline.fio import PROGRAM
-from app.library.entries import default_library
-from app.postgres.installations.find import find_installations, install_hint, is_ubuntu, this_family
-from app.postgres.machine import read_machine
-from app.probes.base.fact_tree import ask_program
-from app.probes.preflight.checks import run_preflight
-from app.probes.preflight.context import PreflightRequest, Severity
-from app.process.qt_libraries import missing_libraries, report_error, window_error
-from app.process.starter import Account, CommandOutcome
+from app.domain.text import tr
 from app.storage.layout.availability import (
     Reason,
     Support,
-    array_availability,
-    describe_versions,
     filesystem_availability,
     level_availability,
     read_support,
@@ -273,26 +250,7 @@ def _paragraph(console: Console, text: str, *, style: str = "") -> None:
     print_indented(console, text, 4, style=style)
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One line of the doctor.
-
-    Attributes:
-        topic: subject of the check.
-        works: True, False, or None for mere information.
-        message: the result.
-        hint: a remedy.
-    """
-
-    topic: str
-    works: bool | None
-    message: str
-    hint: str = ""
-
-
 _MARGIN: Final = 14
-MEASURING: Final = frozenset({"postgresql", "folder"})
-"""Topics that must work for any measurement."""
 
 
 def doctor_command(arguments: argparse.Namespace) -> int:
@@ -305,7 +263,8 @@ def doctor_command(arguments: argparse.Namespace) -> int:
     if arguments.options is not None:
         show_options(arguments.options, support, as_json=arguments.json)
         return ExitStatus.DONE
-    checks = examine_machine(support)
+    with InspectionProgress() as tell:
+        checks = examine_machine(support, tell)
     if arguments.json:
         print_json(
             {
@@ -324,94 +283,6 @@ def doctor_command(arguments: argparse.Namespace) -> int:
     return ExitStatus.DONE if usable >= MEASURING else ExitStatus.FAILED
 
 
-def examine_machine(support: Support) -> list[Check]:
-    """Return all checks that are useful before a campaign."""
-    commands: list[CommandOutcome] = []
-    checks = [
-        Check("left-over", None, event.text, tr("See what is left; pgFooting tries again at its next start."))
-        for event in sweep_abandoned()
-    ]
-    try:
-        account = server_account(commands.append)
-    except FootingError as error:
-        return [*checks, Check("account", works=False, message=error.message, hint=error.hint)]
-    checks.append(Check("account", works=True, message=account_reason(account)))
-    checks += _installations(account)
-    checks += _target(account, "folder", FolderTarget())
-    checks += _target(account, "memory", MemoryTarget())
-    if {item.topic for item in checks if item.works} >= MEASURING:
-        message = tr("Folders and memory can be measured: `{command} run quick` takes two minutes.")
-        checks.insert(0, Check("ready", works=True, message=message.format(command=CALLED)))
-    machine = read_machine()
-    message = tr("{cpus} CPUs, {ram} of memory").format(
-        cpus=machine.cpus, ram=format_size(machine.usable_ram_bytes)
-    )
-    checks.append(Check("machine", None, message))
-    reason = ""
-    try:
-        with inhibit_sleep(tr("checking")):
-            checks.append(Check("sleep", works=True, message=tr("The machine can be kept awake.")))
-    except InhibitorUnavailable as err:
-        reason = err.reason
-        checks.append(Check("sleep", None, reason))
-    checks += _findings(account, reason)
-    disks = tr("Only spare disks need the lines from here on.")
-    return [
-        *checks,
-        baseline_check(),
-        *qt_checks(),
-        Check("spare", None, disks),
-        helper_check(),
-        *(Check("kept", None, sentence) for sentence in kept_disks()),
-        *storage_checks(support),
-    ]
-
-
-def _installations(account: Account) -> list[Check]:
-    found = find_installations(account)
-    checks = [
-        Check(
-            "postgresql",
-            works=item.usable,
-            message=" ".join([f"{item.version or '?'}  {item.bin_directory} ({item.origin})", *item.notes]),
-            hint=" ".join(item.unusable),
-        )
-        for item in found
-    ]
-    if not any(item.usable for item in found):
-        hint = install_hint(this_family())
-        missing = tr("No PostgreSQL that can be used.")
-        checks.append(Check("postgresql", works=False, message=missing, hint=hint))
-    return checks
-
-
-def _target(account: Account, topic: str, target: Target) -> list[Check]:
-    try:
-        checked = check_target(target, account, 0)
-    except FootingError as error:
-        return [Check(topic, works=False, message=error.message, hint=error.hint)]
-    message = tr("{path}: {free} free").format(path=checked.path, free=format_size(checked.free_bytes))
-    return [Check(topic, works=True, message=message)]
-
-
-def _findings(account: Account, sleep_reason: str) -> list[Check]:
-    try:
-        folder = check_target(FolderTarget(), account, 0).path
-    except FootingError:
-        return []
-    library = default_library()
-    questions = PreflightRequest(
-        folder=folder,
-        library=str(library) if library.is_dir() else None,
-        sleep_reason=sleep_reason,
-    )
-    return [
-        Check(finding.severity.value, None, finding.message, finding.hint)
-        for finding in run_preflight(questions)
-        if finding.severity is Severity.WARNING or finding.hint
-    ]
-
-
 def _show(checks: list[Check], console: Console) -> None:
     signs = {True: ("✔", "green"), False: ("✘", "red"), None: ("·", "yellow")}
     for item in checks:
@@ -422,137 +293,6 @@ def _show(checks: list[Check], console: Console) -> None:
             console.print(text, overflow="ignore", crop=False, soft_wrap=not console.is_terminal)
         for hint in item.hint.splitlines():
             print_indented(console, hint, _MARGIN, style="dim")
-
-
-def baseline_check() -> Check:
-    """Return whether the I/O baseline is complete: without fio it only has the rate of durable writes."""
-    try:
-        version = ask_program((PROGRAM, "--version")).strip()
-    except ProgramError:
-        message = tr("fio is not installed: the I/O baseline has no reads and writes.")
-        return Check("fio", works=False, message=message, hint=tr("It is in the package fio."))
-    message = tr("{version} measures what a storage can do by itself (I/O baseline).")
-    return Check("fio", works=True, message=message.format(version=version))
-
-
-# --- Checks of window and reports: a wheel may lack Qt, a system a screen.
-
-
-def qt_checks() -> list[Check]:
-    """Return a line for the window and one for reports and pictures, without loading Qt."""
-    libraries = missing_libraries()
-    return [
-        _qt_check(
-            "window",
-            check_window_libraries,
-            window_error,
-            libraries,
-            tr(
-                "What the window needs is installed; whether this screen's libraries are there is looked at "
-                "when it starts."
-            ),
-        ),
-        _qt_check(
-            "reports",
-            check_painter_libraries,
-            report_error,
-            libraries,
-            tr("What reports and pictures need is installed."),
-        ),
-    ]
-
-
-def _qt_check(
-    topic: str,
-    check: Callable[[], None],
-    error_of: Callable[[str], UsageError],
-    libraries: tuple[str, ...],
-    message: str,
-) -> Check:
-    try:
-        check()
-        if libraries:
-            raise error_of(libraries[0])
-    except UsageError as error:
-        return Check(topic, works=False, message=error.message, hint=error.hint)
-    return Check(topic, works=True, message=message)
-
-
-# --- Check of the helper, without which spare disks cannot be used.
-
-
-POLKIT: Final = "org.freedesktop.PolicyKit1"
-
-
-def helper_check() -> Check:
-    """Return whether the helper answers and speaks our version; the bus starts it if necessary."""
-    try:
-        with closing(HelperClient.open()) as client:
-            version = client.version
-    except FootingError as error:
-        message = error.message.removesuffix(NOTHING_TOUCHED).strip()
-        return Check("disks", works=False, message=message, hint=error.hint)
-    message = tr("The helper {version} answers; pgfooting disks says which disks are spare.")
-    message = message.format(version=version.program)
-    if not service_presence(POLKIT).there:
-        told = tr("The helper {version} answers, but polkit is missing: nobody can be allowed to use disks.")
-        hint = tr("On Debian and Ubuntu: sudo apt-get install {packages}").format(packages="polkitd")
-        return Check("disks", works=False, message=told.format(version=version.program), hint=hint)
-    if version.test_devices:
-        message += " " + tr("It takes loop devices for disks (TEST DEVICES, /etc/pgfooting/helper.conf).")
-    return Check("disks", works=True, message=message)
-
-
-# --- Checks of filesystems and RAID levels: what works here, and why the rest does not.
-
-
-def storage_checks(support: Support) -> list[Check]:
-    """Return a line for shared requirements, for each filesystem and md, and one with packages to install."""
-    lacking = [filesystem_availability(spec, support).reasons for spec in FILESYSTEMS if spec.levels]
-    shared = tuple(each for each in lacking[0] if all(each in reasons for reasons in lacking))
-    checks = []
-    if shared:
-        checks.append(Check(_SHARED, works=False, message=_messages(shared), hint=_remedies(shared)))
-    checks += [_filesystem_check(spec, support, shared) for spec in FILESYSTEMS]
-    checks.append(_array_check(support))
-    checks.append(Check("tools", None, describe_versions(support.versions)))
-    packages = sorted(set(_helpful_packages(support)))
-    if packages:
-        message = tr("Missing programs and modules are in {packages} (Debian's names).")
-        told = message.format(packages=", ".join(packages))
-        checks.append(Check("packages", None, told, "\n".join(_install_lines(packages))))
-    return checks
-
-
-def _helpful_packages(support: Support) -> Iterator[str]:
-    """Yield useful packages: newer releases have no programs for what their kernel has dropped."""
-    for spec in FILESYSTEMS:
-        for level in spec.levels:
-            reasons = level_availability(spec, level, support).reasons
-            if not any(reason.lasting for reason in reasons):
-                yield from (reason.package for reason in reasons if reason.package)
-
-
-_NOT_IN_MAIN: Final = frozenset({"zfsutils-linux", "zfs-dkms"})
-"""Packages of Debian's section contrib, which is not enabled by default.
-
-Ubuntu has them in enabled sections, and the module of ZFS in its kernels.
-"""
-
-
-def _install_lines(packages: Sequence[str]) -> Iterator[str]:
-    """Yield install commands: one package unknown to apt would make it refuse all others."""
-    elsewhere = frozenset() if is_ubuntu() else _NOT_IN_MAIN
-    main = [each for each in packages if each not in elsewhere]
-    others = [each for each in packages if each in elsewhere]
-    if main:
-        yield tr("On Debian and Ubuntu: sudo apt-get install {packages}").format(packages=" ".join(main))
-    if others:
-        hint = tr(
-            "ZFS, on Debian once contrib stands beside main in the sources of apt: sudo apt-get install "
-            "linux-headers-$(dpkg --print-architecture) {packages}"
-        )
-        yield hint.replace("{packages}", " ".join(dict.fromkeys(["zfs-dkms", *others])))
 
 
 def storage_as_json(support: Support) -> list[Json]:
@@ -584,50 +324,3 @@ def versions_as_json(support: Support) -> dict[str, Json]:
 
 def _reasons_as_json(reasons: Iterable[Reason]) -> list[Json]:
     return [{"message": item.message, "remedy": item.remedy, "package": item.package} for item in reasons]
-
-
-def _array_check(support: Support) -> Check:
-    """Return the line of md, which provides the levels of every filesystem that has none of its own."""
-    levels = [item.level for item in LAYOUTS if item.assembler is Assembler.MD]
-    works = [level for level in levels if array_availability(level, support).works]
-    reasons = [reason for level in levels for reason in array_availability(level, support).reasons]
-    if not works:
-        return Check("md", works=False, message=_messages(reasons), hint=_remedies(reasons))
-    return Check(
-        "md", works=True, message=_names(works), hint=f"{_messages(reasons)} {_remedies(reasons)}".strip()
-    )
-
-
-_SHARED: Final = "every disk"
-
-
-def _filesystem_check(spec: FilesystemSpec, support: Support, shared: Sequence[Reason]) -> Check:
-    """Return the line of a filesystem, without the reasons that all filesystems on disks share."""
-    reasons = filesystem_availability(spec, support).reasons
-    if reasons:
-        own = [each for each in reasons if each not in shared]
-        message = _messages(own) or tr("see {line}").format(line=_SHARED)
-        return Check(spec.id, works=False, message=message, hint=_remedies(own))
-    if not spec.levels:
-        return Check(spec.id, works=True, message=tr("in memory"))
-    works = [level for level in spec.levels if level_availability(spec, level, support).works]
-    message = _names(works)
-    if len(works) < len(spec.levels):
-        lacking = _names([level for level in spec.levels if level not in works])
-        message = tr("{levels}; not {lacking}: see {assembler}").format(
-            levels=message, lacking=lacking, assembler=spec.several.value
-        )
-    return Check(spec.id, works=True, message=message)
-
-
-def _names(levels: Iterable[Level]) -> str:
-    return ", ".join(level.value for level in levels)
-
-
-def _messages(reasons: Iterable[Reason]) -> str:
-    return " ".join(dict.fromkeys(item.message for item in reasons))
-
-
-def _remedies(reasons: Iterable[Reason]) -> str:
-    """Return the remedies, except packages, which one line names for all."""
-    return "\n".join(dict.fromkeys(item.remedy for item in reasons if item.remedy and not item.package))

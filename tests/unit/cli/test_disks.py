@@ -18,8 +18,9 @@ from rich.console import Console
 from app.arguments.declared import build_parser
 from app.cli.commands import disks
 from app.cli.commands.disks import show_disks
-from app.cli.doctor import doctor
 from app.dbus.helper_errors import not_installed
+from app.doctor import checks
+from app.doctor import disks as found
 from app.domain.disk import Disk, DiskIdentity, DiskRefusal, RootAnswer, SpareAnswer
 from app.draft.disks.table import InspectionResult
 from app.storage.layout.availability import read_support
@@ -189,15 +190,15 @@ def test_unreleased_disk_reason_in_red(monkeypatch: pytest.MonkeyPatch) -> None:
     other = dataclasses.replace(
         REFUSED, name="sdc", identity=dataclasses.replace(SPARE.identity, device_number="8:32")
     )
-    monkeypatch.setattr(disks, "find_disks", lambda _policy: Listing((left, other), (), as_root=False))
-    monkeypatch.setattr(disks, "ask_root", ask)
+    monkeypatch.setattr(found, "find_disks", lambda *_: Listing((left, other), (), as_root=False))
+    monkeypatch.setattr(found, "ask_root", ask)
     file = io.StringIO()
-    monkeypatch.setattr(disks, "Console", lambda: Console(file=file, width=80, force_terminal=True))
+    monkeypatch.setattr(disks, "Console", lambda **_: Console(file=file, width=80, force_terminal=True))
     assert disks.disks_command(build_parser().parse_args(["disks"])) == 0
     assert asked == [[left.identity]], "who has nothing left on his disks starts no helper"
     (line,) = [each for each in file.getvalue().splitlines() if "PRECIOUS" in each]
     assert "\x1b[31m" in line
-    monkeypatch.setattr(disks, "ask_root", lambda _disks: {})
+    monkeypatch.setattr(found, "ask_root", lambda _disks: {})
     file.truncate(0)
     assert disks.disks_command(build_parser().parse_args(["disks"])) == 0
     assert "D08 It carries" in file.getvalue()
@@ -208,11 +209,9 @@ def test_unreleased_disk_reason_in_red(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_doctor_names_kept_disks(monkeypatch: pytest.MonkeyPatch, serial: str) -> None:
     identity = dataclasses.replace(SPARE.identity, serial=serial, device_number="8:32")
     left = dataclasses.replace(REFUSED, name="sdc", identity=identity, is_left_over=True)
-    monkeypatch.setattr(
-        disks, "find_disks", lambda _policy: Listing((left, REFUSED, SPARE), (), as_root=False)
-    )
-    monkeypatch.setattr(disks, "ask_root", lambda _disks: {})
-    (kept,) = [each for each in doctor.examine_machine(read_support()) if each.topic == "kept"]
+    monkeypatch.setattr(found, "find_disks", lambda *_: Listing((left, REFUSED, SPARE), (), as_root=False))
+    monkeypatch.setattr(found, "ask_root", lambda _disks: {})
+    (kept,) = [each for each in checks.examine_machine(read_support()) if each.topic == "kept"]
     assert kept.message.startswith("/dev/sdc: ")
     words = shlex.split(kept.message.rpartition("released by: ")[2])
     assert words[-3:-1] == ["disks", "--release"]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from app.cli.doctor import doctor
+from app.doctor import checks
 from app.domain.errors import ProgramError
 
 
 def test_fio_version(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "ask_program", lambda argv: f"{argv[0]}-3.33\n")
-    check = doctor.baseline_check()
+    monkeypatch.setattr(checks, "ask_program", lambda argv: f"{argv[0]}-3.33\n")
+    check = checks.baseline_check()
     assert (check.topic, check.works) == ("fio", True)
     assert check.message.startswith("fio-3.33 measures")
 
@@ -19,8 +19,8 @@ def test_missing_fio_install_hint(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(_argv: object) -> str:
         raise ProgramError("fio is not installed")
 
-    monkeypatch.setattr(doctor, "ask_program", refuse)
-    check = doctor.baseline_check()
+    monkeypatch.setattr(checks, "ask_program", refuse)
+    check = checks.baseline_check()
     assert check.works is False
     assert "no reads and writes" in check.message
     assert "package fio" in check.hint

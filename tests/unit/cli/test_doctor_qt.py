@@ -6,7 +6,7 @@ import importlib.util
 
 import pytest
 
-from app.cli.doctor import doctor
+from app.doctor import checks
 from app.process import qt_libraries
 from app.storage.layout.availability import read_support
 
@@ -17,14 +17,14 @@ def _lack(monkeypatch: pytest.MonkeyPatch, *, packages: set[str], libraries: set
     monkeypatch.setattr(qt_libraries, "missing_library", lambda name: name if name in libraries else "")
 
 
-def _told(check: doctor.Check) -> tuple[str, bool | None, str]:
+def _told(check: checks.Check) -> tuple[str, bool | None, str]:
     return check.topic, check.works, check.message
 
 
 def test_all_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     _lack(monkeypatch, packages=set(), libraries=set())
     monkeypatch.setattr(importlib.util, "find_spec", lambda _name: object())
-    assert [(check.topic, check.works, check.hint) for check in doctor.qt_checks()] == [
+    assert [(check.topic, check.works, check.hint) for check in checks.qt_checks()] == [
         ("window", True, ""),
         ("reports", True, ""),
     ]
@@ -32,7 +32,7 @@ def test_all_installed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_missing_python_package_per_feature(monkeypatch: pytest.MonkeyPatch) -> None:
     _lack(monkeypatch, packages={"PySide6", "pyqtgraph", "pypdf"}, libraries={"libEGL.so.1"})
-    window, reports = doctor.qt_checks()
+    window, reports = checks.qt_checks()
     assert _told(window) == ("window", False, "The window needs PySide6, pyqtgraph: not installed.")
     assert _told(reports) == (
         "reports",
@@ -47,11 +47,11 @@ def test_missing_libraries_are_named_all_at_once(
 ) -> None:
     _lack(monkeypatch, packages=set(), libraries={"libEGL.so.1", "libGL.so.1"})
     monkeypatch.setattr(importlib.util, "find_spec", lambda _name: object())
-    for check in doctor.qt_checks():
+    for check in checks.qt_checks():
         assert check.works is False
         assert "the libraries libEGL.so.1, libGL.so.1, which are not installed" in check.message
 
 
 @pytest.mark.slow
 def test_window_and_reports_status() -> None:
-    assert {"window", "reports"} <= {check.topic for check in doctor.examine_machine(read_support())}
+    assert {"window", "reports"} <= {check.topic for check in checks.examine_machine(read_support())}

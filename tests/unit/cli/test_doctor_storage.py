@@ -9,19 +9,12 @@ import pytest
 from rich.console import Console
 
 from app.cli.doctor import doctor
-from app.cli.doctor.doctor import (
-    ALL,
-    Check,
-    _install_lines,
-    filesystem_as_json,
-    show_options,
-    storage_as_json,
-    storage_checks,
-    versions_as_json,
-)
+from app.cli.doctor.doctor import ALL, filesystem_as_json, show_options, storage_as_json, versions_as_json
 from app.cli.main import main
 from app.dbus.helper_client import HelperClient
 from app.dbus.service_status import Presence
+from app.doctor import checks as examination
+from app.doctor.checks import Check, _install_lines, storage_checks
 from app.domain.errors import UsageError
 from app.domain.filesystems import FILESYSTEMS, filesystem
 from app.domain.versions import KERNEL, Component
@@ -65,7 +58,7 @@ def test_missing_md_reason_once() -> None:
 
 
 def test_broken_has_reason_remedy_packages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "is_ubuntu", lambda: False)
+    monkeypatch.setattr(examination, "is_ubuntu", lambda: False)
     lines = checks(WITHOUT_ZFS)
     works, message, _ = lines["zfs"]
     assert works is False
@@ -91,8 +84,8 @@ def test_common_disk_requirements_once() -> None:
 @pytest.mark.parametrize("works", [True, False])
 @pytest.mark.slow
 def test_what_is_ready_stands_first(monkeypatch: pytest.MonkeyPatch, *, works: bool) -> None:
-    monkeypatch.setattr(doctor, "_installations", lambda account: [Check("postgresql", works, "16")])
-    topics = [each.topic for each in doctor.examine_machine(WHOLE)]
+    monkeypatch.setattr(examination, "_installations", lambda account: [Check("postgresql", works, "16")])
+    topics = [each.topic for each in examination.examine_machine(WHOLE)]
     assert (topics[0] == "ready") is works
     storage = topics.index("spare")
     assert {"fio", "window", "reports", "memory"} <= set(topics[:storage])
@@ -119,14 +112,14 @@ def test_other_kernel_only_needs_no_packages() -> None:
 
 def test_ubuntu_zfs_packages(monkeypatch: pytest.MonkeyPatch) -> None:
     """It has no package linux-headers-amd64, and needs none of it: its kernels bring the module."""
-    monkeypatch.setattr(doctor, "is_ubuntu", lambda: True)
+    monkeypatch.setattr(examination, "is_ubuntu", lambda: True)
     lines = list(_install_lines(["xfsprogs", "zfsutils-linux"]))
     assert lines == ["On Debian and Ubuntu: sudo apt-get install xfsprogs zfsutils-linux"]
 
 
 def test_debian_contrib_does_not_block_others(monkeypatch: pytest.MonkeyPatch) -> None:
     """apt installs none of the packages of a line of which it does not know one."""
-    monkeypatch.setattr(doctor, "is_ubuntu", lambda: False)
+    monkeypatch.setattr(examination, "is_ubuntu", lambda: False)
     lines = list(_install_lines(["btrfs-progs", "xfsprogs", "zfsutils-linux"]))
     assert lines[0] == "On Debian and Ubuntu: sudo apt-get install btrfs-progs xfsprogs"
     assert "contrib" in lines[1]
@@ -143,8 +136,8 @@ def test_helper_without_polkit(
 ) -> None:
     client = SimpleNamespace(version=SimpleNamespace(program="9.9", test_devices=False), close=lambda: None)
     monkeypatch.setattr(HelperClient, "open", lambda: client)
-    monkeypatch.setattr(doctor, "service_presence", lambda name: Presence(there=polkit))
-    check = doctor.helper_check()
+    monkeypatch.setattr(examination, "service_presence", lambda name: Presence(there=polkit))
+    check = examination.helper_check()
     assert check.works is polkit
     assert "9.9" in check.message
     assert ("sudo apt-get install polkitd" in check.hint) is not polkit

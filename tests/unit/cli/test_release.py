@@ -11,7 +11,8 @@ import pytest
 from app.arguments.declared import build_parser
 from app.cli.commands import release
 from app.cli.commands.disks import disks_command
-from app.cli.commands.release import ReleaseQuestion, release_command, release_disk
+from app.cli.commands.release import ReleaseQuestion, release_disk
+from app.doctor.disks import release_command
 from app.domain.disk import Disk
 from app.domain.errors import CancelledError, ExitStatus, FootingError, RefusedError, UsageError
 from app.domain.storage_plan.kept_disk import KeptDisk, ReleaseOutcome
@@ -123,7 +124,7 @@ def test_the_serial_number_is_optional(words: list[str], released: str | None) -
 
 
 def test_the_command_names_the_disk(root: Root, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.cli.commands.disks.find_disks", lambda _policy: Listing(SPARE, (), as_root=True))
+    monkeypatch.setattr("app.cli.commands.disks.find_disks", lambda *_: Listing(SPARE, (), as_root=True))
 
     def command(*words: str) -> Any:  # noqa: ANN401 - a status
         return disks_command(build_parser().parse_args(["disks", *words]))

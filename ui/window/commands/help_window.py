@@ -14,7 +14,7 @@ from typing_extensions import override
 
 from app import VERSION
 from app.analysis.glossary import GLOSSARY
-from app.cli.doctor.doctor import Check, examine_machine
+from app.doctor.checks import Check, examine_machine
 from app.domain.errors import FootingError
 from app.domain.text import tr
 from app.storage.layout.availability import read_support

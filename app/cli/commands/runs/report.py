@@ -7,7 +7,6 @@ imported here: all other commands work without Qt.
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import os
 import sys
 from collections.abc import Sequence
@@ -15,19 +14,18 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 from app.cli.commands.runs.named_runs import named_paths
-from app.cli.commands.window import window_environment
+from app.cli.commands.window import become, window_environment
 from app.domain.errors import ExitStatus, UsageError
 from app.domain.text import tr
 from app.export.runs import FORMATS, export_runs, format_of
 from app.export.unreadable_files import with_readable
 from app.preferences import preferred_paper, read_preferences
+from app.process.qt_libraries import check_report_packages, report_hint
 from app.report.report import read_findings
 from app.report.take_with_you import taken_text
 from app.report.wishes import wish_argv, wishes_of
 from app.runfile.output_file import check_output, write_output
 from app.terminal.plain_text import tell_left_out
-
-LIBRARIES: Final = ("PySide6", "pypdf")
 
 
 def painter_argv(runs: Sequence[Path], arguments: argparse.Namespace) -> list[str]:
@@ -40,22 +38,6 @@ def painter_argv(runs: Sequence[Path], arguments: argparse.Namespace) -> list[st
     return [sys.executable, "-P", "-m", "ui.report", *options, "--", *map(str, runs)]
 
 
-def check_painter_libraries() -> None:
-    """Check that the libraries for reports and pictures are installed.
-
-    Raises:
-        UsageError: a Python package is missing.
-    """
-    missing = [name for name in LIBRARIES if importlib.util.find_spec(name) is None]
-    if missing:
-        message = tr("Reports and pictures need {names}: not installed.")
-        raise UsageError(message.format(names=", ".join(missing)), hint=_hint())
-
-
-def _hint() -> str:
-    return tr("`packaging/run` installs what it needs; CSV and JSON need none of it.")
-
-
 def become_painter(runs: Sequence[Path], arguments: argparse.Namespace) -> NoReturn:
     """Replace this process by the painter.
 
@@ -66,15 +48,10 @@ def become_painter(runs: Sequence[Path], arguments: argparse.Namespace) -> NoRet
     Raises:
         UsageError: its libraries are not installed, or Python cannot be started.
     """
-    check_painter_libraries()
-    sys.stdout.flush()
+    check_report_packages()
     environment = {**window_environment(os.environ), "QT_QPA_PLATFORM": "offscreen"}
-    try:
-        # The interpreter of this process, and arguments that argparse has read.
-        os.execve(sys.executable, painter_argv(runs, arguments), environment)  # noqa: S606
-    except OSError as error:
-        message = tr("The painter could not be started ({path}: {reason}).")
-        raise UsageError(message.format(path=sys.executable, reason=error.strerror), hint=_hint()) from error
+    message = tr("The painter could not be started ({path}: {reason}).")
+    become(painter_argv(runs, arguments), environment, message, report_hint())
 
 
 TEXT: Final = ".txt"
