@@ -40,7 +40,8 @@ from ui.theme import Scheme, Theme
 
 pytestmark = pytest.mark.gui
 
-PLACES = range(len(COMPARISON_COLUMNS) + 1)
+PLACES = (0, len(COMPARISON_COLUMNS) // 2, len(COMPARISON_COLUMNS))
+"""Before all, which moves every other one, in their middle, behind all."""
 NEW = "Inserted"
 CONFIGURATIONS = (("ext4", 5000.0), ("xfs", 6000.0), ("btrfs", 3000.0))
 WORDS = {"Configuration", "Marks", "Verdict"}

@@ -182,7 +182,7 @@ def script_files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ...]:
 
 
 @pytest.mark.slow
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 @given(data=st.data())
 def test_write_read_round_trip(data: st.DataObject, script_files: tuple[Path, ...]) -> None:
     campaign = data.draw(campaigns(script_files))

@@ -25,7 +25,7 @@ def never(blocks: tuple[Block, ...]) -> int:
     return count * (count - 1) - sum(one != other for one, other in neighbours(blocks))
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(st.integers(1, 12), st.integers(1, 12), st.integers(0, 2**31 - 1))
 @pytest.mark.slow
 def test_every_block_holds_each_configuration_once(count: int, repeats: int, seed: int) -> None:
@@ -38,10 +38,9 @@ def test_every_block_holds_each_configuration_once(count: int, repeats: int, see
 @pytest.mark.parametrize("repeats", [2, 3, 5, 6, 10])
 @pytest.mark.slow
 def test_random_blocks_fewest_missing_pairs(count: int, repeats: int) -> None:
-    for seed in range(2):
-        blocks = random_blocks(count, repeats, seed)
-        assert not any(one == other for one, other in neighbours(blocks))
-        assert never(blocks) == max(0, count * (count - 1) - (count * repeats - 1))
+    blocks = random_blocks(count, repeats, 1)
+    assert not any(one == other for one, other in neighbours(blocks))
+    assert never(blocks) == max(0, count * (count - 1) - (count * repeats - 1))
 
 
 @pytest.mark.parametrize("count", [2, 3, 4])

@@ -441,7 +441,7 @@ def some_parts(draw: st.DrawFn) -> DraftParts:
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(some_parts())
 def test_valid_draft_round_trips(parts: DraftParts) -> None:
     built = build(parts, {})

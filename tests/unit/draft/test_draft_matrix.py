@@ -156,7 +156,7 @@ def test_value_for_one_dimension_filesystem_kept(start: str, other: str, key: st
     keeps(parse(text))
 
 
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=40)
 @given(campaigns(), st.data())
 @pytest.mark.slow
 def test_matrices_round_trip(text: str, data: st.DataObject) -> None:

@@ -39,6 +39,11 @@ def nine(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return three_by_three(tmp_path_factory.mktemp("nine"))
 
 
+@pytest.fixture(scope="module")
+def whole(nine: list[Path]) -> Report:
+    return read_report(nine, ReportWishes(sections=tuple(Section)))
+
+
 def bookmarks(report: Report) -> list[str]:
     return [
         block.bookmark
@@ -79,9 +84,8 @@ def test_section_order_runs_always_listed(nine: list[Path]) -> None:
 
 @pytest.mark.parametrize("section", [each for each in Section if each is not Section.RUNS])
 @pytest.mark.slow
-def test_no_references_to_omitted_sections(nine: list[Path], section: Section) -> None:
-    rest = tuple(each for each in Section if each is not section)
-    whole, report = (read_report(nine, ReportWishes(sections=each)) for each in (tuple(Section), rest))
+def test_no_references_to_omitted_sections(nine: list[Path], whole: Report, section: Section) -> None:
+    report = read_report(nine, ReportWishes(sections=tuple(each for each in Section if each is not section)))
     gone = set(bookmarks(whole)) - set(bookmarks(report))
     assert gone or section in {Section.PHASES, Section.VERDICTS}, "the nine runs have neither"
     assert not [text for text in words(report) for name in gone if f"“{name}”" in text]
