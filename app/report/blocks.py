@@ -111,26 +111,34 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A configuration in a bar chart.
+    """A row of a bar chart, on screen and on paper.
 
     Attributes:
-        look: number of the configuration.
-        name: of the configuration.
-        value: its mean; None for none.
-        low: lower end of the interval; None for none.
-        high: upper end.
-        runs: the values of its runs.
-        told: the value as text, with its remarks.
-        warning: shown next to it, such as that its options trade safety away; empty for none.
+        label: its name.
+        value: its length; None for no bar.
+        interval: whiskers; None for none.
+        within: whether the interval is within a single run, drawn dotted.
+        points: values of its runs.
+        colour_index: of its colour.
+        note: after the bar: "indicative only", "UNSAFE".
+        tip: lines of explanation.
+        published: whether it is a published figure: a mark, no bar.
+        tag: letters before the name.
+        told: replaces value and note after the bar; empty to show these.
+        warning: after them, such as that it is not durable.
     """
 
-    look: int
-    name: str
+    label: str
     value: float | None
-    low: float | None
-    high: float | None
-    runs: tuple[float, ...]
-    told: str
+    interval: tuple[float, float] | None = None
+    within: bool = False
+    points: tuple[float, ...] = ()
+    colour_index: int = 0
+    note: str = ""
+    tip: str = ""
+    published: bool = False
+    tag: str = ""
+    told: str = ""
     warning: str = ""
 
 

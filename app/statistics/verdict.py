@@ -65,6 +65,11 @@ class RunInterval:
     confidence: float
 
     @property
+    def ends(self) -> tuple[float, float] | None:
+        """Both ends of the interval; None without one."""
+        return None if self.low is None or self.high is None else (self.low, self.high)
+
+    @property
     def indicative_only(self) -> bool:
         """Whether there are too few runs for an interval."""
         return self.runs < RUNS_FOR_A_VERDICT

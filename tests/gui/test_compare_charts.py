@@ -14,11 +14,12 @@ from pytestqt.qtbot import QtBot
 
 from app.analysis.latency_distribution import Distribution
 from app.postgres.pgbench.histogram import Histogram
+from app.report.blocks import Bar
 from ui.charts.data.curves import envelope
 from ui.charts.data.plotted_run import RunTrace
 from ui.charts.data.registry import CHARTS, charts_along
 from ui.charts.data.scale import LATENCY, NINES, XQuantity, percent_of, swept_axis
-from ui.charts.figures.bars import Bar, BarFigure, BarGroup
+from ui.charts.figures.bars import BarFigure, BarGroup
 from ui.charts.figures.heat import Cell, HeatFigure
 from ui.charts.figures.scatter import ScatterFigure, ScatterPoint
 from ui.charts.painting.sheet_painting import PLAIN, Look, put_text, text_width, wrap_text

@@ -130,11 +130,11 @@ def test_report_charts_before_phase_table(tmp_path: Path) -> None:
     free, rated = charts[-2:]
     assert (free.title, free.unit) == ("free", "tpcb-like, transactions per second, more is better")
     assert (rated.title, rated.unit) == ("rated", "tpcb-like, p99 in ms, less is better")
-    assert sorted(bar.name for bar in free.bars) == ["ext4", "xfs"]
+    assert sorted(bar.label for bar in free.bars) == ["ext4", "xfs"]
     for bar in free.bars:
         assert bar.value is not None
         assert bar.told
-        assert len(bar.runs) == 3
+        assert len(bar.points) == 3
 
 
 @pytest.mark.slow

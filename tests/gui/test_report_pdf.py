@@ -23,7 +23,7 @@ from pytestqt.qtbot import QtBot
 
 from app.domain.errors import CancelledError, FootingError, RefusedError, RunFileError, UsageError
 from app.domain.run import RunState
-from app.report.blocks import Bar, BarFigure, Report, Text, TextRole
+from app.report.blocks import Bar, BarFigure, Report, Text, TextRole, letters
 from app.report.report import read_report
 from app.report.wishes import ReportWishes, Section
 from app.runfile.metadata.typed_json import values_of
@@ -408,18 +408,34 @@ def test_heading_words_unbroken_beside_marks(qtbot: QtBot, tmp_path: Path) -> No
 
 BARS = {
     "a mark behind a long interval": (
-        Bar(0, "folder", 4783, 3847, 5947, (4300.0, 5100.0), "4,783, disturbed"),
-        Bar(1, "memory", 8692, 5419, 13941, (7079.0, 10306.0), "8,692, disturbed", "NOT DURABLE"),
+        Bar("folder", 4783, (3847, 5947), points=(4300.0, 5100.0), tag="A", told="4,783, disturbed"),
+        Bar(
+            "memory",
+            8692,
+            (5419, 13941),
+            points=(7079.0, 10306.0),
+            colour_index=1,
+            tag="B",
+            told="8,692, disturbed",
+            warning="NOT DURABLE",
+        ),
     ),
     "nothing done, and nothing known": (
-        Bar(0, LONG_NAME, 0.0, None, None, (), "0", "NOT DURABLE"),
-        Bar(1, "b", None, None, None, (), "no result"),
+        Bar(LONG_NAME, 0.0, tag="A", told="0", warning="NOT DURABLE"),
+        Bar("b", None, colour_index=1, tag="B", told="no result"),
     ),
     "many small ones": tuple(
-        Bar(number, LONG_NAME, 1e6 - number, None, 1.2e6, (), "1,000,000, disturbed", "UNSAFE")
+        Bar(
+            LONG_NAME,
+            1e6 - number,
+            colour_index=number,
+            tag=letters(number),
+            told="1,000,000, disturbed",
+            warning="UNSAFE",
+        )
         for number in range(17)
     ),
-    "one alone": (Bar(0, "a", 1.0, None, None, (), "1"),),
+    "one alone": (Bar("a", 1.0, tag="A", told="1"),),
 }
 
 

@@ -15,11 +15,12 @@ from app.comparison.figures import COSTS, LATENCIES, LOADING, figure, figure_val
 from app.domain.metrics import Direction
 from app.domain.text import tr
 from app.published.figures import PublishedFigure
+from app.report.blocks import Bar
 from app.runfile.disturbance import DISTURBED
 from app.runfile.figures import Figure
 from app.runfile.metadata.safety import NOT_DURABLE
 from app.statistics.verdict import RunInterval, run_interval
-from ui.charts.figures.bars import Bar, BarFigure, BarGroup
+from ui.charts.figures.bars import BarFigure, BarGroup
 from ui.charts.figures.heat import Cell, HeatFigure, runs_note
 from ui.charts.figures.scatter import ScatterFigure, ScatterPoint
 from ui.compare.content import Content
@@ -147,8 +148,8 @@ def _interval(
     comparison: RunComparison, group: ComparedGroup, name: str, mean: RunInterval
 ) -> tuple[tuple[float, float] | None, bool, list[str]]:
     """Return (whiskers, whether they are those within a run, lines that explain them)."""
-    if mean.low is not None and mean.high is not None:
-        return (mean.low, mean.high), False, [tr("{runs} runs").format(runs=mean.runs)]
+    if mean.ends is not None:
+        return mean.ends, False, [tr("{runs} runs").format(runs=mean.runs)]
     members = [comparison.runs[place] for place in group.members if comparison.runs[place].tps is not None]
     if name != TPS or len(members) != 1:
         return None, False, [runs_note(mean.runs)] if mean.runs else []

@@ -143,7 +143,7 @@ class PageLayout:
         return pieces
 
     def _bars(self, figure: BarFigure) -> list[Flowable]:
-        shown = _as_in_window(figure)
+        shown = bars.BarFigure(figure.title, (bars.BarGroup("", figure.bars),), figure.unit)
         pixels, row_gap = next(sizes for most, *sizes in _BARS if len(figure.bars) <= most)
         theme = PaperAppearance(self._canvas, pixels, row_gap)
         width = self._width / MM_PER_PIXEL + 2 * SMALL  # align its texts with the others
@@ -211,24 +211,6 @@ class PageLayout:
         if row:
             yield _key_row(row)
         yield gap(2.0)
-
-
-def _as_in_window(figure: BarFigure) -> bars.BarFigure:
-    """Return a figure of a report for the window's painter."""
-    rows = tuple(
-        bars.Bar(
-            label=bar.name,
-            value=bar.value,
-            interval=None if bar.low is None or bar.high is None else (bar.low, bar.high),
-            points=bar.runs if len(bar.runs) > 1 else (),
-            colour_index=bar.look,
-            tag=letters(bar.look),
-            told=bar.told or tr("no result"),
-            warning=bar.warning,
-        )
-        for bar in figure.bars
-    )
-    return bars.BarFigure(figure.title, (bars.BarGroup("", rows),), figure.unit)
 
 
 def _key_row(row: Sequence[tuple[float, int, str]]) -> Flowable:

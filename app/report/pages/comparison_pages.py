@@ -98,12 +98,11 @@ def checkpoint_figure(configurations: Sequence[ReportedConfiguration]) -> Iterat
             drawn = effect.high < _MOST_TIMES
             bars.append(
                 Bar(
-                    look=configuration.look,
-                    name=configuration.name,
+                    label=configuration.name,
                     value=100 * (1 + effect.change),
-                    low=100 * (1 + effect.low) if drawn else None,
-                    high=100 * (1 + effect.high) if drawn else None,
-                    runs=(),
+                    interval=(100 * (1 + effect.low), 100 * (1 + effect.high)) if drawn else None,
+                    colour_index=configuration.look,
+                    tag=configuration.tag,
                     told=told.format(percent=100 * effect.change, cycles=effect.cycles),
                     warning=configuration.warning,
                 )
@@ -113,7 +112,7 @@ def checkpoint_figure(configurations: Sequence[ReportedConfiguration]) -> Iterat
             "TPS in the first fifth of a checkpoint cycle, in percent of those in its last fifth, without"
             " drift: at 100 checkpoints cost nothing. Lines: 95 % interval over the cycles. {runs}"
         )
-        shown = [each.shown for each in configurations if each.look in {bar.look for bar in bars}]
+        shown = [each.shown for each in configurations if each.look in {bar.colour_index for bar in bars}]
         yield BarFigure(
             tr("After a checkpoint began"),
             tr("percent of the TPS before the next one"),

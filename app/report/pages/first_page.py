@@ -299,7 +299,7 @@ def bar_figure(configurations: Sequence[ReportedConfiguration]) -> BarFigure:
         sentences.append(
             tr("Of a single run the line is the interval within it, blind to what differs between runs.")
         )
-    if any(len(bar.runs) > 1 for bar in bars):
+    if any(bar.points for bar in bars):
         sentences.append(tr("Rings: single runs."))
     sentences.append(tr("Source: the runs listed under “Runs”."))
     label = of_part(tr("Transactions per second"), *(each.row.cut_s for each in configurations))
@@ -346,14 +346,14 @@ def _own(configuration: ReportedConfiguration) -> tuple[float, float] | None:
 
 def _bar(configuration: ReportedConfiguration) -> Bar:
     mean = configuration.row.mean
-    low, high = _own(configuration) or (mean.low, mean.high)
+    values = tuple(tps for run in configuration.runs if (tps := run.compared.tps) is not None)
     return Bar(
-        look=configuration.look,
-        name=configuration.name,
+        label=configuration.name,
         value=mean.mean,
-        low=low,
-        high=high,
-        runs=tuple(tps for run in configuration.runs if (tps := run.compared.tps) is not None),
+        interval=_own(configuration) or mean.ends,
+        points=values if len(values) > 1 else (),
+        colour_index=configuration.look,
+        tag=configuration.tag,
         told=_told(configuration),
         warning=configuration.warning,
     )

@@ -61,12 +61,12 @@ def _bar(phase: ComparedPhase, group: ComparedGroup, configuration: ReportedConf
     values = tuple(figure_values(phase.comparison, group, name).values())
     mean = run_interval(values)
     return Bar(
-        look=configuration.look,
-        name=configuration.name,
+        label=configuration.name,
         value=mean.mean,
-        low=mean.low,
-        high=mean.high,
-        runs=values,
+        interval=mean.ends,
+        points=values if len(values) > 1 else (),
+        colour_index=configuration.look,
+        tag=configuration.tag,
         told=tr("no result") if mean.mean is None else format_figure(figure(name), mean.mean),
         warning=configuration.warning,
     )

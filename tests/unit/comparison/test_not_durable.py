@@ -137,7 +137,7 @@ def test_report_order_and_marks(tmp_path: Path) -> None:
     paths = reported(tmp_path)
     report = read_report(paths)
     (chart,) = (block for block in report.blocks if isinstance(block, BarFigure))
-    assert [(bar.name, bar.warning) for bar in chart.bars] == [
+    assert [(bar.label, bar.warning) for bar in chart.bars] == [
         ("xfs", ""),
         ("ext4", ""),
         ("off", "NOT DURABLE"),

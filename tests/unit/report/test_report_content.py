@@ -62,7 +62,7 @@ def words_of(block: Block) -> Iterator[str]:  # noqa: C901 - one case for each k
             for name, value in pairs:
                 yield from (name, value)
         case BarFigure(title=title, caption=caption, bars=bars):
-            yield from (title, caption, *(bar.name for bar in bars), *(bar.told for bar in bars))
+            yield from (title, caption, *(bar.label for bar in bars), *(bar.told for bar in bars))
         case TimeFigure(title=title, caption=caption):
             yield from (title, caption)
         case Grid(figures=figures, caption=caption):
@@ -101,7 +101,7 @@ def bars(report: Report) -> BarFigure:
 @pytest.mark.slow
 def test_fastest_first_baseline_is_first_run(tmp_path: Path) -> None:
     report = read_report(three_by_three(tmp_path))
-    assert [bar.name for bar in bars(report).bars] == ["xfs", "ext4", "btrfs"]
+    assert [bar.label for bar in bars(report).bars] == ["xfs", "ext4", "btrfs"]
     answers = texts(report, TextRole.ANSWER)
     assert answers[0].startswith("Fastest: xfs; each of the other 2 is slower beyond chance")
     assert answers[1].startswith("xfs is ")
@@ -196,7 +196,7 @@ def test_failed_and_stopped_runs_not_counted(tmp_path: Path) -> None:
         Case("cut", 0, SHORT, state=RunState.STOPPED),
     ]
     report = read_report(write_cases(tmp_path, cases))
-    assert {bar.name: bar.value for bar in bars(report).bars if bar.value is None} == {
+    assert {bar.label: bar.value for bar in bars(report).bars if bar.value is None} == {
         "bad": None,
         "cut": None,
     }
@@ -279,7 +279,7 @@ def test_running_run_drawn_not_counted(tmp_path: Path) -> None:
 def test_common_suffix_stated_once(tmp_path: Path) -> None:
     cases = [Case(f"{name} stripe scale 1000 simple-update", 0, SHORT) for name in ("ext4", "xfs")]
     report = read_report(write_cases(tmp_path, cases))
-    assert {bar.name for bar in bars(report).bars} == {"ext4", "xfs"}
+    assert {bar.label for bar in bars(report).bars} == {"ext4", "xfs"}
     assert "all “stripe scale 1000 simple-update”" in texts(report, TextRole.SUBTITLE)[0]
     assert any(
         text.endswith("ext4 stripe scale 1000 simple-update") for text in texts(report, TextRole.SUBHEADING)
@@ -319,11 +319,10 @@ def test_checkpoint_cost_with_interval(tmp_path: Path) -> None:
     figure = [block for block in report.blocks if isinstance(block, BarFigure)][-1]
     assert figure.title == "After a checkpoint began"
     (bar,) = figure.bars
-    assert bar.name == "ext4"
+    assert bar.label == "ext4"
     assert bar.value is not None
-    assert bar.low is not None
-    assert bar.high is not None
-    assert 60 < bar.low < bar.value < bar.high < 95
+    assert bar.interval is not None
+    assert 60 < bar.interval[0] < bar.value < bar.interval[1] < 95
     assert re.fullmatch(r"-\d+ % over \d cycles", bar.told)
     assert "without drift" in figure.caption
 

@@ -10,6 +10,7 @@ from PySide6.QtCore import QPointF, QRectF, QSizeF, Qt
 from PySide6.QtGui import QPainter, QPen
 
 from app.domain.text import tr
+from app.report.blocks import Bar
 from ui.charts.data.scale import format_value, nice_top
 from ui.charts.painting.sheet_painting import (
     PLAIN,
@@ -33,39 +34,6 @@ _WORDS_SHARE = 0.4
 _HEADROOM = 1.03
 _TAG = Look(bold=True)
 _WARNING = Look(scale=0.85, bold=True, colour="warning")
-
-
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """One row.
-
-    Attributes:
-        label: its name.
-        value: its length; None for no bar.
-        interval: whiskers; None for none.
-        within: whether the interval is within a single run, drawn dotted.
-        points: values of its runs.
-        colour_index: of its colour.
-        note: after the bar: "indicative only", "UNSAFE".
-        tip: lines of explanation.
-        published: whether it is a published figure: a mark, no bar.
-        tag: letters before the name.
-        told: replaces value and note after the bar; empty to show these.
-        warning: after them, such as that it is not durable.
-    """
-
-    label: str
-    value: float | None
-    interval: tuple[float, float] | None = None
-    within: bool = False
-    points: tuple[float, ...] = ()
-    colour_index: int = 0
-    note: str = ""
-    tip: str = ""
-    published: bool = False
-    tag: str = ""
-    told: str = ""
-    warning: str = ""
 
 
 @dataclass(frozen=True, slots=True)
