@@ -11,13 +11,12 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from app.campaign_file.fields import ALIKE, SECTIONS
-from app.campaign_file.kinds import CampaignField, IntKind, Key, Name
+from app.campaign_file.kinds import CampaignField, IntKind, Key, Name, toml
 from app.campaign_file.partial import (
     TARGET,
     Partial,
@@ -29,6 +28,7 @@ from app.campaign_file.partial import (
     given_keys,
     is_refused,
     known_keys,
+    nested,
 )
 from app.campaign_file.paths import Scripts
 from app.campaign_file.problems import InvalidValueError, KeyPath, Problems, printable, refusal
@@ -156,9 +156,9 @@ def read_key(
     partial = given_at((*path, field.name), field, given)
     if given.refused:
         return partial, DimensionValue("", ())
-    whole = (Change((*path, field.name), field.kind.write(given.value)),)
+    whole = (Change((*path, field.name), field.kind.plain(given.value)),)
     changes = changes_of(partial) if below else whole  # a whole table is one change
-    return partial, DimensionValue(_word(changes[0].text, field, given.value), changes)
+    return partial, DimensionValue(_word(changes[0].value, field, given.value), changes)
 
 
 def _refuse_key(reader: CampaignReader, key: object, place: KeyPath) -> None:
@@ -196,12 +196,25 @@ def doubling(first: int, last: int) -> list[int]:
     return found if found[-1] == last else [*found, last]
 
 
-def _word(text: str, field: CampaignField, value: Any) -> str:  # noqa: ANN401 - scripts, where they are
+def _word(raw: object, field: CampaignField, value: Any) -> str:  # noqa: ANN401 - scripts, where they are
     """Return the shown name of a value: a text without quotation marks, scripts by their names."""
     if isinstance(field.kind, Scripts):
         return " + ".join(script.label for script in value)
-    read = tomllib.loads(f"value = {text}")["value"]
-    return read if isinstance(read, str) else text.removesuffix(".0")
+    return word_of(raw)
+
+
+def word_of(raw: object) -> str:
+    """Return the shown name of a plain value."""
+    return raw if isinstance(raw, str) else toml(raw).removesuffix(".0")
+
+
+def plain_dimension(each: MatrixDimension) -> dict[str, Any]:
+    """Return a dimension as an entry of ``[[dimension]]``."""
+    if each.key:
+        values = [value.changes[0].value for value in each.values]
+        return {"name": each.name, "key": each.key, "values": values}
+    tables = [{"name": value.name, **nested(value.changes)} for value in each.values]
+    return {"name": each.name, "value": tables}
 
 
 # --- values that are tables

@@ -23,13 +23,11 @@ from app.campaign_file.kinds import (
     SizeKind,
     TableKind,
     ValueKind,
-    bare_key,
     dotted_keys,
     find_key,
     join_values,
-    quote,
+    plain_key,
     split_values,
-    write_key,
 )
 from app.campaign_file.problems import InvalidValueError, printable, refusal, unfit
 from app.domain.campaign.configuration import DiskTarget, GroupChoice
@@ -85,10 +83,6 @@ class DiskNames(ValueKind):
             raise InvalidValueError(*faults)
         return tuple(value)
 
-    @override
-    def write(self, value: tuple[str, ...]) -> str:
-        return f"[{', '.join(map(quote, value))}]"
-
 
 def _fault(name: object) -> str:
     allowed = tr("a full serial number or WWN")
@@ -135,20 +129,10 @@ class OptionsTable(NamedParts):
         return tuple((name, _in_bytes(name, each)) for name, each in value.items())
 
     @override
-    def write(self, value: tuple[tuple[str, OptionValue], ...]) -> str:
-        return f"{{ {', '.join(f'{bare_key(name)} = {_spell(each)}' for name, each in value)} }}"
-
-    @override
-    def write_part(self, key: Key, value: OptionValue) -> str:
+    def plain_part(self, key: Key, value: OptionValue) -> OptionValue:
         if key[-1] in _BYTES and isinstance(value, int) and not isinstance(value, bool):
-            return SizeKind(0, value).write(value)
-        return _spell(value)
-
-
-def _spell(value: OptionValue) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value) if isinstance(value, int) else quote(value)
+            return SizeKind(0, value).plain(value)
+        return value
 
 
 _BYTES: Final = frozenset(
@@ -256,13 +240,9 @@ class GroupTable(TableKind):
         return _given(values)
 
     @override
-    def write(self, value: Mapping[str, Any]) -> str:
-        written = (
-            f"{each.name} = {each.kind.write(value[each.attribute])}"
-            for each in GROUP_FIELDS
-            if each.attribute in value
-        )
-        return f"{{ {', '.join(written)} }}"
+    def plain(self, value: Mapping[str, Any]) -> dict[str, Any]:
+        given = (each for each in GROUP_FIELDS if each.attribute in value)
+        return {each.name: each.kind.plain(value[each.attribute]) for each in given}
 
     @override
     def split(self, value: Mapping[str, Any]) -> dict[Key, Any]:
@@ -282,8 +262,8 @@ class GroupTable(TableKind):
         return ("", *(".".join(key) for key in dotted_keys(GROUP_FIELDS)))
 
     @override
-    def write_part(self, key: Key, value: Any) -> str:
-        return write_key(key, value, GROUP_FIELDS)
+    def plain_part(self, key: Key, value: Any) -> Any:
+        return plain_key(key, value, GROUP_FIELDS)
 
 
 def _given(values: Mapping[str, Any]) -> dict[str, Any]:

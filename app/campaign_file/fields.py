@@ -64,8 +64,9 @@ def _connection_missing(values: Mapping[str, Any]) -> Sequence[Problem]:
     return (Problem(".connection", tr("is missing: how is the server reached?")),)
 
 
-def _attributes(target: Target) -> Mapping[str, Any]:
-    return {name: getattr(target, name) for name in target.__dataclass_fields__}
+def attributes(part: Any) -> Mapping[str, Any]:  # noqa: ANN401 - a campaign or a part of one
+    """Return the attributes of a dataclass."""
+    return {name: getattr(part, name) for name in part.__dataclass_fields__}
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,7 @@ class TargetTable:
     make: Callable[..., Target]
     fields: tuple[CampaignField, ...]
     faults: Callable[[Mapping[str, Any]], Sequence[Problem]] = _nothing_wrong
-    values: Callable[[Any], Mapping[str, Any]] = _attributes
+    values: Callable[[Any], Mapping[str, Any]] = attributes
 
 
 _NAME = tr("What you call this campaign, or this configuration.")

@@ -47,9 +47,11 @@ class ValueKind(ABC):
             InvalidValueError: not allowed.
         """
 
-    @abstractmethod
-    def write(self, value: Any) -> str:  # noqa: ANN401
-        """Return TOML that `read` converts back to `value`."""
+    def plain(self, value: Any) -> Any:  # noqa: ANN401
+        """Return what `read` converts back to `value`: a value as TOML has it."""
+        if isinstance(value, StrEnum):
+            return value.value
+        return list(value) if isinstance(value, tuple) else value
 
 
 class TableKind(ValueKind):
@@ -75,14 +77,22 @@ class TableKind(ValueKind):
         """The dotted keys of the table; empty for the table itself, NAME for any name."""
 
     @abstractmethod
-    def write_part(self, key: Key, value: Any) -> str:  # noqa: ANN401
-        """Return the TOML of one key's value."""
+    def plain_part(self, key: Key, value: Any) -> Any:  # noqa: ANN401
+        """Return one key's value as TOML has it."""
 
 
 class NamedParts(TableKind):
     """A table of arbitrary names, each with its own value."""
 
     __slots__ = ()
+
+    @override
+    def plain(self, value: tuple[tuple[str, Any], ...]) -> dict[str, Any]:
+        return dict(value)
+
+    @override
+    def plain_part(self, key: Key, value: Any) -> Any:
+        return value
 
     @override
     def split(self, value: tuple[tuple[str, Any], ...]) -> dict[Key, Any]:
@@ -115,6 +125,35 @@ def bare_key(key: str) -> str:
     return key if plain else quote(key)
 
 
+def toml(raw: object, gap: str = " ") -> str:
+    """Return the TOML of a plain value.
+
+    Args:
+        raw: a text, a number, a truth value, a list or a table of such.
+        gap: between a table and its braces; tables in lists and scripts have none.
+
+    Raises:
+        TypeError: it is something else.
+    """
+    match raw:
+        case str():
+            return quote(raw)
+        case bool():
+            return "true" if raw else "false"
+        case int() | float():
+            return repr(raw)
+        case list() if any(isinstance(each, dict) and "name" in each for each in raw):  # phases
+            return "[\n" + "".join(f"    {toml(each, '')},\n" for each in raw) + "]"
+        case list():
+            return f"[{', '.join(toml(each, '') for each in raw)}]"
+        case dict():
+            gap = "" if not raw or raw.keys() & {"file", "builtin"} else gap
+            keys = ", ".join(f"{bare_key(key)} = {toml(value, gap)}" for key, value in raw.items())
+            return f"{{{gap}{keys}{gap}}}"
+        case _:
+            raise TypeError(raw)
+
+
 @dataclass(frozen=True, slots=True)
 class IntKind(ValueKind):
     """A whole number from `low` to `high`."""
@@ -132,10 +171,6 @@ class IntKind(ValueKind):
         if not isinstance(value, int) or isinstance(value, bool) or not self.low <= value <= self.high:
             raise unfit(value, self.allowed)
         return value
-
-    @override
-    def write(self, value: int) -> str:
-        return str(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,8 +194,8 @@ class FloatKind(ValueKind):
         return float(value)
 
     @override
-    def write(self, value: float) -> str:
-        return repr(float(value))
+    def plain(self, value: float) -> float:
+        return float(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,10 +212,6 @@ class BoolKind(ValueKind):
         if not isinstance(value, bool):
             raise unfit(value, self.allowed)
         return value
-
-    @override
-    def write(self, value: bool) -> str:
-        return "true" if value else "false"
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,10 +236,6 @@ class Name(ValueKind):
         if not 1 <= len(value) <= self.longest or value != value.strip():
             raise unfit(value, self.allowed)
         return value
-
-    @override
-    def write(self, value: str) -> str:
-        return quote(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,10 +262,6 @@ class EnumKind(ValueKind):
         if value not in self.words:
             raise unfit(value, self.allowed, remark=did_you_mean(value[:80], self.words))
         return self.make(value)
-
-    @override
-    def write(self, value: str) -> str:
-        return quote(value)
 
 
 def read_each(values: list[object], kind: ValueKind, folder: Path) -> tuple[Any, ...]:
@@ -275,10 +298,6 @@ class Seeds(ValueKind):
         if not isinstance(value, list) or not 1 <= len(value) <= self.most:
             raise unfit(value, self.allowed)
         return read_each(value, IntKind(0, 2**32 - 1), folder)
-
-    @override
-    def write(self, value: tuple[int, ...]) -> str:
-        return f"[{', '.join(str(seed) for seed in value)}]"
 
 
 class ReadBackBy(StrEnum):
@@ -361,10 +380,10 @@ def dotted_keys(fields: Iterable[CampaignField]) -> Iterator[Key]:
             yield (each.name, *filter(None, [part]))
 
 
-def write_key(key: Key, value: Any, fields: Iterable[CampaignField]) -> str:  # noqa: ANN401
-    """Return the TOML of the value of one key."""
+def plain_key(key: Key, value: Any, fields: Iterable[CampaignField]) -> Any:  # noqa: ANN401
+    """Return the value of one key as TOML has it."""
     kind = next(each.kind for each in fields if each.name == key[0])
-    return kind.write_part(key[1:], value) if isinstance(kind, TableKind) and key[1:] else kind.write(value)
+    return kind.plain_part(key[1:], value) if isinstance(kind, TableKind) and key[1:] else kind.plain(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -393,8 +412,8 @@ class WholeSeconds(ValueKind):
         return int(seconds)
 
     @override
-    def write(self, value: int) -> str:
-        return quote(f"{value}s")
+    def plain(self, value: int) -> str:
+        return f"{value}s"
 
 
 @dataclass(frozen=True, slots=True)
@@ -423,8 +442,8 @@ class Milliseconds(ValueKind):
         return milliseconds
 
     @override
-    def write(self, value: float) -> str:
-        return quote(f"{value:.3f}".rstrip("0").rstrip(".") + "ms")
+    def plain(self, value: float) -> str:
+        return f"{value:.3f}".rstrip("0").rstrip(".") + "ms"
 
 
 @dataclass(frozen=True, slots=True)
@@ -465,13 +484,13 @@ class SizeKind(ValueKind):
         return size_bytes
 
     @override
-    def write(self, value: int | StrEnum) -> str:
+    def plain(self, value: int | StrEnum) -> str | int:
         if isinstance(value, StrEnum):
-            return quote(value.value)
+            return value.value
         for unit, factor in (("TiB", TIB), ("GiB", GIB), ("MiB", MIB), ("KiB", KIB)):
             if value % factor == 0:
-                return quote(f"{value // factor} {unit}")
-        return quote(f"{value} B")
+                return f"{value // factor} {unit}"
+        return f"{value} B"
 
 
 @dataclass(frozen=True, slots=True)
@@ -498,5 +517,5 @@ class BytesOrNone(SizeKind):
         return number
 
     @override
-    def write(self, value: int | StrEnum) -> str:
-        return SizeKind.write(self, value) if value else "0"
+    def plain(self, value: int | StrEnum) -> str | int:
+        return SizeKind.plain(self, value) if value else 0

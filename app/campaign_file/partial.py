@@ -14,7 +14,7 @@ from functools import reduce
 from typing import Any, Final
 
 from app.campaign_file.disks import FURTHER_GROUPS
-from app.campaign_file.fields import SECTIONS, TARGETS
+from app.campaign_file.fields import SECTIONS, TARGETS, attributes
 from app.campaign_file.kinds import (
     CampaignField,
     Key,
@@ -22,8 +22,8 @@ from app.campaign_file.kinds import (
     dotted_keys,
     find_key,
     join_values,
+    plain_key,
     split_values,
-    write_key,
 )
 from app.campaign_file.problems import KeyPath
 from app.domain.campaign.configuration import Configuration, DiskTarget, Target
@@ -126,10 +126,8 @@ def values_at(partial: Partial, path: Key, fields: Iterable[CampaignField]) -> d
 def partial_of(configuration: Configuration) -> Partial:
     """Return the document of a single configuration."""
     made = partial_of_target(configuration.target, KeyPath(TARGET))
-    for name, fields in SECTIONS.items():
-        part = getattr(configuration, name)
-        values = {each.attribute: getattr(part, each.attribute) for each in fields}
-        made |= _partial_of_values((name,), values, KeyPath(name))
+    for name in SECTIONS:
+        made |= _partial_of_values((name,), attributes(getattr(configuration, name)), KeyPath(name))
     return made
 
 
@@ -151,7 +149,7 @@ def changes_of(partial: Partial) -> tuple[Change, ...]:
     empty = {(TARGET, kind) for kind in kinds_of(partial)} - {key[:2] for key in partial if len(key) > 2}
     given = ((key, each.value) for key, each in sorted(partial.items(), key=_rank))
     return tuple(
-        Change(key, "{}" if key in empty else text_of(key, value))
+        Change(key, {} if key in empty else _plain_of(key, value))
         for key, value in given
         if key in empty or value not in (None, {})
     )
@@ -163,10 +161,20 @@ def _rank(item: tuple[Key, Given]) -> tuple[int, int]:
     return _RANKS.get(key[: 3 if key[0] == TARGET else 2], -1), _RANKS.get((*DISKS, *rest[:1]), -1)
 
 
-def text_of(key: Key, value: Any) -> str:  # noqa: ANN401
-    """Return the TOML of the value of a key."""
+def _plain_of(key: Key, value: Any) -> Any:  # noqa: ANN401
     path = key[:2] if key[0] == TARGET else key[:1]
-    return write_key(key[len(path) :], value, TABLES[path])
+    return plain_key(key[len(path) :], value, TABLES[path])
+
+
+def nested(changes: Iterable[Change]) -> dict[str, Any]:
+    """Return the tables that give these keys, as TOML has them."""
+    tables: dict[str, Any] = {}
+    for change in changes:
+        table = tables
+        for name in change.key[:-1]:
+            table = table.setdefault(name, {})
+        table[change.key[-1]] = change.value
+    return tables
 
 
 def given_keys(partial: Partial) -> frozenset[Key]:

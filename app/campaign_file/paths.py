@@ -112,10 +112,6 @@ class Folder(ValueKind):
             raise unfit(value, self.allowed)
         return expand_home(value)
 
-    @override
-    def write(self, value: str) -> str:
-        return quote(value)
-
 
 @dataclass(frozen=True, slots=True)
 class InstallationName(ValueKind):
@@ -142,10 +138,6 @@ class InstallationName(ValueKind):
                 return expand_home(text)
         raise unfit(value, self.allowed)
 
-    @override
-    def write(self, value: str) -> str:
-        return quote(value)
-
 
 @dataclass(frozen=True, slots=True)
 class ConnectionString(ValueKind):
@@ -167,10 +159,6 @@ class ConnectionString(ValueKind):
             raise InvalidValueError(Problem("", problem))
         return value
 
-    @override
-    def write(self, value: str) -> str:
-        return quote(value)
-
 
 @dataclass(frozen=True, slots=True)
 class SshHost(ValueKind):
@@ -186,10 +174,6 @@ class SshHost(ValueKind):
         if not isinstance(value, str) or (value and not is_destination(value)):
             raise unfit(value, self.allowed)
         return value
-
-    @override
-    def write(self, value: str) -> str:
-        return quote(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,11 +211,11 @@ class OneScript(ValueKind):
         return script
 
     @override
-    def write(self, value: Script) -> str:
+    def plain(self, value: Script) -> str | dict[str, Any]:
         if value.builtin is not None and value.weight == 1:
-            return quote(value.builtin.value)
-        source = f"builtin = {quote(value.builtin)}" if value.builtin else f"file = {quote(value.path or '')}"
-        return f"{{{source}}}" if value.weight == 1 else f"{{{source}, weight = {value.weight}}}"
+            return value.builtin.value
+        source = {"builtin": value.builtin.value} if value.builtin else {"file": value.path or ""}
+        return source if value.weight == 1 else {**source, "weight": value.weight}
 
 
 def _unknown_key(key: str) -> Problem:
@@ -293,9 +277,9 @@ class Scripts(ValueKind):
         return read_each(value, OneScript(), folder)
 
     @override
-    def write(self, value: tuple[Script, ...]) -> str:
-        written = [OneScript().write(script) for script in value]
-        return written[0] if len(written) == 1 else f"[{', '.join(written)}]"
+    def plain(self, value: tuple[Script, ...]) -> Any:
+        scripts = [OneScript().plain(script) for script in value]
+        return scripts[0] if len(scripts) == 1 else scripts
 
 
 # --- scripts as stated in a run file: named, but not looked up

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from typing_extensions import override
 
-from app.campaign_file.kinds import CampaignField, EnumKind, FloatKind, ValueKind, quote, read_each
+from app.campaign_file.kinds import CampaignField, EnumKind, FloatKind, ValueKind, quote, read_each, toml
 from app.campaign_file.problems import InvalidValueError, printable, unfit
 from app.domain.campaign.configuration import RateShare, WorkloadPhase
 from app.domain.errors import did_you_mean
@@ -56,10 +56,10 @@ class RateKind(ValueKind):
         return RateShare(float(match[1]), match[2])
 
     @override
-    def write(self, value: float | RateShare) -> str:
+    def plain(self, value: float | RateShare) -> float | str:
         if isinstance(value, RateShare):
-            return quote(f"{value.percent:.12g} % of {value.of}")
-        return self.number.write(value)
+            return f"{value.percent:.12g} % of {value.of}"
+        return self.number.plain(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +85,6 @@ class WorkNames(ValueKind):
         if len(set(names)) < len(names):
             raise unfit(value, self.allowed)
         return names
-
-    @override
-    def write(self, value: tuple[str, ...]) -> str:
-        return f"[{', '.join(map(quote, value))}]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,16 +114,15 @@ class Phases(ValueKind):
         return phases
 
     @override
-    def write(self, value: tuple[WorkloadPhase, ...]) -> str:
-        kind = _OnePhase(self.fields)
-        return "[\n" + "".join(f"    {kind.write(phase)},\n" for phase in value) + "]"
+    def plain(self, value: tuple[WorkloadPhase, ...]) -> list[dict[str, Any]]:
+        return [_OnePhase(self.fields).plain(phase) for phase in value]
 
     def words(self, phases: Iterable[WorkloadPhase]) -> str:
         """Return the content of phases in one line for display."""
         told = []
-        for phase in phases:
-            _, *keys = _OnePhase(self.fields).keys_of(phase)
-            told.append(f"{phase.name}: {', '.join(keys)}" if keys else phase.name)
+        for name, *keys in (_OnePhase(self.fields).plain(phase).items() for phase in phases):
+            words = ", ".join(f"{key} = {toml(value, '')}" for key, value in keys)
+            told.append(f"{name[1]}: {words}" if words else name[1])
         return "; ".join(told)
 
 
@@ -181,16 +176,14 @@ class _OnePhase(ValueKind):
                     yield Problem("", both.format(one=one, other=other))
 
     @override
-    def write(self, value: WorkloadPhase) -> str:
-        return "{" + ", ".join(self.keys_of(value)) + "}"
-
-    def keys_of(self, phase: WorkloadPhase) -> Iterator[str]:
-        """Yield the keys of a phase with values, without defaults."""
+    def plain(self, value: WorkloadPhase) -> dict[str, Any]:
         usual = WorkloadPhase("")
-        for field in self.fields:
-            given = getattr(phase, field.attribute)
-            if given != getattr(usual, field.attribute):
-                yield f"{field.name} = {field.kind.write(given)}"
+        given = ((field, getattr(value, field.attribute)) for field in self.fields)
+        return {
+            field.name: field.kind.plain(each)
+            for field, each in given
+            if each != getattr(usual, field.attribute)
+        }
 
 
 def _beside_faults(given: dict[str, Any]) -> Iterator[Problem]:

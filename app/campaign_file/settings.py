@@ -11,7 +11,7 @@ from typing import Final
 
 from typing_extensions import override
 
-from app.campaign_file.kinds import Key, NamedParts, quote
+from app.campaign_file.kinds import Key, NamedParts
 from app.campaign_file.problems import InvalidValueError, printable, refusal, unfit
 from app.domain.problem import Problem
 from app.domain.text import tr
@@ -56,16 +56,8 @@ class SettingsTable(NamedParts):
         return tuple(sorted(settings.items()))
 
     @override
-    def write(self, value: Settings) -> str:
-        return f"{{ {', '.join(f'{quote(name)} = {quote(text)}' for name, text in value)} }}"
-
-    @override
     def join(self, parts: Mapping[Key, str]) -> Settings:
         return tuple(sorted(NamedParts.join(self, parts)))
-
-    @override
-    def write_part(self, key: Key, value: str) -> str:
-        return quote(value)
 
 
 def _flatten(table: dict[str, object]) -> list[tuple[str, object]]:

@@ -10,15 +10,14 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from app.campaign_file.fields import CAMPAIGN_FIELDS, SECTIONS, TARGETS
-from app.campaign_file.kinds import CampaignField, Name, bare_key, quote
-from app.campaign_file.settings import Settings
+from app.campaign_file.fields import CAMPAIGN_FIELDS, SECTIONS, TARGETS, attributes
+from app.campaign_file.kinds import CampaignField, Key, bare_key, quote, toml
+from app.campaign_file.partial import SETTINGS, TARGET
 from app.domain.campaign.configuration import Campaign, Configuration
-from app.domain.campaign.matrix import Change, Matrix, MatrixDimension
+from app.domain.campaign.matrix import Matrix
 from app.domain.campaign.order import RunOrder
 from app.domain.campaign.phases import all_scripts
 
-_SETTINGS = "settings"
 _NEVER_SAID: Final = frozenset({"repeat_disturbed = 0", 'design = "fixed"'})
 _WARM: Final = 'caches = "warm"'
 _ORDER_KEYS: Final = frozenset({"order", "order_seed"})
@@ -34,112 +33,75 @@ def format_campaign(campaign: Campaign) -> str:
     Args:
         campaign: valid, as from `app.campaign_file.reader`.
     """
-    configurations = campaign.configurations
-    values = {field.attribute: getattr(campaign, field.attribute) for field in CAMPAIGN_FIELDS}
-    lines = _keys(values, CAMPAIGN_FIELDS)
+    lines = _lines(_plain(attributes(campaign), CAMPAIGN_FIELDS))
     if campaign.matrix is not None:
         return "\n".join([*lines, *_matrix(campaign.matrix)]) + "\n"
-    lines += _tables("", _common(configurations))
-    if len(configurations) == 1 and configurations[0].name == campaign.name:
-        return "\n".join(lines) + "\n"
-    shared = _common(configurations)
-    for configuration in configurations:
-        own = {key: text for key, text in _written(configuration).items() if key not in shared}
-        lines += ["", "[[configuration]]", f"name = {Name().write(configuration.name)}"]
-        lines += _tables("configuration.", own)
+    first, *others = made = [_keys_of(configuration) for configuration in campaign.configurations]
+    shared = {key: raw for key, raw in first.items() if all(other.get(key) == raw for other in others)}
+    lines += _tables(shared)
+    if others or campaign.configurations[0].name != campaign.name:
+        for configuration, keys in zip(campaign.configurations, made, strict=True):
+            own = {("configuration", *key): raw for key, raw in keys.items() if key not in shared}
+            lines += ["", "[[configuration]]", f"name = {quote(configuration.name)}", *_tables(own)]
     return "\n".join(lines) + "\n"
 
 
-Written = dict[tuple[str, str], str]
-"""TOML of values by (table, key); a target is one entry, because it is replaced as a whole."""
-
-
-def _written(configuration: Configuration) -> Written:
-    """Return all values of a configuration."""
+def _keys_of(configuration: Configuration) -> dict[Key, Any]:
+    """Return the plain value of each key; a target is one table, because it is replaced as a whole."""
     target = next(target for target in TARGETS if target.kind == configuration.target.kind)
-    keys = _keys(target.values(configuration.target), target.fields)
-    written = {("target", target.kind): "\n".join(keys)}
+    keys: dict[Key, Any] = {(TARGET, target.kind): _plain(target.values(configuration.target), target.fields)}
     for section, fields in SECTIONS.items():
-        part = getattr(configuration, section)
-        for field in fields:
-            value = getattr(part, field.attribute)
-            if field.name != _SETTINGS and value is not None and value != ():
-                written[section, field.name] = field.kind.write(value)
-    settings: Settings = configuration.postgresql.settings
-    return written | {(f"postgresql.{_SETTINGS}", name): quote(value) for name, value in settings}
+        values = attributes(getattr(configuration, section))
+        keys |= {(section, key): raw for key, raw in _plain(values, fields).items()}
+    settings = keys.pop(SETTINGS, {})
+    return keys | {(*SETTINGS, name): text for name, text in settings.items()}
 
 
-def _common(configurations: tuple[Configuration, ...]) -> Written:
-    """Return the values common to all configurations, in the order of the first."""
-    first, *others = [_written(configuration) for configuration in configurations]
-    return {key: text for key, text in first.items() if all(other.get(key) == text for other in others)}
-
-
-def _keys(values: Mapping[str, Any], fields: Iterable[CampaignField]) -> list[str]:
-    """Return ``key = value`` for each given attribute."""
+def _plain(values: Mapping[str, Any], fields: Iterable[CampaignField]) -> dict[str, Any]:
+    """Return the plain value of each given attribute by its key."""
     given = ((field, values[field.attribute]) for field in fields)
-    return [
-        f"{field.name} = {field.kind.write(value)}"
-        for field, value in given
-        if value is not None and value != ()
-    ]
+    return {
+        field.name: field.kind.plain(value) for field, value in given if value is not None and value != ()
+    }
 
 
-def _tables(prefix: str, written: Written) -> list[str]:
-    """Return the lines of the tables, each after a blank line."""
-    lines: list[str] = []
-    table_before = ""
-    for (table, key), text in written.items():
-        if table == "target":
-            lines += ["", f"[{prefix}target.{key}]", *filter(None, [text])]
-        else:
-            if table != table_before:
-                lines += ["", f"[{prefix}{table}]"]
-            lines.append(f"{bare_key(key)} = {text}")
-        table_before = table
-    return lines
+def _tables(keys: Mapping[Key, Any]) -> list[str]:
+    """Return the lines of the tables that have these keys, each table after a blank line."""
+    tables: dict[Key, dict[str, Any]] = {}
+    for key, raw in keys.items():
+        is_target = key[-2:-1] == (TARGET,)
+        path, table = (key, raw) if is_target else (key[:-1], {key[-1]: raw})
+        tables.setdefault(path, {}).update(table)
+    return [line for path, table in tables.items() for line in ("", f"[{_dotted(path)}]", *_lines(table))]
+
+
+def _lines(table: Mapping[str, Any]) -> list[str]:
+    return [f"{bare_key(key)} = {toml(raw)}" for key, raw in table.items()]
+
+
+def _dotted(path: Key) -> str:
+    return ".".join(map(bare_key, path))
 
 
 def _matrix(matrix: Matrix) -> list[str]:
     """Return the lines of the common start, of the dimensions, and of the exclusions."""
-    lines = [*change_lines(matrix.shared), *dimension_lines(matrix.dimensions)]
-    for exclusion in matrix.exclusions:
-        lines += ["", "[[exclude]]"]
-        for place, left_out in exclusion:
-            dimension = matrix.dimensions[place]
-            names = ", ".join(quote(dimension.values[value].name) for value in left_out)
-            lines.append(f"{quote(dimension.name)} = [{names}]")
-    return lines
-
-
-def change_lines(changes: Iterable[Change]) -> list[str]:
-    """Return the lines of tables with these changes, each table after a blank line."""
-    tables: dict[tuple[str, ...], list[str]] = {}
-    for change in changes:
-        path = change.key if change.text == "{}" else change.key[:-1]
-        tables.setdefault(path, [])
-        if path != change.key:
-            tables[path].append(f"{bare_key(change.key[-1])} = {change.text}")
-    return [line for path, keys in tables.items() for line in ("", f"[{_dotted(path)}]", *keys)]
-
-
-def dimension_lines(dimensions: Iterable[MatrixDimension]) -> list[str]:
-    """Return the lines of dimensions, each after a blank line."""
-    lines: list[str] = []
-    for each in dimensions:
+    lines = _tables({change.key: change.value for change in matrix.shared})
+    for each in matrix.dimensions:
         lines += ["", "[[dimension]]", f"name = {quote(each.name)}"]
         if each.key:
-            values = ", ".join(value.changes[0].text for value in each.values)
+            values = ", ".join(toml(value.changes[0].value) for value in each.values)
             lines += [f"key = {quote(each.key)}", f"values = [{values}]"]
             continue
         for value in each.values:
             lines += ["", "[[dimension.value]]", f"name = {quote(value.name)}"]
-            lines += [f"{_dotted(change.key)} = {change.text}" for change in value.changes]
+            lines += [f"{_dotted(change.key)} = {toml(change.value)}" for change in value.changes]
+    for exclusion in matrix.exclusions:
+        lines += ["", "[[exclude]]"]
+        for place, left_out in exclusion:
+            dimension = matrix.dimensions[place]
+            names = toml([dimension.values[value].name for value in left_out])
+            lines.append(f"{quote(dimension.name)} = {names}")
     return lines
-
-
-def _dotted(path: Iterable[str]) -> str:
-    return ".".join(map(bare_key, path))
 
 
 # --- Text of a campaign in its folder: the file, and digests of its scripts.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import tomllib
 import types
 import typing
 from collections.abc import Mapping
@@ -47,7 +48,7 @@ def read_draft_text(text: str) -> DraftParts:
         DamagedDraftError: it does not contain one.
     """
     try:
-        document = json.loads(text)
+        document = json.loads(text, object_hook=_of_today)
         parts: DraftParts = _typed(DraftParts, {_FORMAT: document["parts"]}[document["format"]])
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         message = tr("What was put together last time cannot be read any more; it is left out.")
@@ -96,6 +97,13 @@ def forget_draft() -> None:
         (create_state_folder() / FILE_NAME).unlink(missing_ok=True)
 
 
+def _of_today(table: dict[str, Any]) -> dict[str, Any]:
+    """Return a change of a dimension with its value, which earlier versions kept as TOML."""
+    if isinstance(table.get("key"), list) and isinstance(table.get("text"), str):
+        return {"key": table["key"], "value": tomllib.loads(f"value = {table['text']}")["value"]}
+    return table
+
+
 # --- between dataclasses and JSON, by the annotations of the fields
 
 
@@ -138,7 +146,7 @@ def _typed(hint: Any, value: object) -> Any:  # noqa: ANN401 - whatever the hint
             if each.name in value and each.name not in _NEVER
         }
         return hint(**given)
-    if hint in {str, bool, int} and type(value) is hint:
+    if hint is Any or (hint in {str, bool, int} and type(value) is hint):
         return value
     raise TypeError(f"{value!r} for {hint}")
 

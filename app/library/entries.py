@@ -22,7 +22,7 @@ from typing import Final
 from app import TOP
 from app.campaign_file.disks import DISK_FIELDS, GROUP_FIELDS
 from app.campaign_file.fields import POSTGRESQL_FIELDS, WORKLOAD_FIELDS
-from app.campaign_file.kinds import CampaignField
+from app.campaign_file.kinds import CampaignField, toml
 from app.domain.errors import BusyError, FootingError, UsageError, did_you_mean
 from app.domain.run import RunState
 from app.domain.storage_plan.plan import Group, StoragePlan
@@ -89,7 +89,7 @@ def workload_words(run: RunMetadata) -> tuple[str, ...]:
 
 def _word(field: CampaignField, value: object) -> str:
     try:
-        written = field.kind.write(value)
+        written = toml(field.kind.plain(value))
     except (TypeError, ValueError, AttributeError):  # of a later version
         written = str(value)
     return f"{field.name}={written.replace(' ', '').strip(chr(34))}"

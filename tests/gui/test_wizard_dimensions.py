@@ -337,4 +337,4 @@ def test_unreadable_values_reported(open_wizard: OpenWizard) -> None:
     change = damaged.changes[0]
     broken = type(damaged)("x", (type(change)(change.key, '"'),))
     draft.parts.dimensions = [MatrixDimension("clients", (broken,), CLIENTS)]
-    assert "cannot be read" in wrong_on(open_wizard(draft, Step.MORE))
+    assert "a whole number from 1" in wrong_on(open_wizard(draft, Step.MORE))

@@ -116,10 +116,6 @@ class ListOf(ValueKind):
             raise unfit(value, self.allowed)
         return read_each(value, self.each, folder)
 
-    @override
-    def write(self, value: tuple[Any, ...]) -> str:
-        return f"[{', '.join(map(self.each.write, value))}]"
-
 
 _SENTENCE: Final = Name(LONGEST_SENTENCE)
 SENTENCES: Final = ListOf(_SENTENCE, MOST_SENTENCES)
@@ -184,11 +180,6 @@ class HeadTable(ValueKind):
         if not isinstance(value, dict):
             raise unfit(value, self.allowed)
         return self.make(**_read(value, self.fields, self.required, folder))
-
-    @override
-    def write(self, value: Any) -> str:
-        given = ((each, getattr(value, each.attribute)) for each in self.fields)
-        return f"{{ {', '.join(f'{each.name} = {each.kind.write(held)}' for each, held in given if held)} }}"
 
 
 RECIPE_FIELDS: Final = (

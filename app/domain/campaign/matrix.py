@@ -9,7 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
+
+from typing_extensions import override
 
 from app.domain.text import tr
 
@@ -31,11 +33,15 @@ class Change:
 
     Attributes:
         key: parts of the dotted key; ``("target", "memory")`` with ``{}`` for a target without keys.
-        text: the value in TOML.
+        value: as TOML has it.
     """
 
     key: tuple[str, ...]
-    text: str
+    value: Any
+
+    @override
+    def __hash__(self) -> int:
+        return hash(self.key)  # values may be lists and tables
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,7 +66,7 @@ def write_text(field: CampaignField, value: Any) -> str:  # noqa: ANN401
         return write_settings(value)
     if isinstance(field.kind, WorkNames):
         return ", ".join(value)
-    raw = tomllib.loads(f"value = {field.kind.write(value)}")["value"]
+    raw = field.kind.plain(value)
     if isinstance(raw, bool):
         return "true" if raw else "false"
     return str(int(raw)) if isinstance(raw, float) and raw.is_integer() else str(raw)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
+from app.campaign_file.dimensions import word_of
 from app.campaign_file.kinds import Key
 from app.campaign_file.partial import changes_of, partial_of
 from app.domain.campaign.configuration import BuiltinScript, Configuration, DiskTarget, Protocol
@@ -237,9 +238,7 @@ class _Making:
         for each in self.parts.dimensions:
             for value in each.values if each is not known else ():
                 ids |= {
-                    change.text.strip('"')
-                    for change in value.changes
-                    if change.key == tuple(FILESYSTEM.split("."))
+                    change.value for change in value.changes if change.key == tuple(FILESYSTEM.split("."))
                 }
         return [spec for spec in FILESYSTEMS if spec.id in ids]
 
@@ -516,7 +515,7 @@ class _Making:
         path: Key = tuple(key.split(".", 2)) if key.startswith(_SETTINGS) else tuple(key.split("."))
         for change in changes_of(partial_of(self.first)):
             if change.key == path:
-                return DimensionValue(_name_of(change.text), (change,))
+                return DimensionValue(word_of(change.value), (change,))
         return None
 
 
@@ -532,10 +531,6 @@ def _plain(key: str, raw: object) -> ValueOffer:
 
 def _shown(value: DimensionValue) -> str:
     return {"true": tr("on"), "false": tr("off")}.get(value.name, value.name)
-
-
-def _name_of(text: str) -> str:
-    return text.strip('"') if text.startswith('"') else text.removesuffix(".0")
 
 
 def _help_key(key: str) -> str:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from app.campaign_file.dimensions import word_of
 from app.campaign_file.kinds import Key
 from app.campaign_file.matrix import fitting_start, situation_of
-from app.campaign_file.partial import Partial, given_keys, merge
+from app.campaign_file.partial import Partial, given_keys, merge, nested
 from app.campaign_file.problems import KeyPath, Problems
 from app.campaign_file.reader import CampaignReader, build_configuration
 from app.campaign_file.rules import Stated
-from app.campaign_file.writer import change_lines
 from app.domain.campaign.configuration import Campaign, Configuration, DiskTarget
 from app.domain.campaign.matrix import (
     Change,
@@ -64,19 +63,14 @@ def open_matrix(campaign: Campaign, matrix: Matrix) -> OpenedMatrix:
 def _first(campaign: Campaign, matrix: Matrix) -> tuple[Configuration, list[MatrixDimension]]:
     """Return the content of the pages, and single-value dimensions for options that the pages cannot show."""
     reader = CampaignReader(Path("/"), Problems())
-    partials = [
-        _read(reader, changes) for changes in (_fitting(_filling(matrix), matrix.shared), matrix.shared)
-    ]
+    start = _fitting(_filling(matrix), matrix.shared)
+    partials = [reader.read_partial(nested(changes), KeyPath()) for changes in (start, matrix.shared)]
     made = None if reader.problems.count else _configuration(reader, partials, campaign.name)
     if made is None:  # such as a script that is no longer readable
         return campaign.configurations[0], []
     fits = given_keys(fitting_start(partials[1], situation_of(partials)))
     lost = [each for each in matrix.shared if each.key not in fits and _is_option(each)]
     return made, [_single(each) for each in lost]
-
-
-def _read(reader: CampaignReader, changes: Sequence[Change]) -> Partial:
-    return reader.read_partial(tomllib.loads("\n".join(change_lines(changes))), KeyPath())
 
 
 def _filling(matrix: Matrix) -> list[Change]:
@@ -99,7 +93,7 @@ def _fitting(filling: Sequence[Change], shared: Sequence[Change]) -> list[Change
     limits, and one may allow server settings that another forbids (full_page_writes); the dimensions set them
     anyway.
     """
-    shown = next((str(_word(each)) for each in (*shared, *filling) if each.key == _FILESYSTEM), "")
+    shown = next((each.value for each in (*shared, *filling) if each.key == _FILESYSTEM), "")
     options = {each.id: each for each in filesystem(shown).options} if shown else {}
     return [
         each
@@ -107,13 +101,13 @@ def _fitting(filling: Sequence[Change], shared: Sequence[Change]) -> list[Change
         if each.key[:2] != _SETTINGS
         if not _is_option(each)
         or each.key[3] not in options
-        or read_option(options[each.key[3]], str(_word(each))) is not None
+        or read_option(options[each.key[3]], str(each.value)) is not None
     ]
 
 
 def _chosen(dimension: MatrixDimension, wanted: set[str]) -> DimensionValue:
     for value in dimension.values:
-        name = next((str(_word(change)) for change in value.changes if change.key == _FILESYSTEM), "")
+        name = next((change.value for change in value.changes if change.key == _FILESYSTEM), "")
         if name and wanted <= {each.id for each in filesystem(name).options}:
             return value
     return dimension.values[0]
@@ -130,13 +124,6 @@ def _is_option(change: Change) -> bool:
     return change.key[:3] == ("target", DiskTarget.kind, "options") and len(change.key) == 4
 
 
-def _word(change: Change) -> object:
-    """Return the value of a change in TOML form."""
-    return tomllib.loads(f"value = {change.text}")["value"]
-
-
 def _single(change: Change) -> MatrixDimension:
     key = ".".join(change.key)
-    word = _word(change)
-    name = word if isinstance(word, str) else change.text
-    return MatrixDimension(default_name(key), (DimensionValue(name, (change,)),), key)
+    return MatrixDimension(default_name(key), (DimensionValue(word_of(change.value), (change,)),), key)

@@ -9,12 +9,11 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from app.campaign_file.dimensions import Dimension, read_dimensions
+from app.campaign_file.dimensions import Dimension, plain_dimension, read_dimensions
 from app.campaign_file.kinds import Key
 from app.campaign_file.matrix import ReadMatrix, every_cell, expand
 from app.campaign_file.partial import (
@@ -29,7 +28,6 @@ from app.campaign_file.partial import (
 from app.campaign_file.problems import Problems
 from app.campaign_file.reader import CampaignReader
 from app.campaign_file.rules import Stated
-from app.campaign_file.writer import dimension_lines
 from app.domain.campaign.configuration import Configuration, DiskTarget, Workload
 from app.domain.campaign.matrix import Change, DimensionValue, MatrixDimension, is_left_out
 from app.domain.problem import Problem
@@ -77,11 +75,7 @@ def read_draft_matrix(
     reader = CampaignReader(Path("/"), problems)
     base, of_list = shared_of(configurations, {each.name for each in parts.dimensions})
     dimensions = (*of_list, *parts.dimensions)
-    try:
-        document = tomllib.loads("\n".join(dimension_lines(dimensions)))
-    except ValueError:
-        return DraftMatrix(None, (Problem(FIELD, tr("These values cannot be read: tick them anew.")),))
-    read = read_dimensions(reader, document[FIELD])
+    read = read_dimensions(reader, [plain_dimension(each) for each in dimensions])
     if read is None:
         return DraftMatrix(None, _told(problems, dimensions, len(of_list)))
     base = _without_decided(_without_warmup(base, read), read)

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Final
 
 from app.campaign_file.dimensions import doubling, read_key
-from app.campaign_file.kinds import quote
 from app.campaign_file.partial import find_field, is_refused
 from app.campaign_file.problems import KeyPath, Problems
 from app.campaign_file.reader import CampaignReader
@@ -38,7 +37,7 @@ def value_of(key: str, raw: object) -> DimensionValue:
     partial, value = read_key(CampaignReader(Path("/"), Problems()), found, raw, KeyPath())
     if is_refused(partial):
         path, field, below = found
-        return DimensionValue(str(raw), (Change((*path, field.name, *below), quote(str(raw))),))
+        return DimensionValue(str(raw), (Change((*path, field.name, *below), str(raw)),))
     return value
 
 

@@ -23,7 +23,6 @@ from app.campaign_file.recipes.head import (
     MOST_QUICK_CONFIGURATIONS,
     MOST_QUICK_SCALE,
     MOST_QUICK_SECONDS,
-    RECIPE_FIELDS,
     QuickVariant,
     Recipe,
     RecipeHead,
@@ -305,14 +304,6 @@ def test_head_not_a_table(entry: str) -> None:
 def test_head_without_question() -> None:
     with pytest.raises(CampaignError, match=r"recipe\.question: is missing"):
         parse_campaign(f'name = "x"\n[recipe]\ndisks = 1\n{MEMORY}', base_directory="/", source_name="x")
-
-
-def test_head_write_read_round_trip() -> None:
-    for recipe in list_recipes():
-        head = recipe.head
-        given = ((each, getattr(head, each.attribute)) for each in RECIPE_FIELDS)
-        lines = [f"{each.name} = {each.kind.write(value)}" for each, value in given if value]
-        assert parse_head("[recipe]\n" + "\n".join(lines)) == head
 
 
 # --- what a machine cannot measure

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from app.campaign_file.kinds import toml
 from app.campaign_file.reader import parse_campaign
 from app.campaign_file.settings import SettingsTable
 from app.campaign_file.writer import format_campaign
@@ -233,5 +234,5 @@ def test_sizes_use_largest_exact_unit() -> None:
 @given(server_settings)
 @pytest.mark.slow
 def test_settings_on_one_line(pairs: tuple[tuple[str, str], ...]) -> None:
-    written = tomllib.loads(f"settings = {SettingsTable().write(pairs)}")
+    written = tomllib.loads(f"settings = {toml(SettingsTable().plain(pairs))}")
     assert SettingsTable().read(written["settings"], Path("/")) == pairs

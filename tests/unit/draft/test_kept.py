@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from app.campaign_file.kinds import toml
 from app.campaign_file.reader import load_campaign
 from app.campaign_file.recipes.head import list_recipes
+from app.domain.campaign.matrix import Change, DimensionValue, MatrixDimension
 from app.domain.options.raid import Level
 from app.draft.draft import CampaignDraft
 from app.draft.fields.state import ChangeDraft, DraftParts, Length, PhaseDraft, Place, ScriptDraft, SizeChoice
@@ -93,6 +95,16 @@ def test_missing_fields_default_unknown_ignored() -> None:
     assert CampaignDraft(parts).configuration_of(Place.MEMORY).from_where
 
 
+@pytest.mark.parametrize("raw", [4, True, "xfs", 0.5, ["S1"], {"file": "/x.sql", "weight": 2}])
+def test_earlier_values_of_dimensions(raw: object) -> None:
+    parts = first_parts()
+    parts.dimensions = [MatrixDimension("d", (DimensionValue("v", (Change(("a", "b"), raw),)),), "a.b")]
+    now = json.dumps({"key": ["a", "b"], "value": raw})
+    earlier = json.dumps({"key": ["a", "b"], "text": toml(raw)})
+    assert now in draft_text(parts)
+    assert read_draft_text(draft_text(parts).replace(now, earlier)) == parts
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -110,6 +122,7 @@ def test_missing_fields_default_unknown_ignored() -> None:
         '{"format": 1, "parts": {"size_choice": "huge"}}',
         '{"format": 1, "parts": {"configurations": [{"place": "memory"}]}}',
         '{"format": 1, "parts": {"disks": {"data": {"made": {"level": "raid99"}}}}}',
+        '{"format": 1, "parts": {"dimensions": [{"key": ["a"], "text": "{"}]}}',
         '{"format": 1, "parts": {"scripts": ' + "[" * 100_000,
     ],
 )
