@@ -59,7 +59,6 @@ from ui.window.library.panel import RunList
 from ui.window.main_window import MainWindow
 from ui.wizard.editors.options_form import OptionEditor
 
-pytestmark = [pytest.mark.gui, pytest.mark.qt_log_ignore("This plugin does not support")]
 OpenWindow = Callable[..., MainWindow]
 IS_LARGE = "PAGES_LARGE" in os.environ
 """In the language of the texts and the style of the program; type twice as large where it is 1."""

@@ -42,7 +42,6 @@ from ui.widgets import texts
 from ui.widgets.texts import AccessibleText, expose_data_to_screen_readers, show_tip
 from ui.window.main_window import MainWindow
 
-pytestmark = [pytest.mark.gui, pytest.mark.qt_log_ignore("This plugin does not support propagateSizeHints")]
 OpenWindow = Callable[..., MainWindow]
 
 

@@ -15,8 +15,6 @@ from shiboken6 import delete
 from app.domain.errors import FootingError, InternalError
 from ui.background import BackgroundOp, finish_background
 
-pytestmark = pytest.mark.gui
-
 
 def unwanted(value: object) -> None:
     raise AssertionError(value)

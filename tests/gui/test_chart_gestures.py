@@ -15,8 +15,6 @@ from ui.charts.data.plotted_run import RunTrace
 from ui.charts.stack.stack import ChartStack, prefetch
 from ui.theme import Scheme, Theme
 
-pytestmark = pytest.mark.gui
-
 IDS = ("tps", "latency", "iops")
 NO_KEY = Qt.KeyboardModifier.NoModifier
 

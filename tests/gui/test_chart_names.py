@@ -27,8 +27,6 @@ from ui.charts.stack.legend_table import LegendTable
 from ui.charts.stack.stack import ChartStack
 from ui.theme import Scheme, Theme
 
-pytestmark = pytest.mark.gui
-
 
 @pytest.fixture
 def stack(qtbot: QtBot) -> ChartStack:

@@ -21,8 +21,6 @@ from ui.charts.data.scale import (
     value_ticks,
 )
 
-pytestmark = pytest.mark.gui
-
 POSITIVE = st.floats(1e-6, 1e15)
 
 

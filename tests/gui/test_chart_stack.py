@@ -32,8 +32,6 @@ from ui.charts.stack.stack import ChartMenu, ChartStack, prefetch, save_chart
 from ui.live.header import array_words
 from ui.theme import Scheme, Theme
 
-pytestmark = pytest.mark.gui
-
 SHAPE = Shape(seconds=120, checkpoint_every_s=50, stall=(70, 6))
 
 

@@ -27,8 +27,6 @@ from ui.style import qt_palette
 from ui.theme import PALETTES, SERIES, STRONGER, Palette, Scheme, Theme, mix
 from ui.window.library.delegate import CHOSEN_SHARE, SMALL_SHARE
 
-pytestmark = pytest.mark.gui
-
 # Viénot, Brettel, Mollon 1999, in linear RGB: what protanopes and deuteranopes see.
 SEEN = {
     "all": np.eye(3),

@@ -18,7 +18,6 @@ from ui.window.main_window import MainWindow
 if TYPE_CHECKING:
     from tests.fix_main_window import OpenWindow
 
-pytestmark = [pytest.mark.gui, pytest.mark.qt_log_ignore("This plugin does not support")]
 PATIENCE_MS = 180_000
 """For hours of samples on a machine that has other things to do."""
 

@@ -38,8 +38,6 @@ from ui.report.flow import FOOT_MM, PAPERS
 from ui.report.save import report_pdf
 from ui.theme import Scheme, Theme
 
-pytestmark = pytest.mark.gui
-
 PLACES = (0, len(COMPARISON_COLUMNS) // 2, len(COMPARISON_COLUMNS))
 """Before all, which moves every other one, in their middle, behind all."""
 NEW = "Inserted"

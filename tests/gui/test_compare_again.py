@@ -24,8 +24,6 @@ from ui.theme import Theme
 from ui.window.main_window import MainWindow
 from ui.wizard.wizard import Wizard
 
-pytestmark = pytest.mark.gui
-
 TOML = """
 name = "Filesystems"
 repeats = 2

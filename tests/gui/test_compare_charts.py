@@ -28,8 +28,6 @@ from ui.charts.stack.stack import ChartStack
 from ui.compare.distribution import DistributionCurves
 from ui.theme import Scheme, Theme
 
-pytestmark = pytest.mark.gui
-
 
 @pytest.fixture
 def theme(qtbot: QtBot) -> Theme:

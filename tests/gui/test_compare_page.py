@@ -54,8 +54,6 @@ from ui.compare.views import VIEWS, MultiplesView, TableView, ViewHolder
 from ui.theme import Scheme, Theme
 from ui.window.main_window import MainWindow
 
-pytestmark = pytest.mark.gui
-
 OpenPage = Callable[..., ComparePage]
 
 

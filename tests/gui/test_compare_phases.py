@@ -21,8 +21,6 @@ from ui.compare.views import OWN, PhasesView, make_phases
 from ui.report.save import SaveRequest, save
 from ui.theme import Scheme, Theme
 
-pytestmark = [pytest.mark.gui, pytest.mark.qt_log_ignore("This plugin does not support")]
-
 
 def content_of(folder: Path, runs: Sequence[PhasedRun]) -> Content:
     paths = write_phased_campaign(folder, runs)

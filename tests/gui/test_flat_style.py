@@ -40,8 +40,6 @@ from ui.style import qt_palette
 from ui.theme import PALETTES, Scheme, Theme
 from ui.widgets.choice_button import ChoiceButton
 
-pytestmark = pytest.mark.gui
-
 Make = Callable[[type[QWidget]], QWidget]
 
 

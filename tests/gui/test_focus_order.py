@@ -56,8 +56,6 @@ from ui.window.files.import_window import ImportWindow
 from ui.window.files.run_actions import RunDetails
 from ui.window.main_window import MainWindow
 
-pytestmark = [pytest.mark.gui, pytest.mark.qt_log_ignore("This plugin does not support")]
-
 OpenWindow = Callable[..., MainWindow]
 MOST_STEPS: Final = 600
 TAKES_INPUT: Final = (

@@ -7,8 +7,6 @@ from PySide6.QtGui import QFont, QFontMetricsF
 
 from ui.font_features import set_features, set_features_by_stream
 
-pytestmark = pytest.mark.gui
-
 
 def a_font() -> QFont:
     font = QFont("DejaVu Sans")

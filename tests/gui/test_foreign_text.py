@@ -58,11 +58,6 @@ from ui.window.main_window import MainWindow
 from ui.wizard.background import validation
 from ui.wizard.wizard import Wizard
 
-pytestmark = [
-    pytest.mark.gui,
-    pytest.mark.qt_log_ignore("This plugin does not support propagateSizeHints"),
-]
-
 UI = Path(__file__).resolve().parents[2] / "ui"
 EVIL = '<img src="x"><b>evil</b> <a href="y">z</a> &lt;i&gt;'
 MARK = "evil"

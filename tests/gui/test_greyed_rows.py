@@ -9,8 +9,6 @@ from PySide6.QtCore import Qt
 import ui
 from ui.widgets.fields import combo_box, set_row_enabled
 
-pytestmark = pytest.mark.gui
-
 
 @pytest.mark.usefixtures("qapp")
 def test_greyed_row_unselectable_until_enabled() -> None:

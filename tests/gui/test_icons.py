@@ -18,8 +18,6 @@ from ui.widgets.choice_button import ChoiceButton
 from ui.window.commands.commands import COMMANDS
 from ui.window.commands.tool_bar import ToolBar
 
-pytestmark = pytest.mark.gui
-
 NAMES = sorted(path.stem for path in ICONS.glob("*.svg"))
 
 

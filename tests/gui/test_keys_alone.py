@@ -28,7 +28,6 @@ from ui.wizard.wizard import Wizard
 if TYPE_CHECKING:
     from tests.fix_main_window import OpenWindow
 
-pytestmark = [pytest.mark.gui, pytest.mark.qt_log_ignore("This plugin does not support")]
 PATIENCE_MS = 180_000
 MOST_TABS = 120
 CTRL, ALT, SHIFT = (

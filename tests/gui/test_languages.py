@@ -20,7 +20,6 @@ from tests.fix_report import write_cases
 from tests.gui.test_report_pdf import cases_of
 from ui.window.commands.commands import COMMANDS
 
-pytestmark = pytest.mark.gui
 TOP = Path(__file__).resolve().parents[2]
 
 _ASK = """

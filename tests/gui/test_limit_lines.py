@@ -22,8 +22,6 @@ from ui.charts.painting.painting import ChartBackground
 from ui.charts.stack.stack import ChartStack
 from ui.theme import Scheme, Theme
 
-pytestmark = pytest.mark.gui
-
 WRITES = "writes: can do 9,950"
 FLUSHES = "flushes: can do 9,900"
 

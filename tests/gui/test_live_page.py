@@ -36,11 +36,6 @@ from ui.live.words import NOTHING, format_rate, three_digits
 from ui.theme import Scheme, Theme
 from ui.widgets.formatting import tooltip
 
-pytestmark = [
-    pytest.mark.gui,
-    pytest.mark.qt_log_ignore("This plugin does not support propagateSizeHints"),
-]
-
 LONG_NAME = "ext4 on four NVMe disks, RAID 10, chunk 64 KiB, noatime, wal on its own two disks"[:80]
 
 

@@ -22,8 +22,6 @@ from ui.window.campaigns import campaign_pages, starter
 from ui.window.campaigns.campaign_pages import CampaignPages, LoadDialog
 from ui.window.main_window import MainWindow
 
-pytestmark = [pytest.mark.gui, pytest.mark.qt_log_ignore("This plugin does not support")]
-
 PATIENCE_MS = 60_000
 CAMPAIGN = """
 name = "There"

@@ -20,8 +20,6 @@ from ui.window.commands.manual_window import ManualWindow
 from ui.window.main_window import MainWindow
 from ui.window.pages.window_settings import open_settings
 
-pytestmark = [pytest.mark.gui, pytest.mark.qt_log_ignore("This plugin does not support")]
-
 OpenWindow = Callable[..., MainWindow]
 
 

@@ -44,8 +44,6 @@ STANDING = {
 }
 """Modules that wait less than a step for somebody to end, and move nothing meanwhile."""
 
-pytestmark = [pytest.mark.gui, pytest.mark.qt_log_ignore("This plugin does not support propagateSizeHints")]
-
 
 @pytest.fixture(autouse=True)
 def _as_before() -> Iterator[None]:

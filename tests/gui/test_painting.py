@@ -8,8 +8,6 @@ from PySide6.QtGui import QImage
 from app import TOP
 from ui.painting import painting
 
-pytestmark = pytest.mark.gui
-
 
 def test_a_painter_ends_also_where_painting_fails() -> None:
     image = QImage(8, 8, QImage.Format.Format_RGB32)

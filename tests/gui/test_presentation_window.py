@@ -23,11 +23,6 @@ from ui.live.presentation_window import MOST_LINES, NUMBER_POINTS, TalkWindow
 from ui.live.words import NOTHING
 from ui.theme import Scheme, Theme
 
-pytestmark = [
-    pytest.mark.gui,
-    pytest.mark.qt_log_ignore("This plugin does not support propagateSizeHints"),
-]
-
 
 @pytest.fixture
 def replay(tmp_path: Path) -> ReplaySource:

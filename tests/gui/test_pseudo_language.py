@@ -12,7 +12,6 @@ import pytest
 
 from tests.gui.shown_texts import english_in
 
-pytestmark = pytest.mark.gui
 TOP = Path(__file__).resolve().parents[2]
 PAGES = "tests/gui/pages_in_pseudo_language.py"
 

@@ -29,10 +29,6 @@ from ui.widgets.texts import plain_label
 if TYPE_CHECKING:
     from tests.fix_main_window import OpenWindow
 
-pytestmark = [
-    pytest.mark.gui,
-    pytest.mark.qt_log_ignore("This plugin does not support propagateSizeHints"),
-]
 
 LONG = "ext4 " + "on a very long array of disks " * 10
 RIGHT_TO_LEFT = "قرص \u202eسريع\u202c #1"

@@ -18,12 +18,9 @@ from pytestqt.qtbot import QtBot
 
 CALLS = 2000
 
-pytestmark = [
-    pytest.mark.gui,
-    pytest.mark.skipif(
-        sys.version_info >= (3, 12), reason="None and True are immortal from Python 3.12 (PEP 683)"
-    ),
-]
+pytestmark = pytest.mark.skipif(
+    sys.version_info >= (3, 12), reason="None and True are immortal from Python 3.12 (PEP 683)"
+)
 
 
 class _Sender(QObject):

@@ -25,8 +25,6 @@ from ui.background import finish_background
 from ui.report.dialog import ReportDialog, ReportRequest, title_of
 from ui.window.main_window import MainWindow
 
-pytestmark = pytest.mark.gui
-
 OpenWindow = Callable[..., MainWindow]
 
 

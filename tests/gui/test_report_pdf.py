@@ -39,7 +39,6 @@ from ui.report.layout import PageLayout
 from ui.report.save import SaveRequest, report_pdf, save
 from ui.report.time_chart import _Plot
 
-pytestmark = pytest.mark.gui
 TOP = Path(__file__).resolve().parents[2]
 
 

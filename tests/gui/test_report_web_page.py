@@ -21,7 +21,6 @@ from tests.fix_report import Case, write_cases
 from tests.fix_runs import Shape
 from ui.report.save import SaveRequest, save
 
-pytestmark = pytest.mark.gui
 TOP = Path(__file__).resolve().parents[2]
 EVIL = "<script>alert(1)</script> & \"quoted\" <img src=x onerror='y'>"
 VOID = {"meta", "br", "hr", "img", "link", "input"}

@@ -20,8 +20,6 @@ from ui.theme import Scheme, Theme
 from ui.window.commands.help_window import HelpWindow
 from ui.window.commands.manual_window import ManualWindow
 
-pytestmark = pytest.mark.gui
-
 TOP = Path(__file__).resolve().parents[2]
 WINDOWS = """
 import gc

@@ -20,8 +20,6 @@ from app import TOP
 from ui.program.program import FirstWindow, bring_to_front
 from ui.program.second_start import TAKEN, OpenRequest, hand_over, instance_socket, lock_place
 
-pytestmark = [pytest.mark.gui, pytest.mark.qt_log_ignore("This plugin does not support")]
-
 
 @pytest.fixture
 def runtime() -> Iterator[Path]:

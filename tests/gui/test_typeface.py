@@ -13,8 +13,6 @@ from app import TOP
 from ui.fonts import FAMILY, FILES, FONTS
 from ui.program.program import POINTS, set_typeface
 
-pytestmark = pytest.mark.gui
-
 FROM_OTHER_FONTS = set("─│├└▸▾◂✔✕✘")
 """Signs of terminals, and triangles of a few buttons: every font of a desktop has them."""
 

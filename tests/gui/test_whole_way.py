@@ -29,13 +29,7 @@ from ui.wizard.pages.target_page import WherePage
 from ui.wizard.pages.workload_page import WorkloadPage
 from ui.wizard.wizard import Wizard
 
-pytestmark = [
-    pytest.mark.gui,
-    pytest.mark.postgres,
-    pytest.mark.long,
-    pytest.mark.usefixtures("installation"),
-    pytest.mark.qt_log_ignore("This plugin does not support"),
-]
+pytestmark = [pytest.mark.postgres, pytest.mark.long, pytest.mark.usefixtures("installation")]
 
 OpenWindow = Callable[..., MainWindow]
 PATIENCE_MS = 120_000

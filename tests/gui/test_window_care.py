@@ -22,8 +22,6 @@ from tests.fix_window import Trial, begin_trial, write_bad_files, write_trial
 from ui.window.files.run_actions import RunDetails
 from ui.window.main_window import MainWindow
 
-pytestmark = [pytest.mark.gui, pytest.mark.qt_log_ignore("This plugin does not support")]
-
 OpenWindow = Callable[..., MainWindow]
 PATIENCE_MS = 60_000
 

@@ -22,8 +22,6 @@ from ui.program.application import (
     run_window,
 )
 
-pytestmark = pytest.mark.gui
-
 TOP = Path(__file__).resolve().parents[2]
 
 

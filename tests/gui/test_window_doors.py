@@ -19,8 +19,6 @@ from ui.widgets.choice_button import ChoiceButton
 from ui.window.main_window import MainWindow
 from ui.window.pages.start_page import StartPage
 
-pytestmark = [pytest.mark.gui, pytest.mark.qt_log_ignore("This plugin does not support")]
-
 OpenWindow = Callable[..., MainWindow]
 
 

@@ -28,8 +28,6 @@ from ui.widgets.formatting import format_figure, format_number, moment
 from ui.widgets.plain_writer import DocumentColours
 from ui.window.facts.panel import FactsPanel
 
-pytestmark = [pytest.mark.gui, pytest.mark.qt_log_ignore("This plugin does not support")]
-
 DIFFERS, VERDICT, FIGURES_HEADING = "What differs", "Verdict", "Figures"
 
 

@@ -25,8 +25,6 @@ from ui.report.dialog import ReportDialog
 from ui.theme import Theme
 from ui.window.main_window import MainWindow
 
-pytestmark = [pytest.mark.gui, pytest.mark.qt_log_ignore("This plugin does not support")]
-
 OpenWindow = Callable[..., MainWindow]
 PATIENCE_MS = 60_000
 

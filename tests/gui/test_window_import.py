@@ -16,8 +16,6 @@ from tests.fix_window import Trial, write_trial
 from ui.window.files.import_window import ImportWindow
 from ui.window.main_window import MainWindow
 
-pytestmark = [pytest.mark.gui, pytest.mark.qt_log_ignore("This plugin does not support")]
-
 OpenWindow = Callable[..., MainWindow]
 PATIENCE_MS = 60_000
 RECORDED = Path(__file__).resolve().parents[1] / "data" / "import" / "vondra-2022" / "i5" / "20220907-mdraid"

@@ -21,12 +21,6 @@ from ui.window.library.model import COLOUR_ROLE, MIME_TYPE, ROW_ROLE, Heading, L
 from ui.window.library.panel import LibraryPanel
 from ui.window.library.reader import LibraryReader
 
-pytestmark = [
-    pytest.mark.gui,
-    # The offscreen platform has no window manager.
-    pytest.mark.qt_log_ignore("This plugin does not support"),
-]
-
 PLAIN = Qt.KeyboardModifier.NoModifier
 
 

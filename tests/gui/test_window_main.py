@@ -43,8 +43,6 @@ from ui.window.commands.tools import shown_commands
 from ui.window.main_window import MainWindow
 from ui.window.pages.window_settings import WindowSettings
 
-pytestmark = [pytest.mark.gui, pytest.mark.qt_log_ignore("This plugin does not support")]
-
 OpenWindow = Callable[..., MainWindow]
 PATIENCE_MS = 60_000
 TOP = Path(__file__).parents[2]

@@ -31,8 +31,6 @@ from ui.window.commands.preferences_dialog import (
 )
 from ui.window.main_window import MainWindow
 
-pytestmark = [pytest.mark.gui, pytest.mark.qt_log_ignore("This plugin does not support")]
-
 _DELETE = Qt.WidgetAttribute.WA_DeleteOnClose
 OpenWindow = Callable[..., MainWindow]
 CHOSEN = {

@@ -18,8 +18,6 @@ from ui.theme import Theme
 from ui.window.library.model import LibraryModel
 from ui.window.library.panel import LibraryPanel
 
-pytestmark = [pytest.mark.gui, pytest.mark.qt_log_ignore("This plugin does not support")]
-
 
 @pytest.fixture
 def library(tmp_path: Path) -> Path:

@@ -20,8 +20,6 @@ from ui.theme import Theme
 from ui.widgets.choice_button import ChoiceButton
 from ui.window.pages.start_page import StartPage
 
-pytestmark = [pytest.mark.gui, pytest.mark.qt_log_ignore("This plugin does not support")]
-
 OLD = Installation(
     "/opt/old/bin", "9.6.1", 9, unusable=("Version 9.6.1 is not supported.",), origin="own build"
 )

@@ -15,8 +15,6 @@ from ui.window.commands import tools
 from ui.window.commands.tools import Tool, ToolContext
 from ui.window.main_window import MainWindow
 
-pytestmark = pytest.mark.gui
-
 OpenWindow = Callable[..., MainWindow]
 
 

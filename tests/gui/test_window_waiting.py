@@ -19,11 +19,7 @@ from ui.window.main_window import MainWindow
 from ui.wizard.pages import review_page
 from ui.wizard.pages.review_page import Disturbances
 
-pytestmark = [
-    pytest.mark.gui,
-    pytest.mark.postgres,  # which runs apart: the state of root is one for the machine
-    pytest.mark.qt_log_ignore("This plugin does not support"),
-]
+pytestmark = pytest.mark.postgres
 
 OpenWindow = Callable[..., MainWindow]
 PATIENCE_MS = 60_000

@@ -65,12 +65,6 @@ from ui.wizard.pages.target_page import WherePage
 from ui.wizard.pages.workload_page import WorkloadPage
 from ui.wizard.wizard import Wizard
 
-pytestmark = [
-    pytest.mark.gui,
-    # What Qt's offscreen platform says of every window that has a smallest size.
-    pytest.mark.qt_log_ignore("This plugin does not support propagateSizeHints"),
-]
-
 PATIENCE_MS = 60_000
 
 MACHINE = Machine(8 << 30, 6 << 30, None, 4, 4096, 0, 0, 0, 0)

@@ -44,12 +44,6 @@ from ui.wizard.pages.review_page import ReviewPage
 from ui.wizard.pages.target_page import WherePage
 from ui.wizard.wizard import Wizard
 
-pytestmark = [
-    pytest.mark.gui,
-    # What Qt's offscreen platform says of every window that has a smallest size.
-    pytest.mark.qt_log_ignore("This plugin does not support propagateSizeHints"),
-]
-
 MACHINE = Machine(8 << 30, 6 << 30, None, 4, 4, 0, 0, 0, 0)
 CHECKED = CheckedTarget("/somewhere", "", 1 << 36)
 ENVIRONMENT = DraftEnvironment(MACHINE, current_account(), folder=CHECKED, memory=CHECKED)

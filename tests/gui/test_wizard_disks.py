@@ -66,12 +66,6 @@ from ui.wizard.pages.review_page import ReviewPage
 from ui.wizard.pages.target_page import WherePage
 from ui.wizard.wizard import Wizard
 
-pytestmark = [
-    pytest.mark.gui,
-    # What Qt's offscreen platform says of every window that has a smallest size.
-    pytest.mark.qt_log_ignore("This plugin does not support propagateSizeHints"),
-]
-
 MACHINE = Machine(8 << 30, 6 << 30, None, 4, 4096, 0, 0, 0, 0)
 CHECKED = CheckedTarget("/somewhere", "", 1 << 36)
 SERVER = Installation("/opt/new/bin", "17.2", 17, origin="package")
@@ -954,7 +948,6 @@ def test_tick_applies_to_pressed_disk(qtbot: QtBot, open_wizard: OpenWizard, mac
     assert wizard.draft.parts.disks.data.disks == [SPARE[2].identity.key()]
 
 
-@pytest.mark.qt_log_ignore("This plugin does not support")
 def test_second_click_reaches_access_times(open_wizard: OpenWizard) -> None:
     wizard = open_wizard(Step.FILESYSTEM, draft_on_disks(1))
     page = filesystem_page(wizard)

@@ -27,12 +27,6 @@ from ui.wizard.pages.disks_page import DisksPage
 from ui.wizard.pages.filesystem_page import FilesystemPage
 from ui.wizard.wizard import Wizard
 
-pytestmark = [
-    pytest.mark.gui,
-    # What Qt's offscreen platform says of every window that has a smallest size.
-    pytest.mark.qt_log_ignore("This plugin does not support propagateSizeHints"),
-]
-
 OpenPage = Callable[..., FilesystemPage]
 
 

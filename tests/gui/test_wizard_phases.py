@@ -24,11 +24,6 @@ from ui.wizard.base.help_panel import help_for
 from ui.wizard.editors.phases_editor import PhasesEditor, _Ticks
 from ui.wizard.pages.workload_page import WorkloadPage
 
-pytestmark = [
-    pytest.mark.gui,
-    pytest.mark.qt_log_ignore("This plugin does not support propagateSizeHints"),
-]
-
 
 @pytest.fixture
 def page(qtbot: QtBot) -> Iterator[WorkloadPage]:
