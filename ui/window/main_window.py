@@ -59,8 +59,6 @@ if TYPE_CHECKING:
     from ui.window.commands.help_window import HelpWindow
 
 _DEFAULT_SIZE = QSize(1280, 800)
-_FRAME = QSize(16, 40)
-"""Possible size of a window manager's frame."""
 
 
 class MainWindow(QMainWindow):
@@ -201,7 +199,7 @@ class MainWindow(QMainWindow):
         self._following = self.pages.currentChanged.connect(self._follow_page)
 
     def _restore(self) -> None:
-        self.resize(_DEFAULT_SIZE.boundedTo(screen_room(self) - _FRAME))  # a title bar must fit as well
+        self.resize(_DEFAULT_SIZE.boundedTo(screen_room(self)))
         self.restoreGeometry(self._settings.geometry)
         state = self._settings.runs
         self.runs_page.restore(state)
