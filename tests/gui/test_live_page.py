@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QPoint, QSettings, Qt
-from PySide6.QtGui import QFont
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QPushButton
+from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
 from app.domain.disk import DiskIdentity
@@ -507,18 +506,7 @@ def test_a_long_name_widens_nothing(
     assert LONG_NAME in page.header.run.toolTip()
 
 
-@pytest.fixture
-def _large_type() -> Iterator[None]:
-    """Type twice as large as usual."""
-    before = QApplication.font()
-    font = QFont(before)
-    font.setPointSizeF(2 * before.pointSizeF())
-    QApplication.setFont(font)
-    yield
-    QApplication.setFont(before)
-
-
-@pytest.mark.usefixtures("_large_type")
+@pytest.mark.usefixtures("large_type")
 @pytest.mark.parametrize("kind", ["campaign", "replay"])
 def test_double_size_type_in_smallest_window(
     qtbot: QtBot, bench: LiveBench, replay: ReplaySource, kind: str

@@ -6,7 +6,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Final
@@ -14,7 +14,7 @@ from typing import Final
 import pytest
 import shiboken6
 from PySide6.QtCore import QMimeData, QPoint, QPointF, QSettings, Qt, QUrl
-from PySide6.QtGui import QDragEnterEvent, QDropEvent, QFont
+from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
     QAbstractButton,
@@ -319,16 +319,6 @@ def test_growing_run_followed_in_library(qtbot: QtBot, open_window: OpenWindow, 
     until_read(qtbot, window)
     choose(qtbot, window, library / "live" / "x.footing")
     writer.close()
-
-
-@pytest.fixture
-def large_type(qapp: QApplication) -> Iterator[None]:
-    before = qapp.font()
-    font = QFont(before)
-    font.setPointSizeF(before.pointSizeF() * 2)
-    qapp.setFont(font)
-    yield
-    qapp.setFont(before)
 
 
 @pytest.mark.parametrize("size", [(1024, 700), (1280, 800)])

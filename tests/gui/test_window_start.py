@@ -1,11 +1,9 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
 from PySide6.QtCore import QPoint, QRect, Qt
-from PySide6.QtGui import QFont
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLabel
 from pytestqt.qtbot import QtBot
@@ -45,17 +43,6 @@ def page(qtbot: QtBot, light: Theme) -> StartPage:
     made.show()
     qtbot.waitExposed(made)
     return made
-
-
-@pytest.fixture
-def large_type(qapp: QApplication) -> Iterator[None]:
-    """Type of 200 %."""
-    before = qapp.font()
-    font = QFont(before)
-    font.setPointSizeF(before.pointSizeF() * 2)
-    qapp.setFont(font)
-    yield
-    qapp.setFont(before)
 
 
 def clipped(page: StartPage) -> list[str]:

@@ -29,10 +29,10 @@ from app.draft.fields.environment import DraftEnvironment
 from app.draft.fields.state import Place, Step
 from app.draft.machine_answers import MachineAnswer, MachineQuestion, SupportQuestion
 from app.draft.matrix.ticking import set_values, value_of
-from app.hosts.disk_watch import OnChange
 from app.hosts.folders.targets import CheckedTarget
 from app.postgres.machine import Machine
 from app.process.starter import current_account
+from tests.gui.test_wizard import StillWatch
 from tests.made_disks import SPARE, everything_works, listing
 from ui.background import finish_background
 from ui.theme import Scheme, Theme
@@ -50,19 +50,6 @@ ENVIRONMENT = DraftEnvironment(MACHINE, current_account(), folder=CHECKED, memor
 FILESYSTEM = "target.disks.filesystem"
 RECORDSIZE = "target.disks.options.recordsize"
 CLIENTS = "workload.clients"
-
-
-class StillWatch:
-    """Tells the disks once: a machine on which nothing changes."""
-
-    def __init__(self, on_change: OnChange) -> None:
-        self._on_change = on_change
-
-    def start(self) -> None:
-        self._on_change(listing(), ())
-
-    def stop(self) -> None:
-        """Nothing is followed."""
 
 
 def _answer(question: MachineQuestion, _environment: DraftEnvironment) -> MachineAnswer:

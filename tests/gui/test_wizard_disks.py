@@ -49,6 +49,7 @@ from app.postgres.installations.installation import Installation
 from app.postgres.machine import Machine
 from app.process.starter import current_account
 from app.storage.spare.disks import Listing
+from tests.gui.test_wizard import press
 from tests.made_disks import OPEN, SPARE, SYSTEM, everything_works, listing
 from tests.unit.domain.test_kept_disk import KEPT_DISK
 from ui.background import finish_background
@@ -154,13 +155,6 @@ def filesystem_page(wizard: Wizard) -> FilesystemPage:
     page = wizard.pages[Step.FILESYSTEM]
     assert isinstance(page, FilesystemPage)
     return page
-
-
-def press(
-    wizard: Wizard, key: Qt.Key, modifier: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier
-) -> None:
-    """Press a key where the focus is, as a person does."""
-    QTest.keyClick(wizard.windowHandle(), key, modifier)
 
 
 def words_of(page: DisksPage, column: DiskColumn) -> list[str]:

@@ -15,13 +15,9 @@ from app.library.scan import LibraryScan
 from tests.fix_window import Trial, write_bad_files, write_campaign, write_matrix, write_trial
 from tests.hostile_files import REFUSED
 
+pytestmark = pytest.mark.usefixtures("own_folders")
+
 Capture = pytest.CaptureFixture[str]
-
-
-@pytest.fixture(autouse=True)
-def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("DATA", "STATE", "CACHE"):
-        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / "xdg" / name))
 
 
 def call(*arguments: object) -> int:

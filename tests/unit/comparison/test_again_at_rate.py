@@ -28,6 +28,8 @@ from app.report.report import read_report
 from app.runfile.finalize import finish_run_file
 from tests.fix_window import Trial, begin_trial, write_trial
 
+pytestmark = pytest.mark.usefixtures("own_folders")
+
 Capture = pytest.CaptureFixture[str]
 
 TOML = """
@@ -46,12 +48,6 @@ name = "async"
 [configuration.postgresql.settings]
 synchronous_commit = "local"
 """
-
-
-@pytest.fixture(autouse=True)
-def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("DATA", "STATE", "CACHE"):
-        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / "xdg" / name))
 
 
 def campaign() -> Campaign:

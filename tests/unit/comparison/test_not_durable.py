@@ -25,6 +25,8 @@ from tests.fix_report import Case, write_cases
 from tests.fix_runs import Shape
 from tests.fix_window import Trial, write_trial
 
+pytestmark = pytest.mark.usefixtures("own_folders")
+
 Capture = pytest.CaptureFixture[str]
 
 OFF = (("fsync", "off"),)
@@ -99,11 +101,7 @@ def test_charts_never_mix_durability(tmp_path: Path) -> None:
     assert lines.get("NOT DURABLE", lines.get("off, NOT DURABLE")) == 1
 
 
-def test_command_marks_and_refuses_baseline(
-    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("DATA", "STATE", "CACHE"):
-        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / "xdg" / name))
+def test_command_marks_and_refuses_baseline(tmp_path: Path, capsys: Capture) -> None:
     paths = list(map(str, write(tmp_path / "runs")))
     assert command.main(["compare", *paths]) == 0
     told = capsys.readouterr().out

@@ -29,17 +29,13 @@ from app.report.report import read_report
 from app.runfile.metadata.offered_load import KEPT_SHARE, LoadKind, OfferedLoad, run_kept_rate
 from tests.fix_window import Trial, write_trial
 
+pytestmark = pytest.mark.usefixtures("own_folders")
+
 Capture = pytest.CaptureFixture[str]
 FAST = OfferedLoad(LoadKind.CLOSED, limit_is_known=True)
 AT_200 = OfferedLoad(LoadKind.RATE, 200.0, None, limit_is_known=True)
 LIMITED = OfferedLoad(LoadKind.RATE, 200.0, 100.0, limit_is_known=True)
 NOT_TOLD = OfferedLoad(LoadKind.RATE)
-
-
-@pytest.fixture(autouse=True)
-def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("DATA", "STATE", "CACHE"):
-        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / "xdg" / name))
 
 
 def figures(tps: float, seconds: float = 60, **more: float) -> dict[str, float | None]:

@@ -42,14 +42,10 @@ from tests.fix_phases import (
 )
 from tests.fix_window import write_campaign
 
+pytestmark = pytest.mark.usefixtures("own_folders")
+
 RECORDED = Path(__file__).resolve().parents[2] / "data" / "runfile" / "format-2-of-ce3bb2d.footing"
 Capture = pytest.CaptureFixture[str]
-
-
-@pytest.fixture(autouse=True)
-def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("DATA", "STATE", "CACHE"):
-        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / "xdg" / name))
 
 
 def facts_of(folder: Path, runs: Sequence[PhasedRun]) -> list[RunFacts]:

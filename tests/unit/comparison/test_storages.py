@@ -21,6 +21,8 @@ from tests.fix_report import Case, write_cases
 from tests.fix_runs import Shape
 from tests.unit.analysis.test_io_baseline_words import KNOWN
 
+pytestmark = pytest.mark.usefixtures("own_folders")
+
 ASKED = (("io_baseline", values_of(KNOWN)),)
 
 
@@ -66,11 +68,7 @@ def test_common_sentence_once_else_named() -> None:
     assert storage_sentences([StorageRow(0, "empty", IoBaseline(), ())]) == ()
 
 
-def test_compare_prints_storages_and_json(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("DATA", "STATE", "CACHE"):
-        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / "xdg" / name))
+def test_compare_prints_storages_and_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     paths = [str(path) for path in cases(tmp_path / "runs", asked=("ext4", "xfs"))]
     assert main(["compare", *paths]) == 0
     told = " ".join(capsys.readouterr().out.split())
@@ -84,11 +82,7 @@ def test_compare_prints_storages_and_json(
     assert 0.3 < storages[0]["used"]["storage.flushes"] < 0.6  # 4,200 of 9,900
 
 
-def test_compare_without_baselines(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("DATA", "STATE", "CACHE"):
-        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / "xdg" / name))
+def test_compare_without_baselines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     paths = [str(path) for path in cases(tmp_path / "runs", asked=())]
     assert main(["compare", *paths]) == 0
     assert "by themselves" not in capsys.readouterr().out

@@ -26,12 +26,9 @@ from app.library.trusted_campaigns import is_trusted
 from app.process.starter import current_account
 from tests.fix_postgres import SMALL_MACHINE
 
+pytestmark = pytest.mark.usefixtures("own_folders")
+
 SCRIPT = "\\shell touch /tmp/x\nCHECKPOINT;\n"
-
-
-@pytest.fixture(autouse=True)
-def _data_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
 
 
 def _file(tmp_path: Path, script: str = SCRIPT) -> Path:

@@ -14,12 +14,9 @@ from app.execution.resume.begun import DoneRun, KnownRuns, begun_runs, remember_
 from tests.campaign_bench import Bench
 from tests.fix_window import Trial, write_trial
 
+pytestmark = pytest.mark.usefixtures("own_folders")
+
 FILE = 'name = "x"\nrepeats = 2\norder_seed = 1\n[target.folder]\n'
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +17,7 @@ from app.execution.campaign import CampaignResult
 from app.execution.resume.begun import RunLengths, TimeBudget
 from app.library.campaign_end import CampaignEnd
 from app.recording.events import RunResult
+from tests.hand_clock import Clock
 
 FILE = """
 name = "x"
@@ -34,14 +35,6 @@ name = "b"
 """
 CAMPAIGN = parse_campaign(FILE, base_directory="/", source_name="x")
 RUNS = interleaved_order(CAMPAIGN)
-
-
-@dataclass
-class Clock:
-    now_s: float = 1000.0
-
-    def __call__(self) -> float:
-        return self.now_s
 
 
 def result(run: PlannedRun, length_s: float | None, state: RunState = RunState.DONE) -> RunResult:

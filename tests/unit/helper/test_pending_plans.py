@@ -32,19 +32,11 @@ from app.helper.storage.pending_plans import (
 from app.storage.layout.conditions import FactIs, MountIs, NotMounted
 from app.storage.layout.names import PlannedDevice
 from app.storage.layout.steps import Command, MakeFolder
+from tests.hand_clock import Clock
 from tests.unit.storage.plans import FOLDER, NAMES, devices, disk, plan_of
 
 PLAN = plan_of(filesystem("xfs"), Level.MIRROR, {})
 ANNA, ROOT = 1000, 0
-
-
-class Clock:
-    """Time that passes only when a test says so."""
-
-    now_s = 100.0
-
-    def monotonic(self) -> float:
-        return self.now_s
 
 
 @pytest.fixture

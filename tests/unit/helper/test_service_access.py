@@ -22,6 +22,7 @@ from app.helper.methods import METHODS, Access
 from app.helper.service import Helper
 from app.helper.storage.pending_plans import MOST_FOR_ONE, DescribedPlans, describe_plans
 from app.storage.inspect.snapshot import Policy
+from tests.hand_clock import Clock
 from tests.unit.helper.test_who_may_ask import LIMIT_S, Bus
 from tests.unit.storage.plans import devices, disk, plan_of
 
@@ -52,16 +53,6 @@ class ServiceBus(Bus):
 
     def stop(self) -> None:
         self.is_stopped = True
-
-
-class Clock:
-    """Time that passes only when a test says so."""
-
-    def __init__(self) -> None:
-        self.now_s = 1000.0
-
-    def monotonic(self) -> float:
-        return self.now_s
 
 
 class SessionStandIn:

@@ -22,11 +22,7 @@ from app.runfile.metadata.typed_json import NOT_KNOWN
 from app.runfile.summary import is_lower_bound
 from tests.unit.importers.imports import RECORDED, bring_in, only, recorded_folder
 
-
-@pytest.fixture(autouse=True)
-def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("DATA", "STATE", "CACHE"):
-        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / "xdg" / name))
+pytestmark = pytest.mark.usefixtures("own_folders")
 
 
 VERSIONS = ("13", "14", "15", "16", "17", "18")

@@ -13,18 +13,9 @@ from app.runfile.finalize import finish_run_file
 from app.runfile.reader import CommandRecord
 from app.runfile.series import load_run_data
 from tests.fix_runs import WARM_UP_S, Shape, add_seconds, begin_run, write_run
+from tests.hand_clock import Clock
 
 SHAPE = Shape(seconds=120, checkpoint_every_s=40, seed=5)
-
-
-class Clock:
-    """A clock that goes when a test says so."""
-
-    def __init__(self) -> None:
-        self.now_s = 100.0
-
-    def __call__(self) -> float:
-        return self.now_s
 
 
 @pytest.fixture(scope="module")

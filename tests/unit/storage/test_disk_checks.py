@@ -13,6 +13,7 @@ from app.storage.checks import disk_checks
 from app.storage.checks.disk_checks import LOOKING_S, check_identity, check_spare, lasting_refusals
 from app.storage.execution import Hooks
 from app.storage.system import state
+from tests.hand_clock import Clock
 from tests.unit.storage.plans import disk
 
 NODE = "/dev/no-such-disk"
@@ -20,22 +21,6 @@ CHOSEN = {NODE: disk(1)}
 OPENED = DiskRefusal("D13", "Something has it open.", "8:16: udev-worker")
 EXCLUSIVE = DiskRefusal("D14", "The kernel does not give it exclusively.", "busy")
 MOUNTED = DiskRefusal("D05", "It is mounted.", "8:16: /srv")
-
-
-class Clock:
-    """Time that passes only where somebody waits."""
-
-    def __init__(self) -> None:
-        self.now_s = 100.0
-        self.waits = 0
-
-    def monotonic(self) -> float:
-        return self.now_s
-
-    def sleep(self, seconds: float) -> None:
-        self.waits += 1
-        assert self.waits < 10_000, "it waits for ever"
-        self.now_s += seconds
 
 
 @pytest.fixture
@@ -75,7 +60,7 @@ def test_no_wait_where_something_else_refuses(clock: Clock, refusals: tuple[Disk
 
 def test_long_opener_is_named(clock: Clock) -> None:
     assert lasting_refusals(CHOSEN, hooks((OPENED,))) == {NODE: (OPENED,)}
-    assert clock.now_s - 100.0 == pytest.approx(LOOKING_S, abs=0.2)
+    assert clock.now_s - 1000.0 == pytest.approx(LOOKING_S, abs=0.2)
 
 
 def test_a_step_without_disks_asks_for_none() -> None:

@@ -15,14 +15,9 @@ from app.storage.inspect.snapshot import DuplicateMarks, Hardware, Policy, Sourc
 from app.storage.inspect.sources import SourceFolders
 from app.storage.spare.inspect import inspect_machine
 from app.storage.spare.rules import decide
-from tests.unit.storage.fake_machine import add_scsi_disk, fake_machine, write
+from tests.unit.storage.fake_machine import add_scsi_disk, write
 
 BOOT = "0b5c2b1e-6f0f-4d57-8f39-6b1f2e0a9c11"
-
-
-@pytest.fixture
-def places(tmp_path: Path) -> SourceFolders:
-    return fake_machine(tmp_path)
 
 
 def add_disk(places: SourceFolders, name: str, number: str, subsystem: str, files: Mapping[str, str]) -> None:

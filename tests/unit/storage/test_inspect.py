@@ -29,16 +29,10 @@ from tests.unit.storage.fake_machine import (
     add_scsi_disk,
     as_user,
     block_nodes,
-    fake_machine,
     write,
 )
 
 POLICY = Policy()
-
-
-@pytest.fixture
-def places(tmp_path: Path) -> SourceFolders:
-    return fake_machine(tmp_path)
 
 
 def test_the_identity_comes_from_sysfs_alone(places: SourceFolders) -> None:

@@ -45,11 +45,6 @@ WITH_LOOPS = Policy(accept_loop_devices=True)
 FOUND = Content(samples=(4711,), sampled=99)
 
 
-@pytest.fixture
-def places(tmp_path: Path) -> SourceFolders:
-    return fake_machine(tmp_path)
-
-
 class Looked:
     """What was read of disks, by name: the kernel gives every disk exclusively, and each has some data."""
 

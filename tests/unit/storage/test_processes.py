@@ -16,7 +16,7 @@ from app.storage.inspect import processes
 from app.storage.inspect.processes import only_reads
 from app.storage.inspect.snapshot import DeviceUse, SourceKnowledge
 from app.storage.inspect.sources import SourceFolders
-from tests.unit.storage.fake_machine import MOUNTINFO, add_process, block_nodes, fake_machine
+from tests.unit.storage.fake_machine import MOUNTINFO, add_process, block_nodes
 
 OTHER = "mnt:[4026532999]"
 DEV = "25 28 0:5 / /dev rw,nosuid shared:2 - devtmpfs udev rw,size=4096k\n"
@@ -28,11 +28,6 @@ SEVERAL = """\
 
 _LOW = 0x100000  # in front of any program, behind vm.mmap_min_addr
 _NOT_OVER = 0x100000  # MAP_FIXED_NOREPLACE (mman.h)
-
-
-@pytest.fixture
-def places(tmp_path: Path) -> SourceFolders:
-    return fake_machine(tmp_path)
 
 
 def test_filesystems_without_device_number_by_source(

@@ -19,7 +19,7 @@ from app.storage.inspect.snapshot import DeviceUse, Reading, SourceKnowledge, ne
 from app.storage.inspect.sources import SourceFolders
 from app.storage.inspect.uses import LoopBacking
 from app.storage.system.programs import CompletedProgram
-from tests.unit.storage.fake_machine import add_partition, add_scsi_disk, block_nodes, fake_machine, write
+from tests.unit.storage.fake_machine import add_partition, add_scsi_disk, block_nodes, write
 
 SWAPS = """\
 Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority
@@ -54,11 +54,6 @@ config:
 
 errors: No known data errors
 """
-
-
-@pytest.fixture
-def places(tmp_path: Path) -> SourceFolders:
-    return fake_machine(tmp_path)
 
 
 def test_node_number_of_block_devices_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

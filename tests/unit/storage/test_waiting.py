@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -14,30 +13,14 @@ from app.storage.system import state, waiting
 from app.storage.system.programs import CompletedProgram
 from app.storage.system.time_limits import Patience
 from app.storage.system.waiting import NODE_S, await_node, await_sync, lock
+from tests.hand_clock import Clock
 
 NODE = "/dev/sdb1"
 SECTORS = 4096
-_FAR_TOO_LATE_S = 5000.0
 
 
 def never() -> bool:
     return False
-
-
-@dataclass
-class Clock:
-    """Stands for `time`: it goes on only while somebody sleeps, and something may happen then."""
-
-    now_s: float = 1000.0
-    happens: Callable[[], object] = field(default=lambda: None)
-
-    def monotonic(self) -> float:
-        return self.now_s
-
-    def sleep(self, seconds: float) -> None:
-        self.now_s += seconds
-        assert self.now_s < _FAR_TOO_LATE_S, "nothing ends this"
-        self.happens()
 
 
 @pytest.fixture
