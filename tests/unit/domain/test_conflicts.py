@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import TypedDict
 
 import pytest
@@ -13,7 +16,7 @@ from app.domain.options.conflicts import Action, Circumstances, ConflictFinding,
 from app.domain.options.filesystem_spec import FilesystemSpec
 from app.domain.options.kinds import OptionValue
 from app.domain.options.raid import Level
-from app.domain.units import GIB, KIB
+from app.domain.units import GIB
 from app.domain.versions import KERNEL, Component, Versions
 
 
@@ -28,6 +31,7 @@ class Facts(TypedDict, total=False):
     server_page_bytes: int
 
 
+TABLE = Path(__file__).resolve().parents[2] / "data" / "storage" / "conflicts.tsv"
 ALL: list[tuple[ConflictRule, FilesystemSpec | None]] = [
     *((rule, None) for rule in RULES),
     *((rule, spec) for spec in FILESYSTEMS for rule in spec.rules),
@@ -65,216 +69,27 @@ def found(rule: str, name: str, options: Options, **facts: Unpack[Facts]) -> lis
     return [item for item in check(circumstances(name, options, **facts)) if item.rule == rule]
 
 
-PAIRS: list[tuple[str, str, Side, Side]] = [
-    (
-        "C01",
-        "xfs",
-        ({"barrier": False}, {"versions": {KERNEL: (4, 19)}}),
-        ({"barrier": False}, {"versions": {KERNEL: (4, 18)}}),
-    ),
-    (
-        "C01",
-        "xfs",
-        ({"barrier": False}, {"versions": KERNEL_6_1}),
-        ({"barrier": True}, {"versions": KERNEL_6_1}),
-    ),
-    (
-        "C03",
-        "btrfs",
-        ({"datacow": False, "compress": "zstd:3"}, {}),
-        ({"datacow": False, "compress": "off"}, {}),
-    ),
-    (
-        "C03",
-        "btrfs",
-        ({"nocow_attribute": True, "compress_force": "lzo"}, {}),
-        ({"compress_force": "lzo"}, {}),
-    ),
-    ("C04", "btrfs", ({"datacow": False}, {}), ({"datacow": True}, {})),
-    (
-        "C40",
-        "btrfs",
-        ({"compress": "zstd:3"}, {}),
-        ({"compress": "zstd:3", "file_extend_method": "write_zeros"}, {}),
-    ),
-    (
-        "C40",
-        "btrfs",
-        ({"compress_force": "lzo", "file_extend_method": "posix_fallocate"}, {}),
-        ({"compress_force": "lzo"}, {"server": {"file_extend_method": "write_zeros"}}),
-    ),
-    ("C40", "btrfs", ({"compress": "lzo"}, {}), ({"compress": "off"}, {})),
-    ("C04", "btrfs", ({"nocow_attribute": True}, {}), ({}, {})),
-    ("C05", "btrfs", ({"datasum": False, "compress": "lzo"}, {}), ({"datasum": True, "compress": "lzo"}, {})),
-    ("C06", "btrfs", ({"datacow": False, "datasum": True}, {}), ({"datacow": False, "datasum": False}, {})),
-    ("C07", "btrfs", ({"datacow": False, "full_page_writes": False}, {}), ({"full_page_writes": False}, {})),
-    (
-        "C07",
-        "ext4",
-        ({}, {"server": {"full_page_writes": "off"}}),
-        ({}, {"server": {"full_page_writes": "on"}}),
-    ),
-    ("C07", "xfs", ({}, {"server": {"full_page_writes": " OFF "}}), ({}, {})),
-    ("C07-unverified", "btrfs", ({"full_page_writes": False}, {}), ({"full_page_writes": True}, {})),
-    (
-        "C08",
-        "zfs",
-        ({"recordsize": 4 * KIB, "full_page_writes": False}, {}),
-        ({"recordsize": 8 * KIB, "full_page_writes": False}, {}),
-    ),
-    ("C08", "zfs", ({"recordsize": 512}, {"server": {"full_page_writes": "off"}}), ({"recordsize": 512}, {})),
-    (
-        "C08",
-        "zfs",
-        ({"recordsize": 4 * KIB, "full_page_writes": False}, {"server": {"full_page_writes": "o"}}),
-        ({"recordsize": 4 * KIB, "full_page_writes": False}, {"server": {"full_page_writes": "yes"}}),
-    ),
-    (
-        "C08",
-        "zfs",
-        ({"recordsize": 2 * KIB, "full_page_writes": False}, {"server_page_bytes": 4 * KIB}),
-        ({"recordsize": 4 * KIB, "full_page_writes": False}, {"server_page_bytes": 4 * KIB}),
-    ),
-    (
-        "C08",
-        "zfs",
-        ({"recordsize": 8 * KIB, "full_page_writes": False}, {"server_page_bytes": 16 * KIB}),
-        ({"recordsize": 32 * KIB, "full_page_writes": False}, {"server_page_bytes": 32 * KIB}),
-    ),
-    ("C09", "ext4", ({"journal": False, "data": "writeback"}, {}), ({"journal": False}, {})),
-    ("C09", "ext4", ({"journal": False, "commit": 30}, {}), ({"journal": True, "commit": 30}, {})),
-    ("C09", "ext4", ({"journal": False, "fast_commit": True}, {}), ({"fast_commit": True}, {})),
-    ("C11", "ext4", ({"cluster_bytes": 64 * KIB}, {}), ({"cluster_bytes": 64 * KIB, "bigalloc": True}, {})),
-    (
-        "C11-size",
-        "ext4",
-        ({"cluster_bytes": 4 * KIB, "bigalloc": True}, {}),
-        ({"cluster_bytes": 8 * KIB, "bigalloc": True}, {}),
-    ),
-    (
-        "C12",
-        "ext4",
-        ({"data": "journal", "delalloc": True}, {}),
-        ({"data": "journal", "delalloc": False}, {}),
-    ),
-    ("C12", "ext4", ({"data": "journal", "dioread_nolock": True}, {}), ({"dioread_nolock": True}, {})),
-    ("C12", "ext4", ({"data": "journal", "dax": True}, {}), ({"data": "writeback", "dax": True}, {})),
-    ("C13", "ext4", ({"block_size": 8 * KIB}, {"page_bytes": 4 * KIB}), ({}, {"page_bytes": 4 * KIB})),
-    (
-        "C13",
-        "ext3",
-        ({"block_size": 64 * KIB}, {"page_bytes": 4 * KIB}),
-        ({"block_size": 64 * KIB}, {"page_bytes": 64 * KIB}),
-    ),
-    (
-        "C13",
-        "xfs",
-        ({"block_size": 16 * KIB}, {"page_bytes": 4 * KIB, "versions": KERNEL_6_1}),
-        ({"block_size": 16 * KIB}, {"page_bytes": 4 * KIB, "versions": {KERNEL: (6, 12)}}),
-    ),
-    ("C14", "ext4", ({"stride": 16, "stripe_width": 65}, {}), ({"stride": 16, "stripe_width": 64}, {})),
-    ("C15", "xfs", ({"su": 64 * KIB}, {}), ({"su": 64 * KIB, "sw": 4}, {})),
-    ("C15", "xfs", ({"sw": 4}, {}), ({}, {})),
-    (
-        "C17",
-        "xfs",
-        ({"logbsize": 32 * KIB, "log_su": 64 * KIB}, {}),
-        ({"logbsize": 64 * KIB, "log_su": 32 * KIB}, {}),
-    ),
-    ("C18", "xfs", ({"swalloc": True}, {"level": Level.MIRROR}), ({"swalloc": True}, {"level": Level.RAID5})),
-    (
-        "C18",
-        "xfs",
-        ({"swalloc": True}, {"level": Level.SINGLE}),
-        ({"swalloc": True, "su": 64 * KIB, "sw": 3}, {"level": Level.SINGLE}),
-    ),
-    (
-        "C18-largeio",
-        "xfs",
-        ({"largeio": True}, {"level": Level.SINGLE}),
-        ({"largeio": True, "allocsize": 64 * KIB}, {"level": Level.SINGLE}),
-    ),
-    (
-        "C20",
-        "f2fs",
-        ({"gc_merge": True, "background_gc": "off"}, {}),
-        ({"gc_merge": True, "background_gc": "sync"}, {}),
-    ),
-    (
-        "C20-nobarrier",
-        "f2fs",
-        ({"fsync_mode": "nobarrier", "barrier": False}, {}),
-        ({"fsync_mode": "strict", "barrier": False}, {}),
-    ),
-    ("C21", "zfs", ({"logbias": "throughput"}, {"zfs_log_disks": 1}), ({"logbias": "throughput"}, {})),
-    ("C24", "ext4", ({"barrier": False}, {}), ({"barrier": True}, {})),
-    ("C24", "zfs", ({"sync": "disabled"}, {}), ({"sync": "always"}, {})),
-    ("C24", "btrfs", ({"barrier": False}, {}), ({"datacow": False}, {})),
-    (
-        "C25",
-        "ext4",
-        ({"barrier": False}, {"server": {"fsync": "off"}}),
-        ({"barrier": False}, {"server": {"fsync": "on"}}),
-    ),
-    ("C25", "zfs", ({}, {"server": {"fsync": "off"}, "zfs_log_disks": 2}), ({}, {"zfs_log_disks": 2})),
-    ("C25-equal", "xfs", ({}, {"server": {"fsync": "off"}}), ({}, {"server": {}})),
-    ("C26", "ext4", ({}, {"preconditioned": True}), ({"mkfs_discard": False}, {"preconditioned": True})),
-    ("C26", "btrfs", ({"mkfs_discard": True}, {"preconditioned": True}), ({"mkfs_discard": True}, {})),
-    ("C27", "btrfs", ({}, {"level": Level.RAID5}), ({}, {"level": Level.RAID10})),
-    ("C30", "zfs", ({}, {"disks": (DiskSetFacts(GIB), DiskSetFacts(GIB, 4096))}), ({}, {"disks": EVEN})),
-    (
-        "C30-size",
-        "ext4",
-        ({}, {"disks": (DiskSetFacts(1000), DiskSetFacts(1011))}),
-        ({}, {"disks": (DiskSetFacts(1000), DiskSetFacts(1010))}),
-    ),
-    (
-        "C30-rotational",
-        "ext4",
-        ({}, {"disks": (DiskSetFacts(1), DiskSetFacts(1, 512, rotational=True))}),
-        ({}, {"disks": EVEN}),
-    ),
-    (
-        "C32",
-        "ext4",
-        ({"journal_async_commit": True}, {}),
-        ({"journal_async_commit": True, "data": "writeback"}, {}),
-    ),
-    ("C33", "ext4", ({"stride": 16}, {"level": Level.RAID5}), ({"stride": 16}, {"level": Level.SINGLE})),
-    ("C34", "f2fs", ({}, {"versions": {KERNEL: (6, 5)}}), ({}, {"versions": KERNEL_6_1})),
-    (
-        "C34",
-        "f2fs",
-        ({}, {"versions": {KERNEL: (6, 12)}}),
-        ({"errors": "remount-ro"}, {"versions": {KERNEL: (6, 12)}}),
-    ),
-    (
-        "C35",
-        "btrfs",
-        ({"compress": "lzo", "compress_force": "lzo"}, {}),
-        ({"compress": "off", "compress_force": "lzo"}, {}),
-    ),
-    ("C36", "btrfs", ({"mirror_copies": "3"}, {"level": Level.RAID10}), ({"mirror_copies": "3"}, {})),
-    (
-        "C37",
-        "btrfs",
-        ({"mirror_copies": "3"}, {"disks": EVEN}),
-        ({"mirror_copies": "2"}, {"disks": EVEN}),
-    ),
-    (
-        "C37",
-        "btrfs",
-        ({"metadata_profile": "raid1c4"}, {"disks": EVEN}),
-        ({"metadata_profile": "raid1"}, {"disks": EVEN}),
-    ),
-    ("C38", "btrfs", ({"autodefrag": True}, {}), ({"autodefrag": False}, {})),
-    (
-        "C39",
-        "ext4",
-        ({"min_batch_time": 20000}, {}),
-        ({"min_batch_time": 20000, "max_batch_time": 20000}, {}),
-    ),
-]
+def side(options: str, facts: str) -> Side:
+    """Return a side of a line: options, and the facts of the machine that they meet."""
+    found = json.loads(facts or "{}")
+    if "versions" in found:
+        found["versions"] = {name: tuple(version) for name, version in found["versions"].items()}
+    if "level" in found:
+        found["level"] = Level(found["level"])
+    if "disks" in found:
+        found["disks"] = tuple(DiskSetFacts(*each) for each in found["disks"])
+    return json.loads(options or "{}"), found
+
+
+def pairs() -> Iterator[tuple[str, str, Side, Side]]:
+    """Yield rule, filesystem, what it finds, and what it leaves alone, of each line that is no remark."""
+    for line in TABLE.read_text(encoding="utf-8").splitlines():
+        if not line.startswith("#"):
+            rule, name, options, facts, more_options, more_facts = line.split("\t")
+            yield rule, name, side(options, facts), side(more_options, more_facts)
+
+
+PAIRS = list(pairs())
 
 
 @pytest.mark.parametrize(
