@@ -244,6 +244,8 @@ class Appearance:
 
     row_gap: float = SMALL
     """Least distance of the lines of text in rows, in device-independent pixels."""
+    stall_opacity: float = 0.75
+    """Of the background of stalls, 0 to 1: what it covers stays visible."""
 
     @property
     def palette(self) -> Palette:

@@ -18,6 +18,7 @@ import numpy as np
 import pypdf
 import pytest
 from pypdf import PdfReader
+from PySide6.QtCore import QSizeF
 from PySide6.QtGui import QFontDatabase, QImage, QPainter, QPdfWriter
 from pytestqt.qtbot import QtBot
 
@@ -37,7 +38,8 @@ from ui.report.canvas import Canvas, NoFontError, TextStyle
 from ui.report.flow import FOOT_MM, PAPERS, Flowable, Pages, Paper, paragraph, put_on_pages
 from ui.report.layout import PageLayout
 from ui.report.save import SaveRequest, report_pdf, save
-from ui.report.time_chart import _Plot
+from ui.report.time_chart import Gutters, TimeChart
+from ui.theme import Theme
 
 TOP = Path(__file__).resolve().parents[2]
 
@@ -313,13 +315,13 @@ def test_inner_pages_at_least_half_full(
 @pytest.mark.parametrize("paths", ["one"], indirect=True)
 def test_stacked_charts_share_edges(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch, paths: list[Path]) -> None:
     edges: list[tuple[float, float]] = []
-    paint = _Plot.paint_axes
+    paint = TimeChart.paint
 
-    def remember(self: _Plot) -> None:
-        edges.append((round(self._left, 6), round(self._left + self._width, 1)))
-        paint(self)
+    def remember(self: TimeChart, painter: QPainter, size: QSizeF, theme: Theme, gutters: Gutters) -> None:
+        edges.append((round(gutters[0], 6), round(size.width() - gutters[1], 6)))
+        paint(self, painter, size, theme, gutters)
 
-    monkeypatch.setattr(_Plot, "paint_axes", remember)
+    monkeypatch.setattr(TimeChart, "paint", remember)
     report_pdf(read_report(paths), PAPERS["a4"])
     stacks = [len(list(group)) for _, group in groupby(edges)]
     assert stacks == [1, 4], "a chart on the first page, then four of one run"

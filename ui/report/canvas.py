@@ -6,12 +6,13 @@ PDF made here contains only lines and text.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QLineF, QPointF, QRectF, QSizeF, Qt
+from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
 from PySide6.QtGui import (
     QColor,
     QFont,
@@ -20,17 +21,16 @@ from PySide6.QtGui import (
     QPaintDevice,
     QPainter,
     QPen,
-    QPolygonF,
 )
 from typing_extensions import override
 
 from app.domain.errors import FootingError
 from app.domain.text import tr
-from ui.charts.figures.bars import BarFigure
+from ui.charts.painting.painting import paint_sample
 from ui.charts.painting.sheet_painting import put_warning_sign, wrap_text
 from ui.font_features import set_features
 from ui.fonts import FAMILY, load_fonts
-from ui.theme import PALETTES, SERIES, SMALL, Appearance, Palette, Scheme
+from ui.theme import PALETTES, SMALL, STYLES, Appearance, Palette, Scheme
 
 Array = NDArray[np.float64]
 
@@ -63,16 +63,6 @@ _MONO: Final = ("DejaVu Sans Mono", "Liberation Mono", "Noto Sans Mono", "Cousin
 Text uses the typeface of the program, unless the output only names its font instead of embedding it, as an
 SVG does.
 """
-
-_STROKES: Final = (
-    (),
-    (2.6, 0.9),
-    (0.7, 0.7),
-    (2.6, 0.8, 0.6, 0.8),
-    (1.3, 0.6),
-    (3.4, 0.6, 0.6, 0.6, 0.6, 0.6),
-)
-"""Strokes and gaps of lines in mm, to distinguish lines without colours."""
 
 PAPER: Final[Palette] = PALETTES[Scheme.PRINT]
 
@@ -129,11 +119,6 @@ def font_families(*, carries_fonts: bool = True) -> tuple[str, str]:
 def colour(name: str) -> QColor:
     """Return a colour for paper by its name in the palette."""
     return QColor(getattr(PAPER, name))
-
-
-def series_colour(look: int) -> QColor:
-    """Return the colour of a configuration."""
-    return QColor(PAPER.series[look % SERIES])
 
 
 class Canvas:
@@ -231,12 +216,8 @@ class Canvas:
         self, x1: float, y1: float, x2: float, y2: float, name: str = "grid", width: float = 0.15
     ) -> None:
         """Draw a straight line."""
-        self.stroke(x1, y1, x2, y2, self.pen(colour(name), width))
-
-    def stroke(self, x1: float, y1: float, x2: float, y2: float, pen: QPen) -> None:
-        """Draw a straight line with a pen of `pen`."""
         painter = self._painter()
-        painter.setPen(pen)
+        painter.setPen(QPen(colour(name), width * self.dots, c=Qt.PenCapStyle.FlatCap))
         painter.drawLine(QLineF(x1 * self.dots, y1 * self.dots, x2 * self.dots, y2 * self.dots))
 
     def area(self, x: float, y: float, width: float, height: float, ground: QColor) -> None:
@@ -245,50 +226,40 @@ class Canvas:
             QRectF(x * self.dots, y * self.dots, width * self.dots, height * self.dots), ground
         )
 
-    def pen(self, ink: QColor, width: float, strokes: int = 0) -> QPen:
-        """Return a pen of `width` mm with the strokes of this number, 0 for a solid line."""
-        pen = QPen(ink, width * self.dots, Qt.PenStyle.SolidLine, Qt.PenCapStyle.FlatCap)
-        pen.setJoinStyle(Qt.PenJoinStyle.RoundJoin)
-        pattern = _STROKES[strokes % len(_STROKES)]
-        if pattern:
-            pen.setDashPattern([part / width for part in pattern])
-        return pen
+    def pixels(self, x: float, y: float, paint: Callable[[QPainter], object], words: str = "") -> None:
+        """Paint in pixels of the window, as there, with the origin at (x, y).
 
-    def curve(self, xs: Array, ys: Array, pen: QPen) -> None:
-        """Draw a line through points."""
-        painter = self._painter()
-        painter.setPen(pen)
-        right, down = xs * self.dots, ys * self.dots
-        if self.dots >= _EXACT_FROM:
-            right, down = np.rint(right), np.rint(down)
-        points = [QPointF(*point) for point in zip(right.tolist(), down.tolist(), strict=True)]
-        if len(points) == 1:  # a single second between gaps, or the only one
-            half = QPointF(_LONE_MM / 2 * self.dots, 0)
-            pen.setStyle(Qt.PenStyle.SolidLine)
-            painter.setPen(pen)
-            painter.drawLine(QLineF(points[0] - half, points[0] + half))
-        else:
-            painter.drawPolyline(QPolygonF(points))
-
-    def warning_sign(self, x: float, y: float, size: float) -> None:
-        """Draw a triangle with an exclamation mark, the size of a letter."""
-        at = QPointF(x * self.dots, y * self.dots)
-        put_warning_sign(self._painter(), PaperAppearance(self), at, size * self.dots)
-
-    def figure(self, figure: BarFigure, theme: PaperAppearance, x: float, y: float, size: QSizeF) -> None:
-        """Paint a figure of the window with its upper left corner at (x, y); `size` is in pixels."""
+        Args:
+            x: in mm.
+            y: in mm.
+            paint: paints.
+            words: the text in it.
+        """
         painter, scale = self._painter(), MM_PER_PIXEL * self.dots
         painter.save()
         painter.translate(x * self.dots, y * self.dots)
         painter.scale(scale, scale)
-        figure.paint(painter, size, theme)
+        paint(painter)
         painter.restore()
-        if self.words is not None:
-            self.words.append(figure.accessible_text())
+        if self.words is not None and words:
+            self.words.append(words)
+
+    def warning_sign(self, x: float, y: float, size: float) -> None:
+        """Draw a triangle with an exclamation mark, the size of a letter."""
+        theme = PaperAppearance(self)
+        self.pixels(x, y, lambda painter: put_warning_sign(painter, theme, QPointF(), size / MM_PER_PIXEL))
+
+    def sample(self, look: int, x: float, y: float, width: float) -> None:
+        """Draw a short piece of a configuration's line."""
+        area = QRectF(0, -1, width / MM_PER_PIXEL, 2)
+        line = PaperAppearance(self).line_look(look)
+        self.pixels(x, y, lambda painter: paint_sample(painter, area, line[0], line[1], 2, line[2]))
 
 
 class PaperAppearance(Appearance):
     """Colours and fonts of paper for a figure of the window, with pixels of 1/96 inch."""
+
+    stall_opacity = 1.0
 
     def __init__(self, canvas: Canvas, pixels: int = 11, row_gap: float = SMALL) -> None:
         """Use the typeface of a canvas.
@@ -306,6 +277,11 @@ class PaperAppearance(Appearance):
     @override
     def palette(self) -> Palette:
         return PAPER
+
+    def line_look(self, look: int) -> tuple[QColor, Qt.PenStyle, int]:
+        """Return colour, style and mark of a configuration's line: two are different without colours too."""
+        mark, style = divmod(look, len(STYLES))
+        return self.series_colour(look), STYLES[style], mark
 
     @override
     def font(self, scale: float = 1.0, *, bold: bool = False) -> QFont:

@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import Final
 
 from PySide6.QtCore import QSizeF
+from PySide6.QtGui import QPainter
 
 from app.domain.text import tr
 from app.report.blocks import (
@@ -28,7 +29,7 @@ from ui.charts.data.registry import CHARTS
 from ui.charts.figures import bars
 from ui.report.canvas import MM_PER_PIXEL, Canvas, PaperAppearance, TextStyle
 from ui.report.flow import Draw, Flowable, Paper, gap, paragraph
-from ui.report.tables import facts_pieces, paint_sample, table_pieces
+from ui.report.tables import facts_pieces, table_pieces
 from ui.report.time_chart import Gutters, TimeCharts, chart_title
 from ui.theme import SMALL
 
@@ -73,7 +74,8 @@ class PageLayout:
     def __init__(self, canvas: Canvas, paper: Paper, report: Report) -> None:
         self._canvas = canvas
         self._width = paper.text_width
-        self._charts = TimeCharts(canvas, report.runs)
+        self._theme = PaperAppearance(canvas)
+        self._charts = TimeCharts(self._theme, report.runs)
 
     def pieces(self, blocks: Sequence[Block]) -> list[Flowable]:
         """Return all blocks as pieces; charts one below the other have the same left and right edges."""
@@ -82,7 +84,7 @@ class PageLayout:
             found = list(group)
             if are_charts:
                 stack = [block for block in found if isinstance(block, TimeFigure)]
-                gutters = self._charts.gutters(stack, self._width)
+                gutters = self._gutters(stack)
                 pieces += [piece for figure in stack for piece in self._time(figure, gutters)]
             else:
                 pieces += [piece for block in found for piece in self._set(block)]
@@ -107,7 +109,7 @@ class PageLayout:
             case BarFigure():
                 return self._bars(block)
             case TimeFigure():
-                return self._time(block, self._charts.gutters([block], self._width))
+                return self._time(block, self._gutters([block]))
             case Grid():
                 return self._grid(block)
             case Key():
@@ -150,20 +152,40 @@ class PageLayout:
         size = QSizeF(width, shown.least_height(theme, width))
 
         def draw(canvas: Canvas, x: float, y: float) -> None:
-            canvas.figure(shown, theme, x - SMALL * MM_PER_PIXEL, y, size)
+            def paint(painter: QPainter) -> None:
+                shown.paint(painter, size, theme)
+
+            canvas.pixels(x - SMALL * MM_PER_PIXEL, y, paint, shown.accessible_text())
 
         caption = self._caption(figure.caption)
         height = size.height() * MM_PER_PIXEL
         return [gap(1.0), Flowable(height, draw, with_next=bool(caption)), *caption]
 
     def _time(self, figure: TimeFigure, gutters: Gutters) -> list[Flowable]:
-        width = self._width
-
-        def draw(_canvas: Canvas, x: float, y: float) -> None:
-            self._charts.paint(figure, x, y, width, gutters)
+        def draw(canvas: Canvas, x: float, y: float) -> None:
+            self._paint_time(canvas, figure, (x, y, self._width), gutters)
 
         caption = self._caption(figure.caption)
         return [Flowable(figure.height_mm + 2.0, draw, with_next=bool(caption)), *caption]
+
+    def _paint_time(
+        self, canvas: Canvas, figure: TimeFigure, place: tuple[float, float, float], gutters: Gutters
+    ) -> None:
+        x, y, width = place
+        chart = self._charts.chart(figure)
+        size = QSizeF(width / MM_PER_PIXEL, figure.height_mm / MM_PER_PIXEL)
+
+        def paint(painter: QPainter) -> None:
+            chart.paint(painter, size, self._theme, gutters)
+
+        canvas.pixels(x, y, paint, chart.accessible_text())
+
+    def _gutters(self, figures: Sequence[TimeFigure]) -> Gutters:
+        """Return the largest gutters of these figures, which align their axes."""
+        found = [
+            self._charts.chart(each).gutters(self._theme, each.height_mm / MM_PER_PIXEL) for each in figures
+        ]
+        return max((left for left, _ in found), default=0.0), max((right for _, right in found), default=0.0)
 
     def _caption(self, text: str) -> list[Flowable]:
         return paragraph(self._canvas, text, _CAPTION, self._width, after=2.5) if text else []
@@ -180,9 +202,7 @@ class PageLayout:
             for piece in paragraph(self._canvas, title, TYPES[TextRole.SUBHEADING], self._width, after=1.0):
                 yield replace(piece, with_next=True)
         column = (self._width - _GRID_GAP_MM * (grid.columns - 1)) / grid.columns
-        gutters = [
-            self._charts.gutters(figures[place :: grid.columns], column) for place in range(grid.columns)
-        ]
+        gutters = [self._gutters(figures[place :: grid.columns]) for place in range(grid.columns)]
         for start in range(0, len(figures), grid.columns):
             row = figures[start : start + grid.columns]
             height = max(figure.height_mm for figure in row) + 2.0
@@ -190,9 +210,10 @@ class PageLayout:
         yield from self._caption(grid.caption)
 
     def _grid_row(self, row: Sequence[TimeFigure], column: float, gutters: Sequence[Gutters]) -> Draw:
-        def draw(_canvas: Canvas, x: float, y: float) -> None:
+        def draw(canvas: Canvas, x: float, y: float) -> None:
             for place, figure in enumerate(row):
-                self._charts.paint(figure, x + place * (column + _GRID_GAP_MM), y, column, gutters[place])
+                left = x + place * (column + _GRID_GAP_MM)
+                self._paint_time(canvas, figure, (left, y, column), gutters[place])
 
         return draw
 
@@ -218,7 +239,7 @@ def _key_row(row: Sequence[tuple[float, int, str]]) -> Flowable:
 
     def draw(canvas: Canvas, x: float, y: float) -> None:
         for left, look, text in entries:
-            paint_sample(canvas, look, x + left, y + _KEY.line_mm / 2, _KEY_SAMPLE_MM)
+            canvas.sample(look, x + left, y + _KEY.line_mm / 2, _KEY_SAMPLE_MM)
             canvas.text(x + left + _KEY_SAMPLE_MM + 2, y, text, _KEY)
 
     return Flowable(_KEY.line_mm + 0.6, draw, with_next=True)

@@ -63,9 +63,10 @@ from app.report.wishes import AS_IT_COMES, ReportWishes
 from app.runfile.output_file import check_output, write_output
 from ui.charts.data.registry import CHARTS
 from ui.painting import painting
-from ui.report.canvas import MM_PER_INCH, MM_PER_POINT, Canvas, TextStyle, colour, series_colour
+from ui.report.canvas import MM_PER_INCH, MM_PER_POINT, PAPER, Canvas, TextStyle, colour
 from ui.report.flow import FOOT_MM, PAPERS, Bookmark, Flowable, Pages, Paper, put_on_pages
 from ui.report.layout import PageLayout
+from ui.theme import SERIES
 
 SHEET: Final = Paper("picture", 190.0, 1e6, left=8.0, right=6.0, top=7.0, bottom=5.0)
 """As wide as a page; as high as its content."""
@@ -267,7 +268,7 @@ def _text(block: Text, place: int) -> str:
 
 
 def _tag(look: int) -> str:
-    return f'<span class="tag" style="background:{series_colour(look).name()}">{letters(look)}</span>'
+    return f'<span class="tag" style="background:{PAPER.series[look % SERIES]}">{letters(look)}</span>'
 
 
 def _table(table: ReportTable) -> str:

@@ -9,7 +9,7 @@ from typing import Final
 
 from app.domain.columns import Alignment, AnyColumn
 from app.report.blocks import Facts, ReportTable, TableRow, TableSize, letters
-from ui.report.canvas import Canvas, TextStyle, series_colour
+from ui.report.canvas import Canvas, TextStyle
 from ui.report.flow import Flowable, gap
 
 _GAP_MM: Final = 3.0
@@ -239,13 +239,8 @@ def _put(canvas: Canvas, column: _Column, x: float, y: float, text: str, kind: T
 
 def _paint_tag(canvas: Canvas, look: int, setting: _Setting, x: float, y: float) -> None:
     middle = y + setting.row_mm / 2 + setting.body.line_mm / 2
-    paint_sample(canvas, look, x, middle, _SAMPLE_MM)
+    canvas.sample(look, x, middle, _SAMPLE_MM)
     canvas.text(x + _SAMPLE_MM + 1.2, y + setting.row_mm / 2, letters(look), setting.head)
-
-
-def paint_sample(canvas: Canvas, look: int, x: float, y: float, width: float) -> None:
-    """Draw a short piece of a configuration's line."""
-    canvas.stroke(x, y, x + width, y, canvas.pen(series_colour(look), 0.55, look))
 
 
 def facts_pieces(canvas: Canvas, facts: Facts, width: float) -> list[Flowable]:

@@ -22,7 +22,7 @@ from app.runfile.series import PhaseRegion
 from ui.charts.data.lines import Line
 from ui.charts.data.min_max_pyramid import Pyramid
 from ui.charts.data.scale import Array, Frame
-from ui.theme import Theme
+from ui.theme import Appearance, Theme
 
 _POLYGONS: Final = (
     ((0.0, -1.0), (0.0, -1.0), (0.0, -1.0)),  # the circle, which is painted separately
@@ -126,10 +126,10 @@ def paint_warm_up(painter: QPainter, frame: Frame, theme: Theme, ground: ChartBa
             painter.fillRect(QRectF(left, 0, right - left, frame.height), theme.colour("warm_up"))
 
 
-def paint_stalls(painter: QPainter, frame: Frame, theme: Theme, ground: ChartBackground) -> None:
+def paint_stalls(painter: QPainter, frame: Frame, theme: Appearance, ground: ChartBackground) -> None:
     """Shade the stalls; painted content stays visible."""
     colour = theme.colour("stall")
-    colour.setAlphaF(0.75)
+    colour.setAlphaF(theme.stall_opacity)
     for start_s, end_s in ground.stalls:
         left, right = frame.x(start_s), frame.x(end_s)
         painter.fillRect(QRectF(left, 0, max(1.0, right - left), frame.height), colour)
@@ -151,11 +151,11 @@ def paint_grid(
 
 
 def paint_checkpoints(
-    painter: QPainter, frame: Frame, theme: Theme, ground: ChartBackground, unit: float
+    painter: QPainter, frame: Frame, theme: Appearance, ground: ChartBackground, unit: float
 ) -> None:
     """Draw a thin line at the start of a checkpoint, and a bar at the bottom for its duration."""
     colour = theme.colour("checkpoint")
-    painter.setPen(_thin_pen(colour, Qt.PenStyle.DotLine, unit))
+    painter.setPen(QPen(colour, unit, Qt.PenStyle.DotLine, Qt.PenCapStyle.FlatCap))
     for start_s, end_s in ground.checkpoints:
         left, right = frame.x(start_s), frame.x(end_s)
         if right < 0 or left > frame.width:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
 from PySide6.QtGui import QFontMetricsF, QPainter, QPen, QPolygonF
 
-from ui.charts.data.scale import format_log_tick, format_value, log_ticks, tick_step, value_ticks
+from ui.charts.data.scale import XAxisKind, format_log_tick, format_value, log_ticks, tick_step, value_ticks
 from ui.theme import SMALL, TINY, Appearance
 
 LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignAbsolute
@@ -30,13 +30,23 @@ SYMBOLS = len(_FORMS)
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """A range of values mapped to a range of pixels; `begin` may be greater than `end`."""
+    """A range of values mapped to a range of pixels; `begin` may be greater than `end`.
+
+    Attributes:
+        low: least value.
+        high: greatest value.
+        begin: pixel of the least value.
+        end: pixel of the greatest value.
+        is_log: whether it is logarithmic.
+        kind: how positions are labelled; None for plain numbers.
+    """
 
     low: float
     high: float
     begin: float
     end: float
     is_log: bool = False
+    kind: XAxisKind | None = None
 
     def at(self, value: float) -> float:
         """Return the pixel of a value."""
@@ -47,12 +57,16 @@ class Scale:
 
     def ticks(self, most: int) -> list[float]:
         """Return round values, at most about `most`."""
+        if self.kind is not None:
+            return self.kind.ticks(self.low, self.high, most)
         if self.is_log:
             return log_ticks(self.low, self.high, most)
         return value_ticks(self.low, self.high, max(1, most))
 
     def labels(self, ticks: Sequence[float]) -> list[str]:
         """Return the texts of ticks."""
+        if self.kind is not None:
+            return [self.kind.label(tick, self.high) for tick in ticks]
         if self.is_log:
             return [format_log_tick(tick) for tick in ticks]
         step = ticks[1] - ticks[0] if len(ticks) > 1 else tick_step(self.high - self.low, 2)
@@ -171,12 +185,14 @@ def put_warning_sign(painter: QPainter, theme: Appearance, at: QPointF, size: fl
         painter.fillRect(bar, theme.background)
 
 
-def put_title(painter: QPainter, theme: Appearance, width: float, title: str, note: str) -> float:
+def put_title(
+    painter: QPainter, theme: Appearance, width: float, title: str, note: str, indent: float = SMALL
+) -> float:
     """Draw a title with a muted note next to it; return the height used."""
     height = line_height(theme) + SMALL
-    used = min(width, text_width(theme, title, bold=True) + 2 * SMALL)
-    put_text(painter, theme, QRectF(SMALL, 0, used, height), title, Look(bold=True))
-    rest = QRectF(SMALL + used, 0, max(0.0, width - used - 2 * SMALL), height)
+    used = min(width, text_width(theme, title, bold=True) + indent + SMALL)
+    put_text(painter, theme, QRectF(indent, 0, used, height), title, Look(bold=True))
+    rest = QRectF(indent + used, 0, max(0.0, width - used - 2 * indent), height)
     put_text(painter, theme, rest, note, QUIET)
     return height
 
@@ -194,11 +210,19 @@ def put_ticks_below(painter: QPainter, theme: Appearance, scale: Scale, top: flo
         put_text(painter, theme, place, label, TICK_BELOW)
 
 
-def put_ticks_left(painter: QPainter, theme: Appearance, scale: Scale, left: float, right: float) -> None:
+def left_ticks(theme: Appearance, scale: Scale, apart: float = 2.2) -> list[tuple[float, str]]:
+    """Return the ticks of a vertical scale with their labels, about `apart` lines from each other."""
+    most = int(abs(scale.end - scale.begin) / (apart * line_height(theme, 0.9)))
+    ticks = scale.ticks(max(2, most) + 2 * scale.is_log)
+    return list(zip(ticks, scale.labels(ticks), strict=True))
+
+
+def put_ticks_left(
+    painter: QPainter, theme: Appearance, scale: Scale, left: float, right: float, apart: float = 2.2
+) -> None:
     """Draw horizontal lines of a grid from `left` to `right` with their labels at the left."""
     height = line_height(theme, 0.9)
-    ticks = scale.ticks(max(2, int(abs(scale.end - scale.begin) / (2.2 * height))))
-    for tick, label in zip(ticks, scale.labels(ticks), strict=True):
+    for tick, label in left_ticks(theme, scale, apart):
         y = round(scale.at(tick)) + 0.5
         painter.setPen(QPen(theme.grid if tick else theme.colour("frame"), 1))
         painter.drawLine(QLineF(left, y, right, y))
