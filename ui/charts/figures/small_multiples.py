@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -23,12 +23,9 @@ from ui.charts.data.scale import (
     format_moment,
     format_time,
     format_value,
-    log_ticks,
-    tick_step,
     time_ticks,
     time_unit,
     value_range,
-    value_ticks,
 )
 from ui.charts.painting.painting import (
     ChartBackground,
@@ -42,10 +39,12 @@ from ui.charts.painting.sheet_painting import (
     QUIET,
     RIGHT,
     TICK_BELOW,
-    TICK_LEFT,
     Look,
+    Scale,
+    left_ticks,
     line_height,
     put_text,
+    put_tick_labels_left,
     put_title,
     text_width,
 )
@@ -220,7 +219,8 @@ class SmallMultiples:
         painter.scale(1 / ratio, 1 / ratio)
         painter.setClipRect(QRectF(0, 0, frame.width, frame.height))
         paint_stalls(painter, frame, theme, self._grounds[place])
-        paint_grid(painter, frame, theme, self._time_ticks(theme, body), self._value_ticks(theme, body))
+        values = [tick for tick, _ in left_ticks(theme, self._value_scale(body))]
+        paint_grid(painter, frame, theme, self._time_ticks(theme, body), values)
         paint_checkpoints(painter, frame, theme, self._grounds[place], ratio)
         paint_lines(painter, frame, [line] if len(line.main.t_s) else [], ratio)
         painter.restore()
@@ -233,9 +233,8 @@ class SmallMultiples:
     def _time_ticks(self, theme: Theme, body: QRectF) -> list[float]:
         return time_ticks(*self.times, max(2, int(body.width() / text_width(theme, "00:00:00", 1.1))))
 
-    def _value_ticks(self, theme: Theme, body: QRectF) -> Sequence[float]:
-        most = max(2, int(body.height() / (2.2 * line_height(theme, 0.9))))
-        return log_ticks(*self.values, most) if self.spec.log_y else value_ticks(*self.values, most)
+    def _value_scale(self, body: QRectF) -> Scale:
+        return Scale(*self.values, body.bottom(), body.top(), self.spec.log_y)
 
     def _paint_axes(self, painter: QPainter, size: QSizeF, theme: Theme) -> None:
         """Put labels at the left of the first column and below the last cell of each column."""
@@ -243,7 +242,7 @@ class SmallMultiples:
         height = line_height(theme, 0.9)
         for place, (_, body) in enumerate(cells):
             if place % columns == 0:
-                self._label_values(painter, theme, body)
+                put_tick_labels_left(painter, theme, self._value_scale(body), body.left())
             if place + columns >= len(cells):
                 last = place + 1 == len(cells) or (place + 1) % columns == 0
                 for tick in self._time_ticks(theme, body):
@@ -255,13 +254,3 @@ class SmallMultiples:
         if cells:
             area = QRectF(TINY, cells[-1][1].bottom() + 1, cells[0][1].left(), height)
             put_text(painter, theme, area, time_unit(self.times[1]), QUIET)
-
-    def _label_values(self, painter: QPainter, theme: Theme, body: QRectF) -> None:
-        frame, height = self._frame(body, 1.0), line_height(theme, 0.9)
-        ticks = self._value_ticks(theme, body)
-        step = ticks[1] - ticks[0] if len(ticks) > 1 else tick_step(self.values[1] - self.values[0], 2)
-        for tick in ticks:
-            label = format_log_tick(tick) if self.spec.log_y else format_value(tick, step)
-            y = body.top() + frame.y(tick)
-            area = QRectF(0, y - height / 2, body.left() - TINY, height)
-            put_text(painter, theme, area, label, TICK_LEFT)

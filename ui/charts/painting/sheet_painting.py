@@ -221,12 +221,20 @@ def put_ticks_left(
     painter: QPainter, theme: Appearance, scale: Scale, left: float, right: float, apart: float = 2.2
 ) -> None:
     """Draw horizontal lines of a grid from `left` to `right` with their labels at the left."""
-    height = line_height(theme, 0.9)
-    for tick, label in left_ticks(theme, scale, apart):
+    for tick, _ in left_ticks(theme, scale, apart):
         y = round(scale.at(tick)) + 0.5
         painter.setPen(QPen(theme.grid if tick else theme.colour("frame"), 1))
         painter.drawLine(QLineF(left, y, right, y))
-        place = QRectF(0, y - height / 2, left - TINY, height)
+    put_tick_labels_left(painter, theme, scale, left, apart)
+
+
+def put_tick_labels_left(
+    painter: QPainter, theme: Appearance, scale: Scale, left: float, apart: float = 2.2
+) -> None:
+    """Draw the labels of a vertical scale."""
+    height = line_height(theme, 0.9)
+    for tick, label in left_ticks(theme, scale, apart):
+        place = QRectF(0, round(scale.at(tick)) + 0.5 - height / 2, left - TINY, height)
         put_text(painter, theme, place, label, TICK_LEFT)
 
 
