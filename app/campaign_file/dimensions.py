@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 MOST_DIMENSIONS: Final = 20
 MOST_VALUES: Final = 1000
 
-_NAME: Final = (CampaignField("name", Name(), "name", ""),)
+_NAME: Final = (CampaignField("name", Name(), ""),)
 DIMENSION_KEYS: Final = {
     "name": tr("What you call the dimension; left out: the last part of its key."),
     "key": tr("The key that the values change: one of target, server or workload."),

@@ -174,41 +174,35 @@ _LIMIT = tr("Memory of PostgreSQL and pgbench together, to make a small data set
 _NAMES: Final = tuple(each.id for each in FILESYSTEMS if each.levels)
 
 GROUP_FIELDS: Final = (
-    CampaignField("data", DiskNames(), "disks", _DATA, read_back=ReadBackBy.ROOT),
-    CampaignField("level", EnumKind(tuple(Level), Level), "level", _LEVEL, read_back=ReadBackBy.ROOT),
-    CampaignField("filesystem", EnumKind(_NAMES), "filesystem", _FILESYSTEM, read_back=ReadBackBy.ROOT),
-    CampaignField("preset", Name(), "preset", _PRESET, read_back=ReadBackBy.PARTS),
-    CampaignField("options", OptionsTable(), "options", _OPTIONS, read_back=ReadBackBy.PARTS),
+    CampaignField("data", DiskNames(), _DATA, attribute="disks", read_back=ReadBackBy.ROOT),
+    CampaignField("level", EnumKind(tuple(Level), Level), _LEVEL, read_back=ReadBackBy.ROOT),
+    CampaignField("filesystem", EnumKind(_NAMES), _FILESYSTEM, read_back=ReadBackBy.ROOT),
+    CampaignField("preset", Name(), _PRESET, read_back=ReadBackBy.PARTS),
+    CampaignField("options", OptionsTable(), _OPTIONS, read_back=ReadBackBy.PARTS),
     CampaignField(
         "partition_size",
         PartitionSize(64 * MIB, 1024 * TIB, WholeDisk),
-        "partition",
         _PARTITION,
+        attribute="partition",
         read_back=ReadBackBy.ROOT,
     ),
     CampaignField(
         "chunk_size",
         SizeKind(SMALLEST_CHUNK_BYTES, LARGEST_CHUNK_BYTES),
-        "chunk_bytes",
         _CHUNK,
+        attribute="chunk_bytes",
         read_back=ReadBackBy.ROOT,
     ),
-    CampaignField("bitmap", EnumKind(tuple(Bitmap), Bitmap), "bitmap", _BITMAP, read_back=ReadBackBy.ROOT),
+    CampaignField("bitmap", EnumKind(tuple(Bitmap), Bitmap), _BITMAP, read_back=ReadBackBy.ROOT),
     CampaignField(
-        "initial_sync",
-        EnumKind(tuple(InitialSync), InitialSync),
-        "initial_sync",
-        _SYNC,
-        read_back=ReadBackBy.NOBODY,
+        "initial_sync", EnumKind(tuple(InitialSync), InitialSync), _SYNC, read_back=ReadBackBy.NOBODY
     ),
-    CampaignField(
-        "scheduler", EnumKind(tuple(Scheduler), Scheduler), "scheduler", _SCHEDULER, read_back=ReadBackBy.ROOT
-    ),
+    CampaignField("scheduler", EnumKind(tuple(Scheduler), Scheduler), _SCHEDULER, read_back=ReadBackBy.ROOT),
     CampaignField(
         "read_ahead",
         SizeKind(0, MOST_READ_AHEAD_BYTES),
-        "read_ahead_bytes",
         _READ_AHEAD,
+        attribute="read_ahead_bytes",
         read_back=ReadBackBy.ROOT,
     ),
 )
@@ -280,15 +274,15 @@ def _unknown(key: str) -> Problem:
 
 DISK_FIELDS: Final = (
     *GROUP_FIELDS,
-    CampaignField("wal", GroupTable(), "wal", _WAL, read_back=ReadBackBy.TARGET),
-    CampaignField("tables", GroupTable(), "tables", _TABLES, read_back=ReadBackBy.TARGET),
-    CampaignField("indexes", GroupTable(), "indexes", _INDEXES, read_back=ReadBackBy.TARGET),
-    CampaignField("zfs_log", DiskNames(), "zfs_log", _ZFS_LOG, read_back=ReadBackBy.ROOT),
+    CampaignField("wal", GroupTable(), _WAL, read_back=ReadBackBy.TARGET),
+    CampaignField("tables", GroupTable(), _TABLES, read_back=ReadBackBy.TARGET),
+    CampaignField("indexes", GroupTable(), _INDEXES, read_back=ReadBackBy.TARGET),
+    CampaignField("zfs_log", DiskNames(), _ZFS_LOG, read_back=ReadBackBy.ROOT),
     CampaignField(
         "memory_limit",
         SizeKind(64 * MIB, 16 * TIB),
-        "memory_limit_bytes",
         _LIMIT,
+        attribute="memory_limit_bytes",
         read_back=ReadBackBy.TARGET,
     ),
 )

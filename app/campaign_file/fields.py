@@ -7,7 +7,7 @@ the classes of `app.domain.campaign.configuration`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from app.campaign_file.disks import DISK_FIELDS, disk_faults, make_disk_target, values_of_disks
@@ -89,17 +89,9 @@ class TargetTable:
 
 
 _NAME = tr("What you call this campaign, or this configuration.")
-_DESIGN = tr("Whether all configurations are run as often, or only those that may still be the fastest.")
-_PRECISION = tr("With a sequential design: the difference, in percent, below which nobody needs a winner.")
-_REPEATS = tr("Runs of each configuration, interleaved; from three on there is a verdict.")
 _SEEDS = tr("Random seeds, one per repeat in turn, the same for every configuration.")
-_ORDER = tr(
-    "In which order the runs follow each other: complete rounds, each configuration once in every one."
-)
 _ORDER_SEED = tr("With a random order: the number that it is drawn with.")
 _BASELINE = tr("Ask each storage with fio and pg_test_fsync what it can do, before the first run on it.")
-_REPEAT_DISTURBED = tr("At most so many runs that others disturbed are measured again.")
-_TIME_BUDGET = tr("No run is begun that would not end within this time from the start, as far as was seen.")
 _ARC_MAX = tr("The largest size of ZFS's cache (zfs_arc_max) that this campaign needs: compared, never set.")
 _REMARKS = tr(
     "Sentences that belong to the result: they are stored in each run and told where runs are compared."
@@ -111,55 +103,122 @@ _ROOM = tr("What pgFooting's database may take there at most; left out: nobody k
 _SSH = tr(
     "The name by which your own ssh reaches its machine, to see what it does; left out: it is not asked."
 )
-_INSTALLATION = tr("The newest one found, a major version, or the folder of the programs.")
-_PRESET = tr("Where the server settings come from before your own ones.")
 _CHECKSUMS = tr("Data checksums on or off.")
 _SETTINGS = tr("Server settings over the preset, as in postgresql.conf.")
-_SCRIPT = tr("A built-in script of pgbench, your own file, or a list of both with weights.")
-_SIZE = tr("Size of the data: small (about 200 MB), medium (half the RAM), large (twice the RAM), or a size.")
 _SCALE = tr("Instead of a size: pgbench's scale factor, about 15 MiB each.")
-_CLIENTS = tr("Concurrent connections.")
-_THREADS = tr("Worker threads of pgbench, at most as many as clients; left out: half the CPUs.")
-_DURATION = tr("Length of the measured phase.")
-_TRANSACTIONS = tr("Instead of a duration: transactions per client.")
-_WARMUP = tr("Length of the warm-up before the measured phase; it does not count.")
-_CACHES = tr("Whether the caches hold what loading and warm-up left in them, or nothing of the data.")
-_PROTOCOL = tr("Query protocol.")
 _RATE = tr("Transactions per second that arrive, kept up with or not; left out: as many as go.")
-_COMPRESSIBILITY = tr(
-    "How far the rows of the data can be compressed: 2 is 2:1; left out: pgbench's, which are mostly blanks."
-)
-_DATA_SET = tr("Whether the data is loaded where it is measured, or made once and copied there for each run.")
-_LIMIT = tr("With a rate: what would start later than this is skipped; without: late ones are counted.")
 
 CAMPAIGN_FIELDS: Final = (
-    CampaignField("name", Name(), "name", _NAME),
-    CampaignField("repeats", IntKind(1, 1000), "repeats", _REPEATS),
-    CampaignField("design", EnumKind(tuple(Design), Design), "design", _DESIGN),
-    CampaignField("precision", FloatKind(0.1, 50), "precision", _PRECISION),
-    CampaignField("seeds", Seeds(), "seeds", _SEEDS),
-    CampaignField("order", EnumKind(tuple(RunOrder), RunOrder), "order", _ORDER),
-    CampaignField("order_seed", IntKind(0, MOST_ORDER_SEED), "order_seed", _ORDER_SEED),
-    CampaignField("io_baseline", BoolKind(), "io_baseline", _BASELINE),
-    CampaignField("repeat_disturbed", IntKind(0, 1000), "repeat_disturbed", _REPEAT_DISTURBED),
-    CampaignField("time_budget", WholeSeconds(60, 30 * 86_400), "time_budget_s", _TIME_BUDGET),
-    CampaignField("zfs_arc_max", BytesOrNone(SMALLEST_ARC_BYTES, 16 * TIB), "zfs_arc_max_bytes", _ARC_MAX),
-    CampaignField("remarks", SENTENCES, "remarks", _REMARKS),
+    CampaignField("name", Name(), _NAME),
+    CampaignField(
+        "repeats",
+        IntKind(1, 1000),
+        tr("Runs of each configuration, interleaved; from three on there is a verdict."),
+        help=tr(
+            "Runs of each configuration, interleaved in rounds. The unit of a verdict is the run; from three "
+            "on there is one, and more show smaller differences. Left out: 3, or 5 from three "
+            "configurations on, because several comparisons ask for more."
+        ),
+        source="Kalibera & Jones, 2013",
+        label=tr("Re&peats of each configuration:"),
+    ),
+    CampaignField(
+        "design",
+        EnumKind(tuple(Design), Design),
+        tr("Whether all configurations are run as often, or only those that may still be the fastest."),
+        help=tr(
+            "Fixed: every configuration is run as often, and each difference gets its interval; take this "
+            "for what you publish. Sequential: after each round, from the third on, what can hardly be the "
+            "fastest any more is left out and the others go on; how often that errs is simulated. It needs "
+            "two configurations with the same workload and no rate."
+        ),
+        source="Kim & Nelson, 2001",
+        label=tr("How often each is run:"),
+        choices={
+            Design.FIXED: tr("Every configuration as often"),
+            Design.SEQUENTIAL: tr("Less often what cannot win any more"),
+        },
+    ),
+    CampaignField(
+        "precision",
+        FloatKind(0.1, 50),
+        tr("With a sequential design: the difference, in percent, below which nobody needs a winner."),
+        help=tr(
+            "With a sequential design: as soon as all that are left are closer together than this, in "
+            "percent, nobody needs to know which of them is the fastest, and the campaign ends. Left empty, "
+            "it goes on until one is left or the rounds are over."
+        ),
+        label=tr("Closer than (%) is as fast:"),
+        placeholder=tr("only one is left"),
+    ),
+    CampaignField("seeds", Seeds(), _SEEDS),
+    CampaignField(
+        "order",
+        EnumKind(tuple(RunOrder), RunOrder),
+        tr(
+            "In which order the runs follow each other: complete rounds, each configuration once in every "
+            "one."
+        ),
+        help=tr(
+            "Every round holds each configuration once. In random order nothing that comes round "
+            "regularly meets always the same ones, and who follows whom is spread evenly. AB BA is the "
+            "same each time: it cancels a slow drift, but every configuration keeps its neighbours."
+        ),
+        source="Williams, 1949",
+        label=tr("Order o&f the runs:"),
+        choices={
+            RunOrder.RANDOM: tr("Random, in rounds"),
+            RunOrder.ALTERNATING: tr("AB BA, alternating"),
+        },
+    ),
+    CampaignField("order_seed", IntKind(0, MOST_ORDER_SEED), _ORDER_SEED),
+    CampaignField("io_baseline", BoolKind(), _BASELINE),
+    CampaignField(
+        "repeat_disturbed",
+        IntKind(0, 1000),
+        tr("At most so many runs that others disturbed are measured again."),
+        help=tr(
+            "Whether a run was disturbed is told from what others did meanwhile (CPU, steal, swap, heat, "
+            "trims), never from its speed. So many runs may be measured again, at the end of their round. "
+            "All stay in the library, and the report tells the verdict with and without them."
+        ),
+        label=tr("Disturbed runs a&gain, at most:"),
+        placeholder=tr("none"),
+    ),
+    CampaignField(
+        "time_budget",
+        WholeSeconds(60, 30 * 86_400),
+        tr("No run is begun that would not end within this time from the start, as far as was seen."),
+        attribute="time_budget_s",
+        help=tr(
+            "No run is begun that would not end within this time, judged by the runs so far; once a round "
+            "is complete only whole rounds are begun. What is missing then can go on another time, with the "
+            "same budget again."
+        ),
+        label=tr("Time b&udget:"),
+        placeholder=tr("no limit"),
+    ),
+    CampaignField(
+        "zfs_arc_max", BytesOrNone(SMALLEST_ARC_BYTES, 16 * TIB), _ARC_MAX, attribute="zfs_arc_max_bytes"
+    ),
+    CampaignField("remarks", SENTENCES, _REMARKS),
 )
 
 TARGETS: Final = (
-    TargetTable("folder", FolderTarget, (CampaignField("path", Folder(), "path", _PATH),)),
+    TargetTable("folder", FolderTarget, (CampaignField("path", Folder(), _PATH),)),
     TargetTable(
-        "memory", MemoryTarget, (CampaignField("size", SizeKind(64 * MIB, 16 * TIB), "size_bytes", _MEMORY),)
+        "memory",
+        MemoryTarget,
+        (CampaignField("size", SizeKind(64 * MIB, 16 * TIB), _MEMORY, attribute="size_bytes"),),
     ),
     TargetTable("disks", make_disk_target, DISK_FIELDS, disk_faults, values_of_disks),
     TargetTable(
         "server",
         ServerTarget,
         (
-            CampaignField("connection", ConnectionString(), "connection", _CONNECTION),
-            CampaignField("room", SizeKind(64 * MIB, 1024 * TIB), "room_bytes", _ROOM),
-            CampaignField("ssh", SshHost(), "ssh", _SSH),
+            CampaignField("connection", ConnectionString(), _CONNECTION),
+            CampaignField("room", SizeKind(64 * MIB, 1024 * TIB), _ROOM, attribute="room_bytes"),
+            CampaignField("ssh", SshHost(), _SSH),
         ),
         _connection_missing,
     ),
@@ -169,84 +228,293 @@ POSTGRESQL_FIELDS: Final = (
     CampaignField(
         "installation",
         InstallationName(),
-        "installation",
-        _INSTALLATION,
+        tr("The newest one found, a major version, or the folder of the programs."),
         read_back=ReadBackBy.SERVER,
         label=tr("PostgreSQL"),
     ),
     CampaignField(
         "preset",
         EnumKind(tuple(PRESETS)),
-        "preset",
-        _PRESET,
+        tr("Where the server settings come from before your own ones."),
         read_back=ReadBackBy.SERVER,
         label=tr("Settings from"),
     ),
-    CampaignField(
-        "checksums", BoolKind(), "checksums", _CHECKSUMS, read_back=ReadBackBy.SERVER, label=tr("Checksums")
-    ),
-    CampaignField("settings", SettingsTable(), "settings", _SETTINGS, read_back=ReadBackBy.SERVER),
+    CampaignField("checksums", BoolKind(), _CHECKSUMS, read_back=ReadBackBy.SERVER, label=tr("Checksums")),
+    CampaignField("settings", SettingsTable(), _SETTINGS, read_back=ReadBackBy.SERVER),
 )
 
-_PHASES = tr("Several phases, measured one after the other in each run; left out: one phase.")
 _PHASE_NAME = tr("What you call this phase.")
 _TIMES = tr("How often it is run, one time after the other.")
-_COUNTS = tr("Whether its figures are compared.")
-_MAINTENANCE = tr("What is done before it, once for all of its times.")
-_BACKGROUND = tr("What is done beside it, for as long as it lasts.")
-_EVERY = tr("With snapshots: from one to the next; the first one is made when the phase begins.")
-_MAX_RATE = tr("With pg_basebackup: bytes that it reads in a second at most; left out: as many as go.")
 _BESIDE_PHASES: Final = tuple(each.name for each in BACKGROUND)
 _BETWEEN_PHASES: Final = tuple(each.name for each in MAINTENANCE if each.done_by is not DoneBy.PROGRAM)
 _RATES: Final = FloatKind(0.01, 10_000_000)
 
 _ONE_PHASE_FIELDS: Final = (
-    CampaignField("script", Scripts(), "scripts", _SCRIPT, label=tr("Script")),
     CampaignField(
-        "size", SizeKind(16 * MIB, 100 * TIB, DataSize), "size", _SIZE, "scale", label=tr("Data size")
+        "script",
+        Scripts(),
+        tr("A built-in script of pgbench, your own file, or a list of both with weights."),
+        attribute="scripts",
+        label=tr("Script"),
+        help=tr(
+            "TPC-B-like updates three tables and inserts into a fourth in each transaction: it commits all "
+            "the time and so shows what flushes cost. Select-only shows reads alone."
+        ),
+        source=tr("PostgreSQL manual, pgbench"),
     ),
-    CampaignField("scale", IntKind(1, 1_000_000), "scale", _SCALE, "size", label=tr("Scale factor")),
-    CampaignField("compressibility", FloatKind(LEAST_RATIO, MOST_RATIO), "compressibility", _COMPRESSIBILITY),
-    CampaignField("data_set", EnumKind(tuple(DataSet), DataSet), "data_set", _DATA_SET),
-    CampaignField("clients", IntKind(1, 10_000), "clients", _CLIENTS, label=tr("Clients")),
-    CampaignField("threads", IntKind(1, 10_000), "threads", _THREADS, label=tr("Threads of pgbench")),
+    CampaignField(
+        "size",
+        SizeKind(16 * MIB, 100 * TIB, DataSize),
+        tr(
+            "Size of the data: small (about 200 MB), medium (half the RAM), large (twice the RAM), or a size."
+        ),
+        instead_of="scale",
+        help=tr(
+            "Small data fits into every cache and shows commits; data twice as large as the memory has to be "
+            "read from the disks. Medium lies between."
+        ),
+        source="T. Vondra, FOSDEM PgDay 2016",
+        label=tr("&Data:"),
+        shown_as=tr("Data size"),
+    ),
+    CampaignField("scale", IntKind(1, 1_000_000), _SCALE, instead_of="size", label=tr("Scale factor")),
+    CampaignField(
+        "compressibility",
+        FloatKind(LEAST_RATIO, MOST_RATIO),
+        tr(
+            "How far the rows of the data can be compressed: 2 is 2:1; left out: pgbench's, which are mostly "
+            "blanks."
+        ),
+        help=tr(
+            "Matters where a filesystem compresses: pgbench's own rows are mostly blanks and shrink to about "
+            "a thirtieth, your data will not. Here rows are random bytes and zeros in the stated proportion "
+            "(zstd -3 over 128 KiB, read back after loading), as large as pgbench's, the same for all. At "
+            "1.4:1 only headers and keys shrink. Own scripts find filler as bytea."
+        ),
+        source=tr("measured; btrfs, ZFS: zstd -3"),
+        label=tr("Rows &can be compressed:"),
+        choices={
+            "": tr("pgbench's own, mostly blanks"),
+            "4": tr("4:1"),
+            "2": tr("2:1"),
+            "1.4": tr("1.4:1, random values"),
+        },
+    ),
+    CampaignField(
+        "data_set",
+        EnumKind(tuple(DataSet), DataSet),
+        tr("Whether the data is loaded where it is measured, or made once and copied there for each run."),
+        help=tr(
+            "Loaded: pgbench makes the data on the storage before every run; how long rows, keys and vacuum "
+            "take is compared too. Copied: it is made once, kept on a disk that is not measured, and copied "
+            "before every run, several times as fast. The two are different states of a filesystem: compare "
+            "runs of one kind."
+        ),
+        label=tr("Data se&t:"),
+        choices={
+            DataSet.LOADED: tr("Loaded before each run"),
+            DataSet.COPIED: tr("Made once, copied before each run"),
+        },
+    ),
+    CampaignField(
+        "clients",
+        IntKind(1, 10_000),
+        tr("Concurrent connections."),
+        help=tr(
+            "Connections that work at the same time. More clients hide the latency of flushes, because "
+            "commits share them, until the CPU or the disks are full."
+        ),
+        label=tr("C&lients:"),
+    ),
+    CampaignField(
+        "threads",
+        IntKind(1, 10_000),
+        tr("Worker threads of pgbench, at most as many as clients; left out: half the CPUs."),
+        help=tr(
+            "Threads of pgbench itself. Left empty, half of the CPUs: enough to drive the server and not so "
+            "many that they take its CPUs."
+        ),
+        label=tr("T&hreads of pgbench:"),
+        placeholder=tr("half of the CPUs"),
+    ),
     CampaignField(
         "duration",
         WholeSeconds(1, 7 * 86_400),
-        "duration_s",
-        _DURATION,
-        "transactions",
-        label=tr("Measure for"),
+        tr("Length of the measured phase."),
+        attribute="duration_s",
+        instead_of="transactions",
+        help=tr(
+            "Length of the measured phase. Half a minute is a first look; for a verdict about disks take 15 "
+            "minutes and more, so that checkpoints fall into it."
+        ),
+        source=tr("measured: three checkpoint cycles"),
+        label=tr("M&easure for:"),
     ),
     CampaignField(
         "transactions",
         IntKind(1, 2**31 - 1),
-        "transactions",
-        _TRANSACTIONS,
-        "duration_s",
+        tr("Instead of a duration: transactions per client."),
+        instead_of="duration_s",
         label=tr("Transactions of each client"),
     ),
-    CampaignField("warmup", WholeSeconds(0, 86_400), "warmup_s", _WARMUP, label=tr("Warm-up")),
-    CampaignField("caches", EnumKind(tuple(Caches), Caches), "caches", _CACHES, label=tr("Caches")),
     CampaignField(
-        "protocol", EnumKind(tuple(Protocol), Protocol), "protocol", _PROTOCOL, label=tr("Query protocol")
+        "warmup",
+        WholeSeconds(0, 86_400),
+        tr("Length of the warm-up before the measured phase; it does not count."),
+        attribute="warmup_s",
+        help=tr(
+            "Runs before the measured phase and does not count: caches fill, and the first checkpoint's full "
+            "pages are written. With cold caches there is none: it would fill them."
+        ),
+        label=tr("&Warm-up:"),
+        placeholder="10s",
     ),
-    CampaignField("rate", _RATES, "rate_tps", _RATE, label=tr("Rate")),
     CampaignField(
-        "latency_limit", Milliseconds(0.001, 3_600_000), "latency_limit_ms", _LIMIT, label=tr("Latency limit")
+        "caches",
+        EnumKind(tuple(Caches), Caches),
+        tr("Whether the caches hold what loading and warm-up left in them, or nothing of the data."),
+        help=tr(
+            "Warm: what loading and warm-up left in shared_buffers and in the cache of the operating system. "
+            "Cold: before each run the server is stopped, the data leaves those caches, and the server "
+            "starts again, so that the first reads come from storage; the run says how much was cached all "
+            "the same. Caches below, of a disk, a controller or a host of virtual machines, stay as they are."
+        ),
+        source="posix_fadvise(2), proc(5) drop_caches",
+        label=tr("Cache&s at the start:"),
+        shown_as=tr("Caches"),
+        choices={
+            Caches.WARM: tr("Warm, as loading leaves them"),
+            Caches.COLD: tr("Cold, emptied before each run"),
+        },
+    ),
+    CampaignField(
+        "protocol",
+        EnumKind(tuple(Protocol), Protocol),
+        tr("Query protocol."),
+        help=tr(
+            "Prepared statements are planned once, as most drivers and poolers do. Simple sends text each "
+            "time and measures the parser as well."
+        ),
+        source=tr("PostgreSQL manual, pgbench"),
+        label=tr("Quer&y protocol:"),
+        choices={each: each.value for each in Protocol},
+    ),
+    CampaignField(
+        "rate",
+        _RATES,
+        _RATE,
+        attribute="rate_tps",
+        help=tr(
+            "Transactions arrive at this rate, kept up with or not, and latency counts from their arrival. "
+            "Who keeps it is not told apart by speed; of who does not the capacity is told. Left empty, each "
+            "client sends the next one as soon as it can: percentiles then leave out the waiting of those "
+            "who could not start."
+        ),
+        source=tr("PostgreSQL manual, pgbench --rate"),
+        label=tr("R&ate (TPS):"),
+        shown_as=tr("Rate"),
+        placeholder=tr("left out"),
+    ),
+    CampaignField(
+        "latency_limit",
+        Milliseconds(0.001, 3_600_000),
+        tr("With a rate: what would start later than this is skipped; without: late ones are counted."),
+        attribute="latency_limit_ms",
+        help=tr(
+            "With a rate, transactions that would start later than this are skipped, and count as beyond it "
+            "in percentiles. Without one, late ones are only counted."
+        ),
+        source=tr("PostgreSQL manual, pgbench --latency-limit"),
+        label=tr("Latency li&mit:"),
+        placeholder=tr("left out"),
     ),
 )
 
+_AS_ABOVE: Final[dict[str, Any]] = {"help": "", "source": "", "placeholder": tr("as above")}
+_OF_PHASES: Final[dict[str, dict[str, Any]]] = {
+    "script": {
+        "label": tr("Script:"),
+        "help": tr(
+            "A built-in script of pgbench. Files and several scripts for one phase are written in the "
+            "campaign file, and kept here as they are."
+        ),
+        "source": tr("PostgreSQL manual, pgbench"),
+    },
+    "transactions": {"label": tr("Or transactions of each client:")},
+}
+"""Columns of the workload's fields that differ in a phase."""
+
 PHASE_FIELDS: Final = (
-    CampaignField("name", Name(), "name", _PHASE_NAME),
-    CampaignField("times", IntKind(1, 100), "times", _TIMES),
-    CampaignField("counts", BoolKind(), "counts", _COUNTS),
-    *(field for field in _ONE_PHASE_FIELDS if field.attribute in WorkloadPhase.__dataclass_fields__),
-    CampaignField("rate", RateKind(_RATES), "rate", _RATE),
-    CampaignField("maintenance", WorkNames(_BETWEEN_PHASES), "maintenance", _MAINTENANCE),
-    CampaignField("background", EnumKind(_BESIDE_PHASES), "background", _BACKGROUND),
-    CampaignField("every", WholeSeconds(1, 86_400), "every_s", _EVERY),
-    CampaignField("max_rate", SizeKind(32 * KIB, GIB), "max_rate_bytes", _MAX_RATE),
+    CampaignField("name", Name(), _PHASE_NAME, label=tr("Name of the phase:")),
+    CampaignField("times", IntKind(1, 100), _TIMES, label=tr("How often, in a row:"), placeholder="1"),
+    CampaignField(
+        "counts",
+        BoolKind(),
+        tr("Whether its figures are compared."),
+        label=tr("Its figures are compared"),
+        help=tr(
+            "What is not compared is measured, kept and shown all the same, such as one that only warms up."
+        ),
+    ),
+    *(
+        replace(field, **(_AS_ABOVE | _OF_PHASES.get(field.name, {})))
+        for field in _ONE_PHASE_FIELDS
+        if field.attribute in WorkloadPhase.__dataclass_fields__
+    ),
+    CampaignField(
+        "rate",
+        RateKind(_RATES),
+        _RATE,
+        label=tr("Rate (TPS), or a share of an earlier phase:"),
+        placeholder=tr("as above, or 70 % of reads"),
+        help=tr(
+            "Transactions per second that arrive, as a number, or as a share of what an earlier phase of the "
+            "same run reached: 70 % of reads, with the name of that phase."
+        ),
+    ),
+    CampaignField(
+        "maintenance",
+        WorkNames(_BETWEEN_PHASES),
+        tr("What is done before it, once for all of its times."),
+        label=tr("Before the phase:"),
+        help=tr(
+            "What is done before the phase, once for all of its times, in the order in which it was ticked."
+        ),
+    ),
+    CampaignField(
+        "background",
+        EnumKind(_BESIDE_PHASES),
+        tr("What is done beside it, for as long as it lasts."),
+        label=tr("Beside the phase:"),
+        placeholder=tr("nothing"),
+        help=tr(
+            "What is done beside the phase for as long as it lasts: base backups one after the other, which "
+            "are read and thrown away; a scrub; or snapshots at an interval, removed when the phase has "
+            "ended. The last two need spare disks with btrfs or ZFS."
+        ),
+        source=tr("PostgreSQL manual, pg_basebackup"),
+    ),
+    CampaignField(
+        "every",
+        WholeSeconds(1, 86_400),
+        tr("With snapshots: from one to the next; the first one is made when the phase begins."),
+        attribute="every_s",
+        label=tr("From one snapshot to the next:"),
+        placeholder=tr("5 min"),
+    ),
+    CampaignField(
+        "max_rate",
+        SizeKind(32 * KIB, GIB),
+        tr("With pg_basebackup: bytes that it reads in a second at most; left out: as many as go."),
+        attribute="max_rate_bytes",
+        label=tr("Most that a base backup reads in a second:"),
+        placeholder=tr("as much as goes, or 50 MiB"),
+        help=tr(
+            "With base backups: how much they read in a second at most, from 32 KiB to 1 GiB (--max-rate). "
+            "Left empty, they read as fast as disk and server allow."
+        ),
+        source=tr("PostgreSQL manual, pg_basebackup"),
+    ),
 )
 """Keys of one phase; missing ones are as in the workload."""
 
@@ -254,7 +522,18 @@ PHASES: Final = Phases(PHASE_FIELDS)
 
 WORKLOAD_FIELDS: Final = (
     *_ONE_PHASE_FIELDS,
-    CampaignField("phase", PHASES, "phases", _PHASES),
+    CampaignField(
+        "phase",
+        PHASES,
+        tr("Several phases, measured one after the other in each run; left out: one phase."),
+        attribute="phases",
+        help=tr(
+            "A run may measure several phases, one after the other on the same data: selects, then "
+            "TPC-B-like, then selects again. Each has figures of its own and is compared with the same phase "
+            "of other configurations. All configurations have the same phases."
+        ),
+        source="Lentfer, 2009",
+    ),
 )
 
 ALIKE: Final = frozenset({"workload.compressibility", "workload.data_set", "workload.phase"})

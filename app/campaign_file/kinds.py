@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -322,20 +322,39 @@ class CampaignField:
     Attributes:
         name: the key.
         kind: of its values.
-        attribute: of the domain's class.
         sentence: its purpose, for documentation.
+        attribute: of the domain's class; left out if it has the key's name.
         instead_of: attribute of the alternative key that it excludes and replaces.
         read_back: component that reads it back; None if it is not an option of target or server.
-        label: shown name of the key; empty to show `name`.
+        label: of its field in a form, with a mnemonic; empty if it has none.
+        shown_as: its name in lists and messages; left out if it is the label.
+        help: its explanation in forms, two or three sentences; empty to show `sentence`.
+        source: of that explanation; empty for pgFooting's own methods.
+        placeholder: shown in its empty field.
+        choices: label of each offered value; empty for a field of text.
     """
 
     name: str
     kind: ValueKind
-    attribute: str
     sentence: str
+    attribute: str = ""
     instead_of: str = ""
     read_back: ReadBackBy | None = None
     label: str = ""
+    shown_as: str = ""
+    help: str = ""
+    source: str = ""
+    placeholder: str = ""
+    choices: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.attribute:
+            object.__setattr__(self, "attribute", self.name)
+
+    @property
+    def shown_name(self) -> str:
+        """Its name in lists and messages."""
+        return self.shown_as or self.label.replace("&", "").rstrip(":")
 
 
 def split_values(values: Mapping[str, Any], fields: Iterable[CampaignField]) -> dict[Key, Any]:

@@ -312,5 +312,5 @@ class _DraftReader(CampaignReader):
                 self.add(
                     layer.place,
                     sentence,
-                    about=FIELDS[path].label if path in FIELDS else path.removeprefix(f"{SETTINGS}."),
+                    about=FIELDS[path].shown_name if path in FIELDS else path.removeprefix(f"{SETTINGS}."),
                 )

@@ -426,14 +426,14 @@ def test_cold_caches_exclude_warm_up(make_wizard: MakeWizard) -> None:
     page = wizard.pages[Step.WORKLOAD]
     assert isinstance(page, WorkloadPage)
     error = page.fields["workload.warmup"].error
-    page.caches.setCurrentIndex(page.caches.findData("cold"))
+    page.boxes["workload.caches"].setCurrentIndex(page.boxes["workload.caches"].findData("cold"))
     assert error.text() == "A warm-up of 5 s makes cold caches warm again; allowed with them is 0."
     assert error.isVisible()
     page._texts["workload.warmup"].setText("0")
     page._texts["workload.warmup"].textEdited.emit("0")
     assert not error.isVisible()
     assert "cold" in wizard.draft.parts.values["workload.caches"]
-    page.caches.setCurrentIndex(page.caches.findData("warm"))
+    page.boxes["workload.caches"].setCurrentIndex(page.boxes["workload.caches"].findData("warm"))
     assert wizard.draft.parts.values["workload.caches"] == "warm"
 
 
@@ -800,19 +800,25 @@ def test_compressible_rows_and_ratios_of_file(
     assert isinstance(page, WorkloadPage)
     values = wizard.draft.parts.values
     page.load()
-    assert page.rows.currentText() == "pgbench's own, mostly blanks"
-    for place in range(1, page.rows.count()):
-        page.rows.setCurrentIndex(place)
-        ratio = float(page.rows.currentText().partition(":")[0])
+    assert page.boxes["workload.compressibility"].currentText() == "pgbench's own, mostly blanks"
+    for place in range(1, page.boxes["workload.compressibility"].count()):
+        page.boxes["workload.compressibility"].setCurrentIndex(place)
+        ratio = float(page.boxes["workload.compressibility"].currentText().partition(":")[0])
         campaign = wizard.draft.to_campaign()
         assert {each.workload.compressibility for each in campaign.configurations} == {ratio}
-    offered = page.rows.count()
+    offered = page.boxes["workload.compressibility"].count()
     values["workload.compressibility"] = "2.7"
     page.load()
-    assert (page.rows.currentText(), page.rows.count()) == ("2.7:1", offered + 1)
+    assert (
+        page.boxes["workload.compressibility"].currentText(),
+        page.boxes["workload.compressibility"].count(),
+    ) == ("2.7:1", offered + 1)
     values["workload.compressibility"] = ""
     page.load()
-    assert (page.rows.currentIndex(), page.rows.count()) == (0, offered)
+    assert (
+        page.boxes["workload.compressibility"].currentIndex(),
+        page.boxes["workload.compressibility"].count(),
+    ) == (0, offered)
     assert {each.workload.compressibility for each in wizard.draft.to_campaign().configurations} == {None}
 
 

@@ -11,7 +11,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QCheckBox, QComboBox, QLineEdit, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.campaign_file.fields import PHASE_FIELDS
+from app.campaign_file.fields import PHASE_FIELDS, WORKLOAD_FIELDS
 from app.campaign_file.phases import MOST_PHASES
 from app.campaign_file.reader import load_campaign
 from app.campaign_file.recipes.head import RECIPES
@@ -162,12 +162,19 @@ def test_phase_keys_have_field_and_explanation(page: WorkloadPage) -> None:
         assert help_for(f"workload.phase.{name}").text
 
 
+def test_workload_keys_have_field_and_explanation(page: WorkloadPage) -> None:
+    apart = {"script", "scale", "transactions", "phase"}
+    for name in {field.name for field in WORKLOAD_FIELDS} - apart:
+        assert page.fields[f"workload.{name}"].control.accessibleName()
+        assert help_for(f"workload.{name}").text
+
+
 def test_sequential_design_explained_with_margin(page: WorkloadPage) -> None:
     parts = page.draft.parts
     assert "published" in page.fields["design"].note.text()
     assert page.fields["precision"].isHidden()
-    page.design.setFocus()
-    QTest.keyClick(page.design, Qt.Key.Key_Down)
+    page.boxes["design"].setFocus()
+    QTest.keyClick(page.boxes["design"], Qt.Key.Key_Down)
     QApplication.processEvents()
     assert parts.values["design"] == "sequential"
     assert "less time" in page.fields["design"].note.text()
@@ -176,7 +183,7 @@ def test_sequential_design_explained_with_margin(page: WorkloadPage) -> None:
     assert edit.isVisible()
     QTest.keyClicks(edit, "3")
     assert parts.values["precision"] == "3"
-    QTest.keyClick(page.design, Qt.Key.Key_Up)
+    QTest.keyClick(page.boxes["design"], Qt.Key.Key_Up)
     assert "goes with design" in page.fields["precision"].error.text()
     assert edit.isVisible()  # so that it can be taken away
     edit.clear()

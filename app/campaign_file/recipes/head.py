@@ -140,19 +140,19 @@ _PREPARE = tr("What the owner of such a server makes there, step by step.")
 _SERVER_SCALE = tr("The scale factor there, where the size of the recipe is a share of the memory.")
 
 QUICK_FIELDS: Final = (
-    CampaignField("cannot_show", _SENTENCE, "cannot_show", _CANNOT_SHOW),
-    CampaignField("configurations", ListOf(Name(), MOST_QUICK_CONFIGURATIONS), "configurations", _KEPT),
-    CampaignField("repeats", IntKind(1, 3), "repeats", _QUICK_REPEATS),
-    CampaignField("scale", IntKind(1, MOST_QUICK_SCALE), "scale", _QUICK_SCALE),
-    CampaignField("duration", WholeSeconds(1, MOST_QUICK_SECONDS), "duration_s", _QUICK_DURATION),
-    CampaignField("warmup", WholeSeconds(0, MOST_QUICK_SECONDS), "warmup_s", _QUICK_WARMUP),
-    CampaignField("clients", IntKind(1, 64), "clients", _QUICK_CLIENTS),
+    CampaignField("cannot_show", _SENTENCE, _CANNOT_SHOW),
+    CampaignField("configurations", ListOf(Name(), MOST_QUICK_CONFIGURATIONS), _KEPT),
+    CampaignField("repeats", IntKind(1, 3), _QUICK_REPEATS),
+    CampaignField("scale", IntKind(1, MOST_QUICK_SCALE), _QUICK_SCALE),
+    CampaignField("duration", WholeSeconds(1, MOST_QUICK_SECONDS), _QUICK_DURATION, attribute="duration_s"),
+    CampaignField("warmup", WholeSeconds(0, MOST_QUICK_SECONDS), _QUICK_WARMUP, attribute="warmup_s"),
+    CampaignField("clients", IntKind(1, 64), _QUICK_CLIENTS),
 )
 
 
 SERVER_FIELDS: Final = (
-    CampaignField("prepare", SENTENCES, "prepare", _PREPARE),
-    CampaignField("scale", IntKind(1, 1_000_000), "scale", _SERVER_SCALE),
+    CampaignField("prepare", SENTENCES, _PREPARE),
+    CampaignField("scale", IntKind(1, 1_000_000), _SERVER_SCALE),
 )
 
 
@@ -183,15 +183,15 @@ class HeadTable(ValueKind):
 
 
 RECIPE_FIELDS: Final = (
-    CampaignField("question", _SENTENCE, "question", _QUESTION),
-    CampaignField("source", _SENTENCE, "source", _SOURCE),
-    CampaignField("changed", SENTENCES, "changed", _CHANGED),
-    CampaignField("missing", SENTENCES, "missing", _MISSING),
-    CampaignField("needs", SENTENCES, "needs", _NEEDS),
-    CampaignField("disks", IntKind(1, 64), "disks", _DISKS),
-    CampaignField("postgresql", IntKind(13, 99), "postgresql", _POSTGRESQL),
-    CampaignField("quick", HeadTable(QuickVariant, QUICK_FIELDS, ("cannot_show",)), "quick", _QUICK),
-    CampaignField("server", HeadTable(ServerVariant, SERVER_FIELDS, ("prepare",)), "server", _SERVER),
+    CampaignField("question", _SENTENCE, _QUESTION),
+    CampaignField("source", _SENTENCE, _SOURCE),
+    CampaignField("changed", SENTENCES, _CHANGED),
+    CampaignField("missing", SENTENCES, _MISSING),
+    CampaignField("needs", SENTENCES, _NEEDS),
+    CampaignField("disks", IntKind(1, 64), _DISKS),
+    CampaignField("postgresql", IntKind(13, 99), _POSTGRESQL),
+    CampaignField("quick", HeadTable(QuickVariant, QUICK_FIELDS, ("cannot_show",)), _QUICK),
+    CampaignField("server", HeadTable(ServerVariant, SERVER_FIELDS, ("prepare",)), _SERVER),
 )
 
 

@@ -195,7 +195,7 @@ def test_configuration_reason_names_field_not_key() -> None:
     ((_, place, message),) = problems_of(draft.parts)
     assert place == "configuration[3]"
     assert message.startswith("max_connections: found 9")
-    assert all(FIELDS[key].label for key in CHANGEABLE)
+    assert all(FIELDS[key].shown_name for key in CHANGEABLE)
 
 
 def test_size_change_replaces_scale() -> None:

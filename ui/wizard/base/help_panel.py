@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from PySide6.QtCore import QEvent, QObject
@@ -16,10 +17,29 @@ from app.draft.fields.fields import FIELDS, PHASES
 from ui.theme import MEDIUM, SMALL, Theme
 from ui.widgets.fields import HELP
 from ui.widgets.texts import Heading, Text
-from ui.wizard.base.workload_help import WORKLOAD_TEXTS, Help
+
+
+@dataclass(frozen=True, slots=True)
+class Help:
+    """One explanation.
+
+    Attributes:
+        text: two or three sentences.
+        source: of the explanation; empty for pgFooting's own methods.
+    """
+
+    text: str
+    source: str = ""
+
 
 HELP_TEXTS: Final = {
-    **WORKLOAD_TEXTS,
+    "own": Help(
+        tr(
+            "Your own files for pgbench, one or several; each transaction draws one by weight. They find "
+            "pgbench's four tables, loaded at the size chosen below."
+        ),
+        tr("PostgreSQL manual, pgbench: Custom Scripts"),
+    ),
     "dimension": Help(
         tr(
             "A dimension: every value that is ticked is measured, in every combination with the ticks of the "
@@ -381,7 +401,7 @@ def help_for(key: str) -> Help:
         return HELP_TEXTS[key]
     name = key.removeprefix(f"{PHASES}.")
     field = FIELDS.get(key) or next((each for each in PHASE_FIELDS if each.name == name), None)
-    return Help(field.sentence) if field else Help("")
+    return Help(field.help or field.sentence, field.source) if field else Help("")
 
 
 class HelpPanel(QFrame):

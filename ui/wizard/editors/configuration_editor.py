@@ -404,7 +404,7 @@ class _ChangesEditor(QWidget):
         taken = {each.key for each in self._changes if each is not change}
         for each in CHANGEABLE:
             if each not in taken:
-                key.addItem(FIELDS[each].label, each)
+                key.addItem(FIELDS[each].shown_name, each)
         key.setCurrentIndex(key.findData(change.key))
         text = line_edit()
         text.setText(change.text)

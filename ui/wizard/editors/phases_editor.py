@@ -41,35 +41,8 @@ from ui.wizard.base.page import belongs
 
 _ROWS: Final = 8
 """Rows visible without scrolling."""
-_AS_ABOVE: Final = tr("as above")
 _OWN: Final = "own"
 """Entry of the list of scripts for a phase with files or several scripts."""
-_LABELS: Final = {
-    NAME: tr("Name of the phase:"),
-    "times": tr("How often, in a row:"),
-    "counts": tr("Its figures are compared"),
-    "script": tr("Script:"),
-    "clients": tr("Clients:"),
-    "threads": tr("Threads of pgbench:"),
-    "duration": tr("Measure for:"),
-    "transactions": tr("Or transactions of each client:"),
-    "protocol": tr("Query protocol:"),
-    "rate": tr("Rate (TPS), or a share of an earlier phase:"),
-    "latency_limit": tr("Latency limit:"),
-    "maintenance": tr("Before the phase:"),
-    "background": tr("Beside the phase:"),
-    "every": tr("From one snapshot to the next:"),
-    "max_rate": tr("Most that a base backup reads in a second:"),
-}
-_PLACEHOLDERS: Final = {
-    NAME: "",
-    "times": "1",
-    "rate": tr("as above, or 70 % of reads"),
-    "every": tr("5 min"),
-    "max_rate": tr("as much as goes, or 50 MiB"),
-}
-_LEFT_OUT: Final = {"background": tr("nothing")}
-"""Word for a missing key in lists of words, if it does not default to the workload's value."""
 
 
 class PhasesEditor(QWidget):
@@ -143,17 +116,17 @@ class PhasesEditor(QWidget):
 
     def _make_field(self, field: CampaignField) -> Field:
         """Return the field of a key, by the kind of its values."""
-        label, key = _LABELS.get(field.name, field.name), f"{PHASES}.{field.name}"
+        label, key = field.label.replace("&", ""), f"{PHASES}.{field.name}"
         match field.kind:
             case Scripts():
-                control: QWidget = self._script_box()
+                control: QWidget = self._script_box(field.placeholder)
             case BoolKind():
                 control = tick = QCheckBox(label)
                 tick.toggled.connect(lambda ticked: self._take(field.name, "" if ticked else "false"))
                 label = ""
             case EnumKind(words=words):
                 control = box = combo_box()
-                box.addItem(_LEFT_OUT.get(field.name, _AS_ABOVE), "")
+                box.addItem(field.placeholder, "")
                 for word in words:
                     box.addItem(word, str(word))
                 box.currentIndexChanged.connect(lambda: self._take(field.name, box.currentData()))
@@ -161,18 +134,18 @@ class PhasesEditor(QWidget):
                 control = ticks = _Ticks(words)
                 ticks.edited.connect(lambda text: self._take(field.name, text))
             case _:
-                control = edit = line_edit(_PLACEHOLDERS.get(field.name, _AS_ABOVE))
+                control = edit = line_edit(field.placeholder)
                 edit.textEdited.connect(partial(self._take, field.name))
         self._controls[field.name] = control
         made = Field(self._theme, label, control, key)
         made.label.setVisible(bool(label))
-        control.setAccessibleName(_LABELS.get(field.name, field.name).rstrip(":"))
+        control.setAccessibleName(field.shown_name)
         control.setProperty(HELP, key)
         return made
 
-    def _script_box(self) -> QComboBox:
+    def _script_box(self, left_out: str) -> QComboBox:
         box = combo_box()
-        box.addItem(_AS_ABOVE, "")
+        box.addItem(left_out, "")
         for name in builtin_names():
             box.addItem(name, name)
         box.currentIndexChanged.connect(self._take_script)
@@ -203,7 +176,8 @@ class PhasesEditor(QWidget):
         if not head.isdigit() or not 0 < int(head) <= len(self._phases):
             return problem
         name = one_line(self._phases[int(head) - 1].texts.get(NAME, ""))
-        label = _LABELS.get(key.strip(".").partition(".")[0].partition("[")[0], "").rstrip(":")
+        field = self.fields.get(key.strip(".").partition(".")[0].partition("[")[0])
+        label = field.control.accessibleName() if field else ""
         about = tr("Phase {number} “{name}”").format(number=head, name=name)
         words = ": ".join(part for part in (about, label, problem.message) if part)
         return Problem(problem.path, words, hint=problem.hint, pending=problem.pending)

@@ -8,12 +8,12 @@ from typing import Final
 from PySide6.QtWidgets import QButtonGroup, QComboBox, QLineEdit, QRadioButton, QWidget
 from typing_extensions import override
 
-from app.domain.campaign.configuration import BuiltinScript, Caches, DataSet, Protocol, default_repeats
-from app.domain.campaign.order import Design, RunOrder
+from app.domain.campaign.configuration import BuiltinScript, default_repeats
+from app.domain.campaign.order import Design
 from app.domain.text import number_text, tr
 from app.domain.units import format_size
 from app.draft.draft import CampaignDraft
-from app.draft.fields.fields import PHASES
+from app.draft.fields.fields import FIELDS, PHASES, step_of
 from app.draft.fields.state import OWN_SCRIPTS, Length, ScriptDraft, SizeChoice, Step
 from app.postgres.pgbench.scale import ScaleChoice
 from ui.theme import Theme
@@ -47,37 +47,18 @@ _SIZES: Final = {
     SizeChoice.BYTES: tr("Another size"),
     SizeChoice.SCALE: tr("Scale factor"),
 }
-_ROWS: Final = {
-    "": tr("pgbench's own, mostly blanks"),
-    "4": tr("4:1"),
-    "2": tr("2:1"),
-    "1.4": tr("1.4:1, random values"),
-}
-_ROWS_KEY: Final = "workload.compressibility"
-_ORDERS: Final = {
-    RunOrder.RANDOM: tr("Random, in rounds"),
-    RunOrder.ALTERNATING: tr("AB BA, alternating"),
-}
+_ROWS: Final = "workload.compressibility"
+_APART: Final = frozenset({_SCRIPT, "workload.scale", "workload.transactions"})
+"""Keys with a place of their own on the page."""
+_KEYS: Final = tuple(
+    key for key, each in FIELDS.items() if each.label and step_of(key) is Step.WORKLOAD and key not in _APART
+)
+_MAIN: Final = (_SIZE, "workload.clients", _LENGTH, "workload.warmup", "design", "repeats", "precision")
+"""Keys at the top of the page; the others are seldom changed."""
 
-
-_CACHES: Final = {
-    Caches.WARM: tr("Warm, as loading leaves them"),
-    Caches.COLD: tr("Cold, emptied before each run"),
-}
-
-
-_DATA_SETS: Final = {
-    DataSet.LOADED: tr("Loaded before each run"),
-    DataSet.COPIED: tr("Made once, copied before each run"),
-}
-_DATA_SET_KEY: Final = "workload.data_set"
 _FITS_TIMES: Final = 2
 """A data set that fits this many times into memory is read from there once loaded."""
 
-_DESIGNS: Final = {
-    Design.FIXED: tr("Every configuration as often"),
-    Design.SEQUENTIAL: tr("Less often what cannot win any more"),
-}
 _DESIGN_NOTES: Final = {
     Design.FIXED: tr("Fixed: for what is published, and where every difference is asked for."),
     Design.SEQUENTIAL: tr(
@@ -85,10 +66,7 @@ _DESIGN_NOTES: Final = {
         "fastest is left out after a round, from the third on, and less is known of it."
     ),
 }
-_REPEATS: Final = {
-    Design.FIXED: tr("Re&peats of each configuration:"),
-    Design.SEQUENTIAL: tr("Rounds, at most (re&peats):"),
-}
+_ROUNDS: Final = tr("Rounds, at most (re&peats):")
 
 
 class WorkloadPage(Page):
@@ -99,6 +77,7 @@ class WorkloadPage(Page):
 
     def __init__(self, draft: CampaignDraft, theme: Theme) -> None:
         super().__init__(draft, theme)
+        self.boxes: dict[str, QComboBox] = {}
         self._texts: dict[str, QLineEdit] = {}
         self.scripts = ScriptsEditor(theme)
         self.script_error = ErrorText(theme)
@@ -111,32 +90,6 @@ class WorkloadPage(Page):
         self.length = combo_box()
         self.length.addItem(tr("time"), Length.DURATION)
         self.length.addItem(tr("transactions each"), Length.TRANSACTIONS)
-        self.protocol = combo_box()
-        for protocol in Protocol:
-            self.protocol.addItem(protocol.value, protocol.value)
-        self.caches = combo_box()
-        for caches, label in _CACHES.items():
-            self.caches.addItem(label, caches.value)
-        self.data_set = combo_box()
-        for data_set, label in _DATA_SETS.items():
-            self.data_set.addItem(label, data_set.value)
-        self.rows = combo_box()
-        for ratio, label in _ROWS.items():
-            self.rows.addItem(label, ratio)
-        self.design = combo_box()
-        for design, label in _DESIGNS.items():
-            self.design.addItem(label, design.value)
-        self.order = combo_box()
-        for order, label in _ORDERS.items():
-            self.order.addItem(label, order.value)
-        self._boxes = {
-            "workload.caches": self.caches,
-            "workload.protocol": self.protocol,
-            _ROWS_KEY: self.rows,
-            _DATA_SET_KEY: self.data_set,
-            "design": self.design,
-            "order": self.order,
-        }
         self.phases = PhasesEditor(theme)
         self.size_text = _beside(_SIZE, tr("Size of the data"))
         self.length_text = _beside(_LENGTH, tr("Length of the measured phase"))
@@ -153,50 +106,32 @@ class WorkloadPage(Page):
         return Choice(self.theme, button, _MEANINGS[script], key, (self.scripts,) if own else ())
 
     def _make_fields(self) -> None:
-        optional = tr("left out")
-        texts = {
-            "workload.clients": (tr("C&lients:"), ""),
-            "workload.warmup": (tr("&Warm-up:"), "10s"),
-            "workload.threads": (tr("T&hreads of pgbench:"), tr("half of the CPUs")),
-            "workload.rate": (tr("R&ate (TPS):"), optional),
-            "workload.latency_limit": (tr("Latency li&mit:"), optional),
-            "repeats": (_REPEATS[Design.FIXED], ""),
-            "precision": (tr("Closer than (%) is as fast:"), tr("only one is left")),
-            "repeat_disturbed": (tr("Disturbed runs a&gain, at most:"), tr("none")),
-            "time_budget": (tr("Time b&udget:"), tr("no limit")),
+        stated: dict[str, tuple[QWidget, ...]] = {
+            _SIZE: (self.data_size, self.size_text),
+            _LENGTH: (self.length_text, self.length),
         }
-        self._texts = {key: line_edit(placeholder) for key, (_, placeholder) in texts.items()}
-        self.fields = {
-            _SIZE: Field(self.theme, tr("&Data:"), self.data_size, _SIZE, beside=(self.size_text,)),
-            _LENGTH: Field(self.theme, tr("M&easure for:"), self.length_text, _LENGTH, beside=(self.length,)),
-            "workload.protocol": Field(
-                self.theme, tr("Quer&y protocol:"), self.protocol, "workload.protocol"
-            ),
-            "workload.caches": Field(self.theme, tr("Cache&s at the start:"), self.caches, "workload.caches"),
-            _DATA_SET_KEY: Field(self.theme, tr("Data se&t:"), self.data_set, _DATA_SET_KEY),
-            _ROWS_KEY: Field(self.theme, tr("Rows &can be compressed:"), self.rows, _ROWS_KEY),
-            "design": Field(self.theme, tr("How often each is run:"), self.design, "design"),
-            "order": Field(self.theme, tr("Order o&f the runs:"), self.order, "order"),
-            **{key: Field(self.theme, label, self._texts[key], key) for key, (label, _) in texts.items()},
-        }
+        self.fields = {}
+        for key in _KEYS:
+            control, *beside = stated.get(key) or (self._control(key),)
+            self.fields[key] = Field(self.theme, FIELDS[key].label, control, key, beside=beside)
         self.length.setAccessibleName(tr("What ends the measured phase"))
         self.length.setProperty(HELP, _LENGTH)
 
+    def _control(self, key: str) -> QWidget:
+        """Return a list of the values of a key if it has labels for them, else a field of text."""
+        field = FIELDS[key]
+        if not field.choices:
+            self._texts[key] = edit = line_edit(field.placeholder)
+            edit.textEdited.connect(partial(self._on_text, key))
+            return edit
+        self.boxes[key] = box = combo_box()
+        for value, label in field.choices.items():
+            box.addItem(label, str(value))
+        box.currentIndexChanged.connect(partial(self._on_box, key))
+        return box
+
     def _lay_out(self) -> None:
-        main = (_SIZE, "workload.clients", _LENGTH, "workload.warmup", "design", "repeats", "precision")
-        seldom = (
-            "order",
-            "repeat_disturbed",
-            "time_budget",
-            "workload.caches",
-            _ROWS_KEY,
-            _DATA_SET_KEY,
-            "workload.protocol",
-            "workload.threads",
-            "workload.rate",
-            "workload.latency_limit",
-        )
-        self.seldom = Columns([self.fields[key] for key in seldom])
+        self.seldom = Columns([self.fields[key] for key in _KEYS if key not in _MAIN])
         sections = (
             Section(
                 self.theme,
@@ -204,7 +139,7 @@ class WorkloadPage(Page):
                 [Columns(self._choices[:3]), self._choices[3], self.script_error],
             ),
             Section(
-                self.theme, tr("Data, clients and time"), [Columns([self.fields[key] for key in main], 36)]
+                self.theme, tr("Data, clients and time"), [Columns([self.fields[key] for key in _MAIN], 36)]
             ),
             Section(self.theme, tr("Phases"), [self.phases]),
             Section(self.theme, tr("Seldom changed"), [self.seldom]),
@@ -218,14 +153,10 @@ class WorkloadPage(Page):
             describe_button(button, "own" if script == OWN_SCRIPTS else _SCRIPT)
             button.toggled.connect(partial(self._on_script, script))
         self.scripts.edited.connect(self.tell)
-        for key, edit in self._texts.items():
-            edit.textEdited.connect(partial(self._on_text, key))
         self.data_size.currentIndexChanged.connect(self._on_size)
         self.size_text.textEdited.connect(lambda text: self._on_text(self._size_key(), text))
         self.length.currentIndexChanged.connect(self._on_length)
         self.length_text.textEdited.connect(lambda text: self._on_text(self._length_key(), text))
-        for key, box in self._boxes.items():
-            box.currentIndexChanged.connect(lambda _index, key=key: self._on_box(key))
         self.phases.edited.connect(self.tell)
         self.phases.chosen.connect(self._show_phase_problems)
 
@@ -243,18 +174,19 @@ class WorkloadPage(Page):
             _set(edit, parts.values[key])
         _choose(self.data_size, parts.size_choice)
         _choose(self.length, parts.length)
-        self._offer_rows(parts.values[_ROWS_KEY])
-        for key, box in self._boxes.items():
+        self._offer_rows(parts.values[_ROWS])
+        for key, box in self.boxes.items():
             _choose(box, parts.values[key])
         self.phases.show_phases(parts)
         self._show_texts()
 
     def _offer_rows(self, ratio: str) -> None:
         """Offer a ratio; an unlisted one from a campaign file becomes an entry."""
-        while self.rows.count() > len(_ROWS):
-            self.rows.removeItem(self.rows.count() - 1)
-        if self.rows.findData(ratio) < 0:
-            self.rows.addItem(tr("{ratio}:1").format(ratio=ratio), ratio)
+        rows = self.boxes[_ROWS]
+        while rows.count() > len(FIELDS[_ROWS].choices):
+            rows.removeItem(rows.count() - 1)
+        if rows.findData(ratio) < 0:
+            rows.addItem(tr("{ratio}:1").format(ratio=ratio), ratio)
 
     def _show_texts(self) -> None:
         """Show the text field of the chosen kind of size and length."""
@@ -298,12 +230,13 @@ class WorkloadPage(Page):
     def _show_design(self) -> None:
         """Explain the chosen design; one from a file that is not offered is shown only to be removed."""
         parts = self.draft.parts
-        design = Design(self.design.currentData())
+        design = Design(self.boxes["design"].currentData())
         self.fields["design"].set_note(_DESIGN_NOTES[design])
-        self.fields["repeats"].label.setText(_REPEATS[design])
+        is_sequential = design is Design.SEQUENTIAL
+        self.fields["repeats"].label.setText(_ROUNDS if is_sequential else FIELDS["repeats"].label)
         self._texts["repeats"].setPlaceholderText(str(default_repeats(len(parts.chosen()), design)))
         is_said = bool(parts.values["precision"].strip())
-        self.fields["precision"].setVisible(design is Design.SEQUENTIAL or is_said)
+        self.fields["precision"].setVisible(is_sequential or is_said)
 
     def _show_phase_problems(self) -> None:
         problems = self.draft.problems_for(self.step)
@@ -341,9 +274,9 @@ class WorkloadPage(Page):
             self._show_texts()
             self.tell()
 
-    def _on_box(self, key: str) -> None:
+    def _on_box(self, key: str, _index: int) -> None:
         if not self.is_loading:
-            self.draft.parts.values[key] = self._boxes[key].currentData()
+            self.draft.parts.values[key] = self.boxes[key].currentData()
             self.tell()
 
 
