@@ -21,7 +21,7 @@ IDIOLECT: Final = ("told", "nobody", "somebody", "whoever", "anew")
 ROOT_EXECUTES: Final = (
     "app.dbus",
     "app.domain",
-    "app.domain.filesystems",
+    "app.domain.formats",
     "app.domain.messages",
     "app.domain.options",
     "app.domain.quoting",

@@ -45,8 +45,9 @@ from app.domain.campaign.configuration import DiskTarget, PostgresChoice, Worklo
 from app.domain.campaign.matrix import Cell, Matrix, cell_names, is_left_out
 from app.domain.errors import did_you_mean
 from app.domain.filesystems import filesystem
-from app.domain.options.checks import idle_options, is_of_today, legal_options
+from app.domain.options.checks import idle_options, is_of_today
 from app.domain.options.raid import Assembler, Level
+from app.domain.options.refusals import legal_options
 from app.domain.text import number_text, tr
 
 if TYPE_CHECKING:

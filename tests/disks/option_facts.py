@@ -11,9 +11,10 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from app.domain.filesystems.zfs import parse_properties
+from app.domain.formats.zfs import parse_properties
 from app.domain.options.checks import unavailable, validate_options
-from app.domain.options.filesystem_spec import FilesystemPreset, FilesystemSpec, joined
+from app.domain.options.filesystem_spec import FilesystemPreset, FilesystemSpec
+from app.domain.options.format_spec import joined
 from app.domain.options.kinds import Choice, Integer, OptionValue, ShownBy, Toggle
 from app.domain.options.option import OptionSpec, Stage
 from app.domain.versions import KERNEL, Versions, parse_version

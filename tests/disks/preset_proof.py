@@ -11,7 +11,8 @@ from functools import cache
 from pathlib import Path
 
 from app.domain.campaign.disk_target import NOT_READ_BACK
-from app.domain.options.filesystem_spec import Creation, FilesystemPreset, FilesystemSpec
+from app.domain.options.filesystem_spec import FilesystemPreset, FilesystemSpec
+from app.domain.options.format_spec import Creation
 from app.domain.options.kinds import ExpectedToken, OptionValue
 from app.domain.options.option import OptionSpec, Stage
 from app.domain.options.raid import Level, layout

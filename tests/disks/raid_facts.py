@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from app.domain.filesystems import filesystem
-from app.domain.filesystems.btrfs import profiles
+from app.domain.formats.btrfs import profiles
 from app.domain.options.kinds import OptionValue
 from app.domain.options.raid import ArrayLayout
 from app.domain.units import MIB

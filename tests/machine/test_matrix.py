@@ -16,7 +16,7 @@ import pytest
 
 from app.domain.errors import StorageError
 from app.domain.filesystems import FILESYSTEMS
-from app.domain.filesystems.common import MD_LEVELS
+from app.domain.formats.common import MD_LEVELS
 from app.domain.options.filesystem_spec import FilesystemPreset, FilesystemSpec
 from app.domain.options.raid import Assembler, Level, layout
 from app.domain.storage_plan.plan import Group, StoragePlan

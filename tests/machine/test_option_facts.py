@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.domain.filesystems import FILESYSTEMS, filesystem
-from app.domain.filesystems.zfs import parse_properties
+from app.domain.formats.zfs import parse_properties
 from app.domain.options.filesystem_spec import FilesystemSpec
 from app.domain.options.option import Stage
 from app.storage.layout.availability import level_availability, read_support

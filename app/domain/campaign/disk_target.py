@@ -14,9 +14,10 @@ from app.domain.campaign.configuration import DiskTarget, GroupChoice
 from app.domain.disk import DiskIdentity
 from app.domain.errors import did_you_mean
 from app.domain.filesystems import filesystem
-from app.domain.options.checks import echo, unsafe_options
+from app.domain.options.checks import unsafe_options
 from app.domain.options.kinds import OptionValue
 from app.domain.options.option import USUAL_PAGE_BYTES, OptionSpec, Stage
+from app.domain.options.refusals import echo
 from app.domain.problem import Problem
 from app.domain.storage_plan.plan import Group, InitialSync, StoragePlan, names_of
 from app.domain.storage_plan.problems import plan_problems

@@ -1,36 +1,37 @@
 """Check that chosen options are known, legal, supported by these versions, and compatible.
 
-Options may come from a campaign file, a command line or the bus, so nothing is assumed about them: every
-answer names the field and what is allowed, and repeats only a little of the input. The rules here apply to
-all filesystems; each filesystem's own rules are in its file.
+`app.domain.options.refusals` has what is the same on every machine; the rules here apply to all filesystems,
+each filesystem's own rules are in its declaration.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from app.domain.errors import did_you_mean
-from app.domain.options.conflicts import Action, Circumstances, ConflictFinding, ConflictRule
-from app.domain.options.filesystem_spec import STRIPE_OPTIONS, FilesystemPreset, FilesystemSpec
+from app.domain.options.conflicts import Action, ConflictFinding, ConflictRule
+from app.domain.options.filesystem_spec import Circumstances, FilesystemPreset, FilesystemSpec
 from app.domain.options.kinds import Choice, ChoiceValue, OptionValue, Toggle
 from app.domain.options.option import NOT_DURABLE, USUAL_PAGE_BYTES, OptionSpec, Safety, Stage
 from app.domain.options.raid import Level, layout
+from app.domain.options.refusals import (
+    LONGEST_ECHO,
+    REFUSALS,
+    findings,
+    legal_options,
+    plain,
+    shown,
+    unknown_option,
+    value_problems,
+)
 from app.domain.problem import Problem
 from app.domain.text import tr
 from app.domain.versions import Requirement, Versions, format_version
 
 _SIZES_DIFFER: Final = 1.01
-_JOURNALLED: Final = (
-    "data",
-    "commit",
-    "journal_async_commit",
-    "journal_ioprio",
-    "journal_bytes",
-    "fast_commit",
-    "max_batch_time",
-    "min_batch_time",
-)
 
 
 def _not_durable(it: Circumstances) -> bool:
@@ -47,7 +48,7 @@ def _exceeds_page(it: Circumstances) -> bool:
     return since is None or since.is_reached(it.versions) is not True
 
 
-RULES: Final = (
+RULES: Final[tuple[ConflictRule[Circumstances], ...]] = (
     ConflictRule(
         "C07",
         Action.REFUSE,
@@ -120,15 +121,6 @@ RULES: Final = (
         "mdadm(8)",
     ),
     ConflictRule(
-        "C33",
-        Action.REFUSE,
-        STRIPE_OPTIONS,
-        lambda it: it.level is not None and it.level is not Level.SINGLE and bool(it.chosen(*STRIPE_OPTIONS)),
-        tr("An array of md is aligned by itself; this is for a RAID controller that looks like one disk."),
-        "mke2fs(8); mkfs.xfs(8)",
-        idle=True,
-    ),
-    ConflictRule(
         "C08",
         Action.REFUSE,
         ("full_page_writes", "recordsize"),
@@ -140,66 +132,12 @@ RULES: Final = (
         "zfs docs",
     ),
     ConflictRule(
-        "C09",
-        Action.REFUSE,
-        _JOURNALLED,
-        lambda it: it.value("journal") is False and bool(it.chosen(*_JOURNALLED)),
-        tr("Without a journal this option has nothing to change; the kernel refuses most of them."),
-        "mke2fs(8); tested (“fs mounted w/o journal”)",
-        idle=True,
-    ),
-    ConflictRule(
-        "C11",
-        Action.REFUSE,
-        ("cluster_bytes",),
-        lambda it: "cluster_bytes" in it.options and it.value("bigalloc") is not True,
-        tr("A cluster size needs allocation in clusters (bigalloc)."),
-        "mke2fs(8); tested",
-        idle=True,
-    ),
-    ConflictRule(
-        "C11-size",
-        Action.REFUSE,
-        ("cluster_bytes",),
-        lambda it: (  # mke2fs chooses 16 blocks where nobody says a size
-            "cluster_bytes" in it.options
-            and it.value("bigalloc") is True
-            and not 2 * it.number("block_size")
-            <= it.number("cluster_bytes")
-            <= 32768 * it.number("block_size")
-        ),
-        tr("A cluster has 2 to 32768 blocks."),
-        "mke2fs(8)",
-    ),
-    ConflictRule(
-        "C12",
-        Action.REFUSE,
-        ("dax", "delalloc", "dioread_nolock"),
-        lambda it: (
-            it.value("data") == "journal"
-            and any(it.options.get(option) is True for option in ("dax", "delalloc", "dioread_nolock"))
-        ),
-        tr("data=journal turns this off or refuses the mount; direct I/O is off with it too."),
-        "ext4.rst; tested (delalloc is refused, dioread_nolock silently dropped)",
-    ),
-    ConflictRule(
         "C13",
         Action.REFUSE,
         ("block_size",),
         _exceeds_page,
         tr("Blocks larger than the machine's memory page cannot be mounted here (XFS: since Linux 6.12)."),
         "mke2fs(8); mkfs.xfs(8); tested",
-    ),
-    ConflictRule(
-        "C14",
-        Action.REFUSE,
-        ("stripe_width", "stride"),
-        lambda it: (
-            len(it.chosen("stripe_width", "stride")) == 2
-            and bool(it.number("stripe_width") % it.number("stride"))
-        ),
-        tr("The stripe width has to be a multiple of the stride; mke2fs only warns."),
-        "mke2fs.c; tested",
     ),
     ConflictRule(
         "C21",
@@ -209,33 +147,9 @@ RULES: Final = (
         tr("With logbias=throughput the log devices are not used."),
         "zfsprops(7)",
     ),
-    ConflictRule(
-        "C32",
-        Action.REFUSE,
-        ("journal_async_commit",),
-        lambda it: it.value("journal_async_commit") is True and it.value("data") == "ordered",
-        tr("The kernel refuses this while data is ordered: choose data=writeback or data=journal with it."),
-        "tested (“can't mount with journal_async_commit in data=ordered mode”)",
-    ),
-    ConflictRule(
-        "C39",
-        Action.REFUSE,
-        ("min_batch_time", "max_batch_time"),
-        lambda it: it.number("min_batch_time") > it.number("max_batch_time"),
-        tr("The shortest wait for other commits is longer than the longest."),
-        "ext4.rst",
-    ),
+    *REFUSALS,
 )
 """Rules for every filesystem; `FilesystemSpec.rules` come after them."""
-
-
-_LONGEST_ECHO: Final = 40
-
-
-def echo(text: object) -> str:
-    """Escape foreign text for display on one line, at most 40 characters."""
-    shown = ascii(text) if not isinstance(text, str) else ascii(text)[1:-1]
-    return shown if len(shown) <= _LONGEST_ECHO else shown[: _LONGEST_ECHO - 1] + "…"
 
 
 def validate_options(
@@ -254,10 +168,12 @@ def validate_options(
         versions: of kernel and tools, if known.
     """
     pairs = tuple(options.items()) if isinstance(options, Mapping) else tuple(options)
-    problems = list(_value_problems(spec, pairs))
+    problems = list(value_problems(spec, pairs, partial(_unknown, spec)))
     if problems:
         return tuple(problems)
-    circumstances = Circumstances(spec, legal_options(spec, pairs), level=level, versions=versions or {})
+    circumstances = Circumstances(
+        filesystem=spec, options=legal_options(spec, pairs), level=level, versions=versions or {}
+    )
     return tuple(
         Problem(finding.field, finding.message)
         for finding in check(circumstances)
@@ -265,28 +181,14 @@ def validate_options(
     )
 
 
-def legal_options(spec: FilesystemSpec, pairs: Iterable[tuple[str, object]]) -> dict[str, OptionValue]:
-    """Return the options that are known and have a legal value."""
-    known = {option.id: option for option in spec.options}
-    return {
-        name: value
-        for name, value in pairs
-        if isinstance(value, bool | int | str) and name in known and known[name].kind.accepts(value)
-    }
-
-
 def check(circumstances: Circumstances) -> tuple[ConflictFinding, ...]:
     """Apply the rules to legal options; return refusals, warnings and implications.
 
     Only the first refusal of a field is returned.
     """
-    findings = [
-        ConflictFinding(rule.id, rule.action, _field(rule, circumstances), rule.message, rule.implies)
-        for rule in (*RULES, *circumstances.filesystem.rules)
-        if rule.applies(circumstances)
-    ]
-    refused = {finding.field for finding in findings if finding.action is Action.REFUSE}
-    return (*findings, *(item for item in _version_findings(circumstances) if item.field not in refused))
+    found = tuple(findings((*RULES, *circumstances.filesystem.rules), circumstances))
+    refused = {finding.field for finding in found if finding.action is Action.REFUSE}
+    return (*found, *(item for item in _version_findings(circumstances) if item.field not in refused))
 
 
 def idle_options(
@@ -319,9 +221,9 @@ def is_of_today(spec: FilesystemSpec, preset: FilesystemPreset) -> bool:
     return not any(option.removed and option.written(value) is not None for option, value in options)
 
 
-def implied(findings: Iterable[ConflictFinding]) -> dict[str, OptionValue]:
+def implied(found: Iterable[ConflictFinding]) -> dict[str, OptionValue]:
     """Return what the findings imply, by option or server setting."""
-    return {option: value for finding in findings for option, value in finding.implies}
+    return {option: value for finding in found for option, value in finding.implies}
 
 
 def unavailable(option: OptionSpec, versions: Versions, value: OptionValue | None = None) -> str:
@@ -369,7 +271,7 @@ def unsafe_options(
         server_page_bytes: of a data page of the server.
     """
     costs = [
-        (option, _plain(value), spec.option(option).safety_of(value, server_page_bytes))
+        (option, plain(value), spec.option(option).safety_of(value, server_page_bytes))
         for option, value in options.items()
     ]
     costs.append(("filesystem", spec.id, spec.risks))
@@ -398,11 +300,6 @@ def _alternatives(option: OptionSpec) -> tuple[ChoiceValue, ...]:
     return option.kind.values if isinstance(option.kind, Choice) else ()
 
 
-def _field(rule: ConflictRule, circumstances: Circumstances) -> str:
-    chosen = circumstances.chosen(*rule.fields)
-    return chosen[0] if chosen else (rule.fields or ("",))[0]
-
-
 def _version_findings(circumstances: Circumstances) -> Iterator[ConflictFinding]:
     for name, value in circumstances.options.items():
         option = circumstances.filesystem.option(name)
@@ -410,25 +307,6 @@ def _version_findings(circumstances: Circumstances) -> Iterator[ConflictFinding]
         if reason:
             what = option.label if isinstance(value, bool | int) else f"{option.label}: {value}"
             yield ConflictFinding("C31", Action.REFUSE, name, f"{what}: {reason}.")
-
-
-def _value_problems(spec: FilesystemSpec, pairs: tuple[tuple[object, object], ...]) -> Iterator[Problem]:
-    known = {option.id: option for option in spec.options}
-    seen: set[object] = set()
-    for name, value in pairs:
-        if not isinstance(name, str) or name not in known:
-            yield _unknown(spec, name)
-            continue
-        if name in seen:
-            yield Problem(name, tr("{name} is given twice.").format(name=name), tr("once"))
-        seen.add(name)
-        kind = known[name].kind
-        if not kind.accepts(value):
-            yield Problem(
-                name,
-                tr("{name} cannot be {value}.").format(name=name, value=_shown(value)),
-                kind.allowed,
-            )
 
 
 _TOLD: Final = {
@@ -440,29 +318,16 @@ _TOLD: Final = {
 }
 
 
-def _plain(value: OptionValue) -> str:
-    return ("true" if value else "false") if isinstance(value, bool) else str(value)
-
-
-def _shown(value: object) -> str:
-    if isinstance(value, bool):
-        return _plain(value)
-    return f"“{echo(value)}”" if isinstance(value, str) else echo(value)
-
-
 def _unknown(spec: FilesystemSpec, name: object) -> Problem:
-    """Return the problem of an unknown option: with its reason, its other spelling or a similar one."""
-    shown = echo(name)
-    allowed = ", ".join(option.id for option in spec.options)
+    """Return the problem of an unknown option with its reason, its other spelling or a similar one."""
+    plain_one = unknown_option(spec, name)
     for lack in spec.lacks:
         if lack.option == name:
-            return Problem(shown, lack.why, allowed)
-    message = tr("{label} has no option {name}.").format(label=spec.label, name=f"“{shown}”")
-    if isinstance(name, str) and len(name) <= _LONGEST_ECHO:
-        spelling = _spelling(spec, name)
-        near = "" if spelling else did_you_mean(name, allowed.split(", "))
-        message = spelling or f"{message} {near}".strip()
-    return Problem(shown, message, allowed)
+            return replace(plain_one, message=lack.why)
+    if not isinstance(name, str) or len(name) > LONGEST_ECHO:
+        return plain_one
+    near = did_you_mean(name, [option.id for option in spec.options])
+    return replace(plain_one, message=_spelling(spec, name) or f"{plain_one.message} {near}".strip())
 
 
 def _spelling(spec: FilesystemSpec, word: str) -> str:
@@ -474,8 +339,8 @@ def _spelling(spec: FilesystemSpec, word: str) -> str:
         for value in values:
             written = option.written(value)
             if written is not None and written.item == word:
-                shown = f'"{value}"' if isinstance(value, str) else _shown(value)
+                said = f'"{value}"' if isinstance(value, str) else shown(value)
                 sentence = tr("“{word}” is what {program} is told. Say {name} = {value}.")
                 program = _TOLD.get(option.stage, spec.mkfs)
-                return sentence.format(word=word, program=program, name=option.id, value=shown)
+                return sentence.format(word=word, program=program, name=option.id, value=said)
     return ""

@@ -11,12 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Generic, TypeVar
 
-from app.domain.options.filesystem_spec import FilesystemSpec
-from app.domain.options.kinds import OptionValue, parse_switch
-from app.domain.options.option import USUAL_PAGE_BYTES
+from app.domain.options.format_spec import FormatSpec
+from app.domain.options.kinds import OptionValue
 from app.domain.options.raid import Level
-from app.domain.versions import KERNEL, Version, Versions
+
+C_contra = TypeVar("C_contra", bound="Choices", contravariant=True)
+"""What a rule looks at."""
 
 
 class Action(StrEnum):
@@ -28,47 +30,18 @@ class Action(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class DiskSetFacts:
-    """Facts for rules about several disks.
-
-    Attributes:
-        size_bytes: of the disk.
-        logical_block_bytes: smallest addressable unit.
-        rotational: whether it is a hard disk.
-    """
-
-    size_bytes: int
-    logical_block_bytes: int = 512
-    rotational: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Circumstances:
-    """All inputs of a rule.
+class Choices:
+    """What the rules of root look at.
 
     Attributes:
         filesystem: the chosen one.
         options: legal chosen values; others are missing.
         level: of the group; None if unknown.
-        disks: of the group; empty if unknown.
-        versions: of kernel and tools; missing if unknown.
-        page_bytes: memory page of the machine; None if unknown.
-        server: settings of the server by lower-case name, as in postgresql.conf; None if unknown.
-        zfs_log_disks: number of log devices of a pool.
-        preconditioned: whether the SSDs were preconditioned.
-        server_page_bytes: of a data page of the server; the usual size if unknown.
     """
 
-    filesystem: FilesystemSpec
+    filesystem: FormatSpec
     options: Mapping[str, OptionValue] = field(default_factory=dict)
     level: Level | None = None
-    disks: tuple[DiskSetFacts, ...] = ()
-    versions: Versions = field(default_factory=dict)
-    page_bytes: int | None = None
-    server: Mapping[str, str] | None = None
-    zfs_log_disks: int = 0
-    preconditioned: bool = False
-    server_page_bytes: int = USUAL_PAGE_BYTES
 
     def value(self, option: str) -> OptionValue | None:
         """Return the chosen value, else the default; None if that varies or there is no such option."""
@@ -86,33 +59,14 @@ class Circumstances:
         """Return the chosen ones of these options."""
         return tuple(option for option in options if option in self.options)
 
-    def kernel(self) -> Version | None:
-        """Return the version of the kernel, or None."""
-        return self.versions.get(KERNEL)
-
     def writes_whole_pages(self) -> bool:
         """Return whether pages are never half written: copy on write, or memory that is lost in a crash."""
         in_place = self.value("datacow") is False or self.value("nocow_attribute") is True
         return self.filesystem.whole_pages and not in_place
 
-    def cuts_pages(self) -> bool:
-        """Return whether a page is certainly written in several separate pieces; see `OptionSpec`."""
-        sizes = [self.number(option.id) for option in self.filesystem.options if option.written_whole]
-        return any(0 < size < self.server_page_bytes for size in sizes)
-
-    def is_off(self, setting: str) -> bool:
-        """Return whether a server setting is certainly off; it takes precedence over the option of that name.
-
-        Unknown settings are not off: one of them may override the option.
-        """
-        if self.server is None:
-            return False
-        said = parse_switch(self.server.get(setting, ""))
-        return self.options.get(setting) is False if said is None else not said
-
 
 @dataclass(frozen=True, slots=True)
-class ConflictRule:
+class ConflictRule(Generic[C_contra]):
     """One rule.
 
     Attributes:
@@ -130,7 +84,7 @@ class ConflictRule:
     id: str
     action: Action
     fields: tuple[str, ...]
-    applies: Callable[[Circumstances], bool]
+    applies: Callable[[C_contra], bool]
     message: str
     source: str
     implies: tuple[tuple[str, OptionValue], ...] = ()

@@ -37,6 +37,17 @@ class Stage(StrEnum):
     ATTRIBUTE = "attribute"
     SERVER = "server"
 
+    @property
+    def shown_by(self) -> ShownBy:
+        """Return where verification finds its options."""
+        places = {
+            Stage.MKFS: ShownBy.SUPERBLOCK,
+            Stage.POOL: ShownBy.PROPERTIES,
+            Stage.DATASET: ShownBy.PROPERTIES,
+            Stage.ATTRIBUTE: ShownBy.ATTRIBUTES,
+        }
+        return places.get(self, ShownBy.MOUNTINFO)
+
 
 class Safety(StrEnum):
     """Risk of an option's value (classes S L X C T R E B of the storage reference)."""
@@ -114,6 +125,10 @@ SMALLEST_PAGE_BYTES: Final = KIB
 """The smallest possible page size (configure --with-blocksize: 1 to 32 kB)."""
 
 
+BY_NAME: Final = Spelling("={value}")
+"""Stands for the default of `OptionSpec.spelling` and `OptionSpec.shown`."""
+
+
 @dataclass(frozen=True, slots=True)
 class OptionSpec:
     """One option of a filesystem.
@@ -126,12 +141,12 @@ class OptionSpec:
         default: of the tool or kernel; None if that depends on the machine.
         effect: on PostgreSQL, one sentence.
         source: of the facts.
-        spelling: how a value is written.
+        spelling: how a value is written; by default as ``id=value``.
         flag: flag of the mkfs program; empty for other stages.
-        shown: how verification shows a value; None if nothing shows it directly.
+        shown: how verification shows a value; None if nothing shows it directly. By default as it is written,
+            but never for mkfs programs and the server, nor where `unseen` says why.
         unseen: why it cannot be verified, one clause; empty if it can: by `shown`, by the filesystem's
             expected tokens (`FilesystemSpec.expected`), or as a setting of the server.
-        shown_by: where it is shown.
         on_files: how new files on the filesystem show a value, in letters of `lsattr`; None if they do not.
             Checked after loading.
         risks: (value, classes) for risky values.
@@ -153,11 +168,10 @@ class OptionSpec:
     default: OptionValue | None
     effect: str
     source: str
-    spelling: Spelling
+    spelling: Spelling = BY_NAME
     flag: str = ""
-    shown: Spelling | None = None
+    shown: Spelling | None = BY_NAME
     unseen: str = ""
-    shown_by: ShownBy = ShownBy.MOUNTINFO
     on_files: Spelling | None = None
     risks: tuple[tuple[OptionValue, tuple[Safety, ...]], ...] = ()
     written_whole: bool = False
@@ -167,6 +181,14 @@ class OptionSpec:
     tried: tuple[OptionValue, ...] = ()
     word: str = ""
     untested: bool = False
+
+    def __post_init__(self) -> None:
+        """Replace the defaults of spelling and shown, which depend on the other fields."""
+        if self.spelling is BY_NAME:
+            object.__setattr__(self, "spelling", Spelling(f"{self.id}={{value}}"))
+        if self.shown is BY_NAME:
+            is_shown = not self.unseen and self.stage not in {Stage.MKFS, Stage.SERVER}
+            object.__setattr__(self, "shown", self.spelling if is_shown else None)
 
     def safety_of(self, value: OptionValue, server_page_bytes: int = USUAL_PAGE_BYTES) -> tuple[Safety, ...]:
         """Return the risks of a value; (SAFE,) for none.
@@ -200,7 +222,7 @@ class OptionSpec:
         if self.shown is None:
             return None
         token = self.shown.token(value)
-        if self.shown_by is ShownBy.PROPERTIES and token is not None:
+        if self.stage.shown_by is ShownBy.PROPERTIES and token is not None:
             # A property has one value: nothing else has to be absent. Blanks separate several properties.
             return ReadbackToken(tuple(token.split()))
         if isinstance(self.kind, Integer):

@@ -10,10 +10,10 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
-from app.domain.filesystems import FILESYSTEMS, filesystem
-from app.domain.options.checks import validate_options
-from app.domain.options.filesystem_spec import FilesystemSpec
+from app.domain.formats import FORMATS, format_of
+from app.domain.options.format_spec import FormatSpec
 from app.domain.options.raid import Assembler, Level, layout
+from app.domain.options.refusals import option_problems
 from app.domain.problem import Problem
 from app.domain.storage_plan.plan import (
     LARGEST_CHUNK_BYTES,
@@ -44,7 +44,7 @@ def _problems(plan: StoragePlan) -> Iterator[Problem]:
     yield from _disk_problems(plan)
     for role, group in plan.by_role.items():
         yield from _group_problems(role.value, group)
-    pools = {spec.id for spec in FILESYSTEMS if spec.several is Assembler.ZFS}
+    pools = {spec.id for spec in FORMATS if spec.several is Assembler.ZFS}
     if plan.zfs_log and plan.data.filesystem not in pools:
         yield Problem(
             "zfs_log", tr("Only a ZFS pool has log devices, not {name}.").format(name=plan.data.filesystem)
@@ -78,9 +78,9 @@ def _disk_problems(plan: StoragePlan) -> Iterator[Problem]:
 
 def _group_problems(name: str, group: Group) -> Iterator[Problem]:
     try:
-        spec = filesystem(group.filesystem)
+        spec = format_of(group.filesystem)
     except KeyError:
-        known = ", ".join(item.id for item in FILESYSTEMS if item.levels)
+        known = ", ".join(item.id for item in FORMATS if item.levels)
         yield Problem(
             f"{name}.filesystem",
             tr("There is no filesystem {name}.").format(name=repr(group.filesystem)[:40]),
@@ -98,14 +98,14 @@ def _group_problems(name: str, group: Group) -> Iterator[Problem]:
     message = layout(group.level, spec.assembler(group.level)).problem(len(group.disks))
     if message:
         yield Problem(f"{name}.disks", message)
-    for problem in validate_options(spec, group.options, level=group.level):
+    for problem in option_problems(spec, group.options, group.level):
         yield Problem(f"{name}.options.{problem.path}", problem.message, problem.hint)
     yield from _partition_problems(name, group, spec)
     yield from _array_problems(name, group, spec.assembler(group.level))
     yield from _read_ahead_problems(name, group, spec)
 
 
-def _partition_problems(name: str, group: Group, spec: FilesystemSpec) -> Iterator[Problem]:
+def _partition_problems(name: str, group: Group, spec: FormatSpec) -> Iterator[Problem]:
     field = f"{name}.partition_bytes"
     size = group.partition_bytes
     most = min((disk.size_bytes for disk in group.disks), default=0) - 2 * TABLE_MARGIN_BYTES
@@ -158,7 +158,7 @@ def _array_problems(name: str, group: Group, assembler: Assembler) -> Iterator[P
         )
 
 
-def _read_ahead_problems(name: str, group: Group, spec: FilesystemSpec) -> Iterator[Problem]:
+def _read_ahead_problems(name: str, group: Group, spec: FormatSpec) -> Iterator[Problem]:
     size = group.read_ahead_bytes
     if size is None:
         return

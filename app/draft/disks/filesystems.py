@@ -8,8 +8,12 @@ from dataclasses import dataclass
 
 from app.domain.filesystems import FILESYSTEMS
 from app.domain.options.checks import preset_problems
-from app.domain.options.conflicts import Circumstances, DiskSetFacts
-from app.domain.options.filesystem_spec import FilesystemPreset, FilesystemSpec
+from app.domain.options.filesystem_spec import (
+    Circumstances,
+    DiskSetFacts,
+    FilesystemPreset,
+    FilesystemSpec,
+)
 from app.domain.options.option import OptionSpec
 from app.domain.options.raid import Assembler
 from app.domain.text import tr

@@ -12,8 +12,8 @@ from typing import Final
 
 from app.domain.filesystems import FILESYSTEMS
 from app.domain.options.checks import check, implied, unavailable, unsafe_options
-from app.domain.options.conflicts import Action, Circumstances, ConflictFinding
-from app.domain.options.filesystem_spec import FilesystemSpec
+from app.domain.options.conflicts import Action, ConflictFinding
+from app.domain.options.filesystem_spec import Circumstances, FilesystemSpec
 from app.domain.options.kinds import Choice, Integer, OptionValue, Toggle
 from app.domain.options.option import OptionSpec, Safety, Stage
 from app.domain.options.real_names import real_name, real_words, shown_name, told_as

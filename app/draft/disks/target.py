@@ -17,11 +17,12 @@ from app.campaign_file.problems import InvalidValueError
 from app.domain.campaign.configuration import DiskTarget, GroupChoice
 from app.domain.campaign.disk_target import target_problems
 from app.domain.filesystems import filesystem
-from app.domain.options.checks import echo, validate_options
+from app.domain.options.checks import validate_options
 from app.domain.options.filesystem_spec import FilesystemSpec
 from app.domain.options.kinds import Choice, Integer, OptionValue, Toggle
 from app.domain.options.option import OptionSpec
 from app.domain.options.raid import Assembler
+from app.domain.options.refusals import echo
 from app.domain.problem import Problem
 from app.domain.storage_plan.plan import FURTHER_ROLES, Role
 from app.domain.text import plain_number, tr

@@ -1,7 +1,7 @@
 """Read back what was created and compare it with the request, option by option.
 
 Kernels drop mount options silently and tools round sizes; the measurement would then carry a wrong label. The
-programs that show options, and their parsers, are in the filesystem's own file (`FilesystemSpec.readers`).
+programs that show options, and their parsers, are in the filesystem's own file (`FormatSpec.readers`).
 
 An md array is compared before anything is created on it: mdadm rounds, and its versions have different
 defaults, so that another chunk or bitmap would be measured under a wrong name. Source: Linux,
@@ -20,11 +20,10 @@ from pathlib import Path
 from typing import Final
 
 from app.domain.errors import StorageError
-from app.domain.filesystems import filesystem
+from app.domain.formats import format_of
 from app.domain.messages.message import joined, say
-from app.domain.options.filesystem_spec import FilesystemSpec
+from app.domain.options.format_spec import FormatSpec
 from app.domain.options.kinds import ExpectedToken, ReadbackToken, ReadFrom, ShownBy
-from app.domain.options.option import Stage
 from app.storage.layout.steps import ReadBack, ReadBackArray, ReadBackPool
 from app.storage.system import state
 from app.storage.system.programs import CompletedProgram
@@ -76,7 +75,7 @@ def read_back(step: ReadBack, run: Run) -> None:
         StorageError: a program that shows options failed, or its output was not understood.
         OSError: mountinfo cannot be read.
     """
-    spec = filesystem(step.filesystem)
+    spec = format_of(step.filesystem)
     mounts = state.mounts_on(step.folder)
     if not mounts or mounts[-1].filesystem != spec.id:
         found = mounts[-1].filesystem if mounts else say("nothing-mounted")
@@ -107,27 +106,17 @@ def compare(wanted: Sequence[ExpectedToken], tokens: Mapping[ShownBy, frozenset[
         raise ReadBackError(differences)
 
 
-def _wanted(step: ReadBack, spec: FilesystemSpec) -> Iterator[ExpectedToken]:
+def _wanted(step: ReadBack, spec: FormatSpec) -> Iterator[ExpectedToken]:
     """Yield every expected token."""
     for always in spec.always:
         if always.seen:
-            yield ExpectedToken(always.item, _place_of(always.stage), always.seen)
+            yield ExpectedToken(always.item, always.stage.shown_by, always.seen)
     for option_id, value in step.options:
         option = spec.option(option_id)
         seen = option.seen(value)
         if seen:
-            yield ExpectedToken(option_id, option.shown_by, seen)
+            yield ExpectedToken(option_id, option.stage.shown_by, seen)
     yield from step.expected
-
-
-def _place_of(stage: Stage) -> ShownBy:
-    places = {
-        Stage.MKFS: ShownBy.SUPERBLOCK,
-        Stage.POOL: ShownBy.PROPERTIES,
-        Stage.DATASET: ShownBy.PROPERTIES,
-        Stage.ATTRIBUTE: ShownBy.ATTRIBUTES,
-    }
-    return places.get(stage, ShownBy.MOUNTINFO)
 
 
 def _contradiction(seen: ReadbackToken, tokens: frozenset[str]) -> str:
@@ -139,7 +128,7 @@ def _contradiction(seen: ReadbackToken, tokens: frozenset[str]) -> str:
     return ", ".join(near) or say("nothing-of-it")
 
 
-def _tokens(place: ShownBy, step: ReadBack, spec: FilesystemSpec, run: Run) -> Iterator[str]:
+def _tokens(place: ShownBy, step: ReadBack, spec: FormatSpec, run: Run) -> Iterator[str]:
     """Yield the tokens that the readers of a place show.
 
     Raises:

@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from app.domain.filesystems import filesystem
-from app.domain.options.filesystem_spec import FilesystemSpec
+from app.domain.formats import format_of
+from app.domain.options.format_spec import FormatSpec
 from app.domain.options.kinds import ExpectedToken, ReadbackToken, ShownBy
 from app.domain.options.option import Stage
 from app.domain.options.raid import Assembler, Level, layout
@@ -111,7 +111,7 @@ def _queue_steps(group: Group, members: Sequence[PlanMember], names: Names) -> I
             )
     array, btrfs = "", ""
     if (kib := chosen.get(QueueSetting.READ_AHEAD)) is not None:
-        assembler = filesystem(group.filesystem).assembler(group.level)
+        assembler = format_of(group.filesystem).assembler(group.level)
         if assembler is Assembler.MD:
             array = names.array_node(members[0].role)
         elif assembler is Assembler.BTRFS:
@@ -188,7 +188,7 @@ def _group_steps(
     group: Group, members: tuple[PlanMember, ...], logs: tuple[PlanMember, ...], names: Names, folder: str
 ) -> Iterator[Step]:
     role = members[0].role
-    spec = filesystem(group.filesystem)
+    spec = format_of(group.filesystem)
     assembler = spec.assembler(group.level)
     place = f"{folder}/{MOUNT_NAMES[role]}"
     if assembler is Assembler.ZFS:
@@ -283,7 +283,7 @@ def _is(name: str, token: str) -> ExpectedToken:
 
 
 def pool_steps(
-    group: Group, spec: FilesystemSpec, members: Sequence[PlanMember], logs: Sequence[PlanMember], pool: str
+    group: Group, spec: FormatSpec, members: Sequence[PlanMember], logs: Sequence[PlanMember], pool: str
 ) -> Iterator[Step]:
     """Yield the steps that make the pool of a group, with its log devices."""
     everyone = (*members, *logs)

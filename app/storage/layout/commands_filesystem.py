@@ -1,7 +1,7 @@
 """Filesystems on partitions or an array: created, mounted, read back, and their reverse.
 
 Source: mount(8), umount(8), btrfs-device(8). The arguments of a mkfs program are in the filesystem's own file
-(`FilesystemSpec.mkfs_arguments`). mke2fs looks for an older filesystem only at a terminal (mke2fs.c,
+(`FormatSpec.mkfs_arguments`). mke2fs looks for an older filesystem only at a terminal (mke2fs.c,
 CHECK_FS_EXIST), so one of our conditions checks for it before every mkfs.
 
 Also a GPT with one partition of our own type and name on each disk, and its removal. Source: sfdisk(8); UEFI
@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from app.domain.filesystems import filesystem
-from app.domain.options.filesystem_spec import Creation, FilesystemSpec, joined
+from app.domain.formats import format_of
+from app.domain.options.format_spec import Creation, FormatSpec, joined
 from app.domain.options.option import Stage
 from app.domain.options.raid import Assembler, layout
 from app.domain.storage_plan.plan import PARTITION_TYPE, Group, InitialSync
@@ -92,7 +92,7 @@ def wipe_member(member: PlanMember, *before: Condition) -> Wipe:
 
 
 def filesystem_steps(
-    group: Group, spec: FilesystemSpec, members: Sequence[PlanMember], nodes: Sequence[str], names: Names
+    group: Group, spec: FormatSpec, members: Sequence[PlanMember], nodes: Sequence[str], names: Names
 ) -> Iterator[Step]:
     """Yield the steps that create the filesystem of a group.
 
@@ -141,7 +141,7 @@ def filesystem_steps(
 
 def mount_steps(
     group: Group,
-    spec: FilesystemSpec,
+    spec: FormatSpec,
     members: Sequence[PlanMember],
     sources: Sequence[str],
     place: str,
@@ -205,7 +205,7 @@ def mount_steps(
     )
 
 
-def _creation(group: Group, spec: FilesystemSpec, uuid: str) -> Creation:
+def _creation(group: Group, spec: FormatSpec, uuid: str) -> Creation:
     assembler = spec.assembler(group.level)
     return Creation(
         group.chosen,
@@ -218,7 +218,7 @@ def _creation(group: Group, spec: FilesystemSpec, uuid: str) -> Creation:
 
 def _wipe_array(node: str, members: Sequence[PlanMember], group: Group, names: Names) -> Wipe:
     role = members[0].role
-    spec = filesystem(group.filesystem)
+    spec = format_of(group.filesystem)
     return Wipe(
         node,
         array_place(names.array_uuid(role)),

@@ -10,9 +10,10 @@ from app.domain.campaign.configuration import DiskTarget, GroupChoice
 from app.domain.campaign.disk_target import chosen_options, key_of, plan_of_target
 from app.domain.disk import Disk, DiskIdentity
 from app.domain.filesystems import filesystem
-from app.domain.options.checks import echo, validate_options
+from app.domain.options.checks import validate_options
 from app.domain.options.kinds import OptionValue
 from app.domain.options.raid import ArrayLayout, layout
+from app.domain.options.refusals import echo
 from app.domain.problem import Problem
 from app.domain.storage_plan.plan import Group, GroupOf, Role, StoragePlan
 from app.domain.storage_plan.problems import plan_problems

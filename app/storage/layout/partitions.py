@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from app.domain.filesystems import filesystem
-from app.domain.options.filesystem_spec import STRIPE_OPTIONS, StripeGeometry
+from app.domain.formats import format_of
+from app.domain.options.format_spec import STRIPE_OPTIONS, StripeGeometry
 from app.domain.options.raid import Assembler, Level, layout
 from app.domain.storage_plan.plan import (
     DEFAULT_CHUNK_BYTES,
@@ -157,7 +157,7 @@ def members_of(
 def _signature(plan: StoragePlan, role: Role, node: str, names: Names) -> SignatureIs:
     """Return the signature to be made in a partition of a group."""
     group = plan.data if role is Role.ZFS_LOG else plan.by_role[role]
-    spec = filesystem(group.filesystem)
+    spec = format_of(group.filesystem)
     match spec.assembler(group.level):
         case Assembler.ZFS:
             pool = names.pool(Role.DATA if role is Role.ZFS_LOG else role)

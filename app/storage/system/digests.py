@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from typing import Final
 
-from app.domain.options.filesystem_spec import Area
+from app.domain.options.format_spec import Area
 from app.domain.units import GIB, KIB, MIB
 from app.storage.system.device import OpenDevice
 

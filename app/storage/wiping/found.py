@@ -18,9 +18,9 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from app.domain.errors import RefusedError, StorageError
-from app.domain.filesystems import filesystem
+from app.domain.formats import format_of
 from app.domain.messages.message import joined, say
-from app.domain.options.filesystem_spec import Area, SuperblockPlace
+from app.domain.options.format_spec import Area, SuperblockPlace
 from app.domain.units import KIB, MIB
 from app.storage.inspect.signatures import recognise
 from app.storage.layout.conditions import POOL_GUID, SignatureIs
@@ -80,7 +80,7 @@ def place_of(signature_type: str) -> SuperblockPlace:
     """
     if signature_type == MEMBER_OF_ARRAY:
         return _LINUX_RAID_MEMBER
-    place = filesystem(signature_type).superblock
+    place = format_of(signature_type).superblock
     if place is None:
         raise KeyError(signature_type)
     return place

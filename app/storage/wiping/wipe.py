@@ -22,7 +22,7 @@ from typing import Final, NoReturn
 from app.domain.disk import DiskIdentity
 from app.domain.errors import RefusedError, StorageError
 from app.domain.messages.message import joined, say, unstopped
-from app.domain.options.filesystem_spec import Area
+from app.domain.options.format_spec import Area
 from app.storage.checks.conditions import ConditionResult
 from app.storage.checks.disk_checks import locked
 from app.storage.checks.hooks import Hooks, User

@@ -12,8 +12,8 @@ from typing_extensions import Unpack
 
 from app.domain.filesystems import FILESYSTEMS, filesystem
 from app.domain.options.checks import RULES, check, implied, preset_problems
-from app.domain.options.conflicts import Action, Circumstances, ConflictFinding, ConflictRule, DiskSetFacts
-from app.domain.options.filesystem_spec import FilesystemSpec
+from app.domain.options.conflicts import Action, ConflictFinding, ConflictRule
+from app.domain.options.filesystem_spec import Circumstances, DiskSetFacts, FilesystemSpec
 from app.domain.options.kinds import OptionValue
 from app.domain.options.raid import Level
 from app.domain.units import GIB
@@ -32,7 +32,7 @@ class Facts(TypedDict, total=False):
 
 
 TABLE = Path(__file__).resolve().parents[2] / "data" / "storage" / "conflicts.tsv"
-ALL: list[tuple[ConflictRule, FilesystemSpec | None]] = [
+ALL: list[tuple[ConflictRule[Circumstances], FilesystemSpec | None]] = [
     *((rule, None) for rule in RULES),
     *((rule, spec) for spec in FILESYSTEMS for rule in spec.rules),
 ]
@@ -116,7 +116,9 @@ def test_reference_rules_all_covered() -> None:
 
 
 @pytest.mark.parametrize(("rule", "spec"), ALL, ids=[rule.id for rule, _ in ALL])
-def test_rule_message_source_and_fields(rule: ConflictRule, spec: FilesystemSpec | None) -> None:
+def test_rule_message_source_and_fields(
+    rule: ConflictRule[Circumstances], spec: FilesystemSpec | None
+) -> None:
     assert re.fullmatch(r"C\d\d(-[a-z]+)?", rule.id)
     assert rule.message.endswith((".", "”."))
     assert rule.source

@@ -6,8 +6,9 @@ from dataclasses import replace
 import pytest
 
 from app.domain.filesystems import FILESYSTEMS, filesystem
-from app.domain.filesystems.btrfs import profiles
-from app.domain.options.filesystem_spec import Creation, FilesystemPreset, FilesystemSpec, StripeGeometry
+from app.domain.formats.btrfs import profiles
+from app.domain.options.filesystem_spec import FilesystemPreset, FilesystemSpec
+from app.domain.options.format_spec import Creation, StripeGeometry
 from app.domain.options.kinds import Choice, Integer, OptionValue, ShownBy, Toggle
 from app.domain.options.option import OptionSpec, Safety, Stage
 from app.domain.options.raid import Assembler, Level, layout
@@ -65,7 +66,7 @@ def test_mkfs_arguments_and_superblock(
         assert area.holds(spec.superblock.uuid_offset)
         assert area.holds(spec.superblock.uuid_offset + 15)
         assert spec.superblock.explained.holds(area.offset)
-    shown_by = {option.shown_by for option in spec.options if option.shown}
+    shown_by = {option.stage.shown_by for option in spec.options if option.shown}
     if spec.expected:
         for level in spec.levels:
             made = Creation({}, (), "uuid", layout(level, spec.assembler(level)), StripeGeometry(65536, 2))
@@ -158,7 +159,7 @@ def test_shown_values_distinguishable(spec: FilesystemSpec, option: OptionSpec) 
         for other in values:
             shown = option.shown.token(other)
             tokens = [shown.split("|")[0]] if shown else []
-            if option.shown_by is ShownBy.PROPERTIES:
+            if option.stage.shown_by is ShownBy.PROPERTIES:
                 tokens = [word for token in tokens for word in token.split()]
             assert bool(seen.contradictions(tokens)) is (other != value), (value, other)
 

@@ -7,17 +7,16 @@ from hypothesis import strategies as st
 from app.domain.filesystems import FILESYSTEMS, filesystem
 from app.domain.options.checks import (
     check,
-    echo,
-    legal_options,
     unavailable,
     unsafe_options,
     validate_options,
 )
-from app.domain.options.conflicts import Action, Circumstances
-from app.domain.options.filesystem_spec import FilesystemSpec
+from app.domain.options.conflicts import Action
+from app.domain.options.filesystem_spec import Circumstances, FilesystemSpec
 from app.domain.options.kinds import Choice, Integer, OptionValue, Toggle
 from app.domain.options.option import OptionSpec
 from app.domain.options.raid import Level
+from app.domain.options.refusals import echo, legal_options
 from app.domain.units import KIB
 from app.domain.versions import KERNEL
 

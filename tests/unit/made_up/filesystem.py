@@ -1,20 +1,19 @@
-"""A filesystem that nobody has, declared in one file as those of `app.domain.filesystems` are."""
+"""A filesystem that nobody has, declared as those of `app.domain.filesystems` are."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Final
 
-from app.domain.filesystems.common import ATIME, NODEV, NOSUID, defaults
+from app.domain.filesystems import defaults
+from app.domain.formats.common import ATIME, NODEV, NOSUID
 from app.domain.options.conflicts import Action, ConflictRule
-from app.domain.options.filesystem_spec import (
+from app.domain.options.filesystem_spec import KernelRemedy, KernelThreads, Program, described
+from app.domain.options.format_spec import (
     Area,
     Arguments,
     Creation,
-    FilesystemSpec,
-    KernelRemedy,
-    KernelThreads,
-    Program,
+    FormatSpec,
     SuperblockPlace,
 )
 from app.domain.options.kinds import (
@@ -40,7 +39,6 @@ PACE: Final = OptionSpec(
     default="slow",
     effect="Nothing at all.",
     source="made up",
-    spelling=Spelling("pace={value}"),
     shown=Spelling("pace={value}", (("slow", None),)),
 )
 UNIT: Final = OptionSpec(
@@ -54,7 +52,6 @@ UNIT: Final = OptionSpec(
     spelling=Spelling("{value}"),
     flag="-u",
     shown=Spelling("unit={value}"),
-    shown_by=ShownBy.SUPERBLOCK,
 )
 
 
@@ -77,27 +74,20 @@ def parse(text: str) -> Iterator[str]:
     yield from text.split()
 
 
-MADE_UP: Final = FilesystemSpec(
+FORMAT: Final = FormatSpec(
     id="madeup",
     label="MadeUpFS",
-    good_for="Nothing at all.",
     mkfs="mkfs.madeup",
-    programs=(
-        Program("mkfs.madeup", "madeup-progs", Component("madeup-progs"), version_argument="--version"),
-        Program("madeup-show", "madeup-progs"),
-    ),
-    kernel_modules=("madeup",),
     minimum_bytes=16 * MIB,
     several=Assembler.MD,
     levels=(Level.SINGLE, Level.STRIPE),
     options=(ATIME, PACE, UNIT),
     always=(NODEV, NOSUID),
-    presets=(defaults("made up"),),
     mkfs_arguments=mkfs_arguments,
     superblock=SuperblockPlace(Area(8 * KIB, 4 * KIB), Area(8 * KIB, 4 * KIB), 8 * KIB + 64),
     readers=(ReadbackProgram(ShownBy.SUPERBLOCK, ("madeup-show",), parse),),
     expected=expected,
-    rules=(
+    refusals=(
         ConflictRule(
             "M01",
             Action.REFUSE,
@@ -107,6 +97,16 @@ MADE_UP: Final = FilesystemSpec(
             "made up",
         ),
     ),
+)
+MADE_UP: Final = described(
+    FORMAT,
+    good_for="Nothing at all.",
+    programs=(
+        Program("mkfs.madeup", "madeup-progs", Component("madeup-progs"), version_argument="--version"),
+        Program("madeup-show", "madeup-progs"),
+    ),
+    kernel_modules=("madeup",),
+    presets=(defaults("made up"),),
     kernel_threads=KernelThreads("madeup", r"madeup_"),
     kernel_remedy=KernelRemedy("Nobody has it.", "madeup-dkms"),
 )

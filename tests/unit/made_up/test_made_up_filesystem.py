@@ -1,4 +1,4 @@
-"""A filesystem is one file and one line: one that nobody has is registered, and walked through every room."""
+"""A filesystem is a format and a declaration: one that nobody has walks through every room."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ import pytest
 PROJECT = Path(__file__).parents[3]
 REGISTERED = """
 import sys
-import app.domain.filesystems as registry
-from tests.unit.made_up.filesystem import MADE_UP
-registry.FILESYSTEMS = (*registry.FILESYSTEMS, MADE_UP)
+import app.domain.filesystems as filesystems, app.domain.formats as formats
+from tests.unit.made_up.filesystem import FORMAT, MADE_UP
+formats.FORMATS = (*formats.FORMATS, FORMAT)
+filesystems.FILESYSTEMS = (*filesystems.FILESYSTEMS, MADE_UP)
 import pytest
 options = ("--noconftest", "-p", "no:randomly", "-p", "no:cacheprovider", "-c", "/dev/null")
 sys.exit(pytest.main([*options, sys.argv[1]]))

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.domain.filesystems import filesystem
-from app.domain.options.filesystem_spec import Creation, StripeGeometry
+from app.domain.options.format_spec import Creation, StripeGeometry
 from app.domain.options.raid import Assembler, Level, layout
 from app.domain.storage_plan.plan import Group
 from app.domain.units import GIB, KIB, MIB, TIB

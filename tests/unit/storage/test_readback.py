@@ -9,12 +9,12 @@ import pytest
 
 from app.domain.errors import StorageError
 from app.domain.filesystems import filesystem
-from app.domain.filesystems.btrfs import parse_df, parse_dump_super
-from app.domain.filesystems.common import parse_dumpe2fs
-from app.domain.filesystems.f2fs import parse_dump_f2fs
-from app.domain.filesystems.xfs import parse_xfs_info
-from app.domain.filesystems.zfs import parse_properties
-from app.domain.options.filesystem_spec import Creation, StripeGeometry
+from app.domain.formats.btrfs import parse_df, parse_dump_super
+from app.domain.formats.common import parse_dumpe2fs
+from app.domain.formats.f2fs import parse_dump_f2fs
+from app.domain.formats.xfs import parse_xfs_info
+from app.domain.formats.zfs import parse_properties
+from app.domain.options.format_spec import Creation, StripeGeometry
 from app.domain.options.kinds import ExpectedToken
 from app.domain.options.raid import Level, layout
 from app.storage.checks.readback import ReadBackError, read_back

@@ -11,7 +11,8 @@ from uuid import UUID
 import pytest
 
 from app.domain.filesystems import FILESYSTEMS, filesystem
-from app.domain.options.filesystem_spec import Creation, FilesystemSpec, joined
+from app.domain.options.filesystem_spec import FilesystemSpec
+from app.domain.options.format_spec import Creation, joined
 from app.domain.options.option import Stage
 from app.domain.options.raid import Level, layout
 from app.domain.units import MIB
@@ -83,7 +84,8 @@ def test_modules_that_name_reiserfs() -> None:
         if re.search("reiserfs", path.read_text(encoding="utf-8"), re.IGNORECASE)
     }
     assert naming == {
-        "app/domain/filesystems/__init__.py",
-        "app/domain/filesystems/reiserfs.py",
+        "app/domain/filesystems.py",
+        "app/domain/formats/__init__.py",
+        "app/domain/formats/reiserfs.py",
         "app/storage/inspect/signatures.py",
     }

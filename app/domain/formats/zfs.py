@@ -6,32 +6,22 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from app.domain.filesystems.common import (
+from app.domain.formats.common import (
     FULL_PAGE_WRITES,
     MD_LEVELS,
     NODEV,
     NOSUID,
-    SOURCE_2016,
-    SOURCE_2022,
     WAL_INIT_ZERO,
     WAL_RECYCLE,
-    defaults,
 )
-from app.domain.options.filesystem_spec import (
-    FilesystemPreset,
-    FilesystemSpec,
+from app.domain.options.format_spec import (
     FixedArgument,
-    KernelRemedy,
-    KernelThreads,
-    PresetValue,
-    Program,
-    UnsupportedOption,
+    FormatSpec,
 )
 from app.domain.options.kinds import (
     Choice,
     ChoiceValue,
     Integer,
-    OptionValue,
     ReadbackProgram,
     ReadbackToken,
     ShownBy,
@@ -81,9 +71,6 @@ ASHIFT: Final = OptionSpec(
     effect=tr("12 means 4 KiB sectors; smaller than the SSD's own pages makes it read before it writes."),
     source="zpoolprops(7); Vondra 2022; tested",
     tried=(12, 13),
-    spelling=Spelling("ashift={value}"),
-    shown=Spelling("ashift={value}"),
-    shown_by=ShownBy.PROPERTIES,
 )
 
 AUTOTRIM: Final = OptionSpec(
@@ -95,8 +82,6 @@ AUTOTRIM: Final = OptionSpec(
     effect=tr("Tells the SSD by and by which blocks are free, which costs latency while PostgreSQL runs."),
     source="zpoolprops(7); tested",
     spelling=_onoff("autotrim"),
-    shown=_onoff("autotrim"),
-    shown_by=ShownBy.PROPERTIES,
 )
 
 RECORDSIZE: Final = OptionSpec(
@@ -111,9 +96,6 @@ RECORDSIZE: Final = OptionSpec(
     ),
     source="zfsprops(7); zfs docs (32 KiB, earlier 8 KiB); Vondra 2016; Vondra 2022; tested",
     tried=(8 * KIB, 16 * KIB, 32 * KIB),
-    spelling=Spelling("recordsize={value}"),
-    shown=Spelling("recordsize={value}"),
-    shown_by=ShownBy.PROPERTIES,
     written_whole=True,
 )
 
@@ -148,12 +130,10 @@ COMPRESSION: Final = OptionSpec(
     effect=tr("Fewer bytes to the disk for more CPU; pays only where a record shrinks by a whole sector."),
     source="zfsprops(7); release tags (off until 2.1, lz4 since 2.2); Vondra 2022; tested",
     tried=("off", "lz4", "zstd-3"),
-    spelling=Spelling("compression={value}"),
     shown=Spelling(
         "compression={value}",
         (("gzip-6", "compression=gzip"), ("zstd-fast-1", "compression=zstd-fast")),
     ),
-    shown_by=ShownBy.PROPERTIES,
 )
 
 ATIME: Final = OptionSpec(
@@ -182,7 +162,6 @@ ATIME: Final = OptionSpec(
             ("strictatime", "atime=on relatime=off"),
         )
     ),
-    shown_by=ShownBy.PROPERTIES,
 )
 
 LOGBIAS: Final = OptionSpec(
@@ -198,9 +177,6 @@ LOGBIAS: Final = OptionSpec(
     default="latency",
     effect=tr("How an fsync of PostgreSQL is made durable."),
     source="zfsprops(7); zfs docs; Vondra 2016; Vondra 2022; tested",
-    spelling=Spelling("logbias={value}"),
-    shown=Spelling("logbias={value}"),
-    shown_by=ShownBy.PROPERTIES,
 )
 
 SYNC: Final = OptionSpec(
@@ -217,9 +193,6 @@ SYNC: Final = OptionSpec(
     default="standard",
     effect=tr("Whether a commit of PostgreSQL is on the disk when it returns."),
     source="zfsprops(7) (“very dangerous … ignoring synchronous demands of databases”); zfs(4); tested",
-    spelling=Spelling("sync={value}"),
-    shown=Spelling("sync={value}"),
-    shown_by=ShownBy.PROPERTIES,
     risks=(("disabled", (Safety.LOSES_COMMITS,)),),
 )
 
@@ -238,9 +211,6 @@ REDUNDANT_METADATA: Final = OptionSpec(
     default="all",
     effect=tr("How many blocks of metadata each small random write of PostgreSQL adds."),
     source="zfsprops(7); zfs docs; Vondra 2022; tested (some and none are older than 2.2)",
-    spelling=Spelling("redundant_metadata={value}"),
-    shown=Spelling("redundant_metadata={value}"),
-    shown_by=ShownBy.PROPERTIES,
     risks=tuple((value, (Safety.LESS_REDUNDANCY,)) for value in ("most", "some", "none")),
 )
 
@@ -258,9 +228,6 @@ PRIMARYCACHE: Final = OptionSpec(
     default="all",
     effect=tr("PostgreSQL counts on the system's cache behind its shared_buffers; on ZFS that is the ARC."),
     source="zfsprops(7); zfs docs; tested",
-    spelling=Spelling("primarycache={value}"),
-    shown=Spelling("primarycache={value}"),
-    shown_by=ShownBy.PROPERTIES,
 )
 
 PREFETCH: Final = OptionSpec(
@@ -277,9 +244,6 @@ PREFETCH: Final = OptionSpec(
     default="all",
     effect=tr("Whether sequential scans are read ahead, which random reads do not need."),
     source="zfsprops(7)",
-    spelling=Spelling("prefetch={value}"),
-    shown=Spelling("prefetch={value}"),
-    shown_by=ShownBy.PROPERTIES,
     since=_ZFS_2_3,
     untested=True,
 )
@@ -300,9 +264,6 @@ DIRECT: Final = OptionSpec(
         "Matters only for debug_io_direct: PostgreSQL writes one page, which has to be a whole record."
     ),
     source="zfsprops(7); release tags",
-    spelling=Spelling("direct={value}"),
-    shown=Spelling("direct={value}"),
-    shown_by=ShownBy.PROPERTIES,
     since=_ZFS_2_3,
     untested=True,
 )
@@ -325,9 +286,6 @@ CHECKSUM: Final = OptionSpec(
     default="on",
     effect=tr("CPU for each record read and written."),
     source="zfsprops(7); tested",
-    spelling=Spelling("checksum={value}"),
-    shown=Spelling("checksum={value}"),
-    shown_by=ShownBy.PROPERTIES,
 )
 
 COPIES: Final = OptionSpec(
@@ -338,9 +296,6 @@ COPIES: Final = OptionSpec(
     default=1,
     effect=tr("Everything is written so many times; no replacement for a mirror."),
     source="zfsprops(7); tested",
-    spelling=Spelling("copies={value}"),
-    shown=Spelling("copies={value}"),
-    shown_by=ShownBy.PROPERTIES,
 )
 
 XATTR: Final = OptionSpec(
@@ -356,78 +311,7 @@ XATTR: Final = OptionSpec(
     default=None,
     effect=tr("Where labels of files lie; PostgreSQL sets none itself."),
     source="zfsprops(7); release tags (dir until 2.2, sa since 2.3); tested",
-    spelling=Spelling("xattr={value}"),
     shown=Spelling("xattr={value}", (("dir", "xattr=on"),)),
-    shown_by=ShownBy.PROPERTIES,
-)
-
-
-def _choice(option: str, value: OptionValue, why: str, source: str) -> PresetValue:
-    return PresetValue(option, value, why, source)
-
-
-_COPY_ON_WRITE: Final = (
-    _choice("full_page_writes", False, tr("ZFS never writes half a record"), "zfs docs; Vondra 2022"),
-    _choice(
-        "wal_init_zero",
-        False,
-        tr("zeroed blocks are not reused by copy on write"),
-        "manual 19.5.1; Vondra 2022",
-    ),
-    _choice(
-        "wal_recycle", False, tr("a new file costs no more than an old one"), "manual 19.5.1; Vondra 2022"
-    ),
-)
-_POOL_2022: Final = (
-    _choice("ashift", 12, tr("as published"), SOURCE_2022),
-    _choice("recordsize", 8 * KIB, tr("as published: PostgreSQL's page"), SOURCE_2022),
-    _choice("compression", "lz4", tr("as published"), SOURCE_2022),
-    _choice("atime", "noatime", tr("as published (atime=off; relatime=on has no effect then)"), SOURCE_2022),
-    _choice("logbias", "latency", tr("as published"), SOURCE_2022),
-    _choice("redundant_metadata", "most", tr("as published"), SOURCE_2022),
-)
-_RECORD_2016: Final = _choice("recordsize", 8 * KIB, tr("as published: PostgreSQL's page"), SOURCE_2016)
-
-PRESETS: Final = (
-    defaults("zpoolprops(7); zfsprops(7); Vondra 2016"),
-    FilesystemPreset(
-        "recommended",
-        tr("Recommended for PostgreSQL"),
-        "zfs docs; zpoolprops(7); Vondra 2022",
-        (
-            _choice(
-                "ashift", 12, tr("SSDs often claim 512-byte sectors and have larger ones"), "zpoolprops(7)"
-            ),
-            _choice("recordsize", 32 * KIB, tr("with lz4 better than 8 KiB for most databases"), "zfs docs"),
-            _choice("compression", "lz4", tr("costs little CPU and saves writes"), "zfs docs"),
-            _choice("atime", "noatime", tr("reading never writes"), "zfsprops(7); Vondra 2022"),
-            _choice("logbias", "latency", tr("throughput fragments small updates"), "zfs docs"),
-            *_COPY_ON_WRITE,
-        ),
-    ),
-    FilesystemPreset(
-        "2008-8k",
-        tr("2008: 8 KiB records, no compression"),
-        "“PostgreSQL on UFS versus ZFS”, 2008",
-        (
-            _choice("recordsize", 8 * KIB, tr("as published"), "“PostgreSQL on UFS versus ZFS”, 2008"),
-            _choice("compression", "off", tr("as published"), "“PostgreSQL on UFS versus ZFS”, 2008"),
-        ),
-    ),
-    FilesystemPreset("2016-recordsize", tr("FOSDEM 2016: recordsize=8k"), SOURCE_2016, (_RECORD_2016,)),
-    FilesystemPreset(
-        "2016-recordsize-logbias",
-        tr("FOSDEM 2016: recordsize=8k, logbias=throughput"),
-        SOURCE_2016,
-        (_RECORD_2016, _choice("logbias", "throughput", tr("as published"), SOURCE_2016)),
-    ),
-    FilesystemPreset("2022", tr("EDB 2022, server untuned"), SOURCE_2022, _POOL_2022),
-    FilesystemPreset(
-        "2022-tuned",
-        tr("EDB 2022, tuned: no full page writes"),
-        SOURCE_2022,
-        (*_POOL_2022, *_COPY_ON_WRITE),
-    ),
 )
 
 
@@ -439,16 +323,10 @@ def parse_properties(text: str) -> Iterator[str]:
             yield f"{name}={value}"
 
 
-ZFS: Final = FilesystemSpec(
+ZFS: Final = FormatSpec(
     id="zfs",
     label="ZFS",
-    good_for=tr("Checksums, compression, snapshots and RAID of its own; even TPS, for more CPU and memory."),
     mkfs=None,
-    programs=(
-        Program("zpool", "zfsutils-linux", OPENZFS, "version", module="zfs"),
-        Program("zfs", "zfsutils-linux"),
-    ),
-    kernel_modules=("zfs",),
     minimum_bytes=64 * MIB,
     several=Assembler.ZFS,
     levels=(*MD_LEVELS, Level.RAIDZ3),
@@ -479,22 +357,6 @@ ZFS: Final = FilesystemSpec(
         WAL_RECYCLE,
     ),
     always=ALWAYS,
-    presets=PRESETS,
-    lacks=(
-        UnsupportedOption(
-            "barrier",
-            tr(
-                "ZFS always flushes the disk's write cache and has no switch for it. sync=disabled is a "
-                "different and a worse trade: it loses commits even with PLP."
-            ),
-            "zfsprops(7); zfs(4)",
-        ),
-        UnsupportedOption("discard", tr("On ZFS it is an option of the pool: autotrim."), "zpoolprops(7)"),
-        UnsupportedOption("block_size", tr("ZFS has records of variable size: recordsize."), "zfsprops(7)"),
-        UnsupportedOption(
-            "data", tr("ZFS has no journal of this kind; see sync and logbias."), "zfsprops(7)"
-        ),
-    ),
     readers=tuple(
         ReadbackProgram(
             ShownBy.PROPERTIES,
@@ -504,12 +366,4 @@ ZFS: Final = FilesystemSpec(
         for program in ("zpool", "zfs")
     ),
     whole_pages=True,
-    kernel_threads=KernelThreads(
-        "zfs",
-        r"z_|zthr|zvol|zfs|txg_|arc_|dbu_|dbuf_|dp_|l2arc|spl_|vdev_|mmp|metaslab|autotrim",
-    ),
-    kernel_remedy=KernelRemedy(
-        tr("OpenZFS is built for each kernel: install its module (contrib on Debian)."), "zfs-dkms"
-    ),
-    cache_limit="sys/module/zfs/parameters/zfs_arc_max",
 )

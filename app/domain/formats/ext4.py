@@ -4,37 +4,25 @@ from __future__ import annotations
 
 from typing import Final
 
-from app.domain.filesystems.common import (
+from app.domain.formats.common import (
     ALWAYS,
     ATIME,
     BARRIER,
     BLOCK_SIZES,
     DISCARD,
-    DUMPE2FS,
     E2FSPROGS,
     LAZYTIME,
     MD_LEVELS,
     MKFS_DISCARD,
-    NO_BARRIER,
-    NOATIME,
-    ONLINE_DISCARD,
     READERS,
-    SOURCE_2011,
-    SOURCE_2016,
-    SOURCE_2022,
     SUPERBLOCK,
-    defaults,
     expected,
     mkfs_arguments,
 )
-from app.domain.options.filesystem_spec import (
-    FilesystemPreset,
-    FilesystemSpec,
-    KernelThreads,
-    PresetValue,
-    Program,
+from app.domain.options.format_spec import (
+    FormatSpec,
 )
-from app.domain.options.kinds import Choice, ChoiceValue, Integer, ShownBy, Spelling, Toggle, words
+from app.domain.options.kinds import Choice, ChoiceValue, Integer, Spelling, Toggle, words
 from app.domain.options.option import OptionSpec, Safety, Stage
 from app.domain.options.raid import Assembler
 from app.domain.text import tr
@@ -52,7 +40,6 @@ BLOCK_SIZE: Final = OptionSpec(
     spelling=Spelling("{value}"),
     flag="-b",
     shown=Spelling("Block size: {value}"),
-    shown_by=ShownBy.SUPERBLOCK,
 )
 
 STRIDE: Final = OptionSpec(
@@ -65,10 +52,8 @@ STRIDE: Final = OptionSpec(
         "Chunk of a RAID controller in blocks, so that metadata spreads over disks; set by itself on md."
     ),
     source="mke2fs(8); Vondra 2022; tested",
-    spelling=Spelling("stride={value}"),
     flag="-E",
     shown=Spelling("RAID stride: {value}"),
-    shown_by=ShownBy.SUPERBLOCK,
 )
 
 STRIPE_WIDTH: Final = OptionSpec(
@@ -81,10 +66,8 @@ STRIPE_WIDTH: Final = OptionSpec(
         "Full stripe of a RAID controller in blocks: allocations begin there, which spares parity reads."
     ),
     source="mke2fs(8); Vondra 2022; tested",
-    spelling=Spelling("stripe_width={value}"),
     flag="-E",
     shown=Spelling("RAID stripe width: {value}"),
-    shown_by=ShownBy.SUPERBLOCK,
 )
 
 RESERVED_PERCENT: Final = OptionSpec(
@@ -111,7 +94,6 @@ JOURNAL: Final = OptionSpec(
     spelling=words("has_journal", "^has_journal"),
     flag="-O",
     shown=words("has_journal", None),
-    shown_by=ShownBy.SUPERBLOCK,
     risks=((False, (Safety.LOSES_COMMITS,)),),
 )
 
@@ -139,7 +121,6 @@ FAST_COMMIT: Final = OptionSpec(
     spelling=words("fast_commit", "^fast_commit"),
     flag="-O",
     shown=words("fast_commit", None),
-    shown_by=ShownBy.SUPERBLOCK,
     risks=((True, (Safety.EXPERIMENTAL,)),),
     since=(Requirement(KERNEL, (5, 10)), Requirement(E2FSPROGS, (1, 46))),
 )
@@ -155,7 +136,6 @@ BIGALLOC: Final = OptionSpec(
     spelling=words("bigalloc", "^bigalloc"),
     flag="-O",
     shown=words("bigalloc", None),
-    shown_by=ShownBy.SUPERBLOCK,
     risks=((True, (Safety.EXPERIMENTAL,)),),
 )
 
@@ -170,7 +150,6 @@ CLUSTER_BYTES: Final = OptionSpec(
     spelling=Spelling("{value}"),
     flag="-C",
     shown=Spelling("Cluster size: {value}"),
-    shown_by=ShownBy.SUPERBLOCK,
 )
 
 DATA: Final = OptionSpec(
@@ -189,7 +168,6 @@ DATA: Final = OptionSpec(
     default="ordered",
     effect=tr("What passes through the filesystem's journal; PostgreSQL itself recovers from its own WAL."),
     source="ext4.rst; manual 28.3; 2011; tested",
-    spelling=Spelling("data={value}"),
     shown=Spelling("data={value}", (("ordered", None),)),  # ordered is shown only where it was said
     risks=(("writeback", (Safety.STALE_DATA,)),),
 )
@@ -204,7 +182,6 @@ COMMIT: Final = OptionSpec(
         "How long metadata may wait in memory; commits of PostgreSQL use fsync and do not wait for it."
     ),
     source="ext4.rst; 2011 (commit=999); tested",
-    spelling=Spelling("commit={value}"),
     shown=Spelling("commit={value}", ((5, None),)),
 )
 
@@ -243,7 +220,6 @@ JOURNAL_ASYNC_COMMIT: Final = OptionSpec(
     effect=tr("fsync saves one wait for the disk; refused by the kernel while data is ordered."),
     source="ext4.rst; ext4(5); tested",
     spelling=words("journal_async_commit", None),  # the kernel knows no word for off
-    shown=words("journal_async_commit", None),
     risks=((True, (Safety.EXPERIMENTAL,)),),
 )
 
@@ -255,7 +231,6 @@ MAX_BATCH_TIME: Final = OptionSpec(
     default=15000,
     effect=tr("How long an fsync may wait so that others join it: changes TPS and latency with few clients."),
     source="ext4.rst; tested",
-    spelling=Spelling("max_batch_time={value}"),
     shown=Spelling("max_batch_time={value}", ((15000, None),)),
 )
 
@@ -267,7 +242,6 @@ MIN_BATCH_TIME: Final = OptionSpec(
     default=0,
     effect=tr("Makes every fsync wait at least so long: more commits share a flush, each takes longer."),
     source="ext4.rst; tested",
-    spelling=Spelling("min_batch_time={value}"),
     shown=Spelling("min_batch_time={value}", ((0, None),)),
 )
 
@@ -281,7 +255,6 @@ JOURNAL_IOPRIO: Final = OptionSpec(
         "Lower is more urgent; works only with I/O schedulers that know priorities (BFQ, mq-deadline)."
     ),
     source="ext4.rst; tested (never shown)",
-    spelling=Spelling("journal_ioprio={value}"),
     unseen=tr("the kernel does not show it among the mount options"),
 )
 
@@ -322,69 +295,15 @@ DAX: Final = OptionSpec(
     effect=tr("Past the page cache to persistent memory (pmem); every other disk is refused by the kernel."),
     source="ext4.rst; tested (refusal only)",
     spelling=words("dax=always", "dax=never"),
-    shown=words("dax=always", "dax=never"),
     since=(Requirement(KERNEL, (5, 8)),),
     untested=True,
 )
 
-_WRITEBACK: Final = PresetValue("data", "writeback", tr("as published"), SOURCE_2011)
 
-PRESETS: Final = (
-    defaults("mke2fs.conf; ext4.rst; 2011 (data=ordered,relatime)"),
-    FilesystemPreset(
-        "recommended",
-        tr("Recommended for PostgreSQL"),
-        "2011; Vondra 2016; manual 28.3",
-        (
-            NOATIME,
-            PresetValue("discard", False, tr("fstrim between runs costs no latency"), "xfs.rst; Vondra 2016"),
-            PresetValue(
-                "barrier",
-                True,
-                tr("stated: commits survive a power cut"),
-                "manual 28.1; ext4.rst; Vondra 2016",
-            ),
-        ),
-    ),
-    FilesystemPreset(
-        "2011-writeback",
-        tr("2011: writeback, noatime"),
-        SOURCE_2011,
-        (_WRITEBACK, NOATIME),
-    ),
-    FilesystemPreset(
-        "2011-commit",
-        tr("2011: writeback, noatime, commit=999"),
-        SOURCE_2011,
-        (_WRITEBACK, NOATIME, PresetValue("commit", 999, tr("as published"), SOURCE_2011)),
-    ),
-    FilesystemPreset(
-        "2011-nobarrier",
-        tr("2011: writeback, noatime, barrier=0"),
-        SOURCE_2011,
-        (_WRITEBACK, NOATIME, PresetValue("barrier", False, tr("as published; only with PLP"), SOURCE_2011)),
-    ),
-    FilesystemPreset(
-        "2016-nobarrier-discard",
-        tr("FOSDEM 2016: nobarrier, discard"),
-        SOURCE_2016,
-        (NO_BARRIER, ONLINE_DISCARD),
-    ),
-    FilesystemPreset(
-        "2022",
-        tr("EDB 2022: relatime, aligned"),
-        SOURCE_2022,
-        (PresetValue("atime", "relatime", tr("as published"), SOURCE_2022),),
-    ),
-)
-
-EXT4: Final = FilesystemSpec(
+EXT4: Final = FormatSpec(
     id="ext4",
     label="ext4",
-    good_for=tr("The usual choice: overwrites in place, high throughput, few surprises."),
     mkfs="mkfs.ext4",
-    programs=(Program("mkfs.ext4", "e2fsprogs", E2FSPROGS), DUMPE2FS),
-    kernel_modules=("ext4",),
     minimum_bytes=16 * MIB,
     several=Assembler.MD,
     levels=MD_LEVELS,
@@ -416,10 +335,8 @@ EXT4: Final = FilesystemSpec(
         MKFS_DISCARD,
     ),
     always=ALWAYS,
-    presets=PRESETS,
     mkfs_arguments=mkfs_arguments,
     superblock=SUPERBLOCK,
     readers=READERS,
     expected=expected,
-    kernel_threads=KernelThreads("jbd2", r"jbd2/|ext4"),
 )

@@ -7,32 +7,22 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from app.domain.filesystems.common import (
+from app.domain.formats.common import (
     ATIME,
     BARRIER,
     DISCARD,
     MD_LEVELS,
-    NO_BARRIER,
-    NOATIME,
     NODEV,
     NOSUID,
-    ONLINE_DISCARD,
-    SOURCE_2016,
-    defaults,
     mkfs_discard,
 )
-from app.domain.options.conflicts import Action, ConflictRule
-from app.domain.options.filesystem_spec import (
+from app.domain.options.conflicts import Action, Choices, ConflictRule
+from app.domain.options.format_spec import (
     Area,
     Arguments,
     Creation,
-    FilesystemPreset,
-    FilesystemSpec,
-    KernelThreads,
-    PresetValue,
-    Program,
+    FormatSpec,
     SuperblockPlace,
-    UnsupportedOption,
 )
 from app.domain.options.kinds import (
     Choice,
@@ -48,9 +38,8 @@ from app.domain.options.option import OptionSpec, Safety, Stage
 from app.domain.options.raid import Assembler
 from app.domain.text import tr
 from app.domain.units import KIB, MIB
-from app.domain.versions import KERNEL, Component, Requirement
+from app.domain.versions import KERNEL, Requirement
 
-F2FS_TOOLS: Final = Component("f2fs-tools")
 _MKFS: Final = "mkfs.f2fs(8)"
 
 FSYNC_MODE: Final = OptionSpec(
@@ -69,8 +58,6 @@ FSYNC_MODE: Final = OptionSpec(
         "How much is on the disk when a commit of PostgreSQL returns; compare with others as strict only."
     ),
     source="f2fs.rst; tested",
-    spelling=Spelling("fsync_mode={value}"),
-    shown=Spelling("fsync_mode={value}"),
     risks=(("nobarrier", (Safety.LOSES_COMMITS_WITHOUT_PLP,)),),
 )
 
@@ -87,8 +74,6 @@ MODE: Final = OptionSpec(
     default="adaptive",
     effect=tr("Whether PostgreSQL's random writes become random writes of the disk."),
     source="f2fs.rst; tested",
-    spelling=Spelling("mode={value}"),
-    shown=Spelling("mode={value}"),
 )
 
 BACKGROUND_GC: Final = OptionSpec(
@@ -105,8 +90,6 @@ BACKGROUND_GC: Final = OptionSpec(
     default="on",
     effect=tr("When segments with free blocks are cleaned, which competes with PostgreSQL for the disk."),
     source="f2fs.rst; tested",
-    spelling=Spelling("background_gc={value}"),
-    shown=Spelling("background_gc={value}"),
     risks=(("off", (Safety.DISTORTS,)),),
 )
 
@@ -157,7 +140,6 @@ ATGC: Final = OptionSpec(
     effect=tr("Chooses what to clean by how long it has not changed: less copying of hot pages."),
     source="f2fs.rst; tested",
     spelling=words("atgc", None),  # the kernel knows no word for off
-    shown=words("atgc", None),
     since=(Requirement(KERNEL, (5, 10)),),
 )
 
@@ -174,8 +156,6 @@ ALLOC_MODE: Final = OptionSpec(
     default=None,
     effect=tr("Where new versions of pages go; below about 16 GiB it is reuse, whatever is said."),
     source="f2fs.rst; tested (6.1 turns default into reuse on a small device without a word)",
-    spelling=Spelling("alloc_mode={value}"),
-    shown=Spelling("alloc_mode={value}"),
 )
 
 ACTIVE_LOGS: Final = OptionSpec(
@@ -192,8 +172,6 @@ ACTIVE_LOGS: Final = OptionSpec(
     default="6",
     effect=tr("Into how many streams writes are sorted by how soon they will be replaced."),
     source="f2fs.rst; tested",
-    spelling=Spelling("active_logs={value}"),
-    shown=Spelling("active_logs={value}"),
 )
 
 DISCARD_UNIT: Final = OptionSpec(
@@ -210,8 +188,6 @@ DISCARD_UNIT: Final = OptionSpec(
     default="block",
     effect=tr("Larger units tell the SSD less often, and later, what is free."),
     source="f2fs.rst; tested",
-    spelling=Spelling("discard_unit={value}"),
-    shown=Spelling("discard_unit={value}"),
     since=(Requirement(KERNEL, (5, 15)),),
 )
 
@@ -224,7 +200,6 @@ AGE_EXTENT_CACHE: Final = OptionSpec(
     effect=tr("Remembers how often blocks change, so that hot and cold pages are kept apart."),
     source="f2fs.rst",
     spelling=words("age_extent_cache", None),
-    shown=words("age_extent_cache", None),
     since=(Requirement(KERNEL, (6, 2)),),
     untested=True,
 )
@@ -242,8 +217,6 @@ ERRORS: Final = OptionSpec(
     default="continue",
     effect=tr("What happens when the disk fails: a run should end and not go on over it."),
     source="f2fs.rst",
-    spelling=Spelling("errors={value}"),
-    shown=Spelling("errors={value}"),
     risks=(("continue", (Safety.DISTORTS,)),),
     since=(Requirement(KERNEL, (6, 5)),),
     untested=True,
@@ -261,7 +234,6 @@ MKFS_CHECKSUMS: Final = OptionSpec(
     word="-O inode_checksum",
     flag="-O",
     shown=words("inode_checksum", None),
-    shown_by=ShownBy.SUPERBLOCK,
 )
 
 OVERPROVISION: Final = OptionSpec(
@@ -290,7 +262,7 @@ def parse_dump_f2fs(text: str) -> Iterator[str]:
             yield from re.findall(r"[a-z_]+[a-z0-9_]*", line.rpartition(":")[2])
 
 
-_RULES: Final = (
+REFUSALS: Final[tuple[ConflictRule[Choices], ...]] = (
     ConflictRule(
         "C20",
         Action.REFUSE,
@@ -299,35 +271,12 @@ _RULES: Final = (
         tr("The thread that cleans for others is the one of cleaning in the background, which is off."),
         "f2fs.rst; tested (accepted by Linux 6.1 without effect)",
     ),
-    ConflictRule(
-        "C20-nobarrier",
-        Action.WARN,
-        ("fsync_mode", "barrier"),
-        lambda it: it.value("fsync_mode") == "nobarrier" and it.value("barrier") is False,
-        tr("Both say the same: one of them is enough."),
-        "f2fs.rst",
-    ),
-    ConflictRule(
-        "C34",
-        Action.IMPLY,
-        ("errors",),
-        lambda it: "errors" not in it.options and (it.kernel() or (0,)) >= (6, 5),
-        tr("An I/O error makes the filesystem read-only, so that the run ends and is not measured over it."),
-        "f2fs.rst",
-        (("errors", "remount-ro"),),
-    ),
 )
 
-F2FS: Final = FilesystemSpec(
+F2FS: Final = FormatSpec(
     id="f2fs",
     label="F2FS",
-    good_for=tr("Appends instead of overwriting, made for flash; no checksums of data."),
     mkfs="mkfs.f2fs",
-    programs=(
-        Program("mkfs.f2fs", "f2fs-tools", F2FS_TOOLS),
-        Program("dump.f2fs", "f2fs-tools"),
-    ),
-    kernel_modules=("f2fs",),
     minimum_bytes=64 * MIB,
     several=Assembler.MD,
     levels=MD_LEVELS,
@@ -356,42 +305,9 @@ F2FS: Final = FilesystemSpec(
         mkfs_discard("-t", "1", "0", _MKFS),
     ),
     always=(NODEV, NOSUID),
-    presets=(
-        defaults(f"{_MKFS}; f2fs.rst; Vondra 2016"),
-        FilesystemPreset(
-            "recommended",
-            tr("Recommended for PostgreSQL"),
-            "f2fs.rst; 2011; Vondra 2016",
-            (
-                NOATIME,
-                PresetValue("fsync_mode", "strict", tr("durable as on other filesystems"), "f2fs.rst"),
-                PresetValue("checkpoint_merge", True, tr("shorter stalls at fsync"), "f2fs.rst"),
-            ),
-        ),
-        FilesystemPreset(
-            "2016-nobarrier-discard",
-            tr("FOSDEM 2016: nobarrier, discard"),
-            SOURCE_2016,
-            (NO_BARRIER, ONLINE_DISCARD),
-        ),
-    ),
-    lacks=(
-        UnsupportedOption(
-            "compress",
-            tr("f2fs compresses only what is written once: PostgreSQL's tables and WAL stay as they are."),
-            "f2fs.rst, “Compression”",
-        ),
-        UnsupportedOption(
-            "lazytime",
-            tr("f2fs turns lazy timestamps on by itself; nolazytime is accepted and dropped."),
-            "tested (Linux 6.1)",
-        ),
-        UnsupportedOption("checksum", tr("f2fs has no checksums of data."), "f2fs.rst"),
-    ),
     mkfs_arguments=mkfs_arguments,
     # f2fs_fs.h: two superblocks, at 1 and 5 KiB; the UUID as in struct f2fs_super_block.
     superblock=SuperblockPlace(Area(1024, 7 * KIB), Area(1024, 7 * KIB), 1024 + 108),
     readers=(ReadbackProgram(ShownBy.SUPERBLOCK, ("dump.f2fs",), parse_dump_f2fs),),
-    rules=_RULES,
-    kernel_threads=KernelThreads("f2fs", r"f2fs"),
+    refusals=REFUSALS,
 )

@@ -1,6 +1,6 @@
 """ReiserFS (format 3.6): part of Linux from 2.4.1 to 6.12, measured in 2016.
 
-Sources in addition to those of `app.domain.filesystems.common`: reiserfsprogs 3.6.27, mkreiserfs(8); Linux
+Sources in addition to those of `app.domain.formats.common`: reiserfsprogs 3.6.27, mkreiserfs(8); Linux
 6.1, fs/reiserfs/super.c (reiserfs_parse_options, reiserfs_show_options) and reiserfs.h (struct
 reiserfs_super_block).
 """
@@ -10,30 +10,20 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from app.domain.filesystems import ext4
-from app.domain.filesystems.common import (
+from app.domain.formats import ext4
+from app.domain.formats.common import (
     ATIME,
     BARRIER,
     MD_LEVELS,
-    NO_BARRIER,
-    NOATIME,
     NODEV,
     NOSUID,
-    SOURCE_2016,
-    defaults,
 )
-from app.domain.options.filesystem_spec import (
+from app.domain.options.format_spec import (
     Area,
     Arguments,
     Creation,
-    FilesystemPreset,
-    FilesystemSpec,
-    KernelRemedy,
-    KernelThreads,
-    PresetValue,
-    Program,
+    FormatSpec,
     SuperblockPlace,
-    UnsupportedOption,
 )
 from app.domain.options.kinds import Choice, ChoiceValue, Spelling, words
 from app.domain.options.option import OptionSpec, Stage
@@ -80,7 +70,6 @@ TAILS: Final = OptionSpec(
     default="small",
     effect=tr("Saves room and costs time where files end within a block; those of tables never do."),
     source=_SUPER,
-    spelling=Spelling("tails={value}"),
     shown=Spelling("tails={value}", (("small", None), ("off", "notail"))),
 )
 
@@ -91,42 +80,15 @@ def mkfs_arguments(made: Creation) -> Arguments:
     return (*fixed, *made.written)
 
 
-REISERFS: Final = FilesystemSpec(
+REISERFS: Final = FormatSpec(
     id="reiserfs",
     label="ReiserFS",
-    good_for=tr("To compare with benchmarks of its time; Linux has had it up to 6.12 only."),
     mkfs="mkfs.reiserfs",
-    programs=(Program("mkfs.reiserfs", "reiserfsprogs"),),
-    kernel_modules=("reiserfs",),
     minimum_bytes=40 * MIB,  # 32 MiB of it are the journal
     several=Assembler.MD,
     levels=MD_LEVELS,
     options=(ATIME, REISERFS_BARRIER, DATA, COMMIT, TAILS),
     always=(NODEV, NOSUID),
-    presets=(
-        defaults(_SUPER),
-        FilesystemPreset(
-            "recommended",
-            tr("Recommended for PostgreSQL"),
-            "manual 28.1; 2011; Vondra 2016",
-            (
-                NOATIME,
-                PresetValue("barrier", True, tr("stated: commits survive a power cut"), "manual 28.1"),
-            ),
-        ),
-        FilesystemPreset("2016", tr("FOSDEM 2016: defaults"), SOURCE_2016),
-        FilesystemPreset("2016-nobarrier", tr("FOSDEM 2016: nobarrier"), SOURCE_2016, (NO_BARRIER,)),
-    ),
-    lacks=(
-        UnsupportedOption(
-            "discard", tr("ReiserFS never tells an SSD what is free; fstrim cannot either."), _SUPER
-        ),
-        UnsupportedOption("block_size", tr("Blocks of ReiserFS have 4 KiB here."), "mkreiserfs(8)"),
-    ),
     mkfs_arguments=mkfs_arguments,
     superblock=SuperblockPlace(Area(64 * KIB, 4 * KIB), Area(64 * KIB, 4 * KIB), 64 * KIB + 84),
-    kernel_threads=KernelThreads("reiserfs", r"reiserfs"),
-    kernel_remedy=KernelRemedy(
-        tr("Linux has it no more since 6.13: start an older kernel."), from_version=(6, 13)
-    ),
 )

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
-from app.domain.filesystems.common import (
+from app.domain.formats.common import (
     ATIME,
     BARRIER,
     FILE_EXTEND_METHOD,
@@ -15,27 +15,18 @@ from app.domain.filesystems.common import (
     LAZYTIME,
     LSATTR,
     MD_LEVELS,
-    NOATIME,
     NODEV,
     NOSUID,
-    SOURCE_2011,
-    SOURCE_2016,
-    SOURCE_2022,
     WAL_INIT_ZERO,
     WAL_RECYCLE,
-    defaults,
     mkfs_discard,
 )
-from app.domain.options.conflicts import Action, Circumstances, ConflictRule
-from app.domain.options.filesystem_spec import (
+from app.domain.options.conflicts import Action, Choices, ConflictRule
+from app.domain.options.format_spec import (
     Area,
     Arguments,
     Creation,
-    FilesystemPreset,
-    FilesystemSpec,
-    KernelThreads,
-    PresetValue,
-    Program,
+    FormatSpec,
     SuperblockPlace,
 )
 from app.domain.options.kinds import (
@@ -96,45 +87,28 @@ READERS: Final = (
 )
 
 
-_COMPRESSING: Final = ("compress", "compress_force")
-_METADATA_DISKS: Final = {"raid0": 2, "raid1": 2, "raid10": 2, "raid1c3": 3, "raid1c4": 4}
+COMPRESSING: Final = ("compress", "compress_force")
 
 
-def _compresses(it: Circumstances) -> bool:
-    return any(it.options.get(option, "off") != "off" for option in _COMPRESSING)
+def is_compressing(it: Choices) -> bool:
+    """Return whether an option turns compression on."""
+    return any(it.options.get(option, "off") != "off" for option in COMPRESSING)
 
 
-def _metadata_needs_more(it: Circumstances) -> bool:
-    needed = max(
-        _METADATA_DISKS.get(str(it.options.get("metadata_profile", "")), 0),
-        int(str(it.options.get("mirror_copies", 0))),
-    )
-    return 0 < len(it.disks) < needed
-
-
-RULES: Final = (
+REFUSALS: Final[tuple[ConflictRule[Choices], ...]] = (
     ConflictRule(
         "C03",
         Action.REFUSE,
-        _COMPRESSING,
-        lambda it: not it.writes_whole_pages() and _compresses(it),
+        COMPRESSING,
+        lambda it: not it.writes_whole_pages() and is_compressing(it),
         tr("Without copy on write nothing is compressed: the kernel would silently drop one of the two."),
         "btrfs(5); tested (the last one wins)",
     ),
     ConflictRule(
-        "C04",
-        Action.IMPLY,
-        ("datacow", "nocow_attribute"),
-        lambda it: not it.writes_whole_pages(),
-        tr("No checksums without copy on write, and pages can be half written: full_page_writes stays on."),
-        "btrfs(5); tested",
-        (("datasum", False), ("full_page_writes", True)),
-    ),
-    ConflictRule(
         "C05",
         Action.REFUSE,
-        _COMPRESSING,
-        lambda it: it.value("datasum") is False and _compresses(it),
+        COMPRESSING,
+        lambda it: it.value("datasum") is False and is_compressing(it),
         tr("btrfs compresses only what has checksums."),
         "btrfs(5)",
     ),
@@ -147,44 +121,12 @@ RULES: Final = (
         "btrfs(5); tested (the last one wins)",
     ),
     ConflictRule(
-        "C07-unverified",
-        Action.WARN,
-        ("full_page_writes",),
-        lambda it: it.is_off("full_page_writes") and it.writes_whole_pages(),
-        tr("Nobody vouches for it that btrfs never writes half a page: the result is marked unverified."),
-        "btrfs(5); no official statement found",
-    ),
-    ConflictRule(
-        "C27",
-        Action.WARN,
-        ("level",),
-        lambda it: it.level in {Level.RAID5, Level.RAID6},
-        tr("btrfs calls its raid5 and raid6 unstable: “should not be used in production”."),
-        "mkfs.btrfs(8); btrfs Status",
-    ),
-    ConflictRule(
         "C35",
         Action.REFUSE,
         ("compress_force", "compress"),
-        lambda it: all(it.options.get(option, "off") != "off" for option in _COMPRESSING),
+        lambda it: all(it.options.get(option, "off") != "off" for option in COMPRESSING),
         tr("Only one kind of compression can be on: the last one would win."),
         "btrfs(5)",
-    ),
-    ConflictRule(
-        "C40",
-        Action.WARN,
-        _COMPRESSING,
-        lambda it: (
-            _compresses(it)
-            and (it.server or {}).get("file_extend_method", it.value("file_extend_method"))
-            == "posix_fallocate"
-        ),
-        tr(
-            "From PostgreSQL 16 on the loaded tables are not compressed, because space is reserved for them: "
-            "choose file_extend_method = write_zeros where the server has that setting. What was compressed "
-            "is read back after loading."
-        ),
-        "manual 19.4; tested",
     ),
     ConflictRule(
         "C36",
@@ -197,22 +139,6 @@ RULES: Final = (
         ),
         tr("Only a mirror has a number of copies."),
         "mkfs.btrfs(8), PROFILES",
-    ),
-    ConflictRule(
-        "C37",
-        Action.REFUSE,
-        ("metadata_profile", "mirror_copies"),
-        _metadata_needs_more,
-        tr("There are fewer disks than copies."),
-        "mkfs.btrfs(8), PROFILES",
-    ),
-    ConflictRule(
-        "C38",
-        Action.WARN,
-        ("autodefrag",),
-        lambda it: it.value("autodefrag") is True,
-        tr("btrfs itself says of it: “not well suited for large database workloads”."),
-        "btrfs(5)",
     ),
 )
 
@@ -283,7 +209,6 @@ COMPRESS: Final = OptionSpec(
     source="btrfs(5); Vondra 2016; tested",
     tried=("off", "lzo", "zstd:1", "zstd:3"),
     spelling=Spelling("compress={value}", (("off", None),)),
-    shown=Spelling("compress={value}", (("off", None),)),
 )
 
 COMPRESS_FORCE: Final = OptionSpec(
@@ -295,7 +220,6 @@ COMPRESS_FORCE: Final = OptionSpec(
     effect=tr("As compression, but tried again for every write, whatever earlier blocks of the file gave."),
     source="btrfs(5); tested",
     spelling=Spelling("compress-force={value}", (("off", None),)),
-    shown=Spelling("compress-force={value}", (("off", None),)),
 )
 
 SSD: Final = OptionSpec(
@@ -316,7 +240,6 @@ SSD: Final = OptionSpec(
     source="btrfs(5); Vondra 2016; Vondra 2022; tested",
     word="ssd, nossd",
     spelling=Spelling("{value}"),
-    shown=Spelling("{value}"),
 )
 
 DISCARD: Final = OptionSpec(
@@ -348,7 +271,6 @@ COMMIT: Final = OptionSpec(
         "How long changes may wait before a full commit of the filesystem, which shows as a dip of TPS."
     ),
     source="btrfs(5); tested",
-    spelling=Spelling("commit={value}"),
     shown=Spelling("commit={value}", ((30, None),)),
 )
 
@@ -400,7 +322,6 @@ THREAD_POOL: Final = OptionSpec(
     default=None,
     effect=tr("How many kernel threads compress and compute checksums: min(CPUs + 2, 8) by itself."),
     source="btrfs(5); tested (not shown where it is the default)",
-    spelling=Spelling("thread_pool={value}"),
     unseen=tr("the kernel does not show it where it is the number that it chose itself"),
 )
 
@@ -412,7 +333,6 @@ MAX_INLINE: Final = OptionSpec(
     default=2048,
     effect=tr("Files up to this size live in metadata; PostgreSQL has few so small, none that matters."),
     source="btrfs(5); tested",
-    spelling=Spelling("max_inline={value}"),
     shown=Spelling("max_inline={value}", ((2048, None),)),
 )
 
@@ -479,7 +399,6 @@ CHECKSUM: Final = OptionSpec(
         "csum_type={value}",
         (("xxhash", "csum_type=xxhash64"), ("blake2", "csum_type=blake2|csum_type=blake2b")),
     ),
-    shown_by=ShownBy.SUPERBLOCK,
     since=(*_KERNEL_5_5, Requirement(BTRFS_PROGS, (5, 5))),
 )
 
@@ -494,7 +413,6 @@ NODESIZE: Final = OptionSpec(
     spelling=Spelling("{value}"),
     flag="-n",
     shown=Spelling("nodesize={value}"),
-    shown_by=ShownBy.SUPERBLOCK,
 )
 
 NOCOW_ATTRIBUTE: Final = OptionSpec(
@@ -509,7 +427,6 @@ NOCOW_ATTRIBUTE: Final = OptionSpec(
     source="btrfs(5); chattr(1); tested",
     spelling=words("+C", None),
     shown=words("C", None),
-    shown_by=ShownBy.ATTRIBUTES,
     on_files=words("C", None),
     risks=((True, (Safety.NO_CHECKSUMS, Safety.TORN_PAGES)),),
 )
@@ -544,20 +461,10 @@ def expected(made: Creation) -> tuple[ExpectedToken, ...]:
     )
 
 
-_NODATACOW: Final = PresetValue("datacow", False, tr("as published"), "2011; Vondra 2016")
-_SSD: Final = PresetValue("ssd", "ssd", tr("as published"), "Vondra 2016; Vondra 2022")
-_NO_BARRIER: Final = PresetValue("barrier", False, tr("as published; only for disks with PLP"), SOURCE_2016)
-
-BTRFS: Final = FilesystemSpec(
+BTRFS: Final = FormatSpec(
     id="btrfs",
     label="btrfs",
-    good_for=tr("Checksums, compression, snapshots and RAID of its own; random writes are its weak side."),
     mkfs="mkfs.btrfs",
-    programs=(
-        Program("mkfs.btrfs", "btrfs-progs", BTRFS_PROGS, version_argument="--version"),
-        Program("btrfs", "btrfs-progs"),
-    ),
-    kernel_modules=("btrfs",),
     minimum_bytes=128 * MIB,
     several=Assembler.BTRFS,
     levels=MD_LEVELS,
@@ -589,55 +496,6 @@ BTRFS: Final = FilesystemSpec(
         WAL_RECYCLE,
     ),
     always=(NODEV, NOSUID),
-    presets=(
-        defaults(f"{_MKFS}; btrfs(5); 2011; Vondra 2016"),
-        FilesystemPreset(
-            "recommended",
-            tr("Recommended for PostgreSQL"),
-            "btrfs(5); manual 19.5; Vondra 2022",
-            (
-                PresetValue(
-                    "atime",
-                    "noatime",
-                    tr("a new access time copies metadata: without it reading is much faster"),
-                    "btrfs(5); 2011",
-                ),
-                PresetValue("autodefrag", False, tr("not for large databases"), "btrfs(5)"),
-                PresetValue(
-                    "wal_init_zero",
-                    False,
-                    tr("zeroed blocks are not reused by copy on write"),
-                    "manual 19.5.1",
-                ),
-                PresetValue(
-                    "wal_recycle", False, tr("a new file costs no more than an old one"), "manual 19.5.1"
-                ),
-            ),
-        ),
-        FilesystemPreset("2011-nodatacow", tr("2011: nodatacow"), SOURCE_2011, (_NODATACOW,)),
-        FilesystemPreset(
-            "2011-nodatacow-noatime",
-            tr("2011: nodatacow, noatime"),
-            SOURCE_2011,
-            (_NODATACOW, NOATIME),
-        ),
-        FilesystemPreset("2016-ssd", tr("FOSDEM 2016: ssd"), SOURCE_2016, (_SSD,)),
-        FilesystemPreset(
-            "2016-ssd-nobarrier", tr("FOSDEM 2016: ssd, nobarrier"), SOURCE_2016, (_SSD, _NO_BARRIER)
-        ),
-        FilesystemPreset(
-            "2016-all",
-            tr("FOSDEM 2016: ssd, nobarrier, discard, nodatacow"),
-            SOURCE_2016,
-            (_SSD, _NO_BARRIER, PresetValue("discard", "sync", tr("as published"), SOURCE_2016), _NODATACOW),
-        ),
-        FilesystemPreset(
-            "2022",
-            tr("EDB 2022: ssd, relatime"),
-            SOURCE_2022,
-            (_SSD, PresetValue("atime", "relatime", tr("as published"), SOURCE_2022)),
-        ),
-    ),
     mkfs_arguments=mkfs_arguments,
     # ctree.h: struct btrfs_super_block, and its mirrors.
     superblock=SuperblockPlace(
@@ -649,6 +507,5 @@ BTRFS: Final = FilesystemSpec(
     readers=READERS,
     expected=expected,
     whole_pages=True,
-    rules=RULES,
-    kernel_threads=KernelThreads("btrfs", r"btrfs"),
+    refusals=REFUSALS,
 )

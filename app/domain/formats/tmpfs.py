@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from app.domain.filesystems.common import ATIME, NOATIME, NODEV, NOSUID, defaults
-from app.domain.options.filesystem_spec import FilesystemPreset, FilesystemSpec, Program, UnsupportedOption
+from app.domain.formats.common import ATIME, NODEV, NOSUID
+from app.domain.options.format_spec import FormatSpec
 from app.domain.options.kinds import Choice, ChoiceValue, Integer, Spelling, Toggle, words
 from app.domain.options.option import OptionSpec, Safety, Stage
 from app.domain.options.raid import Assembler
@@ -24,7 +24,6 @@ SIZE_BYTES: Final = OptionSpec(
     ),
     source="tmpfs.rst; tested",
     spelling=Spelling("size={value}k", divisor=KIB),
-    shown=Spelling("size={value}k", divisor=KIB),
 )
 
 HUGE: Final = OptionSpec(
@@ -42,7 +41,6 @@ HUGE: Final = OptionSpec(
     default="never",
     effect=tr("Fewer, larger pages behind the files: less work for the CPU, more memory used."),
     source="tmpfs.rst; tested",
-    spelling=Spelling("huge={value}"),
     shown=Spelling("huge={value}", (("never", None),)),
 )
 
@@ -55,32 +53,18 @@ NOSWAP: Final = OptionSpec(
     effect=tr("Keeps the data in memory: otherwise a full machine benchmarks its swap space."),
     source="tmpfs.rst; tested",
     spelling=words("noswap", None),
-    shown=words("noswap", None),
     since=(Requirement(KERNEL, (6, 4)),),
 )
 
-TMPFS: Final = FilesystemSpec(
+TMPFS: Final = FormatSpec(
     id="tmpfs",
     label="tmpfs",
-    good_for=tr("The upper limit of this machine: fsync does nothing, and a power cut takes everything."),
     mkfs=None,
-    programs=(Program("mount", "mount"),),
-    kernel_modules=("tmpfs",),
     minimum_bytes=64 * MIB,
     several=Assembler.RAW,
     levels=(),
     options=(SIZE_BYTES, ATIME, HUGE, NOSWAP),
     always=(NODEV, NOSUID),
-    presets=(
-        defaults("tmpfs.rst"),
-        FilesystemPreset("recommended", tr("Recommended for PostgreSQL"), "tmpfs.rst; mount(8)", (NOATIME,)),
-    ),
-    lacks=(
-        UnsupportedOption(
-            "barrier", tr("Nothing is ever written to a disk: there is nothing to flush."), "tmpfs.rst"
-        ),
-        UnsupportedOption("discard", tr("There is no disk below."), "tmpfs.rst"),
-    ),
     risks=(Safety.LOSES_COMMITS,),
     whole_pages=True,
 )

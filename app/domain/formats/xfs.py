@@ -7,32 +7,22 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from app.domain.filesystems.common import (
+from app.domain.formats.common import (
     ATIME,
     BARRIER,
     DISCARD,
     LAZYTIME,
     MD_LEVELS,
-    NOATIME,
     NODEV,
     NOSUID,
-    ONLINE_DISCARD,
-    SOURCE_2011,
-    SOURCE_2016,
-    SOURCE_2022,
-    defaults,
     mkfs_discard,
 )
-from app.domain.options.conflicts import Action, ConflictRule
-from app.domain.options.filesystem_spec import (
+from app.domain.options.conflicts import Action, Choices, ConflictRule
+from app.domain.options.format_spec import (
     Area,
     Arguments,
     Creation,
-    FilesystemPreset,
-    FilesystemSpec,
-    KernelThreads,
-    PresetValue,
-    Program,
+    FormatSpec,
     StripeGeometry,
     SuperblockPlace,
 )
@@ -50,12 +40,11 @@ from app.domain.options.kinds import (
     words,
 )
 from app.domain.options.option import OptionSpec, Stage
-from app.domain.options.raid import Assembler, Level
+from app.domain.options.raid import Assembler
 from app.domain.text import tr
 from app.domain.units import GIB, KIB, MIB
-from app.domain.versions import KERNEL, Component, Requirement
+from app.domain.versions import KERNEL, Requirement
 
-XFSPROGS: Final = Component("xfsprogs")
 _MKFS: Final = "mkfs.xfs(8)"
 
 XFS_BARRIER: Final = replace(
@@ -75,8 +64,6 @@ LOGBUFS: Final = OptionSpec(
         "How many pieces of the metadata log can be on their way at once; fewer throttle parallel fsyncs."
     ),
     source="xfs.rst; tested",
-    spelling=Spelling("logbufs={value}"),
-    shown=Spelling("logbufs={value}"),
 )
 
 LOGBSIZE: Final = OptionSpec(
@@ -88,7 +75,6 @@ LOGBSIZE: Final = OptionSpec(
     effect=tr("Larger buffers write the metadata log in fewer, larger pieces when many files change."),
     source="xfs.rst; tested (the kernel shows KiB, and refuses less than the log's stripe unit)",
     spelling=Spelling("logbsize={value}k", divisor=KIB),
-    shown=Spelling("logbsize={value}k", divisor=KIB),
 )
 
 ALLOCSIZE: Final = OptionSpec(
@@ -100,7 +86,6 @@ ALLOCSIZE: Final = OptionSpec(
     effect=tr("Room taken beyond the end of a file that grows; a fixed size turns the growing one off."),
     source="xfs.rst; tested (rounded down to a power of two without a word)",
     spelling=Spelling("allocsize={value}k", divisor=KIB),
-    shown=Spelling("allocsize={value}k", divisor=KIB),
 )
 
 LARGEIO: Final = OptionSpec(
@@ -126,7 +111,6 @@ SWALLOC: Final = OptionSpec(
     ),
     source="xfs.rst; tested",
     spelling=words("swalloc", None),  # the kernel knows no word for off
-    shown=words("swalloc", None),
 )
 
 WSYNC: Final = OptionSpec(
@@ -138,7 +122,6 @@ WSYNC: Final = OptionSpec(
     effect=tr("Every change of a directory waits for the disk: slower creation of WAL segments and tables."),
     source="xfs.rst; tested",
     spelling=words("wsync", None),
-    shown=words("wsync", None),
 )
 
 QUOTA: Final = OptionSpec(
@@ -171,7 +154,6 @@ BLOCK_SIZE: Final = OptionSpec(
     spelling=Spelling("size={value}"),
     flag="-b",
     shown=Spelling("data.bsize={value}"),
-    shown_by=ShownBy.SUPERBLOCK,
 )
 
 SU: Final = OptionSpec(
@@ -182,7 +164,6 @@ SU: Final = OptionSpec(
     default=None,
     effect=tr("Chunk of a RAID controller, so that allocations spread over its disks; set by itself on md."),
     source=f"{_MKFS}; Vondra 2022; tested",
-    spelling=Spelling("su={value}"),
     flag="-d",  # xfs_info shows it in blocks: the alignment check of the read back compares it
 )
 
@@ -194,7 +175,6 @@ SW: Final = OptionSpec(
     default=None,
     effect=tr("Over how many disks that hold data a full stripe of the RAID controller lies."),
     source=f"{_MKFS}; Vondra 2022; tested",
-    spelling=Spelling("sw={value}"),
     flag="-d",
 )
 
@@ -206,10 +186,8 @@ AGCOUNT: Final = OptionSpec(
     default=None,
     effect=tr("In how many places at once space can be given out: matters when many tables grow together."),
     source=f"{_MKFS}; tested",
-    spelling=Spelling("agcount={value}"),
     flag="-d",
     shown=Spelling("meta-data.agcount={value}"),
-    shown_by=ShownBy.SUPERBLOCK,
 )
 
 REFLINK: Final = OptionSpec(
@@ -223,7 +201,6 @@ REFLINK: Final = OptionSpec(
     spelling=words("reflink=1", "reflink=0"),
     flag="-m",
     shown=words("meta-data.reflink=1", "meta-data.reflink=0"),
-    shown_by=ShownBy.SUPERBLOCK,
 )
 
 RMAPBT: Final = OptionSpec(
@@ -237,7 +214,6 @@ RMAPBT: Final = OptionSpec(
     spelling=words("rmapbt=1", "rmapbt=0"),
     flag="-m",
     shown=words("meta-data.rmapbt=1", "meta-data.rmapbt=0"),
-    shown_by=ShownBy.SUPERBLOCK,
 )
 
 FINOBT: Final = OptionSpec(
@@ -251,7 +227,6 @@ FINOBT: Final = OptionSpec(
     spelling=words("finobt=1", "finobt=0"),
     flag="-m",
     shown=words("meta-data.finobt=1", "meta-data.finobt=0"),
-    shown_by=ShownBy.SUPERBLOCK,
 )
 
 LOG_BYTES: Final = OptionSpec(
@@ -316,17 +291,7 @@ def parse_xfs_info(text: str) -> Iterator[str]:
             yield f"{section}.{key}={value.rstrip(',')}"
 
 
-_UNSTRIPED: Final = frozenset({Level.SINGLE, Level.MIRROR})
-
-_RULES: Final = (
-    ConflictRule(
-        "C01",
-        Action.REFUSE,
-        ("barrier",),
-        lambda it: it.options.get("barrier") is False and (it.kernel() or (0,)) >= (4, 19),
-        tr("XFS has had no nobarrier since Linux 4.19: it always flushes. Leave the option out for XFS."),
-        "xfs.rst, “Removed Mount Options”; tested",
-    ),
+REFUSALS: Final[tuple[ConflictRule[Choices], ...]] = (
     ConflictRule(
         "C15",
         Action.REFUSE,
@@ -345,36 +310,12 @@ _RULES: Final = (
         tr("A log buffer has to be a multiple of the log's stripe unit: the kernel refuses smaller ones."),
         "xfs.rst; tested",
     ),
-    ConflictRule(
-        "C18",
-        Action.WARN,
-        ("swalloc",),
-        lambda it: it.value("swalloc") is True and it.level in _UNSTRIPED and "sw" not in it.options,
-        tr("Without stripes there is no stripe width to align to: this changes nothing."),
-        "xfs.rst",
-    ),
-    ConflictRule(
-        "C18-largeio",
-        Action.WARN,
-        ("largeio",),
-        lambda it: (
-            it.value("largeio") is True and it.level in _UNSTRIPED and not it.chosen("sw", "allocsize")
-        ),
-        tr("Without stripes or a preallocation size there is nothing larger to tell: this changes nothing."),
-        "xfs.rst",
-    ),
 )
 
-XFS: Final = FilesystemSpec(
+XFS: Final = FormatSpec(
     id="xfs",
     label="XFS",
-    good_for=tr("Overwrites in place like ext4; keeps its pace with many clients and large disks."),
     mkfs="mkfs.xfs",
-    programs=(
-        Program("mkfs.xfs", "xfsprogs", XFSPROGS),
-        Program("xfs_info", "xfsprogs"),
-    ),
-    kernel_modules=("xfs",),
     minimum_bytes=300 * MIB,
     several=Assembler.MD,
     levels=MD_LEVELS,
@@ -402,51 +343,11 @@ XFS: Final = FilesystemSpec(
         mkfs_discard("-K", None, "", _MKFS),
     ),
     always=(NODEV, NOSUID),
-    presets=(
-        defaults(f"{_MKFS}; xfs.rst"),
-        FilesystemPreset(
-            "recommended",
-            tr("Recommended for PostgreSQL"),
-            "2011; Vondra 2016; xfs.rst",
-            (
-                NOATIME,
-                PresetValue(
-                    "discard", False, tr("fstrim between runs costs no latency"), "xfs.rst; Vondra 2016"
-                ),
-            ),
-        ),
-        FilesystemPreset(
-            "2011",
-            tr("2011: noatime, noquota"),
-            SOURCE_2011,
-            (NOATIME, PresetValue("quota", "noquota", tr("as published"), SOURCE_2011)),
-        ),
-        FilesystemPreset(
-            "2011-nobarrier",
-            tr("2011: noatime, noquota, nobarrier"),
-            SOURCE_2011,
-            (
-                NOATIME,
-                PresetValue("quota", "noquota", tr("as published"), SOURCE_2011),
-                PresetValue("barrier", False, tr("as published; Linux before 4.19 only"), SOURCE_2011),
-            ),
-        ),
-        FilesystemPreset(
-            "2016-discard", tr("FOSDEM 2016: discard (nobarrier is gone)"), SOURCE_2016, (ONLINE_DISCARD,)
-        ),
-        FilesystemPreset(
-            "2022",
-            tr("EDB 2022: relatime, aligned"),
-            SOURCE_2022,
-            (PresetValue("atime", "relatime", tr("as published"), SOURCE_2022),),
-        ),
-    ),
     mkfs_arguments=mkfs_arguments,
     # xfs_format.h: superblock, AGF, AGI and AGFL are a sector each, of at most 4 KiB.
     superblock=SuperblockPlace(Area(0, 512), Area(0, 16 * KIB), 32),
     readers=(ReadbackProgram(ShownBy.SUPERBLOCK, ("xfs_info",), parse_xfs_info, ReadFrom.FOLDER),),
     expected=expected,
-    rules=_RULES,
+    refusals=REFUSALS,
     large_blocks_since=Requirement(KERNEL, (6, 12)),
-    kernel_threads=KernelThreads("xfs", r"xfs"),
 )

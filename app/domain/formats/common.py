@@ -25,14 +25,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from app.domain.options.filesystem_spec import (
+from app.domain.options.format_spec import (
     Area,
     Arguments,
     Creation,
-    FilesystemPreset,
     FixedArgument,
-    PresetValue,
-    Program,
     StripeGeometry,
     SuperblockPlace,
 )
@@ -54,10 +51,6 @@ from app.domain.options.raid import Level
 from app.domain.text import tr
 from app.domain.units import KIB
 from app.domain.versions import Component
-
-SOURCE_2011: Final = "2011"
-SOURCE_2016: Final = "Vondra 2016"
-SOURCE_2022: Final = "Vondra 2022"
 
 MD_LEVELS: Final = (Level.SINGLE, Level.STRIPE, Level.MIRROR, Level.RAID10, Level.RAID5, Level.RAID6)
 """Levels of a filesystem that leaves its disks to md."""
@@ -174,19 +167,6 @@ LSATTR: Final = ReadbackProgram(
 )
 """Attributes of the mount point: one letter each, before the first space."""
 
-NOATIME: Final = PresetValue("atime", "noatime", tr("reading never writes"), "mount(8); 2011; Vondra 2016")
-NO_BARRIER: Final = PresetValue("barrier", False, tr("as published; only for disks with PLP"), SOURCE_2016)
-ONLINE_DISCARD: Final = PresetValue("discard", True, tr("as published"), SOURCE_2016)
-
-
-def defaults(source: str) -> FilesystemPreset:
-    """Return the preset without choices.
-
-    Args:
-        source: documentation of the defaults.
-    """
-    return FilesystemPreset("defaults", tr("Defaults of tools and kernel"), source)
-
 
 E2FSPROGS: Final = Component("e2fsprogs")
 
@@ -215,8 +195,6 @@ REMOUNT_READ_ONLY: Final = FixedArgument(
     ReadbackToken(("errors=remount-ro",)),
 )
 ALWAYS: Final = (*LAZY_INIT, NODEV, NOSUID, REMOUNT_READ_ONLY)
-
-DUMPE2FS: Final = Program("dumpe2fs", "e2fsprogs")
 
 MKFS_DISCARD: Final = mkfs_discard("-E", "discard", "nodiscard", "mke2fs(8)")
 
@@ -310,7 +288,6 @@ FILE_EXTEND_METHOD: Final = OptionSpec(
         "compression off. Releases of PostgreSQL 16 and newer since February 2026 have the setting."
     ),
     source="manual 19.4 (“BTRFS known to disable compression”); tested",
-    spelling=Spelling("file_extend_method={value}"),
 )
 
 WAL_RECYCLE: Final = OptionSpec(
