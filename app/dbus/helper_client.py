@@ -33,6 +33,7 @@ from app.dbus.helper_errors import (
 from app.dbus.introspection import load_gio
 from app.domain.disk import DiskIdentity, RootAnswer, refusal_from_wire
 from app.domain.errors import FootingError
+from app.domain.filesystems import explained_problems
 from app.domain.inspection_report import ReadProgress, looked_from_wire
 from app.domain.maintenance import MaintenanceEnd, maintenance
 from app.domain.messages.message import message_from_wire
@@ -434,7 +435,7 @@ def _reasons(plans: Sequence[StoragePlan]) -> dict[str, str]:
     return {
         f"plans[{number}].{each.path}": each.message
         for number, plan in enumerate(plans)
-        for each in plan_problems(plan)
+        for each in plan_problems(plan, explained_problems)
     }
 
 

@@ -5,12 +5,14 @@ Sources are abbreviated as in `app.domain.formats.common`.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from app.domain.formats import btrfs, ext3, ext4, f2fs, reiserfs, tmpfs, xfs, zfs
 from app.domain.formats.btrfs import BTRFS_PROGS
 from app.domain.formats.common import E2FSPROGS
 from app.domain.formats.zfs import OPENZFS
+from app.domain.options.checks import validate_options
 from app.domain.options.conflicts import Action, ConflictRule
 from app.domain.options.filesystem_spec import (
     Circumstances,
@@ -23,7 +25,9 @@ from app.domain.options.filesystem_spec import (
     UnsupportedOption,
     described,
 )
+from app.domain.options.format_spec import FormatSpec
 from app.domain.options.raid import Level
+from app.domain.problem import Problem
 from app.domain.text import tr
 from app.domain.units import KIB
 from app.domain.versions import Component
@@ -615,3 +619,10 @@ def filesystem(filesystem_id: str) -> FilesystemSpec:
         if item.id == filesystem_id:
             return item
     raise KeyError(filesystem_id)
+
+
+def explained_problems(
+    made: FormatSpec, options: Iterable[tuple[str, object]], level: Level
+) -> tuple[Problem, ...]:
+    """Return the problems of options of a plan (`plan_problems`) as users are told them."""
+    return validate_options(filesystem(made.id), options, level=level)

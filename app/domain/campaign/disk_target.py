@@ -13,7 +13,7 @@ from typing import Final
 from app.domain.campaign.configuration import DiskTarget, GroupChoice
 from app.domain.disk import DiskIdentity
 from app.domain.errors import did_you_mean
-from app.domain.filesystems import filesystem
+from app.domain.filesystems import explained_problems, filesystem
 from app.domain.options.checks import unsafe_options
 from app.domain.options.kinds import OptionValue
 from app.domain.options.option import USUAL_PAGE_BYTES, OptionSpec, Stage
@@ -87,7 +87,9 @@ def target_problems(target: DiskTarget) -> tuple[Problem, ...]:
         return DiskIdentity(name, None, "", _UNSEEN_BYTES, f"0:{numbers[name]}")
 
     plan = plan_of_target(target, find, lambda group, _: group.partition_bytes)
-    problems = tuple(replace(each, path=key_of(each.path)) for each in plan_problems(plan))
+    problems = tuple(
+        replace(each, path=key_of(each.path)) for each in plan_problems(plan, explained_problems)
+    )
     return problems or tuple(_misplaced_options(target))
 
 

@@ -7,11 +7,12 @@ Rules: storage reference, sections 1.8 (C29, C30) and 2; mdadm(8). Checks that d
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from app.domain.formats import FORMATS, format_of
 from app.domain.options.format_spec import FormatSpec
+from app.domain.options.kinds import OptionValue
 from app.domain.options.raid import Assembler, Level, layout
 from app.domain.options.refusals import option_problems
 from app.domain.problem import Problem
@@ -35,15 +36,23 @@ _STRIPED: Final = frozenset({Level.STRIPE, Level.RAID10, Level.RAID5, Level.RAID
 _SOUND_WHEN_ASSUMED_CLEAN: Final = frozenset({Level.MIRROR, Level.RAID10})
 
 
-def plan_problems(plan: StoragePlan) -> tuple[Problem, ...]:
-    """Return all problems of a plan, each with the field."""
-    return tuple(_problems(plan))
+OptionProblems = Callable[[FormatSpec, tuple[tuple[str, OptionValue], ...], Level], tuple[Problem, ...]]
 
 
-def _problems(plan: StoragePlan) -> Iterator[Problem]:
+def plan_problems(plan: StoragePlan, of_options: OptionProblems = option_problems) -> tuple[Problem, ...]:
+    """Return all problems of a plan, each with the field.
+
+    Args:
+        plan: the plan.
+        of_options: finds those of options; users are told more (`app.domain.filesystems.explained_problems`).
+    """
+    return tuple(_problems(plan, of_options))
+
+
+def _problems(plan: StoragePlan, of_options: OptionProblems) -> Iterator[Problem]:
     yield from _disk_problems(plan)
     for role, group in plan.by_role.items():
-        yield from _group_problems(role.value, group)
+        yield from _group_problems(role.value, group, of_options)
     pools = {spec.id for spec in FORMATS if spec.several is Assembler.ZFS}
     if plan.zfs_log and plan.data.filesystem not in pools:
         yield Problem(
@@ -76,7 +85,7 @@ def _disk_problems(plan: StoragePlan) -> Iterator[Problem]:
                 yield Problem(place, tr("The disk {key} is chosen twice.").format(key=disk.key()))
 
 
-def _group_problems(name: str, group: Group) -> Iterator[Problem]:
+def _group_problems(name: str, group: Group, of_options: OptionProblems) -> Iterator[Problem]:
     try:
         spec = format_of(group.filesystem)
     except KeyError:
@@ -98,7 +107,7 @@ def _group_problems(name: str, group: Group) -> Iterator[Problem]:
     message = layout(group.level, spec.assembler(group.level)).problem(len(group.disks))
     if message:
         yield Problem(f"{name}.disks", message)
-    for problem in option_problems(spec, group.options, group.level):
+    for problem in of_options(spec, group.options, group.level):
         yield Problem(f"{name}.options.{problem.path}", problem.message, problem.hint)
     yield from _partition_problems(name, group, spec)
     yield from _array_problems(name, group, spec.assembler(group.level))

@@ -9,7 +9,7 @@ from typing import Any
 from app.domain.campaign.configuration import DiskTarget, GroupChoice
 from app.domain.campaign.disk_target import chosen_options, key_of, plan_of_target
 from app.domain.disk import Disk, DiskIdentity
-from app.domain.filesystems import filesystem
+from app.domain.filesystems import explained_problems, filesystem
 from app.domain.options.checks import validate_options
 from app.domain.options.kinds import OptionValue
 from app.domain.options.raid import ArrayLayout, layout
@@ -70,7 +70,9 @@ def storage_plan(
         lambda name: search.found[name],
         lambda group, found: _partition_bytes(group, found, data_set_bytes),
     )
-    _raise_if_any(place, [replace(each, path=key_of(each.path)) for each in plan_problems(plan)])
+    _raise_if_any(
+        place, [replace(each, path=key_of(each.path)) for each in plan_problems(plan, explained_problems)]
+    )
     _raise_if_any(place, _too_small(target, plan, data_set_bytes))
     return plan
 
