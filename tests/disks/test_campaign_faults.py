@@ -16,7 +16,9 @@ from app.domain.units import GIB, MIB
 from app.execution.disks.session import DiskEnding, read_disk_ending
 from app.runfile.reader import RunFile
 from app.storage.system.kernel_log import naming_pattern
+from tests.disks.helper_owner import client
 from tests.disks.test_campaign import campaign, disks_table, erase, nothing_left, serial_of
+from tests.disks.test_helper_release import release, shown
 from tests.fix_campaign import CampaignBench
 from tests.fix_campaign import Running as RunningCampaign
 from tests.fix_helper import Running, started_by_bus, wait_until
@@ -289,7 +291,10 @@ def test_changed_disk_dropped_from_campaign(
     assert told(running, "disks") == []
     ungrow(disk)
     helper.end()
-    Running().end()
+    successor = Running()
+    with client() as connection:  # it was found unmounted: a person decides
+        assert release(connection, disk, shown(connection, disk)[1]) == ("wiped", "", "")
+    successor.end()
     assert nothing_left(disk)
 
 

@@ -16,6 +16,7 @@ from app.domain.storage_plan.plan import Scheduler, StoragePlan
 from app.domain.units import GIB, KIB
 from tests.disks.helper_owner import Owner, client, plan_of
 from tests.disks.layout_proof import leftovers
+from tests.disks.test_helper_release import release, shown
 from tests.fix_helper import Running, error_of, journaled
 
 pytestmark = [
@@ -155,7 +156,10 @@ def test_crash_spares_renamed_disk_settings(installed_helper: None, disks: list[
     give(
         disk, "none", "512"
     )  # what the session had set, by chance: it came anew, so that it is somebody's choice
-    Running().end()
+    successor = Running()
+    with client() as connection:  # it was found unmounted: a person decides
+        assert release(connection, disk, shown(connection, disk)[1]) == ("wiped", "", "")
+    successor.end()
     assert journaled() == []
     assert show(disk) == ("none", "512")
     assert leftovers([disk], RUN) == ["/run/pgfooting/lock"]
