@@ -7,7 +7,7 @@ import shutil
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
@@ -49,12 +49,14 @@ from ui.compare.figure_views import BarsView, HeatView, ScatterView, SweepView
 from ui.compare.figures import make_bars, make_scatter
 from ui.compare.over_time import OverTimeView
 from ui.compare.page import ComparePage, with_series
+from ui.compare.parts import View
 from ui.compare.result import ResultView, headline_words
 from ui.compare.views import VIEWS, MultiplesView, TableView, ViewHolder
 from ui.theme import Scheme, Theme
 from ui.window.main_window import MainWindow
 
 OpenPage = Callable[..., ComparePage]
+ViewT = TypeVar("ViewT", bound=View)
 
 
 def listed(paths: Sequence[Path]) -> list[ListedRun]:
@@ -70,6 +72,14 @@ def page(qtbot: QtBot) -> Iterator[ComparePage]:
     yield made
     made.stop()
     assert finish_background(120)
+
+
+def opened(page: ComparePage, name: str, kind: type[ViewT]) -> ViewT:
+    """Open a view, which is of this kind."""
+    page.choose_view(name)
+    view = page.view
+    assert isinstance(view, kind)
+    return view
 
 
 def show(qtbot: QtBot, page: ComparePage, paths: Sequence[Path], focus: str = "") -> None:
@@ -256,9 +266,7 @@ def test_overlay_configurations_by_colour_curves_by_dashes(
     qtbot: QtBot, page: ComparePage, two_long: list[Path]
 ) -> None:
     show(qtbot, page, two_long)
-    page.choose_view("over-time")
-    view = page.view
-    assert isinstance(view, OverTimeView)
+    view = opened(page, "over-time", OverTimeView)
     first, second = view.stack.charts[0].lines
     assert first.colour != second.colour
     assert first.style == second.style
@@ -274,9 +282,7 @@ def test_overlay_configurations_by_colour_curves_by_dashes(
 
 def test_envelope_holds_every_second(qtbot: QtBot, page: ComparePage, two_long: list[Path]) -> None:
     show(qtbot, page, two_long)
-    page.choose_view("over-time")
-    view = page.view
-    assert isinstance(view, OverTimeView)
+    view = opened(page, "over-time", OverTimeView)
     view.around.choose(BandKind.ENVELOPE.value)
     for line in view.stack.charts[0].lines:
         assert line.data.band is not None
@@ -292,9 +298,7 @@ def test_envelope_holds_every_second(qtbot: QtBot, page: ComparePage, two_long: 
 
 def test_checkpoint_view_names_omitted_runs(qtbot: QtBot, page: ComparePage, two_long: list[Path]) -> None:
     show(qtbot, page, two_long)
-    page.choose_view("over-time")
-    view = page.view
-    assert isinstance(view, OverTimeView)
+    view = opened(page, "over-time", OverTimeView)
     view.axis.choose("checkpoint")
     qtbot.waitUntil(lambda: len(view.stack.runs) == 1)
     assert view.message.text() == "Without a checkpoint: xfs #1."
@@ -306,9 +310,7 @@ def test_checkpoint_view_names_omitted_runs(qtbot: QtBot, page: ComparePage, two
 
 def test_unticked_run_survives_facts(qtbot: QtBot, page: ComparePage, two_long: list[Path]) -> None:
     show(qtbot, page, two_long)
-    page.choose_view("over-time")
-    view = page.view
-    assert isinstance(view, OverTimeView)
+    view = opened(page, "over-time", OverTimeView)
     view.stack.set_run_visible(str(two_long[0]), visible=False)
     page.set_focus_run(str(two_long[1]))
     assert [trace.visible for trace in view.stack.runs] == [False, True]
@@ -322,9 +324,7 @@ def test_small_multiples_share_scales_and_pointer(
     qtbot: QtBot, page: ComparePage, two_long: list[Path]
 ) -> None:
     show(qtbot, page, two_long)
-    page.choose_view("multiples")
-    view = page.view
-    assert isinstance(view, MultiplesView)
+    view = opened(page, "multiples", MultiplesView)
     qtbot.waitUntil(lambda: view.figure.figure is not None)
     figure = view.figure.figure
     assert figure is not None
@@ -340,9 +340,7 @@ def test_small_multiples_share_scales_and_pointer(
 def test_configuration_latencies_pool_all_runs(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
     paths = [write_run(tmp_path / f"{n}.footing", Shape(60, 5000, n + 1), "ext4") for n in range(2)]
     show(qtbot, page, paths)
-    page.choose_view("distribution")
-    view = page.view
-    assert isinstance(view, DistributionView)
+    view = opened(page, "distribution", DistributionView)
     qtbot.waitUntil(lambda: len(view.nines.runs) == 1)
     nines, latency_ms = view.nines.runs[0].data.series("distribution.nines")
     assert 2 < nines[-1] < 4
@@ -360,9 +358,7 @@ def test_non_durable_latencies_labelled(qtbot: QtBot, page: ComparePage, tmp_pat
     cases = [Case("memory", 0, Shape(20, 5000), values=off), Case("folder", 0, Shape(20, 4000))]
     page.resize(1280, 800)
     show(qtbot, page, write_cases(tmp_path, cases))
-    page.choose_view("distribution")
-    view = page.view
-    assert isinstance(view, DistributionView)
+    view = opened(page, "distribution", DistributionView)
     qtbot.waitUntil(lambda: len(view.nines.runs) == 2)
     assert [trace.label for trace in view.nines.runs] == ["folder", "memory (NOT DURABLE)"]
     rows = view.lines.topLevelItem(0)
@@ -376,9 +372,7 @@ def test_non_durable_latencies_labelled(qtbot: QtBot, page: ComparePage, tmp_pat
 def test_runs_without_latencies_are_named(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
     with_some = write_run(tmp_path / "with.footing", Shape(60), "btrfs")
     show(qtbot, page, [*write_campaign(tmp_path), with_some])
-    page.choose_view("distribution")
-    view = page.view
-    assert isinstance(view, DistributionView)
+    view = opened(page, "distribution", DistributionView)
     qtbot.waitUntil(lambda: view.words.text() == "No latencies: ext4, xfs.")
     assert view.nines.isVisible()
     assert not view.empty.isVisible()
@@ -386,9 +380,7 @@ def test_runs_without_latencies_are_named(qtbot: QtBot, page: ComparePage, tmp_p
 
 def test_missing_latencies_explained(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
     show(qtbot, page, write_campaign(tmp_path))
-    page.choose_view("distribution")
-    view = page.view
-    assert isinstance(view, DistributionView)
+    view = opened(page, "distribution", DistributionView)
     qtbot.waitUntil(view.empty.isVisible)
     assert "latencies of its transactions" in view.empty.sentence.text()
     assert not view.nines.isVisible()
@@ -412,9 +404,7 @@ def test_bars_carry_intervals_not_published_figures(qtbot: QtBot, page: CompareP
         for number, fs in enumerate(("ext4", "xfs") * 3)
     ]
     show(qtbot, page, paths)
-    page.choose_view("bars")
-    view = page.view
-    assert isinstance(view, BarsView)
+    view = opened(page, "bars", BarsView)
     own = view.figure.figure
     assert own is not None
     view.published.setChecked(True)
@@ -440,9 +430,7 @@ def test_figures_of_2009_on_other_filesystems(qtbot: QtBot, page: ComparePage, t
         for name, tps in (("ufs", 300), ("hammer", 100), ("hammer2", 250))
     ]
     show(qtbot, page, paths)
-    page.choose_view("bars")
-    view = page.view
-    assert isinstance(view, BarsView)
+    view = opened(page, "bars", BarsView)
     view.published.setChecked(True)
     figure = view.figure.figure
     assert figure is not None
@@ -490,9 +478,7 @@ def test_non_durable_runs_stand_apart(qtbot: QtBot, page: ComparePage, tmp_path:
 
 def test_single_run_interval_labelled(qtbot: QtBot, page: ComparePage, two_long: list[Path]) -> None:
     show(qtbot, page, two_long)
-    page.choose_view("bars")
-    view = page.view
-    assert isinstance(view, BarsView)
+    view = opened(page, "bars", BarsView)
     rows = view.figure.figure.csv().splitlines()  # type: ignore[union-attr]
     assert rows[1].endswith("within-run,0")
     assert "within this run" in words(page)
@@ -501,9 +487,7 @@ def test_single_run_interval_labelled(qtbot: QtBot, page: ComparePage, two_long:
 
 def test_a_sweep_has_lines_over_its_numbers(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
     show(qtbot, page, sweep_of(tmp_path))
-    page.choose_view("sweep")
-    view = page.view
-    assert isinstance(view, SweepView)
+    view = opened(page, "sweep", SweepView)
     assert view.stack is not None
     assert [trace.label for trace in view.stack.runs] == ["ext4", "xfs"]
     places, values = view.stack.runs[0].data.series("sweep.tps")
@@ -515,9 +499,7 @@ def test_a_sweep_has_lines_over_its_numbers(qtbot: QtBot, page: ComparePage, tmp
 
 def test_scatter_and_heat_map_hold_the_runs(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
     show(qtbot, page, sweep_of(tmp_path))
-    page.choose_view("scatter")
-    view = page.view
-    assert isinstance(view, ScatterView)
+    view = opened(page, "scatter", ScatterView)
     assert len(view.figure.figure.csv().splitlines()) == 7  # type: ignore[union-attr]
     page.choose_view("heat")
     heat = page.view
@@ -530,9 +512,7 @@ def test_scatter_and_heat_map_hold_the_runs(qtbot: QtBot, page: ComparePage, tmp
 
 def test_table_matches_verdicts_and_copies(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
     show(qtbot, page, write_campaign(tmp_path))
-    page.choose_view("table")
-    view = page.view
-    assert isinstance(view, TableView)
+    view = opened(page, "table", TableView)
     text = view.table.text_of_selection()
     assert text.startswith("Configuration,Runs,TPS,")
     assert "xfs is 10.0 % faster than ext4" in text
@@ -559,9 +539,7 @@ def test_table_rows_and_sorting(qtbot: QtBot, page: ComparePage, tmp_path: Path)
         for name, tps in rates.items()
     ]
     show(qtbot, page, paths)
-    page.choose_view("table")
-    view = page.view
-    assert isinstance(view, TableView)
+    view = opened(page, "table", TableView)
     table, header = view.table, view.table.horizontalHeader()
     headings = [
         table.model().headerData(number, Qt.Orientation.Horizontal) for number in range(table.columnCount())
@@ -598,9 +576,7 @@ def test_bars_sorted_by_shown_figure(qtbot: QtBot, page: ComparePage, tmp_path: 
         for name, tps in rates.items()
     ]
     show(qtbot, page, paths)
-    page.choose_view("bars")
-    view = page.view
-    assert isinstance(view, BarsView)
+    view = opened(page, "bars", BarsView)
 
     def labels() -> list[str]:
         figure = view.figure.figure
@@ -627,9 +603,7 @@ def test_figures_are_saved_as_pictures_and_numbers(
     qtbot: QtBot, page: ComparePage, tmp_path: Path, kind: str
 ) -> None:
     show(qtbot, page, write_campaign(tmp_path))
-    page.choose_view("bars")
-    view = page.view
-    assert isinstance(view, BarsView)
+    view = opened(page, "bars", BarsView)
     target = tmp_path / f"out.{kind}"
     save_figure(view.figure.sheet, target)
     begins = {"png": b"\x89PNG", "svg": b"<?xml", "csv": b"group,name"}
@@ -720,9 +694,7 @@ def test_names_are_plain_text_wherever_they_stand(qtbot: QtBot, page: ComparePag
     runs.append(write_trial(tmp_path / "x.footing", Trial("xfs", "xfs")))
     show(qtbot, page, runs)
     assert "<b>bold</b> &amp; {x}" in words(page)
-    page.choose_view("bars")
-    view = page.view
-    assert isinstance(view, BarsView)
+    view = opened(page, "bars", BarsView)
     sheet = view.figure.sheet
     told = view.figure.figure.tell(QSizeF(sheet.size()), view.theme, QPointF(50, 45))  # type: ignore[union-attr]
     assert told.startswith("<b>bold</b>")
@@ -754,9 +726,7 @@ def test_empty_figure_view_paints_nothing(qtbot: QtBot, tmp_path: Path) -> None:
 def test_tool_tips_of_names_hold_no_markup(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
     name = "<img src=x> ext4"
     show(qtbot, page, [write_trial(tmp_path / "a.footing", Trial(name, name)), *write_campaign(tmp_path)])
-    page.choose_view("over-time")
-    view = page.view
-    assert isinstance(view, OverTimeView)
+    view = opened(page, "over-time", OverTimeView)
     tips = [view.legend.cell(place, 1).toolTip() for place in range(view.legend.table.rowCount())]
     tips += [str(page.baseline.itemData(place, Qt.ItemDataRole.ToolTipRole)) for place in range(3)]
     assert sum("&lt;img src=x&gt;" in tip for tip in tips) == 2
@@ -808,9 +778,7 @@ def test_day_beside_minute(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> N
     told = words(page)
     assert "They lasted from 01:00 (minute) to 24:00:00 (day)" in told
     assert "minute was" in told
-    page.choose_view("over-time")
-    view = page.view
-    assert isinstance(view, OverTimeView)
+    view = opened(page, "over-time", OverTimeView)
     assert view.stack.times[1] == 86_400
     assert [line.label for line in view.stack.charts[0].lines] == ["day", "minute"]
     view.axis.choose("checkpoint")
@@ -831,9 +799,7 @@ def test_limits_and_caveats_below_verdict(qtbot: QtBot, page: ComparePage, tmp_p
 
 def test_reference_of_two_campaigns_named(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
     show(qtbot, page, write_two_campaigns(tmp_path))
-    page.choose_view("table")
-    view = page.view
-    assert isinstance(view, TableView)
+    view = opened(page, "table", TableView)
     heads = [view.table.horizontalHeaderItem(each) for each in range(view.table.columnCount())]
     cell = view.table.item(3, [head.text() if head else "" for head in heads].index("Reference"))
     assert cell is not None

@@ -54,6 +54,13 @@ def library(tmp_path: Path) -> Path:
     return tmp_path / "library"
 
 
+@pytest.fixture
+def window(qtbot: QtBot, open_window: OpenWindow, library: Path) -> MainWindow:
+    made = open_window(library)
+    until_read(qtbot, made)
+    return made
+
+
 def shown_runs(window: MainWindow) -> list[str]:
     stack = window.runs_page.charts.stack
     return [] if stack is None else [trace.run_id for trace in stack.runs]
@@ -118,9 +125,7 @@ def test_empty_library_shows_start_page(qtbot: QtBot, open_window: OpenWindow, t
     assert window.runs_page.library.count.text() == "0 runs"
 
 
-def test_a_library_with_runs_begins_with_them(qtbot: QtBot, open_window: OpenWindow, library: Path) -> None:
-    window = open_window(library)
-    until_read(qtbot, window)
+def test_a_library_with_runs_begins_with_them(window: MainWindow, library: Path) -> None:
     assert window.pages.currentWidget() is window.runs_page
     assert window.runs_page.library.count.text() == "6 runs"
 
@@ -146,9 +151,7 @@ def test_missing_requirements_checked_at_start(
 # Charts and facts
 
 
-def test_chosen_runs_share_row_colour(qtbot: QtBot, open_window: OpenWindow, library: Path) -> None:
-    window = open_window(library)
-    until_read(qtbot, window)
+def test_chosen_runs_share_row_colour(qtbot: QtBot, window: MainWindow, library: Path) -> None:
     paths = sorted(library.rglob("*.footing"))
     choose(qtbot, window, *paths[:2])
     stack = window.runs_page.charts.stack
@@ -168,9 +171,7 @@ def test_campaigns_told_apart_in_names(qtbot: QtBot, open_window: OpenWindow, li
     assert [trace.label for trace in stack.runs] == ["ext4 (Trial)", "ext4 (Other)"]
 
 
-def test_select_campaign_and_clear_keys(qtbot: QtBot, open_window: OpenWindow, library: Path) -> None:
-    window = open_window(library)
-    until_read(qtbot, window)
+def test_select_campaign_and_clear_keys(qtbot: QtBot, window: MainWindow) -> None:
     window.commands["campaign"].trigger()
     qtbot.waitUntil(lambda: len(shown_runs(window)) == 6, timeout=PATIENCE_MS)
     window.commands["clear"].trigger()
@@ -179,9 +180,7 @@ def test_select_campaign_and_clear_keys(qtbot: QtBot, open_window: OpenWindow, l
     assert not window.commands["clear"].isEnabled()
 
 
-def test_empty_charts_offer_the_newest_campaign(qtbot: QtBot, open_window: OpenWindow, library: Path) -> None:
-    window = open_window(library)
-    until_read(qtbot, window)
+def test_empty_charts_offer_the_newest_campaign(qtbot: QtBot, window: MainWindow) -> None:
     window.show_runs()
     empty = window.runs_page.charts.empty
     assert (empty.title.text(), empty.button.text()) == ("Nothing is ticked", "Show the ne&west campaign")
@@ -203,9 +202,7 @@ def test_empty_charts_offer_benchmark(qtbot: QtBot, open_window: OpenWindow, tmp
     qtbot.waitUntil(lambda: window.campaigns.wizard is None, timeout=PATIENCE_MS)
 
 
-def test_dragged_run_added_to_charts(qtbot: QtBot, open_window: OpenWindow, library: Path) -> None:
-    window = open_window(library)
-    until_read(qtbot, window)
+def test_dragged_run_added_to_charts(qtbot: QtBot, window: MainWindow, library: Path) -> None:
     paths = sorted(library.rglob("*.footing"))
     choose(qtbot, window, paths[0])
     data = window.runs_page.model.mimeData([window.runs_page.model.index_of(str(paths[3]))])
@@ -222,9 +219,7 @@ def drop(target: QWidget, data: QMimeData) -> None:
     QApplication.sendEvent(target, event)
 
 
-def test_panel_keys_hide_and_show(qtbot: QtBot, open_window: OpenWindow, library: Path) -> None:
-    window = open_window(library)
-    until_read(qtbot, window)
+def test_panel_keys_hide_and_show(qtbot: QtBot, window: MainWindow, library: Path) -> None:
     activate(qtbot, window)
     QTest.keyClick(window.windowHandle(), Qt.Key.Key_F9)
     assert window.runs_page.library.isHidden()
@@ -234,9 +229,7 @@ def test_panel_keys_hide_and_show(qtbot: QtBot, open_window: OpenWindow, library
     assert not window.runs_page.library.isHidden()
 
 
-def test_f6_goes_around_the_panels(qtbot: QtBot, open_window: OpenWindow, library: Path) -> None:
-    window = open_window(library)
-    until_read(qtbot, window)
+def test_f6_goes_around_the_panels(qtbot: QtBot, window: MainWindow, library: Path) -> None:
     choose(qtbot, window, library / "one" / "00-ext4.footing")
     activate(qtbot, window)
     window.runs_page.library.list.setFocus()
@@ -248,9 +241,7 @@ def test_f6_goes_around_the_panels(qtbot: QtBot, open_window: OpenWindow, librar
     assert places == [stack, window.runs_page.facts.text, window.runs_page.library.list]
 
 
-def test_charts_are_chosen_beside_the_window(qtbot: QtBot, open_window: OpenWindow, library: Path) -> None:
-    window = open_window(library)
-    until_read(qtbot, window)
+def test_charts_are_chosen_beside_the_window(qtbot: QtBot, window: MainWindow, library: Path) -> None:
     choose(qtbot, window, library / "one" / "00-ext4.footing")
     window.commands["charts"].trigger()
     chooser = window.findChild(ChartWindow)
@@ -283,9 +274,7 @@ def test_incomplete_run_marked(qtbot: QtBot, open_window: OpenWindow, library: P
     qtbot.waitUntil(lambda: "incomplete" in window.runs_page.facts.text.toPlainText(), timeout=PATIENCE_MS)
 
 
-def test_deleted_run_leaves_charts(qtbot: QtBot, open_window: OpenWindow, library: Path) -> None:
-    window = open_window(library)
-    until_read(qtbot, window)
+def test_deleted_run_leaves_charts(qtbot: QtBot, window: MainWindow, library: Path) -> None:
     paths = sorted(library.rglob("*.footing"))
     choose(qtbot, window, *paths[:2])
     paths[0].unlink()
@@ -306,9 +295,7 @@ def test_damage_beyond_listing_reported(qtbot: QtBot, open_window: OpenWindow, l
     assert shown_runs(window) == []
 
 
-def test_vanished_library_is_empty(qtbot: QtBot, open_window: OpenWindow, library: Path) -> None:
-    window = open_window(library)
-    until_read(qtbot, window)
+def test_vanished_library_is_empty(qtbot: QtBot, window: MainWindow, library: Path) -> None:
     shutil.rmtree(library)
     qtbot.waitUntil(lambda: window.runs_page.library.count.text() == "0 runs", timeout=PATIENCE_MS)
 
@@ -579,9 +566,7 @@ def test_replay_of_vanished_run_reported(qtbot: QtBot, open_window: OpenWindow, 
     qtbot.waitUntil(lambda: "none.footing" in window.notice.words.text(), timeout=PATIENCE_MS)
 
 
-def test_the_run_in_focus_is_replayed(qtbot: QtBot, open_window: OpenWindow, library: Path) -> None:
-    window = open_window(library)
-    until_read(qtbot, window)
+def test_the_run_in_focus_is_replayed(qtbot: QtBot, window: MainWindow, library: Path) -> None:
     assert not window.commands["replay"].isEnabled()
     window.runs_page.library.focus_run(str(library / "one" / "01-xfs.footing"))
     window.commands["replay"].trigger()
@@ -623,9 +608,7 @@ def open_replay(qtbot: QtBot, window: MainWindow, path: Path) -> None:
     )
 
 
-def test_tool_bar_has_at_most_six(qtbot: QtBot, open_window: OpenWindow, library: Path) -> None:
-    window = open_window(library)
-    until_read(qtbot, window)
+def test_tool_bar_has_at_most_six(qtbot: QtBot, window: MainWindow, library: Path) -> None:
     window.show_runs()
     assert 4 <= len(visible_buttons(window, window.tool_bar)) <= 6
     open_replay(qtbot, window, library / "one" / "01-xfs.footing")
@@ -637,9 +620,7 @@ def test_tool_bar_has_at_most_six(qtbot: QtBot, open_window: OpenWindow, library
     assert len(visible_buttons(window, window.tool_bar)) == 1
 
 
-def test_closed_window_shows_no_commands(qtbot: QtBot, open_window: OpenWindow, library: Path) -> None:
-    window = open_window(library)
-    until_read(qtbot, window)
+def test_closed_window_shows_no_commands(window: MainWindow) -> None:
     window.show_runs()
     window.close()
     shiboken6.delete(window.tool_bar)  # Qt deletes a window's parts one after the other
@@ -667,10 +648,8 @@ def underlined_twice(window: MainWindow) -> list[str]:
 
 
 def test_mnemonics_unique_on_every_page(
-    qtbot: QtBot, open_window: OpenWindow, library: Path, tmp_path: Path
+    qtbot: QtBot, window: MainWindow, library: Path, tmp_path: Path
 ) -> None:
-    window = open_window(library)
-    until_read(qtbot, window)
     choose(qtbot, window, library / "one" / "00-ext4.footing")
     window.notice.tell("“x”: moved to the trash.", "Un&do", lambda: None)
     window.campaign_line.tell((status_of(tmp_path),))
@@ -741,9 +720,7 @@ def test_help_lists_keys_and_machine(
     helping.close()
 
 
-def test_focusable_widgets_have_names(qtbot: QtBot, open_window: OpenWindow, library: Path) -> None:
-    window = open_window(library)
-    until_read(qtbot, window)
+def test_focusable_widgets_have_names(qtbot: QtBot, window: MainWindow, library: Path) -> None:
     choose(qtbot, window, library / "one" / "00-ext4.footing")
     nameless = []
     for page in (window.runs_page, window.start_page):
@@ -758,10 +735,8 @@ def test_focusable_widgets_have_names(qtbot: QtBot, open_window: OpenWindow, lib
 
 
 def test_colour_scheme_followed_while_open(
-    qtbot: QtBot, open_window: OpenWindow, library: Path, light: Theme
+    qtbot: QtBot, window: MainWindow, library: Path, light: Theme
 ) -> None:
-    window = open_window(library)
-    until_read(qtbot, window)
     choose(qtbot, window, library / "one" / "00-ext4.footing")
     before = window.grab().toImage()
     light.set_scheme(Scheme.DARK)
@@ -776,11 +751,7 @@ def test_labels_with_foreign_words_are_plain_text(open_window: OpenWindow, libra
         assert label.textFormat() is Qt.TextFormat.PlainText
 
 
-def test_settings_file_holds_declared_keys_only(
-    qtbot: QtBot, open_window: OpenWindow, library: Path, tmp_path: Path
-) -> None:
-    window = open_window(library)
-    until_read(qtbot, window)
+def test_settings_file_holds_declared_keys_only(window: MainWindow, library: Path, tmp_path: Path) -> None:
     window.close()
     keys = set(QSettings(str(tmp_path / "window.ini"), QSettings.Format.IniFormat).allKeys())
     known = {"window/geometry", "library/had_runs", "runs/chosen", "runs/charts", "runs/sizes"}
