@@ -19,11 +19,10 @@ from app.domain.units import format_size
 from app.draft.planning import roughly
 from app.execution.data_set import order_of
 from app.execution.resolve import ResolvedCampaign, ResolvedConfiguration
-from app.hosts.folders.as_owner import unrecorded
 from app.hosts.folders.own_folders import templates_folder
 from app.hosts.templates.making import DataSetOrder
 from app.hosts.templates.store import TemplateStore, why_no_room, why_not_beside
-from app.process.starter import Account
+from app.process.starter import Account, unrecorded
 
 LOAD_BYTES_PER_S: Final = 100e6
 COPY_BYTES_PER_S: Final = 400e6

@@ -36,9 +36,8 @@ from app.domain.errors import CampaignError, TargetError
 from app.domain.filesystems import filesystem
 from app.domain.text import tr
 from app.domain.units import format_size
-from app.hosts.folders.as_owner import examine
 from app.hosts.folders.folder_access import FolderFacts, Obstacle
-from app.hosts.folders.targets import CheckedTarget, check_target
+from app.hosts.folders.targets import CheckedTarget, check_target, examine_as
 from app.hosts.server_under_test import ServerSetup
 from app.hosts.zfs_cache import check_arc_max
 from app.postgres.base_backup import PROGRAM, TARGETS_MAJOR
@@ -205,7 +204,7 @@ class _TargetChecks:
 
     def _examine(self, path: str, account: Account) -> FolderFacts | Obstacle:
         if path not in self._examined:
-            self._examined[path] = examine(path, account)
+            self._examined[path] = examine_as(path, account)
         return self._examined[path]
 
 

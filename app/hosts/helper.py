@@ -32,14 +32,16 @@ from app.domain.storage_plan.plan import RELATION_ROLES, Role, StoragePlan
 from app.domain.text import number_text, tr
 from app.domain.units import format_size
 from app.hosts.disk_session import DiskSession, ExecutedStep, MountedFolders
-from app.hosts.folders import as_owner, run_folders
-from app.hosts.folders.descriptors import FileIdentity, identity_of, strictly
+from app.hosts.folders import run_folders
+from app.hosts.folders.delete_tree import DELETE_TIMEOUT_S, remove
+from app.hosts.folders.descriptors import FileIdentity, identity_of, make_folder, strictly
+from app.hosts.folders.leftover_servers import end_servers
 from app.hosts.folders.page_cache import empty_page_cache
 from app.hosts.folders.private_folder import PrivateFolder
 from app.hosts.folders.run_folders import RunFolders, TablespaceFolder
 from app.hosts.recovery.cleanup import CleanupAction, SweepEvent
 from app.hosts.server_under_test import ProcessRole, Watch, look_at_nothing
-from app.process.starter import Account, CommandOutcome, Hold, Recorder
+from app.process.starter import Account, CommandOutcome, Hold, Recorder, as_account
 from app.storage.system.kernel_log import naming_pattern
 
 _SECTOR_BYTES: Final = 512
@@ -368,7 +370,7 @@ class HelperHost:
 
     def _make_folder(self, path: str) -> str:
         try:
-            as_owner.make_folder(path, self.account, self.record)
+            as_account(make_folder, self.account, self.record)(path)
         except OSError as err:
             message = tr("{account} cannot create the folder {path}: {reason}.")
             words = message.format(account=self.account.name, path=path, reason=err.strerror)
@@ -385,14 +387,13 @@ class HelperHost:
     def _end_servers(self, released: RunFolders) -> None:
         with strictly(released.data_directory) as folder:
             identity = identity_of(folder)
-        as_owner.end_servers(released.data_directory, identity, account=self.account, record=self.record)
+        as_account(end_servers, self.account, self.record)(released.data_directory, identity)
 
     def _delete(self, path: str) -> None:
         with strictly(path) as folder:
             identity = identity_of(folder)
-        as_owner.remove(
-            path, identity, same_boot=True, volatile=False, account=self.account, record=self.record
-        )
+        deleted = as_account(remove, self.account, self.record, DELETE_TIMEOUT_S)
+        deleted(path, identity, same_boot=True, volatile=False)
 
 
 def _with_room(path: str, need_bytes: int) -> FileIdentity:

@@ -1,6 +1,6 @@
 """Write pgFooting's files into a data directory; runs in a separate process as the server's account.
 
-Standard library only: `app.process.starter.run_module` loads this file before the account changes. Files are
+Standard library only: `app.process.starter.as_account` imports this before the account changes. Files are
 written under a temporary name and renamed, so that a server never reads a partial one.
 """
 
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from pathlib import Path
 
 OWN_FILE = "pgfooting.conf"
@@ -33,17 +32,16 @@ def _include_own_file(configuration: Path) -> None:
         _replace(configuration, f"{text.rstrip()}\n\n{INCLUDE_LINE}\n")
 
 
-def main(arguments: list[str]) -> int:
-    """Write the files named in the JSON object on standard input into the folder ``arguments[0]``."""
-    folder = Path(arguments[0])
-    try:
-        files = json.load(sys.stdin)
-        if not set(files) <= _ALLOWED:
-            raise ValueError(sorted(set(files) - _ALLOWED))  # noqa: TRY301 - reported on standard error like the rest
-        for name, text in files.items():
-            _replace(folder / name, text)
-        _include_own_file(folder / "postgresql.conf")
-    except (OSError, ValueError) as err:
-        sys.stderr.write(f"{err}\n")
-        return 1
-    return 0
+def write_files(folder: str, content: bytes) -> None:
+    """Write the files named in a JSON object into a data directory.
+
+    Raises:
+        OSError: one cannot be written, or there is no postgresql.conf.
+        ValueError: it names a file that is not pgFooting's, or is not JSON.
+    """
+    files = json.loads(content)
+    if not set(files) <= _ALLOWED:
+        raise ValueError(sorted(set(files) - _ALLOWED))
+    for name, text in files.items():
+        _replace(Path(folder, name), text)
+    _include_own_file(Path(folder, "postgresql.conf"))

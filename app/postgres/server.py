@@ -51,7 +51,7 @@ from app.postgres.known_settings import parse_refusal, setting_error
 from app.postgres.libpq_environment import forget_libpq_environment
 from app.postgres.settings import Setting
 from app.postgres.tablespaces import Tablespaces
-from app.process.starter import Account, CommandOutcome, Hold, Recorder, run_command, run_module, spawn
+from app.process.starter import Account, CommandOutcome, Hold, Recorder, as_account, run_command, spawn
 
 POLL_S: Final = 0.02
 _POSIX_SEGMENT: Final = re.compile(r"(/dev/shm/PostgreSQL\.\d+)(?: \(deleted\))?$")
@@ -325,20 +325,12 @@ class Server:
         self._write_files({data_files.OWN_FILE: "", "pg_hba.conf": "", "pg_ident.conf": ""})
 
     def _write_files(self, files: Mapping[str, str]) -> None:
-        outcome = run_module(
-            Path(data_files.__file__),
-            (self.data_directory,),
-            account=self.account,
-            timeout_s=WRITE_TIMEOUT_S,
-            record=self.record,
-            input_bytes=json.dumps(files).encode(),
-        )
-        if not outcome.succeeded:
-            raise ServerError(
-                tr("The configuration in {path} could not be written: {reason}").format(
-                    path=self.data_directory, reason=outcome.stderr.strip() or outcome.describe()
-                )
-            )
+        write = as_account(data_files.write_files, self.account, self.record, WRITE_TIMEOUT_S)
+        try:
+            write(self.data_directory, json.dumps(files).encode())
+        except OSError as err:
+            message = tr("The configuration in {path} could not be written: {reason}")
+            raise ServerError(message.format(path=self.data_directory, reason=err)) from err
 
     def start(self, timeout_s: float = START_TIMEOUT_S) -> None:
         """Start the server and wait until it accepts a connection.

@@ -28,12 +28,13 @@ import os
 import resource
 import signal
 import sys
-from importlib.util import module_from_spec, spec_from_file_location
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypedDict
 
 if TYPE_CHECKING:
-    from types import ModuleType
+    from collections.abc import Callable
 
 PR_SET_PDEATHSIG: Final = 1
 PR_SET_NO_NEW_PRIVS: Final = 38
@@ -74,7 +75,7 @@ class Order(TypedDict):
         output: file for standard output, or None to inherit it.
         errors: file for standard error, or None.
         memory: limit of private memory in bytes; None for no limit.
-        module: file of a Python module whose ``main(arguments)`` runs instead of a program, or None.
+        module: name of the Python module with the function that is called instead of a program, or None.
     """
 
     report: int
@@ -125,15 +126,10 @@ def _redirect(path: str, descriptor: int) -> None:
     os.close(opened)
 
 
-def _load(path: str) -> ModuleType:
-    """Import a file; it may use the standard library and modules of this tree that need no others."""
+def _load(module: str) -> Callable[[str, str], int]:
+    """Return `app.process.child_call.call` for a module of this tree that needs only the standard library."""
     sys.path.append(str(Path(__file__).resolve().parents[2]))
-    spec = spec_from_file_location("errand", path)
-    if spec is None or spec.loader is None:
-        raise FileNotFoundError(2, "not a Python module", path)
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return partial(import_module("app.process.child_call").call, import_module(module))
 
 
 def _restore_signals() -> None:
@@ -156,10 +152,9 @@ def _raise_open_files() -> None:
 
 
 def _run(order: Order, arguments: list[str]) -> int:
-    step = "load"
+    call = _load(order["module"]) if order["module"] is not None else None
+    step = "account"
     try:
-        module = _load(order["module"]) if order["module"] is not None else None
-        step = "account"
         if order["identity"] is not None:
             become(order["identity"])
         step = "tie"
@@ -184,14 +179,14 @@ def _run(order: Order, arguments: list[str]) -> int:
         _raise_open_files()
         _restore_signals()
         os.write(order["report"], STARTED)
-        if module is None:
+        if call is None:
             os.execvp(arguments[0], arguments)  # noqa: S606 - no shell is meant
     except OSError as err:
         failure = {"step": step, "errno": err.errno, "text": err.strerror, "path": err.filename}
         os.write(order["report"], json.dumps(failure).encode())
         return FAILED
     os.close(order["report"])
-    return int(module.main(arguments))
+    return call(*arguments)
 
 
 def main(arguments: list[str]) -> int:

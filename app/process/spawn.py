@@ -36,7 +36,7 @@ class Start:
     """All parameters of one start, see `spawn`.
 
     Attributes:
-        module: file of a Python module whose ``main`` runs instead of a program.
+        module: name of the Python module with the function that is called instead of a program.
         memory_bytes: limit of heap and stacks; None for no limit.
     """
 
@@ -48,7 +48,7 @@ class Start:
     stdin: int | IO[bytes]
     stdout: Output
     stderr: Output
-    module: Path | None = None
+    module: str | None = None
     hold: Hold | None = None
     memory_bytes: int | None = None
 
@@ -126,7 +126,7 @@ def _order(start: Start, report: int, gate: int | None) -> str:
         "output": output,
         "errors": errors,
         "memory": start.memory_bytes,
-        "module": str(start.module) if start.module else None,
+        "module": start.module,
     }
     return json.dumps(order)
 
@@ -184,7 +184,6 @@ class _Watch:
 def _explain(failure: Mapping[str, object], start: Start) -> str:
     """Return the sentence for a step that `app.process.exec_as` reports."""
     sentence = {
-        "load": tr("{program} could not be started: {path}: {text}."),
         "account": tr("{program} could not be started: becoming {account} failed: {text}."),
         "tie": tr("{program} could not be started: it could not be tied to this process: {text}."),
         "output": tr("{program} could not be started: {account} cannot write {path}: {text}."),

@@ -6,22 +6,25 @@ account and executes. The process id stays the same, so ``Popen.pid`` is the pro
 
 from __future__ import annotations
 
+import inspect
 import logging
 import os
 import selectors
 import shlex
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Final, ParamSpec, TypeVar
 
 from app.domain.errors import ProgramError
 from app.domain.text import tr
 from app.domain.units import MIB
 from app.process.account import Account, child_environment, current_account, named_account
+from app.process.child_call import pack, unpack
 from app.process.spawn import Hold, Output, Start, end, launch
 
 __all__ = [
@@ -32,14 +35,20 @@ __all__ = [
     "Hold",
     "Output",
     "Recorder",
+    "as_account",
     "child_environment",
     "current_account",
     "named_account",
     "run_command",
-    "run_module",
     "spawn",
+    "unrecorded",
 ]
 
+CALL_TIMEOUT_S: Final = 60.0
+"""Limit of a call as another account that only looks, or writes a little."""
+
+P = ParamSpec("P")
+T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 
@@ -107,6 +116,10 @@ class CommandOutcome:
 
 Recorder = Callable[[CommandOutcome], None]
 """Called with every command that ended."""
+
+
+def unrecorded(_outcome: CommandOutcome) -> None:
+    """Record nothing: for commands that change nothing."""
 
 
 # --- Starting
@@ -178,28 +191,44 @@ def run_command(  # noqa: PLR0913 - see spawn
         return _run(start, timeout_s, record)
 
 
-def run_module(
-    module: Path,
-    arguments: Sequence[str],
-    *,
-    account: Account,
-    timeout_s: float,
-    record: Recorder,
-    input_bytes: bytes = b"",
-) -> CommandOutcome:
-    """Run ``main(arguments)`` of a Python file as `account`; the file is read before the account changes.
+def as_account(
+    function: Callable[P, T], account: Account, record: Recorder, timeout_s: float = CALL_TIMEOUT_S
+) -> Callable[P, T]:
+    """Return a function of a module as `account` calls it, in a child; imported before the account changes.
 
     For work in folders of the account: root must not do it there, because the account could replace a path
-    component by a symbolic link.
+    component by a symbolic link at any time, and anything that root does would happen where the link leads.
+
+    Args:
+        function: of a module that imports only the standard library. Arguments and result are JSON,
+            dataclasses or enumerations that its module knows; of the arguments one may be bytes.
+        account: that calls it.
+        record: called with the command.
+        timeout_s: for the whole call.
 
     Raises:
-        ProgramError: it could not be started.
+        OSError: of the function, like errors of its own module.
+        ProgramError: the child could not be started, or the function failed otherwise.
     """
-    argv = (f"{module.stem}", *arguments)
-    pipe = subprocess.PIPE
-    with _input(input_bytes) as stdin:
-        start = Start(argv, account, signal.SIGKILL, "/", None, stdin, pipe, pipe, module)
-        return _run(start, timeout_s, record)
+    module = sys.modules[function.__module__]
+
+    def called(*args: P.args, **kwargs: P.kwargs) -> T:
+        given = inspect.signature(function).bind(*args, **kwargs).arguments
+        argv = (module.__name__.rpartition(".")[2], function.__name__, pack(given))
+        pipe = subprocess.PIPE
+        with _input(b"".join(each for each in given.values() if isinstance(each, bytes))) as stdin:
+            start = Start(argv, account, signal.SIGKILL, "/", None, stdin, pipe, pipe, module.__name__)
+            outcome = _run(start, timeout_s, record)
+        if not outcome.succeeded:
+            message = tr("Working in a folder as {account} failed. {outcome}")
+            raise ProgramError(message.format(account=account.name, outcome=outcome.describe()))
+        answer = unpack(outcome.stdout, module)
+        if "error" in answer:
+            raise answer["error"]
+        result: T = answer["result"]
+        return result
+
+    return called
 
 
 def _input(content: bytes) -> IO[bytes]:

@@ -7,6 +7,7 @@ import os
 import pwd
 import resource
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,20 +21,23 @@ from hypothesis import strategies as st
 
 from app.domain.errors import ProgramError
 from app.domain.units import MIB
+from app.hosts.folders import descriptors
 from app.process import exec_as
+from app.process.child_call import unpack
 from app.process.starter import (
     NOT_STARTED,
     TIMED_OUT,
     Account,
     BoundedOutput,
     CommandOutcome,
+    as_account,
     child_environment,
     current_account,
     named_account,
     run_command,
-    run_module,
     spawn,
 )
+from tests.unit import called
 
 ROOT = Path(__file__).resolve().parents[2]
 SYSTEM_PYTHON = "/usr/bin/python3"
@@ -546,41 +550,54 @@ def test_launcher_refuses_regaining_root(monkeypatch: pytest.MonkeyPatch) -> Non
 # --- Python modules as another account
 
 
-def test_module_arguments_and_input(tmp_path: Path, records: Records) -> None:
-    module = tmp_path / "errand.py"
-    module.write_text(
-        "import os, sys\ndef main(arguments):\n"
-        " print(arguments, os.geteuid(), sys.stdin.read())\n return 7\n",
-        encoding="ascii",
-    )
-    outcome = run_module(
-        module,
-        ("a", "b c"),
-        account=current_account(),
-        timeout_s=PATIENCE_S,
-        record=records,
-        input_bytes=b"content",
-    )
-    assert outcome.exit_code == 7
-    assert outcome.stdout == f"['a', 'b c'] {os.geteuid()} content\n"
-    assert records[0].argv == ("errand", "a", "b c")
+@pytest.mark.parametrize("whom", ACCOUNTS)
+def test_call_arguments_content_and_result(whom: Callable[[], Account], records: Records) -> None:
+    account = whom()
+    pair = called.Pair(called.Side.LEFT, None)
+    found = as_account(called.turn, account, records)(pair, b"\x00\xff", times=2)
+    assert found == (called.Pair(called.Side.RIGHT, None), "00ff00ff", account.uid)
+    assert records[0].argv[:2] == ("called", "turn")
+    assert "00ff" not in records[0].argv[2]
+
+
+@pytest.mark.parametrize(
+    ("kind", "error", "values"),
+    [("own", called.WrongSideError, ("left", 2)), ("file", FileNotFoundError, (2, os.strerror(2)))],
+)
+def test_call_raises_what_was_raised(
+    kind: str, error: type[Exception], values: tuple[object, ...], records: Records
+) -> None:
+    with pytest.raises(error) as caught:
+        as_account(called.fail, current_account(), records)(kind)
+    assert type(caught.value) is error
+    assert caught.value.args == values
+
+
+def test_call_that_fails_otherwise(records: Records) -> None:
+    with pytest.raises(ProgramError, match="not of this module"):
+        as_account(called.fail, current_account(), records)("value")
 
 
 @needs_root
-def test_module_unreadable_for_account_runs(tmp_path: Path, records: Records) -> None:
+def test_module_unreadable_for_account_is_called(
+    tmp_path: Path, records: Records, monkeypatch: pytest.MonkeyPatch
+) -> None:
     tmp_path.chmod(0o700)
-    module = tmp_path / "errand.py"
-    module.write_text(
-        "import os\ndef main(arguments):\n print(os.getresuid())\n return 0\n", encoding="ascii"
-    )
+    for name in ("app/process/exec_as.py", "app/process/child_call.py", "tests/unit/called.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    monkeypatch.setattr("app.process.spawn._EXEC_AS", tmp_path / "app/process/exec_as.py")
     account = someone_else()
-    outcome = run_module(module, (), account=account, timeout_s=PATIENCE_S, record=records)
-    assert outcome.stdout == f"{(account.uid,) * 3}\n"
+    found = as_account(called.turn, account, records)(called.Pair(called.Side.LEFT, None), b"")
+    assert found[2] == account.uid
 
 
-def test_missing_module(tmp_path: Path, records: Records) -> None:
-    with pytest.raises(ProgramError, match="No such file"):
-        run_module(tmp_path / "none.py", (), account=current_account(), timeout_s=PATIENCE_S, record=records)
+@pytest.mark.parametrize("name", ["make_folder", "PurePosixPath", "content", "print"])
+def test_an_answer_names_only_data(name: str, tmp_path: Path) -> None:
+    answer = json.dumps({"result": {"class": name, "arguments": [str(tmp_path / "new")]}})
+    with pytest.raises(KeyError, match=name):
+        unpack(answer, descriptors)
+    assert not (tmp_path / "new").exists()
 
 
 def test_f19_soft_limit_of_open_files(records: Records) -> None:

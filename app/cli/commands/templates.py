@@ -19,9 +19,9 @@ from app.domain.text import CALLED, tr
 from app.domain.units import format_size
 from app.execution.recovery import sweep_abandoned
 from app.hosts.folders.account import server_account
-from app.hosts.folders.as_owner import unrecorded
 from app.hosts.folders.own_folders import templates_folder
 from app.hosts.templates.store import Template, TemplateStore, key_as_mapping
+from app.process.starter import unrecorded
 from app.terminal.plain_text import plain
 
 ALL: Final = "all"

@@ -9,17 +9,19 @@ import errno
 import os
 import stat
 from contextlib import suppress
-from enum import StrEnum
+from enum import Enum
 from pathlib import PurePosixPath
 from typing import Final
 
 from app.hosts.folders.descriptors import READ, FileIdentity, identity_of, opened, strictly
 
+DELETE_TIMEOUT_S: Final = 900.0
+"""Deleting a data directory of a terabyte on a slow disk takes minutes."""
 _DEEPEST: Final = 100
 """A data directory is 5 deep; anything far deeper is not a data directory."""
 
 
-class Removal(StrEnum):
+class Removal(Enum):
     """Result of a removal.
 
     REMOVED: it was there and is gone. GONE: it was gone already. ABSENT: its filesystem is not mounted, so

@@ -1,6 +1,6 @@
 """Reach and make folders by descriptor: never through a symbolic link, never a wrong one.
 
-Standard library only: `app.hosts.folders.as_owner_child` runs this as the account that owns the folders, in a
+Standard library only: `app.process.starter.as_account` calls this as the account that owns the folders, in a
 process that cannot import anything else. Nothing here may be called as root on a folder of another user.
 """
 

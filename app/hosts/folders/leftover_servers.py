@@ -25,9 +25,9 @@ _DELETED: Final = " (deleted)"
 
 
 def end_servers(
-    data_directory: str, identity: FileIdentity, *, patience_s: float
+    data_directory: str, identity: FileIdentity, *, patience_s: float = 15.0
 ) -> tuple[list[int], list[int]]:
-    """End every process of a server that works in a recorded data directory.
+    """End every process of a server that works in a recorded data directory, and remove its shared memory.
 
     First SIGQUIT, the immediate shutdown of PostgreSQL (postgres(1)), then SIGKILL.
 
@@ -46,6 +46,8 @@ def end_servers(
         if not found:
             break
     left = [pid for pid in _processes() if _works_in(pid, data_directory, identity)]
+    if not left:
+        remove_shared_memory(data_directory, identity)
     return sorted(ended - set(left)), sorted(left)
 
 

@@ -9,9 +9,8 @@ from typing import IO
 
 from app.domain.errors import TargetLostError
 from app.domain.text import tr
-from app.hosts.folders import as_owner
-from app.hosts.folders.descriptors import FileIdentity, identity_of, strictly
-from app.process.starter import Account, Recorder
+from app.hosts.folders.descriptors import FileIdentity, identity_of, strictly, write_file
+from app.process.starter import Account, Recorder, as_account
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +59,7 @@ def write_private(folder: PrivateFolder, name: str, text: str, record: Recorder)
     path = f"{folder.path}/{name}"
     content = text.encode("utf-8", errors="surrogateescape")
     try:
-        as_owner.write_file(
-            folder.path, folder.identity, name, content, account=folder.account, record=record
-        )
+        as_account(write_file, folder.account, record)(folder.path, folder.identity, name, content)
     except OSError as err:
         raise TargetLostError(
             tr("{path} cannot be written: {reason}.").format(path=path, reason=err.strerror)

@@ -22,10 +22,9 @@ from app.domain.errors import RefusedError, TargetError
 from app.domain.storage_plan.plan import StoragePlan
 from app.domain.text import tr
 from app.domain.units import format_size
-from app.hosts.folders import as_owner
-from app.hosts.folders.folder_access import FolderFacts, Obstacle
+from app.hosts.folders.folder_access import FolderFacts, Obstacle, examine
 from app.hosts.folders.own_folders import create_default_folder, default_folder, of_an_account
-from app.process.starter import Account
+from app.process.starter import Account, as_account, unrecorded
 from app.storage.inspect.snapshot import Policy
 from app.storage.layout.disk_target import storage_plan, usable_bytes
 from app.storage.spare.disks import list_disks
@@ -112,9 +111,9 @@ def lies_in_memory(device: int) -> bool:
 
 
 Examine = Callable[[str, Account], FolderFacts | Obstacle]
-"""Examines a folder as an account; by default `app.hosts.folders.as_owner.examine`."""
+"""Examines a folder as an account; by default `examine_as`."""
 
-__all__ = ["MEMORY_FOLDER", "OWN_NAME", "CheckedTarget", "check_target", "default_folder"]
+__all__ = ["MEMORY_FOLDER", "OWN_NAME", "CheckedTarget", "check_target", "default_folder", "examine_as"]
 
 MEMORY_FOLDER: Final = "/dev/shm"  # noqa: S108 - what is made there has a random name and mode 0700
 OWN_NAME: Final = re.compile(r"pgfooting-[0-9a-f]{16}")
@@ -154,8 +153,13 @@ class CheckedTarget:
         return self.free_bytes if self.limit_bytes is None else min(self.free_bytes, self.limit_bytes)
 
 
+def examine_as(path: str, account: Account) -> FolderFacts | Obstacle:
+    """Return the facts that `account` finds at a folder; see `app.hosts.folders.folder_access.examine`."""
+    return as_account(examine, account, unrecorded)(path)
+
+
 def check_target(
-    target: Target, account: Account, need_bytes: int, examine: Examine = as_owner.examine
+    target: Target, account: Account, need_bytes: int, examine: Examine = examine_as
 ) -> CheckedTarget:
     """Check everything known before the data directory is created; creates only the default folder.
 
@@ -235,7 +239,7 @@ def _spelled_out(given: str) -> str:
     return path
 
 
-def _reached(path: str, account: Account, examine: Examine = as_owner.examine) -> FolderFacts:
+def _reached(path: str, account: Account, examine: Examine = examine_as) -> FolderFacts:
     found = examine(path, account)
     if isinstance(found, FolderFacts):
         return found

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from app.domain.errors import FootingError
 from app.domain.text import tr
-from app.hosts.folders import as_owner
-from app.hosts.folders.delete_tree import Removal
+from app.hosts.folders.delete_tree import DELETE_TIMEOUT_S, Removal, remove
+from app.hosts.folders.leftover_servers import end_servers
 from app.hosts.recovery.resource_journal import (
     ResourceEntry,
     ResourceJournal,
@@ -29,7 +29,7 @@ from app.hosts.recovery.resource_journal import (
     read_records,
     remove_unfinished,
 )
-from app.process.starter import Recorder
+from app.process.starter import Recorder, as_account, unrecorded
 
 
 class CleanupAction(StrEnum):
@@ -60,7 +60,7 @@ class SweepEvent:
 def sweep(
     on_abandoned: Callable[[ResourceRecord], None] | None = None,
     *,
-    record: Recorder = as_owner.unrecorded,
+    record: Recorder = unrecorded,
     state_folder: Path | None = None,
 ) -> tuple[SweepEvent, ...]:
     """Remove the remains of this user's dead campaigns; safe with live campaigns and other sweeps.
@@ -147,8 +147,7 @@ def _end_servers(entry: ResourceEntry, leaving: ResourceRecord, record: Recorder
         return []
     if not _may_act_for(entry, leaving):
         return []
-    account = leaving.owner(entry)
-    ended, left = as_owner.end_servers(entry.path, entry.identity, account=account, record=record)
+    ended, left = as_account(end_servers, leaving.owner(entry), record)(entry.path, entry.identity)
     events = []
     if ended:
         text = tr("A server that still ran in {path} was ended.").format(path=entry.path)
@@ -176,13 +175,8 @@ def _remove(
         if _is_kept(events):
             return events
         try:
-            found = as_owner.remove(
-                entry.path,
-                entry.identity,
-                same_boot=leaving.same_boot,
-                volatile=entry.volatile,
-                account=leaving.owner(entry),
-                record=record,
+            found = as_account(remove, leaving.owner(entry), record, DELETE_TIMEOUT_S)(
+                entry.path, entry.identity, same_boot=leaving.same_boot, volatile=entry.volatile
             )
         except (OSError, FootingError) as err:
             reason = str(err)

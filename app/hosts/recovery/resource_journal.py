@@ -28,11 +28,10 @@ from typing import Any, Final, Self
 from app.domain.errors import FootingError
 from app.domain.text import tr
 from app.domain.units import MIB
-from app.hosts.folders import as_owner
-from app.hosts.folders.descriptors import FileIdentity
+from app.hosts.folders.descriptors import FileIdentity, make_folder
 from app.hosts.folders.own_folders import check_private, create_state_folder, of_an_account
 from app.hosts.folders.targets import OWN_NAME, lies_in_memory
-from app.process.starter import Account, Recorder, current_account
+from app.process.starter import Account, Recorder, as_account, current_account
 
 FORMAT: Final = 1
 _BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
@@ -344,7 +343,7 @@ class ResourceJournal:
         intended = ResourceEntry(path, kind, owner)
         self._put(intended)
         try:
-            identity = as_owner.make_folder(path, self.state.owner(intended), record)
+            identity = as_account(make_folder, self.state.owner(intended), record)(path)
         except OSError:
             self.forget(path)
             raise

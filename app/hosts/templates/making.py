@@ -16,16 +16,14 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from app.domain.errors import FootingError, PgbenchError, ServerError, TargetError
 from app.domain.text import tr
-from app.hosts.folders import as_owner
-from app.hosts.folders.descriptors import FileIdentity
+from app.hosts.folders.descriptors import FileIdentity, write_file
 from app.hosts.folders.socket_folders import own_name, socket_places
 from app.hosts.recovery.cleanup import clear
 from app.hosts.recovery.resource_journal import ResourceJournal, ResourceKind
-from app.hosts.templates import child
 from app.hosts.templates.store import (
     DATA,
     MANIFEST,
@@ -35,16 +33,23 @@ from app.hosts.templates.store import (
     format_manifest,
     template_name,
 )
-from app.hosts.templates.tree import TreeDigest
+from app.hosts.templates.tree import (
+    DamagedTemplateError,
+    TreeDigest,
+    WrongCopyError,
+    digest_stopped,
+    empty_copy,
+    publish,
+    timed_copy,
+)
 from app.postgres.configuration_text import bench_statements, initdb_arguments
 from app.postgres.installations.installation import Installation, fingerprint
 from app.postgres.pgbench.argv import Connection, PgbenchProgram, loading_argvs
 from app.postgres.pgbench.filler import load_script
 from app.postgres.server import Server, StopMode
 from app.postgres.settings import Origin, Setting
-from app.process.starter import Account, Recorder, run_command
+from app.process.starter import Account, Recorder, as_account, run_command
 
-CHILD: Final = Path(child.__file__)
 COPY_TIMEOUT_S: Final = 24 * 3600.0
 _LOAD_TIMEOUT_S: Final = 24 * 3600.0
 _SCRIPT: Final = "load.sql"
@@ -198,9 +203,7 @@ class TemplateMaker:
         text, script = order.script(), None
         if text is not None:
             script = f"{sockets}/{_SCRIPT}"
-            as_owner.write_file(
-                sockets, identity, _SCRIPT, text.encode(), account=self.account, record=self.record
-            )
+            as_account(write_file, self.account, self.record)(sockets, identity, _SCRIPT, text.encode())
         server.start()
         try:
             server.make_bench(superuser=order.superuser)
@@ -219,43 +222,27 @@ class TemplateMaker:
     def _finish(
         self, server: Server, key: TemplateKey, folder: str, identity: FileIdentity, started_s: float
     ) -> Template:
-        values = errand(self.account, self.record, "digest", data_directory=f"{folder}/{DATA}")
-        if "damaged" in values:
-            raise ServerError(tr("The template cannot be read: {reason}.").format(reason=values["damaged"]))
+        try:
+            content = as_account(digest_stopped, self.account, self.record, COPY_TIMEOUT_S)(
+                f"{folder}/{DATA}"
+            )
+        except DamagedTemplateError as err:
+            raise ServerError(tr("The template cannot be read: {reason}.").format(reason=err)) from err
         name = template_name(key)
         template = Template(
             folder=f"{self.store.folder}/{name}",
             key=key,
-            content=TreeDigest(**values),
+            content=content,
             made_epoch_s=time.time(),
             seconds=time.monotonic() - started_s,
         )
-        content = format_manifest(template)
-        as_owner.write_file(folder, identity, MANIFEST, content, account=self.account, record=self.record)
+        described = format_manifest(template)
+        as_account(write_file, self.account, self.record)(folder, identity, MANIFEST, described)
         server.sync()
-        errand(
-            self.account,
-            self.record,
-            "publish",
-            folder=self.store.folder,
-            made=os.path.basename(folder),  # noqa: PTH119 - a string
-            name=name,
+        as_account(publish, self.account, self.record, COPY_TIMEOUT_S)(
+            self.store.folder, Path(folder).name, name
         )
         return template
-
-
-def errand(account: Account, record: Recorder, task: str, **arguments: object) -> Any:  # noqa: ANN401 - JSON
-    """Do a task of `app.hosts.templates.child` as an account.
-
-    Raises:
-        OSError: of the task.
-        ProgramError: it could not be done.
-    """
-    return as_owner.run_errand(task, arguments, account, record, timeout_s=COPY_TIMEOUT_S, child=CHILD)
-
-
-class DamagedTemplateError(Exception):
-    """A template has changed since it was made; the message says how."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,34 +276,28 @@ def copy_template(
         ServerError: the written files are not there.
         ProgramError: the program that copies failed.
     """
-    where = {"target": data_directory, "wal_directory": wal_directory}
     try:
-        values = errand(account, record, "copy", source=template.data_directory, **where)
-    except OSError as err:
-        _empty(account, record, where)
-        message = tr("The data set could not be copied to {path}: {reason}.")
-        hint = tr("Free some space there, or choose a smaller data size.")
-        raise TargetError(message.format(path=data_directory, reason=err.strerror), hint=hint) from err
-    if "wrong" in values:
-        _empty(account, record, where)
-        message = tr("The copy of the data set in {path} is not what was written: {reason}.")
-        raise ServerError(message.format(path=data_directory, reason=values["wrong"]))
-    seconds = float(values.pop("seconds", 0.0))
-    damaged = values["damaged"] if "damaged" in values else _differs(template, TreeDigest(**values))
-    if damaged:
-        _empty(account, record, where)
-        raise DamagedTemplateError(damaged)
+        found, seconds = as_account(timed_copy, account, record, COPY_TIMEOUT_S)(
+            template.data_directory, data_directory, wal_directory
+        )
+        if found != template.content:
+            raise _changed(template.content, found)
+    except (OSError, WrongCopyError, DamagedTemplateError) as err:
+        with suppress(OSError, FootingError):  # it goes with its target, and nothing is copied there before
+            as_account(empty_copy, account, record, COPY_TIMEOUT_S)(data_directory, wal_directory)
+        if isinstance(err, OSError):
+            message = tr("The data set could not be copied to {path}: {reason}.")
+            hint = tr("Free some space there, or choose a smaller data size.")
+            raise TargetError(message.format(path=data_directory, reason=err.strerror), hint=hint) from err
+        if isinstance(err, WrongCopyError):
+            message = tr("The copy of the data set in {path} is not what was written: {reason}.")
+            raise ServerError(message.format(path=data_directory, reason=err)) from err
+        raise
     return CopiedData(template, seconds)
 
 
-def _differs(template: Template, found: TreeDigest) -> str:
-    if found == template.content:
-        return ""
+def _changed(made: TreeDigest, found: TreeDigest) -> DamagedTemplateError:
     sentence = tr("its content is not what it was ({files} files, {bytes} bytes; {all} and {size} when made)")
-    made = template.content
-    return sentence.format(files=found.files, bytes=found.size_bytes, all=made.files, size=made.size_bytes)
-
-
-def _empty(account: Account, record: Recorder, where: dict[str, str]) -> None:
-    with suppress(OSError, FootingError):  # it goes with its target, and nothing can be copied there before
-        errand(account, record, "empty", **where)
+    return DamagedTemplateError(
+        sentence.format(files=found.files, bytes=found.size_bytes, all=made.files, size=made.size_bytes)
+    )

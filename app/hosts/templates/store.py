@@ -27,14 +27,13 @@ from typing import Any, Final
 from app.domain.errors import RefusedError
 from app.domain.text import tr
 from app.domain.units import KIB, MIB, format_size
-from app.hosts.folders import as_owner
-from app.hosts.folders.delete_tree import Removal
+from app.hosts.folders.delete_tree import DELETE_TIMEOUT_S, Removal, remove
 from app.hosts.folders.descriptors import READ, identity_of, opened, strictly
 from app.hosts.folders.targets import CheckedTarget
 from app.hosts.templates.tree import TreeDigest
 from app.probes.base.backing_devices import Resolver
 from app.probes.base.probe import ProbeUnavailable
-from app.process.starter import Account, Recorder
+from app.process.starter import Account, Recorder, as_account
 
 LAYOUT: Final = 1
 """Version of the recipe and layout of templates; after a change all are made again."""
@@ -252,10 +251,8 @@ class TemplateStore:
             raise RefusedError(tr("{path} is no template.").format(path=folder))
         with strictly(folder) as inner:
             identity = identity_of(inner)
-        found = as_owner.remove(
-            folder, identity, same_boot=True, volatile=False, account=self.account, record=self.record
-        )
-        if found is Removal.FOREIGN:
+        removed = as_account(remove, self.account, self.record, DELETE_TIMEOUT_S)
+        if removed(folder, identity, same_boot=True, volatile=False) is Removal.FOREIGN:
             raise RefusedError(
                 tr("{path} is no template of {account}.").format(path=folder, account=self.account.name)
             )

@@ -5,7 +5,7 @@ answer with shared extents (btrfs, XFS, ZFS block cloning). The first overwrite 
 measured, and runs would share their blocks. Files are dropped from the page cache after reading: the template
 takes no memory from the run.
 
-Standard library only: `app.hosts.templates.child` runs this as the account that owns both folders.
+Standard library only: `app.process.starter.as_account` calls this as the account that owns both folders.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -25,6 +26,7 @@ from app.hosts.folders.descriptors import READ, opened, strictly
 
 WAL: Final = "pg_wal"
 """Always a folder in a template; a link in a copy with the WAL on a separate filesystem."""
+_LEFT_BY_SERVERS: Final = ("postmaster.opts", "postmaster.pid")
 _PART_BYTES: Final = 1 << 20
 _STRETCH_BYTES: Final = 32 << 20
 """Large enough that filesystems that allocate at writeback (ext4, XFS, btrfs) make long extents."""
@@ -33,8 +35,8 @@ _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXE
 _OLD: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
-class UnreadableTemplateError(Exception):
-    """The template cannot be read, or contains something invalid; the message says what."""
+class DamagedTemplateError(Exception):
+    """The template cannot be read, or has changed since it was made; the message says how."""
 
 
 class WrongCopyError(Exception):
@@ -71,11 +73,22 @@ class _Entry:
         return f"{kind} {len(name)} ".encode() + name
 
 
+def digest_stopped(data_directory: str) -> TreeDigest:
+    """Return the digest of a data directory without the files of its server, which name its place.
+
+    Raises:
+        DamagedTemplateError: it cannot be read, or contains links or devices.
+    """
+    for name in _LEFT_BY_SERVERS:
+        Path(data_directory, name).unlink(missing_ok=True)
+    return digest_tree(data_directory)
+
+
 def digest_tree(source: str) -> TreeDigest:
     """Return the digest of a data directory that no server uses.
 
     Raises:
-        UnreadableTemplateError: it cannot be read, or contains links or devices.
+        DamagedTemplateError: it cannot be read, or contains links or devices.
     """
     with _opened(source) as reading:
         return _stream(reading, _list_source(reading), None)
@@ -93,7 +106,7 @@ def copy_tree(source: str, target: str, wal_directory: str = "") -> TreeDigest:
         The digest of the stream, for comparison with the template's.
 
     Raises:
-        UnreadableTemplateError: the template cannot be read.
+        DamagedTemplateError: the template cannot be read.
         WrongCopyError: a name or size differs from the written one.
         OSError: it cannot be written, for example because the disk is full.
     """
@@ -108,6 +121,21 @@ def copy_tree(source: str, target: str, wal_directory: str = "") -> TreeDigest:
         found = _stream(reading, entries, writing)
         _compare(entries, writing, wal_directory)
         return found
+
+
+def timed_copy(source: str, target: str, wal_directory: str) -> tuple[TreeDigest, float]:
+    """Return the digest of `copy_tree`, and the seconds that it took."""
+    started_s = time.monotonic()
+    return copy_tree(source, target, wal_directory), time.monotonic() - started_s
+
+
+def publish(folder: str, made: str, name: str) -> None:
+    """Give a template that is on disk its final name; atomic."""
+    with strictly(folder) as parent, opened(".", READ, parent) as place:
+        with opened(made, READ, place) as inner:
+            os.fsync(inner)
+        os.rename(made, name, src_dir_fd=place, dst_dir_fd=place)
+        os.fsync(place)
 
 
 def empty_copy(target: str, wal_directory: str = "") -> None:
@@ -132,7 +160,7 @@ def _opened(source: str) -> Iterator[int]:
         with strictly(source) as parent:
             descriptor = os.open(".", READ | os.O_CLOEXEC, dir_fd=parent)
     except OSError as err:
-        raise UnreadableTemplateError(f"{source}: {err.strerror}") from err
+        raise DamagedTemplateError(f"{source}: {err.strerror}") from err
     try:
         yield descriptor
     finally:
@@ -143,9 +171,9 @@ def _list_source(folder: int) -> tuple[_Entry, ...]:
     try:
         return tuple(_entries(folder, ""))
     except OSError as err:
-        raise UnreadableTemplateError(f"{err.filename}: {err.strerror}") from err
+        raise DamagedTemplateError(f"{err.filename}: {err.strerror}") from err
     except ValueError as err:
-        raise UnreadableTemplateError(str(err)) from err
+        raise DamagedTemplateError(str(err)) from err
 
 
 def _entries(folder: int, below: str, linked: str = "") -> Iterator[_Entry]:
@@ -209,7 +237,7 @@ def _stream(reading: int, entries: tuple[_Entry, ...], writing: int | None) -> T
                 if target is not None:
                     os.close(target)
             if done != entry.size:
-                raise UnreadableTemplateError(f"{entry.path}: {done} bytes instead of {entry.size}")
+                raise DamagedTemplateError(f"{entry.path}: {done} bytes instead of {entry.size}")
             size_bytes += done
     return TreeDigest(digest.hexdigest(), files, size_bytes)
 
@@ -233,7 +261,7 @@ class _Parts:
         """Yield a file of the template part by part; a part is valid until the one after the next.
 
         Raises:
-            UnreadableTemplateError: it cannot be read.
+            DamagedTemplateError: it cannot be read.
         """
         try:
             file = os.open(path, _OLD, dir_fd=folder)
@@ -247,7 +275,7 @@ class _Parts:
             finally:
                 os.close(file)
         except OSError as err:
-            raise UnreadableTemplateError(f"{path}: {err.strerror}") from err
+            raise DamagedTemplateError(f"{path}: {err.strerror}") from err
 
 
 def _write(file: int, part: memoryview, before: int) -> None:

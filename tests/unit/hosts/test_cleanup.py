@@ -7,13 +7,14 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import ParamSpec, TypeVar
 
 import pytest
 
 from app.domain.errors import FootingError, RunFileError
-from app.hosts.folders import as_owner
-from app.hosts.folders.delete_tree import Removal
+from app.hosts.folders.delete_tree import remove
 from app.hosts.folders.descriptors import FileIdentity
+from app.hosts.recovery import cleanup
 from app.hosts.recovery.cleanup import CleanupAction, SweepEvent, clear, sweep
 from app.hosts.recovery.resource_journal import (
     Owner,
@@ -24,10 +25,12 @@ from app.hosts.recovery.resource_journal import (
     entry_line,
     header_line,
 )
-from app.process.starter import Account, named_account
+from app.process.starter import Account, Recorder, as_account, named_account
 from tests.unit.hosts.conftest import Records, needs_root
 
 Left = tuple[Path, Path]
+P = ParamSpec("P")
+T = TypeVar("T")
 NAME = "pgfooting-0123456789abcdef"
 
 
@@ -122,15 +125,18 @@ def test_killed_sweep_loses_nothing(
     def finish(leaving: ResourceRecord) -> None:
         finished.append(leaving.campaign_folder)
 
-    real = as_owner.remove
+    def die_at_the_second(
+        function: Callable[P, T], account: Account, record: Recorder, timeout_s: float = 60.0
+    ) -> Callable[P, T]:
+        def called(*arguments: P.args, **options: P.kwargs) -> T:
+            if arguments[0] == str(left[0]):
+                raise KeyboardInterrupt
+            return as_account(function, account, record, timeout_s)(*arguments, **options)
 
-    def die_at_the_second(path: str, *arguments: object, **options: object) -> Removal:
-        if path == str(left[0]):
-            raise KeyboardInterrupt
-        return real(path, *arguments, **options)  # type: ignore[arg-type]
+        return called
 
     with monkeypatch.context() as patch:
-        patch.setattr(as_owner, "remove", die_at_the_second)
+        patch.setattr(cleanup, "as_account", die_at_the_second)
         with pytest.raises(KeyboardInterrupt):
             sweep(finish, state_folder=state_folder)
     assert not left[1].exists()
@@ -283,10 +289,14 @@ def test_unfinished_records_deleted_unless_being_written(state_folder: Path) -> 
 def test_folders_of_unavailable_account_are_kept(
     left: Left, state_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(*_: object, **__: object) -> Removal:
-        raise FootingError("becoming nobody failed")
+    def fail(
+        function: Callable[P, T], account: Account, record: Recorder, timeout_s: float = 60.0
+    ) -> Callable[P, T]:
+        if function is remove:
+            raise FootingError("becoming nobody failed")
+        return as_account(function, account, record, timeout_s)
 
-    monkeypatch.setattr(as_owner, "remove", fail)
+    monkeypatch.setattr(cleanup, "as_account", fail)
     events = sweep(state_folder=state_folder)
     assert "becoming nobody failed" in events[0].text
     assert left[1].is_dir()

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from app.hosts.folders.as_owner import end_servers
 from app.hosts.folders.descriptors import FileIdentity, identity_of, opened
-from app.process.starter import Account, current_account, named_account, spawn
+from app.hosts.folders.leftover_servers import end_servers
+from app.process.starter import Account, as_account, current_account, named_account, spawn
 from tests.unit.hosts.conftest import Records, needs_root
 
 PATIENCE_S = 60.0
@@ -62,7 +62,7 @@ def identity_at(path: Path) -> FileIdentity:
 
 
 def ended(data: Path, identity: FileIdentity, account: Account) -> tuple[list[int], list[int]]:
-    return end_servers(str(data), identity, account=account, record=Records(), patience_s=PATIENCE_S)
+    return as_account(end_servers, account, Records())(str(data), identity, patience_s=PATIENCE_S)
 
 
 def test_server_and_its_backends_are_ended(data: Path, account: Account, start: Start) -> None:
@@ -74,7 +74,7 @@ def test_server_and_its_backends_are_ended(data: Path, account: Account, start: 
 def test_server_ignoring_immediate_shutdown_is_killed(data: Path, account: Account, start: Start) -> None:
     server = start(data)
     os.kill(server.pid, signal.SIGSTOP)  # a stopped process acts on nothing but SIGKILL
-    found = end_servers(str(data), identity_at(data), account=account, record=Records(), patience_s=0.2)
+    found = as_account(end_servers, account, Records())(str(data), identity_at(data), patience_s=0.2)
     assert found == ([server.pid], [])
     assert server.wait(PATIENCE_S) == -signal.SIGKILL
 

@@ -177,12 +177,12 @@ def test_announcement_synced_before_the_folder(
 ) -> None:
     seen: list[tuple[ResourceEntry, ...]] = []
 
-    def make_folder(path: str, *_: object) -> FileIdentity:
+    def make_folder(path: str) -> FileIdentity:
         assert not Path(path).exists()
         seen.append(on_disk(resources).entries)
         return FileIdentity(1, 2, 3)
 
-    monkeypatch.setattr("app.hosts.folders.as_owner.make_folder", make_folder)
+    monkeypatch.setattr("app.hosts.recovery.resource_journal.as_account", lambda *_: make_folder)
     resources.make_folder(str(bench / NAME), ResourceKind.FOLDER, records)
     assert seen == [(ResourceEntry(str(bench / NAME), ResourceKind.FOLDER, Owner.SERVER),)]
 

@@ -15,9 +15,8 @@ import pytest
 from app.cli.main import main
 from app.domain.errors import RefusedError, TargetError
 from app.hosts.folders import own_folders
-from app.hosts.folders.as_owner import unrecorded
 from app.hosts.folders.targets import CheckedTarget
-from app.hosts.templates.making import DamagedTemplateError, DataSetOrder, copy_template
+from app.hosts.templates.making import DataSetOrder, copy_template
 from app.hosts.templates.store import (
     MANIFEST,
     WORKING_BYTES,
@@ -33,14 +32,14 @@ from app.hosts.templates.store import (
     why_not_beside,
 )
 from app.hosts.templates.tree import (
-    UnreadableTemplateError,
+    DamagedTemplateError,
     WrongCopyError,
     copy_tree,
     digest_tree,
     empty_copy,
 )
 from app.postgres.installations.installation import Installation
-from app.process.starter import current_account
+from app.process.starter import current_account, unrecorded
 
 KEY = TemplateKey(
     server="a" * 64,
@@ -198,14 +197,14 @@ def test_template_with_links_or_devices(source: Path, target: Path, kind: str) -
         os.mkfifo(source / "x")
     else:
         (source / "x").symlink_to("/etc/passwd" if kind == "link" else "/etc")
-    with pytest.raises(UnreadableTemplateError, match="x: neither a file nor a folder"):
+    with pytest.raises(DamagedTemplateError, match="x: neither a file nor a folder"):
         digest_tree(str(source))
-    with pytest.raises(UnreadableTemplateError, match="x: neither a file nor a folder"):
+    with pytest.raises(DamagedTemplateError, match="x: neither a file nor a folder"):
         copy_tree(str(source), str(target))
 
 
 def test_missing_template_is_reported_as_template(tmp_path: Path, target: Path) -> None:
-    with pytest.raises(UnreadableTemplateError, match="No such file"):
+    with pytest.raises(DamagedTemplateError, match="No such file"):
         copy_tree(str(tmp_path / "none"), str(target))
 
 
@@ -266,10 +265,10 @@ def test_damaged_template_leaves_nothing(tmp_path: Path, target: Path) -> None:
 
 
 def test_full_target_is_reported_as_target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object, **__: object) -> None:
+    def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("app.hosts.templates.making.errand", full)
+    monkeypatch.setattr("app.hosts.templates.making.as_account", lambda *_: full)
     with pytest.raises(TargetError, match=r"could not be copied to .*: No space left on device"):
         copied(template_of(tmp_path), tmp_path)
 

@@ -17,7 +17,6 @@ from typing import ParamSpec, TypeVar
 
 from app.domain.campaign.configuration import FolderTarget
 from app.hosts import local
-from app.hosts.folders import as_owner
 from app.hosts.folders.private_folder import write_private
 from app.hosts.recovery import resource_journal
 from app.process.starter import CommandOutcome, current_account, named_account, spawn
@@ -41,9 +40,8 @@ def main(state: str, bench: str, account_name: str, moment: str) -> None:
 
         return wrapped
 
-    resource_journal._write = mortal(resource_journal._write)
-    resource_journal._sync_folder = mortal(resource_journal._sync_folder)
-    as_owner.make_folder = mortal(as_owner.make_folder)
+    for name in ("_write", "_sync_folder", "as_account"):
+        setattr(resource_journal, name, mortal(getattr(resource_journal, name)))
     for name in ("socket_places", "private_places"):
         setattr(local, name, lambda _account: (bench,))
     account = current_account() if account_name == "self" else named_account(account_name)

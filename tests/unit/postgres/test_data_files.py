@@ -1,13 +1,11 @@
 from __future__ import annotations
 
-import io
 import json
-import sys
 from pathlib import Path
 
 import pytest
 
-from app.postgres import data_files
+from app.postgres.data_files import write_files
 
 
 @pytest.fixture
@@ -17,15 +15,10 @@ def data_directory(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def _main(monkeypatch: pytest.MonkeyPatch, folder: Path, content: str) -> int:
-    monkeypatch.setattr(sys, "stdin", io.StringIO(content))
-    return data_files.main([str(folder)])
-
-
-def test_files_replaced_own_read_last(monkeypatch: pytest.MonkeyPatch, data_directory: Path) -> None:
+def test_files_replaced_own_read_last(data_directory: Path) -> None:
     files = {"pgfooting.conf": "fsync = 'on'\n", "pg_hba.conf": "local\n"}
     for _ in range(2):  # again changes nothing
-        assert _main(monkeypatch, data_directory, json.dumps(files)) == 0
+        write_files(str(data_directory), json.dumps(files).encode())
         assert (data_directory / "pg_hba.conf").read_text() == "local\n"
         assert (data_directory / "pgfooting.conf").stat().st_mode & 0o777 == 0o600
         lines = (data_directory / "postgresql.conf").read_text(encoding="utf-8").splitlines()
@@ -38,32 +31,26 @@ def test_files_replaced_own_read_last(monkeypatch: pytest.MonkeyPatch, data_dire
 
 
 def test_a_link_is_replaced_and_not_followed(
-    monkeypatch: pytest.MonkeyPatch, data_directory: Path, tmp_path_factory: pytest.TempPathFactory
+    data_directory: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     victim = tmp_path_factory.mktemp("victim") / "file"
     victim.write_text("mine")
     (data_directory / "pg_hba.conf").unlink()
     (data_directory / "pg_hba.conf").symlink_to(victim)
     (data_directory / "pg_hba.conf.new").symlink_to(victim)
-    assert _main(monkeypatch, data_directory, json.dumps({"pg_hba.conf": "local\n"})) == 0
+    write_files(str(data_directory), b'{"pg_hba.conf": "local\\n"}')
     assert victim.read_text() == "mine"
     assert (data_directory / "pg_hba.conf").read_text() == "local\n"
 
 
-@pytest.mark.parametrize("content", ['{"../escape": "x"}', "not json", '{"postgresql.auto.conf": ""}'])
-def test_refuses_other_files_and_other_input(
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    data_directory: Path,
-    content: str,
-) -> None:
-    assert _main(monkeypatch, data_directory, content) == 1
-    assert capsys.readouterr().err
+@pytest.mark.parametrize("content", [b'{"../escape": "x"}', b"not json", b'{"postgresql.auto.conf": ""}'])
+def test_refuses_other_files_and_other_input(data_directory: Path, content: bytes) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011 - of JSON or of the names
+        write_files(str(data_directory), content)
     assert "include" not in (data_directory / "postgresql.conf").read_text(encoding="utf-8")
+    assert not (data_directory.parent / "escape").exists()
 
 
-def test_folder_without_data_directory(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    assert _main(monkeypatch, tmp_path, "{}") == 1
-    assert "postgresql.conf" in capsys.readouterr().err
+def test_folder_without_data_directory(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"postgresql\.conf"):
+        write_files(str(tmp_path), b"{}")
