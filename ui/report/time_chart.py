@@ -156,9 +156,9 @@ class TimeCharts:
         spec, lines = CHARTS[figure.chart], self._lines(figure)
         end_s = figure.end_s or self.end_s(figure)
         found = [extremes for line in lines if (extremes := line.extremes_in((0.0, math.inf))) is not None]
-        if figure.high:
-            found.append((min([figure.high, *(low for low, _ in found)]), figure.high))
-        extremes = (min(low for low, _ in found), max(high for _, high in found)) if found else None
+        lowest = min((low for low, _ in found), default=0.0)
+        highest = max([figure.high or lowest, *(high for _, high in found)])
+        extremes = (lowest, highest) if found or figure.high else None
         return TimeChart(
             figure.title or chart_title(spec, figure.traces),
             self._note(figure, spec),
