@@ -6,7 +6,7 @@ Kinds check each key alone; `app.domain.campaign.disk_target` checks keys togeth
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
@@ -27,12 +27,13 @@ from app.campaign_file.kinds import (
     find_key,
     join_values,
     plain_key,
+    read_fields,
     split_values,
+    table_of,
 )
 from app.campaign_file.problems import InvalidValueError, printable, refusal, unfit
 from app.domain.campaign.configuration import DiskTarget, GroupChoice
 from app.domain.campaign.disk_target import target_problems
-from app.domain.errors import did_you_mean
 from app.domain.filesystems import FILESYSTEMS
 from app.domain.options.kinds import Integer, OptionValue
 from app.domain.options.raid import Level
@@ -215,23 +216,14 @@ class GroupTable(TableKind):
     @property
     @override
     def allowed(self) -> str:
-        return tr("a table with the keys {names}").format(names=", ".join(each.name for each in GROUP_FIELDS))
+        return table_of(GROUP_FIELDS)
 
     @override
     def read(self, value: object, folder: Path) -> dict[str, Any]:
-        if not isinstance(value, dict):
-            raise unfit(value, self.allowed)
-        fields = {each.name: each for each in GROUP_FIELDS}
-        faults = [_unknown(key) for key in value if key not in fields]
-        values: dict[str, Any] = {}
-        for key in fields.keys() & value.keys():
-            try:
-                values[fields[key].attribute] = fields[key].kind.read(value[key], folder)
-            except InvalidValueError as error:
-                faults += [replace(problem, path=f".{key}{problem.path}") for problem in error.problems]
+        values, faults = read_fields(value, GROUP_FIELDS, folder)
         if faults:
             raise InvalidValueError(*faults)
-        return _given(values)
+        return values
 
     @override
     def plain(self, value: Mapping[str, Any]) -> dict[str, Any]:
@@ -264,12 +256,6 @@ def _given(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return values in the order of `GROUP_FIELDS`, without None."""
     names = (each.attribute for each in GROUP_FIELDS)
     return {name: values[name] for name in names if values.get(name) is not None}
-
-
-def _unknown(key: str) -> Problem:
-    known = [each.name for each in GROUP_FIELDS]
-    sentence = tr("is not a known key; allowed are {known}.").format(known=", ".join(known))
-    return Problem(f".{printable(key)}", f"{sentence} {did_you_mean(key[:80], known)}".rstrip())
 
 
 DISK_FIELDS: Final = (

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from typing_extensions import override
 
-from app.campaign_file.problems import InvalidValueError, unfit
+from app.campaign_file.problems import InvalidValueError, printable, unfit
 from app.domain.errors import did_you_mean
 from app.domain.problem import Problem
 from app.domain.text import tr
@@ -355,6 +355,48 @@ class CampaignField:
     def shown_name(self) -> str:
         """Its name in lists and messages."""
         return self.shown_as or self.label.replace("&", "").rstrip(":")
+
+
+UNKNOWN: Final = tr("is not a known key; allowed are {known}.")
+
+
+def table_of(fields: Iterable[CampaignField]) -> str:
+    """Return what is allowed where a table with these keys is."""
+    return tr("a table with the keys {names}").format(names=", ".join(each.name for each in fields))
+
+
+def read_fields(
+    entry: object, fields: Iterable[CampaignField], folder: Path, unknown: str = UNKNOWN
+) -> tuple[dict[str, Any], list[Problem]]:
+    """Return the values of a table by attribute, None for a refused one, and its problems.
+
+    Args:
+        entry: as in TOML.
+        fields: its keys.
+        folder: base of relative paths.
+        unknown: the sentence about an unknown key, with the place of the `known` ones.
+
+    Raises:
+        InvalidValueError: it is no table.
+    """
+    by_name = {each.name: each for each in fields}
+    if not isinstance(entry, dict):
+        raise unfit(entry, table_of(by_name.values()))
+    told = unknown.format(known=", ".join(by_name))
+    faults = [
+        Problem(f".{printable(key)}", f"{told} {did_you_mean(key[:80], by_name)}".rstrip())
+        for key in entry
+        if key not in by_name
+    ]
+    values: dict[str, Any] = {}
+    for each in by_name.values():
+        if each.name in entry:
+            try:
+                values[each.attribute] = each.kind.read(entry[each.name], folder)
+            except InvalidValueError as error:
+                faults += [replace(problem, path=f".{each.name}{problem.path}") for problem in error.problems]
+                values[each.attribute] = None
+    return values, faults
 
 
 def split_values(values: Mapping[str, Any], fields: Iterable[CampaignField]) -> dict[Key, Any]:

@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from typing_extensions import override
 
-from app.campaign_file.kinds import CampaignField, EnumKind, FloatKind, ValueKind, quote, read_each, toml
+from app.campaign_file.kinds import (
+    CampaignField,
+    EnumKind,
+    FloatKind,
+    ValueKind,
+    quote,
+    read_each,
+    read_fields,
+    table_of,
+    toml,
+)
 from app.campaign_file.problems import InvalidValueError, printable, unfit
 from app.domain.campaign.configuration import RateShare, WorkloadPhase
-from app.domain.errors import did_you_mean
 from app.domain.maintenance import BACKGROUND, PG_BASEBACKUP, background
 from app.domain.problem import Problem
 from app.domain.text import tr
@@ -133,26 +142,12 @@ class _OnePhase(ValueKind):
     @property
     @override
     def allowed(self) -> str:
-        return tr("a table with the keys {names}").format(names=", ".join(self._names))
-
-    @property
-    def _names(self) -> tuple[str, ...]:
-        return tuple(field.name for field in self.fields)
+        return table_of(self.fields)
 
     @override
     def read(self, value: object, folder: Path) -> WorkloadPhase:
-        if not isinstance(value, dict):
-            raise unfit(value, self.allowed)
-        faults = [self._unknown(key) for key in value if key not in self._names]
-        given: dict[str, Any] = {}
-        for field in self.fields:
-            if field.name not in value:
-                continue
-            try:
-                given[field.attribute] = field.kind.read(value[field.name], folder)
-            except InvalidValueError as error:
-                faults += [replace(each, path=f".{field.name}{each.path}") for each in error.problems]
-                given[field.attribute] = None
+        unknown = tr("is not a known key of a phase; allowed are {known}.")
+        given, faults = read_fields(value, self.fields, folder, unknown)
         if "name" not in given:
             faults.append(Problem(".name", tr("is missing: each phase needs a name of its own.")))
         faults += self._both(given)
@@ -160,11 +155,6 @@ class _OnePhase(ValueKind):
         if faults:
             raise InvalidValueError(*faults)
         return WorkloadPhase(**given)
-
-    def _unknown(self, key: str) -> Problem:
-        known = self._names
-        sentence = tr("is not a known key of a phase; allowed are {known}.").format(known=", ".join(known))
-        return Problem(f".{printable(key)}", f"{sentence} {did_you_mean(key[:80], known)}".rstrip())
 
     def _both(self, given: dict[str, Any]) -> Iterator[Problem]:
         both = tr("“{one}” and “{other}” exclude each other; give one of them.")

@@ -30,7 +30,7 @@ from app.campaign_file.fields import (
     TargetTable,
     where_it_belongs,
 )
-from app.campaign_file.kinds import CampaignField, Key, join_values
+from app.campaign_file.kinds import CampaignField, Key, join_values, table_of
 from app.campaign_file.matrix import read_matrix
 from app.campaign_file.partial import TARGET, Given, Partial, given_at, over, values_at
 from app.campaign_file.paths import Scripts, UnreadableFileError, as_built_in, read_text_file, with_paths
@@ -460,8 +460,7 @@ class CampaignReader:
         """Return the values of the table at `path`."""
         if isinstance(entry, dict):
             return self.read_keys(entry, fields, place, path)
-        names = ", ".join(field.name for field in fields)
-        self.problems.add(place, refusal(entry, tr("a table with the keys {names}").format(names=names)))
+        self.problems.add(place, refusal(entry, table_of(fields)))
         return {}
 
     def read_keys(

@@ -7,7 +7,7 @@ quick variant: the same comparison with little data and short runs.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -15,7 +15,16 @@ from typing import Any, Final
 from typing_extensions import override
 
 from app import TOP
-from app.campaign_file.kinds import CampaignField, IntKind, Name, ValueKind, WholeSeconds, read_each
+from app.campaign_file.kinds import (
+    CampaignField,
+    IntKind,
+    Name,
+    ValueKind,
+    WholeSeconds,
+    read_each,
+    read_fields,
+    table_of,
+)
 from app.campaign_file.problems import InvalidValueError, KeyPath, Problems, printable, unfit
 from app.domain.errors import UsageError, did_you_mean
 from app.domain.problem import Problem
@@ -173,12 +182,10 @@ class HeadTable(ValueKind):
     @property
     @override
     def allowed(self) -> str:
-        return tr("a table with the keys {names}").format(names=", ".join(each.name for each in self.fields))
+        return table_of(self.fields)
 
     @override
     def read(self, value: object, folder: Path) -> Any:
-        if not isinstance(value, dict):
-            raise unfit(value, self.allowed)
         return self.make(**_read(value, self.fields, self.required, folder))
 
 
@@ -204,9 +211,6 @@ def read_head(entry: object, problems: Problems) -> RecipeHead | None:
     """
     place = KeyPath(RECIPE)
     try:
-        if not isinstance(entry, dict):
-            names = ", ".join(each.name for each in RECIPE_FIELDS)
-            raise unfit(entry, tr("a table with the keys {names}").format(names=names))
         return RecipeHead(**_read(entry, RECIPE_FIELDS, ("question",), Path()))
     except InvalidValueError as error:
         for problem in error.problems:
@@ -225,27 +229,15 @@ def parse_head(text: str) -> RecipeHead | None:
 
 
 def _read(
-    entry: Mapping[str, object], fields: tuple[CampaignField, ...], required: tuple[str, ...], folder: Path
+    entry: object, fields: tuple[CampaignField, ...], required: tuple[str, ...], folder: Path
 ) -> dict[str, Any]:
     """Return the values of a table by attribute.
 
     Raises:
         InvalidValueError: lists all its problems.
     """
-    by_name = {each.name: each for each in fields}
-    unknown = tr("is not a known key; allowed are {known}.").format(known=", ".join(by_name))
-    faults = [
-        Problem(f".{printable(key)}", f"{unknown} {did_you_mean(key[:80], by_name)}".rstrip())
-        for key in entry
-        if key not in by_name
-    ]
-    faults += [Problem(f".{key}", tr("is missing.")) for key in required if key not in entry]
-    values: dict[str, Any] = {}
-    for key in by_name.keys() & entry.keys():
-        try:
-            values[by_name[key].attribute] = by_name[key].kind.read(entry[key], folder)
-        except InvalidValueError as error:
-            faults += [replace(problem, path=f".{key}{problem.path}") for problem in error.problems]
+    values, faults = read_fields(entry, fields, folder)
+    faults += [Problem(f".{key}", tr("is missing.")) for key in required if key not in values]
     if faults:
         raise InvalidValueError(*sorted(faults, key=lambda fault: fault.path))
     return values
