@@ -62,13 +62,15 @@ class Maintenance:
         """
         if self.done_by is not DoneBy.ROOT or any(map(self.is_on, filesystems)):
             return ""
-        if not filesystems:
-            words = tr("“{name}” is done by root, on spare disks only: this target has none.")
-            return words.format(name=self.name)
-        words = tr("“{name}” exists on {those} only; this target has {these}.")
-        return words.format(
-            name=self.name, those=", ".join(self.filesystems), these=", ".join(dict.fromkeys(filesystems))
-        )
+        return _obstacle(self.name, self.filesystems, filesystems)
+
+
+def _obstacle(name: str, those: Sequence[str], these: Sequence[str]) -> str:
+    if not these:
+        words = tr("“{name}” is done by root, on spare disks only: this target has none.")
+        return words.format(name=name)
+    words = tr("“{name}” exists on {those} only; this target has {these}.")
+    return words.format(name=name, those=", ".join(those), these=", ".join(dict.fromkeys(these)))
 
 
 CHECKPOINT: Final = Maintenance(
@@ -138,12 +140,8 @@ class Background:
         """Return why it is not possible, as `Maintenance.obstacle` does."""
         if self.kind_on(filesystems) is not None:
             return ""
-        if not filesystems:
-            words = tr("“{name}” is done by root, on spare disks only: this target has none.")
-            return words.format(name=self.name)
-        words = tr("“{name}” exists on {those} only; this target has {these}.")
-        those = ", ".join(each for kind in self.kinds for each in kind.filesystems)
-        return words.format(name=self.name, those=those, these=", ".join(dict.fromkeys(filesystems)))
+        those = [each for kind in self.kinds for each in kind.filesystems]
+        return _obstacle(self.name, those, filesystems)
 
 
 PG_BASEBACKUP: Final = Background("pg_basebackup", tr("base backups (pg_basebackup)"), (BASE_BACKUP,))

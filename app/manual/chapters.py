@@ -36,6 +36,7 @@ from app.domain.options.filesystem_spec import FilesystemSpec
 from app.domain.options.kinds import OptionValue
 from app.domain.options.option import OptionSpec, Safety
 from app.domain.options.raid import LAYOUTS, Assembler
+from app.domain.options.raid_choice import words_of
 from app.domain.options.real_names import real_name
 from app.domain.text import tr
 from app.manual.markdown import markdown_table, marked_markdown, plain_markdown
@@ -130,7 +131,12 @@ def levels() -> str:
     return _table(
         (tr("Level"), tr("Made by"), tr("Disks"), tr("What is special")),
         (
-            (item.level, _MADE_BY[item.assembler], _disks(item.minimum_disks, item.maximum_disks), item.words)
+            (
+                item.level,
+                _MADE_BY[item.assembler],
+                _disks(item.minimum_disks, item.maximum_disks),
+                words_of(item),
+            )
             for item in LAYOUTS
         ),
     )

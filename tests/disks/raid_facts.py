@@ -10,6 +10,7 @@ from app.domain.filesystems import filesystem
 from app.domain.formats.btrfs import profiles
 from app.domain.options.kinds import OptionValue
 from app.domain.options.raid import ArrayLayout
+from app.domain.options.raid_choice import capacity
 from app.domain.units import MIB
 from tests.disks.option_facts import mounted, must, run
 
@@ -61,6 +62,6 @@ def md_bytes(made: ArrayLayout, nodes: list[str]) -> int:
 
 def assert_holds(made: ArrayLayout, sizes: list[int], found: int, copies: int | None = None) -> None:
     """Fail where the declared size is not near what is really there."""
-    declared = made.usable_bytes(sizes, copies)
+    declared = capacity(made, sizes, copies)
     least = LEAST_SHARE * declared
     assert least <= found <= declared, (made.level, made.assembler, declared, found)

@@ -14,6 +14,7 @@ from app.campaign_file.reader import parse_campaign
 from app.domain.errors import CampaignError
 from app.domain.filesystems import filesystem
 from app.domain.options.raid import Level, layout
+from app.domain.options.raid_choice import capacity
 from app.domain.units import MIB
 from app.runfile.reader import RunFile
 from tests.fix_campaign import ORDINARY_EVENTS, server_settings_of
@@ -250,7 +251,7 @@ def _usable_mib(back: Back, partition_mib: int) -> int:
     sizes = [partition_mib] * _COUNTS[level.value]
     if spec.id == "btrfs" and level is Level.RAID5:  # counts the parity as room (seen in statvfs)
         return sum(sizes)
-    return layout(level, spec.assembler(level)).usable_bytes(sizes)
+    return capacity(layout(level, spec.assembler(level)), sizes)
 
 
 def _small(back: Back) -> None:

@@ -1,4 +1,4 @@
-"""RAID levels: minimum disks, capacity, redundancy, and their names in each assembler.
+"""RAID levels: minimum disks, and their names in each assembler.
 
 Sources: mdadm(8), md(4); btrfs-progs mkfs.btrfs(8) "PROFILES" and Status; zpoolconcepts(7). The minimums are
 those from which a level is true to its name, the same for every assembler so that results are comparable:
@@ -7,7 +7,6 @@ btrfs accepts a raid5 of two disks and md a raid10 of two, which are mirrors by 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -52,7 +51,8 @@ _LABELS: Final = {
     Level.RAIDZ3: tr("Triple parity (raidz3)"),
 }
 
-_PARITY_DISKS: Final = {Level.RAID5: 1, Level.RAID6: 2, Level.RAIDZ3: 3}
+PARITY_DISKS: Final = {Level.RAID5: 1, Level.RAID6: 2, Level.RAIDZ3: 3}
+"""Disks' worth of parity in a stripe."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,6 @@ class ArrayLayout:
         minimum_disks: fewest disks.
         name: the assembler's name for it: level of mdadm, data profile of btrfs, vdev word of zpool (empty
             for disks without a vdev).
-        words: special properties, one or two sentences.
         maximum_disks: most disks; None for no limit.
         multiple_of: the number of disks has to be a multiple of this.
         approximate: the usable size depends on the data (padding, chunks), so that it is only an estimate.
@@ -78,7 +77,6 @@ class ArrayLayout:
     assembler: Assembler
     minimum_disks: int
     name: str
-    words: str
     maximum_disks: int | None = None
     multiple_of: int = 1
     approximate: bool = False
@@ -86,42 +84,13 @@ class ArrayLayout:
     md_layout: str = ""
     risks: tuple[Safety, ...] = ()
 
-    def survives(self, disks: int, copies: int | None = None) -> int:
-        """Return how many disks may fail in any combination.
-
-        Args:
-            disks: number of disks.
-            copies: copies of a btrfs mirror; None for its two.
-        """
-        if self.level is Level.MIRROR:
-            return (copies or 2) - 1 if self.assembler is Assembler.BTRFS else disks - 1
-        return 1 if self.level is Level.RAID10 else _PARITY_DISKS.get(self.level, 0)
-
-    def usable_bytes(self, sizes: Sequence[int], copies: int | None = None) -> int:
-        """Return the capacity of disks of these sizes, before overhead of assembler and filesystem.
-
-        Args:
-            sizes: bytes of each disk or partition.
-            copies: copies of a btrfs mirror; None for its two.
-        """
-        if self.level in {Level.SINGLE, Level.STRIPE}:
-            return sum(sizes)
-        if self.assembler is Assembler.BTRFS and self.level in {Level.MIRROR, Level.RAID10}:
-            return _spread(sizes, copies or 2)
-        if self.level is Level.MIRROR:
-            return min(sizes)
-        if self.level is Level.RAID10:
-            pairs = zip(sizes[::2], sizes[1::2], strict=False)
-            return sum(map(min, pairs)) if self.assembler is Assembler.ZFS else min(sizes) * len(sizes) // 2
-        return min(sizes) * (len(sizes) - _PARITY_DISKS[self.level])
-
     def data_disks(self, disks: int) -> int | None:
         """Return the number of data disks of a full stripe; None if alignment is impossible."""
         if self.level in {Level.SINGLE, Level.MIRROR}:
             return None
         if self.level is Level.RAID10:
             return disks // 2 if disks % 2 == 0 else None
-        return disks - _PARITY_DISKS.get(self.level, 0)
+        return disks - PARITY_DISKS.get(self.level, 0)
 
     def problem(self, disks: int) -> str:
         """Return why this number of disks is invalid, with the valid numbers; empty if it is valid."""
@@ -137,19 +106,6 @@ class ArrayLayout:
         return message + tr("; {disks} are chosen.").format(disks=disks)
 
 
-def _spread(sizes: Sequence[int], copies: int) -> int:
-    """Return the capacity with `copies` of each chunk on different disks, those with most room first.
-
-    No disk can hold more than one copy of each chunk: a disk larger than its share is cut to it.
-    """
-    rest = sorted(sizes, reverse=True)
-    left = copies
-    while left > 1 and rest and rest[0] * left > sum(rest):
-        rest = rest[1:]
-        left -= 1
-    return sum(rest) // left if rest else 0
-
-
 _HOLE: Final = tr(
     "Small writes read before they write, and a crash in mid-write can leave parity that does not fit "
     "(write hole)."
@@ -159,110 +115,42 @@ _RAIDZ: Final = tr(
     "random I/O runs at about the speed of one disk."
 )
 _UNSTABLE: Final = tr("btrfs calls its own raid5 and raid6 unstable: “should not be used in production”.")
-_FIRST_SYNC: Final = tr("Measured only after the first synchronisation, unless that is avoided and recorded.")
-
 LAYOUTS: Final = (
-    ArrayLayout(
-        Level.SINGLE, Assembler.RAW, 1, "", tr("One partition of ours, nothing between."), maximum_disks=1
-    ),
-    ArrayLayout(
-        Level.SINGLE,
-        Assembler.BTRFS,
-        1,
-        "single",
-        tr("Data once; metadata twice on the same disk, as mkfs.btrfs does."),
-        maximum_disks=1,
-        metadata="dup",
-    ),
-    ArrayLayout(
-        Level.SINGLE, Assembler.ZFS, 1, "", tr("A pool of one disk; metadata is kept twice."), maximum_disks=1
-    ),
-    ArrayLayout(
-        Level.STRIPE, Assembler.MD, 2, "raid0", tr("All disks at once; one that fails takes everything.")
-    ),
-    ArrayLayout(
-        Level.STRIPE,
-        Assembler.BTRFS,
-        2,
-        "raid0",
-        tr("Data and metadata without a second copy; one disk that fails takes everything."),
-        approximate=True,
-        metadata="raid0",
-    ),
-    ArrayLayout(
-        Level.STRIPE,
-        Assembler.ZFS,
-        2,
-        "",
-        tr("Records are spread over all disks; one that fails takes the pool."),
-        approximate=True,
-    ),
-    ArrayLayout(Level.MIRROR, Assembler.MD, 2, "raid1", tr("Every disk holds everything. ") + _FIRST_SYNC),
-    ArrayLayout(
-        Level.MIRROR,
-        Assembler.BTRFS,
-        2,
-        "raid1",
-        tr(
-            "Two copies on any two disks, however many there are: with more than two disks it holds more and "
-            "survives less than a mirror of md or ZFS. Three or four copies are an option."
-        ),
-        approximate=True,
-        metadata="raid1",
-    ),
-    ArrayLayout(Level.MIRROR, Assembler.ZFS, 2, "mirror", tr("Every disk holds everything, with checksums.")),
-    ArrayLayout(
-        Level.RAID10,
-        Assembler.MD,
-        4,
-        "raid10",
-        tr("Two copies of each chunk on neighbouring disks; an odd number of disks works too. ")
-        + _FIRST_SYNC,
-        md_layout="n2",
-    ),
-    ArrayLayout(
-        Level.RAID10,
-        Assembler.BTRFS,
-        4,
-        "raid10",
-        tr("Two copies of each stripe; which disks form a pair differs from chunk to chunk."),
-        approximate=True,
-        metadata="raid10",
-    ),
-    ArrayLayout(
-        Level.RAID10,
-        Assembler.ZFS,
-        4,
-        "mirror",
-        tr("Mirrors of two disks each, records spread over them."),
-        multiple_of=2,
-        approximate=True,
-    ),
-    ArrayLayout(Level.RAID5, Assembler.MD, 3, "raid5", f"{_HOLE} {_FIRST_SYNC}"),
+    ArrayLayout(Level.SINGLE, Assembler.RAW, 1, "", maximum_disks=1),
+    ArrayLayout(Level.SINGLE, Assembler.BTRFS, 1, "single", maximum_disks=1, metadata="dup"),
+    ArrayLayout(Level.SINGLE, Assembler.ZFS, 1, "", maximum_disks=1),
+    ArrayLayout(Level.STRIPE, Assembler.MD, 2, "raid0"),
+    ArrayLayout(Level.STRIPE, Assembler.BTRFS, 2, "raid0", approximate=True, metadata="raid0"),
+    ArrayLayout(Level.STRIPE, Assembler.ZFS, 2, "", approximate=True),
+    ArrayLayout(Level.MIRROR, Assembler.MD, 2, "raid1"),
+    ArrayLayout(Level.MIRROR, Assembler.BTRFS, 2, "raid1", approximate=True, metadata="raid1"),
+    ArrayLayout(Level.MIRROR, Assembler.ZFS, 2, "mirror"),
+    ArrayLayout(Level.RAID10, Assembler.MD, 4, "raid10", md_layout="n2"),
+    ArrayLayout(Level.RAID10, Assembler.BTRFS, 4, "raid10", approximate=True, metadata="raid10"),
+    ArrayLayout(Level.RAID10, Assembler.ZFS, 4, "mirror", multiple_of=2, approximate=True),
+    ArrayLayout(Level.RAID5, Assembler.MD, 3, "raid5"),
     ArrayLayout(
         Level.RAID5,
         Assembler.BTRFS,
         3,
         "raid5",
-        f"{_UNSTABLE} {_HOLE}",
         approximate=True,
         metadata="raid1",
         risks=(Safety.EXPERIMENTAL,),
     ),
-    ArrayLayout(Level.RAID5, Assembler.ZFS, 3, "raidz1", _RAIDZ, approximate=True),
-    ArrayLayout(Level.RAID6, Assembler.MD, 4, "raid6", f"{_HOLE} {_FIRST_SYNC}"),
+    ArrayLayout(Level.RAID5, Assembler.ZFS, 3, "raidz1", approximate=True),
+    ArrayLayout(Level.RAID6, Assembler.MD, 4, "raid6"),
     ArrayLayout(
         Level.RAID6,
         Assembler.BTRFS,
         4,
         "raid6",
-        f"{_UNSTABLE} {_HOLE}",
         approximate=True,
         metadata="raid1c3",
         risks=(Safety.EXPERIMENTAL,),
     ),
-    ArrayLayout(Level.RAID6, Assembler.ZFS, 4, "raidz2", _RAIDZ, approximate=True),
-    ArrayLayout(Level.RAIDZ3, Assembler.ZFS, 5, "raidz3", _RAIDZ, approximate=True),
+    ArrayLayout(Level.RAID6, Assembler.ZFS, 4, "raidz2", approximate=True),
+    ArrayLayout(Level.RAIDZ3, Assembler.ZFS, 5, "raidz3", approximate=True),
 )
 
 

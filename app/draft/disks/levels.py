@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from app.domain.filesystems import FILESYSTEMS
 from app.domain.options.filesystem_spec import FilesystemSpec
 from app.domain.options.raid import ArrayLayout, Level, layout
+from app.domain.options.raid_choice import capacity, survives, words_of
 from app.domain.text import tr
 from app.domain.units import format_size
 from app.draft.disks.table import StorageFacts, sizes_of
@@ -113,7 +114,7 @@ def _choice(level: Level, group: GroupDraft, made: MadeDraft, facts: StorageFact
         words = tr("Only {labels}.").format(labels=", ".join(spec.label for spec in having))
         found = layout(level, having[0].assembler(level))
     else:
-        words = found.words
+        words = words_of(found)
         reason = unmakeable(spec_of(made), level, len(group.disks), facts.support)
         if reason and not found.problem(len(group.disks)):
             others = makers_words(level, len(group.disks), facts.support)
@@ -142,7 +143,7 @@ def needs(found: ArrayLayout) -> str:
 
 def usable_words(found: ArrayLayout, sizes: Sequence[int], copies: int | None = None) -> str:
     """Return the capacity of disks or partitions of these sizes, in a few words."""
-    size = format_size(found.usable_bytes(sizes, copies))
+    size = format_size(capacity(found, sizes, copies))
     return (
         tr("about {size} usable").format(size=size)
         if found.approximate
@@ -152,7 +153,7 @@ def usable_words(found: ArrayLayout, sizes: Sequence[int], copies: int | None = 
 
 def survives_words(found: ArrayLayout, disks: int, copies: int | None = None) -> str:
     """Return how many disks may fail, in a few words."""
-    count = found.survives(disks, copies)
+    count = survives(found, disks, copies)
     if count == 0:
         return tr("survives the loss of no disk")
     if count == 1:

@@ -9,6 +9,7 @@ from typing import Final
 from app.domain.disk import DiskIdentity
 from app.domain.endurance import DriveWear
 from app.domain.options.raid import Assembler, Level
+from app.domain.options.raid_choice import capacity
 from app.domain.storage_plan.plan import Group, InitialSync, StoragePlan
 from app.domain.text import number_text, tr
 from app.domain.units import format_size
@@ -145,7 +146,7 @@ def _share_words(share: float) -> str:
 def _factor(group: Group) -> float:
     """Return the bytes written to all disks for each byte of the filesystem."""
     equal = [1 << 40] * len(group.disks)
-    return sum(equal) / max(1, group_layout(group).usable_bytes(equal))
+    return sum(equal) / max(1, capacity(group_layout(group), equal))
 
 
 def synchronised_bytes(group: Group) -> int:

@@ -13,6 +13,7 @@ from app.domain.filesystems import explained_problems, filesystem
 from app.domain.options.checks import validate_options
 from app.domain.options.kinds import OptionValue
 from app.domain.options.raid import ArrayLayout, layout
+from app.domain.options.raid_choice import capacity
 from app.domain.options.refusals import echo
 from app.domain.problem import Problem
 from app.domain.storage_plan.plan import Group, GroupOf, Role, StoragePlan
@@ -134,7 +135,7 @@ def _partition_bytes(group: GroupChoice, disks: Sequence[DiskIdentity], data_set
     if group.partition_bytes is not None:
         return group.partition_bytes
     sizes = [disk.size_bytes for disk in disks]
-    usable = group_layout(group).usable_bytes([1 << 40] * len(disks), _copies(chosen_options(group))) >> 40
+    usable = capacity(group_layout(group), [1 << 40] * len(disks), _copies(chosen_options(group))) >> 40
     return default_partition_bytes(data_set_bytes, usable, sizes)
 
 
@@ -161,7 +162,7 @@ def check_support(target: DiskTarget, support: Support, *, place: str = PLACE) -
 
 def usable_bytes(group: Group) -> int:
     """Return the capacity of a group's disks before assembler and filesystem take their share."""
-    return group_layout(group).usable_bytes([planned_bytes(group)] * len(group.disks), _copies(group.chosen))
+    return capacity(group_layout(group), [planned_bytes(group)] * len(group.disks), _copies(group.chosen))
 
 
 def _too_small(target: DiskTarget, plan: StoragePlan, data_set_bytes: int) -> list[Problem]:

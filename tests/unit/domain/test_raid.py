@@ -4,7 +4,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from app.domain.options import raid_choice
 from app.domain.options.raid import LAYOUTS, ArrayLayout, Assembler, Level, layout
+from app.domain.options.raid_choice import capacity, words_of
 from app.domain.units import GIB
 
 untimed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -29,7 +31,7 @@ def test_level_unknown_to_assembler() -> None:
 
 @LAYOUT
 def test_layout_words_and_btrfs_metadata(item: ArrayLayout) -> None:
-    assert item.words.endswith(".")
+    assert words_of(item).endswith(".")
     assert bool(item.metadata) is (item.assembler is Assembler.BTRFS)
 
 
@@ -69,15 +71,15 @@ def test_six_disks_size_and_failures(
     level: Level, assembler: Assembler, disks: int, usable: int, survives: int
 ) -> None:
     item = layout(level, assembler)
-    assert item.usable_bytes([GIB] * disks) == usable * GIB
-    assert item.survives(disks) == survives
+    assert capacity(item, [GIB] * disks) == usable * GIB
+    assert raid_choice.survives(item, disks) == survives
 
 
 @pytest.mark.parametrize(("copies", "usable", "survives"), [(2, 6, 1), (3, 4, 2), (4, 3, 3)])
 def test_btrfs_mirror_copies(copies: int, usable: int, survives: int) -> None:
     mirror = layout(Level.MIRROR, Assembler.BTRFS)
-    assert mirror.usable_bytes([2 * GIB] * 6, copies) == usable * GIB
-    assert mirror.survives(6, copies) == survives
+    assert capacity(mirror, [2 * GIB] * 6, copies) == usable * GIB
+    assert raid_choice.survives(mirror, 6, copies) == survives
 
 
 @pytest.mark.parametrize(
@@ -85,7 +87,7 @@ def test_btrfs_mirror_copies(copies: int, usable: int, survives: int) -> None:
     [([10, 10], 10), ([10, 1], 1), ([10, 1, 1], 2), ([4, 3, 2], 4), ([5, 5, 1], 5)],
 )
 def test_btrfs_mirror_of_unequal_disks(held: list[int], usable: int) -> None:
-    assert layout(Level.MIRROR, Assembler.BTRFS).usable_bytes(held) == usable
+    assert capacity(layout(Level.MIRROR, Assembler.BTRFS), held) == usable
 
 
 @pytest.mark.parametrize(
@@ -111,10 +113,10 @@ def test_data_disks_of_full_stripe(
 def test_usable_and_survived_within_limits(item: ArrayLayout, held: list[int]) -> None:
     if item.problem(len(held)):
         return
-    usable = item.usable_bytes(held)
+    usable = capacity(item, held)
     assert 0 <= usable <= sum(held)
-    assert 0 <= item.survives(len(held)) < len(held)
-    if item.survives(len(held)) and item.level is not Level.MIRROR:
+    assert 0 <= raid_choice.survives(item, len(held)) < len(held)
+    if raid_choice.survives(item, len(held)) and item.level is not Level.MIRROR:
         assert usable < sum(held)
 
 
@@ -123,4 +125,4 @@ def test_usable_and_survived_within_limits(item: ArrayLayout, held: list[int]) -
 def test_more_disks_never_hold_less(item: ArrayLayout, disks: int, size: int) -> None:
     more = disks + item.multiple_of
     if not item.problem(disks) and not item.problem(more):
-        assert item.usable_bytes([size] * disks) <= item.usable_bytes([size] * more)
+        assert capacity(item, [size] * disks) <= capacity(item, [size] * more)

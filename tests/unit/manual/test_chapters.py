@@ -26,6 +26,7 @@ from app.domain.filesystems import FILESYSTEMS
 from app.domain.metrics import METRICS
 from app.domain.options.option import Safety
 from app.domain.options.raid import LAYOUTS
+from app.domain.options.raid_choice import words_of
 from app.domain.text import tr
 from app.hosts.folders.own_folders import create_state_folder, default_folder, templates_folder
 from app.hosts.machine_lock import SHARED_LOCK
@@ -168,7 +169,9 @@ def test_filesystems_and_levels_in_tables() -> None:
     assert [row[:2] for row in found[: len(FILESYSTEMS)]] == [
         (each.id, each.good_for) for each in FILESYSTEMS
     ]
-    assert [row[3] for row in found[len(FILESYSTEMS) :]] == [" ".join(each.words.split()) for each in LAYOUTS]
+    assert [row[3] for row in found[len(FILESYSTEMS) :]] == [
+        " ".join(words_of(each).split()) for each in LAYOUTS
+    ]
 
 
 def test_glossary_words_have_headings() -> None:
