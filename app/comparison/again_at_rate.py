@@ -15,7 +15,8 @@ from typing import Final
 from app.analysis.labels import format_number
 from app.campaign_file.reader import CampaignFile, parse_campaign
 from app.campaign_file.writer import format_campaign
-from app.comparison.comparison import ComparedGroup, RunComparison
+from app.comparison.comparison import RunComparison
+from app.comparison.groups import ComparedGroup
 from app.comparison.offered_load import AGAIN_SHARE
 from app.domain.campaign.configuration import Campaign, Configuration
 from app.domain.campaign.matrix import LONGEST_NAME
@@ -70,7 +71,7 @@ def campaign_again(comparison: RunComparison) -> CampaignFile:
     """
     measured = [part for part in comparison.parts if any(row.mean.mean for row in part.rows)]
     found = [
-        (*_stored(part, group), rate)
+        (*_stored(group), rate)
         for part, rate in [(part, common_rate(part)) for part in measured or [comparison]]
         for group, row in zip(part.groups, part.rows, strict=True)
         if row.mean.mean
@@ -100,9 +101,9 @@ def campaign_again(comparison: RunComparison) -> CampaignFile:
     return CampaignFile(format_campaign(campaign), campaign)
 
 
-def _stored(comparison: RunComparison, group: ComparedGroup) -> tuple[Campaign, Configuration]:
+def _stored(group: ComparedGroup) -> tuple[Campaign, Configuration]:
     """Return the campaign of a group and its configuration, as stored by the first of its runs."""
-    facts = comparison.runs[group.members[0]].facts
+    facts = group.facts
     with RunFile(facts.file if facts.file is not None else Path(facts.path)) as run:
         told = run.metadata
     if isinstance(told.campaign_file, NotKnown):

@@ -9,16 +9,20 @@ disagree. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import Final
 
-from app.analysis.facts import RunFacts
 from app.analysis.properties import Property
 from app.comparison.differences import PropertyDifference, what_differs
-from app.comparison.disturbed_runs import is_weak
-from app.comparison.wording import NOT_INTERLEAVED, describe_briefly, format_difference, format_interval
+from app.comparison.groups import ComparedGroup
+from app.comparison.wording import (
+    NOT_INTERLEAVED,
+    ORDER_NOT_KNOWN,
+    describe_briefly,
+    format_difference,
+    format_interval,
+)
 from app.domain.text import tr
 from app.runfile.metadata.offered_load import LoadKind
 from app.statistics.sample_size import RUNS_FOR_A_REFERENCE, RUNS_FOR_A_VERDICT
@@ -31,23 +35,7 @@ from app.statistics.verdict import (
     compare_reference,
 )
 
-_FIRST: Final = 0
 _MOST_NAMED: Final = 4
-
-
-@dataclass(frozen=True, slots=True)
-class AnchoredGroup:
-    """The input for one group of runs.
-
-    Attributes:
-        campaign: the same for groups with interleaved runs.
-        runs: the included ones.
-        tps: of each run, as compared.
-    """
-
-    campaign: str
-    runs: tuple[RunFacts, ...]
-    tps: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,23 +43,25 @@ class Anchor:
     """The configuration that a comparison between campaigns rests on.
 
     Attributes:
-        first: index of the reference in the first group's campaign; the first group itself if it ran in both.
-        other: index of the reference in the other group's campaign.
+        baseline: the first group of the comparison.
+        first: the reference in its campaign; itself if it ran in both.
+        other: the reference in the other group's campaign.
         change: of the TPS of these two, from the first group's campaign to the other.
     """
 
-    first: int
-    other: int
+    baseline: ComparedGroup
+    first: ComparedGroup
+    other: ComparedGroup
     change: Comparison = field(repr=False, compare=False)
 
     @property
     def is_baseline(self) -> bool:
         """Whether the first group itself ran in the other campaign: the two then ran in one campaign."""
-        return self.first == _FIRST
+        return self.first is self.baseline
 
-    def groups(self, place: int) -> tuple[int, ...]:
-        """Return the indices of all groups that a comparison of group `place` rests on."""
-        return (self.other, place) if self.is_baseline else (_FIRST, place, self.first, self.other)
+    def groups(self, group: ComparedGroup) -> tuple[ComparedGroup, ...]:
+        """Return all groups that a comparison of a group rests on."""
+        return (self.other, group) if self.is_baseline else (self.baseline, group, self.first, self.other)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,86 +69,90 @@ class Anchors:
     """The references common to runs of several campaigns.
 
     Attributes:
-        by_group: anchor of each group outside the first one's campaign that has one, by group index.
+        by_group: anchor of each group outside the first one's campaign that has one, by group name.
         references: each configuration that ran in the first one's campaign and in another, and that supports
             a comparison, or could if there were another group.
         disagreeing: pairs of references that changed by different factors: neither is used.
         near: why a name common to both campaigns is not a reference, a sentence each.
     """
 
-    by_group: Mapping[int, Anchor] = field(default_factory=dict)
+    by_group: Mapping[str, Anchor] = field(default_factory=dict)
     references: tuple[Anchor, ...] = ()
     disagreeing: tuple[tuple[Anchor, Anchor], ...] = ()
     near: tuple[str, ...] = ()
 
 
-def find_anchors(groups: Sequence[AnchoredGroup]) -> Anchors:
+def find_anchors(groups: Sequence[ComparedGroup]) -> Anchors:
     """Return the anchor that links each group of another campaign to the first group.
 
     Args:
         groups: all compared groups; the first is the baseline.
     """
-    by_group: dict[int, Anchor] = {}
+    by_group: dict[str, Anchor] = {}
     references: list[Anchor] = []
     disagreeing = []
-    others = dict.fromkeys(group.campaign for group in groups if group.campaign != groups[_FIRST].campaign)
+    values = {group.name: group.values("tps") for group in groups}
+    others = dict.fromkeys(group.campaign for group in groups if group.campaign != groups[0].campaign)
     for campaign in others:
-        known = sorted(_references(groups, campaign), key=lambda each: _preference(groups, each))
+        known = sorted(_references(groups, campaign), key=_preference)
         if not known:
             continue
         # If the first group itself ran in both, the change is not divided out.
-        if not known[0].is_baseline and (other := _disagreeing(groups, known)) is not None:
+        if not known[0].is_baseline and (other := _disagreeing(known)) is not None:
             disagreeing.append((known[0], other))
             continue
-        repeated = {each.other for each in known}
+        repeated = {each.other.name for each in known}
         used = [known[0]]
-        for place, group in enumerate(groups):
-            if group.campaign == campaign and place not in repeated:
-                fitting = (each for each in known if _is_usable(each, place, [one.tps for one in groups]))
+        for group in groups:
+            if group.campaign == campaign and group.name not in repeated:
+                fitting = (each for each in known if _is_usable(each, group, values))
                 if (anchor := next(fitting, None)) is not None:
-                    by_group[place] = anchor
+                    by_group[group.name] = anchor
                     used.append(anchor)
-        references += dict.fromkeys(used)
+        references += [each for number, each in enumerate(used) if each not in used[:number]]
     near = tuple(dict.fromkeys(_why_no_reference(groups)))
     return Anchors(by_group, tuple(references), tuple(disagreeing), near)
 
 
-def _preference(groups: Sequence[AnchoredGroup], anchor: Anchor) -> tuple[bool, bool, int, int, int]:
+def _preference(anchor: Anchor) -> tuple[bool, bool, int]:
     """Return a sort key: the first group itself, then undisturbed ones, then most runs; never the TPS."""
-    runs = [groups[place].runs for place in (anchor.first, anchor.other)]
-    is_touched = any(map(is_weak, chain(*runs)))
-    return not anchor.is_baseline, is_touched, -min(map(len, runs)), anchor.first, anchor.other
+    pair = (anchor.first, anchor.other)
+    fewest = min(len(each.taking_part) for each in pair)
+    return not anchor.is_baseline, any(each.disturbed for each in pair), -fewest
 
 
-def _references(groups: Sequence[AnchoredGroup], campaign: str) -> Iterator[Anchor]:
+def _references(groups: Sequence[ComparedGroup], campaign: str) -> Iterator[Anchor]:
     """Yield configurations that ran in the first group's campaign and in another, repeated in both."""
     here, there = (
-        [place for place, group in enumerate(groups) if group.campaign == each and _is_repeated(group)]
-        for each in (groups[_FIRST].campaign, campaign)
+        [group for group in groups if group.campaign == each and _is_repeated(group)]
+        for each in (groups[0].campaign, campaign)
     )
     for one in here:
         for other in there:
             # Comparing the first runs alone rules out most pairs.
-            same = (groups[one].runs[:1] + groups[other].runs[:1], groups[one].runs + groups[other].runs)
+            facts = [[run.facts for run in group.taking_part] for group in (one, other)]
+            same = (facts[0][:1] + facts[1][:1], facts[0] + facts[1])
             if all(what_differs(runs).are_repeats for runs in same):
-                reference = ReferenceRuns(groups[one].tps, groups[other].tps)
-                yield Anchor(one, other, compare_reference(reference))
+                yield Anchor(groups[0], one, other, compare_reference(_runs_of(one, other)))
 
 
-def _why_no_reference(groups: Sequence[AnchoredGroup]) -> Iterator[str]:
+def _runs_of(one: ComparedGroup, other: ComparedGroup) -> ReferenceRuns:
+    return ReferenceRuns(tuple(one.values("tps")), tuple(other.values("tps")))
+
+
+def _why_no_reference(groups: Sequence[ComparedGroup]) -> Iterator[str]:
     """Yield why a name in the first group's campaign and in another is not a reference, as sentences."""
-    here = [group for group in groups if group.campaign == groups[_FIRST].campaign and group.runs]
-    there = [group for group in groups if group.campaign != groups[_FIRST].campaign and group.runs]
-    for one in here:
-        for other in there:
-            if one.runs[0].configuration == other.runs[0].configuration and (why := _why_none(one, other)):
-                sentence = tr("“{name}” is in both campaigns, but no reference: {why}.")
-                yield sentence.format(name=one.runs[0].configuration, why=why)
+    measured = [group for group in groups if group.taking_part]
+    for one in (group for group in measured if group.campaign == groups[0].campaign):
+        for other in (group for group in measured if group.campaign != groups[0].campaign):
+            name = one.facts.configuration
+            if name == other.facts.configuration and (why := _why_none(one, other)):
+                yield tr("“{name}” is in both campaigns, but no reference: {why}.").format(name=name, why=why)
 
 
-def _why_none(one: AnchoredGroup, other: AnchoredGroup) -> str:
+def _why_none(one: ComparedGroup, other: ComparedGroup) -> str:
     """Return why two groups are not a reference, a clause; empty if they are."""
-    found = what_differs((*one.runs, *other.runs))
+    found = what_differs([run.facts for run in (*one.taking_part, *other.taking_part)])
     if found.differences:
         return tr("it differs in {names}").format(names=_names(found.differences))
     if found.not_known:
@@ -177,24 +171,19 @@ def _names(items: Sequence[PropertyDifference | Property]) -> str:
     return names
 
 
-def _is_repeated(group: AnchoredGroup) -> bool:
+def _is_repeated(group: ComparedGroup) -> bool:
     """Whether the TPS of a group show its capacity, with enough repeats."""
-    is_at_a_rate = any(run.load.kind is LoadKind.RATE for run in group.runs)
-    return len(group.runs) >= RUNS_FOR_A_REFERENCE and all(group.tps) and not is_at_a_rate
+    runs = group.taking_part
+    is_at_a_rate = any(run.facts.load.kind is LoadKind.RATE for run in runs)
+    return len(runs) >= RUNS_FOR_A_REFERENCE and all(run.tps for run in runs) and not is_at_a_rate
 
 
-def _disagreeing(groups: Sequence[AnchoredGroup], known: Sequence[Anchor]) -> Anchor | None:
+def _disagreeing(known: Sequence[Anchor]) -> Anchor | None:
     """Return a reference that changed differently from the first one, by more than would matter."""
     preferred, *others = known
-    first, other = groups[preferred.first].tps, groups[preferred.other].tps
+    first, other = (tuple(each.values("tps")) for each in (preferred.first, preferred.other))
     samples = [
-        Samples(
-            first,
-            other,
-            paired=False,
-            together=False,
-            reference=ReferenceRuns(groups[each.first].tps, groups[each.other].tps),
-        )
+        Samples(first, other, paired=False, together=False, reference=_runs_of(each.first, each.other))
         for each in others
     ]
     return next(
@@ -207,65 +196,79 @@ def _disagreeing(groups: Sequence[AnchoredGroup], known: Sequence[Anchor]) -> An
     )
 
 
-def usable_anchors(anchors: Mapping[int, Anchor], values: Sequence[Collection[float]]) -> dict[int, Anchor]:
+def usable_anchors(
+    anchors: Mapping[str, Anchor],
+    groups: Iterable[ComparedGroup],
+    values: Mapping[str, Collection[float]],
+) -> dict[str, Anchor]:
     """Return the anchors that allow a verdict on a figure.
 
     Args:
-        anchors: of groups, by their indices.
-        values: of the figure, for each group's runs.
+        anchors: of groups, by their names.
+        groups: the compared groups.
+        values: of the figure for the runs of each group, by its name.
     """
-    return {place: anchor for place, anchor in anchors.items() if _is_usable(anchor, place, values)}
+    return {
+        group.name: anchor
+        for group in groups
+        if (anchor := anchors.get(group.name)) is not None and _is_usable(anchor, group, values)
+    }
 
 
-def _is_usable(anchor: Anchor, place: int, values: Sequence[Collection[float]]) -> bool:
+def _is_usable(anchor: Anchor, group: ComparedGroup, values: Mapping[str, Collection[float]]) -> bool:
     fewest = (RUNS_FOR_A_VERDICT, RUNS_FOR_A_VERDICT, RUNS_FOR_A_REFERENCE, RUNS_FOR_A_REFERENCE)
-    found = [values[each] for each in anchor.groups(place)]
+    found = [values[each.name] for each in anchor.groups(group)]
     return all(len(each) >= few and min(each) > 0 for each, few in zip(found, fewest, strict=False))
 
 
-def reference_names(anchor: Anchor, names: Sequence[str]) -> tuple[str, ...]:
+def reference_names(anchor: Anchor) -> tuple[str, ...]:
     """Return the names of the references of a verdict, for a table."""
-    places = (anchor.other,) if anchor.is_baseline else (anchor.first, anchor.other)
-    return tuple(names[place] for place in places)
+    references = (anchor.other,) if anchor.is_baseline else (anchor.first, anchor.other)
+    return tuple(each.told_name for each in references)
 
 
-def describe_apart(anchor: Anchor | None, names: Sequence[str], place: int) -> str:
+def describe_apart(first: ComparedGroup, group: ComparedGroup, anchor: Anchor | None) -> str:
     """Return the qualification of a comparison between campaigns, shown after the number of runs, a clause.
 
+    Empty within one campaign.
+
     Args:
-        anchor: its reference; None if there is none.
-        names: of all groups.
-        place: index of the group compared with the first one.
+        first: the first group.
+        group: the group compared with it.
+        anchor: their reference; None if there is none.
     """
+    if group.campaign == first.campaign:
+        return ""
+    if group.origin == first.origin:
+        return ORDER_NOT_KNOWN  # imported
     if anchor is None:
         return NOT_INTERLEAVED
-    named = {"first": names[anchor.first], "other": names[anchor.other], "candidate": names[place]}
+    named = {
+        "first": anchor.first.told_name,
+        "other": anchor.other.told_name,
+        "candidate": group.told_name,
+    }
     if anchor.is_baseline:
         return tr("against {other}, which is {first} in the campaign of {candidate}").format(**named)
     sentence = tr("each against the same reference in its own campaign: {first} and {other}")
     return sentence.format(**named)
 
 
-def describe_anchors(anchors: Anchors, names: Sequence[str]) -> Iterator[str]:
-    """Yield what references show of the change between campaigns, and whether they are used.
-
-    Args:
-        anchors: of a comparison.
-        names: of all groups.
-    """
+def describe_anchors(anchors: Anchors) -> Iterator[str]:
+    """Yield what references show of the change between campaigns, and whether they are used."""
     for each in anchors.references:
-        yield " ".join((_describe_change(each, names), _describe_use(each, names)))
+        yield " ".join((_describe_change(each), _describe_use(each)))
     for one, other in anchors.disagreeing:
         sentence = tr(
             "{told} {more} What changed between the campaigns did not meet all configurations alike, so that "
             "no difference can be told by either."
         )
-        yield sentence.format(told=_describe_change(one, names), more=_describe_change(other, names))
+        yield sentence.format(told=_describe_change(one), more=_describe_change(other))
 
 
-def _describe_change(anchor: Anchor, names: Sequence[str]) -> str:
+def _describe_change(anchor: Anchor) -> str:
     change = anchor.change
-    named = {"first": names[anchor.first], "other": names[anchor.other]}
+    named = {"first": anchor.first.name, "other": anchor.other.name}
     if change.verdict in {Verdict.HIGHER, Verdict.LOWER}:
         sentence = tr("The machine changed between campaigns: {other} is {first}, unchanged, and {change}.")
         return sentence.format(change=describe_briefly(change), **named)
@@ -276,7 +279,7 @@ def _describe_change(anchor: Anchor, names: Sequence[str]) -> str:
     return sentence.format(difference=format_difference(change), interval=format_interval(change), **named)
 
 
-def _describe_use(anchor: Anchor, names: Sequence[str]) -> str:
+def _describe_use(anchor: Anchor) -> str:
     if anchor.is_baseline:
-        return tr("What ran beside {other} is compared with that.").format(other=names[anchor.other])
+        return tr("What ran beside {other} is compared with that.").format(other=anchor.other.name)
     return tr("What changed is taken out of differences between them, as if it had met all alike.")

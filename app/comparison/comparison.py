@@ -15,11 +15,10 @@ from functools import cache, partial
 from typing import Final
 
 from app.analysis.facts import RunFacts
-from app.analysis.labels import one_line, safety_warning, state_words, with_warning
+from app.analysis.labels import one_line, state_words
 from app.analysis.properties import LABELS, POSTGRESQL, SETTING, SETTINGS, TARGET, Property
-from app.analysis.sentences import describe_disturbances, describe_shape
-from app.analysis.stability import OwnInterval, RunStability
-from app.comparison.anchor import Anchor, AnchoredGroup, Anchors, describe_apart, find_anchors
+from app.analysis.stability import RunStability
+from app.comparison.anchor import Anchors, describe_apart, find_anchors
 from app.comparison.disturbed_runs import (
     DisturbedRuns,
     describe_weak,
@@ -30,8 +29,8 @@ from app.comparison.disturbed_runs import (
     what_others_took,
     why_aside,
 )
+from app.comparison.groups import ComparedGroup, ComparedRun
 from app.comparison.label_shortening import telling_names, unique_names
-from app.comparison.offered_load import common_load
 from app.comparison.overall.conditions import (
     Condition,
     PropertyRole,
@@ -45,23 +44,18 @@ from app.comparison.overall.hidden_by_means import describe_lengths, describe_st
 from app.comparison.overall.sequential import how_it_competed
 from app.comparison.overall.single_runs import (
     ChanceOfFewRuns,
-    campaign_of,
     chance_of_few,
     is_of_few,
-    kind_of,
     known_spread,
     spreads_among,
 )
-from app.comparison.table import ComparisonRow, MeasuredConfiguration, MeasuredRun, build_rows
+from app.comparison.table import ComparisonRow, build_rows
 from app.comparison.verdict import PairVerdict, ReservationCode
 from app.comparison.warmup_truncation import CommonCut, CutReason, common_cut, of_part
-from app.comparison.wording import ORDER_NOT_KNOWN
-from app.domain.campaign.configuration import MemoryTarget
 from app.domain.errors import RunFileError
 from app.domain.run import RunState
 from app.domain.text import tr
 from app.library.spreads import KnownSpread
-from app.runfile.metadata.safety import NOT_DURABLE, UNSAFE
 from app.statistics.sample_size import DEFAULT_EFFECT
 from app.statistics.verdict import Comparison, Verdict
 
@@ -160,91 +154,6 @@ def why_left_out(runs: Sequence[RunFacts]) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class ComparedRun:
-    """A run in a comparison.
-
-    Attributes:
-        facts: from its file.
-        name: unique among the compared runs, in one line.
-        tps: mean TPS that is compared; None if the run is excluded.
-        left_out: why it is excluded, a clause; empty if it is not.
-        cut_s: seconds excluded at its start.
-        figures: as `RunFacts.summary`, over the compared seconds; over all seconds if the run is excluded.
-        shape: stability of those seconds.
-        set_aside: it is excluded because other processes disturbed it.
-    """
-
-    facts: RunFacts
-    name: str
-    tps: float | None
-    left_out: str
-    cut_s: float = 0.0
-    figures: Mapping[str, float | None] = field(default_factory=dict, repr=False)
-    shape: RunStability | None = field(default=None, repr=False, compare=False)
-    set_aside: bool = False
-
-    @property
-    def own_interval(self) -> OwnInterval | None:
-        """The confidence interval of the compared seconds alone, as `RunStability.own_interval`."""
-        return None if self.shape is None else self.shape.own_interval()
-
-    @property
-    def sentences(self) -> tuple[str, ...]:
-        """Sentences on its compared seconds, its bottleneck, and disturbances."""
-        told = describe_shape(self.shape, self.figures.get("tps"), self.cut_s)
-        more = (
-            self.facts.bottleneck.sentence if told else "",
-            describe_disturbances(self.facts.disturbances),
-        )
-        return (*told, *filter(None, more))
-
-
-@dataclass(frozen=True, slots=True)
-class ComparedGroup:
-    """A configuration of one campaign with its repeats.
-
-    Attributes:
-        name: unique among the groups, in one line.
-        campaign: the same for groups with interleaved runs.
-        members: indices of its runs, in the order given.
-        unsafe: whether its options trade safety for speed.
-        not_durable: whether it may lose acknowledged commits; it is listed separately and not ranked.
-        disturbed: indices of its runs that other processes disturbed, or may have, and that are included
-            anyway.
-        contest: the same for configurations that competed in a sequential campaign; else empty.
-        left_out: when and why the campaign dropped it early, a clause; empty if it did not.
-        in_memory: its data are in memory.
-        short: its name below the heading of its condition; empty if it is the same.
-    """
-
-    name: str
-    campaign: str
-    members: tuple[int, ...]
-    unsafe: bool
-    not_durable: bool = False
-    disturbed: tuple[int, ...] = ()
-    contest: str = ""
-    left_out: str = ""
-    in_memory: bool = False
-    short: str = ""
-
-    @property
-    def told_name(self) -> str:
-        """The group's name in sentences about its condition."""
-        return self.short or self.name
-
-    @property
-    def warning(self) -> str:
-        """The warning shown with its name everywhere; empty for a safe configuration."""
-        return safety_warning(unsafe=self.unsafe, not_durable=self.not_durable)
-
-    @property
-    def label(self) -> str:
-        """The group's name, with its warning if it is not durable, for places that show no mark."""
-        return with_warning(self.name, self.warning) if self.not_durable else self.name
-
-
-@dataclass(frozen=True, slots=True)
 class RunComparison:
     """The results of comparing several runs.
 
@@ -288,43 +197,26 @@ class RunComparison:
 
     @property
     def own_runs(self) -> tuple[ComparedRun, ...]:
-        """The runs of its groups."""
-        members = {place for group in self.groups for place in group.members}
-        return tuple(run for place, run in enumerate(self.runs) if place in members)
+        """The runs of its groups, in the order of all runs."""
+        found = [run for group in self.groups for run in group.runs]
+        return tuple(sorted(found, key=lambda run: run.index))
 
-    def rests_on(self, place: int) -> tuple[ComparedGroup, ...]:
+    def rests_on(self, group: ComparedGroup) -> tuple[ComparedGroup, ...]:
         """Return the groups that a difference from the first one rests on: these two, and any reference."""
-        anchor = self.anchors.by_group.get(place)
-        places = dict.fromkeys((0, place)) if anchor is None else anchor.groups(place)
-        return tuple(self.groups[each] for each in places)
-
-    def describe_apart(self, place: int, anchors: Mapping[int, Anchor]) -> str:
-        """Return the qualification of a group that was not interleaved with the first one; else empty."""
-        if self.groups[place].campaign == self.groups[0].campaign:
-            return ""
-        origins = {
-            campaign_of(self.runs[each.members[0]].facts, each.campaign)
-            for each in (self.groups[0], self.groups[place])
-        }
-        if len(origins) == 1:
-            return ORDER_NOT_KNOWN  # imported
-        return describe_apart(anchors.get(place), [each.told_name for each in self.groups], place)
+        anchor = self.anchors.by_group.get(group.name)
+        pair = (self.groups[0], group) if anchor is None else anchor.groups(group)
+        own = {each.name: each for each in self.groups}  # with the runs of this comparison
+        return tuple(own[name] for name in dict.fromkeys(each.name for each in pair))
 
     def why_indicative(self, group: ComparedGroup) -> str:
         """Return why a group has no verdict against the first one; empty if it may have one."""
-        groups = self.rests_on(self.groups.index(group))
-        runs = sum(self.runs[place].tps is not None for each in groups for place in each.members)
-        return describe_weak(self.weak_runs(group), runs) or describe_lengths(self.shapes(groups))
-
-    def shapes(self, groups: Iterable[ComparedGroup]) -> list[RunStability]:
-        """Return the stability of the included runs of some groups, as far as known."""
-        runs = (self.runs[place] for group in groups for place in group.members)
-        return [run.shape for run in runs if run.tps is not None and run.shape is not None]
+        groups = self.rests_on(group)
+        runs = sum(len(each.taking_part) for each in groups)
+        return describe_weak(self.weak_runs(group), runs) or describe_lengths(shapes_of(groups))
 
     def weak_runs(self, group: ComparedGroup) -> list[RunFacts]:
         """Return the runs of a group and of the first one that other processes disturbed, or may have."""
-        groups = self.rests_on(self.groups.index(group))
-        return [self.runs[place].facts for each in groups for place in each.disturbed]
+        return [run for each in self.rests_on(group) for run in each.disturbed]
 
     @property
     def ranked(self) -> tuple[bool, ...]:
@@ -367,27 +259,24 @@ def compare_runs(  # noqa: PLR0913 - what a person may choose, each by its name
     asked = asked_by(runs) if across is None else across
     chosen = chosen_settings(runs)
     conditions = [condition_of(run, asked, chosen) for run in runs]
-    groups = _groups(runs, conditions, shorten=shorten, as_given=as_given)
-    selected = cache(partial(_select, runs, groups, conditions, cut_s))
+    members = by_configuration(runs, conditions, as_given=as_given)
+    selected = cache(partial(_select, runs, tuple(members.values()), conditions, cut_s))
     compared, cuts = selected(disturbed)
-    groups = tuple(
-        replace(group, disturbed=_disturbed(group, compared), in_memory=_in_memory(group, runs))
-        for group in groups
-    )
+    groups = _groups(members, compared, shorten=shorten)
     alike: dict[Condition, list[ComparedGroup]] = {}
     for group in groups:
-        alike.setdefault(conditions[group.members[0]], []).append(group)
+        alike.setdefault(conditions[group.runs[0].index], []).append(group)
     wanted = [group for group in groups if group.name == baseline] or groups
-    footings = [footing_of(run, chosen) for run in runs]
-    footing = footings[wanted[0].members[0]] if wanted else frozenset()
-    told = name_conditions([runs[each[0].members[0]] for each in alike.values()], asked)
+    footings = {group.name: footing_of(group.facts, chosen) for group in groups}
+    footing = footings[wanted[0].name] if wanted else frozenset()
+    told = name_conditions([each[0].facts for each in alike.values()], asked)
     cut = _of_all(list(cuts.values()))
     if cut.reason is CutReason.BY_CONDITION:
         told = tuple(map(_with_part, told, (cuts.get(held, _NO_CUT).seconds for held in alike)))
     whole = RunComparison(compared, (), (), cut, effect, asked=asked)
     parts = []
     for name, (held, each) in zip(told, alike.items(), strict=True):
-        ordered = _in_order(each, baseline, [footings[at.members[0]] == footing for at in each])
+        ordered = _in_order(each, baseline, [footings[at.name] == footing for at in each])
         if shorten and len(alike) > 1:
             short = telling_names([group.name for group in ordered])
             ordered = tuple(replace(group, short=name) for group, name in zip(ordered, short, strict=True))
@@ -397,7 +286,7 @@ def compare_runs(  # noqa: PLR0913 - what a person may choose, each by its name
             any(run.set_aside for run in part.own_runs) or any(at.disturbed for at in ordered)
         ):
             with_them, without = (
-                _with_rows(replace(part, runs=selected(use)[0])).rows
+                _with_rows(with_runs(part, selected(use)[0])).rows
                 for use in (DisturbedRuns.ALL, DisturbedRuns.NONE)
             )
             part = replace(part, with_disturbed=with_them, without_disturbed=without)
@@ -416,14 +305,13 @@ def compare_runs(  # noqa: PLR0913 - what a person may choose, each by its name
 
 def _select(
     runs: Sequence[RunFacts],
-    groups: Sequence[ComparedGroup],
+    members: Sequence[Sequence[int]],
     conditions: Sequence[Condition],
     cut_s: float | None,
     use: DisturbedRuns,
 ) -> tuple[tuple[ComparedRun, ...], dict[Condition, CommonCut]]:
     """Return which runs are included, with their compared seconds, and the cut of each condition."""
     left_out = why_left_out(runs)
-    members = [group.members for group in groups]
     repeated = measured_again(runs, members, left_out, use)
     for place, counts in repeated.items():
         left_out[place] = _instead(runs[place], runs[counts])
@@ -434,17 +322,27 @@ def _select(
     cuts = _cuts(runs, conditions, left_out, cut_s)
     names = unique_names([one_line(run.name) for run in runs], [one_line(run.campaign) for run in runs])
     compared = tuple(
-        replace(_compared(run, name, why, cuts.get(held, _NO_CUT)), set_aside=place in aside)
+        replace(_compared(run, name, place, why, cuts.get(held, _NO_CUT)), set_aside=place in aside)
         for place, (run, name, why, held) in enumerate(zip(runs, names, left_out, conditions, strict=True))
     )
     return compared, cuts
 
 
+def with_runs(part: RunComparison, runs: Sequence[ComparedRun]) -> RunComparison:
+    """Return the comparison of one condition with another selection of all runs, before its rows are made."""
+    groups = tuple(group.with_runs(runs) for group in part.groups)
+    return replace(part, runs=tuple(runs), groups=groups, rows=())
+
+
+def shapes_of(groups: Iterable[ComparedGroup]) -> list[RunStability]:
+    """Return the stability of the included runs of some groups, as far as known."""
+    return [run.shape for group in groups for run in group.taking_part if run.shape is not None]
+
+
 def _with_rows(part: RunComparison) -> RunComparison:
     """Return the comparison of one condition with its rows, before reservations."""
-    anchors = find_anchors([_anchored(group, part.runs) for group in part.groups])
-    measured = [measured_configuration(group, part.runs) for group in part.groups]
-    rows = build_rows(measured, effect=part.effect, anchors=anchors.by_group)
+    anchors = find_anchors(part.groups)
+    rows = build_rows(part.groups, effect=part.effect, anchors=anchors.by_group)
     return replace(part, rows=rows, anchors=anchors)
 
 
@@ -465,7 +363,7 @@ def _judged(part: RunComparison, spreads: Mapping[str, KnownSpread], *, is_weigh
     for place, row in enumerate(part.rows):
         told = _weakened(part, place) if is_weighed else row.judged
         if place in few and row.comparison is not None:
-            chance = _chance(part, place, row.comparison, len(few), spreads)
+            chance = _chance(part, part.groups[place], row.comparison, len(few), spreads)
             told = told.with_reservation(ReservationCode.CHANCE, chance)
         told = with_safety(part, place, told)
         rows.append(replace(row, judged=told, condition=part.condition, cut_s=part.cut.seconds))
@@ -507,18 +405,12 @@ def _instead(run: RunFacts, counts: RunFacts) -> str:
     return tr("it is another attempt at {name}, which counts").format(name=name)
 
 
-def _disturbed(group: ComparedGroup, runs: Sequence[ComparedRun]) -> tuple[int, ...]:
-    return tuple(
-        place for place in group.members if runs[place].tps is not None and is_weak(runs[place].facts)
-    )
-
-
 def _weakened(part: RunComparison, place: int) -> PairVerdict:
     """Return a verdict weakened by disturbed runs, stalls and differing lengths."""
     row, first, group = part.rows[place], part.groups[0], part.groups[place]
     found, weak, because = row.comparison, part.weak_runs(group), part.why_indicative(group)
     if found is None:
-        return with_disturbed_rate(part, place)
+        return with_disturbed_rate(row, group)
     if weak:
         is_known = any(map(is_disturbed, weak))
         if is_of_few(found) and not is_known:
@@ -526,61 +418,54 @@ def _weakened(part: RunComparison, place: int) -> PairVerdict:
         told = row.judged.with_reservation(ReservationCode.DISTURBED, because)
         other = part.without_disturbed[place].comparison
         return told.with_reservation(ReservationCode.WITHOUT_DISTURBED, other) if is_known else told
-    told = without_what_others_took(part, place)
+    told = without_what_others_took(part, row, group)
     if because and not is_of_few(found):
         told = told.with_reservation(ReservationCode.LENGTHS, because)
     elif told.found is not None and (told.found.verdict is Verdict.EQUAL or told.found.equivalent):
-        shapes = [part.shapes([each]) for each in (first, group)]
+        shapes = [shapes_of([each]) for each in (first, group)]
         stalls, are_alike = describe_stalls(first.told_name, shapes[0], group.told_name, shapes[1])
         is_withdrawn = not are_alike and told.found.verdict is Verdict.EQUAL
         if stalls:
             code = ReservationCode.UNLIKE_STALLS if is_withdrawn else ReservationCode.STALLS
             told = told.with_reservation(code, stalls)
-    members = {at for each in part.rests_on(place) for at in each.members}
-    aside = [run.facts for at, run in enumerate(part.runs) if at in members and run.set_aside]
-    if aside:
-        taking_part = sum(part.runs[at].tps is not None for at in members)
-        words = describe_weak(aside, len(aside) + taking_part)
+    runs = sorted((run for each in part.rests_on(group) for run in each.runs), key=lambda run: run.index)
+    if aside := [run.facts for run in runs if run.set_aside]:
+        words = describe_weak(aside, len(aside) + sum(run.tps is not None for run in runs))
         other = part.with_disturbed[place].comparison
         told = told.with_reservation(ReservationCode.WITH_DISTURBED, words, other)
     return told
 
 
-def without_what_others_took(part: RunComparison, place: int) -> PairVerdict:
+def without_what_others_took(part: RunComparison, row: ComparisonRow, group: ComparedGroup) -> PairVerdict:
     """Withdraw a verdict that load from others may explain, although no run is marked as disturbed."""
-    row = part.rows[place]
-    if row.comparison is None or part.why_indicative(part.groups[place]):
+    if row.comparison is None or part.why_indicative(group):
         return row.judged
-    runs = [
-        [part.runs[at].facts for at in each.members if part.runs[at].tps is not None]
-        for each in part.rests_on(place)
-    ]
+    runs = [[run.facts for run in each.taking_part] for each in part.rests_on(group)]
     because = what_others_took(runs, row.comparison)
     return row.judged.with_reservation(ReservationCode.OTHERS_CPU, because) if because else row.judged
 
 
-def with_disturbed_rate(part: RunComparison, place: int) -> PairVerdict:
+def with_disturbed_rate(row: ComparisonRow, group: ComparedGroup) -> PairVerdict:
     """Add to a statement on a rate which of its runs were disturbed."""
-    row, group = part.rows[place], part.groups[place]
-    disturbed = [part.runs[each].facts for each in group.disturbed]
-    if not disturbed or not row.load.at_a_rate:
+    if not group.disturbed or not row.load.at_a_rate:
         return row.judged
-    runs = sum(part.runs[each].tps is not None for each in group.members)
-    return row.judged.with_reservation(ReservationCode.DISTURBED, describe_weak(disturbed, runs))
+    words = describe_weak(group.disturbed, len(group.taking_part))
+    return row.judged.with_reservation(ReservationCode.DISTURBED, words)
 
 
 def _chance(
-    part: RunComparison, place: int, found: Comparison, count: int, spreads: Mapping[str, KnownSpread]
+    part: RunComparison,
+    group: ComparedGroup,
+    found: Comparison,
+    count: int,
+    spreads: Mapping[str, KnownSpread],
 ) -> ChanceOfFewRuns:
     """Return the variation at which chance explains a difference of few runs, one of `count`."""
-    facts, (first, group) = [run.facts for run in part.runs], (part.groups[0], part.groups[place])
-    values = [
-        {at: tps for at in each.members if (tps := part.runs[at].tps) is not None} for each in part.groups
-    ]
-    among = spreads_among(facts, values)
-    known, of_these = known_spread([facts[at] for at in (*values[0], *values[place])], among, spreads)
-    campaigns = {campaign_of(facts[each.members[0]], each.campaign) for each in (first, group)}
-    return chance_of_few(found, count, known, of_these=of_these, between_campaigns=len(campaigns) > 1)
+    pair = (part.groups[0], group)
+    runs = [run.facts for each in pair for run in each.taking_part]
+    known, of_these = known_spread(runs, spreads_among(part.groups), spreads)
+    is_between = pair[0].origin != group.origin
+    return chance_of_few(found, count, known, of_these=of_these, between_campaigns=is_between)
 
 
 def _cut(runs: Sequence[RunFacts], taking_part: Sequence[int], chosen_s: float | None) -> CommonCut:
@@ -595,8 +480,8 @@ def _cut(runs: Sequence[RunFacts], taking_part: Sequence[int], chosen_s: float |
     )
 
 
-def _compared(run: RunFacts, name: str, left_out: str, cut: CommonCut) -> ComparedRun:
-    whole = ComparedRun(run, name, None, left_out, figures=run.summary, shape=run.shape)
+def _compared(run: RunFacts, name: str, index: int, left_out: str, cut: CommonCut) -> ComparedRun:
+    whole = ComparedRun(run, name, index, None, left_out, figures=run.summary, shape=run.shape)
     if left_out:
         return whole
     if not cut.seconds:
@@ -609,34 +494,30 @@ def _compared(run: RunFacts, name: str, left_out: str, cut: CommonCut) -> Compar
         figures = run.figures_after(cut.seconds) | {"tps": shape.mean}
     except RunFileError:
         return replace(whole, left_out=tr("its file cannot be read any more"))
-    return ComparedRun(run, name, shape.mean, "", cut.seconds, figures, shape)
+    return replace(whole, tps=shape.mean, cut_s=cut.seconds, figures=figures, shape=shape)
 
 
 def _groups(
-    runs: Sequence[RunFacts], conditions: Sequence[Condition], *, shorten: bool, as_given: bool
+    members: Mapping[tuple[str, str, Condition], Sequence[int]],
+    runs: Sequence[ComparedRun],
+    *,
+    shorten: bool,
 ) -> tuple[ComparedGroup, ...]:
     """Return the configurations, each under one condition."""
-    members = by_configuration(runs, conditions, as_given=as_given)
+    repeats = [tuple(runs[place] for place in places) for places in members.values()]
     names: Sequence[str] = unique_names(
         [one_line(name) or tr("(no name)") for _, name, _ in members],
-        [one_line(runs[places[0]].campaign) for places in members.values()],
+        [one_line(each[0].facts.campaign) for each in repeats],
     )
     if shorten:
         names = telling_names(names)
-    marks = [{kind for at in places for kind, _ in runs[at].marks} for places in members.values()]
     return tuple(
         ComparedGroup(
-            *(name, key[0], tuple(places), UNSAFE in kinds, NOT_DURABLE in kinds, ()),
-            *how_it_competed(runs, places),
+            *(name, campaign, each, tuple(sorted({kind for run in each for kind, _ in run.facts.marks}))),
+            *how_it_competed([run.facts for run in each]),
         )
-        for name, (key, places), kinds in zip(names, members.items(), marks, strict=True)
+        for name, (campaign, _, _), each in zip(names, members, repeats, strict=True)
     )
-
-
-def _anchored(group: ComparedGroup, runs: Sequence[ComparedRun]) -> AnchoredGroup:
-    taking_part = [(runs[at].facts, tps) for at in group.members if (tps := runs[at].tps) is not None]
-    facts, values = zip(*taking_part, strict=True) if taking_part else ((), ())
-    return AnchoredGroup(group.campaign, tuple(facts), tuple(values))
 
 
 def _ranked(groups: Sequence[ComparedGroup]) -> tuple[bool, ...]:
@@ -662,35 +543,6 @@ def _in_order(
     return tuple(group for group, _ in sorted(zip(groups, alike, strict=True), key=key))
 
 
-def measured_configuration(group: ComparedGroup, runs: Sequence[ComparedRun]) -> MeasuredConfiguration:
-    """Return a configuration as input for the table."""
-    members = [runs[place] for place in group.members]
-    repeats = [run.facts.repeat for run in members]
-    # Files from elsewhere may repeat a number; such runs are not pairs.
-    taking_part = [run.facts.repeat for run in members if run.tps is not None]
-    is_told = len(set(taking_part)) == len(taking_part)
-    numbers = repeats if is_told else [-1 - place for place in group.members]
-    return MeasuredConfiguration(
-        group.told_name,
-        tuple(
-            MeasuredRun(
-                *(number, run.tps, run.figures, run.facts.load if run.facts.load.share else None),
-                whole=run.facts.summary if run.cut_s else None,
-            )
-            for run, number in zip(members, numbers, strict=True)
-        ),
-        tuple(sorted({kind for run in members for kind, _ in run.facts.marks})),
-        group.campaign,
-        common_load(run.facts.load for run in members),
-        group.contest,
-        campaign_of(members[0].facts, "") if members else "",
-    )
-
-
-def _in_memory(group: ComparedGroup, runs: Sequence[RunFacts]) -> bool:
-    return all(kind_of(runs[place]) == MemoryTarget.kind for place in group.members)
-
-
 def with_safety(part: RunComparison, place: int, told: PairVerdict) -> PairVerdict:
     """Add to the verdict which side trades safety for speed: the verdict may be quoted alone."""
     first, group, is_ranked = part.groups[0], part.groups[place], part.ranked[place]
@@ -700,7 +552,7 @@ def with_safety(part: RunComparison, place: int, told: PairVerdict) -> PairVerdi
         told = _unranked(part, place, told)
     elif not is_ranked:
         told = told.with_reservation(ReservationCode.NOT_RANKED, group.told_name)
-    both = tuple(dict.fromkeys((group, first)))
+    both = (group, first) if place else (first,)
     lost = [each.told_name for each in both if each.not_durable and is_ranked]
     unsafe = [each.told_name for each in both if each.unsafe and not each.not_durable]
     for code, names in ((ReservationCode.NOT_DURABLE, lost), (ReservationCode.UNSAFE, unsafe)):
@@ -716,8 +568,8 @@ def _unranked(part: RunComparison, place: int, told: PairVerdict) -> PairVerdict
     if not kept and (because := part.why_indicative(group)):
         told = told.with_reservation(ReservationCode.DISTURBED, because)
     elif not kept and is_of_few(told.found) and group.campaign != first.campaign:
-        told = told.with_reservation(ReservationCode.NOT_INTERLEAVED, part.describe_apart(place, {}))
-    facts = [part.runs[each.members[0]].facts for each in (first, group)]
+        told = told.with_reservation(ReservationCode.NOT_INTERLEAVED, describe_apart(first, group, None))
+    facts = [each.facts for each in (first, group)]
     chosen = chosen_settings(facts)
     apart = {key for key, _, _ in footing_of(facts[0], chosen) ^ footing_of(facts[1], chosen)}
     is_found = told.found is not None and told.found.verdict in {Verdict.HIGHER, Verdict.LOWER}

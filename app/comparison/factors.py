@@ -11,7 +11,6 @@ from app.analysis.facts import RunFacts
 from app.analysis.labels import one_line
 from app.analysis.properties import Property
 from app.comparison.comparison import RunComparison
-from app.comparison.figures import figure_values
 from app.comparison.overall.conditions import (
     Condition,
     chosen_settings,
@@ -88,9 +87,7 @@ def number_of(value: str) -> float | None:
 
 def find_dimensions(comparison: RunComparison) -> tuple[Dimension, ...]:
     """Return the properties in which groups differ, the usual ones first, the name of the group last."""
-    tables = [
-        _common([comparison.runs[place].facts for place in group.members]) for group in comparison.groups
-    ]
+    tables = [_common([run.facts for run in group.runs]) for group in comparison.groups]
     keys = dict.fromkeys((*_FIRST, *(key for table in tables for key in table)))
     found = []
     for key in keys:
@@ -151,16 +148,13 @@ def sweep(comparison: RunComparison, dimension: Dimension, figure: str) -> tuple
     lines: dict[tuple[Condition, str], list[SweepPoint]] = {}
     for place, group in enumerate(comparison.groups):
         x = number_of(dimension.values[place])
-        value = run_interval(tuple(figure_values(comparison, group, figure).values()))
+        value = run_interval(tuple(group.values(figure)))
         if x is None or value.mean is None:
             continue
-        held = condition_of(comparison.runs[group.members[0]].facts, swept, chosen)
+        held = condition_of(group.facts, swept, chosen)
         key = held, group.warning if group.not_durable else ""
         lines.setdefault(key, []).append(SweepPoint(x, value, place))
-    firsts = {
-        held: comparison.runs[comparison.groups[points[0].group].members[0]].facts
-        for (held, _), points in lines.items()
-    }
+    firsts = {held: comparison.groups[points[0].group].facts for (held, _), points in lines.items()}
     names = dict(zip(firsts, name_conditions(list(firsts.values()), swept), strict=True))
     return tuple(
         SweepLine(
@@ -201,7 +195,7 @@ def heat_map(comparison: RunComparison, across: Dimension, down: Dimension, figu
     found: dict[tuple[str, str], list[list[float]]] = {}
     lost: dict[tuple[str, str], list[list[float]]] = {}
     for place, group in enumerate(comparison.groups):
-        if values := list(figure_values(comparison, group, figure).values()):
+        if values := group.values(figure):
             cells_of = lost if group.not_durable else found
             cells_of.setdefault((down.values[place], across.values[place]), []).append(values)
     at = [[(row, column) for column in across.levels] for row in down.levels]

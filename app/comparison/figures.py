@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from app.analysis.labels import at_least, format_figure
-from app.comparison.anchor import Anchor, usable_anchors
-from app.comparison.comparison import ComparedGroup, RunComparison
+from app.comparison.anchor import Anchor, describe_apart, usable_anchors
+from app.comparison.comparison import RunComparison
 from app.comparison.disturbed_runs import without_verdict
+from app.comparison.groups import ComparedGroup
 from app.comparison.table import samples_of
 from app.comparison.verdict import PairVerdict, ReservationCode
 from app.comparison.wording import SIZE
@@ -77,17 +77,6 @@ class FigureComparison:
         return (ratio.low > 1) is (self.figure.better is Direction.HIGHER)
 
 
-def figure_values(comparison: RunComparison, group: ComparedGroup, name: str) -> dict[int, float]:
-    """Return a figure of each included run, by run index."""
-    found: dict[int, float] = {}
-    for place in group.members:
-        run = comparison.runs[place]
-        value = run.tps if name == "tps" else run.figures.get(name)
-        if run.tps is not None and value is not None and math.isfinite(value) and value >= 0:
-            found[place] = value
-    return found
-
-
 def compare_figure(comparison: RunComparison, name: str) -> FigureComparison:
     """Return a figure over all configurations.
 
@@ -106,38 +95,37 @@ def compare_figure(comparison: RunComparison, name: str) -> FigureComparison:
 
 def _in_condition(part: RunComparison, name: str) -> FigureComparison:
     groups = part.groups
-    values = [_by_repeat(part, figure_values(part, group, name)) for group in groups]
-    bounds = tuple(_is_bound(part, group, name) for group in groups)
-    usable = usable_anchors(part.anchors.by_group, [each.values() for each in values])
+    values = {group.name: group.by_repeat(name) for group in groups}
+    bounds = {group.name: _is_bound(group, name) for group in groups}
+    usable = usable_anchors(
+        part.anchors.by_group, groups, {name: each.values() for name, each in values.items()}
+    )
     anchors = {
-        place: anchor
-        for place, anchor in usable.items()
-        if not any(bounds[each] for each in anchor.groups(place))
+        group.name: anchor
+        for group in groups
+        if (anchor := usable.get(group.name)) is not None
+        and not any(bounds[each.name] for each in anchor.groups(group))
     }
     samples = [
         Samples((), (), paired=False)
-        if bounds[0] or bounds[place]
-        else samples_of(
-            values,
-            place,
-            interleaved=groups[0].campaign == group.campaign,
-            anchor=anchors.get(place),
-        )
-        for place, group in enumerate(groups[1:], 1)
+        if bounds[groups[0].name] or bounds[group.name]
+        else samples_of(values, groups[0], group, anchors.get(group.name))
+        for group in groups[1:]
     ]
     comparisons = [
         without_verdict(each) if part.why_indicative(group) else each
         for group, each in zip(groups[1:], compare_family(samples, effect=part.effect), strict=True)
     ]
-    means = tuple(run_interval(tuple(each.values())) for each in values)
-    told = _verdicts(part, figure(name), comparisons, bounds, anchors)
+    means = tuple(run_interval(tuple(each.values())) for each in values.values())
+    told = _verdicts(part, figure(name), comparisons, tuple(bounds.values()), anchors)
     first = ([None], [""]) if groups else ([], [])
-    return FigureComparison(figure(name), means, (*first[0], *comparisons), (*first[1], *told), bounds)
+    return FigureComparison(
+        *(figure(name), means, (*first[0], *comparisons), (*first[1], *told), tuple(bounds.values()))
+    )
 
 
-def _is_bound(comparison: RunComparison, group: ComparedGroup, name: str) -> bool:
-    runs = (comparison.runs[place] for place in group.members)
-    return any(is_lower_bound(run.figures, name) for run in runs if run.tps is not None)
+def _is_bound(group: ComparedGroup, name: str) -> bool:
+    return any(is_lower_bound(run.figures, name) for run in group.taking_part)
 
 
 def compare_figures(comparison: RunComparison, names: Sequence[str]) -> tuple[FigureComparison, ...]:
@@ -145,27 +133,20 @@ def compare_figures(comparison: RunComparison, names: Sequence[str]) -> tuple[Fi
     return tuple(each for name in names if (each := compare_figure(comparison, name)).known)
 
 
-def _by_repeat(comparison: RunComparison, values: Mapping[int, float]) -> dict[int, float]:
-    repeats = {place: comparison.runs[place].facts.repeat for place in values}
-    if len(set(repeats.values())) < len(repeats):
-        return {-1 - place: value for place, value in values.items()}  # a repeated number is not a pair
-    return {repeats[place]: value for place, value in values.items()}
-
-
 def _verdicts(
     part: RunComparison,
     compared: Figure,
     comparisons: Sequence[Comparison],
     bounds: Sequence[bool],
-    anchors: Mapping[int, Anchor],
+    anchors: Mapping[str, Anchor],
 ) -> Iterator[str]:
     judged = sum(each.p_value is not None for each in comparisons)
     for place, each in enumerate(comparisons, 1):
-        first, group = part.groups[0].told_name, part.groups[place]
-        apart = part.describe_apart(place, anchors)
-        told = PairVerdict(first, group.told_name, each, judged, apart, wording=SIZE)
+        first, group = part.groups[0], part.groups[place]
+        apart = describe_apart(first, group, anchors.get(group.name))
+        told = PairVerdict(first.told_name, group.told_name, each, judged, apart, wording=SIZE)
         if bounds[0] or bounds[place]:
-            told = replace(told, found=None, not_compared=_tell_bounds(first, group.told_name))
+            told = replace(told, found=None, not_compared=_tell_bounds(first.told_name, group.told_name))
         elif because := part.why_indicative(group):
             told = told.with_reservation(ReservationCode.DISTURBED, because)
         if not part.ranked[place]:

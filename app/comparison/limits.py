@@ -13,7 +13,8 @@ from typing import Final
 from app.analysis.bottleneck import CAUSES, UNKNOWN, Bottleneck, Cause
 from app.analysis.cannot_show import describe_unshown
 from app.analysis.io_baseline import UsedShare, job_cell, sync_cell
-from app.comparison.comparison import ComparedGroup, ComparedRun, RunComparison
+from app.comparison.comparison import RunComparison
+from app.comparison.groups import ComparedRun
 from app.comparison.overall.fastest import under_conditions
 from app.domain.columns import CellKind, Column
 from app.domain.io_baseline import FLUSH_WORDS, IoBaseline, JobId, flush_verdict
@@ -28,10 +29,10 @@ def bottlenecks(comparison: RunComparison) -> tuple[Bottleneck, ...]:
 
     On a tie it is unknown.
     """
-    return tuple(_of_runs([comparison.runs[place] for place in group.members]) for group in comparison.groups)
+    return tuple(_of_runs(group.runs) for group in comparison.groups)
 
 
-def _of_runs(runs: list[ComparedRun]) -> Bottleneck:
+def _of_runs(runs: Sequence[ComparedRun]) -> Bottleneck:
     taking = [run for run in runs if run.tps is not None] or runs
     counts = Counter(run.facts.bottleneck.cause for run in taking)
     most = max(counts.values(), default=0)
@@ -137,16 +138,15 @@ EXPLANATION: Final = tr(
 
 def storage_rows(comparison: RunComparison) -> tuple[StorageRow, ...]:
     """Return a row for each configuration with a measured storage; empty if none was measured."""
-    rows = (_row(comparison, place, group) for place, group in enumerate(comparison.groups))
-    return tuple(row for row in rows if row is not None)
-
-
-def _row(comparison: RunComparison, number: int, group: ComparedGroup) -> StorageRow | None:
-    for place in group.members:
-        facts = comparison.runs[place].facts
-        if facts.baseline is not None:
-            return StorageRow(number, group.name, facts.baseline, facts.used)
-    return None
+    measured = (
+        (place, group.name, next((run.facts for run in group.runs if run.facts.baseline is not None), None))
+        for place, group in enumerate(comparison.groups)
+    )
+    return tuple(
+        StorageRow(place, name, facts.baseline, facts.used)
+        for place, name, facts in measured
+        if facts is not None and facts.baseline is not None
+    )
 
 
 def storage_sentences(rows: Sequence[StorageRow]) -> tuple[str, ...]:

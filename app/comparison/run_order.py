@@ -20,13 +20,12 @@ def neighbours(comparison: RunComparison) -> Counter[tuple[int, int]] | None:
     """
     if len({group.campaign for group in comparison.groups}) != 1:
         return None
-    groups = {member: place for place, group in enumerate(comparison.groups) for member in group.members}
     by_number: dict[int, int] = {}
-    for member, group in groups.items():
-        number = comparison.runs[member].facts.number
-        if number is None:
-            return None
-        by_number[number] = group
+    for place, group in enumerate(comparison.groups):
+        for run in group.runs:
+            if run.facts.number is None:
+                return None
+            by_number[run.facts.number] = place
     return Counter(
         (by_number[number - 1], group) for number, group in by_number.items() if number - 1 in by_number
     )

@@ -10,8 +10,10 @@ from typing import Final
 
 from app.analysis.labels import at_least, format_tps, mark_words
 from app.comparison.anchor import Anchor, describe_apart, reference_names, usable_anchors
+from app.comparison.groups import ComparedGroup
 from app.comparison.offered_load import (
     KeptRate,
+    common_load,
     describe_loads,
     describe_rate,
     kept_rate,
@@ -22,11 +24,9 @@ from app.comparison.offered_load import (
 from app.comparison.overall.sequential import Contests
 from app.comparison.verdict import PairVerdict
 from app.comparison.warmup_truncation import of_part
-from app.comparison.wording import ORDER_NOT_KNOWN, format_difference, format_interval
-from app.domain.campaign.order import LEFT_OUT
+from app.comparison.wording import format_difference, format_interval
 from app.domain.columns import CellKind, Column
 from app.domain.text import number_text, tr
-from app.runfile.metadata.offered_load import OfferedLoad
 from app.runfile.summary import is_lower_bound
 from app.statistics.sample_size import DEFAULT_EFFECT, RUNS_FOR_A_VERDICT
 from app.statistics.verdict import (
@@ -40,53 +40,6 @@ from app.statistics.verdict import (
 
 
 @dataclass(frozen=True, slots=True)
-class MeasuredRun:
-    """One run as input for the table.
-
-    Attributes:
-        repeat: 0-based; runs of the same repeat were neighbours and form a pair.
-        tps: mean of the measured phase; None for a failed or incomplete run.
-        figures: by their names in `app.runfile.figures.FIGURES`; None or no entry if unknown.
-        load: offered in this run, if its rate was a share; None if it is that of all runs.
-        whole: the same figures of the whole phase, if part of it is not compared: they show whether the rate
-            was kept.
-    """
-
-    repeat: int
-    tps: float | None
-    figures: Mapping[str, float | None] = field(default_factory=dict)
-    load: OfferedLoad | None = None
-    whole: Mapping[str, float | None] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class MeasuredConfiguration:
-    """A configuration with its runs.
-
-    Attributes:
-        name: of the configuration.
-        runs: in any order.
-        marks: kinds such as "unsafe" or "client-bound".
-        campaign: the same for interleaved groups; runs are paired only within one.
-        load: the offered load.
-        contest: the same for those that competed in a sequential campaign; empty for those of a fixed design.
-        origin: the same for groups imported from one campaign, in unknown order; else empty.
-    """
-
-    name: str
-    runs: tuple[MeasuredRun, ...]
-    marks: tuple[str, ...] = ()
-    campaign: str = ""
-    load: OfferedLoad = field(default_factory=OfferedLoad)
-    contest: str = ""
-    origin: str = ""
-
-    def tps_by_repeat(self) -> dict[int, float]:
-        """Return the mean TPS of each complete run."""
-        return {run.repeat: run.tps for run in self.runs if run.tps is not None}
-
-
-@dataclass(frozen=True, slots=True)
 class ComparisonRow:
     """One configuration in the table.
 
@@ -95,7 +48,7 @@ class ComparisonRow:
         runs: number of complete runs.
         failed: number of runs without a result.
         mean: TPS with its interval, None below three runs.
-        figures: of each complete run, see `MeasuredRun`.
+        figures: of each complete run, by name, see `app.runfile.figures.FIGURES`.
         judged: against the first configuration; without a comparison for the first, and if speed is not
             comparable (`app.comparison.offered_load`).
         marks: kinds of the marks on its numbers.
@@ -300,10 +253,10 @@ def columns_for(
 
 
 def build_rows(
-    measured: Sequence[MeasuredConfiguration],
+    groups: Sequence[ComparedGroup],
     *,
     effect: float = DEFAULT_EFFECT,
-    anchors: Mapping[int, Anchor] | None = None,
+    anchors: Mapping[str, Anchor] | None = None,
 ) -> tuple[ComparisonRow, ...]:
     """Return the rows of the table, in the order given; each is compared with the first.
 
@@ -314,71 +267,66 @@ def build_rows(
     (`app.comparison.offered_load`).
 
     Args:
-        measured: configurations with their runs.
+        groups: configurations with their runs.
         effect: smallest difference of interest, a share.
-        anchors: references for groups outside the first one's campaign, by group index; None for none.
+        anchors: references for groups outside the first one's campaign, by group name; None for none.
 
     Raises:
         ValueError: a mean that is negative, infinite or NaN.
     """
-    if not measured:
+    if not groups:
         return ()
-    first, *others = measured
-    names = [each.name for each in measured]
-    values = [each.tps_by_repeat() for each in measured]
-    start, *after = (_row(each, first.name) for each in measured)
-    fast = [place for place, row in enumerate(after, 1) if speed_comparable(start.load, row.load)]
-    found = usable_anchors(anchors or {}, [each.values() for each in values])
-    together = [each.campaign == first.campaign for each in measured]
-    contests = Contests(
-        [each.contest for each in measured], values, [LEFT_OUT in each.marks for each in measured]
-    )
+    first, *others = groups
+    values = {group.name: group.by_repeat() for group in groups}
+    start, *after = (_row(group, first.told_name) for group in groups)
+    found = usable_anchors(anchors or {}, others, {name: each.values() for name, each in values.items()})
+    contests = Contests(groups)
+    fast = [group for group, row in zip(others, after, strict=True) if speed_comparable(start.load, row.load)]
     samples = [
-        contests.samples(0, place)
-        or samples_of(values, place, interleaved=together[place], anchor=found.get(place))
-        for place in fast
+        contests.samples(first, group) or samples_of(values, first, group, found.get(group.name))
+        for group in fast
     ]
     compared = compare_family(samples, effect=effect)
     judged = sum(comparison.p_value is not None for comparison in compared)
-    comparisons = dict(zip(fast, compared, strict=True))
+    comparisons = {group.name: comparison for group, comparison in zip(fast, compared, strict=True)}
     rows = [start]
-    for place, (other, row) in enumerate(zip(others, after, strict=True), 1):
-        comparison = comparisons.get(place)
-        anchor = None if comparison is None else found.get(place)
+    for group, row in zip(others, after, strict=True):
+        comparison = comparisons.get(group.name)
+        anchor = None if comparison is None else found.get(group.name)
         told = replace(
             row.judged,
             found=comparison,
             comparisons=judged,
-            apart="" if together[place] else _apart(first, other) or describe_apart(anchor, names, place),
+            apart=describe_apart(first, group, anchor),
             not_compared=""
             if comparison is not None
             else describe_loads(start.name, start.load, row.name, row.load),
         )
-        references = () if anchor is None else reference_names(anchor, names)
+        references = () if anchor is None else reference_names(anchor)
         rows.append(replace(row, judged=told, references=references))
     return tuple(rows)
 
 
-def _apart(first: MeasuredConfiguration, other: MeasuredConfiguration) -> str:
-    return ORDER_NOT_KNOWN if first.origin and first.origin == other.origin else ""
-
-
 def samples_of(
-    values: Sequence[Mapping[int, float]], place: int, *, interleaved: bool, anchor: Anchor | None
+    values: Mapping[str, Mapping[int, float]],
+    first: ComparedGroup,
+    group: ComparedGroup,
+    anchor: Anchor | None,
 ) -> Samples:
     """Return the samples that compare a configuration with the first one.
 
     Args:
-        values: of every configuration, by repeat.
-        place: index of the configuration.
-        interleaved: whether it ran in the first one's campaign.
-        anchor: its reference if it did not; None for none.
+        values: of every configuration, by its name and repeat.
+        first: the first one.
+        group: the configuration.
+        anchor: its reference if it did not run in the first one's campaign; None for none.
     """
     if anchor is None:
-        return pair_samples(values[0], values[place], interleaved=interleaved)
+        together = group.campaign == first.campaign
+        return pair_samples(values[first.name], values[group.name], interleaved=together)
     if anchor.is_baseline:
-        return pair_samples(values[anchor.other], values[place], interleaved=True)
-    a, b, beside_a, beside_b = (tuple(values[each].values()) for each in anchor.groups(place))
+        return pair_samples(values[anchor.other.name], values[group.name], interleaved=True)
+    a, b, beside_a, beside_b = (tuple(values[each.name].values()) for each in anchor.groups(group))
     return Samples(a, b, paired=False, together=False, reference=ReferenceRuns(beside_a, beside_b))
 
 
@@ -397,22 +345,46 @@ def pair_samples(a: Mapping[int, float], b: Mapping[int, float], *, interleaved:
     return Samples(tuple(a.values()), tuple(b.values()), paired=False, together=interleaved)
 
 
-def _row(measured: MeasuredConfiguration, baseline: str) -> ComparisonRow:
-    tps = tuple(measured.tps_by_repeat().values())
-    complete = [run for run in measured.runs if run.tps is not None]
-    figures, mean = tuple(run.figures for run in complete), run_interval(tps)
+def _row(group: ComparedGroup, baseline: str) -> ComparisonRow:
+    runs = group.taking_part
+    common = common_load(run.facts.load for run in group.runs)
     load = kept_rate(
-        measured.load,
-        [run.figures if run.whole is None else run.whole for run in complete],
-        [run.load or measured.load for run in complete],
+        common,
+        # The whole phase shows whether the rate was kept.
+        [run.facts.summary if run.cut_s else run.figures for run in runs],
+        [run.facts.load if run.facts.load.share else common for run in runs],
     )
+    figures = [run.figures for run in runs]
+    failed = len(group.runs) - len(runs)
+    return measured_row(group.told_name, figures, failed, group.marks, load, baseline)
+
+
+def measured_row(
+    name: str,
+    figures: Sequence[Mapping[str, float | None]],
+    failed: int,
+    marks: tuple[str, ...],
+    load: KeptRate,
+    baseline: str = "",
+) -> ComparisonRow:
+    """Return the row of one configuration, not yet compared with another.
+
+    Args:
+        name: of the configuration.
+        figures: of each complete run.
+        failed: number of other runs.
+        marks: kinds of their marks.
+        load: outcome of the offered load.
+        baseline: name of the configuration to compare it with; empty for none.
+    """
+    mean = run_interval(tuple(tps for each in figures if (tps := each.get("tps")) is not None))
     return ComparisonRow(
-        name=measured.name,
-        runs=len(tps),
-        failed=len(measured.runs) - len(complete),
+        name=name,
+        runs=len(figures),
+        failed=failed,
         mean=mean,
-        figures=figures,
-        judged=PairVerdict(baseline, measured.name, rate=describe_rate(measured.name, load, mean, figures)),
-        marks=measured.marks,
+        figures=tuple(figures),
+        judged=PairVerdict(baseline, name, rate=describe_rate(name, load, mean, figures)),
+        marks=marks,
         load=load,
     )

@@ -14,11 +14,10 @@ from app.analysis.sentences import CLOSED_LOOP_NOTE, is_closed_loop
 from app.comparison.anchor import describe_anchors
 from app.comparison.comparison import RunComparison
 from app.comparison.differences import PropertyDifference, find_differences
-from app.comparison.disturbed_runs import how_disturbed, is_disturbed, why_unknown
+from app.comparison.disturbed_runs import how_disturbed, is_disturbed, is_weak, why_unknown
 from app.comparison.overall.conditions import CONDITION_WORDS
 from app.comparison.overall.fastest import under_conditions
 from app.comparison.overall.sequential import describe_design
-from app.comparison.overall.single_runs import campaign_of
 from app.comparison.warmup_truncation import describe_cut
 from app.domain.text import CALLED, tr
 from app.domain.units import format_duration
@@ -119,7 +118,7 @@ def _within(part: RunComparison) -> Iterator[str]:
 def _of_disturbances(comparison: RunComparison) -> Iterator[str]:
     """State which runs were or may have been disturbed, and how they are treated."""
     aside = [run for run in comparison.runs if run.set_aside]
-    used = [comparison.runs[place] for group in comparison.groups for place in group.disturbed]
+    used = [run for group in comparison.groups for run in group.taking_part if is_weak(run.facts)]
     for runs, sentence, unknown in (
         (
             used,
@@ -188,12 +187,13 @@ def _of_compression(comparison: RunComparison) -> Iterator[str]:
 def _of_campaigns(comparison: RunComparison) -> Iterator[str]:
     """State the effect of different campaigns on a comparison, and whether a reference in both helps."""
     groups, anchors = comparison.groups, comparison.anchors
-    names = [group.name for group in groups]
-    others = [place for place, group in enumerate(groups) if group.campaign != groups[0].campaign]
-    known = {place for each in anchors.references for place in (each.first, each.other)}
-    lacking = [place for place in others if place not in anchors.by_group and place not in known]
-    origins = {campaign_of(comparison.runs[each.members[0]].facts, each.campaign) for each in groups}
-    if lacking and len(origins) == 1:
+    known = {one.name for each in anchors.references for one in (each.first, each.other)}
+    lacking = [
+        group.name
+        for group in groups
+        if group.campaign != groups[0].campaign and group.name not in {*anchors.by_group, *known}
+    ]
+    if lacking and len({group.origin for group in groups}) == 1:
         yield tr(
             "They were imported from one campaign. Whether its runs were interleaved is not known. Whatever "
             "changed between them is part of every difference, so there is no verdict between them."
@@ -210,10 +210,10 @@ def _of_campaigns(comparison: RunComparison) -> Iterator[str]:
             "There is no verdict on {names}: what changed between the campaigns is part of the difference,"
             " and no reference tells how much."
         )
-        yield sentence.format(names=_some([names[place] for place in lacking]))
+        yield sentence.format(names=_some(lacking))
     if lacking:
         yield from anchors.near[:_MOST_NEAR]
-    yield from describe_anchors(anchors, names)
+    yield from describe_anchors(anchors)
 
 
 def _way_out(comparison: RunComparison) -> str:

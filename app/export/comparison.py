@@ -11,7 +11,7 @@ from itertools import accumulate
 from typing import Final
 
 from app.comparison.anchor import Anchor
-from app.comparison.comparison import ComparedGroup, ComparedRun, RunComparison
+from app.comparison.comparison import RunComparison
 from app.comparison.differences import PropertyDifference, what_differs
 from app.comparison.disturbed_runs import is_disturbed
 from app.comparison.figures import (
@@ -21,8 +21,8 @@ from app.comparison.figures import (
     LOADING,
     FigureComparison,
     compare_figures,
-    figure_values,
 )
+from app.comparison.groups import ComparedGroup, ComparedRun
 from app.comparison.limits import StorageRow, bottlenecks, describe_what_is_unshown, storage_rows
 from app.comparison.offered_load import KeptRate
 from app.comparison.overall.conditions import is_held
@@ -131,7 +131,7 @@ def comparison_as_json(comparison: RunComparison) -> dict[str, Json]:
 
 
 def _conditions(comparison: RunComparison) -> Iterator[Json]:
-    firsts = [part.runs[part.groups[0].members[0]].facts for part in comparison.parts if part.groups]
+    firsts = [part.groups[0].facts for part in comparison.parts if part.groups]
     differing = {(each.topic, each.name) for each in what_differs(firsts).differences}
     for part, first, start in zip(comparison.parts, firsts, _starts(comparison), strict=False):
         held = [item for item in first.properties if item.key in differing and is_held(item, part.asked)]
@@ -272,16 +272,14 @@ def _configuration(
     found: dict[str, Json] = {
         "name": group.name,
         "ranked": comparison.ranked[comparison.groups.index(group)],
-        "runs": list(group.members),
+        "runs": [run.index for run in group.runs],
         "complete": row.runs,
         "mean": row.mean.mean,
         "low": row.mean.low,
         "high": row.mean.high,
         "marks": list(row.marks),
-        "disturbed": [place for place in group.members if is_disturbed(comparison.runs[place].facts)],
-        "disturbance_unknown": [
-            place for place in group.members if comparison.runs[place].facts.disturbances.not_known
-        ],
+        "disturbed": [run.index for run in group.runs if is_disturbed(run.facts)],
+        "disturbance_unknown": [run.index for run in group.runs if run.facts.disturbances.not_known],
     }
     if row.load.at_a_rate:
         found["rate"] = _rate(row.load)
@@ -291,14 +289,13 @@ def _configuration(
         found["chance"] = _chance(row.judged.chance)
     if row.comparison is None:
         return found
-    place = comparison.groups.index(group)
-    exact = exact_tests(_samples(comparison, place, paired=row.comparison.paired))
+    exact = exact_tests(_samples(comparison, group, paired=row.comparison.paired))
     return (
         found
         | {"verdict": row.comparison.verdict.value, "paired": row.comparison.paired}
         | _ratio(row.comparison)
         | {"permutation_p": exact.permutation, "mann_whitney_p": exact.mann_whitney}
-        | {"reference": _reference(comparison, comparison.anchors.by_group.get(place), start)}
+        | {"reference": _reference(comparison, comparison.anchors.by_group.get(group.name), start)}
         | {
             "with_disturbed": _way(comparison.with_disturbed, row.name),
             "without_disturbed": _way(comparison.without_disturbed, row.name),
@@ -330,25 +327,24 @@ def _reference(comparison: RunComparison, anchor: Anchor | None, start: int) -> 
     """Return the reference of a comparison between campaigns; None within one and without a reference."""
     if anchor is None:
         return None
-    places = (anchor.first, anchor.other)
+    names = [group.name for group in comparison.groups]
     return {
-        "groups": [start + place for place in places],
-        "runs": [comparison.rows[place].runs for place in places],
+        "groups": [start + names.index(each.name) for each in (anchor.first, anchor.other)],
+        "runs": [len(each.taking_part) for each in (anchor.first, anchor.other)],
         "ratio": anchor.change.ratio,
         "interval": _interval(anchor.change.interval),
     }
 
 
-def _samples(comparison: RunComparison, place: int, *, paired: bool) -> Samples:
+def _samples(comparison: RunComparison, group: ComparedGroup, *, paired: bool) -> Samples:
     """Return the values behind the verdict."""
-    values: list[dict[int, float]] = []
-    for each in comparison.groups:
-        found = figure_values(comparison, each, "tps")
-        repeats = {comparison.runs[place].facts.repeat: value for place, value in found.items()}
-        values.append(repeats if paired else found)
-    together = comparison.groups[place].campaign == comparison.groups[0].campaign
-    anchor = comparison.anchors.by_group.get(place)
-    return samples_of(values, place, interleaved=together, anchor=anchor)
+    values = {
+        each.name: each.by_repeat()
+        if paired
+        else {run.index: run.tps for run in each.runs if run.tps is not None}
+        for each in comparison.groups
+    }
+    return samples_of(values, comparison.groups[0], group, comparison.anchors.by_group.get(group.name))
 
 
 def _ratio(comparison: Comparison) -> dict[str, Json]:

@@ -10,7 +10,8 @@ from typing import Final
 
 from app.analysis.facts import RunFacts
 from app.analysis.labels import one_line
-from app.comparison.comparison import ComparedGroup, RunComparison, compare_runs
+from app.comparison.comparison import RunComparison, compare_runs
+from app.comparison.groups import ComparedGroup
 from app.comparison.overall.factor_verdicts import FactorVerdicts, judge_factors
 from app.comparison.overall.fastest import describe_fastest, find_fastest, under
 from app.comparison.table import ComparisonRow
@@ -206,15 +207,15 @@ def group_runs(comparison: RunComparison, data: Sequence[RunData]) -> tuple[Repo
     for place, group, row in ordered:
         look = looks[place]
         tag, name = letters(look), group.name.removesuffix(ending).rstrip(_JOINTS)
-        members = sorted(group.members, key=lambda place: _order(comparison.runs[place].facts))
+        members = sorted(group.runs, key=lambda run: _order(run.facts))
         runs = tuple(
             ReportedRun(
                 number=count + number,
                 tag=f"{tag}{number + 1}" if len(members) > 1 else tag,
-                compared=comparison.runs[member],
-                data=data[member],
+                compared=run,
+                data=data[run.index],
             )
-            for number, member in enumerate(members)
+            for number, run in enumerate(members)
         )
         count += len(runs)
         is_first = group.name in {part.groups[0].name for part in comparison.parts}
@@ -231,7 +232,7 @@ def _looks(comparison: RunComparison) -> dict[int, int]:
     does not change a colour.
     """
     begun = {
-        place: min(comparison.runs[member].facts.started_epoch_s or 0.0 for member in group.members)
+        place: min(run.facts.started_epoch_s or 0.0 for run in group.runs)
         for place, group in enumerate(comparison.groups)
     }
     return {place: look for look, place in enumerate(sorted(begun, key=lambda place: begun[place]))}

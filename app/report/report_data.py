@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 
 from app.analysis.facts import RunFacts, read_run_facts
 from app.analysis.labels import one_line, safety_warning, with_warning
-from app.comparison.comparison import ComparedRun
+from app.comparison.groups import ComparedRun
 from app.comparison.table import ComparisonRow
 from app.domain.disk import DiskIdentity
 from app.domain.run import RunState

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from app.analysis.facts import RunFacts
-from app.comparison.comparison import ComparedGroup, RunComparison, compare_runs
+from app.comparison.comparison import RunComparison, compare_runs
 from app.comparison.factors import Dimension, find_dimensions
+from app.comparison.groups import ComparedGroup
 from app.comparison.overall.factor_verdicts import FactorVerdicts, judge_factors
 from app.comparison.overall.fastest import fastest_sentences
 from app.comparison.overall.phases import ComparedPhase, compare_phases
@@ -76,7 +77,7 @@ class Content:
 
     def group_colour(self, group: ComparedGroup) -> int:
         """Return the number of a group's colour: that of its first run."""
-        return self.runs[group.members[0]].colour
+        return self.runs[group.runs[0].index].colour
 
     def with_focus(self, focus: str) -> Content:
         """Return the same content with another run in focus."""

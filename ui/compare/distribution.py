@@ -251,8 +251,7 @@ class DistributionView(View):
             return []
         named = []
         for group in comparison.groups:
-            members = [place for place in group.members if comparison.runs[place].tps is not None]
-            paths = [self.content.runs[place].path for place in members]
+            paths = [self.content.runs[run.index].path for run in group.taking_part]
             found = [self._known[path] for path in paths if path in self._known]
             if found:
                 colour = self.content.group_colour(group)

@@ -9,8 +9,8 @@ from PySide6.QtGui import QColor, QTextDocument
 
 from app.analysis.labels import format_tps, one_line
 from app.analysis.sentences import WITHIN_RUN_NOTE
-from app.comparison.comparison import ComparedGroup
 from app.comparison.differences import PropertyDifference, describe_sameness, what_differs
+from app.comparison.groups import ComparedGroup
 from app.comparison.limits import describe_bottlenecks, describe_what_is_unshown
 from app.comparison.overall.factor_verdicts import EXPLANATION, describe_factors, describe_not_counted
 from app.comparison.overall.phases import (
@@ -179,11 +179,8 @@ def _whose(content: Content, places: Sequence[int]) -> str:
         return ""
     having, names = set(places), []
     for group in content.comparison.groups:
-        members = set(group.members)
-        if members <= having:
-            names.append(group.name)
-        else:
-            names += [content.names[place] for place in sorted(members & having)]
+        found = [content.names[run.index] for run in group.runs if run.index in having]
+        names += [group.name] if len(found) == len(group.runs) else found
     if len(names) <= _MOST_NAMES:
         return ", ".join(names)
     told = ", ".join(names[: _MOST_NAMES - 1])

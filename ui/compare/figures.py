@@ -9,9 +9,10 @@ from typing import Final
 
 from app.analysis.labels import mark_words
 from app.analysis.sentences import WITHIN_RUN_NOTE, own_interval_words
-from app.comparison.comparison import ComparedGroup, RunComparison
+from app.comparison.comparison import RunComparison
 from app.comparison.factors import Dimension, heat_map, number_of
-from app.comparison.figures import COSTS, LATENCIES, LOADING, figure, figure_values
+from app.comparison.figures import COSTS, LATENCIES, LOADING, figure
+from app.comparison.groups import ComparedGroup
 from app.domain.metrics import Direction
 from app.domain.text import tr
 from app.published.figures import PublishedFigure
@@ -66,9 +67,7 @@ def better_words(name: str) -> str:
 
 def known_figures(comparison: RunComparison) -> tuple[str, ...]:
     """Return the available figures that any run has."""
-    return tuple(
-        name for name in OFFERED if any(figure_values(comparison, group, name) for group in comparison.groups)
-    )
+    return tuple(name for name in OFFERED if any(group.values(name) for group in comparison.groups))
 
 
 def make_bars(
@@ -99,32 +98,30 @@ def make_bars(
         if not members:
             continue
         if best_first:
-            members = _best_first(comparison, members, name)
-        bars = [bar_of(content, comparison, group, name) for group in members]
-        marks = marks_for(comparison, members, published) if name == TPS else ()
+            members = _best_first(members, name)
+        bars = [bar_of(content, group, name) for group in members]
+        marks = marks_for(members, published) if name == TPS else ()
         heading = ", ".join(filter(None, (part.condition, "" if by is None else f"{by.name}: {level}")))
         groups.append(BarGroup(heading, (*bars, *marks)))
     note = tr("{better}; whiskers: 95 % interval over runs, dotted: within one run; dots: runs")
     return BarFigure(measured_label(comparison, name), tuple(groups), note.format(better=better_words(name)))
 
 
-def _best_first(
-    comparison: RunComparison, groups: tuple[ComparedGroup, ...], name: str
-) -> tuple[ComparedGroup, ...]:
+def _best_first(groups: tuple[ComparedGroup, ...], name: str) -> tuple[ComparedGroup, ...]:
     sign = 1 if figure(name).better is Direction.LOWER else -1
 
     def key(group: ComparedGroup) -> tuple[bool, float]:
-        mean = run_interval(tuple(figure_values(comparison, group, name).values())).mean
+        mean = run_interval(tuple(group.values(name))).mean
         return group.not_durable, math.inf if mean is None else sign * mean
 
     return tuple(sorted(groups, key=key))
 
 
-def bar_of(content: Content, comparison: RunComparison, group: ComparedGroup, name: str) -> Bar:
+def bar_of(content: Content, group: ComparedGroup, name: str) -> Bar:
     """Return the bar of a configuration, for whole runs or one of their phases."""
-    values = figure_values(comparison, group, name)
-    mean = run_interval(tuple(values.values()))
-    interval, within, tips = _interval(comparison, group, name, mean)
+    values = tuple(group.values(name))
+    mean = run_interval(values)
+    interval, within, tips = _interval(group, name, mean)
     notes = [group.warning] if group.warning else []
     if group.disturbed:
         notes.append(mark_words(DISTURBED))
@@ -137,7 +134,7 @@ def bar_of(content: Content, comparison: RunComparison, group: ComparedGroup, na
         value=mean.mean,
         interval=interval,
         within=within,
-        points=tuple(values.values()) if mean.runs > 1 else (),
+        points=values if mean.runs > 1 else (),
         colour_index=content.group_colour(group),
         note=", ".join(notes),
         tip="\n".join(tips),
@@ -145,12 +142,12 @@ def bar_of(content: Content, comparison: RunComparison, group: ComparedGroup, na
 
 
 def _interval(
-    comparison: RunComparison, group: ComparedGroup, name: str, mean: RunInterval
+    group: ComparedGroup, name: str, mean: RunInterval
 ) -> tuple[tuple[float, float] | None, bool, list[str]]:
     """Return (whiskers, whether they are those within a run, lines that explain them)."""
     if mean.ends is not None:
         return mean.ends, False, [tr("{runs} runs").format(runs=mean.runs)]
-    members = [comparison.runs[place] for place in group.members if comparison.runs[place].tps is not None]
+    members = group.taking_part
     if name != TPS or len(members) != 1:
         return None, False, [runs_note(mean.runs)] if mean.runs else []
     own = members[0].own_interval
@@ -165,13 +162,12 @@ def make_scatter(content: Content, across: str, up: str) -> ScatterFigure | None
     comparison = content.comparison
     if comparison is None:
         return None
-    points = []
-    for group in comparison.groups:
-        xs, ys = figure_values(comparison, group, across), figure_values(comparison, group, up)
-        points += [
-            ScatterPoint(comparison.runs[place].name, content.group_colour(group), xs[place], ys[place])
-            for place in xs.keys() & ys.keys()
-        ]
+    points = [
+        ScatterPoint(run.name, content.group_colour(group), x, y)
+        for group in comparison.groups
+        for run in group.runs
+        if (x := run.value(across)) is not None and (y := run.value(up)) is not None
+    ]
     title = tr("{up} over {across}").format(up=figure(up).label, across=figure(across).label)
     return ScatterFigure(
         title[:1].upper() + title[1:],
@@ -220,11 +216,9 @@ _WORKLOAD = (tr("Workload"), tr("transactions"))
 _SCALE = (tr("Workload"), tr("scale"))
 
 
-def marks_for(
-    comparison: RunComparison, groups: tuple[ComparedGroup, ...], published: tuple[PublishedFigure, ...]
-) -> tuple[Bar, ...]:
+def marks_for(groups: tuple[ComparedGroup, ...], published: tuple[PublishedFigure, ...]) -> tuple[Bar, ...]:
     """Return published marks that match these groups, those of the nearest scale first."""
-    wanted = [_properties(comparison, group) for group in groups]
+    wanted = [_properties(group) for group in groups]
     found = [each for each in published if each.is_tps and any(_fits(each, one) for one in wanted)]
     scales = [
         number for one in wanted if (number := number_of(one.get(_SCALE, ""))) is not None and number > 0
@@ -245,9 +239,8 @@ def _distance(figure: PublishedFigure, scales: Sequence[float]) -> float:
     return min(abs(math.log(figure.scale / scale)) for scale in scales)
 
 
-def _properties(comparison: RunComparison, group: ComparedGroup) -> dict[tuple[str, str], str]:
-    facts = comparison.runs[group.members[0]].facts
-    return {(item.topic, item.name): item.value for item in facts.properties}
+def _properties(group: ComparedGroup) -> dict[tuple[str, str], str]:
+    return {(item.topic, item.name): item.value for item in group.facts.properties}
 
 
 def _fits(figure: PublishedFigure, wanted: dict[tuple[str, str], str]) -> bool:

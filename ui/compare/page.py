@@ -228,7 +228,7 @@ class ComparePage(QWidget):
         groups = () if content.comparison is None else content.comparison.groups
         ranked = () if content.comparison is None else content.comparison.ranked
         offered = (group for group, is_ranked in zip(groups, ranked, strict=True) if is_ranked)
-        names = sorted((min(group.members), group.name) for group in offered)
+        names = sorted((group.runs[0].index, group.name) for group in offered)
         self.baseline.offer([(name, name) for _, name in names])
         self._show_compared(content)
 

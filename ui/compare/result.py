@@ -137,7 +137,7 @@ def result_figure(content: Content) -> BarFigure | None:
     if comparison is None:
         return None
     groups = tuple(
-        BarGroup(part.condition, tuple(bar_of(content, part, part.groups[at], TPS) for at in by_speed(part)))
+        BarGroup(part.condition, tuple(bar_of(content, part.groups[at], TPS) for at in by_speed(part)))
         for part in comparison.parts
     )
     note = tr("{better}; whiskers: 95 % interval over runs, dotted: within one run; dots: runs")

@@ -133,7 +133,7 @@ def make_phases(content: Content, name: str = OWN) -> FiguresSideBySide | None:
 def _part(content: Content, phase: ComparedPhase, name: str) -> BarFigure:
     groups = phase.comparison.groups
     short = short_names([group.name for group in groups])
-    found = ((place, bar_of(content, phase.comparison, groups[place], name)) for place in phase.groups)
+    found = ((place, bar_of(content, groups[place], name)) for place in phase.groups)
     bars = tuple(
         replace(bar, label=short[place], tip="\n".join(filter(None, (groups[place].name, bar.tip))))
         for place, bar in found

@@ -11,7 +11,7 @@ import ctypes
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -31,16 +31,16 @@ from app.cli.terminal.tables import print_line, print_sentence, print_table
 from app.cli.terminal.terminal_agent import terminal_agent
 from app.comparison.comparison import RunComparison, compare_runs
 from app.comparison.limits import describe_what_is_unshown
+from app.comparison.offered_load import kept_rate
 from app.comparison.overall.fastest import describe_fastest, find_fastest
 from app.comparison.table import (
     COMPARISON_COLUMNS,
-    MeasuredConfiguration,
-    MeasuredRun,
-    build_rows,
+    ComparisonRow,
     columns_for,
+    measured_row,
 )
 from app.comparison.warnings import comparison_notes
-from app.domain.campaign.configuration import Workload
+from app.domain.campaign.configuration import Configuration
 from app.domain.columns import CellKind, Column
 from app.domain.errors import CancelledError, ExitStatus, FootingError, RunFileError, UsageError
 from app.domain.run import RunState
@@ -50,7 +50,6 @@ from app.domain.units import MIB, format_size
 from app.draft.review import plan_sentences
 from app.execution.campaign import CampaignRequest, CampaignResult, run_campaign
 from app.execution.control import Cancellable
-from app.execution.design import rivals_of
 from app.execution.disks.session import DiskConsent
 from app.execution.recovery import sweep_abandoned
 from app.execution.resolve import ResolvedConfiguration, resolve_campaign
@@ -403,38 +402,25 @@ def _status_of(result: CampaignResult) -> ExitStatus:
     return ExitStatus.FAILED if result.failed else ExitStatus.DONE
 
 
-def measured_configurations(result: CampaignResult) -> tuple[MeasuredConfiguration, ...]:
-    """Return the campaign's runs for the table, in the campaign's order."""
+def _rows_of(result: CampaignResult) -> list[ComparisonRow]:
+    """Return a row for each configuration of a campaign, in its order, from the results in memory."""
     by_name: dict[str, list[RunResult]] = {}
     for run in result.results:
         by_name.setdefault(run.planned.configuration.name, []).append(run)
-    return tuple(
-        replace(
-            _measured(item.name, by_name.get(item.name, [])),
-            load=_load(item.workload),
-            contest="\n".join(rivals_of(result.campaign, item)),
-        )
-        for item in result.campaign.configurations
-    )
+    return [_row(item, by_name.get(item.name, [])) for item in result.campaign.configurations]
 
 
-def _load(workload: Workload) -> OfferedLoad:
+def _row(item: Configuration, results: Sequence[RunResult]) -> ComparisonRow:
+    # A run that was stopped early is kept, but is another measurement than the others.
+    complete = [
+        run.summary for run in results if run.state is RunState.DONE and run.summary.get("tps") is not None
+    ]
+    workload = item.workload
     kind = LoadKind.CLOSED if workload.rate_tps is None else LoadKind.RATE
-    return OfferedLoad(kind, workload.rate_tps, workload.latency_limit_ms, limit_is_known=True)
-
-
-def _measured(name: str, results: Sequence[RunResult]) -> MeasuredConfiguration:
-    runs = tuple(
-        MeasuredRun(
-            repeat=result.planned.repeat,
-            # A run that was stopped early is kept, but is another measurement than the others.
-            tps=result.summary.get("tps") if result.state is RunState.DONE else None,
-            figures=result.summary,
-        )
-        for result in results
-    )
-    marks = tuple(sorted({kind for result in results for kind, _ in result.marks}))
-    return MeasuredConfiguration(name, runs, marks)
+    load = OfferedLoad(kind, workload.rate_tps, workload.latency_limit_ms, limit_is_known=True)
+    marks = tuple(sorted({kind for run in results for kind, _ in run.marks}))
+    failed = len(results) - len(complete)
+    return measured_row(item.name, complete, failed, marks, kept_rate(load, complete))
 
 
 def judge_files(paths: Iterable[str | None], *, baseline: str = "") -> RunComparison | None:
@@ -463,7 +449,7 @@ def show_table(result: CampaignResult, console: Console) -> None:
     console.print()
     print_line(console, result.campaign.name, style="bold")
     if comparison is None:  # results in memory do not include the conditions of the runs
-        rows = [row for each in measured_configurations(result) for row in build_rows([each])]
+        rows = _rows_of(result)
         print_table(console, columns_for(COMPARISON_COLUMNS, rows), rows)
     else:
         for part in comparison.parts:

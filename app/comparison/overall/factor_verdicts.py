@@ -25,8 +25,7 @@ from app.comparison.comparison import RunComparison
 from app.comparison.disturbed_runs import describe_weak, is_disturbed, what_others_took, without_verdict
 from app.comparison.factors import NONE, Dimension, find_dimensions
 from app.comparison.overall.conditions import PropertyRole, role_of
-from app.comparison.overall.fastest import tps_by_repeat, under
-from app.comparison.overall.single_runs import campaign_of
+from app.comparison.overall.fastest import under
 from app.comparison.wording import (
     SPEED,
     about,
@@ -170,7 +169,7 @@ def _counted(comparison: RunComparison) -> tuple[list[int], dict[str, int]]:
             why = tr("at a rate")
         elif not is_ranked:
             why = tr("NOT DURABLE")
-        elif any(is_disturbed(comparison.runs[each].facts) for each in group.disturbed):
+        elif any(map(is_disturbed, group.disturbed)):
             why = tr("disturbed by others")
         elif not (mean > 0 and math.isfinite(mean)):
             why = tr("without a transaction")
@@ -335,21 +334,15 @@ class _Judge:
         groups = [self.comparison.groups[place] for place in (first, second)]
         if groups[0].campaign != groups[1].campaign:
             return ()
-        one, other = (tps_by_repeat(self.comparison, group) for group in groups)
+        one, other = (group.by_repeat() for group in groups)
         common = sorted(one.keys() & other.keys())
         return tuple(math.log(other[at] / one[at]) for at in common if one[at] > 0 and other[at] > 0)
-
-    def _taking(self, place: int) -> list[int]:
-        """Return the indices of the included runs of a group."""
-        runs = self.comparison.runs
-        return [at for at in self.comparison.groups[place].members if runs[at].tps is not None]
 
     def _by_campaign(self, places: Sequence[int]) -> dict[str, float]:
         """Return the mean of these groups in each campaign."""
         found: dict[str, list[float]] = {}
         for place in places:
-            group = self.comparison.groups[place]
-            key = campaign_of(self.comparison.runs[group.members[0]].facts, group.campaign)
+            key = self.comparison.groups[place].origin
             found.setdefault(key, []).append(self.comparison.rows[place].mean.mean or math.nan)
         return {key: _mean(values) for key, values in found.items()}
 
@@ -357,15 +350,10 @@ class _Judge:
         paired = [place for key in laid.shared for place in (*laid.first[key], *laid.second[key])]
         counts = [self.comparison.rows[place].runs for place in paired]
         groups = self.comparison.groups
-        weak = [self.comparison.runs[run].facts for place in paired for run in groups[place].disturbed]
+        weak = [run for place in paired for run in groups[place].disturbed]
         sides = [
-            [
-                self.comparison.runs[run].facts
-                for each in cells.values()
-                for at in each
-                for run in self._taking(at)
-            ]
-            for cells in ({key: side[key] for key in laid.shared} for side in (laid.first, laid.second))
+            [run.facts for key in laid.shared for place in side[key] for run in groups[place].taking_part]
+            for side in (laid.first, laid.second)
         ]
         why = describe_weak(weak, sum(counts)) if weak else what_others_took(sides, found.comparison)
         if why:  # disturbed configurations are in no cell

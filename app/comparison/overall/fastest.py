@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from app.analysis.labels import with_warning
-from app.comparison.comparison import ComparedGroup, RunComparison
+from app.comparison.comparison import RunComparison
 from app.comparison.disturbed_runs import could_be_others
-from app.comparison.figures import figure_values
 from app.comparison.overall.sequential import Contests
 from app.comparison.table import pair_samples
 from app.domain.text import tr
@@ -56,21 +55,15 @@ def find_fastest(comparison: RunComparison) -> Fastest | None:
     if len(places) < _FEWEST or comparison.groups[0].disturbed or not tells_speed(comparison):
         return None
     groups = [comparison.groups[place] for place in places]
-
-    values = [tps_by_repeat(comparison, group) for group in groups]
-    contests = Contests(
-        [group.contest for group in groups], values, [bool(group.left_out) for group in groups]
-    )
+    contests = Contests(groups)
 
     def samples(one: int, other: int) -> Samples:
-        found = contests.samples(one, other)
-        return found or pair_samples(values[one], values[other], interleaved=True)
+        pair = groups[one], groups[other]
+        values = [group.by_repeat() for group in pair]
+        return contests.samples(*pair) or pair_samples(*values, interleaved=True)
 
     def is_real(one: int, other: int, interval: Interval) -> bool:
-        runs = [
-            [comparison.runs[at].facts for at in groups[each].members if comparison.runs[at].tps is not None]
-            for each in (one, other)
-        ]
+        runs = [[run.facts for run in groups[each].taking_part] for each in (one, other)]
         return not could_be_others(runs, interval)
 
     family: list[Comparison] = list(verdicts.values())
@@ -117,13 +110,6 @@ def _verdict_of_two(part: RunComparison) -> Verdict | None:
     if found is not None and part.why_indicative(part.groups[places[1]]):
         return None
     return None if found is None or found.verdict in _NO_VERDICT else found.verdict
-
-
-def tps_by_repeat(comparison: RunComparison, group: ComparedGroup) -> dict[int, float]:
-    """Return TPS by repeat, as the table pairs them; repeated numbers are not pairs."""
-    values = figure_values(comparison, group, "tps")
-    repeats = {comparison.runs[place].facts.repeat: tps for place, tps in values.items()}
-    return repeats if len(repeats) == len(values) else {-1 - place: tps for place, tps in values.items()}
 
 
 def describe_fastest(comparison: RunComparison, found: Fastest | None) -> str:

@@ -14,11 +14,11 @@ from typing import Final
 
 from app.analysis.facts import RunFacts
 from app.analysis.labels import one_line
-from app.comparison.comparison import ComparedRun, RunComparison
+from app.comparison.comparison import RunComparison
 from app.comparison.differences import PropertyDifference, find_differences
 from app.comparison.disturbed_runs import could_be_others, describe_weak, is_weak
+from app.comparison.groups import ComparedRun, campaign_of
 from app.comparison.overall.conditions import differing_conditions
-from app.comparison.overall.single_runs import campaign_of
 from app.comparison.wording import signed_percent
 from app.domain.campaign.order import Design
 from app.domain.columns import CellKind, Column

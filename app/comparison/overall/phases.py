@@ -8,22 +8,21 @@ one family (Holm); different phases are different questions. Pure.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from app.analysis.labels import mark_words, one_line
 from app.analysis.phase_figures import PhaseFigures, executed_words
 from app.comparison.comparison import (
-    ComparedGroup,
-    ComparedRun,
     RunComparison,
-    measured_configuration,
     with_disturbed_rate,
+    with_runs,
     with_safety,
     without_what_others_took,
 )
 from app.comparison.figures import LATENCIES
+from app.comparison.groups import ComparedGroup, ComparedRun
 from app.comparison.offered_load import common_load
 from app.comparison.overall.fastest import under
 from app.comparison.table import (
@@ -116,7 +115,7 @@ def compare_phases(comparison: RunComparison) -> tuple[ComparedPhase, ...]:
         _compared(part, [each.get(key) for each in phases])
         for part in comparison.parts
         for key in dict.fromkeys(
-            key for group in part.groups for place in group.members for key in phases[place]
+            key for group in part.groups for run in group.runs for key in phases[run.index]
         )
     )
 
@@ -141,25 +140,25 @@ def _compared(comparison: RunComparison, found: Sequence[PhaseFigures | None]) -
         comparison: of whole runs.
         found: the phase of each run; None if it was not reached.
     """
-    groups = comparison.groups
     runs = list(comparison.runs)
-    for group in groups:
-        for place, run in _runs_of(group, comparison.runs, found).items():
-            runs[place] = run
-    members = [place for group in groups for place in group.members]
-    told = next(each.told for place in members if (each := found[place]) is not None)
-    measured = [measured_configuration(group, runs) for group in groups]
-    if not told.is_own:  # the other phase decided which groups were dropped when
-        measured = [replace(each, contest="") for each in measured]
+    for group in comparison.groups:
+        for run in _runs_of(group, found):
+            runs[run.index] = run
+    phase = replace(with_runs(comparison, runs), with_disturbed=(), without_disturbed=())
+    told = next(
+        each.told for group in phase.groups for run in group.runs if (each := found[run.index]) is not None
+    )
+    # If the phase is not the run's own, the other phase decided which groups were dropped when.
+    measured = [group if told.is_own else replace(group, contest="") for group in phase.groups]
     rows = build_rows(measured, effect=comparison.effect, anchors=comparison.anchors.by_group)
-    phase = replace(comparison, runs=tuple(runs), rows=rows, with_disturbed=(), without_disturbed=())
+    phase = replace(phase, rows=rows)
     having = tuple(
         place
-        for place, group in enumerate(groups)
-        if any(found[member] is not None for member in group.members)
+        for place, group in enumerate(phase.groups)
+        if any(found[run.index] is not None for run in group.runs)
     )
     judged = tuple(
-        _judged(phase, place, is_own=told.is_own, first_has_it=0 in having) for place in range(len(groups))
+        _judged(phase, place, is_own=told.is_own, first_has_it=0 in having) for place in range(len(rows))
     )
     return ComparedPhase(
         under(comparison.condition, one_line(told.label)),
@@ -171,22 +170,18 @@ def _compared(comparison: RunComparison, found: Sequence[PhaseFigures | None]) -
     )
 
 
-def _runs_of(
-    group: ComparedGroup, runs: Sequence[ComparedRun], found: Sequence[PhaseFigures | None]
-) -> Mapping[int, ComparedRun]:
-    """Return the runs of a configuration, by index, with figures and load of one phase."""
-    loads = {place: phase_load(each.told) for place in group.members if (each := found[place]) is not None}
+def _runs_of(group: ComparedGroup, found: Sequence[PhaseFigures | None]) -> Iterator[ComparedRun]:
+    """Yield the runs of a configuration with figures and load of one phase."""
+    loads = {run.index: phase_load(each.told) for run in group.runs if (each := found[run.index]) is not None}
     common = common_load(loads.values())
-    told: dict[int, ComparedRun] = {}
-    for place in group.members:
-        run, each = runs[place], found[place]
+    for run in group.runs:
+        each = found[run.index]
         figures = {} if each is None else each.figures
         tps = figures.get("tps")
         if run.tps is None or tps is None or not math.isfinite(tps) or tps < 0:
             tps = None
-        facts = replace(run.facts, load=loads.get(place, common))
-        told[place] = replace(run, facts=facts, tps=tps, figures=figures, shape=None, cut_s=0.0)
-    return told
+        facts = replace(run.facts, load=loads.get(run.index, common))
+        yield replace(run, facts=facts, tps=tps, figures=figures, shape=None, cut_s=0.0)
 
 
 def _judged(phase: RunComparison, place: int, *, is_own: bool, first_has_it: bool) -> ComparisonRow:
@@ -197,14 +192,14 @@ def _judged(phase: RunComparison, place: int, *, is_own: bool, first_has_it: boo
         why = tr("{name} has no such phase: nothing is compared with it").format(name=first.told_name)
         told = replace(told, found=None, not_compared=why)
     elif told.found is None:
-        told = with_disturbed_rate(phase, place)
+        told = with_disturbed_rate(row, group)
     elif group.contest and not is_own:
         why = tr("another phase settled how often each ran")
         told = told.with_reservation(ReservationCode.OTHER_PHASE, why)
     elif because := phase.why_indicative(group):
         told = told.with_reservation(ReservationCode.DISTURBED, because)
     else:
-        told = without_what_others_took(phase, place)
+        told = without_what_others_took(phase, row, group)
     return replace(row, judged=with_safety(phase, place, told))
 
 

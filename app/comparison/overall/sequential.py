@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
+from app.analysis.facts import RunFacts
 from app.analysis.labels import one_line
+from app.comparison.groups import ComparedGroup
 from app.domain.campaign.order import LEFT_OUT, Design
 from app.domain.text import tr
 from app.runfile.metadata.safety import NOT_DURABLE
@@ -13,8 +15,7 @@ from app.statistics.sequential import SequentialRuns
 from app.statistics.verdict import Samples
 
 if TYPE_CHECKING:
-    from app.analysis.facts import RunFacts
-    from app.comparison.comparison import ComparedGroup, RunComparison
+    from app.comparison.comparison import RunComparison
 
 _MOST_NAMES: Final = 12
 
@@ -22,44 +23,36 @@ _MOST_NAMES: Final = 12
 class Contests:
     """Configurations grouped by the contest they took part in."""
 
-    def __init__(
-        self, contests: Sequence[str], values: Sequence[Mapping[int, float]], left_out: Sequence[bool]
-    ) -> None:
-        """Store configurations, in any order.
+    def __init__(self, groups: Sequence[ComparedGroup]) -> None:
+        """Store configurations, in any order."""
+        self._place: dict[str, tuple[SequentialRuns, int]] = {}
+        for contest in dict.fromkeys(group.contest for group in groups if group.contest):
+            competing = [group for group in groups if group.contest == contest]
+            runs = SequentialRuns(
+                [group.by_repeat() for group in competing], [LEFT_OUT in group.marks for group in competing]
+            )
+            self._place |= {group.name: (runs, number) for number, group in enumerate(competing)}
 
-        Args:
-            contests: the same for those that competed; empty for those of a fixed design.
-            values: TPS of each by round.
-            left_out: whether each was dropped before the end.
-        """
-        self._place: dict[int, tuple[SequentialRuns, int]] = {}
-        for contest in dict.fromkeys(filter(None, contests)):
-            places = [place for place, each in enumerate(contests) if each == contest]
-            runs = SequentialRuns([values[at] for at in places], [left_out[at] for at in places])
-            for number, place in enumerate(places):
-                self._place[place] = (runs, number)
-
-    def samples(self, one: int, other: int) -> Samples | None:
+    def samples(self, one: ComparedGroup, other: ComparedGroup) -> Samples | None:
         """Return the second against the first; None if they did not compete, or in too few rounds."""
-        first, second = self._place.get(one), self._place.get(other)
+        first, second = self._place.get(one.name), self._place.get(other.name)
         if first is None or second is None or first[0] is not second[0]:
             return None
         found = first[0].samples(first[1], second[1])
         return found if found.estimate is not None else None
 
 
-def how_it_competed(runs: Sequence[RunFacts], places: Sequence[int]) -> tuple[str, str]:
+def how_it_competed(runs: Sequence[RunFacts]) -> tuple[str, str]:
     """Return a key common to all that a configuration competed with, and why it was dropped early.
 
     Args:
-        runs: of any configurations.
-        places: indices of the runs of this one.
+        runs: of the configuration.
 
     Returns:
         Both empty for a fixed design; the second a clause, from its last run. Configurations that may lose
         commits compete only with each other.
     """
-    first, marks = runs[places[0]], [mark for at in places for mark in runs[at].marks]
+    first, marks = runs[0], [mark for run in runs for mark in run.marks]
     if first.design != Design.SEQUENTIAL or not first.rivals:
         return "", ""
     apart = ("not durable",) if NOT_DURABLE in dict(marks) else ()
@@ -89,8 +82,8 @@ def describe_design(comparison: RunComparison) -> Iterator[str]:
             if more > 0:
                 told = [*told[:_MOST_NAMES], tr("and {count} more").format(count=more)]
             yield sentence.format(reasons="; ".join(told))
-        yield from _what_is_left(comparison, left)
-        rivals = {name for group in groups for name in comparison.runs[group.members[0]].facts.rivals}
+        yield from _what_is_left(left)
+        rivals = {name for group in groups for name in group.facts.rivals}
         if len(rivals) > len(groups):
             sentence = tr(
                 "Of the {all} configurations that competed {count} are compared here: intervals allow for "
@@ -99,8 +92,8 @@ def describe_design(comparison: RunComparison) -> Iterator[str]:
             yield sentence.format(all=len(rivals), count=len(groups))
 
 
-def _what_is_left(comparison: RunComparison, left: Sequence[ComparedGroup]) -> Iterator[str]:
-    rounds = max((comparison.runs[at].facts.repeat + 1 for group in left for at in group.members), default=0)
+def _what_is_left(left: Sequence[ComparedGroup]) -> Iterator[str]:
+    rounds = max((run.facts.repeat + 1 for group in left for run in group.runs), default=0)
     names = ", ".join(group.name for group in left[:_MOST_NAMES])
     if len(left) > _MOST_NAMES:
         names = tr("{names} and {count} more").format(names=names, count=len(left) - _MOST_NAMES)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from app.analysis.facts import RunFacts
-from app.analysis.properties import KIND, TARGET
 from app.comparison.disturbed_runs import is_disturbed
+from app.comparison.groups import ComparedGroup, kind_of
 from app.domain.text import number_text, tr
 from app.library.spreads import KnownSpread, pooled_spread
 from app.runfile.metadata.offered_load import LoadKind
@@ -112,28 +112,17 @@ def spread_words(spread: float) -> str:
     return f"{number_text(percent, '.0f')} %" if percent >= 9.95 else f"{number_text(percent, '.2g')} %"
 
 
-def kind_of(run: RunFacts) -> str:
-    """Return the kind of a run's target; empty if unknown."""
-    return next((item.value for item in run.properties if item.key == (TARGET, KIND)), "")
-
-
-def spreads_among(runs: Sequence[RunFacts], groups: Sequence[Mapping[int, float]]) -> dict[str, KnownSpread]:
-    """Return the variation of repeats among compared runs by kind of target, if there are enough.
-
-    Args:
-        runs: the compared ones.
-        groups: TPS of the included runs of each configuration, by run index.
-    """
+def spreads_among(groups: Iterable[ComparedGroup]) -> dict[str, KnownSpread]:
+    """Return the variation of repeats among compared runs by kind of target, if there are enough."""
     found: dict[str, list[list[float]]] = {}
     for group in groups:
-        used = {
-            place: tps
-            for place, tps in group.items()
-            if tps > 0 and not is_disturbed(runs[place]) and runs[place].load.kind is not LoadKind.RATE
-        }
+        used = [
+            (run.facts, run.tps)
+            for run in group.runs
+            if run.tps and not is_disturbed(run.facts) and run.facts.load.kind is not LoadKind.RATE
+        ]
         if len(used) > 1:
-            kind = kind_of(runs[next(iter(used))])
-            found.setdefault(kind, []).append([math.log(tps) for tps in used.values()])
+            found.setdefault(kind_of(used[0][0]), []).append([math.log(tps) for _, tps in used])
     return {kind: spread for kind, logs in found.items() if (spread := pooled_spread(logs)) is not None}
 
 
@@ -150,18 +139,3 @@ def known_spread(
         if all(kind in spreads for kind in kinds) and (is_among or not kinds & {IMPORTED, ""}):
             return max((spreads[kind] for kind in kinds), key=lambda each: each.spread), is_among
     return None, False
-
-
-def campaign_of(run: RunFacts, campaign: str) -> str:
-    """Return a key common to groups of one campaign; imported groups are keyed by their source folder.
-
-    Imported runs are not pairs, because their order is unknown; but they share any change from one folder of
-    results to the next.
-
-    Args:
-        run: of the group.
-        campaign: of the group.
-    """
-    if run.campaign and any(kind == IMPORTED for kind, _ in run.marks):
-        return f"{IMPORTED}: {run.campaign}"
-    return campaign

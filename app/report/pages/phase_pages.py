@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from app.analysis.labels import format_figure
-from app.comparison.comparison import ComparedGroup
-from app.comparison.figures import figure, figure_values
+from app.comparison.figures import figure
+from app.comparison.groups import ComparedGroup
 from app.comparison.overall.phases import (
     AT_A_RATE,
     EXPLANATION,
@@ -53,12 +53,12 @@ def _chart(phase: ComparedPhase, looks: Mapping[str, ReportedConfiguration]) -> 
         words = tr("p99 in ms, less is better")
     unit = ", ".join(part for part in (phase.transactions, words) if part)
     groups = [phase.comparison.groups[place] for place in phase.groups]
-    bars = tuple(_bar(phase, group, looks[group.name], name) for group in groups)
+    bars = tuple(_bar(group, looks[group.name], name) for group in groups)
     return BarFigure(phase.label, unit, bars, "")
 
 
-def _bar(phase: ComparedPhase, group: ComparedGroup, configuration: ReportedConfiguration, name: str) -> Bar:
-    values = tuple(figure_values(phase.comparison, group, name).values())
+def _bar(group: ComparedGroup, configuration: ReportedConfiguration, name: str) -> Bar:
+    values = tuple(group.values(name))
     mean = run_interval(values)
     return Bar(
         label=configuration.name,

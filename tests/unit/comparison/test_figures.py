@@ -18,7 +18,6 @@ from app.comparison.figures import (
     LOADING,
     compare_figure,
     compare_figures,
-    figure_values,
     format_mean,
 )
 from app.domain.json_value import Json
@@ -63,7 +62,7 @@ def test_figure_of_some_runs(runs: list[RunFacts]) -> None:
     found = compare_figure(comparison, "wal_bytes")
     assert found.means[1].mean is None
     assert found.better(1) is None
-    assert figure_values(comparison, comparison.groups[0], "wal_bytes") == {0: 800.0, 2: 810.0, 4: 790.0}
+    assert comparison.groups[0].by_repeat("wal_bytes") == {0: 800.0, 1: 810.0, 2: 790.0}
     assert [each.figure.name for each in compare_figures(comparison, COSTS)] == ["wal_bytes"]
 
 

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.analysis.labels import format_tps
+from app.comparison.groups import ComparedGroup, ComparedRun
 from app.comparison.table import (
     COMPARISON_COLUMNS,
     ComparisonColumn,
     ComparisonRow,
-    MeasuredConfiguration,
-    MeasuredRun,
     build_rows,
     columns_for,
 )
@@ -23,18 +22,24 @@ from app.comparison.verdict import PairVerdict
 from app.comparison.wording import format_difference, format_interval
 from app.domain.columns import texts
 from app.statistics.verdict import Comparison, Interval, Verdict
+from tests.made_matrix import made_run
 
 
 def describe(found: Comparison, baseline: str, candidate: str, comparisons: int = 1) -> str:
     return PairVerdict(baseline, candidate, found, comparisons).text
 
 
-def measured(name: str, tps: Sequence[float | None], marks: tuple[str, ...] = ()) -> MeasuredConfiguration:
+def made(repeat: int, tps: float | None, figures: Mapping[str, float | None] | None = None) -> ComparedRun:
+    facts = made_run({}, tps, repeat=repeat)
+    return ComparedRun(facts, facts.name, repeat, tps, figures={"tps": tps, **(figures or {})})
+
+
+def measured(name: str, tps: Sequence[float | None], marks: tuple[str, ...] = ()) -> ComparedGroup:
     runs = tuple(
-        MeasuredRun(repeat, value, {"latency_p99_ms": 5.0 + repeat, "jitter_cv": 0.05})
+        made(repeat, value, {"latency_p99_ms": 5.0 + repeat, "jitter_cv": 0.05})
         for repeat, value in enumerate(tps)
     )
-    return MeasuredConfiguration(name, runs, marks)
+    return ComparedGroup(name, "one", runs, marks)
 
 
 def cells(row: ComparisonRow) -> dict[str, str]:
@@ -44,7 +49,7 @@ def cells(row: ComparisonRow) -> dict[str, str]:
 EXT4 = measured("ext4", [7700, 7710, 7690, 7705, 7695])
 
 
-def verdict(candidate: MeasuredConfiguration, baseline: MeasuredConfiguration = EXT4) -> str:
+def verdict(candidate: ComparedGroup, baseline: ComparedGroup = EXT4) -> str:
     return build_rows([baseline, candidate])[1].verdict
 
 
@@ -172,8 +177,8 @@ def test_row_means_intervals_comparison() -> None:
 
 
 def test_row_p99_geometric_mean() -> None:
-    runs = tuple(MeasuredRun(0, 1, {"latency_p99_ms": value_ms}) for value_ms in (2.0, 8.0))
-    (row,) = build_rows([MeasuredConfiguration("a", runs)])
+    runs = tuple(made(0, 1, {"latency_p99_ms": value_ms}) for value_ms in (2.0, 8.0))
+    (row,) = build_rows([ComparedGroup("a", "one", runs)])
     assert (cells(row)["p99"], cells(row)["jitter"]) == ("4.00", "")
 
 
@@ -184,8 +189,8 @@ def test_missing_figures_excluded_from_mean() -> None:
         {},
         {"latency_p99_ms": 0.0, "jitter_cv": 0.3},
     ]
-    runs = tuple(MeasuredRun(repeat, 1, known) for repeat, known in enumerate(figures))
-    (row,) = build_rows([MeasuredConfiguration("a", runs)])
+    runs = tuple(made(repeat, 1, known) for repeat, known in enumerate(figures))
+    (row,) = build_rows([ComparedGroup("a", "one", runs)])
     assert (cells(row)["p99"], cells(row)["jitter"]) == ("2.00", "20.0 %")
 
 
@@ -206,14 +211,14 @@ def test_failed_runs_counted_and_excluded() -> None:
 def test_runs_paired_by_repeat() -> None:
     drifting = [1000.0, 900.0, 800.0, 700.0]
     better = [value * factor for value, factor in zip(drifting, (1.04, 1.05, 1.05, 1.06), strict=True)]
-    turned = MeasuredConfiguration("b", tuple(reversed(measured("b", better).runs)))
+    turned = ComparedGroup("b", "one", tuple(reversed(measured("b", better).runs)))
     found = build_rows([measured("a", drifting), turned])[1].comparison
     assert found is not None
     assert (found.verdict, found.paired) == (Verdict.HIGHER, True)
 
 
 def test_different_repeats_unpaired() -> None:
-    later = MeasuredConfiguration("b", tuple(MeasuredRun(repeat, 8000 + repeat) for repeat in range(10, 14)))
+    later = ComparedGroup("b", "one", tuple(made(repeat, 8000 + repeat) for repeat in range(10, 14)))
     found = build_rows([EXT4, later])[1].comparison
     assert found is not None
     assert (found.paired, found.runs) == (False, (5, 4))
@@ -252,7 +257,7 @@ def test_tps_have_thousands_separators(tps: float | None, text: str) -> None:
     ("ms", "text"), [(0.1234, "0.12"), (9.999, "10.0"), (99.96, "100"), (1234.6, "1,235")]
 )
 def test_latencies_have_three_digits(ms: float, text: str) -> None:
-    (row,) = build_rows([MeasuredConfiguration("a", (MeasuredRun(0, 1.0, {"latency_p99_ms": ms}),))])
+    (row,) = build_rows([ComparedGroup("a", "one", (made(0, 1.0, {"latency_p99_ms": ms}),))])
     assert cells(row)["p99"] == text
 
 
@@ -272,8 +277,8 @@ def test_any_campaign_gives_a_table_without_nan(campaign: list[list[float | None
 
 
 def test_compressibility_columns_only_if_known() -> None:
-    def of(name: str, **figures: float) -> MeasuredConfiguration:
-        return MeasuredConfiguration(name, tuple(MeasuredRun(repeat, 1000.0, figures) for repeat in range(3)))
+    def of(name: str, **figures: float) -> ComparedGroup:
+        return ComparedGroup(name, "one", tuple(made(repeat, 1000.0, figures) for repeat in range(3)))
 
     plain = build_rows([of("ext4")])
     shown = {column.id for column in columns_for(COMPARISON_COLUMNS, plain)}

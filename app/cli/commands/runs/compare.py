@@ -295,11 +295,8 @@ def _whose(comparison: RunComparison, places: Sequence[int]) -> Iterator[str]:
     """Yield the names of groups in which every run has it, else of runs."""
     having = set(places)
     for group in comparison.groups:
-        members = set(group.members)
-        if members <= having:
-            yield group.name
-        else:
-            yield from (comparison.runs[place].name for place in sorted(members & having))
+        whose = [run.name for run in group.runs if run.index in having]
+        yield from [group.name] if len(whose) == len(group.runs) else whose
 
 
 def _print_figures(
