@@ -21,13 +21,12 @@ from app.analysis.stability import RunStability
 from app.comparison.anchor import Anchors, describe_apart, find_anchors
 from app.comparison.disturbed_runs import (
     DisturbedRuns,
-    describe_weak,
+    WeakRuns,
     is_disturbed,
     is_weak,
     measured_again,
     set_aside,
     what_others_took,
-    why_aside,
 )
 from app.comparison.groups import ComparedGroup, ComparedRun
 from app.comparison.label_shortening import telling_names, unique_names
@@ -40,7 +39,7 @@ from app.comparison.overall.conditions import (
     footing_of,
     name_conditions,
 )
-from app.comparison.overall.hidden_by_means import describe_lengths, describe_stalls
+from app.comparison.overall.hidden_by_means import find_stalls, find_unlike_lengths
 from app.comparison.overall.sequential import how_it_competed
 from app.comparison.overall.single_runs import (
     ChanceOfFewRuns,
@@ -50,7 +49,7 @@ from app.comparison.overall.single_runs import (
     spreads_among,
 )
 from app.comparison.table import ComparisonRow, build_rows
-from app.comparison.verdict import PairVerdict, ReservationCode
+from app.comparison.verdict import PairVerdict, Reservation, ReservationCode, why_aside
 from app.comparison.warmup_truncation import CommonCut, CutReason, common_cut, of_part
 from app.domain.errors import RunFileError
 from app.domain.run import RunState
@@ -208,11 +207,14 @@ class RunComparison:
         own = {each.name: each for each in self.groups}  # with the runs of this comparison
         return tuple(own[name] for name in dict.fromkeys(each.name for each in pair))
 
-    def why_indicative(self, group: ComparedGroup) -> str:
-        """Return why a group has no verdict against the first one; empty if it may have one."""
+    def why_indicative(self, group: ComparedGroup) -> Reservation | None:
+        """Return why a group has no verdict against the first one; None if it may have one."""
         groups = self.rests_on(group)
-        runs = sum(len(each.taking_part) for each in groups)
-        return describe_weak(self.weak_runs(group), runs) or describe_lengths(shapes_of(groups))
+        if weak := self.weak_runs(group):
+            runs = sum(len(each.taking_part) for each in groups)
+            return Reservation(ReservationCode.DISTURBED, (WeakRuns(tuple(weak), runs),))
+        lengths = find_unlike_lengths(shapes_of(groups))
+        return None if lengths is None else Reservation(ReservationCode.LENGTHS, (lengths,))
 
     def weak_runs(self, group: ComparedGroup) -> list[RunFacts]:
         """Return the runs of a group and of the first one that other processes disturbed, or may have."""
@@ -364,7 +366,7 @@ def _judged(part: RunComparison, spreads: Mapping[str, KnownSpread], *, is_weigh
         told = _weakened(part, place) if is_weighed else row.judged
         if place in few and row.comparison is not None:
             chance = _chance(part, part.groups[place], row.comparison, len(few), spreads)
-            told = told.with_reservation(ReservationCode.CHANCE, chance)
+            told = told.with_reservation(Reservation(ReservationCode.CHANCE, (chance,)))
         told = with_safety(part, place, told)
         rows.append(replace(row, judged=told, condition=part.condition, cut_s=part.cut.seconds))
     return replace(part, rows=tuple(rows))
@@ -411,28 +413,32 @@ def _weakened(part: RunComparison, place: int) -> PairVerdict:
     found, weak, because = row.comparison, part.weak_runs(group), part.why_indicative(group)
     if found is None:
         return with_disturbed_rate(row, group)
-    if weak:
+    if weak and because is not None:
         is_known = any(map(is_disturbed, weak))
         if is_of_few(found) and not is_known:
             return row.judged  # with so few runs there is no verdict anyway
-        told = row.judged.with_reservation(ReservationCode.DISTURBED, because)
+        told = row.judged.with_reservation(because)
         other = part.without_disturbed[place].comparison
-        return told.with_reservation(ReservationCode.WITHOUT_DISTURBED, other) if is_known else told
+        return (
+            told.with_reservation(Reservation(ReservationCode.WITHOUT_DISTURBED, (other,)))
+            if is_known
+            else told
+        )
     told = without_what_others_took(part, row, group)
-    if because and not is_of_few(found):
-        told = told.with_reservation(ReservationCode.LENGTHS, because)
+    if because is not None and not is_of_few(found):
+        told = told.with_reservation(because)
     elif told.found is not None and (told.found.verdict is Verdict.EQUAL or told.found.equivalent):
         shapes = [shapes_of([each]) for each in (first, group)]
-        stalls, are_alike = describe_stalls(first.told_name, shapes[0], group.told_name, shapes[1])
-        is_withdrawn = not are_alike and told.found.verdict is Verdict.EQUAL
-        if stalls:
+        stalls = find_stalls(first.told_name, shapes[0], group.told_name, shapes[1])
+        if stalls is not None:
+            is_withdrawn = not stalls.are_alike and told.found.verdict is Verdict.EQUAL
             code = ReservationCode.UNLIKE_STALLS if is_withdrawn else ReservationCode.STALLS
-            told = told.with_reservation(code, stalls)
+            told = told.with_reservation(Reservation(code, (stalls,)))
     runs = sorted((run for each in part.rests_on(group) for run in each.runs), key=lambda run: run.index)
     if aside := [run.facts for run in runs if run.set_aside]:
-        words = describe_weak(aside, len(aside) + sum(run.tps is not None for run in runs))
+        weak_ones = WeakRuns(tuple(aside), len(aside) + sum(run.tps is not None for run in runs))
         other = part.with_disturbed[place].comparison
-        told = told.with_reservation(ReservationCode.WITH_DISTURBED, words, other)
+        told = told.with_reservation(Reservation(ReservationCode.WITH_DISTURBED, (weak_ones, other)))
     return told
 
 
@@ -442,15 +448,17 @@ def without_what_others_took(part: RunComparison, row: ComparisonRow, group: Com
         return row.judged
     runs = [[run.facts for run in each.taking_part] for each in part.rests_on(group)]
     because = what_others_took(runs, row.comparison)
-    return row.judged.with_reservation(ReservationCode.OTHERS_CPU, because) if because else row.judged
+    if because is None:
+        return row.judged
+    return row.judged.with_reservation(Reservation(ReservationCode.OTHERS_CPU, (because,)))
 
 
 def with_disturbed_rate(row: ComparisonRow, group: ComparedGroup) -> PairVerdict:
     """Add to a statement on a rate which of its runs were disturbed."""
     if not group.disturbed or not row.load.at_a_rate:
         return row.judged
-    words = describe_weak(group.disturbed, len(group.taking_part))
-    return row.judged.with_reservation(ReservationCode.DISTURBED, words)
+    weak = WeakRuns(group.disturbed, len(group.taking_part))
+    return row.judged.with_reservation(Reservation(ReservationCode.DISTURBED, (weak,)))
 
 
 def _chance(
@@ -551,12 +559,12 @@ def with_safety(part: RunComparison, place: int, told: PairVerdict) -> PairVerdi
     if not is_ranked and told.found is not None and told.found.ratio is not None:
         told = _unranked(part, place, told)
     elif not is_ranked:
-        told = told.with_reservation(ReservationCode.NOT_RANKED, group.told_name)
+        told = told.with_reservation(Reservation(ReservationCode.NOT_RANKED, (group.told_name,)))
     both = (group, first) if place else (first,)
     lost = [each.told_name for each in both if each.not_durable and is_ranked]
     unsafe = [each.told_name for each in both if each.unsafe and not each.not_durable]
     for code, names in ((ReservationCode.NOT_DURABLE, lost), (ReservationCode.UNSAFE, unsafe)):
-        told = told.with_reservation(code, *names) if names else told
+        told = told.with_reservation(Reservation(code, tuple(names))) if names else told
     return told
 
 
@@ -566,9 +574,11 @@ def _unranked(part: RunComparison, place: int, told: PairVerdict) -> PairVerdict
     kept = tuple(each for each in told.reservations if each.withdraws)
     told = replace(told, is_ranked=False, reservations=kept)
     if not kept and (because := part.why_indicative(group)):
-        told = told.with_reservation(ReservationCode.DISTURBED, because)
+        told = told.with_reservation(because)
     elif not kept and is_of_few(told.found) and group.campaign != first.campaign:
-        told = told.with_reservation(ReservationCode.NOT_INTERLEAVED, describe_apart(first, group, None))
+        told = told.with_reservation(
+            Reservation(ReservationCode.NOT_INTERLEAVED, (describe_apart(first, group, None),))
+        )
     facts = [each.facts for each in (first, group)]
     chosen = chosen_settings(facts)
     apart = {key for key, _, _ in footing_of(facts[0], chosen) ^ footing_of(facts[1], chosen)}

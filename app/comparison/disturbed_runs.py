@@ -9,20 +9,17 @@ then favours neither fast nor slow runs, and the error rates of a verdict on the
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import Final
 
 from app.analysis import stability
 from app.analysis.facts import RunFacts
-from app.comparison.overall.hidden_by_means import describe_unseen
-from app.domain.disturbances import DisturbanceKind, disturbance_words, format_amounts
-from app.domain.text import tr, trn
+from app.domain.disturbances import DisturbanceKind
 from app.runfile.disturbance import DISTURBED
 from app.statistics.sample_size import RUNS_FOR_A_VERDICT
 from app.statistics.verdict import Comparison, Interval, Verdict
 
-_MOST_KINDS: Final = 2
 _ALL_CPUS: Final = 0.99
 
 
@@ -66,69 +63,30 @@ def set_aside(
     return frozenset(found)
 
 
-def how_disturbed(runs: Sequence[RunFacts]) -> str:
-    """Return the disturbances of these runs, with the smallest and largest amount; the first two kinds."""
-    amounts: dict[DisturbanceKind, list[float]] = {}
-    for run in runs:
-        for each in run.disturbances.found:
-            amounts.setdefault(each.kind, []).append(each.amount)
-    told = [disturbance_words(kind, tuple(amounts[kind])) for kind in DisturbanceKind if kind in amounts]
-    return "; ".join(told[:_MOST_KINDS]) or tr("their files say so")
+@dataclass(frozen=True, slots=True)
+class WeakRuns:
+    """Runs that other processes disturbed, or may have, among some runs.
 
-
-def count_words(disturbed: int, runs: int) -> str:
-    """Return how many of some runs were disturbed."""
-    if runs == 1:
-        return tr("the run was disturbed")
-    if disturbed == runs:
-        return tr("all {count} runs were disturbed").format(count=runs)
-    if disturbed == 1:
-        return tr("1 of {count} runs was disturbed").format(count=runs)
-    return tr("{disturbed} of {count} runs were disturbed").format(disturbed=disturbed, count=runs)
-
-
-def describe_weak(weak: Sequence[RunFacts], runs: int) -> str:
-    """Return how many runs were disturbed and how, and for how many it is unknown and why.
-
-    Args:
-        weak: the disturbed and unknown ones.
-        runs: number of runs, including these.
+    Attributes:
+        weak: these runs.
+        runs: number of all, including these.
     """
-    disturbed = [run for run in weak if is_disturbed(run)]
-    unknown = [run for run in weak if run.disturbances.not_known and not is_disturbed(run)]
-    unseen = [told for run in weak if (told := describe_unseen(run.shape))]
-    parts = []
-    if disturbed:
-        count, how = count_words(len(disturbed), runs), how_disturbed(disturbed)
-        parts.append(tr("{count} ({how})").format(count=count, how=how))
-    if unknown:
-        told = tr("it is not known whether {count} of {runs} runs were disturbed ({why})")
-        if len(unknown) == runs:
-            told = trn(
-                "it is not known whether the run was disturbed ({why})",
-                "it is not known whether the {runs} runs were disturbed ({why})",
-                runs,
-            )
-        parts.append(told.format(count=len(unknown), runs=runs, why=why_unknown(unknown)))
-    if unseen:
-        parts.append(tr("of {count} of {runs} runs most is unknown ({why})"))
-        parts[-1] = parts[-1].format(count=len(unseen), runs=runs, why=unseen[0])
-    return tr(", and ").join(parts)
+
+    weak: tuple[RunFacts, ...]
+    runs: int
 
 
-def why_unknown(runs: Sequence[RunFacts]) -> str:
-    """Return the first few reasons why it is unknown whether these runs were disturbed."""
-    reasons = dict.fromkeys(run.disturbances.not_known for run in runs)
-    return "; ".join(list(reasons)[:_MOST_KINDS])
+@dataclass(frozen=True, slots=True)
+class OthersCpu:
+    """CPU use by others that could explain a verdict.
 
+    Attributes:
+        percents: mean during each group, in percent, in the order of `could_be_others`.
+        limit: of the ratio of speeds that it could have crossed.
+    """
 
-def why_aside(run: RunFacts) -> str:
-    """Return why a run is excluded, a clause."""
-    if is_disturbed(run):
-        return tr("others disturbed it ({how})").format(how=how_disturbed([run]))
-    if unseen := describe_unseen(run.shape):
-        return tr("most of it is unknown ({why})").format(why=unseen)
-    return tr("it is not known whether others disturbed it ({why})").format(why=run.disturbances.not_known)
+    percents: tuple[float, ...]
+    limit: float
 
 
 def without_verdict(comparison: Comparison) -> Comparison:
@@ -146,8 +104,8 @@ def without_verdict(comparison: Comparison) -> Comparison:
     )
 
 
-def what_others_took(groups: Sequence[Sequence[RunFacts]], found: Comparison) -> str:
-    """Return a clause if CPU use by others could explain a verdict; else empty.
+def what_others_took(groups: Sequence[Sequence[RunFacts]], found: Comparison) -> OthersCpu | None:
+    """Return CPU use by others that could explain a verdict; None if it could not.
 
     Args:
         groups: as in `could_be_others`.
@@ -157,11 +115,13 @@ def what_others_took(groups: Sequence[Sequence[RunFacts]], found: Comparison) ->
     if found.equivalent:
         intervals += [(found.narrow, 1 + found.effect), (found.narrow, 1 / (1 + found.effect))]
     told = (could_be_others(groups, each, limit) for each, limit in intervals if each is not None)
-    return next(filter(None, told), "")
+    return next(filter(None, told), None)
 
 
-def could_be_others(groups: Sequence[Sequence[RunFacts]], interval: Interval, limit: float = 1.0) -> str:
-    """Return a clause if only CPU use by others may keep a ratio from a limit; else empty.
+def could_be_others(
+    groups: Sequence[Sequence[RunFacts]], interval: Interval, limit: float = 1.0
+) -> OthersCpu | None:
+    """Return the CPU use by others if only that may keep a ratio from a limit; else None.
 
     Below the threshold of a disturbance others may still use more CPU during one configuration than during
     the other. A server that needs all CPUs loses at most the share of its speed that others take.
@@ -177,7 +137,7 @@ def could_be_others(groups: Sequence[Sequence[RunFacts]], interval: Interval, li
         shares = [run.disturbances.amount(DisturbanceKind.OTHERS_CPU) for run in runs]
         known = [share / 100 for share in shares if share is not None]
         if not known or len(known) < len(shares):
-            return ""
+            return None
         means.append(min(sum(known) / len(known), _ALL_CPUS))
     left = [1 - mean for mean in means]
     taken = left[1] / left[0]  # the ratio that this alone would cause
@@ -185,18 +145,8 @@ def could_be_others(groups: Sequence[Sequence[RunFacts]], interval: Interval, li
         taken *= left[2] / left[3]
     without = interval.low / taken, interval.high / taken
     if not (interval.high < limit <= without[1] or without[0] <= limit < interval.low):
-        return ""
-    words = [format_amounts(DisturbanceKind.OTHERS_CPU, (100 * mean,)) for mean in means]
-    if len(words) > 2:
-        sentence = tr("others used {first} and {second} of the CPUs, {beside} beside the reference")
-        beside = tr("{first} and {second}").format(first=words[2], second=words[3])
-        return sentence.format(first=words[0], second=words[1], beside=beside)
-    if limit != 1:
-        sentence = tr("others used {first} of the CPUs beside the first and {second} beside the second")
-        return sentence.format(first=words[0], second=words[1])
-    sentence = tr("others used {more} of the CPUs beside the slower and {less} beside the faster one")
-    less, more = words if means[0] <= means[1] else words[::-1]
-    return sentence.format(more=more, less=less)
+        return None
+    return OthersCpu(tuple(100 * mean for mean in means), limit)
 
 
 def measured_again(

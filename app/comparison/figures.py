@@ -12,7 +12,7 @@ from app.comparison.comparison import RunComparison
 from app.comparison.disturbed_runs import without_verdict
 from app.comparison.groups import ComparedGroup
 from app.comparison.table import samples_of
-from app.comparison.verdict import PairVerdict, ReservationCode
+from app.comparison.verdict import PairVerdict, Reservation, ReservationCode
 from app.comparison.wording import SIZE
 from app.domain.metrics import Direction
 from app.domain.text import tr
@@ -148,9 +148,9 @@ def _verdicts(
         if bounds[0] or bounds[place]:
             told = replace(told, found=None, not_compared=_tell_bounds(first.told_name, group.told_name))
         elif because := part.why_indicative(group):
-            told = told.with_reservation(ReservationCode.DISTURBED, because)
+            told = told.with_reservation(because)
         if not part.ranked[place]:
-            told = told.with_reservation(ReservationCode.NOT_RANKED, group.told_name)
+            told = told.with_reservation(Reservation(ReservationCode.NOT_RANKED, (group.told_name,)))
         yield f"{compared.label}: {told.text}"
 
 

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
-from app.comparison.disturbed_runs import without_verdict
-from app.comparison.overall.single_runs import ChanceOfFewRuns, describe_chance
+from app.analysis.facts import RunFacts
+from app.analysis.stability import RunStability
+from app.comparison.disturbed_runs import OthersCpu, WeakRuns, is_disturbed, without_verdict
+from app.comparison.overall.hidden_by_means import RunLengths, Stalls
+from app.comparison.overall.single_runs import ChanceOfFewRuns
 from app.comparison.wording import SPEED, Wording, describe, describe_briefly, describe_unranked
-from app.domain.text import tr
+from app.domain.disturbances import DisturbanceKind, disturbance_words, format_amounts
+from app.domain.text import number_text, tr, trn
+from app.domain.units import format_duration
 from app.statistics.verdict import Comparison
 
 
@@ -42,7 +48,9 @@ _WITHDRAWS: Final = frozenset(
     }
 )
 
-ReservationValue = str | Comparison | ChanceOfFewRuns | None
+_MOST_KINDS: Final = 2
+
+ReservationValue = str | Comparison | ChanceOfFewRuns | WeakRuns | OthersCpu | RunLengths | Stalls | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +59,7 @@ class Reservation:
 
     Attributes:
         code: its kind.
-        values: names, clauses, or findings with other runs.
+        values: names, findings, or clauses.
     """
 
     code: ReservationCode
@@ -65,21 +73,156 @@ class Reservation:
     @property
     def text(self) -> str:
         """The reservation as a clause."""
-        match self.code, self.values:
-            case ReservationCode.WITH_DISTURBED, (str(weak), Comparison() | None as other):
-                told = tr("{weak}: left out, with them {other}")
-                return told.format(weak=weak, other=_briefly(other))
-            case ReservationCode.WITHOUT_DISTURBED, (Comparison() | None as other,):
-                return tr("without them {other}").format(other=_briefly(other))
-            case ReservationCode.CHANCE, (ChanceOfFewRuns() as chance,):
-                return describe_chance(chance)
-            case ReservationCode.NOT_RANKED, (str(name),):
-                return tr("{name} is NOT DURABLE, so it is not ranked").format(name=name)
-            case ReservationCode.NOT_DURABLE | ReservationCode.UNSAFE, names:
+        told = [_value_words(value) for value in self.values]
+        match self.code:
+            case ReservationCode.OTHER_PHASE:
+                return tr("another phase settled how often each ran")
+            case ReservationCode.WITH_DISTURBED:
+                return tr("{weak}: left out, with them {other}").format(weak=told[0], other=told[1])
+            case ReservationCode.WITHOUT_DISTURBED:
+                return tr("without them {other}").format(other=told[0])
+            case ReservationCode.NOT_RANKED:
+                return tr("{name} is NOT DURABLE, so it is not ranked").format(name=told[0])
+            case ReservationCode.NOT_DURABLE | ReservationCode.UNSAFE:
                 what = tr("UNSAFE options") if self.code is ReservationCode.UNSAFE else tr("NOT DURABLE")
-                return tr("{what}: {names}").format(what=what, names=", ".join(map(str, names)))
+                return tr("{what}: {names}").format(what=what, names=", ".join(told))
             case _:
-                return ", ".join(map(str, self.values))
+                return ", ".join(told)
+
+
+def _value_words(value: ReservationValue) -> str:
+    match value:
+        case WeakRuns():
+            return _weak_words(value)
+        case OthersCpu():
+            return _others_words(value)
+        case RunLengths(shortest_s, longest_s):
+            told = tr("the runs lasted from {short} to {long}")
+            return told.format(
+                short=format_duration(round(shortest_s)), long=format_duration(round(longest_s))
+            )
+        case Stalls(first, (stalled, seconds), second, (more, of)):
+            told = tr("{first} stalled in {stalled} of {seconds} s, {second} in {more} of {of} s")
+            return told.format(first=first, stalled=stalled, seconds=seconds, second=second, more=more, of=of)
+        case ChanceOfFewRuns():
+            return _chance_words(value)
+        case _:
+            return value if isinstance(value, str) else _briefly(value)
+
+
+def _weak_words(found: WeakRuns) -> str:
+    """Return how many runs were disturbed and how, and for how many it is unknown and why."""
+    weak, runs = found.weak, found.runs
+    disturbed = [run for run in weak if is_disturbed(run)]
+    unknown = [run for run in weak if run.disturbances.not_known and not is_disturbed(run)]
+    unseen = [told for run in weak if (told := describe_unseen(run.shape))]
+    parts = []
+    if disturbed:
+        count, how = count_words(len(disturbed), runs), how_disturbed(disturbed)
+        parts.append(tr("{count} ({how})").format(count=count, how=how))
+    if unknown:
+        told = tr("it is not known whether {count} of {runs} runs were disturbed ({why})")
+        if len(unknown) == runs:
+            told = trn(
+                "it is not known whether the run was disturbed ({why})",
+                "it is not known whether the {runs} runs were disturbed ({why})",
+                runs,
+            )
+        parts.append(told.format(count=len(unknown), runs=runs, why=why_unknown(unknown)))
+    if unseen:
+        parts.append(tr("of {count} of {runs} runs most is unknown ({why})"))
+        parts[-1] = parts[-1].format(count=len(unseen), runs=runs, why=unseen[0])
+    return tr(", and ").join(parts)
+
+
+def _others_words(found: OthersCpu) -> str:
+    words = [format_amounts(DisturbanceKind.OTHERS_CPU, (percent,)) for percent in found.percents]
+    if len(words) > 2:
+        sentence = tr("others used {first} and {second} of the CPUs, {beside} beside the reference")
+        beside = tr("{first} and {second}").format(first=words[2], second=words[3])
+        return sentence.format(first=words[0], second=words[1], beside=beside)
+    if found.limit != 1:
+        sentence = tr("others used {first} of the CPUs beside the first and {second} beside the second")
+        return sentence.format(first=words[0], second=words[1])
+    sentence = tr("others used {more} of the CPUs beside the slower and {less} beside the faster one")
+    less, more = words if found.percents[0] <= found.percents[1] else words[::-1]
+    return sentence.format(more=more, less=less)
+
+
+def _chance_words(found: ChanceOfFewRuns) -> str:
+    """Return the variation at which chance would explain a difference, a clause."""
+    told = tr("chance alone explains it only where such runs spread by {needed} or more")
+    if found.between_campaigns:
+        told = tr(
+            "chance alone explains it only where such runs, of two campaigns, spread by {needed} or more"
+        )
+    told = told.format(needed=spread_words(found.needed))
+    if found.comparisons > 1:
+        told = tr("{told} (allowing for {count} comparisons)").format(told=told, count=found.comparisons)
+    if found.known is None:
+        return told
+    source = tr("{runs} like runs of {configurations} configurations in this library")
+    if found.of_these:
+        source = tr("the repeats among these runs ({runs} runs of {configurations} configurations)")
+    sentence = tr("{told}; {source} spread by {spread}: more than that explains")
+    if found.is_explained:
+        sentence = tr("{told}; {source} spread by {spread}, which may explain it")
+    return sentence.format(
+        told=told,
+        source=source.format(runs=found.known.runs, configurations=found.known.configurations),
+        spread=spread_words(found.known.spread),
+    )
+
+
+def spread_words(spread: float) -> str:
+    """Return a variation in percent with two digits."""
+    percent = 100 * spread
+    return f"{number_text(percent, '.0f')} %" if percent >= 9.95 else f"{number_text(percent, '.2g')} %"
+
+
+def why_aside(run: RunFacts) -> str:
+    """Return why a run is excluded, a clause."""
+    if is_disturbed(run):
+        return tr("others disturbed it ({how})").format(how=how_disturbed([run]))
+    if unseen := describe_unseen(run.shape):
+        return tr("most of it is unknown ({why})").format(why=unseen)
+    return tr("it is not known whether others disturbed it ({why})").format(why=run.disturbances.not_known)
+
+
+def how_disturbed(runs: Sequence[RunFacts]) -> str:
+    """Return the disturbances of these runs, with the smallest and largest amount; the first two kinds."""
+    amounts: dict[DisturbanceKind, list[float]] = {}
+    for run in runs:
+        for each in run.disturbances.found:
+            amounts.setdefault(each.kind, []).append(each.amount)
+    told = [disturbance_words(kind, tuple(amounts[kind])) for kind in DisturbanceKind if kind in amounts]
+    return "; ".join(told[:_MOST_KINDS]) or tr("their files say so")
+
+
+def count_words(disturbed: int, runs: int) -> str:
+    """Return how many of some runs were disturbed."""
+    if runs == 1:
+        return tr("the run was disturbed")
+    if disturbed == runs:
+        return tr("all {count} runs were disturbed").format(count=runs)
+    if disturbed == 1:
+        return tr("1 of {count} runs was disturbed").format(count=runs)
+    return tr("{disturbed} of {count} runs were disturbed").format(disturbed=disturbed, count=runs)
+
+
+def why_unknown(runs: Sequence[RunFacts]) -> str:
+    """Return the first few reasons why it is unknown whether these runs were disturbed."""
+    reasons = dict.fromkeys(run.disturbances.not_known for run in runs)
+    return "; ".join(list(reasons)[:_MOST_KINDS])
+
+
+def describe_unseen(shape: RunStability | None) -> str:
+    """Return that most of a run is unknown, a clause; empty if it is not."""
+    if shape is None or not shape.is_mostly_unseen:
+        return ""
+    missed, seconds = shape.jitter.missed_seconds, shape.jitter.seconds
+    told = tr("pgbench itself was blocked for {missed} of {seconds} s")
+    return told.format(missed=missed, seconds=missed + seconds)
 
 
 def _briefly(comparison: Comparison | None) -> str:
@@ -117,9 +260,9 @@ class PairVerdict:
     reservations: tuple[Reservation, ...] = ()
     wording: Wording = SPEED
 
-    def with_reservation(self, code: ReservationCode, *values: ReservationValue) -> PairVerdict:
+    def with_reservation(self, one: Reservation) -> PairVerdict:
         """Return the verdict with one more reservation, and without the parts that this withdraws."""
-        one, found = Reservation(code, values), self.found
+        found = self.found
         if one.withdraws and found is not None:
             found = without_verdict(found)
         return replace(self, found=found, reservations=(*self.reservations, one))

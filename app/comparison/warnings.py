@@ -14,10 +14,11 @@ from app.analysis.sentences import CLOSED_LOOP_NOTE, is_closed_loop
 from app.comparison.anchor import describe_anchors
 from app.comparison.comparison import RunComparison
 from app.comparison.differences import PropertyDifference, find_differences
-from app.comparison.disturbed_runs import how_disturbed, is_disturbed, is_weak, why_unknown
+from app.comparison.disturbed_runs import is_disturbed, is_weak
 from app.comparison.overall.conditions import CONDITION_WORDS
 from app.comparison.overall.fastest import under_conditions
 from app.comparison.overall.sequential import describe_design
+from app.comparison.verdict import how_disturbed, why_unknown
 from app.comparison.warmup_truncation import describe_cut
 from app.domain.text import CALLED, tr
 from app.domain.units import format_duration

@@ -405,7 +405,7 @@ def _gated(each: GatedConfiguration) -> dict[str, Json]:
         "runs": list(each.runs),
         "spreads": list(estimate.spreads),
         "more": estimate.more,
-        "disturbed": each.weak,
+        "disturbed": "" if each.weak is None else each.weak.text,
         "changed": [_difference(item) for item in each.changed],
         "varied": [_difference(item) for item in each.varied],
     }

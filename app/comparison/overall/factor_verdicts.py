@@ -22,10 +22,11 @@ from typing import Final
 from app.analysis.labels import one_line
 from app.analysis.properties import MACHINE, POSTGRESQL, SETTING, TARGET, Property
 from app.comparison.comparison import RunComparison
-from app.comparison.disturbed_runs import describe_weak, is_disturbed, what_others_took, without_verdict
+from app.comparison.disturbed_runs import WeakRuns, is_disturbed, what_others_took, without_verdict
 from app.comparison.factors import NONE, Dimension, find_dimensions
 from app.comparison.overall.conditions import PropertyRole, role_of
 from app.comparison.overall.fastest import under
+from app.comparison.verdict import Reservation, ReservationCode
 from app.comparison.wording import (
     SPEED,
     about,
@@ -72,7 +73,7 @@ class FactorVerdict:
         goes_with: names of properties that change with the factor.
         runs: fewest and most runs per mean of a cell.
         interleaved: whether all pairs are of a campaign with interleaved runs.
-        weak: disturbances, certain or possible, that prevent a verdict, a clause; empty for none.
+        weak: disturbances, certain or possible, that prevent a verdict; None for none.
         ends: names of the cells with the smallest and the largest ratio.
         compared: indices of the groups of the first and of the second level in each cell.
     """
@@ -88,7 +89,7 @@ class FactorVerdict:
     goes_with: tuple[str, ...]
     runs: tuple[int, int]
     interleaved: bool
-    weak: str = ""
+    weak: Reservation | None = None
     ends: tuple[str, str] = ("", "")
     compared: frozenset[tuple[tuple[int, ...], tuple[int, ...]]] = frozenset()
 
@@ -103,6 +104,11 @@ class FactorVerdict:
         both_ways = least < 1 / effect and most > effect and not self.found.repeated
         is_open = self.found.comparison.verdict in _UNDECIDED
         return not (is_open and (both_ways or most >= _TIMES_FROM * least))
+
+    @property
+    def is_indicative(self) -> bool:
+        """Whether there is a mean and no verdict, for a reason that is then part of the sentence."""
+        return self.has_mean and self.found.comparison.verdict is Verdict.INDICATIVE
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,8 +361,11 @@ class _Judge:
             [run.facts for key in laid.shared for place in side[key] for run in groups[place].taking_part]
             for side in (laid.first, laid.second)
         ]
-        why = describe_weak(weak, sum(counts)) if weak else what_others_took(sides, found.comparison)
-        if why:  # disturbed configurations are in no cell
+        others = None if weak else what_others_took(sides, found.comparison)
+        why = None if others is None else Reservation(ReservationCode.OTHERS_CPU, (others,))
+        if weak:
+            why = Reservation(ReservationCode.DISTURBED, (WeakRuns(tuple(weak), sum(counts)),))
+        if why is not None:  # disturbed configurations are in no cell
             comparison, over_cells = map(without_verdict, (found.comparison, found.over_cells))
             found = replace(found, comparison=comparison, over_cells=over_cells)
         together = all(
@@ -445,9 +454,8 @@ def describe_not_counted(found: FactorVerdicts) -> str:
 
 def describe_factor(verdict: FactorVerdict) -> str:
     """Return a verdict as a sentence without a full stop."""
-    told = _told(verdict)
-    weak = (verdict.weak,) if verdict.weak and verdict.weak not in told else ()
-    parts = (told, *weak, *_more(verdict))
+    weak = () if verdict.weak is None or verdict.is_indicative else (verdict.weak.text,)
+    parts = (_told(verdict), *weak, *_more(verdict))
     told = tr("{what}: {told}").format(what=verdict.factor, told="; ".join(parts))
     return under(verdict.condition, told)
 
@@ -523,8 +531,8 @@ def _indicative(verdict: FactorVerdict, found: Comparison, names: dict[str, str]
             "what else changed between campaigns is in all cells of a set alike, and a verdict takes {count} "
             "sets"
         ).format(count=RUNS_FOR_A_VERDICT)
-    if verdict.weak and verdict.found.comparison.p_value is None:
-        why = verdict.weak
+    if verdict.weak is not None:
+        why = verdict.weak.text
     return told.format(magnitude=magnitude(found.ratio or 1.0, SPEED, verdict.baseline), why=why, **names)
 
 

@@ -16,9 +16,10 @@ from app.analysis.facts import RunFacts
 from app.analysis.labels import one_line
 from app.comparison.comparison import RunComparison
 from app.comparison.differences import PropertyDifference, find_differences
-from app.comparison.disturbed_runs import could_be_others, describe_weak, is_weak
+from app.comparison.disturbed_runs import WeakRuns, could_be_others, is_weak
 from app.comparison.groups import ComparedRun, campaign_of
 from app.comparison.overall.conditions import differing_conditions
+from app.comparison.verdict import Reservation, ReservationCode
 from app.comparison.wording import signed_percent
 from app.domain.campaign.order import Design
 from app.domain.columns import CellKind, Column
@@ -57,8 +58,7 @@ class GatedConfiguration:
         name: of the configuration, in one line.
         estimate: from its campaigns.
         runs: number of included runs, of the base and of the new side.
-        weak: how many of them were or may have been disturbed, a clause: there is then no verdict; empty for
-            none.
+        weak: the disturbances, certain or possible, that prevent a verdict; None for none.
         changed: properties without a common value on both sides: the upgrade.
         varied: properties that differ within a side.
     """
@@ -66,7 +66,7 @@ class GatedConfiguration:
     name: str
     estimate: GateEstimate
     runs: tuple[int, int]
-    weak: str
+    weak: Reservation | None
     changed: tuple[PropertyDifference, ...]
     varied: tuple[PropertyDifference, ...]
 
@@ -173,7 +173,7 @@ def _judge(
     means = [_by_campaign(side) for side in sides]
     estimate = judge_gate(means[0], means[1], worse_by, among)
     weak = _why_untold(facts, estimate, 1 - worse_by)
-    if weak:
+    if weak is not None:
         estimate = replace(estimate, verdict=GateVerdict.UNTOLD, more=None)
     return GatedConfiguration(
         one_line(name),
@@ -185,8 +185,10 @@ def _judge(
     )
 
 
-def _why_untold(sides: Sequence[Sequence[RunFacts]], estimate: GateEstimate, limit: float) -> str:
-    """Return why disturbances on one side may explain a verdict; empty if they cannot.
+def _why_untold(
+    sides: Sequence[Sequence[RunFacts]], estimate: GateEstimate, limit: float
+) -> Reservation | None:
+    """Return why disturbances on one side may explain a verdict; None if they cannot.
 
     Args:
         sides: runs of the base and of the new side.
@@ -195,10 +197,11 @@ def _why_untold(sides: Sequence[Sequence[RunFacts]], estimate: GateEstimate, lim
     """
     runs = [run for side in sides for run in side]
     if weak := [run for run in runs if is_weak(run)]:
-        return describe_weak(weak, len(runs))
+        return Reservation(ReservationCode.DISTURBED, (WeakRuns(tuple(weak), len(runs)),))
     if estimate.verdict is GateVerdict.UNTOLD or estimate.low is None or estimate.high is None:
-        return ""
-    return could_be_others(sides, Interval(estimate.low, estimate.high, 1 - ALPHA), limit)
+        return None
+    found = could_be_others(sides, Interval(estimate.low, estimate.high, 1 - ALPHA), limit)
+    return None if found is None else Reservation(ReservationCode.OTHERS_CPU, (found,))
 
 
 def _is_between(difference: PropertyDifference, base_runs: int) -> bool:
@@ -271,13 +274,13 @@ def _sentence(each: GatedConfiguration, worse_by: float) -> str:
         "new": new,
         "fewest": FEWEST_CAMPAIGNS,
     }
-    if each.weak:
+    if each.weak is not None:
         told = tr(
             "{name}: it cannot be told whether it is worse. TPS changed by {difference} ({base} campaigns of "
             "the base, {new} of the new side), but {weak}. Measure both sides while nothing else uses the "
             "machine."
         )
-        return told.format(weak=each.weak, **values)
+        return told.format(weak=each.weak.text, **values)
     if estimate.verdict is GateVerdict.WORSE:
         return tr(
             "{name} is worse: TPS changed by {difference} ({base} campaigns of the base, {new} of the new "

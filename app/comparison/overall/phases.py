@@ -32,7 +32,7 @@ from app.comparison.table import (
     build_rows,
     latency_column,
 )
-from app.comparison.verdict import ReservationCode
+from app.comparison.verdict import Reservation, ReservationCode
 from app.domain.columns import CellKind, Column, choose, with_cells
 from app.domain.text import tr
 from app.runfile.disturbance import DISTURBED
@@ -194,10 +194,9 @@ def _judged(phase: RunComparison, place: int, *, is_own: bool, first_has_it: boo
     elif told.found is None:
         told = with_disturbed_rate(row, group)
     elif group.contest and not is_own:
-        why = tr("another phase settled how often each ran")
-        told = told.with_reservation(ReservationCode.OTHER_PHASE, why)
+        told = told.with_reservation(Reservation(ReservationCode.OTHER_PHASE, ()))
     elif because := phase.why_indicative(group):
-        told = told.with_reservation(ReservationCode.DISTURBED, because)
+        told = told.with_reservation(because)
     else:
         told = without_what_others_took(phase, row, group)
     return replace(row, judged=with_safety(phase, place, told))

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from app.analysis.facts import RunFacts
 from app.comparison.disturbed_runs import is_disturbed
 from app.comparison.groups import ComparedGroup, kind_of
-from app.domain.text import number_text, tr
 from app.library.spreads import KnownSpread, pooled_spread
 from app.runfile.metadata.offered_load import LoadKind
 from app.runfile.metadata.run_metadata import IMPORTED
@@ -79,37 +78,6 @@ def chance_of_few(
         return ChanceOfFewRuns(needed, comparisons, between_campaigns)
     chance = chance_of(ratio, runs, known.spread, known.df)
     return ChanceOfFewRuns(needed, comparisons, between_campaigns, known, of_these, chance)
-
-
-def describe_chance(found: ChanceOfFewRuns) -> str:
-    """Return the variation at which chance would explain a difference, a clause."""
-    told = tr("chance alone explains it only where such runs spread by {needed} or more")
-    if found.between_campaigns:
-        told = tr(
-            "chance alone explains it only where such runs, of two campaigns, spread by {needed} or more"
-        )
-    told = told.format(needed=spread_words(found.needed))
-    if found.comparisons > 1:
-        told = tr("{told} (allowing for {count} comparisons)").format(told=told, count=found.comparisons)
-    if found.known is None:
-        return told
-    source = tr("{runs} like runs of {configurations} configurations in this library")
-    if found.of_these:
-        source = tr("the repeats among these runs ({runs} runs of {configurations} configurations)")
-    sentence = tr("{told}; {source} spread by {spread}: more than that explains")
-    if found.is_explained:
-        sentence = tr("{told}; {source} spread by {spread}, which may explain it")
-    return sentence.format(
-        told=told,
-        source=source.format(runs=found.known.runs, configurations=found.known.configurations),
-        spread=spread_words(found.known.spread),
-    )
-
-
-def spread_words(spread: float) -> str:
-    """Return a variation in percent with two digits."""
-    percent = 100 * spread
-    return f"{number_text(percent, '.0f')} %" if percent >= 9.95 else f"{number_text(percent, '.2g')} %"
 
 
 def spreads_among(groups: Iterable[ComparedGroup]) -> dict[str, KnownSpread]:

@@ -10,9 +10,9 @@ import pytest
 
 from app.analysis.facts import RunFacts, read_run_facts
 from app.comparison.comparison import RunComparison, compare_runs
-from app.comparison.disturbed_runs import DisturbedRuns, could_be_others, count_words, how_disturbed
+from app.comparison.disturbed_runs import DisturbedRuns, WeakRuns, could_be_others
 from app.comparison.figures import compare_figure
-from app.comparison.verdict import ReservationCode
+from app.comparison.verdict import ReservationCode, count_words, how_disturbed
 from app.comparison.warnings import comparison_warnings
 from app.comparison.wording import describe_briefly
 from app.domain.disturbances import (
@@ -116,7 +116,8 @@ def test_disturbed_excluded_with_three_left(trial: RunFacts) -> None:
     [reservation] = found.rows[1].judged.reservations
     assert reservation.code is ReservationCode.WITH_DISTURBED
     weak, with_them = reservation.values
-    assert weak == "2 of 10 runs were disturbed (other programs used 42 to 58 % of the CPUs)"
+    assert isinstance(weak, WeakRuns)
+    assert ([run.name for run in weak.weak], weak.runs) == (["two #2", "two #4"], 10)
     assert isinstance(with_them, Comparison)
     assert with_them.ratio == pytest.approx(0.657, abs=0.001)
     (sentence,) = found.verdicts
@@ -388,4 +389,4 @@ def test_partly_unknown_load_keeps_verdict(trial: RunFacts) -> None:
 @pytest.mark.parametrize("share", [0.0, 50.0, 100.0, 250.0])
 def test_any_claimed_load_compared(trial: RunFacts, share: float) -> None:
     known = beside(trial, share)
-    assert could_be_others([[known], [known]], Interval(0.9, 0.95, 0.95)) == ""
+    assert could_be_others([[known], [known]], Interval(0.9, 0.95, 0.95)) is None
