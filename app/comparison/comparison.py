@@ -228,7 +228,7 @@ class RunComparison:
     @property
     def verdicts(self) -> tuple[str, ...]:
         """The verdicts as sentences, each with a full stop."""
-        return tuple(f"{row.verdict}." for row in self.rows if row.verdict)
+        return tuple(row.judged.sentence for row in self.rows if row.verdict)
 
 
 def compare_runs(  # noqa: PLR0913 - what a person may choose, each by its name

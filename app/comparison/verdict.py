@@ -16,7 +16,7 @@ from app.comparison.wording import SPEED, Wording, describe, describe_briefly, d
 from app.domain.disturbances import DisturbanceKind, disturbance_words, format_amounts
 from app.domain.text import number_text, tr, trn
 from app.domain.units import format_duration
-from app.statistics.verdict import Comparison
+from app.statistics.verdict import Comparison, Verdict
 
 
 class ReservationCode(StrEnum):
@@ -272,6 +272,15 @@ class PairVerdict:
         """The role of chance in a difference of too few runs; None for other verdicts."""
         values = (value for each in self.reservations for value in each.values)
         return next((value for value in values if isinstance(value, ChanceOfFewRuns)), None)
+
+    @property
+    def sentence(self) -> str:
+        """The verdict as a sentence with a full stop; empty if there is nothing to say."""
+        is_indicative = self.found is not None and self.found.verdict is Verdict.INDICATIVE
+        # All other verdicts begin with the name of a configuration, which keeps its case.
+        begins_with_words = not self.rate and (self.found is None or (is_indicative and self.is_ranked))
+        told = self.text
+        return f"{told[:1].upper() if begins_with_words else told[:1]}{told[1:]}." if told else ""
 
     @property
     def text(self) -> str:

@@ -102,7 +102,7 @@ def find(facts: Sequence[RunFacts], data: Sequence[RunData]) -> Findings:
     judged = tuple(
         replace(
             each,
-            verdict=under(each.row.condition, _sentence(told.rows[each.group].verdict)),
+            verdict=under(each.row.condition, told.rows[each.group].judged.sentence),
             told_name=told.rows[each.group].name,
         )
         for each in configurations
@@ -136,13 +136,6 @@ def _title(comparison: RunComparison) -> str:
     if only:
         return only
     return tr("{count} configurations of PostgreSQL compared").format(count=len(comparison.groups))
-
-
-def _sentence(verdict: str) -> str:
-    """Return a verdict with a full stop; a name at its start keeps its case."""
-    if verdict.startswith("indicative"):
-        verdict = verdict[:1].upper() + verdict[1:]
-    return f"{verdict}." if verdict else ""
 
 
 def _with_short_names(

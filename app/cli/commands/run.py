@@ -471,7 +471,7 @@ def _show_condition(part: RunComparison, console: Console) -> None:
         console.print()
         print_line(console, part.condition, style="bold")
     print_table(console, columns_for(COMPARISON_COLUMNS, part.rows), part.rows)
-    told = (describe_fastest(part, find_fastest(part)), *(row.verdict for row in part.rows))
+    told = (describe_fastest(part, find_fastest(part)), *part.verdicts)
     for sentence in filter(None, (*told, describe_what_is_unshown(part))):
         print_sentence(console, sentence)
 

@@ -49,7 +49,7 @@ def find_answer(comparison: RunComparison) -> Answer:
         under(part.condition, verdict)
         for part in comparison.parts
         for verdict in part.verdicts
-        if verdict[1:] not in {each[1:] for each in told}
+        if verdict not in told
     )
     return Answer(
         " ".join((*first, more) if left else first),
@@ -87,12 +87,10 @@ def _of_few(comparison: RunComparison) -> str:
         return told.format(name=name, tps=format_tps(mean.mean), runs=runs, unit=unit)
     ranked = [place for place, is_ranked in enumerate(comparison.ranked) if is_ranked]
     if len(ranked) == 2 and comparison.rows[ranked[1]].verdict:
-        verdict = f"{comparison.rows[ranked[1]].verdict}."
-        begins_with_name = any(verdict.startswith(each.told_name) for each in comparison.groups)
-        return verdict if begins_with_name else verdict[:1].upper() + verdict[1:]
+        return comparison.rows[ranked[1]].judged.sentence
     unranked = [each for each in measured if not comparison.ranked[each]]
     if len(ranked) == 1 and unranked and comparison.rows[unranked[0]].verdict:
-        return f"{comparison.rows[unranked[0]].verdict}."
+        return comparison.rows[unranked[0]].judged.sentence
     told = tr(
         "{name} has the highest mean, {tps} {unit}. These runs do not show that it is really the fastest."
     )

@@ -100,7 +100,7 @@ def test_all_runs_disturbed_indicative_with_amount(
     assert found.rows[1].comparison.interval is None
     assert found.verdicts == (
         (
-            "indicative only, because 5 of 10 runs were disturbed (other programs used 42 to 70 % of the"
+            "Indicative only, because 5 of 10 runs were disturbed (other programs used 42 to 70 % of the"
             " CPUs): two was 20.0 % slower than one (5 runs each); without them not comparable."
         ),
     )
@@ -217,7 +217,7 @@ def test_single_disturbed_runs_both_reasons(trial: RunFacts) -> None:
     found = compared(trial, one=QUIET[:1], two=ALL_DISTURBED[:1])
     assert found.verdicts == (
         (
-            "indicative only: two was 20.0 % slower than one (1 run each; a verdict takes 3); "
+            "Indicative only: two was 20.0 % slower than one (1 run each; a verdict takes 3); "
             "1 of 2 runs was disturbed (other programs used 42 % of the CPUs); without them not comparable."
         ),
     )
@@ -356,7 +356,7 @@ def test_subthreshold_load_explains_difference_no_verdict(trial: RunFacts) -> No
     assert verdict_of(found) is Verdict.INDICATIVE
     assert found.verdicts == (
         (
-            "indicative only, because others used 4.0 % of the CPUs beside the slower and 0.2 % beside the"
+            "Indicative only, because others used 4.0 % of the CPUs beside the slower and 0.2 % beside the"
             " faster one: two was 3.5 % slower than one (5 runs each)."
         ),
     )
