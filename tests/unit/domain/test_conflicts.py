@@ -11,11 +11,13 @@ import pytest
 from typing_extensions import Unpack
 
 from app.domain.filesystems import FILESYSTEMS, filesystem
-from app.domain.options.checks import RULES, check, implied, preset_problems
+from app.domain.formats import format_of
+from app.domain.options.checks import RULES, check, implied, preset_problems, validate_options
 from app.domain.options.conflicts import Action, ConflictFinding, ConflictRule
 from app.domain.options.filesystem_spec import Circumstances, DiskSetFacts, FilesystemSpec
 from app.domain.options.kinds import OptionValue
 from app.domain.options.raid import Level
+from app.domain.options.refusals import option_problems
 from app.domain.units import GIB
 from app.domain.versions import KERNEL, Component, Versions
 
@@ -104,6 +106,14 @@ def test_rule_applies_on_wrong_side_only(
     findings = found(rule, name, wrong[0], **wrong[1])
     assert len(findings) == 1
     assert found(rule, name, right[0], **right[1]) == []
+
+
+@pytest.mark.parametrize(("rule", "name", "wrong", "right"), PAIRS)
+def test_root_refuses_the_same(rule: str, name: str, wrong: Side, right: Side) -> None:
+    """Root has fewer rules: those that it lacks need facts of machine or server, which no plan has."""
+    for options, facts in (wrong, right):
+        told = validate_options(filesystem(name), options, level=facts.get("level"))
+        assert option_problems(format_of(name), options.items(), facts.get("level")) == told, rule
 
 
 def test_every_rule_has_a_test() -> None:

@@ -5,6 +5,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from app.domain.filesystems import FILESYSTEMS, filesystem
+from app.domain.formats import format_of
 from app.domain.options.checks import (
     check,
     unavailable,
@@ -16,7 +17,7 @@ from app.domain.options.filesystem_spec import Circumstances, FilesystemSpec
 from app.domain.options.kinds import Choice, Integer, OptionValue, Toggle
 from app.domain.options.option import OptionSpec
 from app.domain.options.raid import Level
-from app.domain.options.refusals import echo, legal_options
+from app.domain.options.refusals import echo, legal_options, option_problems
 from app.domain.units import KIB
 from app.domain.versions import KERNEL
 
@@ -265,6 +266,8 @@ def test_echo_short_and_printable() -> None:
 )
 def test_any_input_answered(spec: FilesystemSpec, pairs: list[tuple[str, object]]) -> None:
     problems = validate_options(spec, pairs)
+    by_root = option_problems(format_of(spec.id), pairs)
+    assert [each.path for each in by_root] == [each.path for each in problems]
     legal = legal_options(spec, pairs) if all(isinstance(name, str) for name, _ in pairs) else {}
     if len(legal) < len(pairs):
         assert problems
