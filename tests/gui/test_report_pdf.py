@@ -34,7 +34,7 @@ from tests.fix_window import LONG_NAME
 from tests.unit.analysis.test_io_baseline_words import KNOWN
 from ui.fonts import FAMILY
 from ui.report import canvas as canvas_module
-from ui.report.canvas import Canvas, NoFontError, TextStyle
+from ui.report.canvas import Canvas, NoFontError, PaperAppearance, TextStyle
 from ui.report.flow import FOOT_MM, PAPERS, Flowable, Pages, Paper, paragraph, put_on_pages
 from ui.report.layout import PageLayout
 from ui.report.save import SaveRequest, report_pdf, save
@@ -310,6 +310,11 @@ def test_inner_pages_at_least_half_full(
     for placed in pages.placed[:-1]:
         piece, y = placed[-1]
         assert y + piece.height - paper.top >= 0.5 * paper.text_height
+
+
+def test_lines_differ_without_colours(qtbot: QtBot, tmp_path: Path) -> None:
+    theme = PaperAppearance(Canvas(QPdfWriter(str(tmp_path / "unused.pdf"))))
+    assert len({theme.line_look(number)[1:] for number in range(60)}) == 60
 
 
 @pytest.mark.parametrize("paths", ["one"], indirect=True)
