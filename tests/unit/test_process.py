@@ -243,11 +243,14 @@ def test_nameless_account_uses_number(monkeypatch: pytest.MonkeyPatch) -> None:
 # --- how it ends
 
 
+def run_python(code: str, records: Records) -> CommandOutcome:
+    command = (sys.executable, "-c", code)
+    return run_command(command, account=current_account(), timeout_s=PATIENCE_S, record=records)
+
+
 def test_exit_status_and_outputs_recorded(records: Records) -> None:
     code = "import sys; print('to out'); print('to err', file=sys.stderr); sys.exit(3)"
-    outcome = run_command(
-        (sys.executable, "-c", code), account=current_account(), timeout_s=PATIENCE_S, record=records
-    )
+    outcome = run_python(code, records)
     assert (outcome.exit_code, outcome.stdout, outcome.stderr) == (3, "to out\n", "to err\n")
     assert records == [outcome]
     assert not outcome.succeeded
@@ -257,9 +260,7 @@ def test_exit_status_and_outputs_recorded(records: Records) -> None:
 
 def test_signal_is_negative_exit_code(records: Records) -> None:
     code = "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)"
-    outcome = run_command(
-        (sys.executable, "-c", code), account=current_account(), timeout_s=PATIENCE_S, record=records
-    )
+    outcome = run_python(code, records)
     assert outcome.exit_code == -signal.SIGSEGV
     assert "SIGSEGV" in outcome.describe()
 
@@ -284,9 +285,7 @@ child.wait()"""
 
 def test_grandchild_with_open_pipes_is_killed(records: Records) -> None:
     code = "import subprocess; print(subprocess.Popen(['sleep', '1000']).pid, flush=True)"
-    outcome = run_command(
-        (sys.executable, "-c", code), account=current_account(), timeout_s=PATIENCE_S, record=records
-    )
+    outcome = run_python(code, records)
     assert outcome.succeeded
     assert ends(int(outcome.stdout))
 
@@ -309,9 +308,7 @@ def test_unkillable_program_does_not_block_command(records: Records, monkeypatch
 
 def test_long_output_keeps_beginning_and_end(records: Records) -> None:
     code = "import sys; sys.stdout.write('first' + 'x' * 3_000_000 + 'last')"
-    outcome = run_command(
-        (sys.executable, "-c", code), account=current_account(), timeout_s=PATIENCE_S, record=records
-    )
+    outcome = run_python(code, records)
     assert outcome.succeeded
     assert outcome.stdout.startswith("firstx")
     assert outcome.stdout.endswith("xlast")
@@ -321,9 +318,7 @@ def test_long_output_keeps_beginning_and_end(records: Records) -> None:
 
 def test_non_utf8_output_replaced(records: Records) -> None:
     code = "import sys; sys.stdout.buffer.write(b'a\\xff\\xfeb')"
-    outcome = run_command(
-        (sys.executable, "-c", code), account=current_account(), timeout_s=PATIENCE_S, record=records
-    )
+    outcome = run_python(code, records)
     assert outcome.stdout == "a\ufffd\ufffdb"
 
 

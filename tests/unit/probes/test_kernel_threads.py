@@ -60,10 +60,15 @@ def proc(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_family_totals_without_idle(proc: Path) -> None:
+def begin(proc: Path) -> tuple[KernelThreadsProbe, HandClock]:
     clock = HandClock()
     probe = KernelThreadsProbe(str(proc), clock)
     probe.open(CONTEXT)
+    return probe, clock
+
+
+def test_family_totals_without_idle(proc: Path) -> None:
+    probe, clock = begin(proc)
     clock.advance(2)
     add_thread(proc, 10, "jbd2/sda1-8", 100_000_000)
     add_thread(proc, 11, "jbd2/sdb1-8", 300_000_000)
@@ -74,9 +79,7 @@ def test_family_totals_without_idle(proc: Path) -> None:
 
 def test_ticks_without_nanoseconds(proc: Path) -> None:
     write(proc / "2" / "schedstat", "0 0 0\n")
-    clock = HandClock()
-    probe = KernelThreadsProbe(str(proc), clock)
-    probe.open(CONTEXT)
+    probe, clock = begin(proc)
     clock.advance(1)
     add_process(proc, 12, "kworker/0:1-events", 2, (0, 25, 0, 0))
     assert values(probe.read()) == {"kernel.cpu kworker": 0.25}
@@ -84,9 +87,7 @@ def test_ticks_without_nanoseconds(proc: Path) -> None:
 
 
 def test_new_threads_found_every_ten_seconds(proc: Path) -> None:
-    clock = HandClock()
-    probe = KernelThreadsProbe(str(proc), clock)
-    probe.open(CONTEXT)
+    probe, clock = begin(proc)
     add_thread(proc, 20, "md0_raid5", 5_000_000_000)
     set_children(proc, 2, [10, 11, 12, 13, 20])
     clock.advance(9)
@@ -100,9 +101,7 @@ def test_new_threads_found_every_ten_seconds(proc: Path) -> None:
 
 
 def test_threads_that_ended_are_forgotten(proc: Path) -> None:
-    clock = HandClock()
-    probe = KernelThreadsProbe(str(proc), clock)
-    probe.open(CONTEXT)
+    probe, clock = begin(proc)
     set_children(proc, 2, [11])
     clock.advance(10)
     add_thread(proc, 10, "jbd2/sda1-8", 10**9)
@@ -116,9 +115,7 @@ def test_too_many_workers(proc: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for pid in range(30, 33):
         add_thread(proc, pid, f"kworker/{pid}:0", 0)
     set_children(proc, 2, [10, 11, 30, 31, 32])
-    clock = HandClock()
-    probe = KernelThreadsProbe(str(proc), clock)
-    probe.open(CONTEXT)
+    probe, clock = begin(proc)
     clock.advance(1)
     add_thread(proc, 10, "jbd2/sda1-8", 10**9)
     add_thread(proc, 30, "kworker/30:0", 10**9)
@@ -130,9 +127,7 @@ def test_too_many_workers(proc: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_threads_beyond_open_files(proc: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernel_threads, "KEPT_FILES", 1)
-    clock = HandClock()
-    probe = KernelThreadsProbe(str(proc), clock)
-    probe.open(CONTEXT)
+    probe, clock = begin(proc)
     clock.advance(1)
     add_thread(proc, 10, "jbd2/sda1-8", 10**8)
     add_thread(proc, 11, "jbd2/sdb1-8", 10**8)
