@@ -16,6 +16,7 @@ from shiboken6 import isValid
 from app.draft.fields.state import Step
 from app.postgres.installations.installation import Installation
 from tests.fix_campaign import CampaignBench
+from tests.gui.test_wizard import page_of
 from ui.live.page import LivePage
 from ui.race.starting import RaceStarter
 from ui.race.window import RaceWindow
@@ -166,14 +167,12 @@ def test_measured_campaign(
     wizard = window.campaigns.wizard
     assert wizard is not None
     keys.to(wizard)
-    where = wizard.pages[Step.WHERE]
-    assert isinstance(where, WherePage)
+    where = page_of(wizard, WherePage)
     keys.when(where.path.isEnabled)
     keys.write(where.path, str(bench.target))
     go_on(keys, wizard, Step.POSTGRESQL)
     go_on(keys, wizard, Step.WORKLOAD)
-    work = wizard.pages[Step.WORKLOAD]
-    assert isinstance(work, WorkloadPage)
+    work = page_of(wizard, WorkloadPage)
     keys.tab_to(work.data_size)
     keys.press(Qt.Key.Key_End)
     keys.write(work.size_text, "1")

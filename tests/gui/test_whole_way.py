@@ -23,6 +23,7 @@ from app.execution.control import Request
 from app.postgres.installations.installation import Installation
 from app.runfile.reader import RunFile
 from tests.fix_campaign import CampaignBench, check_ticks
+from tests.gui.test_wizard import page_of
 from ui.live.page import LivePage
 from ui.window.main_window import MainWindow
 from ui.wizard.pages.target_page import WherePage
@@ -68,14 +69,12 @@ def fill_wizard(qtbot: QtBot, window: MainWindow, target: Path, seconds: int) ->
     wizard = window.campaigns.wizard
     assert wizard is not None
     assert wizard.isVisible()
-    where = wizard.pages[Step.WHERE]
-    assert isinstance(where, WherePage)
+    where = page_of(wizard, WherePage)
     qtbot.waitUntil(where.path.isEnabled, timeout=PATIENCE_MS)
     retype(where.path, str(target))
     go_on(qtbot, wizard, Step.POSTGRESQL)
     go_on(qtbot, wizard, Step.WORKLOAD)
-    work = wizard.pages[Step.WORKLOAD]
-    assert isinstance(work, WorkloadPage)
+    work = page_of(wizard, WorkloadPage)
     QTest.keyClick(work.data_size, Qt.Key.Key_End)
     retype(work.size_text, "1")
     retype(work.length_text, f"{seconds}s")

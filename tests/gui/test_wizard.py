@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 from PySide6.QtCore import QSettings, Qt
@@ -90,6 +91,7 @@ def _own_settings(qapp: QApplication, tmp_path: Path) -> Iterator[None]:
 
 
 MakeWizard = Callable[..., Wizard]
+PageT = TypeVar("PageT", bound=QWidget)
 
 
 @pytest.fixture
@@ -165,6 +167,11 @@ def choose_disks(draft: CampaignDraft, count: int = 4, *, wal: int = 1) -> Campa
         assign(draft.parts.disks, disk.identity.key(), Role.DATA if number < count else Role.WAL)
     draft.take(MachineAnswer(SupportQuestion(), everything_works()))
     return draft
+
+
+def page_of(wizard: Wizard, kind: type[PageT]) -> PageT:
+    """Return the page of this kind."""
+    return next(page for page in wizard.pages.values() if isinstance(page, kind))
 
 
 def press(
@@ -271,8 +278,7 @@ def test_campaign_by_keyboard_alone(qtbot: QtBot, make_wizard: MakeWizard) -> No
     press_mnemonic(qtbot, wizard, "u")  # own settings
     QTest.keyClicks(wizard.focusWidget(), "fsync = off")
     settle(qtbot, wizard)
-    page = wizard.pages[Step.POSTGRESQL]
-    assert isinstance(page, PostgresPage)
+    page = page_of(wizard, PostgresPage)
     qtbot.waitUntil(page.unsafe.isVisible, timeout=PATIENCE_MS)
     assert "UNSAFE: fsync = off" in page.unsafe.text()
     press_mnemonic(qtbot, wizard, "k")  # checksums
@@ -310,8 +316,7 @@ def test_review_shows_commands_time_and_removal(qtbot: QtBot, make_wizard: MakeW
     wizard = make_wizard()
     go_on(qtbot, wizard, *wizard.flow.steps[1:])
     settle(qtbot, wizard)
-    page = wizard.pages[Step.REVIEW]
-    assert isinstance(page, ReviewPage)
+    page = page_of(wizard, ReviewPage)
     qtbot.waitUntil(lambda: page.table.rowCount() == 2, timeout=PATIENCE_MS)
     model = page.table.model()
     cells = [model.index(0, place) for place in range(model.columnCount())]
@@ -346,8 +351,7 @@ def test_review_storage_check_and_duration(qtbot: QtBot, make_wizard: MakeWizard
     wizard = make_wizard()
     go_on(qtbot, wizard, *wizard.flow.steps[1:])
     settle(qtbot, wizard)
-    page = wizard.pages[Step.REVIEW]
-    assert isinstance(page, ReviewPage)
+    page = page_of(wizard, ReviewPage)
     qtbot.waitUntil(lambda: page.table.rowCount() == 2, timeout=PATIENCE_MS)
     assert not page.baseline.isChecked()  # of folder and memory by choice only
     assert not page.asking.isVisible()
@@ -399,8 +403,7 @@ def test_review_lists_disturbances(
 
 def test_disabled_next_explained(qtbot: QtBot, make_wizard: MakeWizard) -> None:
     wizard = make_wizard(known_draft())
-    page = wizard.pages[Step.WHERE]
-    assert isinstance(page, WherePage)
+    page = page_of(wizard, WherePage)
     page.path.setFocus()
     QTest.keyClicks(page.path, "somewhere/relative")
     assert not wizard.next.isEnabled()
@@ -423,8 +426,7 @@ def test_cold_caches_exclude_warm_up(make_wizard: MakeWizard) -> None:
     wizard = make_wizard(known_draft())
     wizard.flow.step = wizard.flow.furthest = Step.WORKLOAD
     wizard._open_page()
-    page = wizard.pages[Step.WORKLOAD]
-    assert isinstance(page, WorkloadPage)
+    page = page_of(wizard, WorkloadPage)
     error = page.fields["workload.warmup"].error
     page.boxes["workload.caches"].setCurrentIndex(page.boxes["workload.caches"].findData("cold"))
     assert error.text() == "A warm-up of 5 s makes cold caches warm again; allowed with them is 0."
@@ -470,8 +472,7 @@ def test_every_kind_of_place_can_be_chosen(make_wizard: MakeWizard) -> None:
 def test_unusable_installation_disabled_with_reason(qtbot: QtBot, make_wizard: MakeWizard) -> None:
     wizard = make_wizard(known_draft())
     go_on(qtbot, wizard, Step.POSTGRESQL)
-    page = wizard.pages[Step.POSTGRESQL]
-    assert isinstance(page, PostgresPage)
+    page = page_of(wizard, PostgresPage)
     model = page.installation.model()
     flags = [model.flags(model.index(row, 0)) for row in range(page.installation.count())]
     enabled = [bool(each & Qt.ItemFlag.ItemIsEnabled) for each in flags]
@@ -506,8 +507,7 @@ def test_missing_postgresql_on_second_page(qtbot: QtBot, make_wizard: MakeWizard
 def test_back_loses_nothing_also_what_is_wrong(qtbot: QtBot, make_wizard: MakeWizard) -> None:
     wizard = make_wizard(known_draft())
     go_on(qtbot, wizard, Step.POSTGRESQL, Step.WORKLOAD)
-    page = wizard.pages[Step.WORKLOAD]
-    assert isinstance(page, WorkloadPage)
+    page = page_of(wizard, WorkloadPage)
     clients = page.fields["workload.clients"].control
     assert isinstance(clients, QLineEdit)
     clients.selectAll()
@@ -525,15 +525,13 @@ def test_back_loses_nothing_also_what_is_wrong(qtbot: QtBot, make_wizard: MakeWi
 
 def test_escape_keeps_draft(make_wizard: MakeWizard) -> None:
     wizard = make_wizard(known_draft())
-    page = wizard.pages[Step.WHERE]
-    assert isinstance(page, WherePage)
+    page = page_of(wizard, WherePage)
     page.path.setFocus()
     QTest.keyClicks(page.path, "/srv/x")
     press(wizard, Qt.Key.Key_Escape)
     assert not wizard.isVisible()
     another = make_wizard(wizard.draft)
-    page = another.pages[Step.WHERE]
-    assert isinstance(page, WherePage)
+    page = page_of(another, WherePage)
     assert page.path.text() == "/srv/x"
 
 
@@ -561,8 +559,7 @@ def test_steps_ticked_when_complete_and_jump(qtbot: QtBot, make_wizard: MakeWiza
 def test_copy_edited_and_removed(qtbot: QtBot, make_wizard: MakeWizard) -> None:
     wizard = make_wizard(known_draft())
     go_on(qtbot, wizard, Step.POSTGRESQL, Step.WORKLOAD, Step.MORE)
-    page = wizard.pages[Step.MORE]
-    assert isinstance(page, MorePage)
+    page = page_of(wizard, MorePage)
     assert [row_texts(page, row)[0] for row in range(2)] == ["folder", "memory"]
     page.copy.click()
     assert page.editor.name.hasFocus()
@@ -586,8 +583,7 @@ def test_copy_edited_and_removed(qtbot: QtBot, make_wizard: MakeWizard) -> None:
 def test_invalid_change_reported_with_its_name(qtbot: QtBot, make_wizard: MakeWizard) -> None:
     wizard = make_wizard(known_draft())
     go_on(qtbot, wizard, Step.POSTGRESQL, Step.WORKLOAD, Step.MORE)
-    page = wizard.pages[Step.MORE]
-    assert isinstance(page, MorePage)
+    page = page_of(wizard, MorePage)
     page.copy.click()
     page.editor.settings.setFocus()
     QTest.keyClicks(page.editor.settings, "nonsense")
@@ -675,8 +671,7 @@ def test_controls_named_and_mnemonics_unique(make_wizard: MakeWizard, step: Step
 
 def test_help_panel_follows_focus(make_wizard: MakeWizard) -> None:
     wizard = make_wizard(known_draft())
-    page = wizard.pages[Step.WHERE]
-    assert isinstance(page, WherePage)
+    page = page_of(wizard, WherePage)
     assert "filesystem" in wizard.help.text.text()
     page.memory.setFocus()
     assert "tmpfs" in wizard.help.source.text()
@@ -744,8 +739,7 @@ def test_program_consent_required_and_kept(
     settle(qtbot, wizard)
     go_on(qtbot, wizard, *wizard.flow.steps[1:])
     settle(qtbot, wizard)
-    page = wizard.pages[Step.REVIEW]
-    assert isinstance(page, ReviewPage)
+    page = page_of(wizard, ReviewPage)
     qtbot.waitUntil(page.trust.isVisible, timeout=PATIENCE_MS)
     assert "\\shell touch <b>\\u202e/tmp/x</b>" in page.asked.toPlainText()
     assert not wizard.next.isEnabled()
@@ -796,8 +790,7 @@ def test_compressible_rows_and_ratios_of_file(
     make_wizard: MakeWizard,
 ) -> None:
     wizard = make_wizard(known_draft())
-    page = wizard.pages[Step.WORKLOAD]
-    assert isinstance(page, WorkloadPage)
+    page = page_of(wizard, WorkloadPage)
     values = wizard.draft.parts.values
     page.load()
     assert page.boxes["workload.compressibility"].currentText() == "pgbench's own, mostly blanks"
@@ -827,8 +820,7 @@ def test_compressible_rows_and_ratios_of_file(
 
 def ask(wizard: Wizard, name: str) -> RecipeChooser:
     """Choose a recipe by its name on the first page."""
-    page = wizard.pages[Step.WHERE]
-    assert isinstance(page, WherePage)
+    page = page_of(wizard, WherePage)
     place = next(number for number, each in enumerate(list_recipes(), 1) if each.name == name)
     page.recipes.questions.setCurrentIndex(place)
     page.recipes.questions.activated.emit(place)
@@ -837,8 +829,7 @@ def ask(wizard: Wizard, name: str) -> RecipeChooser:
 
 def test_questions_first_own_question_on_top(make_wizard: MakeWizard) -> None:
     wizard = make_wizard(known_draft())
-    page = wizard.pages[Step.WHERE]
-    assert isinstance(page, WherePage)
+    page = page_of(wizard, WherePage)
     chooser = page.recipes
     assert chooser.y() < page.folder.mapTo(page, page.folder.rect().topLeft()).y()
     texts = [chooser.questions.itemText(number) for number in range(chooser.questions.count())]
@@ -899,8 +890,7 @@ def test_question_on_prepared_server(
     monkeypatch.setattr(adapt, "find_installations", lambda *_args, **_named: (NEW,))
     monkeypatch.setattr(adapt, "check_settings", lambda *_args: None)
     wizard = make_wizard(known_draft())
-    page = wizard.pages[Step.WHERE]
-    assert isinstance(page, WherePage)
+    page = page_of(wizard, WherePage)
     chooser = ask(wizard, "lentfer-2009")
     assert chooser.steps.isHidden()
     assert "Or tick “An existing server”" in chooser.told.text()

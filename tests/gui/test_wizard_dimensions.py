@@ -32,7 +32,7 @@ from app.draft.matrix.ticking import set_values, value_of
 from app.hosts.folders.targets import CheckedTarget
 from app.postgres.machine import Machine
 from app.process.starter import current_account
-from tests.gui.test_wizard import StillWatch
+from tests.gui.test_wizard import StillWatch, page_of
 from tests.made_disks import SPARE, everything_works, listing
 from ui.background import finish_background
 from ui.theme import Scheme, Theme
@@ -94,12 +94,6 @@ def draft_here(*, disks: int = 0) -> CampaignDraft:
     return draft
 
 
-def page_of(wizard: Wizard) -> MorePage:
-    page = wizard.pages[Step.MORE]
-    assert isinstance(page, MorePage)
-    return page
-
-
 class Clicks:
     """Clicks as a person does, at what is seen, and counts."""
 
@@ -136,12 +130,10 @@ def test_filesystem_comparison_in_ten_clicks(qtbot: QtBot, open_wizard: OpenWiza
     wizard.accepted_campaign.connect(started.append)
     click = Clicks(qtbot)
 
-    where = wizard.pages[Step.WHERE]
-    assert isinstance(where, WherePage)
+    where = page_of(wizard, WherePage)
     click.on(where.disks)
     click.on(wizard.next)
-    disks = wizard.pages[Step.DISKS]
-    assert isinstance(disks, DisksPage)
+    disks = page_of(wizard, DisksPage)
     model = disks.table.model()
     qtbot.waitUntil(lambda: model.rowCount() > 2)
     for disk in SPARE[:2]:
@@ -151,13 +143,12 @@ def test_filesystem_comparison_in_ten_clicks(qtbot: QtBot, open_wizard: OpenWiza
         click.on(disks.table.viewport(), box.topLeft() + QPoint(12, box.height() // 2))
     assert wizard.draft.parts.disks.data.disks == [disk.identity.key() for disk in SPARE[:2]]
     click.on(wizard.steps._buttons[Step.MORE])
-    page = page_of(wizard)
+    page = page_of(wizard, MorePage)
     click.on(page.dimensions.editors[FILESYSTEM].ticks["xfs"])
     click.on(page.dimensions.editors[FILESYSTEM].ticks["zfs"])
     click.on(page.dimensions.editors[RECORDSIZE].ticks["8 KiB"])
     click.on(wizard.next)
-    review = wizard.pages[Step.REVIEW]
-    assert isinstance(review, ReviewPage)
+    review = page_of(wizard, ReviewPage)
     qtbot.waitUntil(lambda: bool(review.confirm.fields))
     for disk, field in zip(SPARE, review.confirm.fields.values(), strict=False):
         field.setFocus()
@@ -188,7 +179,7 @@ def is_of(page: DisksPage, row: int, serial: str) -> bool:
 
 def test_search_ready_when_page_opens(qtbot: QtBot, open_wizard: OpenWizard) -> None:
     wizard = open_wizard(draft_here(disks=2), Step.MORE)
-    page = page_of(wizard)
+    page = page_of(wizard, MorePage)
     wizard.activateWindow()
     qtbot.waitUntil(wizard.isActiveWindow)
     assert wizard.focusWidget() is page.dimensions.search
@@ -206,7 +197,7 @@ def test_impossible_level_explained_in_row(
     support = everything_works()
     others = {name: path for name, path in support.programs.items() if name != "mdadm"}
     draft.take(MachineAnswer(SupportQuestion(), replace(support, programs=others)))
-    page = page_of(open_wizard(draft, Step.MORE))
+    page = page_of(open_wizard(draft, Step.MORE), MorePage)
     note = page.dimensions.editors["target.disks.level"].note.text()
     assert "Mirror (RAID 1): Not with ext4: " in note
     assert "Here btrfs and ZFS can." in note
@@ -215,7 +206,7 @@ def test_impossible_level_explained_in_row(
 
 def test_unticked_cells_left_out(open_wizard: OpenWizard) -> None:
     wizard = open_wizard(draft_here(disks=2), Step.MORE)
-    page = page_of(wizard)
+    page = page_of(wizard, MorePage)
     page.dimensions.editors[FILESYSTEM].ticks["xfs"].click()
     page.dimensions.editors[CLIENTS].ticks["8"].click()
     names = [page.cells.list.item(row).text() for row in range(page.cells.list.count())]
@@ -239,7 +230,7 @@ def test_unticked_cells_left_out(open_wizard: OpenWizard) -> None:
 
 def test_one_click_client_sweep(open_wizard: OpenWizard) -> None:
     wizard = open_wizard(draft_here(), Step.MORE)
-    page = page_of(wizard)
+    page = page_of(wizard, MorePage)
     assert page.dimensions.sweep.text().replace("&", "") == "Sweep clients: 1 to 8"
     page.dimensions.sweep.click()
     campaign = wizard.draft.to_campaign()
@@ -258,7 +249,7 @@ def wrong_on(wizard: Wizard) -> str:
 
 def test_empty_dimension_blocks_next(open_wizard: OpenWizard) -> None:
     wizard = open_wizard(draft_here(), Step.MORE)
-    page = page_of(wizard)
+    page = page_of(wizard, MorePage)
     page.dimensions.setting.setCurrentText("work_mem")
     page.dimensions.add.click()
     assert "“work_mem” has no value: tick or type at least one" in wrong_on(wizard)
@@ -272,7 +263,7 @@ def test_empty_dimension_blocks_next(open_wizard: OpenWizard) -> None:
 
 def test_invalid_value_reported_in_row(open_wizard: OpenWizard) -> None:
     wizard = open_wizard(draft_here(), Step.MORE)
-    editor = page_of(wizard).dimensions.editors[CLIENTS]
+    editor = page_of(wizard, MorePage).dimensions.editors[CLIENTS]
     assert editor.typed is not None
     QTest.keyClicks(editor.typed, "16, many")
     assert "clients many: found “many”; allowed is a whole number from 1 to 10000." in editor.error.text()
@@ -281,7 +272,7 @@ def test_invalid_value_reported_in_row(open_wizard: OpenWizard) -> None:
 
 def test_no_cell_left_refused(open_wizard: OpenWizard) -> None:
     wizard = open_wizard(draft_here(disks=2), Step.MORE)
-    page = page_of(wizard)
+    page = page_of(wizard, MorePage)
     page.dimensions.editors[FILESYSTEM].ticks["xfs"].click()
     for row in (0, 1):
         page.cells.list.item(row).setCheckState(Qt.CheckState.Unchecked)
@@ -308,7 +299,7 @@ def test_too_many_cells_refused(open_wizard: OpenWizard, counts: tuple[int, int]
         set_values(draft.parts, key, [value_of(key, number) for number in range(1, count + 1)])
     wizard = open_wizard(draft, Step.MORE)
     assert words in wrong_on(wizard)
-    assert words in page_of(wizard).general.text()
+    assert words in page_of(wizard, MorePage).general.text()
     assert draft.built.campaign is None
 
 

@@ -49,7 +49,7 @@ from app.postgres.installations.installation import Installation
 from app.postgres.machine import Machine
 from app.process.starter import current_account
 from app.storage.spare.disks import Listing
-from tests.gui.test_wizard import press
+from tests.gui.test_wizard import page_of, press
 from tests.made_disks import OPEN, SPARE, SYSTEM, everything_works, listing
 from tests.unit.domain.test_kept_disk import KEPT_DISK
 from ui.background import finish_background
@@ -145,18 +145,6 @@ def draft_on_disks(count: int = 0, *, wal: int = 0) -> CampaignDraft:
     return draft
 
 
-def disks_page(wizard: Wizard) -> DisksPage:
-    page = wizard.pages[Step.DISKS]
-    assert isinstance(page, DisksPage)
-    return page
-
-
-def filesystem_page(wizard: Wizard) -> FilesystemPage:
-    page = wizard.pages[Step.FILESYSTEM]
-    assert isinstance(page, FilesystemPage)
-    return page
-
-
 def words_of(page: DisksPage, column: DiskColumn) -> list[str]:
     model = page.table.disks
     return [str(model.data(model.index(row, column))) for row in range(model.rowCount())]
@@ -168,7 +156,7 @@ def test_closed_wizard_drops_listing(qtbot: QtBot, open_wizard: OpenWizard, mach
     open_wizard(Step.DISKS, draft).close()
     assert draft.storage.listing is None
     qtbot.waitUntil(lambda: machinery.stopped == 1)
-    page = disks_page(open_wizard(Step.DISKS, draft))
+    page = page_of(open_wizard(Step.DISKS, draft), DisksPage)
     qtbot.waitUntil(lambda: bool(page.table.disks.rows))
 
 
@@ -179,8 +167,7 @@ def test_disks_offered_with_helper_else_explained(
     open_wizard: OpenWizard,
 ) -> None:
     draft = CampaignDraft(environment=ENVIRONMENT)
-    page = open_wizard(Step.WHERE, draft).pages[Step.WHERE]
-    assert isinstance(page, WherePage)
+    page = page_of(open_wizard(Step.WHERE, draft), WherePage)
     assert page.disks.isEnabled()
     draft.environment = replace(
         ENVIRONMENT,
@@ -200,8 +187,7 @@ def test_helper_installed_meanwhile_found(
     monkeypatch.setattr(validation, "look_for_helper", lambda: there[-1])
     draft = CampaignDraft(environment=replace(ENVIRONMENT, disks=there[0]))
     wizard = open_wizard(Step.WHERE, draft)
-    page = wizard.pages[Step.WHERE]
-    assert isinstance(page, WherePage)
+    page = page_of(wizard, WherePage)
     assert not page.disks.isEnabled()
     qtbot.waitUntil(lambda: wizard.asking._looking is None)  # coming to the window looks, too
     there.append(None)
@@ -213,8 +199,7 @@ def test_helper_installed_meanwhile_found(
 def test_tick_adds_disk_pages_and_watch(qtbot: QtBot, open_wizard: OpenWizard, machinery: Machinery) -> None:
     draft = CampaignDraft(environment=ENVIRONMENT)
     wizard = open_wizard(Step.WHERE, draft)
-    page = wizard.pages[Step.WHERE]
-    assert isinstance(page, WherePage)
+    page = page_of(wizard, WherePage)
     assert (machinery.following, len(wizard.flow.steps)) == ([], 5)
     page.disks.click()
     assert len(wizard.flow.steps) == 7
@@ -228,7 +213,7 @@ def test_tick_adds_disk_pages_and_watch(qtbot: QtBot, open_wizard: OpenWizard, m
 
 def test_disks_chosen_and_ordered_by_keyboard(open_wizard: OpenWizard) -> None:
     wizard = open_wizard(Step.DISKS)
-    page = disks_page(wizard)
+    page = page_of(wizard, DisksPage)
     assert wizard.focusWidget() is page.table
     assert page.table.key == OPEN.identity.key()
     assert not wizard.next.isEnabled()
@@ -286,7 +271,7 @@ def test_disk_kind_icon(
 
 def test_unusable_disk_disabled_with_reason(open_wizard: OpenWizard) -> None:
     wizard = open_wizard(Step.DISKS)
-    page = disks_page(wizard)
+    page = page_of(wizard, DisksPage)
     press(wizard, Qt.Key.Key_End, Qt.KeyboardModifier.ControlModifier)
     assert page.table.key == SYSTEM.identity.key()
     model, index = page.table.disks, page.table.disks.index(len(SPARE) + 1, DiskColumn.USE)
@@ -303,7 +288,7 @@ def test_unusable_disk_disabled_with_reason(open_wizard: OpenWizard) -> None:
 
 
 def test_a_tick_by_mouse_chooses_a_disk(open_wizard: OpenWizard) -> None:
-    page = disks_page(open_wizard(Step.DISKS))
+    page = page_of(open_wizard(Step.DISKS), DisksPage)
     index = page.table.disks.index(2, DiskColumn.USE)
     page.table.disks.setData(index, Qt.CheckState.Checked.value, Qt.ItemDataRole.CheckStateRole)
     assert page.draft.parts.disks.data.disks == [SPARE[1].identity.key()]
@@ -313,7 +298,7 @@ def test_a_tick_by_mouse_chooses_a_disk(open_wizard: OpenWizard) -> None:
 
 def test_hotplug_shown_and_cursor_kept(qtbot: QtBot, open_wizard: OpenWizard, machinery: Machinery) -> None:
     wizard = open_wizard(Step.DISKS, draft_on_disks(2))
-    page = disks_page(wizard)
+    page = page_of(wizard, DisksPage)
     press(wizard, Qt.Key.Key_Down)
     here = page.table.key
     machinery.show(SYSTEM, *SPARE[:2])
@@ -336,7 +321,7 @@ def test_machine_without_disks_gives_advice(
     qtbot: QtBot, open_wizard: OpenWizard, machinery: Machinery
 ) -> None:
     machinery.disks = ()
-    page = disks_page(open_wizard(Step.DISKS))
+    page = page_of(open_wizard(Step.DISKS), DisksPage)
     qtbot.waitUntil(lambda: "Plug one in" in page.nothing.text())
     assert not page.table.isVisible()
     machinery.show(SPARE[0])
@@ -344,7 +329,7 @@ def test_machine_without_disks_gives_advice(
 
 
 def test_long_answer_and_serial_elided(open_wizard: OpenWizard) -> None:
-    table = disks_page(open_wizard(Step.DISKS)).table
+    table = page_of(open_wizard(Step.DISKS), DisksPage).table
     modes = {}
     for column in (DiskColumn.ANSWER, DiskColumn.DISK):
         painted = QStyleOptionViewItem()
@@ -363,7 +348,7 @@ def test_long_answer_and_serial_elided(open_wizard: OpenWizard) -> None:
 def test_disk_text_is_never_markup(qtbot: QtBot, open_wizard: OpenWizard, machinery: Machinery) -> None:
     odd = replace(SPARE[0], identity=replace(SPARE[0].identity, model="<b>Evil</b>\n\x1b[31mdisk"))
     machinery.disks = (odd,)
-    page = disks_page(open_wizard(Step.DISKS, draft_on_disks(1)))
+    page = page_of(open_wizard(Step.DISKS, draft_on_disks(1)), DisksPage)
     qtbot.waitUntil(lambda: bool(page.table.disks.rows))
     assert words_of(page, DiskColumn.DISK)[0].splitlines()[0] == r"<b>Evil</b>\n\x1b[31mdisk (nvme1n1)"
     model = page.table.disks
@@ -375,7 +360,7 @@ def test_disk_text_is_never_markup(qtbot: QtBot, open_wizard: OpenWizard, machin
 
 def test_all_disks_used_explained(qtbot: QtBot, open_wizard: OpenWizard, machinery: Machinery) -> None:
     machinery.disks = (SYSTEM,)
-    page = disks_page(open_wizard(Step.DISKS))
+    page = page_of(open_wizard(Step.DISKS), DisksPage)
     qtbot.waitUntil(lambda: "None of these disks may be used" in page.summary.text())
     machinery.show(SYSTEM, SPARE[0])
     qtbot.waitUntil(lambda: page.summary.text() == "No disk is chosen.")
@@ -394,7 +379,7 @@ def test_root_asked_only_on_request(
         return {disk.name: InspectionResult(disk, DiskAnswer.SPARE) for disk in disks}
 
     monkeypatch.setattr(disk_feed, "inspect_disks", inspect)
-    page = disks_page(open_wizard(Step.DISKS))
+    page = page_of(open_wizard(Step.DISKS), DisksPage)
     assert asked == []
     page.ask.click()
     assert (page.ask.text(), page.ask.isEnabled()) == ("Asking root …", False)
@@ -438,7 +423,7 @@ def test_full_read_on_request_with_progress(
         return {disk.name: InspectionResult(disk, DiskAnswer.SPARE, (), read) for disk in disks}
 
     monkeypatch.setattr(disk_feed, "inspect_disks", inspect)
-    page = disks_page(open_wizard(Step.DISKS))
+    page = page_of(open_wizard(Step.DISKS), DisksPage)
     page.table.selectRow(0)
     key, name = page.table.key, OPEN.name
     assert page.read.text() == "Read ever&y byte"
@@ -457,7 +442,7 @@ def test_full_read_stopped_by_button_or_closing(
 ) -> None:
     reading_program(tmp_path, monkeypatch, status=0)
     wizard = open_wizard(Step.DISKS)
-    page = disks_page(wizard)
+    page = page_of(wizard, DisksPage)
     page.table.selectRow(0)
     for stop in (page.read.click, wizard.reject):
         page.read.click()
@@ -474,7 +459,7 @@ def test_failed_read_shows_command_words(
     _, go = reading_program(tmp_path, monkeypatch, status=1)
     go.touch()
     wizard = open_wizard(Step.DISKS)
-    page = disks_page(wizard)
+    page = page_of(wizard, DisksPage)
     page.table.selectRow(0)
     with qtbot.waitSignal(wizard.whole_read.failed) as failed:
         page.read.click()
@@ -511,7 +496,7 @@ def test_leftover_disk_released_by_root(
     monkeypatch.setattr(release_dialog, "inspect_kept", look)
     machinery.disks = (left, SYSTEM)
     wizard = open_wizard(Step.DISKS)
-    page = disks_page(wizard)
+    page = page_of(wizard, DisksPage)
     assert "left by it" in words_of(page, DiskColumn.ANSWER)[0]
     assert not page.ask.isVisible()
     page.table.selectRow(1)
@@ -558,7 +543,7 @@ def test_long_serial_shown_to_its_end(
     machinery.disks = (disk, SYSTEM)
     monkeypatch.setattr(release_dialog, "inspect_kept", lambda _disk: (KEPT_DISK, "seen"))
     wizard = open_wizard(Step.DISKS, draft)
-    page = disks_page(wizard)
+    page = page_of(wizard, DisksPage)
     table = page.table
     cell = words_of(page, DiskColumn.DISK)[0]
     metrics, width = table.fontMetrics(), table.columnWidth(DiskColumn.DISK)
@@ -601,7 +586,7 @@ def test_a_kept_disk_is_released_by_dialog(
     monkeypatch.setattr(release_dialog, "release_kept", release)
     machinery.disks = (left, SYSTEM)
     wizard = open_wizard(Step.DISKS)
-    page = disks_page(wizard)
+    page = page_of(wizard, DisksPage)
     page.table.selectRow(0)
     page.release.click()
     qtbot.waitUntil(lambda: bool(wizard.findChildren(ReleaseDialog)))
@@ -627,7 +612,7 @@ def test_leftover_disk_unavailable_before_root_check(open_wizard: OpenWizard, ma
     """Who may not read it sees nothing that speaks against it but pgFooting's own partition."""
     machinery.disks = (replace(SPARE[0], is_left_over=True, answer=DiskAnswer.LOOKS_SPARE), SYSTEM)
     wizard = open_wizard(Step.DISKS)
-    page = disks_page(wizard)
+    page = page_of(wizard, DisksPage)
     assert words_of(page, DiskColumn.ANSWER)[0].startswith("✘ not spare\nused by pgFooting, or left by it")
     page.table.selectRow(0)
     press(wizard, Qt.Key.Key_Space)
@@ -636,7 +621,7 @@ def test_leftover_disk_unavailable_before_root_check(open_wizard: OpenWizard, ma
 
 
 def test_unreachable_levels_disabled_with_requirement(open_wizard: OpenWizard) -> None:
-    page = disks_page(open_wizard(Step.DISKS, draft_on_disks(3)))
+    page = page_of(open_wizard(Step.DISKS, draft_on_disks(3)), DisksPage)
     row = page.level.findData(Level.RAID6)
     assert "at least 4 disks" in page.level.itemText(row)
     assert not page.level.model().flags(page.level.model().index(row, 0)) & Qt.ItemFlag.ItemIsEnabled
@@ -647,7 +632,7 @@ def test_unreachable_levels_disabled_with_requirement(open_wizard: OpenWizard) -
 
 
 def test_partition_by_data_whole_or_size(open_wizard: OpenWizard) -> None:
-    page = disks_page(open_wizard(Step.DISKS, draft_on_disks(2)))
+    page = page_of(open_wizard(Step.DISKS, draft_on_disks(2)), DisksPage)
     assert page.partition.kind.currentText() == "what the data needs: 16 GiB"
     page.partition.kind.setCurrentIndex(1)
     assert page.draft.parts.disks.data.whole_disk
@@ -662,7 +647,7 @@ def test_partition_by_data_whole_or_size(open_wizard: OpenWizard) -> None:
 def test_drawing_paints_disks_light_and_dark(qtbot: QtBot, open_wizard: OpenWizard) -> None:
     pictures = []
     for scheme in (Scheme.LIGHT, Scheme.DARK):
-        page = disks_page(open_wizard(Step.DISKS, draft_on_disks(4, wal=1), scheme))
+        page = page_of(open_wizard(Step.DISKS, draft_on_disks(4, wal=1), scheme), DisksPage)
         qtbot.wait(10)
         assert page.drawing.height() >= page.drawing.heightForWidth(page.drawing.width()) > 100
         pictures.append(page.drawing.grab().toImage())
@@ -680,7 +665,7 @@ def colours_of(image: QImage) -> int:
 
 def test_options_by_keyboard_extend_commands(open_wizard: OpenWizard) -> None:
     wizard = open_wizard(Step.FILESYSTEM, draft_on_disks(4))
-    page = filesystem_page(wizard)
+    page = page_of(wizard, FilesystemPage)
     assert "mkfs.ext4" in page.commands.toPlainText()
     xfs = page.cards["xfs"]
     assert isinstance(xfs, QRadioButton)
@@ -705,7 +690,7 @@ def test_options_by_keyboard_extend_commands(open_wizard: OpenWizard) -> None:
 def test_option_conflict_blocks_next(open_wizard: OpenWizard) -> None:
     draft = draft_on_disks(4)
     wizard = open_wizard(Step.FILESYSTEM, draft)
-    page = filesystem_page(wizard)
+    page = page_of(wizard, FilesystemPage)
     journal, data = page.editors["journal"].control, page.editors["data"].control
     assert isinstance(journal, QCheckBox)
     assert isinstance(data, QComboBox)
@@ -724,7 +709,7 @@ def test_option_conflict_blocks_next(open_wizard: OpenWizard) -> None:
 
 def test_invalid_number_reported_and_kept(open_wizard: OpenWizard) -> None:
     wizard = open_wizard(Step.FILESYSTEM, draft_on_disks(1))
-    page = filesystem_page(wizard)
+    page = page_of(wizard, FilesystemPage)
     commit = page.editors["commit"].control
     assert isinstance(commit, QLineEdit)
     assert commit.placeholderText() == "5 s (default)"
@@ -740,13 +725,13 @@ def test_invalid_number_reported_and_kept(open_wizard: OpenWizard) -> None:
 
 def test_hovered_option_explained(open_wizard: OpenWizard) -> None:
     wizard = open_wizard(Step.FILESYSTEM, draft_on_disks(1))
-    for editor in filesystem_page(wizard).editors.values():
+    for editor in page_of(wizard, FilesystemPage).editors.values():
         wizard.help.explain(editor)  # the label and what lies around the control
         assert wizard.help.title.text() == editor.control.accessibleName() != ""
 
 
 def test_preset_shows_values_and_source(open_wizard: OpenWizard) -> None:
-    page = filesystem_page(open_wizard(Step.FILESYSTEM, draft_on_disks(1)))
+    page = page_of(open_wizard(Step.FILESYSTEM, draft_on_disks(1)), FilesystemPage)
     page.preset.setCurrentIndex(page.preset.findData("2011-nobarrier"))
     assert page.draft.parts.disks.data.made.preset == "2011-nobarrier"
     assert "Source: 2011" in page._preset.note.text()
@@ -757,7 +742,7 @@ def test_preset_shows_values_and_source(open_wizard: OpenWizard) -> None:
 
 def test_the_wals_filesystem_has_the_same_form(open_wizard: OpenWizard) -> None:
     wizard = open_wizard(Step.FILESYSTEM, draft_on_disks(2, wal=1))
-    page = filesystem_page(wizard)
+    page = page_of(wizard, FilesystemPage)
     page.wal_button.click()
     page.cards["xfs"].click()
     assert wizard.draft.parts.disks.wal.made.filesystem == "xfs"
@@ -770,7 +755,7 @@ def test_options_have_name_explanation_and_source(
     open_wizard: OpenWizard,
 ) -> None:
     wizard = open_wizard(Step.FILESYSTEM, draft_on_disks(4))
-    page = filesystem_page(wizard)
+    page = page_of(wizard, FilesystemPage)
     for card in page.cards.values():
         card.click()
         assert page.editors
@@ -823,7 +808,7 @@ def click_at(wizard: Wizard, place: QPoint) -> None:
 
 def box_of(wizard: Wizard, row: int) -> QPoint:
     """Return where the tick of a row is in the window."""
-    table = disks_page(wizard).table
+    table = page_of(wizard, DisksPage).table
     rect = table.visualRect(table.disks.index(row, DiskColumn.USE))
     return table.viewport().mapTo(wizard, QPoint(rect.left() + 10, rect.center().y()))
 
@@ -835,7 +820,9 @@ def test_second_click_ticks_same_disk(open_wizard: OpenWizard) -> None:
     click_at(wizard, first)
     click_at(wizard, second)
     assert wizard.draft.parts.disks.data.disks == [disk.identity.key() for disk in SPARE[:2]]
-    assert disks_page(wizard).table.key == SPARE[1].identity.key(), "what is said below is of the disk ticked"
+    assert page_of(wizard, DisksPage).table.key == SPARE[1].identity.key(), (
+        "what is said below is of the disk ticked"
+    )
     click_at(wizard, first)
     assert wizard.draft.parts.disks.data.disks == [SPARE[1].identity.key()]
 
@@ -848,7 +835,7 @@ def test_ticks_and_questions_move_nothing(
     )
     machinery.disks = (OPEN, *SPARE[:5], left, SYSTEM)
     wizard = open_wizard(Step.DISKS)
-    page = disks_page(wizard)
+    page = page_of(wizard, DisksPage)
     settle()
     before = places(wizard)
     assert len(before) > 20
@@ -890,7 +877,7 @@ def test_ticks_and_questions_move_nothing(
 def test_hotplug_moves_nothing(qtbot: QtBot, open_wizard: OpenWizard, machinery: Machinery) -> None:
     machinery.disks = SPARE[:2]
     wizard = open_wizard(Step.DISKS)
-    page = disks_page(wizard)
+    page = page_of(wizard, DisksPage)
     settle()
     before = places(wizard)
     machinery.show(*SPARE[:4])
@@ -918,7 +905,7 @@ def test_cursor_stays_on_disk_without_serial(
         for each, name in ((SPARE[0], "sdx"), (SPARE[1], "sdy"))
     ]
     machinery.disks = (SPARE[2], *nameless)
-    page = disks_page(open_wizard(Step.DISKS))
+    page = page_of(open_wizard(Step.DISKS), DisksPage)
     page.table.selectRow(2)
     machinery.show(SPARE[2], *nameless, SPARE[3])
     qtbot.waitUntil(lambda: len(page.table.disks.rows) == 4)
@@ -931,7 +918,7 @@ def test_cursor_stays_on_disk_without_serial(
 def test_tick_applies_to_pressed_disk(qtbot: QtBot, open_wizard: OpenWizard, machinery: Machinery) -> None:
     machinery.disks = SPARE[:3]
     wizard = open_wizard(Step.DISKS)
-    page = disks_page(wizard)
+    page = page_of(wizard, DisksPage)
     settle()
     left, none, box = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier, box_of(wizard, 2)
     QTest.mousePress(wizard.windowHandle(), left, none, box)
@@ -944,7 +931,7 @@ def test_tick_applies_to_pressed_disk(qtbot: QtBot, open_wizard: OpenWizard, mac
 
 def test_second_click_reaches_access_times(open_wizard: OpenWizard) -> None:
     wizard = open_wizard(Step.FILESYSTEM, draft_on_disks(1))
-    page = filesystem_page(wizard)
+    page = page_of(wizard, FilesystemPage)
     settle()
     barrier, atime = page.editors["barrier"].control, page.editors["atime"].control
     assert isinstance(barrier, QCheckBox)
@@ -967,7 +954,7 @@ def test_nothing_on_the_page_of_filesystems_moves(
     open_wizard: OpenWizard, filesystem: str, count: int
 ) -> None:
     wizard = open_wizard(Step.FILESYSTEM, draft_on_disks(count))
-    page = filesystem_page(wizard)
+    page = page_of(wizard, FilesystemPage)
     ids = {str(id(card)) for card in page.cards.values()}
     cards = {name: rect for name, rect in places(wizard).items() if name.rpartition(" ")[2] in ids}
     page.cards[filesystem].click()
@@ -1007,8 +994,7 @@ def test_nothing_on_the_page_of_filesystems_moves(
 
 def test_another_filesystem_is_compared_with_two_clicks(open_wizard: OpenWizard) -> None:
     draft = draft_on_disks(4)
-    page = open_wizard(Step.MORE, draft).pages[Step.MORE]
-    assert isinstance(page, MorePage)
+    page = page_of(open_wizard(Step.MORE, draft), MorePage)
     page._fill_menu()
     menus = {menu.title(): menu for menu in page.menu.findChildren(QMenu)}
     assert list(menus) == ["Another filesystem", "Another option", "Another RAID level", "Another preset"]
@@ -1057,8 +1043,7 @@ def test_start_waits_until_every_disk_is_confirmed(open_wizard: OpenWizard) -> N
         for question in questions:
             draft.take(MachineAnswer(question))
     wizard = open_wizard(Step.REVIEW, draft)
-    page = wizard.pages[Step.REVIEW]
-    assert isinstance(page, ReviewPage)
+    page = page_of(wizard, ReviewPage)
     assert "(0 of 2)" in wizard.reason.text()
     fields = page.confirm.fields
     assert list(fields) == [disk.identity.key() for disk in SPARE[:2]]
@@ -1104,8 +1089,7 @@ def test_serial_retyped_for_each_campaign(
     draft = draft_on_disks(2)
     draft.parts.disks.confirmed = {disk.identity.key(): disk.identity.tail() for disk in SPARE[:2]}
     wizard = open_wizard(Step.REVIEW, draft)
-    page = wizard.pages[Step.REVIEW]
-    assert isinstance(page, ReviewPage)
+    page = page_of(wizard, ReviewPage)
     assert [field.text() for field in page.confirm.fields.values()] == [
         disk.identity.tail() for disk in SPARE[:2]
     ]
@@ -1126,6 +1110,6 @@ def test_serial_retyped_for_each_campaign(
 def test_unsafe_options_marked_on_page(open_wizard: OpenWizard) -> None:
     draft = draft_on_disks(1)
     say_lines(draft.parts.disks.data.made, "barrier = false")
-    page = filesystem_page(open_wizard(Step.FILESYSTEM, draft))
+    page = page_of(open_wizard(Step.FILESYSTEM, draft), FilesystemPage)
     assert "Write barriers: off (mount -o nobarrier)" in page.unsafe.text()
     assert "NOT DURABLE" in page.findings.text()

@@ -18,6 +18,7 @@ from app.domain.storage_plan.plan import Role
 from app.draft.draft import CampaignDraft
 from app.draft.fields.state import SizeChoice, Step
 from app.draft.matrix.cells import cell_rows
+from tests.gui.test_wizard import page_of
 from tests.gui.test_wizard_disks import ENVIRONMENT, Machinery, draft_on_disks
 from tests.made_disks import SPARE
 from ui.background import finish_background
@@ -48,9 +49,7 @@ def open_page(qtbot: QtBot, tmp_path: Path) -> Iterator[OpenPage]:
         wizard.flow.step = wizard.flow.furthest = Step.FILESYSTEM
         wizard._open_page()
         qtbot.waitUntil(lambda: draft.storage.listing is not None)
-        page = wizard.pages[Step.FILESYSTEM]
-        assert isinstance(page, FilesystemPage)
-        return page
+        return page_of(wizard, FilesystemPage)
 
     yield make
     for wizard in made:
@@ -331,8 +330,7 @@ def test_tablespaces_get_disks_level_and_filesystem(qtbot: QtBot, open_page: Ope
     assert isinstance(wizard, Wizard)
     wizard.flow.step = Step.DISKS
     wizard._open_page()
-    disks = wizard.pages[Step.DISKS]
-    assert isinstance(disks, DisksPage)
+    disks = page_of(wizard, DisksPage)
     for number, words in ((2, "tables"), (3, "tables"), (4, "indexes")):
         disks.table.selectRow(number)
         disks.use.setCurrentIndex(

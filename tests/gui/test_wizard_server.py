@@ -19,7 +19,7 @@ from app.draft.fields.state import Place, Step
 from app.draft.kept import draft_text
 from app.draft.machine_answers import MachineAnswer, MachineQuestion, ServerQuestion
 from app.execution.servers import OpenServer
-from tests.gui.test_wizard import MakeWizard, go_on, known_draft, make_wizard
+from tests.gui.test_wizard import MakeWizard, go_on, known_draft, make_wizard, page_of
 from tests.unit.postgres.test_existing import ADDRESS, LOOK
 from ui.widgets.fields import HELP
 from ui.wizard.background import validation
@@ -66,14 +66,12 @@ def look_there(qtbot: QtBot, page: ReviewPage) -> None:
 @pytest.mark.usefixtures("found")
 def test_server_starts_after_name_typed(qtbot: QtBot, make_wizard: MakeWizard, tmp_path: Path) -> None:
     wizard = make_wizard(on_server())
-    first = wizard.pages[Step.WHERE]
-    assert isinstance(first, WherePage)
+    first = page_of(wizard, WherePage)
     assert first.server.isChecked()
     assert first.connection.text() == CONNECTION
     assert first.connection.isEnabled()
     go_on(qtbot, wizard, Step.POSTGRESQL, Step.WORKLOAD, Step.MORE, Step.REVIEW)
-    page = wizard.pages[Step.REVIEW]
-    assert isinstance(page, ReviewPage)
+    page = page_of(wizard, ReviewPage)
     servers = page._loaded.servers
     assert not servers.fields
     look_there(qtbot, page)
@@ -110,8 +108,7 @@ def test_reference_needs_own_name_typed(
     wizard = make_wizard(on_server())
     wizard.draft.parts.values["target.server.ssh"] = "machine"
     go_on(qtbot, wizard, Step.POSTGRESQL, Step.WORKLOAD, Step.MORE)
-    more = wizard.pages[Step.MORE]
-    assert isinstance(more, MorePage)
+    more = page_of(wizard, MorePage)
     for words in ("ranked only by a reference", "at least 3 times", "Without ssh", "pg_monitor"):
         assert words in more.about_reference.text()
     assert more.about_reference.isVisible()
@@ -144,8 +141,7 @@ def test_reference_needs_own_name_typed(
     again = CampaignDraft.of(campaign).parts.on_servers()[1]
     assert again.place is Place.OTHER_SERVER
     assert (again.text, again.room, again.ssh) == (OTHER, "20 GiB", "machine")
-    page = wizard.pages[Step.REVIEW]
-    assert isinstance(page, ReviewPage)
+    page = page_of(wizard, ReviewPage)
     assert OTHER in page._loaded.contact.text()
     page._loaded.look.click()
     qtbot.waitUntil(lambda: len(page._loaded.servers.fields) == 2)
@@ -159,8 +155,7 @@ def test_reference_needs_own_name_typed(
 
 def test_reference_requires_server(make_wizard: MakeWizard) -> None:
     wizard = make_wizard(known_draft())
-    more = wizard.pages[Step.MORE]
-    assert isinstance(more, MorePage)
+    more = page_of(wizard, MorePage)
     wizard.flow.step = wizard.flow.furthest = Step.MORE
     wizard._open_page()
     assert not more.reference.isVisible()
@@ -182,8 +177,7 @@ def test_no_connection_before_last_page(
     wizard = make_wizard(on_server())
     wizard.draft.parts.values["target.server.ssh"] = "machine"
     go_on(qtbot, wizard, Step.POSTGRESQL, Step.WORKLOAD, Step.MORE, Step.REVIEW)
-    page = wizard.pages[Step.REVIEW]
-    assert isinstance(page, ReviewPage)
+    page = page_of(wizard, ReviewPage)
     qtbot.waitUntil(lambda: not wizard.asking._running)
     assert asked == []
     assert not wizard.next.isEnabled()
@@ -219,8 +213,7 @@ def test_password_in_connection_reported_unrepeated(make_wizard: MakeWizard) -> 
 
 def test_server_fields_shown_when_ticked(make_wizard: MakeWizard) -> None:
     wizard = make_wizard(on_server())
-    page = wizard.pages[Step.WHERE]
-    assert isinstance(page, WherePage)
+    page = page_of(wizard, WherePage)
     fields = [field for key, field in page.fields.items() if key.startswith("target.server.")]
     assert len(fields) == 3
     assert all(field.isEnabled() for field in fields)
