@@ -1,4 +1,4 @@
-"""Every key of a campaign file: one table that drives reading, writing, errors and documentation.
+"""Every key of a campaign file: one table that drives reading, writing, errors, forms and documentation.
 
 The sentences are the same as in resources/recipes/example.toml (tested). Defaults of missing keys come from
 the classes of `app.domain.campaign.configuration`.

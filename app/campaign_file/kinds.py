@@ -317,7 +317,7 @@ class ReadBackBy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CampaignField:
-    """One key of a campaign file.
+    """One key of a campaign file, and its field in forms.
 
     Attributes:
         name: the key.
@@ -377,7 +377,7 @@ def read_fields(
         unknown: the sentence about an unknown key, with the place of the `known` ones.
 
     Raises:
-        InvalidValueError: it is no table.
+        InvalidValueError: it is not a table.
     """
     by_name = {each.name: each for each in fields}
     if not isinstance(entry, dict):
