@@ -22,7 +22,8 @@ from app.domain.errors import RefusedError, TargetError
 from app.domain.storage_plan.plan import StoragePlan
 from app.domain.text import tr
 from app.domain.units import format_size
-from app.hosts.folders.folder_access import FolderFacts, Obstacle, examine
+from app.hosts.folders import folder_access
+from app.hosts.folders.folder_access import FolderFacts, Obstacle
 from app.hosts.folders.own_folders import create_default_folder, default_folder, of_an_account
 from app.process.starter import Account, as_account, unrecorded
 from app.storage.inspect.snapshot import Policy
@@ -155,7 +156,7 @@ class CheckedTarget:
 
 def examine_as(path: str, account: Account) -> FolderFacts | Obstacle:
     """Return the facts that `account` finds at a folder; see `app.hosts.folders.folder_access.examine`."""
-    return as_account(examine, account, unrecorded)(path)
+    return as_account(folder_access.examine, account, unrecorded)(path)
 
 
 def check_target(

@@ -18,6 +18,7 @@ from app.hosts.folders.delete_tree import Removal, remove
 from app.hosts.folders.descriptors import FileIdentity, identity_of, make_folder, opened, strictly, write_file
 from app.hosts.folders.folder_access import FolderFacts, Obstacle, examine
 from app.hosts.folders.own_folders import of_an_account
+from tests.house import modules, source_of, tree_of
 from tests.unit.hosts.mounts import in_own_mounts, needs_mounts
 
 identities = st.builds(FileIdentity, st.integers(0, 3), st.integers(0, 3), st.integers(0, 3))
@@ -306,3 +307,38 @@ def test_f24_hints_that_name_variables() -> None:
         if "of_an_account" not in ast.unparse(call.value)
     }
     assert named == set()
+
+
+# --- who calls them
+
+
+FOR_OTHERS = {
+    "app.hosts.folders": ("delete_tree.remove", "descriptors.make_folder", "descriptors.write_file"),
+    "app.hosts": ("folders.folder_access.examine", "folders.leftover_servers.end_servers"),
+    "app.hosts.templates.tree": ("timed_copy", "copy_tree", "digest_stopped", "empty_copy", "publish"),
+    "app.postgres": ("data_files.write_files",),
+}
+
+
+def test_called_only_as_their_account() -> None:
+    """Root would act where a link of the folder's owner leads: `as_account` alone calls these."""
+    functions = {f"{where}.{name}" for where, names in FOR_OTHERS.items() for name in names}
+    named, called = set(), set()
+    for name, path in modules().items():
+        if not any(each.rsplit(".", 2)[1] in source_of(path) for each in functions):  # the others import none
+            continue
+        nodes = list(ast.walk(tree_of(path)))
+        origins = {
+            each.asname or each.name: f"{one.module}.{each.name}"
+            for one in nodes
+            if isinstance(one, ast.ImportFrom)
+            for each in one.names
+        }
+        for node in nodes:
+            if isinstance(node, ast.Call):
+                for each in (node.func, *node.args[:1]):
+                    head, dot, rest = ast.unparse(each).partition(".")
+                    if (found := f"{origins.get(head)}{dot}{rest}") in functions:
+                        (called if each is node.func else named).add((found, name))
+    assert not called
+    assert {function for function, _ in named} == functions - {"app.hosts.templates.tree.copy_tree"}
