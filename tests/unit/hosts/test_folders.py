@@ -323,7 +323,8 @@ FOR_OTHERS = {
 def test_called_only_as_their_account() -> None:
     """Root would act where a link of the folder's owner leads: `as_account` alone calls these."""
     functions = {f"{where}.{name}" for where, names in FOR_OTHERS.items() for name in names}
-    named, called = set(), set()
+    named: set[tuple[str, str]] = set()
+    called: set[tuple[str, str]] = set()
     for name, path in modules().items():
         if not any(each.rsplit(".", 2)[1] in source_of(path) for each in functions):  # the others import none
             continue
