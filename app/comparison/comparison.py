@@ -166,7 +166,8 @@ class RunComparison:
         cut: excluded from the start of every run; zero if conditions have different cuts, which their names
             then show.
         effect: smallest difference of interest, as a share.
-        with_disturbed: rows of the same table with all disturbed runs; empty if that changes nothing.
+        with_disturbed: of a part: the comparisons by group name with all disturbed runs; empty if that
+            changes nothing.
         without_disturbed: the same without any of them.
         anchors: of a part: references that link other campaigns to that of the first group.
         condition: of a part: the name that distinguishes it; empty if there is only one condition.
@@ -178,8 +179,8 @@ class RunComparison:
     rows: tuple[ComparisonRow, ...]
     cut: CommonCut
     effect: float
-    with_disturbed: tuple[ComparisonRow, ...] = ()
-    without_disturbed: tuple[ComparisonRow, ...] = ()
+    with_disturbed: Mapping[str, Comparison | None] = field(default_factory=dict)
+    without_disturbed: Mapping[str, Comparison | None] = field(default_factory=dict)
     anchors: Anchors = field(default_factory=Anchors)
     condition: str = ""
     asked: PropertyRole | None = None
@@ -221,9 +222,9 @@ class RunComparison:
         return [run for each in self.rests_on(group) for run in each.disturbed]
 
     @property
-    def ranked(self) -> tuple[bool, ...]:
-        """Whether each group may be called the fastest: the durable ones, or all if none is durable."""
-        return tuple(each for part in self.parts for each in _ranked(part.groups))
+    def ranked(self) -> tuple[ComparisonRow, ...]:
+        """The rows of groups that may be called the fastest."""
+        return tuple(row for row in self.rows if row.is_ranked)
 
     @property
     def verdicts(self) -> tuple[str, ...]:
@@ -288,7 +289,7 @@ def compare_runs(  # noqa: PLR0913 - what a person may choose, each by its name
             any(run.set_aside for run in part.own_runs) or any(at.disturbed for at in ordered)
         ):
             with_them, without = (
-                _with_rows(with_runs(part, selected(use)[0])).rows
+                {row.group.name: row.comparison for row in _with_rows(with_runs(part, selected(use)[0])).rows}
                 for use in (DisturbedRuns.ALL, DisturbedRuns.NONE)
             )
             part = replace(part, with_disturbed=with_them, without_disturbed=without)
@@ -299,8 +300,6 @@ def compare_runs(  # noqa: PLR0913 - what a person may choose, each by its name
         whole,
         groups=tuple(group for part in parts for group in part.groups),
         rows=tuple(row for part in parts for row in part.rows),
-        with_disturbed=tuple(row for part in parts for row in part.with_disturbed),
-        without_disturbed=tuple(row for part in parts for row in part.without_disturbed),
         _parts=tuple(parts),
     )
 
@@ -357,17 +356,17 @@ def _judged(part: RunComparison, spreads: Mapping[str, KnownSpread], *, is_weigh
         is_weighed: whether disturbed runs weaken a verdict.
     """
     few = [
-        place
-        for place, row in enumerate(part.rows)
-        if is_of_few(row.comparison) and not any(map(is_disturbed, part.weak_runs(part.groups[place])))
+        row.group.name
+        for row in part.rows
+        if is_of_few(row.comparison) and not any(map(is_disturbed, part.weak_runs(row.group)))
     ]
     rows = []
-    for place, row in enumerate(part.rows):
-        told = _weakened(part, place) if is_weighed else row.judged
-        if place in few and row.comparison is not None:
-            chance = _chance(part, part.groups[place], row.comparison, len(few), spreads)
+    for row in part.rows:
+        told = _weakened(part, row) if is_weighed else row.judged
+        if row.group.name in few and row.comparison is not None:
+            chance = _chance(part, row.group, row.comparison, len(few), spreads)
             told = told.with_reservation(Reservation(ReservationCode.CHANCE, (chance,)))
-        told = with_safety(part, place, told)
+        told = with_safety(part, row, told)
         rows.append(replace(row, judged=told, condition=part.condition, cut_s=part.cut.seconds))
     return replace(part, rows=tuple(rows))
 
@@ -407,24 +406,24 @@ def _instead(run: RunFacts, counts: RunFacts) -> str:
     return tr("it is another attempt at {name}, which counts").format(name=name)
 
 
-def _weakened(part: RunComparison, place: int) -> PairVerdict:
+def _weakened(part: RunComparison, row: ComparisonRow) -> PairVerdict:
     """Return a verdict weakened by disturbed runs, stalls and differing lengths."""
-    row, first, group = part.rows[place], part.groups[0], part.groups[place]
+    first, group = part.groups[0], row.group
     found, weak, because = row.comparison, part.weak_runs(group), part.why_indicative(group)
     if found is None:
-        return with_disturbed_rate(row, group)
+        return with_disturbed_rate(row)
     if weak and because is not None:
         is_known = any(map(is_disturbed, weak))
         if is_of_few(found) and not is_known:
             return row.judged  # with so few runs there is no verdict anyway
         told = row.judged.with_reservation(because)
-        other = part.without_disturbed[place].comparison
+        other = part.without_disturbed[group.name]
         return (
             told.with_reservation(Reservation(ReservationCode.WITHOUT_DISTURBED, (other,)))
             if is_known
             else told
         )
-    told = without_what_others_took(part, row, group)
+    told = without_what_others_took(part, row)
     if because is not None and not is_of_few(found):
         told = told.with_reservation(because)
     elif told.found is not None and (told.found.verdict is Verdict.EQUAL or told.found.equivalent):
@@ -437,27 +436,27 @@ def _weakened(part: RunComparison, place: int) -> PairVerdict:
     runs = sorted((run for each in part.rests_on(group) for run in each.runs), key=lambda run: run.index)
     if aside := [run.facts for run in runs if run.set_aside]:
         weak_ones = WeakRuns(tuple(aside), len(aside) + sum(run.tps is not None for run in runs))
-        other = part.with_disturbed[place].comparison
+        other = part.with_disturbed[group.name]
         told = told.with_reservation(Reservation(ReservationCode.WITH_DISTURBED, (weak_ones, other)))
     return told
 
 
-def without_what_others_took(part: RunComparison, row: ComparisonRow, group: ComparedGroup) -> PairVerdict:
+def without_what_others_took(part: RunComparison, row: ComparisonRow) -> PairVerdict:
     """Withdraw a verdict that load from others may explain, although no run is marked as disturbed."""
-    if row.comparison is None or part.why_indicative(group):
+    if row.comparison is None or part.why_indicative(row.group):
         return row.judged
-    runs = [[run.facts for run in each.taking_part] for each in part.rests_on(group)]
+    runs = [[run.facts for run in each.taking_part] for each in part.rests_on(row.group)]
     because = what_others_took(runs, row.comparison)
     if because is None:
         return row.judged
     return row.judged.with_reservation(Reservation(ReservationCode.OTHERS_CPU, (because,)))
 
 
-def with_disturbed_rate(row: ComparisonRow, group: ComparedGroup) -> PairVerdict:
+def with_disturbed_rate(row: ComparisonRow) -> PairVerdict:
     """Add to a statement on a rate which of its runs were disturbed."""
-    if not group.disturbed or not row.load.at_a_rate:
+    if not row.group.disturbed or not row.load.at_a_rate:
         return row.judged
-    weak = WeakRuns(group.disturbed, len(group.taking_part))
+    weak = WeakRuns(row.group.disturbed, len(row.group.taking_part))
     return row.judged.with_reservation(Reservation(ReservationCode.DISTURBED, (weak,)))
 
 
@@ -528,11 +527,6 @@ def _groups(
     )
 
 
-def _ranked(groups: Sequence[ComparedGroup]) -> tuple[bool, ...]:
-    nothing_durable = all(group.not_durable for group in groups)
-    return tuple(nothing_durable or not group.not_durable for group in groups)
-
-
 def _in_order(
     groups: Sequence[ComparedGroup], baseline: str, alike: Sequence[bool]
 ) -> tuple[ComparedGroup, ...]:
@@ -551,16 +545,16 @@ def _in_order(
     return tuple(group for group, _ in sorted(zip(groups, alike, strict=True), key=key))
 
 
-def with_safety(part: RunComparison, place: int, told: PairVerdict) -> PairVerdict:
+def with_safety(part: RunComparison, row: ComparisonRow, told: PairVerdict) -> PairVerdict:
     """Add to the verdict which side trades safety for speed: the verdict may be quoted alone."""
-    first, group, is_ranked = part.groups[0], part.groups[place], part.ranked[place]
+    first, group, is_ranked = part.groups[0], row.group, row.is_ranked
     if not told.text:
         return told
     if not is_ranked and told.found is not None and told.found.ratio is not None:
-        told = _unranked(part, place, told)
+        told = _unranked(part, group, told)
     elif not is_ranked:
         told = told.with_reservation(Reservation(ReservationCode.NOT_RANKED, (group.told_name,)))
-    both = (group, first) if place else (first,)
+    both = (first,) if group is first else (group, first)
     lost = [each.told_name for each in both if each.not_durable and is_ranked]
     unsafe = [each.told_name for each in both if each.unsafe and not each.not_durable]
     for code, names in ((ReservationCode.NOT_DURABLE, lost), (ReservationCode.UNSAFE, unsafe)):
@@ -568,9 +562,9 @@ def with_safety(part: RunComparison, place: int, told: PairVerdict) -> PairVerdi
     return told
 
 
-def _unranked(part: RunComparison, place: int, told: PairVerdict) -> PairVerdict:
+def _unranked(part: RunComparison, group: ComparedGroup, told: PairVerdict) -> PairVerdict:
     """Return the verdict on a configuration that is not ranked, with the cost that the difference shows."""
-    first, group = part.groups[0], part.groups[place]
+    first = part.groups[0]
     kept = tuple(each for each in told.reservations if each.withdraws)
     told = replace(told, is_ranked=False, reservations=kept)
     if not kept and (because := part.why_indicative(group)):

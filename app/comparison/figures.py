@@ -149,7 +149,7 @@ def _verdicts(
             told = replace(told, found=None, not_compared=_tell_bounds(first.told_name, group.told_name))
         elif because := part.why_indicative(group):
             told = told.with_reservation(because)
-        if not part.ranked[place]:
+        if not part.rows[place].is_ranked:
             told = told.with_reservation(Reservation(ReservationCode.NOT_RANKED, (group.told_name,)))
         yield f"{compared.label}: {told.text}"
 

@@ -72,7 +72,7 @@ class ComparedGroup:
     Attributes:
         name: unique among the groups, in one line.
         campaign: the same for groups with interleaved runs.
-        runs: in the order given; at least one.
+        runs: in the order given; at least one if it is compared.
         marks: kinds of the marks of its runs, such as "unsafe" or "client-bound", ascending.
         contest: the same for configurations that competed in a sequential campaign; else empty.
         left_out: when and why the campaign dropped it early, a clause; empty if it did not.

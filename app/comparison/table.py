@@ -44,32 +44,42 @@ class ComparisonRow:
     """One configuration in the table.
 
     Attributes:
-        name: of the configuration.
+        group: the configuration.
         runs: number of complete runs.
         failed: number of runs without a result.
         mean: TPS with its interval, None below three runs.
         figures: of each complete run, by name, see `app.runfile.figures.FIGURES`.
         judged: against the first configuration; without a comparison for the first, and if speed is not
             comparable (`app.comparison.offered_load`).
-        marks: kinds of the marks on its numbers.
         load: outcome of the offered load.
+        is_ranked: whether it may be called the fastest: it is durable, or none is.
         references: names of the configuration that links it to another campaign; empty if none is needed or
             available.
         condition: under which it was measured; empty if there is only one.
         cut_s: seconds at the start of every run that its mean excludes.
     """
 
-    name: str
+    group: ComparedGroup
     runs: int
     failed: int
     mean: RunInterval
     figures: tuple[Mapping[str, float | None], ...]
     judged: PairVerdict
-    marks: tuple[str, ...]
     load: KeptRate = field(default_factory=KeptRate)
+    is_ranked: bool = True
     references: tuple[str, ...] = ()
     condition: str = ""
     cut_s: float = 0.0
+
+    @property
+    def name(self) -> str:
+        """Name of the configuration in sentences about its condition."""
+        return self.group.told_name
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """Kinds of the marks on its numbers."""
+        return self.group.marks
 
     @property
     def comparison(self) -> Comparison | None:
@@ -278,7 +288,11 @@ def build_rows(
         return ()
     first, *others = groups
     values = {group.name: group.by_repeat() for group in groups}
-    start, *after = (_row(group, first.told_name) for group in groups)
+    nothing_durable = all(group.not_durable for group in groups)
+    start, *after = (
+        replace(_row(group, first.told_name), is_ranked=nothing_durable or not group.not_durable)
+        for group in groups
+    )
     found = usable_anchors(anchors or {}, others, {name: each.values() for name, each in values.items()})
     contests = Contests(groups)
     fast = [group for group, row in zip(others, after, strict=True) if speed_comparable(start.load, row.load)]
@@ -356,35 +370,33 @@ def _row(group: ComparedGroup, baseline: str) -> ComparisonRow:
     )
     figures = [run.figures for run in runs]
     failed = len(group.runs) - len(runs)
-    return measured_row(group.told_name, figures, failed, group.marks, load, baseline)
+    return measured_row(group, figures, failed, load, baseline)
 
 
 def measured_row(
-    name: str,
+    group: ComparedGroup,
     figures: Sequence[Mapping[str, float | None]],
     failed: int,
-    marks: tuple[str, ...],
     load: KeptRate,
     baseline: str = "",
 ) -> ComparisonRow:
     """Return the row of one configuration, not yet compared with another.
 
     Args:
-        name: of the configuration.
+        group: the configuration.
         figures: of each complete run.
         failed: number of other runs.
-        marks: kinds of their marks.
         load: outcome of the offered load.
         baseline: name of the configuration to compare it with; empty for none.
     """
+    name = group.told_name
     mean = run_interval(tuple(tps for each in figures if (tps := each.get("tps")) is not None))
     return ComparisonRow(
-        name=name,
+        group=group,
         runs=len(figures),
         failed=failed,
         mean=mean,
         figures=tuple(figures),
         judged=PairVerdict(baseline, name, rate=describe_rate(name, load, mean, figures)),
-        marks=marks,
         load=load,
     )

@@ -115,9 +115,9 @@ def comparison_as_json(comparison: RunComparison) -> dict[str, Json]:
         },
         "runs": [_run(run) for run in comparison.runs],
         "configurations": [
-            _configuration(part, group, row, start) | {"bottleneck": bottleneck_as_json(bottleneck)}
+            _configuration(part, row, start) | {"bottleneck": bottleneck_as_json(bottleneck)}
             for part, start in zip(comparison.parts, _starts(comparison), strict=True)
-            for group, row, bottleneck in zip(part.groups, part.rows, bottlenecks(part), strict=True)
+            for row, bottleneck in zip(part.rows, bottlenecks(part), strict=True)
         ],
         "figures": [_figure(comparison.groups, each) for each in figures],
         "conditions": list(_conditions(comparison)),
@@ -162,16 +162,13 @@ def _phase(phase: ComparedPhase) -> dict[str, Json]:
         "name": phase.name,
         "time": phase.time,
         "transactions": phase.transactions or None,
-        "configurations": [
-            _in_phase(phase.comparison.groups[place].name, phase.comparison.rows[place])
-            for place in phase.groups
-        ],
+        "configurations": [_in_phase(row) for row in phase.having],
     }
 
 
-def _in_phase(name: str, row: ComparisonRow) -> dict[str, Json]:
+def _in_phase(row: ComparisonRow) -> dict[str, Json]:
     found: dict[str, Json] = {
-        "name": name,
+        "name": row.group.name,
         "complete": row.runs,
         "mean": row.mean.mean,
         "low": row.mean.low,
@@ -196,12 +193,11 @@ def _fastest(comparison: RunComparison) -> Json:
     found = find_fastest(comparison)
     if found is None:
         return None
-    groups = comparison.groups
     return {
-        "name": groups[found.best].name,
-        "not_distinguishable": [groups[place].name for place in found.others],
-        "not_judged": [groups[place].name for place in found.not_judged],
-        "sentence": describe_fastest(comparison, found),
+        "name": found.best.group.name,
+        "not_distinguishable": [row.group.name for row in found.others],
+        "not_judged": [row.group.name for row in found.not_judged],
+        "sentence": describe_fastest(found),
     }
 
 
@@ -265,13 +261,12 @@ def _run(run: ComparedRun) -> dict[str, Json]:
     }
 
 
-def _configuration(
-    comparison: RunComparison, group: ComparedGroup, row: ComparisonRow, start: int
-) -> dict[str, Json]:
+def _configuration(comparison: RunComparison, row: ComparisonRow, start: int) -> dict[str, Json]:
     """Return a configuration of a condition; `start` is the index of that condition's first one."""
+    group = row.group
     found: dict[str, Json] = {
         "name": group.name,
-        "ranked": comparison.ranked[comparison.groups.index(group)],
+        "ranked": row.is_ranked,
         "runs": [run.index for run in group.runs],
         "complete": row.runs,
         "mean": row.mean.mean,
@@ -297,15 +292,14 @@ def _configuration(
         | {"permutation_p": exact.permutation, "mann_whitney_p": exact.mann_whitney}
         | {"reference": _reference(comparison, comparison.anchors.by_group.get(group.name), start)}
         | {
-            "with_disturbed": _way(comparison.with_disturbed, row.name),
-            "without_disturbed": _way(comparison.without_disturbed, row.name),
+            "with_disturbed": _way(comparison.with_disturbed.get(group.name)),
+            "without_disturbed": _way(comparison.without_disturbed.get(group.name)),
         }
     )
 
 
-def _way(rows: Sequence[ComparisonRow], name: str) -> Json:
+def _way(found: Comparison | None) -> Json:
     """Return the comparison with other runs; None if disturbed ones change nothing."""
-    found = next((row.comparison for row in rows if row.name == name), None)
     return (
         None if found is None else {"verdict": found.verdict.value, "runs": list(found.runs)} | _ratio(found)
     )

@@ -115,7 +115,7 @@ def find(facts: Sequence[RunFacts], data: Sequence[RunData]) -> Findings:
             ReportedCondition(
                 part.condition,
                 tuple(each for each in judged if each.row.condition == part.condition),
-                describe_fastest(part, find_fastest(part)),
+                describe_fastest(find_fastest(part)),
                 part,
             )
             for part in told.parts

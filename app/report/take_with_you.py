@@ -311,7 +311,7 @@ def _fastest_of(
         each for each in condition.configurations if each.row.mean.mean is not None and not each.not_durable
     ]
     safe = _safe(measured)
-    names = [condition.part.rows[place].name for place in among_fastest(condition.part)]
+    names = [row.name for row in among_fastest(condition.part)]
     among = [each for each in safe if each.told_name in names]
     chosen = among or (safe or measured)[:1]
     return list({footing[each.full_name]: each for each in reversed(chosen)}.values())[::-1]
@@ -329,7 +329,7 @@ def _safe_names(condition: ReportedCondition) -> list[str]:
 
 def _is_proved(condition: ReportedCondition, chosen: ReportedConfiguration) -> bool:
     """Return whether runs prove that a configuration is among the fastest of those that may win."""
-    names = [condition.part.rows[place].name for place in among_fastest(condition.part)]
+    names = [row.name for row in among_fastest(condition.part)]
     return len(_safe_names(condition)) < 2 or (is_proved(condition.part) and chosen.told_name in names)
 
 

@@ -10,7 +10,6 @@ from PySide6.QtGui import QColor, QTextDocument
 from app.analysis.labels import format_tps, one_line
 from app.analysis.sentences import WITHIN_RUN_NOTE
 from app.comparison.differences import PropertyDifference, describe_sameness, what_differs
-from app.comparison.groups import ComparedGroup
 from app.comparison.limits import describe_bottlenecks, describe_what_is_unshown
 from app.comparison.overall.factor_verdicts import EXPLANATION, describe_factors, describe_not_counted
 from app.comparison.overall.phases import (
@@ -123,10 +122,11 @@ class ComparisonWriter(PlainWriter):
         if content.comparison is None:
             return
         self._heading(tr("Configurations"))
-        for group, row in zip(content.comparison.groups, content.comparison.rows, strict=True):
-            self._write_configuration(content, group, row)
+        for row in content.comparison.rows:
+            self._write_configuration(content, row)
 
-    def _write_configuration(self, content: Content, group: ComparedGroup, row: ComparisonRow) -> None:
+    def _write_configuration(self, content: Content, row: ComparisonRow) -> None:
+        group = row.group
         self._begin()
         self._put(SWATCH + " ", colour=self._colour(content.group_colour(group)))
         self._put(group.name)
@@ -148,7 +148,7 @@ class ComparisonWriter(PlainWriter):
         self._put(phase.label, bold=True)
         self._put(f"  {phase.transactions}", colour=self._ink.quiet, small=True)
         for each in phase_rows([phase]):
-            self._write_configuration(content, phase.comparison.groups[each.group], each.row)
+            self._write_configuration(content, each.row)
             for column in _PHASE_LATENCIES:
                 if cell := column.cell(each):
                     self._put(f"  {column.heading} {cell}", colour=self._ink.quiet)

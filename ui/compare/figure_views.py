@@ -180,7 +180,7 @@ class BarsView(View):
     def refresh(self) -> None:
         if self.content.comparison is None:
             return
-        self.what.offer(figure_entries(known_figures(self.content.comparison)), TPS)
+        self.what.offer(figure_entries(known_figures(self.content.comparison.groups)), TPS)
         nothing = [("", tr("nothing"))]
         self.by.offer([*nothing, *dimension_entries(self.content.dimensions[:-1])])
         self.published.setEnabled(self.what.choice == TPS)
@@ -216,13 +216,13 @@ class ScatterView(View):
     def why_not(self, content: Content) -> str:
         if content.comparison is None:
             return NOT_YET
-        return "" if known_figures(content.comparison) else tr("No run has figures.")
+        return "" if known_figures(content.comparison.groups) else tr("No run has figures.")
 
     @override
     def refresh(self) -> None:
         if self.content.comparison is None:
             return
-        entries = figure_entries(known_figures(self.content.comparison))
+        entries = figure_entries(known_figures(self.content.comparison.groups))
         self.across.offer(entries, TPS)
         self.up.offer(entries, "latency_p99_ms")
         if entries:
@@ -274,7 +274,7 @@ class HeatView(View):
         self.under.offer([*((name, name) for name in parts if name), (_ALL, tr("all of them"))])
         comparison = parts.get(self.under.choice, whole)
         dimensions = find_dimensions(comparison)
-        self.what.offer(figure_entries(known_figures(comparison)), TPS)
+        self.what.offer(figure_entries(known_figures(comparison.groups)), TPS)
         entries = dimension_entries(dimensions)
         swept = [each.name for each in dimensions if each.is_swept]
         others = [name for name, _ in entries if name not in swept[:1]]

@@ -65,9 +65,9 @@ def better_words(name: str) -> str:
     return words.get(figure(name).better, "")
 
 
-def known_figures(comparison: RunComparison) -> tuple[str, ...]:
-    """Return the available figures that any run has."""
-    return tuple(name for name in OFFERED if any(group.values(name) for group in comparison.groups))
+def known_figures(groups: Sequence[ComparedGroup]) -> tuple[str, ...]:
+    """Return the available figures that any run of these configurations has."""
+    return tuple(name for name in OFFERED if any(group.values(name) for group in groups))
 
 
 def make_bars(

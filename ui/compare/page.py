@@ -225,10 +225,8 @@ class ComparePage(QWidget):
     def _take_facts(self, found: list[LoadedRun], content: Content) -> None:
         told = (run.problem for run in found if run.problem)
         self._problems = tuple(dict.fromkeys((*self._problems, *told)))
-        groups = () if content.comparison is None else content.comparison.groups
         ranked = () if content.comparison is None else content.comparison.ranked
-        offered = (group for group, is_ranked in zip(groups, ranked, strict=True) if is_ranked)
-        names = sorted((group.runs[0].index, group.name) for group in offered)
+        names = sorted((row.group.runs[0].index, row.group.name) for row in ranked)
         self.baseline.offer([(name, name) for _, name in names])
         self._show_compared(content)
 

@@ -54,10 +54,10 @@ def headline_words(comparison: RunComparison) -> tuple[str, str] | None:
     """
     if len(comparison.parts) > 1:
         return None
-    place = next(iter(by_speed(comparison)), None)
-    if place is None or comparison.rows[place].mean.mean is None:
+    first = next(iter(by_speed(comparison)), None)
+    if first is None or first.mean.mean is None:
         return None
-    group, mean = comparison.groups[place], comparison.rows[place].mean
+    group, mean = first.group, first.mean
     told = with_warning(group.name, group.warning)
     is_highest = all((row.mean.mean or 0.0) <= (mean.mean or 0.0) for row in comparison.rows)
     if mean.low is None or mean.high is None:
@@ -137,7 +137,7 @@ def result_figure(content: Content) -> BarFigure | None:
     if comparison is None:
         return None
     groups = tuple(
-        BarGroup(part.condition, tuple(bar_of(content, part.groups[at], TPS) for at in by_speed(part)))
+        BarGroup(part.condition, tuple(bar_of(content, row.group, TPS) for row in by_speed(part)))
         for part in comparison.parts
     )
     note = tr("{better}; whiskers: 95 % interval over runs, dotted: within one run; dots: runs")

@@ -131,12 +131,11 @@ def make_phases(content: Content, name: str = OWN) -> FiguresSideBySide | None:
 
 
 def _part(content: Content, phase: ComparedPhase, name: str) -> BarFigure:
-    groups = phase.comparison.groups
-    short = short_names([group.name for group in groups])
-    found = ((place, bar_of(content, groups[place], name)) for place in phase.groups)
+    names = [row.group.name for row in phase.rows]
+    short = dict(zip(names, short_names(names), strict=True))
+    found = ((row.group.name, bar_of(content, row.group, name)) for row in phase.having)
     bars = tuple(
-        replace(bar, label=short[place], tip="\n".join(filter(None, (groups[place].name, bar.tip))))
-        for place, bar in found
+        replace(bar, label=short[each], tip="\n".join(filter(None, (each, bar.tip)))) for each, bar in found
     )
     title = ": ".join(part for part in (phase.label, phase.transactions) if part)
     note = ", ".join(part for part in (figure_label(name), better_words(name)) if part)
@@ -169,7 +168,9 @@ class PhasesView(View):
 
     @override
     def refresh(self) -> None:
-        known = {name for phase in self.content.phases for name in known_figures(phase.comparison)}
+        known = {
+            name for phase in self.content.phases for name in known_figures([row.group for row in phase.rows])
+        }
         offered = [name for name in PHASE_FIGURES if name in known]
         own = (OWN, tr("TPS, or p99 where a rate was offered"))
         self.what.offer([own, *figure_entries(offered)], OWN)

@@ -30,6 +30,7 @@ from app.cli.terminal.progress import Progress
 from app.cli.terminal.tables import print_line, print_sentence, print_table
 from app.cli.terminal.terminal_agent import terminal_agent
 from app.comparison.comparison import RunComparison, compare_runs
+from app.comparison.groups import ComparedGroup
 from app.comparison.limits import describe_what_is_unshown
 from app.comparison.offered_load import kept_rate
 from app.comparison.overall.fastest import describe_fastest, find_fastest
@@ -420,7 +421,8 @@ def _row(item: Configuration, results: Sequence[RunResult]) -> ComparisonRow:
     load = OfferedLoad(kind, workload.rate_tps, workload.latency_limit_ms, limit_is_known=True)
     marks = tuple(sorted({kind for run in results for kind, _ in run.marks}))
     failed = len(results) - len(complete)
-    return measured_row(item.name, complete, failed, marks, kept_rate(load, complete))
+    group = ComparedGroup(item.name, "", (), marks)
+    return measured_row(group, complete, failed, kept_rate(load, complete))
 
 
 def judge_files(paths: Iterable[str | None], *, baseline: str = "") -> RunComparison | None:
@@ -471,7 +473,7 @@ def _show_condition(part: RunComparison, console: Console) -> None:
         console.print()
         print_line(console, part.condition, style="bold")
     print_table(console, columns_for(COMPARISON_COLUMNS, part.rows), part.rows)
-    told = (describe_fastest(part, find_fastest(part)), *part.verdicts)
+    told = (describe_fastest(find_fastest(part)), *part.verdicts)
     for sentence in filter(None, (*told, describe_what_is_unshown(part))):
         print_sentence(console, sentence)
 

@@ -10,6 +10,7 @@ from app.analysis.labels import format_tps, with_warning
 from app.comparison.comparison import RunComparison
 from app.comparison.limits import describe_limits
 from app.comparison.overall.fastest import describe_fastest, find_fastest, under
+from app.comparison.table import ComparisonRow
 from app.comparison.warnings import comparison_warnings
 from app.domain.text import tr
 
@@ -40,7 +41,7 @@ def find_answer(comparison: RunComparison) -> Answer:
     For three or more configurations: the fastest ones; for two: the verdict; with too few runs for a verdict:
     the highest mean, and that it proves nothing. For several conditions, the answer of each.
     """
-    told = [describe_fastest(part, find_fastest(part)) or _of_few(part) for part in comparison.parts]
+    told = [describe_fastest(find_fastest(part)) or _of_few(part) for part in comparison.parts]
     answers = [under(part.condition, each) for part, each in zip(comparison.parts, told, strict=True)]
     first = answers if len(answers) <= MOST_CONDITIONS + 1 else answers[:MOST_CONDITIONS]
     left = answers[len(first) :]
@@ -59,38 +60,36 @@ def find_answer(comparison: RunComparison) -> Answer:
     )
 
 
-def by_speed(comparison: RunComparison) -> Sequence[int]:
-    """Return the group indices, the fastest first; groups not ranked or without TPS are last.
+def by_speed(comparison: RunComparison) -> Sequence[ComparisonRow]:
+    """Return the rows, the fastest first; those not ranked or without TPS are last.
 
     Args:
         comparison: of one condition (`RunComparison.parts`).
     """
 
-    def key(place: int) -> tuple[bool, bool, float]:
-        mean = comparison.rows[place].mean.mean
-        return not comparison.ranked[place], mean is None, -(mean or 0.0)
+    def key(row: ComparisonRow) -> tuple[bool, bool, float]:
+        return not row.is_ranked, row.mean.mean is None, -(row.mean.mean or 0.0)
 
-    return sorted(range(len(comparison.groups)), key=key)
+    return sorted(comparison.rows, key=key)
 
 
 def _of_few(comparison: RunComparison) -> str:
-    measured = [place for place in by_speed(comparison) if comparison.rows[place].mean.mean is not None]
+    measured = [row for row in by_speed(comparison) if row.mean.mean is not None]
     if not measured:
         return tr("No run was completed: there is nothing to compare.")
     first = measured[0]
-    group, mean = comparison.groups[first], comparison.rows[first].mean
-    name = with_warning(group.told_name, group.warning)
+    mean, name = first.mean, with_warning(first.name, first.group.warning)
     unit = comparison.measured(tr("transactions per second"))
     if len(measured) == 1:
         told = tr("{name}: {tps} {unit} in the mean of {runs}.")
         runs = tr("one run") if mean.runs == 1 else tr("{count} runs").format(count=mean.runs)
         return told.format(name=name, tps=format_tps(mean.mean), runs=runs, unit=unit)
-    ranked = [place for place, is_ranked in enumerate(comparison.ranked) if is_ranked]
-    if len(ranked) == 2 and comparison.rows[ranked[1]].verdict:
-        return comparison.rows[ranked[1]].judged.sentence
-    unranked = [each for each in measured if not comparison.ranked[each]]
-    if len(ranked) == 1 and unranked and comparison.rows[unranked[0]].verdict:
-        return comparison.rows[unranked[0]].judged.sentence
+    ranked = comparison.ranked
+    if len(ranked) == 2 and (sentence := ranked[1].judged.sentence):
+        return sentence
+    unranked = [row for row in measured if not row.is_ranked]
+    if len(ranked) == 1 and unranked and (sentence := unranked[0].judged.sentence):
+        return sentence
     told = tr(
         "{name} has the highest mean, {tps} {unit}. These runs do not show that it is really the fastest."
     )

@@ -164,18 +164,16 @@ def _same_levels(dimension: Dimension) -> Dimension:
 def _counted(comparison: RunComparison) -> tuple[list[int], dict[str, int]]:
     """Return the indices of groups that may be in a cell, and the reasons for excluding others."""
     counted, reasons = [], dict[str, int]()
-    for place, (group, row, is_ranked) in enumerate(
-        zip(comparison.groups, comparison.rows, comparison.ranked, strict=True)
-    ):
+    for place, row in enumerate(comparison.rows):
         mean = row.mean.mean
         why = ""
         if mean is None:
             why = tr("without a complete run")
         elif row.load.at_a_rate:
             why = tr("at a rate")
-        elif not is_ranked:
+        elif not row.is_ranked:
             why = tr("NOT DURABLE")
-        elif any(map(is_disturbed, group.disturbed)):
+        elif any(map(is_disturbed, row.group.disturbed)):
             why = tr("disturbed by others")
         elif not (mean > 0 and math.isfinite(mean)):
             why = tr("without a transaction")

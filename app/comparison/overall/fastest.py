@@ -9,10 +9,10 @@ from app.analysis.labels import with_warning
 from app.comparison.comparison import RunComparison
 from app.comparison.disturbed_runs import could_be_others
 from app.comparison.overall.sequential import Contests
-from app.comparison.table import pair_samples
+from app.comparison.table import ComparisonRow, pair_samples
 from app.domain.text import tr
 from app.statistics.best import possibly_best
-from app.statistics.verdict import Comparison, Interval, Samples, Verdict
+from app.statistics.verdict import Interval, Samples, Verdict
 
 _NO_VERDICT = frozenset({Verdict.INDICATIVE, Verdict.IMPOSSIBLE})
 _FEWEST = 3
@@ -21,7 +21,7 @@ _FEWEST = 3
 
 @dataclass(frozen=True, slots=True)
 class Fastest:
-    """The fastest configuration and those that may be it; all are group indices.
+    """The fastest configuration and those that may be it, each as its row.
 
     Attributes:
         best: highest mean among those that may be the fastest.
@@ -31,10 +31,10 @@ class Fastest:
             others.
     """
 
-    best: int
-    others: tuple[int, ...]
+    best: ComparisonRow
+    others: tuple[ComparisonRow, ...]
     judged: int
-    not_judged: tuple[int, ...]
+    not_judged: tuple[ComparisonRow, ...]
 
 
 def find_fastest(comparison: RunComparison) -> Fastest | None:
@@ -43,18 +43,19 @@ def find_fastest(comparison: RunComparison) -> Fastest | None:
     Args:
         comparison: of one condition (`RunComparison.parts`).
     """
-    ranked = [place for place, is_ranked in enumerate(comparison.ranked) if is_ranked]
-    verdicts = {
-        place: found
-        for place in ranked
-        if (found := comparison.rows[place].comparison) is not None
-        and found.verdict not in _NO_VERDICT
-        and comparison.groups[place].campaign == comparison.groups[0].campaign
-    }
-    places = [0, *verdicts]
-    if len(places) < _FEWEST or comparison.groups[0].disturbed or not tells_speed(comparison):
+    if len(comparison.rows) < _FEWEST or comparison.groups[0].disturbed or not tells_speed(comparison):
         return None
-    groups = [comparison.groups[place] for place in places]
+    judged = [
+        row
+        for row in comparison.ranked
+        if row.comparison is not None
+        and row.comparison.verdict not in _NO_VERDICT
+        and row.group.campaign == comparison.groups[0].campaign
+    ]
+    rows = [comparison.rows[0], *judged]
+    if len(rows) < _FEWEST:
+        return None
+    groups = [row.group for row in rows]
     contests = Contests(groups)
 
     def samples(one: int, other: int) -> Samples:
@@ -66,58 +67,56 @@ def find_fastest(comparison: RunComparison) -> Fastest | None:
         runs = [[run.facts for run in groups[each].taking_part] for each in (one, other)]
         return not could_be_others(runs, interval)
 
-    family: list[Comparison] = list(verdicts.values())
-    maybe = [places[each] for each in possibly_best(family, samples, is_real=is_real)]
-    maybe.sort(key=lambda place: -(comparison.rows[place].mean.mean or 0.0))
-    left = tuple(place for place in ranked if place not in places)
-    return Fastest(maybe[0], tuple(maybe[1:]), len(places), left)
+    family = [row.comparison for row in judged if row.comparison is not None]
+    maybe = [rows[each] for each in possibly_best(family, samples, is_real=is_real)]
+    maybe.sort(key=lambda row: -(row.mean.mean or 0.0))
+    left = tuple(row for row in comparison.ranked if row.group not in groups)
+    return Fastest(maybe[0], tuple(maybe[1:]), len(rows), left)
 
 
 def tells_speed(part: RunComparison) -> bool:
     """Return whether TPS of a condition show speed: not if a rate was kept, or late work skipped."""
-    loads = [row.load for place, row in enumerate(part.rows) if part.ranked[place] and row.runs]
+    loads = [row.load for row in part.ranked if row.runs]
     return all(not each.at_a_rate or (each.kept is False and not each.is_limited) for each in loads)
 
 
-def among_fastest(part: RunComparison) -> tuple[int, ...]:
-    """Return the indices of groups to recommend under a condition, the highest mean first.
+def among_fastest(part: RunComparison) -> tuple[ComparisonRow, ...]:
+    """Return the rows of groups to recommend under a condition, the highest mean first.
 
     If nothing is known of the others that is the highest mean alone: they are not known to be as fast.
     """
     found = find_fastest(part)
     if found is not None:
         return (found.best, *found.others)
-    means = _ranked_means(part)
     alike = _verdict_of_two(part) in {Verdict.EQUAL, Verdict.INCONCLUSIVE}
-    return tuple(sorted(means, key=lambda place: -means[place]))[: 2 if alike else 1]
+    ordered = sorted(_measured(part), key=lambda row: -(row.mean.mean or 0.0))
+    return tuple(ordered[: 2 if alike else 1])
 
 
 def is_proved(part: RunComparison) -> bool:
     """Return whether runs prove `among_fastest`, or there is no alternative; a mean alone does not."""
     is_judged = find_fastest(part) is not None or _verdict_of_two(part) is not None
-    return is_judged or len(_ranked_means(part)) < 2
+    return is_judged or len(_measured(part)) < 2
 
 
-def _ranked_means(part: RunComparison) -> dict[int, float]:
-    means = {place: row.mean.mean for place, row in enumerate(part.rows) if part.ranked[place]}
-    return {place: mean for place, mean in means.items() if mean is not None}
+def _measured(part: RunComparison) -> list[ComparisonRow]:
+    return [row for row in part.ranked if row.mean.mean is not None]
 
 
 def _verdict_of_two(part: RunComparison) -> Verdict | None:
     """Return the verdict between exactly two ranked groups; else None."""
-    places = list(_ranked_means(part))
-    found = part.rows[places[1]].comparison if len(places) == 2 else None
-    if found is not None and part.why_indicative(part.groups[places[1]]):
+    rows = _measured(part)
+    found = rows[1].comparison if len(rows) == 2 else None
+    if found is not None and part.why_indicative(rows[1].group):
         return None
     return None if found is None or found.verdict in _NO_VERDICT else found.verdict
 
 
-def describe_fastest(comparison: RunComparison, found: Fastest | None) -> str:
+def describe_fastest(found: Fastest | None) -> str:
     """Return which configurations may be the fastest, a sentence with a full stop; empty if unknown."""
     if found is None:
         return ""
-    groups = [comparison.groups[place] for place in (found.best, *found.others)]
-    names = [with_warning(group.told_name, group.warning) for group in groups]
+    names = [with_warning(row.name, row.group.warning) for row in (found.best, *found.others)]
     told = tr("Fastest: {name}; each of the other {count} is slower beyond chance")
     if len(names) == found.judged:
         told = tr("Fastest: {name}, but none of the other {count} can be told from it: {others}")
@@ -125,7 +124,7 @@ def describe_fastest(comparison: RunComparison, found: Fastest | None) -> str:
         told = tr("Fastest: {name}; not distinguishable from it: {others}")
     told = told.format(name=names[0], others=", ".join(names[1:]), count=found.judged - 1)
     if found.not_judged:
-        left = ", ".join(comparison.groups[place].told_name for place in found.not_judged)
+        left = ", ".join(row.name for row in found.not_judged)
         told = tr("{told}; not compared: {names}").format(told=told, names=left)
     sentence = tr("{told} (95 times in 100 the truly fastest one is among those named).")
     if not found.others:
@@ -135,7 +134,7 @@ def describe_fastest(comparison: RunComparison, found: Fastest | None) -> str:
 
 def fastest_sentences(comparison: RunComparison) -> tuple[str, ...]:
     """Return which configurations may be the fastest under each condition, as far as known."""
-    told = ((part.condition, describe_fastest(part, find_fastest(part))) for part in comparison.parts)
+    told = ((part.condition, describe_fastest(find_fastest(part))) for part in comparison.parts)
     return tuple(under(condition, sentence) for condition, sentence in told if sentence)
 
 

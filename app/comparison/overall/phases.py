@@ -60,28 +60,32 @@ class ComparedPhase:
         name: of the phase.
         time: occurrence, from 1.
         transactions: those executed; empty if unknown.
-        comparison: the same runs of one condition with the figures of this phase in place of theirs.
-        groups: indices of the configurations that have it, in that comparison.
+        rows: of each configuration of a condition, with the figures of this phase.
+        reached: names of the configurations that have it.
     """
 
     label: str
     name: str
     time: int
     transactions: str
-    comparison: RunComparison
-    groups: tuple[int, ...]
+    rows: tuple[ComparisonRow, ...]
+    reached: frozenset[str]
+
+    @property
+    def having(self) -> tuple[ComparisonRow, ...]:
+        """The rows of the configurations that have it."""
+        return tuple(row for row in self.rows if row.group.name in self.reached)
 
     @property
     def figure(self) -> str:
         """Name of the figure that distinguishes its configurations: at a rate TPS are the same for all."""
-        rated = [self.comparison.rows[place].load.at_a_rate for place in self.groups]
+        rated = [row.load.at_a_rate for row in self.having]
         return AT_A_RATE if rated and all(rated) else AS_FAST_AS_IT_GOES
 
     @property
     def verdicts(self) -> tuple[str, ...]:
         """The verdict on each configuration in it, sentences with a full stop."""
-        rows = (self.comparison.rows[place] for place in self.groups)
-        return tuple(f"{self.label}: {row.verdict}." for row in rows if row.verdict)
+        return tuple(f"{self.label}: {row.verdict}." for row in self.having if row.verdict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,18 +94,13 @@ class PhaseRow:
 
     Attributes:
         phase: source of its figures.
-        group: index of the configuration.
+        row: of the table of the phase.
         is_first: whether it is the first row of its phase.
     """
 
     phase: ComparedPhase
-    group: int
+    row: ComparisonRow
     is_first: bool
-
-    @property
-    def row(self) -> ComparisonRow:
-        """Its row of the comparison."""
-        return self.phase.comparison.rows[self.group]
 
 
 def compare_phases(comparison: RunComparison) -> tuple[ComparedPhase, ...]:
@@ -123,9 +122,9 @@ def compare_phases(comparison: RunComparison) -> tuple[ComparedPhase, ...]:
 def phase_rows(phases: Sequence[ComparedPhase]) -> tuple[PhaseRow, ...]:
     """Return the rows of the table: those of each phase, in order."""
     return tuple(
-        PhaseRow(phase, place, is_first=number == 0)
+        PhaseRow(phase, row, is_first=number == 0)
         for phase in phases
-        for number, place in enumerate(phase.groups)
+        for number, row in enumerate(phase.having)
     )
 
 
@@ -144,29 +143,29 @@ def _compared(comparison: RunComparison, found: Sequence[PhaseFigures | None]) -
     for group in comparison.groups:
         for run in _runs_of(group, found):
             runs[run.index] = run
-    phase = replace(with_runs(comparison, runs), with_disturbed=(), without_disturbed=())
-    told = next(
-        each.told for group in phase.groups for run in group.runs if (each := found[run.index]) is not None
-    )
-    # If the phase is not the run's own, the other phase decided which groups were dropped when.
-    measured = [group if told.is_own else replace(group, contest="") for group in phase.groups]
-    rows = build_rows(measured, effect=comparison.effect, anchors=comparison.anchors.by_group)
-    phase = replace(phase, rows=rows)
-    having = tuple(
-        place
-        for place, group in enumerate(phase.groups)
-        if any(found[run.index] is not None for run in group.runs)
-    )
-    judged = tuple(
-        _judged(phase, place, is_own=told.is_own, first_has_it=0 in having) for place in range(len(rows))
-    )
+    phase = with_runs(comparison, runs)
+    having = [
+        (group.name, each.told)
+        for group in phase.groups
+        for run in group.runs
+        if (each := found[run.index]) is not None
+    ]
+    reached, told = frozenset(name for name, _ in having), having[0][1]
+    if not told.is_own:  # the other phase decided which groups were dropped when
+        groups = tuple(replace(group, contest="") for group in phase.groups)
+        phase = replace(phase, groups=groups)
+    rows = build_rows(phase.groups, effect=comparison.effect, anchors=comparison.anchors.by_group)
+    is_compared = phase.groups[0].name in reached
+    settled = {group.name for group in comparison.groups if group.contest and not told.is_own}
     return ComparedPhase(
         under(comparison.condition, one_line(told.label)),
         one_line(told.name),
         told.time,
         one_line(executed_words(told)),
-        replace(phase, rows=judged),
-        having,
+        tuple(
+            _judged(phase, row, is_compared=is_compared, is_settled=row.group.name in settled) for row in rows
+        ),
+        reached,
     )
 
 
@@ -184,22 +183,30 @@ def _runs_of(group: ComparedGroup, found: Sequence[PhaseFigures | None]) -> Iter
         yield replace(run, facts=facts, tps=tps, figures=figures, shape=None, cut_s=0.0)
 
 
-def _judged(phase: RunComparison, place: int, *, is_own: bool, first_has_it: bool) -> ComparisonRow:
-    """Return a row with its verdict, as in the table of whole runs."""
-    row, first, group = phase.rows[place], phase.groups[0], phase.groups[place]
-    told = row.judged
-    if place and not first_has_it:
+def _judged(
+    phase: RunComparison, row: ComparisonRow, *, is_compared: bool, is_settled: bool
+) -> ComparisonRow:
+    """Return a row with its verdict, as in the table of whole runs.
+
+    Args:
+        phase: the runs with the figures of the phase.
+        row: of a configuration.
+        is_compared: whether the first configuration has the phase.
+        is_settled: whether another phase settled how often the configuration ran.
+    """
+    told, first = row.judged, phase.groups[0]
+    if row.group is not first and not is_compared:
         why = tr("{name} has no such phase: nothing is compared with it").format(name=first.told_name)
         told = replace(told, found=None, not_compared=why)
     elif told.found is None:
-        told = with_disturbed_rate(row, group)
-    elif group.contest and not is_own:
+        told = with_disturbed_rate(row)
+    elif is_settled:
         told = told.with_reservation(Reservation(ReservationCode.OTHER_PHASE, ()))
-    elif because := phase.why_indicative(group):
+    elif because := phase.why_indicative(row.group):
         told = told.with_reservation(because)
     else:
-        told = without_what_others_took(phase, row, group)
-    return replace(row, judged=with_safety(phase, place, told))
+        told = without_what_others_took(phase, row)
+    return replace(row, judged=with_safety(phase, row, told))
 
 
 EXPLANATION: Final = tr(

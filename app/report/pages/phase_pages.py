@@ -52,8 +52,7 @@ def _chart(phase: ComparedPhase, looks: Mapping[str, ReportedConfiguration]) -> 
     if name == AT_A_RATE:
         words = tr("p99 in ms, less is better")
     unit = ", ".join(part for part in (phase.transactions, words) if part)
-    groups = [phase.comparison.groups[place] for place in phase.groups]
-    bars = tuple(_bar(group, looks[group.name], name) for group in groups)
+    bars = tuple(_bar(row.group, looks[row.group.name], name) for row in phase.having)
     return BarFigure(phase.label, unit, bars, "")
 
 

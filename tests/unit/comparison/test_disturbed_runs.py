@@ -85,7 +85,7 @@ def test_undisturbed_clean_verdict(trial: RunFacts) -> None:
     found = compared(trial, one=QUIET, two=SLOW)
     assert verdict_of(found) is Verdict.LOWER
     assert "disturbed" not in " ".join((*found.verdicts, *comparison_warnings(found)))
-    assert (found.with_disturbed, found.without_disturbed) == ((), ())
+    assert (found.with_disturbed, found.without_disturbed) == ({}, {})
     told = comparison_as_json(found)["configurations"]
     assert isinstance(told, list)
     assert [each["disturbed"] for each in told if isinstance(each, dict)] == [[], []]

@@ -52,7 +52,7 @@ def read(folder: Path, *arguments: Sequence[str]) -> list[RunFacts]:
 def test_last_and_never_baseline(tmp_path: Path, names: tuple[str, ...]) -> None:
     found = compare_runs(read(tmp_path, names), baseline="off")
     assert [group.name for group in found.groups] == [*(name for name in names if name != "off"), "off"]
-    assert found.ranked == (True, True, False)
+    assert [row.is_ranked for row in found.rows] == [True, True, False]
     assert [row.name for row in found.rows] == [group.name for group in found.groups]
 
 
@@ -72,7 +72,7 @@ def test_verdict_not_quotable_as_ranking(tmp_path: Path) -> None:
 def test_all_not_durable_compared_and_marked(tmp_path: Path) -> None:
     found = compare_runs(read(tmp_path, NAMES, NAMES), baseline="xfs")
     assert found.groups[0].name == "xfs"
-    assert found.ranked == (True, True, True)
+    assert [row.is_ranked for row in found.rows] == [True, True, True]
     assert all("NOT DURABLE: " in verdict and "not ranked" not in verdict for verdict in found.verdicts)
 
 

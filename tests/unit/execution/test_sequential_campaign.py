@@ -258,7 +258,7 @@ def test_comparison_states_and_corrects_exclusion(tmp_path: Path, monkeypatch: p
     assert by_name["b"].comparison.runs == (3, 3)  # the common rounds
     fastest = find_fastest(comparison)
     assert fastest is not None
-    assert {comparison.groups[place].name for place in (fastest.best, *fastest.others)} == {"b", "d"}
+    assert {row.name for row in (fastest.best, *fastest.others)} == {"b", "d"}
     told = comparison_as_json(comparison)["design"]
     assert isinstance(told, dict)
     assert told["sequential"] is True

@@ -199,7 +199,7 @@ def _check_baseline(comparison: RunComparison, baseline: str) -> None:
         raise UsageError(message, hint=hint)
     if baseline and all(part.groups[0].name != baseline for part in comparison.parts):
         message = tr("“{name}” is NOT DURABLE: it is not ranked, and nothing is compared with it.")
-        ranked = [name for name, is_ranked in zip(names, comparison.ranked, strict=True) if is_ranked]
+        ranked = [row.group.name for row in comparison.ranked]
         hint = tr("Compare with one of these: {names}.").format(names=", ".join(ranked))
         raise UsageError(message.format(name=baseline), hint=hint)
 
@@ -220,7 +220,7 @@ def _print(comparison: RunComparison, console: Console, *, all_runs: bool) -> No
 def _print_condition(part: RunComparison, console: Console) -> None:
     """Print the findings about the configurations of one condition."""
     _title(console, part.condition or tr("Verdict"))
-    for verdict in filter(None, (describe_fastest(part, find_fastest(part)), *part.verdicts)):
+    for verdict in filter(None, (describe_fastest(find_fastest(part)), *part.verdicts)):
         print_sentence(console, verdict)
     if not part.verdicts:
         print_sentence(console, tr("One configuration only: there is nothing to compare it with."))

@@ -36,7 +36,7 @@ def several(name: str, tps: float, count: int = 3, **more: object) -> list[Trial
 def test_three_configurations_fastest(tmp_path: Path) -> None:
     found = compared(tmp_path, *several("ext4", 1000), *several("xfs", 1200), *several("btrfs", 700))
     assert find_answer(found).sentence.startswith("Fastest: xfs; each of the other 2 is slower beyond")
-    assert [found.groups[place].name for place in by_speed(found)] == ["xfs", "ext4", "btrfs"]
+    assert [row.name for row in by_speed(found)] == ["xfs", "ext4", "btrfs"]
     assert len(find_answer(found).verdicts) == 2
 
 
@@ -90,7 +90,7 @@ def test_no_completed_run(tmp_path: Path) -> None:
 def test_not_durable_listed_last(tmp_path: Path) -> None:
     lost = several("nobarrier", 5000, marks=((NOT_DURABLE, "barrier=0"),))
     found = compared(tmp_path, *several("ext4", 1000), *several("xfs", 1200), *lost)
-    assert [found.groups[place].name for place in by_speed(found)] == ["xfs", "ext4", "nobarrier"]
+    assert [row.name for row in by_speed(found)] == ["xfs", "ext4", "nobarrier"]
     assert find_answer(found).sentence.startswith("xfs is 20.0 % faster than ext4 (97.5 % interval")
     (told,) = find_answer(found).verdicts
     assert told.startswith("nobarrier is 5.0 times as fast as ext4")
