@@ -265,6 +265,8 @@ def test_foreign_format_stays_red_until_given_up(
     assert seen["answer"] == "not spare", "whatever is known before root is asked"
     window.release()
     window.wait_for_row(disk, "PRECIOUS")
+    assert "PRECIOUS" in window.kept()
+    window.close_kept()
     seen = window.disk(disk)
     assert seen["answer"] == "not spare"
     window.keep_picture("kept-page")
@@ -318,12 +320,18 @@ def test_changed_disk_red_until_restored(
     assert window.look_at(disk)["release"]
     window.release()
     window.wait_for_row(disk, reason)
+    assert "size" in window.kept()
+    window.close_kept()
     assert window.disk(disk)["answer"] == "not spare"
     window.keep_picture("changed-page")
     resize(GIB)
     window.look_at(disk)
     window.release()
-    window.wait_for_disk(disk, ["spare", "looks spare"])
+    with agent_of(window.process.pid) as agent:
+        window.release_kept(serial_of(disk)[-4:])
+        agent.wait_for_prompt()
+        agent.type(PASSWORD)
+        window.wait_for_disk(disk, ["spare", "looks spare"])
     assert nothing_left(disk)
     window.cancel()
 

@@ -37,6 +37,7 @@ from ui.window.pages.window_settings import WindowSettings
 from ui.wizard.editors.disk_table import DiskColumn
 from ui.wizard.pages.disks_page import DisksPage
 from ui.wizard.pages.filesystem_page import FilesystemPage
+from ui.wizard.pages.release_dialog import ReleaseDialog
 from ui.wizard.pages.review_page import ReviewPage
 from ui.wizard.pages.target_page import WherePage
 from ui.wizard.wizard import Wizard
@@ -279,6 +280,29 @@ class Hand:
         assert button.isVisible()
         self._press(button)
         wait(button.isEnabled, "root's answer")
+
+    def _kept(self) -> ReleaseDialog:
+        dialogs = self._wizard().findChildren(ReleaseDialog)
+        wait(lambda: len(self._wizard().findChildren(ReleaseDialog)) == 1, f"one dialog, not {dialogs}")
+        (dialog,) = self._wizard().findChildren(ReleaseDialog)
+        wait(lambda: dialog.field.isEnabled() or dialog.error.isVisible(), "root's findings")
+        return dialog
+
+    def kept(self) -> str:
+        """Return what the dialog says of a disk that the journal keeps."""
+        dialog = self._kept()
+        return f"{dialog.told.text()} {dialog.error.text()}"
+
+    def close_kept(self) -> None:
+        """Leave the disk as it is."""
+        self._kept().reject()
+        wait(lambda: not self._wizard().findChildren(ReleaseDialog), "dialog closed")
+
+    def release_kept(self, tail: str) -> None:
+        """Type the end of the serial number in the dialog and press Release; polkit asks then."""
+        dialog = self._kept()
+        QTest.keyClicks(dialog.field, tail)
+        self._press(dialog.release)
 
     def ask_root(self) -> None:
         """Press Ask root, and wait for root's answer."""
