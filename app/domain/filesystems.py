@@ -624,5 +624,5 @@ def filesystem(filesystem_id: str) -> FilesystemSpec:
 def explained_problems(
     made: FormatSpec, options: Iterable[tuple[str, object]], level: Level
 ) -> tuple[Problem, ...]:
-    """Return the problems of options of a plan (`plan_problems`) as users are told them."""
+    """Return the problems of options of a plan (`plan_problems`) as users read them."""
     return validate_options(filesystem(made.id), options, level=level)

@@ -64,7 +64,7 @@ REFUSALS: Final[tuple[ConflictRule[Choices], ...]] = (
         "C11-size",
         Action.REFUSE,
         ("cluster_bytes",),
-        lambda it: (  # mke2fs chooses 16 blocks where nobody says a size
+        lambda it: (  # mke2fs chooses 16 blocks without a size
             "cluster_bytes" in it.options
             and it.value("bigalloc") is True
             and not 2 * it.number("block_size")

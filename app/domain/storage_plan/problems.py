@@ -44,7 +44,7 @@ def plan_problems(plan: StoragePlan, of_options: OptionProblems = option_problem
 
     Args:
         plan: the plan.
-        of_options: finds those of options; users are told more (`app.domain.filesystems.explained_problems`).
+        of_options: finds those of options; users read more (`app.domain.filesystems.explained_problems`).
     """
     return tuple(_problems(plan, of_options))
 

@@ -1,4 +1,4 @@
-"""A filesystem that nobody has, declared as those of `app.domain.filesystems` are."""
+"""A made-up filesystem, declared as those of `app.domain.filesystems` are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A filesystem is a format and a declaration: one that nobody has walks through every room."""
+"""A filesystem is a format and a declaration: a made-up one walks through every room."""
 
 from __future__ import annotations
 
