@@ -14,7 +14,7 @@ from app.domain.disk import DiskIdentity
 from app.domain.filesystems import FILESYSTEMS
 from app.domain.metrics import Sample
 from app.domain.options.kinds import Choice, OptionValue, Toggle
-from app.domain.options.option import OptionSpec
+from app.domain.options.option_spec import OptionSpec
 from app.domain.options.raid import Level
 from app.domain.run import Phase, RunState
 from app.domain.storage_plan.plan import Bitmap, Group, InitialSync, Scheduler, StoragePlan

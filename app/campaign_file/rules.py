@@ -23,7 +23,7 @@ from app.domain.campaign.phases import filesystems_of
 from app.domain.campaign.server_options import ServerOption, contradiction, refused_with
 from app.domain.maintenance import PG_BASEBACKUP, background, maintenance
 from app.domain.options.conflicts import ConflictFinding
-from app.domain.options.option import SMALLEST_PAGE_BYTES, USUAL_PAGE_BYTES
+from app.domain.options.option_spec import SMALLEST_PAGE_BYTES, USUAL_PAGE_BYTES
 from app.domain.text import tr
 
 

@@ -1,6 +1,6 @@
 """All filesystems: what users choose them by, added to their formats (`app.domain.formats`).
 
-Sources are abbreviated as in `app.domain.formats.common`.
+Sources are abbreviated as in `app.domain.option_texts`.
 """
 
 from __future__ import annotations
@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from app.domain import option_texts
 from app.domain.formats import btrfs, ext3, ext4, f2fs, reiserfs, tmpfs, xfs, zfs
-from app.domain.formats.btrfs import BTRFS_PROGS
-from app.domain.formats.common import E2FSPROGS
-from app.domain.formats.zfs import OPENZFS
+from app.domain.option_texts import BTRFS_PROGS, E2FSPROGS, OPENZFS
 from app.domain.options.checks import validate_options
 from app.domain.options.conflicts import Action, ConflictRule
 from app.domain.options.filesystem_spec import (
@@ -26,11 +25,12 @@ from app.domain.options.filesystem_spec import (
     described,
 )
 from app.domain.options.format_spec import FormatSpec
+from app.domain.options.option_spec import Safety
 from app.domain.options.raid import Level
 from app.domain.problem import Problem
 from app.domain.text import tr
 from app.domain.units import KIB
-from app.domain.versions import Component
+from app.domain.versions import KERNEL, Component, Requirement
 
 SOURCE_2011: Final = "2011"
 SOURCE_2016: Final = "Vondra 2016"
@@ -56,6 +56,7 @@ _WRITEBACK: Final = PresetValue("data", "writeback", tr("as published"), SOURCE_
 
 EXT4: Final = described(
     ext4.EXT4,
+    option_texts.EXT4,
     good_for=tr("The usual choice: overwrites in place, high throughput, few surprises."),
     programs=(Program("mkfs.ext4", "e2fsprogs", E2FSPROGS), DUMPE2FS),
     kernel_modules=("ext4",),
@@ -150,11 +151,13 @@ _XFS_RULES: Final[tuple[ConflictRule[Circumstances], ...]] = (
 
 XFS: Final = described(
     xfs.XFS,
+    option_texts.XFS,
     good_for=tr("Overwrites in place like ext4; keeps its pace with many clients and large disks."),
     programs=(
         Program("mkfs.xfs", "xfsprogs", Component("xfsprogs")),
         Program("xfs_info", "xfsprogs"),
     ),
+    large_blocks_since=Requirement(KERNEL, (6, 12)),
     kernel_modules=("xfs",),
     presets=(
         defaults("mkfs.xfs(8); xfs.rst"),
@@ -278,6 +281,7 @@ _BTRFS_RULES: Final[tuple[ConflictRule[Circumstances], ...]] = (
 
 BTRFS: Final = described(
     btrfs.BTRFS,
+    option_texts.BTRFS,
     good_for=tr("Checksums, compression, snapshots and RAID of its own; random writes are its weak side."),
     programs=(
         Program("mkfs.btrfs", "btrfs-progs", BTRFS_PROGS, version_argument="--version"),
@@ -366,6 +370,7 @@ _RECORD_2016: Final = PresetValue("recordsize", 8 * KIB, tr("as published: Postg
 
 ZFS: Final = described(
     zfs.ZFS,
+    option_texts.ZFS,
     good_for=tr("Checksums, compression, snapshots and RAID of its own; even TPS, for more CPU and memory."),
     programs=(
         Program("zpool", "zfsutils-linux", OPENZFS, "version", module="zfs"),
@@ -468,6 +473,7 @@ _F2FS_RULES: Final[tuple[ConflictRule[Circumstances], ...]] = (
 
 F2FS: Final = described(
     f2fs.F2FS,
+    option_texts.F2FS,
     good_for=tr("Appends instead of overwriting, made for flash; no checksums of data."),
     programs=(
         Program("mkfs.f2fs", "f2fs-tools", Component("f2fs-tools")),
@@ -520,6 +526,7 @@ _SOURCE: Final = "mke2fs(8) -t; tested (“Mount option(s) incompatible with ext
 
 EXT3: Final = described(
     ext3.EXT3,
+    option_texts.EXT4,
     good_for=tr("To compare with old servers and benchmarks; nothing new should be put on it."),
     programs=(Program("mkfs.ext3", "e2fsprogs", E2FSPROGS), DUMPE2FS),
     kernel_modules=("ext4",),
@@ -556,6 +563,7 @@ EXT3: Final = described(
 
 REISERFS: Final = described(
     reiserfs.REISERFS,
+    option_texts.REISERFS,
     good_for=tr("To compare with benchmarks of its time; Linux has had it up to 6.12 only."),
     programs=(Program("mkfs.reiserfs", "reiserfsprogs"),),
     kernel_modules=("reiserfs",),
@@ -590,8 +598,10 @@ REISERFS: Final = described(
 
 TMPFS: Final = described(
     tmpfs.TMPFS,
+    option_texts.TMPFS,
     good_for=tr("The upper limit of this machine: fsync does nothing, and a power cut takes everything."),
     programs=(Program("mount", "mount"),),
+    risks=(Safety.LOSES_COMMITS,),
     kernel_modules=("tmpfs",),
     presets=(
         defaults("tmpfs.rst"),

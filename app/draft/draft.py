@@ -18,7 +18,7 @@ from app.analysis.properties import KIND, LABELS, PATH, TARGET, Property, proper
 from app.comparison.differences import compare_properties
 from app.domain.campaign.configuration import Campaign, Configuration
 from app.domain.errors import CampaignError, InstallationError
-from app.domain.options.option import USUAL_PAGE_BYTES
+from app.domain.options.option_spec import USUAL_PAGE_BYTES
 from app.domain.problem import Problem
 from app.domain.storage_plan.plan import Role, StoragePlan
 from app.domain.text import tr

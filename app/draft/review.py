@@ -26,7 +26,7 @@ from app.domain.campaign.order import Design, RunOrder
 from app.domain.campaign.phases import workload_of
 from app.domain.disk import Disk
 from app.domain.io_baseline import PLANNED_SECONDS
-from app.domain.options.option import USUAL_PAGE_BYTES
+from app.domain.options.option_spec import USUAL_PAGE_BYTES
 from app.domain.storage_plan.plan import StoragePlan
 from app.domain.storage_plan.words import place_words
 from app.domain.text import tr, trn

@@ -34,7 +34,7 @@ from app.domain.filesystems import FILESYSTEMS
 from app.domain.metrics import METRICS
 from app.domain.options.filesystem_spec import FilesystemSpec
 from app.domain.options.kinds import OptionValue
-from app.domain.options.option import OptionSpec, Safety
+from app.domain.options.option_spec import OptionSpec, Safety
 from app.domain.options.raid import LAYOUTS, Assembler
 from app.domain.options.raid_choice import words_of
 from app.domain.options.real_names import real_name

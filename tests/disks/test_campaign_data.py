@@ -17,7 +17,7 @@ from app.analysis.data_set import (
     RATIO_TOLERANCE,
     compressed_share,
 )
-from app.domain.options.option import USUAL_PAGE_BYTES
+from app.domain.options.option_spec import USUAL_PAGE_BYTES
 from app.domain.units import GIB, MIB
 from app.postgres.installations.find import Installation
 from app.postgres.pgbench.scale import data_bytes_of

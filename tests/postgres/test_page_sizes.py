@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 from app.domain.campaign.configuration import PostgresChoice, Workload
-from app.domain.options.option import USUAL_PAGE_BYTES
+from app.domain.options.option_spec import USUAL_PAGE_BYTES
 from app.domain.run import Phase
 from app.domain.units import KIB, MIB
 from app.importers.importing import import_paths

@@ -22,10 +22,11 @@ from app.domain.columns import CellKind, Column
 from app.domain.errors import ExitStatus, UsageError, did_you_mean
 from app.domain.filesystems import FILESYSTEMS
 from app.domain.json_value import Json
+from app.domain.option_texts import ALWAYS
 from app.domain.options.checks import preset_problems, unavailable
 from app.domain.options.filesystem_spec import FilesystemPreset, FilesystemSpec
 from app.domain.options.kinds import Choice, OptionValue, Toggle
-from app.domain.options.option import OptionSpec, Safety
+from app.domain.options.option_spec import OptionSpec, Safety
 from app.domain.text import tr
 from app.storage.layout.availability import (
     Reason,
@@ -78,7 +79,11 @@ def filesystem_as_json(spec: FilesystemSpec, support: Support) -> dict[str, Json
         "options": [_option_as_json(option, support) for option in spec.options],
         "presets": [_preset_as_json(spec, preset, support) for preset in spec.presets],
         "always": [
-            {"stage": item.stage.value, "item": f"{item.flag} {item.item}".strip(), "why": item.why}
+            {
+                "stage": item.stage.value,
+                "item": f"{item.flag} {item.item}".strip(),
+                "why": ALWAYS[item.item][0],
+            }
             for item in spec.always
         ],
         "lacks": [{"option": item.option, "why": item.why, "source": item.source} for item in spec.lacks],
@@ -161,8 +166,8 @@ def _show_option(option: OptionSpec, support: Support, console: Console) -> None
         console, tr("{allowed}; default: {default}").format(allowed=option.kind.allowed, default=default)
     )
     _paragraph(console, option.effect)
-    if isinstance(option.kind, Choice) and len(option.kind.values) <= _SHORT_CHOICE:
-        for item in option.kind.values:
+    if len(option.values) <= _SHORT_CHOICE:
+        for item in option.values:
             untested = tr(" (untested)") if item.untested else ""
             print_indented(console, f"{item.id}: {item.effect}{untested}", 8)
     for value, classes in option.risks:
@@ -203,7 +208,7 @@ def _value_reasons(option: OptionSpec, support: Support) -> Iterator[str]:
 
 
 def _values(option: OptionSpec) -> tuple[OptionValue, ...]:
-    return option.kind.ids if isinstance(option.kind, Choice) else ()
+    return tuple(item.id for item in option.values)
 
 
 def _is_absent(option: OptionSpec, support: Support) -> bool:

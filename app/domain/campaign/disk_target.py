@@ -16,7 +16,8 @@ from app.domain.errors import did_you_mean
 from app.domain.filesystems import explained_problems, filesystem
 from app.domain.options.checks import unsafe_options
 from app.domain.options.kinds import OptionValue
-from app.domain.options.option import USUAL_PAGE_BYTES, OptionSpec, Stage
+from app.domain.options.option import Stage
+from app.domain.options.option_spec import USUAL_PAGE_BYTES, OptionSpec
 from app.domain.options.refusals import echo
 from app.domain.problem import Problem
 from app.domain.storage_plan.plan import Group, InitialSync, StoragePlan, names_of

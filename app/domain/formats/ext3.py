@@ -4,19 +4,29 @@ from __future__ import annotations
 
 from typing import Final
 
-from app.domain.formats import common, ext4
-from app.domain.formats.common import (
-    ATIME,
-    BARRIER,
-    DISCARD,
-    LAZYTIME,
-    MD_LEVELS,
-)
-from app.domain.options.format_spec import (
-    FormatSpec,
-)
+from app.domain.formats import common
+from app.domain.formats.common import MD_LEVELS
+from app.domain.formats.ext4 import EXT4
+from app.domain.options.format_spec import FormatSpec
 from app.domain.options.raid import Assembler
 from app.domain.units import MIB
+
+_OPTIONS: Final = (
+    "atime",
+    "barrier",
+    "data",
+    "commit",
+    "discard",
+    "lazytime",
+    "max_batch_time",
+    "min_batch_time",
+    "block_size",
+    "stride",
+    "stripe_width",
+    "reserved_percent",
+    "journal_bytes",
+    "mkfs_discard",
+)
 
 EXT3: Final = FormatSpec(
     id="ext3",
@@ -25,22 +35,7 @@ EXT3: Final = FormatSpec(
     minimum_bytes=16 * MIB,
     several=Assembler.MD,
     levels=MD_LEVELS,
-    options=(
-        ATIME,
-        BARRIER,
-        ext4.DATA,
-        ext4.COMMIT,
-        DISCARD,
-        LAZYTIME,
-        ext4.MAX_BATCH_TIME,
-        ext4.MIN_BATCH_TIME,
-        ext4.BLOCK_SIZE,
-        ext4.STRIDE,
-        ext4.STRIPE_WIDTH,
-        ext4.RESERVED_PERCENT,
-        ext4.JOURNAL_BYTES,
-        common.MKFS_DISCARD,
-    ),
+    options=tuple(map(EXT4.option, _OPTIONS)),
     always=common.ALWAYS,
     mkfs_arguments=common.mkfs_arguments,
     superblock=common.SUPERBLOCK,

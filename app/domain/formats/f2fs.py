@@ -7,26 +7,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from app.domain.formats.common import (
-    ATIME,
-    BARRIER,
-    DISCARD,
-    MD_LEVELS,
-    NODEV,
-    NOSUID,
-    mkfs_discard,
-)
+from app.domain.formats.common import ATIME, BARRIER, DISCARD, MD_LEVELS, NODEV, NOSUID, mkfs_discard, switch
 from app.domain.options.conflicts import Action, Choices, ConflictRule
-from app.domain.options.format_spec import (
-    Area,
-    Arguments,
-    Creation,
-    FormatSpec,
-    SuperblockPlace,
-)
+from app.domain.options.format_spec import Area, Arguments, Creation, FormatSpec, SuperblockPlace
 from app.domain.options.kinds import (
     Choice,
-    ChoiceValue,
     Integer,
     ReadbackProgram,
     ShownBy,
@@ -34,220 +19,10 @@ from app.domain.options.kinds import (
     Toggle,
     words,
 )
-from app.domain.options.option import OptionSpec, Safety, Stage
+from app.domain.options.option import FormatOption, Stage
 from app.domain.options.raid import Assembler
 from app.domain.text import tr
 from app.domain.units import KIB, MIB
-from app.domain.versions import KERNEL, Requirement
-
-_MKFS: Final = "mkfs.f2fs(8)"
-
-FSYNC_MODE: Final = OptionSpec(
-    id="fsync_mode",
-    label=tr("Strictness of fsync"),
-    stage=Stage.MOUNT,
-    kind=Choice(
-        (
-            ChoiceValue("posix", tr("what POSIX asks for: less than other filesystems do")),
-            ChoiceValue("strict", tr("as ext4, XFS and btrfs: the fair comparison")),
-            ChoiceValue("nobarrier", tr("as posix, and the disk's write cache is not flushed")),
-        )
-    ),
-    default="posix",
-    effect=tr(
-        "How much is on the disk when a commit of PostgreSQL returns; compare with others as strict only."
-    ),
-    source="f2fs.rst; tested",
-    risks=(("nobarrier", (Safety.LOSES_COMMITS_WITHOUT_PLP,)),),
-)
-
-MODE: Final = OptionSpec(
-    id="mode",
-    label=tr("Writing mode"),
-    stage=Stage.MOUNT,
-    kind=Choice(
-        (
-            ChoiceValue("adaptive", tr("may overwrite in place where free segments are rare")),
-            ChoiceValue("lfs", tr("always appends: no random writes, more cleaning")),
-        )
-    ),
-    default="adaptive",
-    effect=tr("Whether PostgreSQL's random writes become random writes of the disk."),
-    source="f2fs.rst; tested",
-)
-
-BACKGROUND_GC: Final = OptionSpec(
-    id="background_gc",
-    label=tr("Cleaning in the background"),
-    stage=Stage.MOUNT,
-    kind=Choice(
-        (
-            ChoiceValue("on", tr("while the disk is idle")),
-            ChoiceValue("off", tr("only when room runs out: put off beyond the end of the benchmark")),
-            ChoiceValue("sync", tr("while idle, and waits for it")),
-        )
-    ),
-    default="on",
-    effect=tr("When segments with free blocks are cleaned, which competes with PostgreSQL for the disk."),
-    source="f2fs.rst; tested",
-    risks=(("off", (Safety.DISTORTS,)),),
-)
-
-GC_MERGE: Final = OptionSpec(
-    id="gc_merge",
-    label=tr("Merge waits for cleaning"),
-    stage=Stage.MOUNT,
-    kind=Toggle(),
-    default=False,
-    effect=tr("One thread cleans for all backends that wait for room, which shortens stalls."),
-    source="f2fs.rst; tested",
-    spelling=words("gc_merge", "nogc_merge"),
-    shown=words("gc_merge", None),
-    since=(Requirement(KERNEL, (5, 13)),),
-)
-
-CHECKPOINT_MERGE: Final = OptionSpec(
-    id="checkpoint_merge",
-    label=tr("Merge filesystem checkpoints"),
-    stage=Stage.MOUNT,
-    kind=Toggle(),
-    default=None,  # on in Linux 6.1
-    effect=tr("fsyncs that need a checkpoint of the filesystem share one, which shortens stalls."),
-    source="f2fs.rst; tested",
-    spelling=words("checkpoint_merge", "nocheckpoint_merge"),
-    shown=words("checkpoint_merge", None),
-    since=(Requirement(KERNEL, (5, 12)),),
-)
-
-FLUSH_MERGE: Final = OptionSpec(
-    id="flush_merge",
-    label=tr("Merge flushes"),
-    stage=Stage.MOUNT,
-    kind=Toggle(),
-    default=None,
-    effect=tr("Flushes of concurrent commits become one: more TPS with many clients."),
-    source="f2fs.rst; tested",
-    spelling=words("flush_merge", "noflush_merge"),
-    shown=words("flush_merge", None),
-)
-
-ATGC: Final = OptionSpec(
-    id="atgc",
-    label=tr("Cleaning by age"),
-    stage=Stage.MOUNT,
-    kind=Toggle(),
-    default=False,
-    effect=tr("Chooses what to clean by how long it has not changed: less copying of hot pages."),
-    source="f2fs.rst; tested",
-    spelling=words("atgc", None),  # the kernel knows no word for off
-    since=(Requirement(KERNEL, (5, 10)),),
-)
-
-ALLOC_MODE: Final = OptionSpec(
-    id="alloc_mode",
-    label=tr("Allocation"),
-    stage=Stage.MOUNT,
-    kind=Choice(
-        (
-            ChoiceValue("default", tr("mostly new segments")),
-            ChoiceValue("reuse", tr("segments that were used before, first")),
-        )
-    ),
-    default=None,
-    effect=tr("Where new versions of pages go; below about 16 GiB it is reuse, whatever is said."),
-    source="f2fs.rst; tested (6.1 turns default into reuse on a small device without a word)",
-)
-
-ACTIVE_LOGS: Final = OptionSpec(
-    id="active_logs",
-    label=tr("Active logs"),
-    stage=Stage.MOUNT,
-    kind=Choice(
-        (
-            ChoiceValue("2", tr("data and metadata")),
-            ChoiceValue("4", tr("hot and cold of each")),
-            ChoiceValue("6", tr("hot, warm and cold of each")),
-        )
-    ),
-    default="6",
-    effect=tr("Into how many streams writes are sorted by how soon they will be replaced."),
-    source="f2fs.rst; tested",
-)
-
-DISCARD_UNIT: Final = OptionSpec(
-    id="discard_unit",
-    label=tr("Unit of discards"),
-    stage=Stage.MOUNT,
-    kind=Choice(
-        (
-            ChoiceValue("block", tr("each block")),
-            ChoiceValue("segment", tr("whole segments of 2 MiB only")),
-            ChoiceValue("section", tr("whole sections only")),
-        )
-    ),
-    default="block",
-    effect=tr("Larger units tell the SSD less often, and later, what is free."),
-    source="f2fs.rst; tested",
-    since=(Requirement(KERNEL, (5, 15)),),
-)
-
-AGE_EXTENT_CACHE: Final = OptionSpec(
-    id="age_extent_cache",
-    label=tr("Cache of update frequency"),
-    stage=Stage.MOUNT,
-    kind=Toggle(),
-    default=False,
-    effect=tr("Remembers how often blocks change, so that hot and cold pages are kept apart."),
-    source="f2fs.rst",
-    spelling=words("age_extent_cache", None),
-    since=(Requirement(KERNEL, (6, 2)),),
-    untested=True,
-)
-
-ERRORS: Final = OptionSpec(
-    id="errors",
-    label=tr("After an I/O error"),
-    stage=Stage.MOUNT,
-    kind=Choice(
-        (
-            ChoiceValue("remount-ro", tr("read-only: the run ends")),
-            ChoiceValue("continue", tr("goes on with what it has")),
-        )
-    ),
-    default="continue",
-    effect=tr("What happens when the disk fails: a run should end and not go on over it."),
-    source="f2fs.rst",
-    risks=(("continue", (Safety.DISTORTS,)),),
-    since=(Requirement(KERNEL, (6, 5)),),
-    untested=True,
-)
-
-MKFS_CHECKSUMS: Final = OptionSpec(
-    id="metadata_checksums",
-    label=tr("Checksums of metadata"),
-    stage=Stage.MKFS,
-    kind=Toggle(),
-    default=False,
-    effect=tr("Inodes and superblock get checksums; f2fs has none for data."),
-    source=f"{_MKFS}; tested",
-    spelling=words("extra_attr,inode_checksum,sb_checksum", None),
-    word="-O inode_checksum",
-    flag="-O",
-    shown=words("inode_checksum", None),
-)
-
-OVERPROVISION: Final = OptionSpec(
-    id="overprovision_percent",
-    label=tr("Overprovisioning"),
-    stage=Stage.MKFS,
-    kind=Integer(1, 50, unit="%"),
-    default=None,
-    effect=tr("Room kept free for cleaning: more of it, fewer stalls on a full disk."),
-    source=_MKFS,
-    spelling=Spelling("{value}"),
-    flag="-o",
-    unseen=tr("it is stored as a number of blocks, which the mkfs program rounds"),
-)
 
 
 def mkfs_arguments(made: Creation) -> Arguments:
@@ -282,27 +57,42 @@ F2FS: Final = FormatSpec(
     levels=MD_LEVELS,
     options=(
         ATIME,
-        replace(
-            BARRIER,
-            source="f2fs.rst (order is kept); Vondra 2016; tested (6.1 refuses the word barrier)",
-            spelling=words(None, "nobarrier"),
+        # 6.1 refuses the word barrier
+        replace(BARRIER, spelling=words(None, "nobarrier")),
+        FormatOption("fsync_mode", Stage.MOUNT, Choice(("posix", "strict", "nobarrier")), default="posix"),
+        replace(DISCARD, default=None),  # on where the disk can
+        FormatOption("discard_unit", Stage.MOUNT, Choice(("block", "segment", "section")), default="block"),
+        FormatOption("mode", Stage.MOUNT, Choice(("adaptive", "lfs")), default="adaptive"),
+        FormatOption("background_gc", Stage.MOUNT, Choice(("on", "off", "sync")), default="on"),
+        switch("gc_merge", default=False),
+        # on in Linux 6.1
+        switch("checkpoint_merge", default=None),
+        switch("flush_merge", default=None),
+        # the kernel knows no word for off
+        FormatOption("atgc", Stage.MOUNT, Toggle(), default=False, spelling=words("atgc", None)),
+        FormatOption("alloc_mode", Stage.MOUNT, Choice(("default", "reuse"))),
+        FormatOption("active_logs", Stage.MOUNT, Choice(("2", "4", "6")), default="6"),
+        FormatOption(
+            "age_extent_cache", Stage.MOUNT, Toggle(), default=False, spelling=words("age_extent_cache", None)
         ),
-        FSYNC_MODE,
-        replace(DISCARD, default=None, source="f2fs.rst (on where the disk can); Vondra 2016; tested"),
-        DISCARD_UNIT,
-        MODE,
-        BACKGROUND_GC,
-        GC_MERGE,
-        CHECKPOINT_MERGE,
-        FLUSH_MERGE,
-        ATGC,
-        ALLOC_MODE,
-        ACTIVE_LOGS,
-        AGE_EXTENT_CACHE,
-        ERRORS,
-        MKFS_CHECKSUMS,
-        OVERPROVISION,
-        mkfs_discard("-t", "1", "0", _MKFS),
+        FormatOption("errors", Stage.MOUNT, Choice(("remount-ro", "continue")), default="continue"),
+        FormatOption(
+            "metadata_checksums",
+            Stage.MKFS,
+            Toggle(),
+            default=False,
+            spelling=words("extra_attr,inode_checksum,sb_checksum", None),
+            flag="-O",
+            shown=words("inode_checksum", None),
+        ),
+        FormatOption(
+            "overprovision_percent",
+            Stage.MKFS,
+            Integer(1, 50, unit="%"),
+            spelling=Spelling("{value}"),
+            flag="-o",
+        ),
+        mkfs_discard("-t", "1", "0"),
     ),
     always=(NODEV, NOSUID),
     mkfs_arguments=mkfs_arguments,

@@ -14,9 +14,11 @@ from typing import Final
 from app.domain.errors import did_you_mean
 from app.domain.options.conflicts import Action, ConflictFinding, ConflictRule
 from app.domain.options.filesystem_spec import Circumstances, FilesystemPreset, FilesystemSpec
-from app.domain.options.kinds import Choice, ChoiceValue, OptionValue, Toggle
-from app.domain.options.option import NOT_DURABLE, USUAL_PAGE_BYTES, OptionSpec, Safety, Stage
+from app.domain.options.kinds import Choice, OptionValue, Toggle
+from app.domain.options.option import Stage
+from app.domain.options.option_spec import NOT_DURABLE, USUAL_PAGE_BYTES, OptionSpec, Safety
 from app.domain.options.raid import Level, layout
+from app.domain.options.raid_choice import risks_of
 from app.domain.options.refusals import (
     LONGEST_ECHO,
     REFUSALS,
@@ -239,7 +241,7 @@ def unavailable(option: OptionSpec, versions: Versions, value: OptionValue | Non
     if isinstance(value, bool) and option.written(value) is None:
         return ""
     since, removed = list(option.since), list(option.removed)
-    for item in _alternatives(option):
+    for item in option.values:
         if item.id == value:
             since += item.since
             removed += item.removed
@@ -276,7 +278,7 @@ def unsafe_options(
     ]
     costs.append(("filesystem", spec.id, spec.risks))
     if level is not None and level in spec.levels:
-        costs.append(("level", level.value, layout(level, spec.assembler(level)).risks))
+        costs.append(("level", level.value, risks_of(layout(level, spec.assembler(level)))))
     return tuple(
         (what, value, item.sentence)
         for what, value, classes in costs
@@ -294,10 +296,6 @@ def preset_problems(
 
 def _installed(need: Requirement, versions: Versions) -> str:
     return format_version(versions[need.component])
-
-
-def _alternatives(option: OptionSpec) -> tuple[ChoiceValue, ...]:
-    return option.kind.values if isinstance(option.kind, Choice) else ()
 
 
 def _version_findings(circumstances: Circumstances) -> Iterator[ConflictFinding]:

@@ -13,8 +13,8 @@ from typing import Any
 from app.domain.options.conflicts import Choices, ConflictRule
 from app.domain.options.format_spec import FormatSpec
 from app.domain.options.kinds import OptionValue, parse_switch
-from app.domain.options.option import USUAL_PAGE_BYTES
-from app.domain.versions import KERNEL, Component, Version, Versions
+from app.domain.options.option_spec import USUAL_PAGE_BYTES, OptionSpec, OptionText, Safety, explained
+from app.domain.versions import KERNEL, Component, Requirement, Version, Versions
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +123,7 @@ class FilesystemSpec(FormatSpec):
     """One filesystem.
 
     Attributes:
+        options: of the format, with what users read about them.
         good_for: one or two sentences for choosing it.
         programs: every program for creating, checking and removing it.
         kernel_modules: required modules, built in or loadable.
@@ -132,10 +133,13 @@ class FilesystemSpec(FormatSpec):
             rules (`app.domain.options.checks`).
         kernel_threads: kernel threads that work for it; None if it has none of its own.
         kernel_remedy: remedy if the kernel lacks it; None for the general one for modules.
+        risks: its risks with any options.
+        large_blocks_since: supports blocks larger than the machine's memory page; None for no version.
         cache_limit: file, without the leading slash, with the maximum size, in bytes, of its own cache
             outside of control groups; empty without such a cache.
     """
 
+    options: tuple[OptionSpec, ...]
     good_for: str
     programs: tuple[Program, ...]
     kernel_modules: tuple[str, ...]
@@ -145,6 +149,16 @@ class FilesystemSpec(FormatSpec):
     kernel_threads: KernelThreads | None = None
     kernel_remedy: KernelRemedy | None = None
     cache_limit: str = ""
+    risks: tuple[Safety, ...] = ()
+    large_blocks_since: Requirement | None = None
+
+    def option(self, option_id: str) -> OptionSpec:
+        """Return an option.
+
+        Raises:
+            KeyError: there is none with that id.
+        """
+        return {item.id: item for item in self.options}[option_id]
 
     def preset(self, preset_id: str) -> FilesystemPreset:
         """Return a preset.
@@ -218,6 +232,7 @@ class Circumstances(Choices):
 
 def described(
     made: FormatSpec,
+    texts: Mapping[str, OptionText],
     rules: tuple[ConflictRule[Circumstances], ...] = (),
     **others: Any,  # noqa: ANN401 - fields of FilesystemSpec
 ) -> FilesystemSpec:
@@ -225,8 +240,10 @@ def described(
 
     Args:
         made: the format.
+        texts: of its options, by their ids; those of other options are ignored.
         rules: in addition to its refusals.
         others: further fields of `FilesystemSpec`.
     """
     format_fields = {each.name: getattr(made, each.name) for each in fields(made)}
+    format_fields["options"] = tuple(explained(each, texts[each.id]) for each in made.options)
     return FilesystemSpec(**format_fields, **others, rules=(*made.refusals, *rules))

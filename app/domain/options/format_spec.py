@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from app.domain.options.kinds import ExpectedToken, OptionValue, ReadbackProgram, ReadbackToken
-from app.domain.options.option import OptionSpec, Safety, Stage
+from app.domain.options.option import FormatOption, Stage
 from app.domain.options.raid import ArrayLayout, Assembler, Level
-from app.domain.versions import Requirement
 
 if TYPE_CHECKING:
     from app.domain.options.conflicts import Choices, ConflictRule
@@ -119,22 +118,18 @@ class SuperblockPlace:
 
 @dataclass(frozen=True, slots=True)
 class FixedArgument:
-    """An argument that is always passed.
+    """An argument that is always passed; `app.domain.option_texts.ALWAYS` says why.
 
     Attributes:
         stage: receives it.
         flag: flag of the mkfs program; empty for other stages.
         item: item, mount option or ``name=value``.
-        why: one sentence.
-        source: of the reason.
         seen: tokens that verify it; None if it cannot be verified.
     """
 
     stage: Stage
     flag: str
     item: str
-    why: str
-    source: str
     seen: ReadbackToken | None = None
 
 
@@ -151,7 +146,6 @@ class FormatSpec:
         levels: supported levels; none if it needs no disk.
         options: in display order.
         always: fixed arguments.
-        risks: its risks with any options.
         mkfs_arguments: of `mkfs`, without the devices; None without such a program.
         superblock: its position on each device; None if nothing is left on a disk (tmpfs) or the labels of
             the assembler count (zfs).
@@ -159,7 +153,6 @@ class FormatSpec:
         expected: expected tokens in addition to those of the options; None for none.
         whole_pages: whether a page of PostgreSQL is never half written, unless an option turns copy on write
             off.
-        large_blocks_since: supports blocks larger than the machine's memory page; None for no version.
         refusals: what its options refuse of each other, in addition to the general rules
             (`app.domain.options.refusals`).
     """
@@ -170,15 +163,13 @@ class FormatSpec:
     minimum_bytes: int
     several: Assembler
     levels: tuple[Level, ...]
-    options: tuple[OptionSpec, ...]
+    options: tuple[FormatOption, ...]
     always: tuple[FixedArgument, ...]
-    risks: tuple[Safety, ...] = ()
     mkfs_arguments: Callable[[Creation], Arguments] | None = None
     superblock: SuperblockPlace | None = None
     readers: tuple[ReadbackProgram, ...] = ()
     expected: Callable[[Creation], tuple[ExpectedToken, ...]] | None = None
     whole_pages: bool = False
-    large_blocks_since: Requirement | None = None
     refusals: tuple[ConflictRule[Choices], ...] = ()
 
     def assembler(self, level: Level) -> Assembler:
@@ -205,7 +196,7 @@ class FormatSpec:
                 wanted |= {token} if token else set()
         return ReadbackToken(tuple(sorted(wanted)), tuple(sorted(others - wanted))) if others else None
 
-    def option(self, option_id: str) -> OptionSpec:
+    def option(self, option_id: str) -> FormatOption:
         """Return an option.
 
         Raises:

@@ -9,7 +9,6 @@ from typing import Final
 
 from app.domain.text import tr
 from app.domain.units import format_size
-from app.domain.versions import Requirement
 
 OptionValue = bool | int | str
 
@@ -34,38 +33,14 @@ class Toggle:
 
 
 @dataclass(frozen=True, slots=True)
-class ChoiceValue:
-    """One value of a `Choice`.
-
-    Attributes:
-        id: the value.
-        effect: on PostgreSQL.
-        since: requirements of this value in addition to the option's own.
-        removed: versions that no longer have it.
-        untested: newer than every kernel or tool in the tests.
-    """
-
-    id: str
-    effect: str
-    since: tuple[Requirement, ...] = ()
-    removed: tuple[Requirement, ...] = ()
-    untested: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Choice:
     """One of several words; values are str.
 
     Attributes:
-        values: in display order.
+        ids: the allowed values in display order.
     """
 
-    values: tuple[ChoiceValue, ...]
-
-    @property
-    def ids(self) -> tuple[str, ...]:
-        """Return the allowed values."""
-        return tuple(item.id for item in self.values)
+    ids: tuple[str, ...]
 
     def accepts(self, value: object) -> bool:
         """Return whether `value` is valid."""

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from app.domain.options.option import Safety
 from app.domain.text import tr
 
 
@@ -70,7 +69,6 @@ class ArrayLayout:
         approximate: the usable size depends on the data (padding, chunks), so that it is only an estimate.
         metadata: metadata profile of btrfs; empty for the others.
         md_layout: layout of mdadm; empty for its default and for the others.
-        risks: in addition to those of the level itself.
     """
 
     level: Level
@@ -82,7 +80,6 @@ class ArrayLayout:
     approximate: bool = False
     metadata: str = ""
     md_layout: str = ""
-    risks: tuple[Safety, ...] = ()
 
     def data_disks(self, disks: int) -> int | None:
         """Return the number of data disks of a full stripe; None if alignment is impossible."""
@@ -106,15 +103,6 @@ class ArrayLayout:
         return message + tr("; {disks} are chosen.").format(disks=disks)
 
 
-_HOLE: Final = tr(
-    "Small writes read before they write, and a crash in mid-write can leave parity that does not fit "
-    "(write hole)."
-)
-_RAIDZ: Final = tr(
-    "No write hole. Parity and padding are added to each record, so the usable size is approximate; "
-    "random I/O runs at about the speed of one disk."
-)
-_UNSTABLE: Final = tr("btrfs calls its own raid5 and raid6 unstable: “should not be used in production”.")
 LAYOUTS: Final = (
     ArrayLayout(Level.SINGLE, Assembler.RAW, 1, "", maximum_disks=1),
     ArrayLayout(Level.SINGLE, Assembler.BTRFS, 1, "single", maximum_disks=1, metadata="dup"),
@@ -129,26 +117,10 @@ LAYOUTS: Final = (
     ArrayLayout(Level.RAID10, Assembler.BTRFS, 4, "raid10", approximate=True, metadata="raid10"),
     ArrayLayout(Level.RAID10, Assembler.ZFS, 4, "mirror", multiple_of=2, approximate=True),
     ArrayLayout(Level.RAID5, Assembler.MD, 3, "raid5"),
-    ArrayLayout(
-        Level.RAID5,
-        Assembler.BTRFS,
-        3,
-        "raid5",
-        approximate=True,
-        metadata="raid1",
-        risks=(Safety.EXPERIMENTAL,),
-    ),
+    ArrayLayout(Level.RAID5, Assembler.BTRFS, 3, "raid5", approximate=True, metadata="raid1"),
     ArrayLayout(Level.RAID5, Assembler.ZFS, 3, "raidz1", approximate=True),
     ArrayLayout(Level.RAID6, Assembler.MD, 4, "raid6"),
-    ArrayLayout(
-        Level.RAID6,
-        Assembler.BTRFS,
-        4,
-        "raid6",
-        approximate=True,
-        metadata="raid1c3",
-        risks=(Safety.EXPERIMENTAL,),
-    ),
+    ArrayLayout(Level.RAID6, Assembler.BTRFS, 4, "raid6", approximate=True, metadata="raid1c3"),
     ArrayLayout(Level.RAID6, Assembler.ZFS, 4, "raidz2", approximate=True),
     ArrayLayout(Level.RAIDZ3, Assembler.ZFS, 5, "raidz3", approximate=True),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from app.domain.options.option_spec import Safety
 from app.domain.options.raid import PARITY_DISKS, ArrayLayout, Assembler, Level
 from app.domain.text import tr
 
@@ -50,6 +51,12 @@ _WORDS: Final = {
     (Level.RAID6, Assembler.ZFS): _RAIDZ,
     (Level.RAIDZ3, Assembler.ZFS): _RAIDZ,
 }
+
+
+def risks_of(made: ArrayLayout) -> tuple[Safety, ...]:
+    """Return the risks of a level made by an assembler."""
+    is_unstable = made.assembler is Assembler.BTRFS and made.level in PARITY_DISKS
+    return (Safety.EXPERIMENTAL,) if is_unstable else ()
 
 
 def words_of(made: ArrayLayout) -> str:

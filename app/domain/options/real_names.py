@@ -10,7 +10,8 @@ from typing import Final
 
 from app.domain.options.filesystem_spec import FilesystemSpec
 from app.domain.options.kinds import Choice, Integer, OptionValue, Toggle
-from app.domain.options.option import OptionSpec, Stage
+from app.domain.options.option import Stage
+from app.domain.options.option_spec import OptionSpec
 from app.domain.text import tr
 
 _MOST_WORDS: Final = 3

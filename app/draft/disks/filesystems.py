@@ -14,7 +14,7 @@ from app.domain.options.filesystem_spec import (
     FilesystemPreset,
     FilesystemSpec,
 )
-from app.domain.options.option import OptionSpec
+from app.domain.options.option_spec import OptionSpec
 from app.domain.options.raid import Assembler
 from app.domain.text import tr
 from app.draft.disks.options import shown_value

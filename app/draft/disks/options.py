@@ -15,7 +15,8 @@ from app.domain.options.checks import check, implied, unavailable, unsafe_option
 from app.domain.options.conflicts import Action, ConflictFinding
 from app.domain.options.filesystem_spec import Circumstances, FilesystemSpec
 from app.domain.options.kinds import Choice, Integer, OptionValue, Toggle
-from app.domain.options.option import OptionSpec, Safety, Stage
+from app.domain.options.option import Stage
+from app.domain.options.option_spec import OptionSpec, Safety
 from app.domain.options.real_names import real_name, real_words, shown_name, told_as
 from app.domain.text import tr
 from app.domain.units import format_size
@@ -267,7 +268,7 @@ def _values(option: OptionSpec, of_preset: OptionValue | None, versions: Version
     values = values_of(option)
     if not values:
         return ()
-    effects = {each.id: each.effect for each in option.kind.values} if isinstance(option.kind, Choice) else {}
+    effects = {each.id: each.effect for each in option.values}
     return (
         first,
         *(

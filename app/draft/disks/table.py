@@ -12,7 +12,7 @@ from typing import Final
 
 from app.domain.disk import Disk, DiskRefusal, SpareAnswer, grouped_reasons
 from app.domain.inspection_report import InspectionReport
-from app.domain.options.option import USUAL_PAGE_BYTES
+from app.domain.options.option_spec import USUAL_PAGE_BYTES
 from app.domain.storage_plan.plan import Role
 from app.domain.text import number_text, tr
 from app.domain.units import format_size

@@ -20,7 +20,7 @@ from app.domain.filesystems import filesystem
 from app.domain.options.checks import validate_options
 from app.domain.options.filesystem_spec import FilesystemSpec
 from app.domain.options.kinds import Choice, Integer, OptionValue, Toggle
-from app.domain.options.option import OptionSpec
+from app.domain.options.option_spec import OptionSpec
 from app.domain.options.raid import Assembler
 from app.domain.options.refusals import echo
 from app.domain.problem import Problem

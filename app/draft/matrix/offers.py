@@ -20,8 +20,9 @@ from app.domain.campaign.matrix import DimensionValue
 from app.domain.filesystems import FILESYSTEMS, filesystem
 from app.domain.options.checks import is_of_today, unavailable
 from app.domain.options.filesystem_spec import FilesystemSpec
-from app.domain.options.kinds import Choice, Integer, OptionValue
-from app.domain.options.option import OptionSpec, Safety, Stage
+from app.domain.options.kinds import Integer, OptionValue
+from app.domain.options.option import Stage
+from app.domain.options.option_spec import OptionSpec, Safety
 from app.domain.options.real_names import real_name, real_words
 from app.domain.storage_plan.plan import Scheduler
 from app.domain.text import tr
@@ -355,9 +356,7 @@ class _Making:
             each for each in option.safety_of(value, self.facts.server_page_bytes) if each is not Safety.SAFE
         ]
         versions = self.facts.support.versions if self.facts.support else {}
-        effects = (
-            {each.id: each.effect for each in option.kind.values} if isinstance(option.kind, Choice) else {}
-        )
+        effects = {each.id: each.effect for each in option.values}
         sentence = " ".join((effects.get(str(value), ""), *(each.sentence for each in costs)))
         return ValueOffer(
             value_of(key, value),

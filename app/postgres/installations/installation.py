@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from app.domain.errors import InstallationError
-from app.domain.options.option import USUAL_PAGE_BYTES
+from app.domain.options.option_spec import USUAL_PAGE_BYTES
 from app.domain.text import tr
 from app.domain.units import KIB
 

@@ -18,7 +18,7 @@ from typing import Final, assert_never
 from app.domain.campaign.configuration import BuiltinScript, DataSize, Script, Workload
 from app.domain.campaign.phases import all_workloads
 from app.domain.errors import CampaignError
-from app.domain.options.option import USUAL_PAGE_BYTES
+from app.domain.options.option_spec import USUAL_PAGE_BYTES
 from app.domain.text import tr
 from app.domain.units import MIB, format_size
 from app.postgres.pgbench.script_wishes import without_comments

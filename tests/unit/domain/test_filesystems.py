@@ -5,12 +5,14 @@ from dataclasses import replace
 
 import pytest
 
+from app.domain import option_texts
 from app.domain.filesystems import FILESYSTEMS, filesystem
 from app.domain.formats.btrfs import profiles
 from app.domain.options.filesystem_spec import FilesystemPreset, FilesystemSpec
 from app.domain.options.format_spec import Creation, StripeGeometry
 from app.domain.options.kinds import Choice, Integer, OptionValue, ShownBy, Toggle
-from app.domain.options.option import OptionSpec, Safety, Stage
+from app.domain.options.option import Stage
+from app.domain.options.option_spec import OptionSpec, Safety
 from app.domain.options.raid import Assembler, Level, layout
 
 FILESYSTEM = pytest.mark.parametrize("spec", FILESYSTEMS, ids=lambda spec: spec.id)
@@ -75,6 +77,13 @@ def test_mkfs_arguments_and_superblock(
     assert shown_by - {ShownBy.MOUNTINFO} <= readers
 
 
+def test_no_text_without_option() -> None:
+    ids = {option.id for spec in FILESYSTEMS for option in spec.options}
+    always = {item.item for spec in FILESYSTEMS for item in spec.always}
+    tables = [each for name, each in vars(option_texts).items() if name.isupper() and isinstance(each, dict)]
+    assert {name for table in tables for name in table} == ids | always
+
+
 @FILESYSTEM
 def test_option_ids_unique_or_lacking(spec: FilesystemSpec) -> None:
     ids = [option.id for option in spec.options] + [lack.option for lack in spec.lacks]
@@ -106,7 +115,8 @@ def test_option_texts_and_legal_default(spec: FilesystemSpec, option: OptionSpec
     assert option.kind.allowed
     if isinstance(option.kind, Choice):
         assert len(set(option.kind.ids)) == len(option.kind.ids) > 1
-        assert all(item.effect for item in option.kind.values)
+        assert all(item.effect for item in option.values)
+    assert tuple(item.id for item in option.values) == getattr(option.kind, "ids", ())
 
 
 @OPTION
@@ -213,7 +223,7 @@ def test_untestable_new_option_says_so(spec: FilesystemSpec, option: OptionSpec)
     for need in option.since:
         if need.version > newest.get(need.component, (99,)):
             assert option.untested
-    for value in option.kind.values if isinstance(option.kind, Choice) else ():
+    for value in option.values:
         for need in value.since:
             if need.version > newest.get(need.component, (99,)):
                 assert value.untested or option.untested
@@ -226,8 +236,7 @@ def test_every_mount_refuses_devices_and_setuid_programs(spec: FilesystemSpec) -
     said = {item.item for item in spec.always if item.stage is Stage.MOUNT}
     assert {"nodev", "nosuid"} <= said
     for item in spec.always:
-        assert item.why
-        assert item.source
+        assert all(option_texts.ALWAYS[item.item])
         assert bool(item.flag) is (item.stage is Stage.MKFS)
 
 

@@ -13,7 +13,8 @@ from app.domain.campaign.server_options import Fate, contradiction, refused_with
 from app.domain.filesystems import FILESYSTEMS
 from app.domain.options.filesystem_spec import FilesystemSpec
 from app.domain.options.kinds import Choice, OptionValue, parse_switch
-from app.domain.options.option import OptionSpec, Stage
+from app.domain.options.option import Stage
+from app.domain.options.option_spec import OptionSpec
 from app.domain.options.raid import Level
 from app.postgres.facts import ALWAYS_REPORTED
 from app.postgres.settings import Origin, server_settings

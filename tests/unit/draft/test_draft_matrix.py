@@ -16,7 +16,7 @@ from app.domain.campaign.matrix import Matrix
 from app.domain.errors import CampaignError
 from app.domain.filesystems import FILESYSTEMS
 from app.domain.options.kinds import Choice, Toggle
-from app.domain.options.option import OptionSpec
+from app.domain.options.option_spec import OptionSpec
 from app.draft.draft import CampaignDraft
 from app.draft.fields.environment import DraftEnvironment
 from app.draft.fields.state import DraftParts
@@ -75,8 +75,8 @@ def _values(option: OptionSpec) -> list[str]:
     match option.kind:
         case Toggle():
             return ["true", "false"]
-        case Choice(values=values):
-            return [f'"{each.id}"' for each in values]
+        case Choice(ids=ids):
+            return [f'"{each}"' for each in ids]
         case number:
             powers = (1 << power for power in range(40))
             found = [*number.also, number.minimum, number.maximum, *powers]

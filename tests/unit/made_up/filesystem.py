@@ -7,6 +7,7 @@ from typing import Final
 
 from app.domain.filesystems import defaults
 from app.domain.formats.common import ATIME, NODEV, NOSUID
+from app.domain.option_texts import COMMON
 from app.domain.options.conflicts import Action, ConflictRule
 from app.domain.options.filesystem_spec import KernelRemedy, KernelThreads, Program, described
 from app.domain.options.format_spec import (
@@ -18,7 +19,6 @@ from app.domain.options.format_spec import (
 )
 from app.domain.options.kinds import (
     Choice,
-    ChoiceValue,
     ExpectedToken,
     Integer,
     ReadbackProgram,
@@ -26,29 +26,24 @@ from app.domain.options.kinds import (
     ShownBy,
     Spelling,
 )
-from app.domain.options.option import OptionSpec, Stage
+from app.domain.options.option import FormatOption, Stage
+from app.domain.options.option_spec import ChoiceValue, OptionText
 from app.domain.options.raid import Assembler, Level
 from app.domain.units import KIB, MIB
 from app.domain.versions import Component
 
-PACE: Final = OptionSpec(
-    id="pace",
-    label="Pace",
-    stage=Stage.MOUNT,
-    kind=Choice((ChoiceValue("slow", "slow"), ChoiceValue("fast", "fast"))),
+PACE: Final = FormatOption(
+    "pace",
+    Stage.MOUNT,
+    Choice(("slow", "fast")),
     default="slow",
-    effect="Nothing at all.",
-    source="made up",
     shown=Spelling("pace={value}", (("slow", None),)),
 )
-UNIT: Final = OptionSpec(
-    id="unit_bytes",
-    label="Unit",
-    stage=Stage.MKFS,
-    kind=Integer(KIB, 64 * KIB, power_of_two=True, unit="B"),
+UNIT: Final = FormatOption(
+    "unit_bytes",
+    Stage.MKFS,
+    Integer(KIB, 64 * KIB, power_of_two=True, unit="B"),
     default=4 * KIB,
-    effect="Nothing at all.",
-    source="made up",
     spelling=Spelling("{value}"),
     flag="-u",
     shown=Spelling("unit={value}"),
@@ -98,8 +93,19 @@ FORMAT: Final = FormatSpec(
         ),
     ),
 )
+TEXTS: Final = {
+    **COMMON,
+    "pace": OptionText(
+        "Pace",
+        "Nothing at all.",
+        "made up",
+        values=(ChoiceValue("slow", "slow"), ChoiceValue("fast", "fast")),
+    ),
+    "unit_bytes": OptionText("Unit", "Nothing at all.", "made up"),
+}
 MADE_UP: Final = described(
     FORMAT,
+    TEXTS,
     good_for="Nothing at all.",
     programs=(
         Program("mkfs.madeup", "madeup-progs", Component("madeup-progs"), version_argument="--version"),

@@ -24,7 +24,7 @@ from app.domain.disturbances import describe_thresholds
 from app.domain.errors import UsageError
 from app.domain.filesystems import FILESYSTEMS
 from app.domain.metrics import METRICS
-from app.domain.options.option import Safety
+from app.domain.options.option_spec import Safety
 from app.domain.options.raid import LAYOUTS
 from app.domain.options.raid_choice import words_of
 from app.domain.text import tr

@@ -15,7 +15,7 @@ from app.analysis.labels import MARK_WORDS, mark_words
 from app.domain.filesystems import FILESYSTEMS
 from app.domain.json_value import Json
 from app.domain.options.kinds import OptionValue
-from app.domain.options.option import NOT_DURABLE as LOSING
+from app.domain.options.option_spec import NOT_DURABLE as LOSING
 from app.domain.options.raid import Level
 from app.domain.storage_plan.plan import Group, StoragePlan
 from app.domain.units import KIB

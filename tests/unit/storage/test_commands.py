@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from app.domain.filesystems import FILESYSTEMS, filesystem
 from app.domain.options.filesystem_spec import FilesystemSpec
 from app.domain.options.kinds import Choice, Integer, OptionValue, Toggle
-from app.domain.options.option import OptionSpec
+from app.domain.options.option_spec import OptionSpec
 from app.domain.options.raid import Level, layout
 from app.domain.storage_plan.plan import PARTITION_TYPE, Bitmap, Group, InitialSync, Role, StoragePlan
 from app.domain.units import MIB

@@ -1,0 +1,878 @@
+"""What users read about the options of filesystems: by filesystem and id of the option, beside its format.
+
+Sources, abbreviated:
+  mount(8)      util-linux 2.38, mount(8); Linux, mount(2)
+  ext4.rst      Linux Documentation/admin-guide/ext4.rst
+  xfs.rst       Linux Documentation/admin-guide/xfs.rst
+  f2fs.rst      Linux Documentation/filesystems/f2fs.rst
+  tmpfs.rst     Linux Documentation/filesystems/tmpfs.rst
+  btrfs(5)      btrfs-progs Documentation/ch-mount-options.rst
+  zfsprops(7), zpoolprops(7), zfs(4)  OpenZFS manual pages; defaults cross-checked at release tags
+  zfs docs      openzfs-docs, Performance and Tuning/Workload Tuning.rst
+  manual        PostgreSQL 18 manual
+  2011          “Effects of filesystems and mount options upon PostgreSQL performance”, 2011-04-21
+  Vondra 2016   T. Vondra, “PostgreSQL na EXT3/4, XFS, BTRFS a ZFS”, FOSDEM PgDay, 2016-01-28
+  Vondra 2022   T. Vondra, “Postgres vs. File Systems: A Performance Comparison”, EDB, 2022-10-10, and the
+                scripts published with it (pg-fs-benchmark)
+  tested        seen by a test of this project (tests/disks/test_option_facts.py, tests/machine)
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from app.domain.options.option_spec import ChoiceValue, OptionText, Safety
+from app.domain.text import tr
+from app.domain.units import KIB
+from app.domain.versions import KERNEL, Component, Requirement
+
+E2FSPROGS: Final = Component("e2fsprogs")
+BTRFS_PROGS: Final = Component("btrfs-progs")
+OPENZFS: Final = Component("OpenZFS")
+_KERNEL_5_5: Final = (Requirement(KERNEL, (5, 5)),)
+_FAST_ZSTD: Final = (Requirement(KERNEL, (6, 15)),)
+_ZFS_2_1_11: Final = (Requirement(OPENZFS, (2, 1, 11)),)
+_ZFS_2_2: Final = (Requirement(OPENZFS, (2, 2)),)
+_ZFS_2_3: Final = (Requirement(OPENZFS, (2, 3)),)
+
+ALWAYS: Final = {
+    "nodev": (tr("device nodes on the filesystem mean nothing"), "mount(8); CVE-2025-6019"),
+    "nosuid": (tr("no program on the filesystem gains rights"), "mount(8); CVE-2025-6019"),
+    "errors=remount-ro": (tr("an I/O error ends the run and is not written over"), "ext4.rst"),
+    "lazy_itable_init=0": (
+        tr("else the kernel zeroes inode tables in the background while the benchmark runs"),
+        "mke2fs(8)",
+    ),
+    "lazy_journal_init=0": (tr("else a crash could replay what lay there before"), "mke2fs(8)"),
+    "cachefile=none": (tr("nothing imports the pool by itself at the next boot"), "zpoolprops(7)"),
+    "failmode=continue": (tr("a failed disk ends the run instead of hanging it"), "zpoolprops(7)"),
+    "mountpoint=legacy": (tr("mounted by us, like every other filesystem"), "zfsprops(7)"),
+    "canmount=noauto": (tr("nothing mounts it by itself"), "zfsprops(7)"),
+    "setuid=off": (tr("no program on it gains rights"), "zfsprops(7)"),
+    "devices=off": (tr("device nodes on it mean nothing"), "zfsprops(7)"),
+}
+"""Why each fixed argument (`FormatSpec.always`) is passed, and the source of that, by its item."""
+
+COMMON: Final = {
+    "atime": OptionText(
+        tr("Access times"),
+        tr("Whether reading a table also writes its access time, which PostgreSQL never looks at."),
+        "mount(8); 2011; tested",
+        values=(
+            ChoiceValue("relatime", tr("at most one update of a file's access time a day")),
+            ChoiceValue("noatime", tr("reading never writes")),
+            ChoiceValue("strictatime", tr("every read makes the file's inode dirty")),
+        ),
+        word="noatime",
+    ),
+    "lazytime": OptionText(
+        tr("Lazy timestamps"),
+        tr(
+            "Keeps time stamps in memory for up to a day: an inode that only changed its "
+            "times is not written."
+        ),
+        "mount(8); tested",
+    ),
+    "discard": OptionText(
+        tr("Discard while running"),
+        tr(
+            "Tells the SSD at once which blocks are free; costs latency at checkpoints, fstrim does it later."
+        ),
+        "xfs.rst (“performance impact quite severe”); ext4.rst; Vondra 2016 (little effect); tested",
+    ),
+    "barrier": OptionText(
+        tr("Write barriers"),
+        tr("Off: fsync returns before the disk's write cache is flushed, so that commits wait much less."),
+        "ext4.rst; 2011 (235 against 2392 tps); Vondra 2016; tested",
+        risks=((False, (Safety.LOSES_COMMITS_WITHOUT_PLP,)),),
+    ),
+    "full_page_writes": OptionText(
+        tr("Full page writes"),
+        tr(
+            "Off: pages are not repeated in the WAL after a checkpoint: right only where no "
+            "page is half written."
+        ),
+        "manual 19.5.1; zfs docs; Vondra 2022",
+        risks=((False, (Safety.TORN_PAGES,)),),
+    ),
+    "wal_init_zero": OptionText(
+        tr("Zero new WAL files"),
+        tr(
+            "Off: a new WAL file is only sized, not written: copy on write would not reuse the zeroed blocks."
+        ),
+        "manual 19.5.1; Vondra 2022",
+        of_wal=True,
+    ),
+    "file_extend_method": OptionText(
+        tr("How files grow"),
+        tr(
+            "How the server makes a table longer by many pages at once, as loading does: "
+            "reserved space turns "
+            "compression off. Releases of PostgreSQL 16 and newer since February 2026 have the setting."
+        ),
+        "manual 19.4 (“BTRFS known to disable compression”); tested",
+        values=(
+            ChoiceValue("posix_fallocate", tr("space is reserved first: btrfs never compresses such a file")),
+            ChoiceValue("write_zeros", tr("zeros are written first: the file can be compressed")),
+        ),
+    ),
+    "wal_recycle": OptionText(
+        tr("Recycle WAL files"),
+        tr("Off: a new WAL file is made each time: with copy on write renaming an old one saves nothing."),
+        "manual 19.5.1; Vondra 2022",
+        of_wal=True,
+    ),
+    "mkfs_discard": OptionText(
+        tr("Discard when made"),
+        tr("On: the SSD starts as fresh as from the factory; off: as used as it is."),
+        "mke2fs(8)",
+        unseen=tr("what was discarded before a filesystem is made leaves no trace in it"),
+        risks=((False, (Safety.DISTORTS,)),),
+    ),
+}
+
+EXT4: Final = {
+    **COMMON,
+    "block_size": OptionText(
+        tr("Block size"),
+        tr("Unit of allocation; larger than the machine's memory page cannot be mounted."),
+        "mke2fs(8); tested",
+    ),
+    "stride": OptionText(
+        tr("RAID stride"),
+        tr("Chunk of a RAID controller in blocks, so that metadata spreads over disks; set by itself on md."),
+        "mke2fs(8); Vondra 2022; tested",
+    ),
+    "stripe_width": OptionText(
+        tr("RAID stripe width"),
+        tr("Full stripe of a RAID controller in blocks: allocations begin there, which spares parity reads."),
+        "mke2fs(8); Vondra 2022; tested",
+    ),
+    "reserved_percent": OptionText(
+        tr("Reserved for root"),
+        tr("Room that PostgreSQL cannot use; less of it leaves more for data."),
+        "mke2fs(8)",
+        unseen=tr("it is stored as a number of blocks, which the mkfs program rounds"),
+    ),
+    "journal": OptionText(
+        tr("Journal"),
+        tr("Off: nothing is journalled at fsync, but a crash needs fsck and can lose files."),
+        "mke2fs(8); ext4(5); tested",
+        risks=((False, (Safety.LOSES_COMMITS,)),),
+    ),
+    "journal_bytes": OptionText(
+        tr("Journal size"),
+        tr("A larger journal is emptied less often under a load that changes much metadata."),
+        "mke2fs(8)",
+        unseen=tr("it is stored as a number of blocks, which the mkfs program rounds"),
+    ),
+    "fast_commit": OptionText(
+        tr("Fast commits"),
+        tr("fsync logs what changed and not whole blocks: fewer bytes for each commit of PostgreSQL."),
+        "ext4(5); tested",
+        risks=((True, (Safety.EXPERIMENTAL,)),),
+        since=(Requirement(KERNEL, (5, 10)), Requirement(E2FSPROGS, (1, 46))),
+    ),
+    "bigalloc": OptionText(
+        tr("Allocation in clusters"),
+        tr("Space is given out in clusters of many blocks: fewer allocations while tables grow."),
+        "ext4(5) (“under development”); mke2fs(8); tested",
+        risks=((True, (Safety.EXPERIMENTAL,)),),
+    ),
+    "cluster_bytes": OptionText(
+        tr("Cluster size"),
+        tr("How much space is given out at once with clusters; small files fill a whole cluster."),
+        "mke2fs(8); tested",
+    ),
+    "data": OptionText(
+        tr("Journal mode"),
+        tr("What passes through the filesystem's journal; PostgreSQL itself recovers from its own WAL."),
+        "ext4.rst; manual 28.3; 2011; tested",
+        values=(
+            ChoiceValue("ordered", tr("data is written before the metadata that names it")),
+            ChoiceValue(
+                "writeback", tr("no order: after a crash files can show what lay on the disk before")
+            ),
+            ChoiceValue("journal", tr("all data is written twice, and direct I/O is off")),
+        ),
+        risks=(("writeback", (Safety.STALE_DATA,)),),
+    ),
+    "commit": OptionText(
+        tr("Journal commit interval"),
+        tr("How long metadata may wait in memory; commits of PostgreSQL use fsync and do not wait for it."),
+        "ext4.rst; 2011 (commit=999); tested",
+    ),
+    "delalloc": OptionText(
+        tr("Delayed allocation"),
+        tr(
+            "Blocks are chosen when data is written out and not when PostgreSQL writes: "
+            "longer runs of blocks."
+        ),
+        "ext4.rst; tested",
+    ),
+    "dioread_nolock": OptionText(
+        tr("Reads without the inode lock"),
+        tr("Checkpoint writes into new blocks do not hold up readers of the same table."),
+        "Linux commit 244adf6426ee (default since 5.6; ext4.rst is older); tested",
+    ),
+    "journal_async_commit": OptionText(
+        tr("Journal commit without waiting"),
+        tr("fsync saves one wait for the disk; refused by the kernel while data is ordered."),
+        "ext4.rst; ext4(5); tested",
+        risks=((True, (Safety.EXPERIMENTAL,)),),
+    ),
+    "max_batch_time": OptionText(
+        tr("Longest wait for other commits"),
+        tr("How long an fsync may wait so that others join it: changes TPS and latency with few clients."),
+        "ext4.rst; tested",
+    ),
+    "min_batch_time": OptionText(
+        tr("Shortest wait for other commits"),
+        tr("Makes every fsync wait at least so long: more commits share a flush, each takes longer."),
+        "ext4.rst; tested",
+    ),
+    "journal_ioprio": OptionText(
+        tr("I/O priority of the journal"),
+        tr("Lower is more urgent; works only with I/O schedulers that know priorities (BFQ, mq-deadline)."),
+        "ext4.rst; tested (never shown)",
+        unseen=tr("the kernel does not show it among the mount options"),
+    ),
+    "auto_da_alloc": OptionText(
+        tr("Write out replaced files"),
+        tr(
+            "Files that replace others are written at once; PostgreSQL calls fsync itself "
+            "and needs no such care."
+        ),
+        "ext4.rst; tested",
+    ),
+    "block_validity": OptionText(
+        tr("Check of block numbers"),
+        tr(
+            "Every block number is checked against the metadata's own blocks: a little CPU "
+            "for each allocation."
+        ),
+        "ext4.rst (on; the manual page ext4(5) says off); tested",
+    ),
+    "dax": OptionText(
+        tr("Direct access to persistent memory"),
+        tr("Past the page cache to persistent memory (pmem); every other disk is refused by the kernel."),
+        "ext4.rst; tested (refusal only)",
+        since=(Requirement(KERNEL, (5, 8)),),
+        untested=True,
+    ),
+}
+
+XFS: Final = {
+    **COMMON,
+    "mkfs_discard": replace(COMMON["mkfs_discard"], source="mkfs.xfs(8)"),
+    "barrier": replace(
+        COMMON["barrier"],
+        source="xfs.rst, “Removed Mount Options”; 2011 (227 against 2439 tps); Vondra 2016; tested (refused)",
+        removed=(Requirement(KERNEL, (4, 19)),),
+    ),
+    "logbufs": OptionText(
+        tr("Log buffers"),
+        tr(
+            "How many pieces of the metadata log can be on their way at once; fewer throttle parallel fsyncs."
+        ),
+        "xfs.rst; tested",
+    ),
+    "logbsize": OptionText(
+        tr("Size of a log buffer"),
+        tr("Larger buffers write the metadata log in fewer, larger pieces when many files change."),
+        "xfs.rst; tested (the kernel shows KiB, and refuses less than the log's stripe unit)",
+    ),
+    "allocsize": OptionText(
+        tr("Preallocation"),
+        tr("Room taken beyond the end of a file that grows; a fixed size turns the growing one off."),
+        "xfs.rst; tested (rounded down to a power of two without a word)",
+    ),
+    "largeio": OptionText(
+        tr("Large preferred I/O"),
+        tr("Programs are told the stripe width as the best size of I/O; PostgreSQL does not ask."),
+        "xfs.rst; tested",
+    ),
+    "swalloc": OptionText(
+        tr("Align to the stripe width"),
+        tr("Files that grow by more than a stripe start at one: whole stripes are written on parity RAID."),
+        "xfs.rst; tested",
+    ),
+    "wsync": OptionText(
+        tr("Synchronous metadata"),
+        tr("Every change of a directory waits for the disk: slower creation of WAL segments and tables."),
+        "xfs.rst; tested",
+    ),
+    "quota": OptionText(
+        tr("Quotas"),
+        tr("Counting the space of users, which PostgreSQL does not need."),
+        "xfs.rst; 2011 (noquota); tested",
+        values=(
+            ChoiceValue("noquota", tr("nothing is counted")),
+            ChoiceValue(
+                "uquota", tr("space is counted for each user: a little metadata for each allocation")
+            ),
+        ),
+    ),
+    "block_size": OptionText(
+        tr("Block size"),
+        tr("Unit of allocation; larger than the machine's memory page only on newer kernels."),
+        "mkfs.xfs(8); tested",
+    ),
+    "su": OptionText(
+        tr("Stripe unit"),
+        tr("Chunk of a RAID controller, so that allocations spread over its disks; set by itself on md."),
+        "mkfs.xfs(8); Vondra 2022; tested",
+    ),
+    "sw": OptionText(
+        tr("Stripe width"),
+        tr("Over how many disks that hold data a full stripe of the RAID controller lies."),
+        "mkfs.xfs(8); Vondra 2022; tested",
+    ),
+    "agcount": OptionText(
+        tr("Allocation groups"),
+        tr("In how many places at once space can be given out: matters when many tables grow together."),
+        "mkfs.xfs(8); tested",
+    ),
+    "reflink": OptionText(
+        tr("Shared extents"),
+        tr("Allows copies that share data; off saves counting references at each allocation."),
+        "mkfs.xfs(8); tested",
+    ),
+    "rmapbt": OptionText(
+        tr("Reverse mapping"),
+        tr("Keeps for each extent who owns it, for repairs: more metadata for each allocation."),
+        "mkfs.xfs(8) (off in xfsprogs 6.1, on in 6.13); tested",
+    ),
+    "finobt": OptionText(
+        tr("Index of free inodes"),
+        tr("Finds room for a new file at once, at the price of a little more metadata."),
+        "mkfs.xfs(8); tested",
+    ),
+    "log_bytes": OptionText(
+        tr("Size of the metadata log"),
+        tr("A larger log is emptied less often under a load that changes much metadata."),
+        "mkfs.xfs(8)",
+        unseen=tr("it is stored as a number of blocks, which the mkfs program rounds"),
+    ),
+    "log_su": OptionText(
+        tr("Stripe unit of the metadata log"),
+        tr("Log writes are padded to it, so that each fsync of metadata writes whole chunks."),
+        "mkfs.xfs(8); xfs_mkfs.c (at most 256 KiB)",
+        unseen=tr("the mkfs program fits it to the stripes below"),
+    ),
+}
+
+_BTRFS_COMPRESSIONS: Final = (
+    ChoiceValue("off", tr("nothing is compressed")),
+    ChoiceValue("lzo", tr("fast, little saved")),
+    *(
+        ChoiceValue(
+            f"zstd:{level}",
+            tr("zstd, level {level}: a higher one saves more, takes more CPU").format(level=level),
+        )
+        for level in range(1, 16)
+    ),
+    *(
+        ChoiceValue(
+            f"zstd:-{level}",
+            tr("zstd, level -{level}: faster than level 1, saves less").format(level=level),
+            since=_FAST_ZSTD,
+        )
+        for level in range(1, 16)
+    ),
+    *(
+        ChoiceValue(f"zlib:{level}", tr("zlib, level {level}: slower than zstd").format(level=level))
+        for level in range(1, 10)
+    ),
+)
+
+BTRFS: Final = {
+    **COMMON,
+    "mkfs_discard": replace(COMMON["mkfs_discard"], source="mkfs.btrfs(8)"),
+    "barrier": replace(
+        COMMON["barrier"], source="btrfs(5) (“most certainly … corrupted”); Vondra 2016; tested"
+    ),
+    "datacow": OptionText(
+        tr("Copy on write"),
+        tr("Off: tables are overwritten in place, without checksums and without compression."),
+        "btrfs(5); 2011; Vondra 2016; tested",
+        risks=((False, (Safety.NO_CHECKSUMS, Safety.TORN_PAGES)),),
+    ),
+    "datasum": OptionText(
+        tr("Checksums of data"),
+        tr("Off: no checksum is computed and stored for each block that PostgreSQL writes."),
+        "btrfs(5); tested",
+        risks=((False, (Safety.NO_CHECKSUMS,)),),
+    ),
+    "compress": OptionText(
+        tr("Compression"),
+        tr("Fewer bytes to the disk for more CPU; a file whose first blocks do not shrink is left alone."),
+        "btrfs(5); Vondra 2016; tested",
+        values=_BTRFS_COMPRESSIONS,
+        tried=("off", "lzo", "zstd:1", "zstd:3"),
+    ),
+    "compress_force": OptionText(
+        tr("Compression, always tried"),
+        tr("As compression, but tried again for every write, whatever earlier blocks of the file gave."),
+        "btrfs(5); tested",
+        values=_BTRFS_COMPRESSIONS,
+    ),
+    "ssd": OptionText(
+        tr("Allocation for SSDs"),
+        tr(
+            "How space is looked for; chosen from what the disk says of itself, little "
+            "effect since Linux 4.14."
+        ),
+        "btrfs(5); Vondra 2016; Vondra 2022; tested",
+        values=(
+            ChoiceValue("ssd", tr("looks for larger free areas")),
+            ChoiceValue("nossd", tr("as for disks that turn")),
+            ChoiceValue("ssd_spread", tr("only wholly free areas")),
+        ),
+        word="ssd, nossd",
+    ),
+    "discard": OptionText(
+        tr("Discard while running"),
+        tr("Copy on write frees blocks all the time: when the SSD is told of it changes its latency."),
+        "btrfs(5) (async where the disk can since Linux 6.2); Vondra 2016; tested",
+        values=(
+            ChoiceValue("async", tr("collected and sent in the background")),
+            ChoiceValue("sync", tr("at each commit of the filesystem, which waits for it")),
+            ChoiceValue("off", tr("never: for runs that can be repeated")),
+        ),
+        since=(Requirement(KERNEL, (5, 6)),),
+    ),
+    "commit": OptionText(
+        tr("Commit interval"),
+        tr("How long changes may wait before a full commit of the filesystem, which shows as a dip of TPS."),
+        "btrfs(5); tested",
+    ),
+    "flushoncommit": OptionText(
+        tr("Data with each commit"),
+        tr(
+            "A commit of the filesystem first writes all data: longer dips, and what is on "
+            "disk fits together."
+        ),
+        "btrfs(5); tested",
+    ),
+    "treelog": OptionText(
+        tr("Log for fsync"),
+        tr("Off: each commit of PostgreSQL waits for a full commit of the filesystem, which is very slow."),
+        "btrfs(5); tested",
+    ),
+    "autodefrag": OptionText(
+        tr("Automatic defragmentation"),
+        tr("Rewrites what small writes scattered; “not well suited for large database workloads”."),
+        "btrfs(5); tested",
+    ),
+    "thread_pool": OptionText(
+        tr("Worker threads"),
+        tr("How many kernel threads compress and compute checksums: min(CPUs + 2, 8) by itself."),
+        "btrfs(5); tested (not shown where it is the default)",
+        unseen=tr("the kernel does not show it where it is the number that it chose itself"),
+    ),
+    "max_inline": OptionText(
+        tr("Small files in metadata"),
+        tr("Files up to this size live in metadata; PostgreSQL has few so small, none that matters."),
+        "btrfs(5); tested",
+    ),
+    "mirror_copies": OptionText(
+        tr("Copies of a mirror"),
+        tr("On how many disks each block is written: more copies write more and hold less."),
+        "mkfs.btrfs(8), PROFILES; tested",
+        values=(
+            ChoiceValue("2", tr("two copies, whatever the number of disks")),
+            ChoiceValue("3", tr("three copies: survives two disks"), since=_KERNEL_5_5),
+            ChoiceValue("4", tr("four copies: survives three disks"), since=_KERNEL_5_5),
+        ),
+        word="-d raid1c3, raid1c4",
+    ),
+    "metadata_profile": OptionText(
+        tr("Profile of metadata"),
+        tr("How often each change of metadata is written; every commit of PostgreSQL changes metadata."),
+        "mkfs.btrfs(8), PROFILES; tested",
+        values=(
+            ChoiceValue("single", tr("one copy")),
+            ChoiceValue("dup", tr("two copies on the same disk")),
+            ChoiceValue("raid0", tr("one copy, spread")),
+            ChoiceValue("raid1", tr("two copies on two disks")),
+            ChoiceValue("raid1c3", tr("three copies on three disks"), since=_KERNEL_5_5),
+            ChoiceValue("raid1c4", tr("four copies on four disks"), since=_KERNEL_5_5),
+            ChoiceValue("raid10", tr("two copies, spread")),
+        ),
+        risks=(("single", (Safety.LESS_REDUNDANCY,)), ("raid0", (Safety.LESS_REDUNDANCY,))),
+        word="-m",
+    ),
+    "checksum": OptionText(
+        tr("Kind of checksum"),
+        tr("CPU for each block read and written."),
+        "mkfs.btrfs(8); tested",
+        values=(
+            ChoiceValue("crc32c", tr("computed by the CPU's own instruction")),
+            ChoiceValue("xxhash", tr("fast without that instruction")),
+            ChoiceValue("sha256", tr("cryptographic, slow without CPU support")),
+            ChoiceValue("blake2", tr("cryptographic, faster than sha256 in software")),
+        ),
+        since=(*_KERNEL_5_5, Requirement(BTRFS_PROGS, (5, 5))),
+        word="--csum",
+    ),
+    "nodesize": OptionText(
+        tr("Size of metadata blocks"),
+        tr("Smaller ones lock and write less for each change, larger ones make shallower trees."),
+        "mkfs.btrfs(8); tested",
+    ),
+    "nocow_attribute": OptionText(
+        tr("No copy on write in PGDATA"),
+        tr(
+            "As copy on write off, but for the data directory only (chattr +C), the rest keeps its checksums."
+        ),
+        "btrfs(5); chattr(1); tested",
+        risks=((True, (Safety.NO_CHECKSUMS, Safety.TORN_PAGES)),),
+    ),
+}
+
+_ZFS_COMPRESSIONS: Final = (
+    ChoiceValue("off", tr("nothing is compressed")),
+    ChoiceValue("lz4", tr("fast: nearly always worth it")),
+    ChoiceValue("zle", tr("runs of zeroes only")),
+    ChoiceValue("lzjb", tr("the old one, worse than lz4")),
+    *(
+        ChoiceValue(
+            f"zstd-{level}",
+            tr("zstd, level {level}: a higher one saves more, takes more CPU").format(level=level),
+        )
+        for level in range(1, 20)
+    ),
+    *(
+        ChoiceValue(f"zstd-fast-{level}", tr("zstd, faster than level 1, saves less"))
+        for level in (*range(1, 11), *range(20, 101, 10), 500, 1000)
+    ),
+    *(
+        ChoiceValue(f"gzip-{level}", tr("gzip, level {level}: slower than zstd").format(level=level))
+        for level in range(1, 10)
+    ),
+)
+
+ZFS: Final = {
+    **COMMON,
+    "full_page_writes": replace(
+        COMMON["full_page_writes"],
+        effect=tr(
+            "Off: pages are not repeated in the WAL after a checkpoint; safe for records from 8 KiB on, "
+            "but not once the data directory is copied to another filesystem."
+        ),
+        risks=(),
+    ),
+    "ashift": OptionText(
+        tr("Sector size (power of two)"),
+        tr("12 means 4 KiB sectors; smaller than the SSD's own pages makes it read before it writes."),
+        "zpoolprops(7); Vondra 2022; tested",
+        tried=(12, 13),
+    ),
+    "autotrim": OptionText(
+        tr("Discard while running"),
+        tr("Tells the SSD by and by which blocks are free, which costs latency while PostgreSQL runs."),
+        "zpoolprops(7); tested",
+    ),
+    "recordsize": OptionText(
+        tr("Record size"),
+        tr(
+            "Each changed page rewrites a whole record: one of one page (8 KiB) writes least, larger "
+            "ones compress better."
+        ),
+        "zfsprops(7); zfs docs (32 KiB, earlier 8 KiB); Vondra 2016; Vondra 2022; tested",
+        written_whole=True,
+        tried=(8 * KIB, 16 * KIB, 32 * KIB),
+    ),
+    "compression": OptionText(
+        tr("Compression"),
+        tr("Fewer bytes to the disk for more CPU; pays only where a record shrinks by a whole sector."),
+        "zfsprops(7); release tags (off until 2.1, lz4 since 2.2); Vondra 2022; tested",
+        values=_ZFS_COMPRESSIONS,
+        tried=("off", "lz4", "zstd-3"),
+    ),
+    "atime": OptionText(
+        tr("Access times"),
+        tr("Whether reading a table also writes its access time, which PostgreSQL never looks at."),
+        "zfsprops(7); release tags (strict until 2.1, relatime since 2.2); Vondra 2022; tested",
+        values=(
+            ChoiceValue("relatime", tr("at most one update of a file's access time a day")),
+            ChoiceValue("noatime", tr("reading never writes")),
+            ChoiceValue("strictatime", tr("every read writes metadata anew")),
+        ),
+        word="atime",
+    ),
+    "logbias": OptionText(
+        tr("Log bias"),
+        tr("How an fsync of PostgreSQL is made durable."),
+        "zfsprops(7); zfs docs; Vondra 2016; Vondra 2022; tested",
+        values=(
+            ChoiceValue("latency", tr("fsync is answered from the log, on log devices where there are any")),
+            ChoiceValue("throughput", tr("data goes to its place at once, past log devices, and fragments")),
+        ),
+    ),
+    "sync": OptionText(
+        tr("Synchronous writes"),
+        tr("Whether a commit of PostgreSQL is on the disk when it returns."),
+        "zfsprops(7) (“very dangerous … ignoring synchronous demands of databases”); zfs(4); tested",
+        values=(
+            ChoiceValue("standard", tr("fsync waits for the disk")),
+            ChoiceValue("always", tr("every write waits for the disk")),
+            ChoiceValue("disabled", tr("fsync waits for nothing: up to 5 s of commits are lost in a crash")),
+        ),
+        risks=(("disabled", (Safety.LOSES_COMMITS,)),),
+    ),
+    "redundant_metadata": OptionText(
+        tr("Extra copies of metadata"),
+        tr("How many blocks of metadata each small random write of PostgreSQL adds."),
+        "zfsprops(7); zfs docs; Vondra 2022; tested (some and none are older than 2.2)",
+        values=(
+            ChoiceValue("all", tr("one bad block loses one record")),
+            ChoiceValue("most", tr("fewer writes; one bad block can lose about 1000 records of a table")),
+            ChoiceValue("some", tr("only the most important metadata"), since=_ZFS_2_1_11),
+            ChoiceValue("none", tr("one bad block can lose the dataset"), since=_ZFS_2_1_11),
+        ),
+        risks=tuple((value, (Safety.LESS_REDUNDANCY,)) for value in ("most", "some", "none")),
+    ),
+    "primarycache": OptionText(
+        tr("What the ARC keeps"),
+        tr("PostgreSQL counts on the system's cache behind its shared_buffers; on ZFS that is the ARC."),
+        "zfsprops(7); zfs docs; tested",
+        values=(
+            ChoiceValue("all", tr("data and metadata")),
+            ChoiceValue("metadata", tr("metadata only: every read beyond shared_buffers goes to the disk")),
+            ChoiceValue("none", tr("nothing: very slow")),
+        ),
+    ),
+    "prefetch": OptionText(
+        tr("Read ahead"),
+        tr("Whether sequential scans are read ahead, which random reads do not need."),
+        "zfsprops(7)",
+        values=(
+            ChoiceValue("all", tr("data and metadata")),
+            ChoiceValue("metadata", tr("metadata only")),
+            ChoiceValue("none", tr("nothing")),
+        ),
+        since=_ZFS_2_3,
+        untested=True,
+    ),
+    "direct": OptionText(
+        tr("Direct I/O"),
+        tr("Matters only for debug_io_direct: PostgreSQL writes one page, which has to be a whole record."),
+        "zfsprops(7); release tags",
+        values=(
+            ChoiceValue("standard", tr("where a program asks for it and whole records are written")),
+            ChoiceValue("always", tr("past the ARC wherever possible; pages smaller than a record are not")),
+            ChoiceValue("disabled", tr("never: through the ARC, as before 2.3")),
+        ),
+        since=_ZFS_2_3,
+        untested=True,
+    ),
+    "checksum": OptionText(
+        tr("Kind of checksum"),
+        tr("CPU for each record read and written."),
+        "zfsprops(7); tested",
+        values=(
+            ChoiceValue("on", tr("fletcher4")),
+            ChoiceValue("fletcher4", tr("cheap")),
+            ChoiceValue("sha256", tr("cryptographic")),
+            ChoiceValue("sha512", tr("cryptographic, faster on 64-bit CPUs")),
+            ChoiceValue("skein", tr("cryptographic")),
+            ChoiceValue("edonr", tr("cryptographic, fast")),
+            ChoiceValue("blake3", tr("cryptographic, fast"), since=_ZFS_2_2, untested=True),
+        ),
+    ),
+    "copies": OptionText(
+        tr("Copies of each block"),
+        tr("Everything is written so many times; no replacement for a mirror."),
+        "zfsprops(7); tested",
+    ),
+    "xattr": OptionText(
+        tr("Extended attributes"),
+        tr("Where labels of files lie; PostgreSQL sets none itself."),
+        "zfsprops(7); release tags (dir until 2.2, sa since 2.3); tested",
+        values=(
+            ChoiceValue("dir", tr("in hidden directories")),
+            ChoiceValue("sa", tr("beside the inode: one I/O less where there are any (SELinux)")),
+        ),
+    ),
+}
+
+F2FS: Final = {
+    **COMMON,
+    "mkfs_discard": replace(COMMON["mkfs_discard"], source="mkfs.f2fs(8)"),
+    "barrier": replace(
+        COMMON["barrier"],
+        source="f2fs.rst (order is kept); Vondra 2016; tested (6.1 refuses the word barrier)",
+    ),
+    "discard": replace(COMMON["discard"], source="f2fs.rst (on where the disk can); Vondra 2016; tested"),
+    "fsync_mode": OptionText(
+        tr("Strictness of fsync"),
+        tr(
+            "How much is on the disk when a commit of PostgreSQL returns; compare with others as strict only."
+        ),
+        "f2fs.rst; tested",
+        values=(
+            ChoiceValue("posix", tr("what POSIX asks for: less than other filesystems do")),
+            ChoiceValue("strict", tr("as ext4, XFS and btrfs: the fair comparison")),
+            ChoiceValue("nobarrier", tr("as posix, and the disk's write cache is not flushed")),
+        ),
+        risks=(("nobarrier", (Safety.LOSES_COMMITS_WITHOUT_PLP,)),),
+    ),
+    "mode": OptionText(
+        tr("Writing mode"),
+        tr("Whether PostgreSQL's random writes become random writes of the disk."),
+        "f2fs.rst; tested",
+        values=(
+            ChoiceValue("adaptive", tr("may overwrite in place where free segments are rare")),
+            ChoiceValue("lfs", tr("always appends: no random writes, more cleaning")),
+        ),
+    ),
+    "background_gc": OptionText(
+        tr("Cleaning in the background"),
+        tr("When segments with free blocks are cleaned, which competes with PostgreSQL for the disk."),
+        "f2fs.rst; tested",
+        values=(
+            ChoiceValue("on", tr("while the disk is idle")),
+            ChoiceValue("off", tr("only when room runs out: put off beyond the end of the benchmark")),
+            ChoiceValue("sync", tr("while idle, and waits for it")),
+        ),
+        risks=(("off", (Safety.DISTORTS,)),),
+    ),
+    "gc_merge": OptionText(
+        tr("Merge waits for cleaning"),
+        tr("One thread cleans for all backends that wait for room, which shortens stalls."),
+        "f2fs.rst; tested",
+        since=(Requirement(KERNEL, (5, 13)),),
+    ),
+    "checkpoint_merge": OptionText(
+        tr("Merge filesystem checkpoints"),
+        tr("fsyncs that need a checkpoint of the filesystem share one, which shortens stalls."),
+        "f2fs.rst; tested",
+        since=(Requirement(KERNEL, (5, 12)),),
+    ),
+    "flush_merge": OptionText(
+        tr("Merge flushes"),
+        tr("Flushes of concurrent commits become one: more TPS with many clients."),
+        "f2fs.rst; tested",
+    ),
+    "atgc": OptionText(
+        tr("Cleaning by age"),
+        tr("Chooses what to clean by how long it has not changed: less copying of hot pages."),
+        "f2fs.rst; tested",
+        since=(Requirement(KERNEL, (5, 10)),),
+    ),
+    "alloc_mode": OptionText(
+        tr("Allocation"),
+        tr("Where new versions of pages go; below about 16 GiB it is reuse, whatever is said."),
+        "f2fs.rst; tested (6.1 turns default into reuse on a small device without a word)",
+        values=(
+            ChoiceValue("default", tr("mostly new segments")),
+            ChoiceValue("reuse", tr("segments that were used before, first")),
+        ),
+    ),
+    "active_logs": OptionText(
+        tr("Active logs"),
+        tr("Into how many streams writes are sorted by how soon they will be replaced."),
+        "f2fs.rst; tested",
+        values=(
+            ChoiceValue("2", tr("data and metadata")),
+            ChoiceValue("4", tr("hot and cold of each")),
+            ChoiceValue("6", tr("hot, warm and cold of each")),
+        ),
+    ),
+    "discard_unit": OptionText(
+        tr("Unit of discards"),
+        tr("Larger units tell the SSD less often, and later, what is free."),
+        "f2fs.rst; tested",
+        values=(
+            ChoiceValue("block", tr("each block")),
+            ChoiceValue("segment", tr("whole segments of 2 MiB only")),
+            ChoiceValue("section", tr("whole sections only")),
+        ),
+        since=(Requirement(KERNEL, (5, 15)),),
+    ),
+    "age_extent_cache": OptionText(
+        tr("Cache of update frequency"),
+        tr("Remembers how often blocks change, so that hot and cold pages are kept apart."),
+        "f2fs.rst",
+        since=(Requirement(KERNEL, (6, 2)),),
+        untested=True,
+    ),
+    "errors": OptionText(
+        tr("After an I/O error"),
+        tr("What happens when the disk fails: a run should end and not go on over it."),
+        "f2fs.rst",
+        values=(
+            ChoiceValue("remount-ro", tr("read-only: the run ends")),
+            ChoiceValue("continue", tr("goes on with what it has")),
+        ),
+        risks=(("continue", (Safety.DISTORTS,)),),
+        since=(Requirement(KERNEL, (6, 5)),),
+        untested=True,
+    ),
+    "metadata_checksums": OptionText(
+        tr("Checksums of metadata"),
+        tr("Inodes and superblock get checksums; f2fs has none for data."),
+        "mkfs.f2fs(8); tested",
+        word="-O inode_checksum",
+    ),
+    "overprovision_percent": OptionText(
+        tr("Overprovisioning"),
+        tr("Room kept free for cleaning: more of it, fewer stalls on a full disk."),
+        "mkfs.f2fs(8)",
+        unseen=tr("it is stored as a number of blocks, which the mkfs program rounds"),
+    ),
+}
+
+REISERFS: Final = {
+    **EXT4,
+    "barrier": replace(COMMON["barrier"], source="fs/reiserfs/super.c; Vondra 2016"),
+    "data": replace(
+        EXT4["data"],
+        source="fs/reiserfs/super.c",
+        values=(
+            ChoiceValue("ordered", tr("data is written before the metadata that names it")),
+            ChoiceValue("writeback", tr("no order: files can show what lay on the disk before a crash")),
+            ChoiceValue("journal", tr("all data is written twice")),
+        ),
+    ),
+    "commit": replace(EXT4["commit"], source="fs/reiserfs/super.c"),
+    "tails": OptionText(
+        tr("Ends of files"),
+        tr("Saves room and costs time where files end within a block; those of tables never do."),
+        "fs/reiserfs/super.c",
+        values=(
+            ChoiceValue("small", tr("small files lie in the tree")),
+            ChoiceValue("on", tr("the ends of all small and medium files lie in the tree")),
+            ChoiceValue("off", tr("every file has blocks of its own")),
+        ),
+    ),
+}
+
+TMPFS: Final = {
+    **COMMON,
+    "size_bytes": OptionText(
+        tr("Size"),
+        tr("How much memory data and WAL may take: half of the RAM by itself; too much hangs the machine."),
+        "tmpfs.rst; tested",
+    ),
+    "huge": OptionText(
+        tr("Huge pages"),
+        tr("Fewer, larger pages behind the files: less work for the CPU, more memory used."),
+        "tmpfs.rst; tested",
+        values=(
+            ChoiceValue("never", tr("4 KiB pages")),
+            ChoiceValue("always", tr("huge pages wherever there are any")),
+            ChoiceValue("within_size", tr("huge pages inside the file's size")),
+            ChoiceValue("advise", tr("only where a program asks for them")),
+        ),
+    ),
+    "noswap": OptionText(
+        tr("Never swapped out"),
+        tr("Keeps the data in memory: otherwise a full machine benchmarks its swap space."),
+        "tmpfs.rst; tested",
+        since=(Requirement(KERNEL, (6, 4)),),
+    ),
+}
