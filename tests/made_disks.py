@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from app.domain.disk import Disk, DiskIdentity, DiskRefusal, SpareAnswer
+from app.domain.disk import DiskIdentity, DiskRefusal, SpareAnswer
+from app.domain.disk_answers import Disk
 from app.domain.filesystems import FILESYSTEMS
 from app.domain.versions import KERNEL, MDADM_VERSION, Component
 from app.storage.layout.availability import Support, needed_programs

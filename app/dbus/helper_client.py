@@ -31,10 +31,10 @@ from app.dbus.helper_errors import (
     other_version,
 )
 from app.dbus.introspection import load_gio
-from app.domain.disk import DiskIdentity, RootAnswer, refusal_from_wire
+from app.domain.disk import DiskIdentity, looked_from_wire, refusal_from_wire
+from app.domain.disk_answers import ReadProgress, RootAnswer
 from app.domain.errors import FootingError
 from app.domain.filesystems import explained_problems
-from app.domain.inspection_report import ReadProgress, looked_from_wire
 from app.domain.maintenance import MaintenanceEnd, maintenance
 from app.domain.messages.message import message_from_wire
 from app.domain.storage_plan.kept_disk import KeptDisk, ReleaseOutcome, kept_from_wire

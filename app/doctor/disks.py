@@ -8,7 +8,8 @@ from dataclasses import replace
 from typing import Final
 
 from app.dbus.udisks import UdisksUnavailable, fetch_objects
-from app.domain.disk import Disk, SpareAnswer
+from app.domain.disk import SpareAnswer
+from app.domain.disk_answers import Disk
 from app.domain.text import CALLED, tr
 from app.draft.disks.table import JOURNALED
 from app.helper.base.audit import read_policy

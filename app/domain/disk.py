@@ -1,25 +1,22 @@
-"""A disk by its identity, and the answer whether it is spare.
+"""A disk by its identity, and what root says of it: refusals, inspected parts, what could not be released.
 
 Source: design.md, sections 4 and 6: the identity is what the maker wrote into the disk, never a path; there
-are three answers; a refusal has its rule, the evidence and a remedy.
+are three answers; a refusal has its rule, the evidence and a remedy. What users read is in
+`app.domain.disk_answers`.
 """
 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from app.domain.inspection_report import InspectionReport
 from app.domain.messages.message import WireMessage, message_from_wire, message_to_wire
-from app.domain.text import tr
 
 _UNNAMEABLE: Final = re.compile(r"[^A-Za-z0-9._:+-]+")
 _SHOWN_TAIL: Final = 4
-_MOST_EVIDENCE: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +83,7 @@ class SpareAnswer(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DiskRefusal:
-    """One reason why a disk is not spare, or one question that only root can answer.
+    """One reason why a disk is not spare, or one question that only root can answer; also in ``--json``.
 
     Attributes:
         rule: identifier of the rule, such as ``D05``.
@@ -101,10 +98,28 @@ class DiskRefusal:
     remedy: str = ""
 
 
-def _stopped(text: str) -> str:
-    """Return a sentence with its full stop, so that another one can follow."""
-    text = text.strip()
-    return f"{text}." if text and text[-1] not in ".!?:;" else text
+@dataclass(frozen=True, slots=True)
+class InspectionReport:
+    """The parts of a disk that root inspected: it is only called blank for these; ``--json`` names them so.
+
+    Attributes:
+        edge_bytes: size of each end, which is read completely.
+        places: number of places between the ends that were read, or compared with pgFooting's own data.
+        place_bytes: size of each place.
+        certain_bytes: contiguous data of this size is always found, as long as no piece of it of
+            `place_bytes` is all zeros; 0 if everything between the ends was read.
+        read_s: when every byte was read as zero, seconds since the epoch, without a counted write since; 0 if
+            it was not.
+        released_s: when pgFooting released the disk, if it is unchanged since then; 0 if that is not why it
+            is spare.
+    """
+
+    edge_bytes: int
+    places: int
+    place_bytes: int
+    certain_bytes: int
+    read_s: float = 0.0
+    released_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,15 +137,6 @@ class UnreleasedItem:
     serial: str = ""
     reason: str = ""
     remedy: str = ""
-
-    def sentence(self) -> str:
-        """Return that it was not released, the reason and the remedy."""
-        name = self.name
-        if self.serial:
-            name = tr("{name} (serial number {serial})").format(name=name, serial=self.serial)
-        told = tr("{name} could not be released.").format(name=name)
-        last = tr("It stays in the helper's journal, and is no spare disk until then.")
-        return " ".join(filter(None, (told, _stopped(self.reason), _stopped(self.remedy), last)))
 
 
 def unreleased_to_wire(item: UnreleasedItem) -> tuple[str, str, WireMessage, WireMessage]:
@@ -157,119 +163,12 @@ def refusal_from_wire(wire: Sequence[Any]) -> DiskRefusal:
     return DiskRefusal(str(rule), *map(message_from_wire, sentences))
 
 
-@dataclass(frozen=True, slots=True)
-class RootAnswer:
-    """Root's answer about a disk.
-
-    Attributes:
-        is_spare: whether it may be used.
-        refusals: why not.
-        looked: the inspected parts of it; None for none.
-    """
-
-    is_spare: bool
-    refusals: tuple[DiskRefusal, ...] = ()
-    looked: InspectionReport | None = None
+def looked_to_wire(looked: InspectionReport | None) -> tuple[int | float, ...]:
+    """Return the report as plain values for the bus."""
+    return astuple(looked or InspectionReport(0, 0, 0, 0))
 
 
-@dataclass(frozen=True, slots=True)
-class Disk:
-    """One whole disk of this machine with its answer.
-
-    Attributes:
-        identity: see `DiskIdentity`.
-        name: current kernel name, such as ``sdb``; may change at the next boot.
-        bus: ``nvme``, ``sata``, ``sas``, ``scsi``, ``usb``, ``virtio``, ``mmc``, ``loop`` ...; empty if
-            unknown.
-        rotational: whether it is a hard disk; None if unknown.
-        removable: whether the medium can be taken out.
-        read_only: whether the kernel forbids writing.
-        logical_block_bytes: smallest addressable unit.
-        physical_block_bytes: smallest unit that the disk writes without reading first.
-        held_by: current uses, such as ``mounted at /srv`` or ``md0``; empty if none is known.
-        answer: see `SpareAnswer`.
-        refusals: why it is not spare, by rule; empty otherwise.
-        questions: open questions and their reasons; empty unless it looks spare.
-        is_test_device: a loop device, accepted only in development mode: its figures measure a file.
-        is_left_over: pgFooting left something on it: its partition, or a mount below /run/pgfooting.
-        rotation_rpm: revolutions per minute; None if unknown or without rotation.
-        firmware: revision; may be empty.
-        looked: the parts inspected by root; None without an inspection.
-    """
-
-    identity: DiskIdentity
-    name: str
-    bus: str
-    rotational: bool | None
-    removable: bool
-    read_only: bool
-    logical_block_bytes: int
-    physical_block_bytes: int
-    held_by: tuple[str, ...] = ()
-    answer: SpareAnswer = SpareAnswer.NOT_SPARE
-    refusals: tuple[DiskRefusal, ...] = ()
-    questions: tuple[DiskRefusal, ...] = ()
-    is_test_device: bool = False
-    is_left_over: bool = False
-    rotation_rpm: int | None = None
-    firmware: str = ""
-    looked: InspectionReport | None = None
-
-    @property
-    def path(self) -> str:
-        """Device node with the kernel's name; for display, never for decisions."""
-        return f"/dev/{self.name}"
-
-    def as_mapping(self) -> Mapping[str, object]:
-        """Return it as plain values for `pgfooting disks --json`; the names are stable."""
-        identity = self.identity
-        return {
-            "name": self.name,
-            "answer": self.answer.value,
-            "model": identity.model,
-            "serial": identity.serial,
-            "wwn": identity.wwn,
-            "key": identity.key(),
-            "size_bytes": identity.size_bytes,
-            "device_number": identity.device_number,
-            "diskseq": identity.diskseq,
-            "bus": self.bus,
-            "rotational": self.rotational,
-            "rotation_rpm": self.rotation_rpm,
-            "firmware": self.firmware,
-            "removable": self.removable,
-            "read_only": self.read_only,
-            "logical_block_bytes": self.logical_block_bytes,
-            "physical_block_bytes": self.physical_block_bytes,
-            "held_by": list(self.held_by),
-            "is_test_device": self.is_test_device,
-            "is_left_over": self.is_left_over,
-            "looked_at": self.looked.as_mapping() if self.looked else None,
-            "refusals": [_refusal_mapping(refusal) for refusal in self.refusals],
-            "questions": [_refusal_mapping(refusal) for refusal in self.questions],
-        }
-
-
-def _refusal_mapping(refusal: DiskRefusal) -> dict[str, str]:
-    return {
-        "rule": refusal.rule,
-        "message": refusal.message,
-        "evidence": refusal.evidence,
-        "remedy": refusal.remedy,
-    }
-
-
-def grouped_reasons(refusals: Sequence[DiskRefusal]) -> Iterator[tuple[str, str, str, tuple[str, ...]]]:
-    """Yield rule and message, each once, with its first evidence and the remedies not yet listed."""
-    groups: defaultdict[tuple[str, str], list[DiskRefusal]] = defaultdict(list)
-    for refusal in refusals:
-        groups[refusal.rule, refusal.message].append(refusal)
-    told: set[str] = set()
-    for (rule, message), members in groups.items():
-        evidence = list(dict.fromkeys(member.evidence for member in members))
-        shown = "; ".join(evidence[:_MOST_EVIDENCE])
-        if len(evidence) > _MOST_EVIDENCE:
-            shown += tr("; and {count} more").format(count=len(evidence) - _MOST_EVIDENCE)
-        remedies = [member.remedy for member in members if member.remedy and member.remedy not in told]
-        told.update(remedies)
-        yield rule, message, shown, tuple(dict.fromkeys(remedies))[:_MOST_EVIDENCE]
+def looked_from_wire(wire: Sequence[Any]) -> InspectionReport | None:
+    """Restore the report from the bus; None without an inspection."""
+    looked = InspectionReport(*wire)
+    return looked if looked.edge_bytes else None

@@ -24,7 +24,7 @@ from app.domain.campaign.disk_target import unsafe_choices
 from app.domain.campaign.matrix import describe_matrix
 from app.domain.campaign.order import Design, RunOrder
 from app.domain.campaign.phases import workload_of
-from app.domain.disk import Disk
+from app.domain.disk_answers import Disk
 from app.domain.io_baseline import PLANNED_SECONDS
 from app.domain.options.option_spec import USUAL_PAGE_BYTES
 from app.domain.storage_plan.plan import StoragePlan

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from app.dbus.helper_client import HelperClient
-from app.domain.disk import Disk, RootAnswer, SpareAnswer
-from app.domain.inspection_report import ReadProgress
+from app.domain.disk import SpareAnswer
+from app.domain.disk_answers import Disk, ReadProgress, RootAnswer
 from app.domain.storage_plan.kept_disk import KeptDisk, ReleaseOutcome
 from app.domain.storage_plan.plan import StoragePlan
 from app.draft.disks.table import InspectionResult

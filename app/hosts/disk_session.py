@@ -16,7 +16,8 @@ from typing import Any, Final, Protocol
 
 from app.dbus.helper_client import HelperClient, HelperSession, HelperSignal
 from app.dbus.helper_errors import HelperBusyError, HelperLostError, expired, lost
-from app.domain.disk import DiskIdentity, RootAnswer, UnreleasedItem, grouped_reasons, unreleased_from_wire
+from app.domain.disk import DiskIdentity, UnreleasedItem, unreleased_from_wire
+from app.domain.disk_answers import RootAnswer, grouped_reasons, unreleased_words
 from app.domain.errors import FootingError, StorageError, restore_error
 from app.domain.messages.message import message_from_wire
 from app.domain.step_progress import StepProgress, progress_from_wire
@@ -48,7 +49,7 @@ class UnmakeOutcome:
         """Everything not released with its reason, a sentence each; empty if all is free."""
         error = "" if self.error is None else f"{self.error.message} {self.error.hint}".strip()
         is_told = any(each.reason for each in self.left)
-        return (*(() if is_told or not error else (error,)), *(each.sentence() for each in self.left))
+        return (*(() if is_told or not error else (error,)), *map(unreleased_words, self.left))
 
 
 def recover(disks: Sequence[DiskIdentity], *, interactive: bool = False) -> UnmakeOutcome:

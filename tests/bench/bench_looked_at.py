@@ -21,7 +21,8 @@ from typing import Final
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from app.domain.inspection_report import InspectionReport
+from app.domain.disk import InspectionReport
+from app.domain.disk_answers import looked_words
 from app.domain.units import GIB, KIB, MIB, format_size
 from app.storage.inspect.sampling import EDGE_BYTES, SAMPLE_BYTES, certain_bytes, strata_of
 from app.storage.inspect.snapshot import Geometry
@@ -138,7 +139,9 @@ def main() -> int:
         began_s = time.monotonic()
         found = shares(size)
         certain = certain_bytes(strata_of(size))
-        told = InspectionReport(EDGE_BYTES, 1, SAMPLE_BYTES, certain).sentence().partition("of others of ")[2]
+        told = looked_words(InspectionReport(EDGE_BYTES, 1, SAMPLE_BYTES, certain)).partition(
+            "of others of "
+        )[2]
         print(f"\n{size / 10**9:,.0f} GB; told: {told.partition(' or more')[0]}", end="")
         print(f" (in truth {format_size(certain)}); {time.monotonic() - began_s:.0f} s")
         print("   data      " + "".join(f"{density:>10.0%}" for density in DENSITIES))

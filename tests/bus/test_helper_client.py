@@ -24,10 +24,10 @@ from app.dbus.helper_errors import (
     NoHelperError,
     NotAuthorisedError,
 )
-from app.domain.disk import DiskRefusal, UnreleasedItem
+from app.domain.disk import DiskRefusal, InspectionReport, UnreleasedItem
+from app.domain.disk_answers import ReadProgress
 from app.domain.errors import CancelledError, ExitStatus, FootingError, RefusedError, StorageError
 from app.domain.filesystems import filesystem
-from app.domain.inspection_report import InspectionReport, ReadProgress
 from app.domain.options.raid import Level
 from app.domain.step_progress import Operation, StepProgress
 from app.domain.storage_plan.kept_disk import ReleaseOutcome

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from app.domain.disk import Disk, SpareAnswer
+from app.domain.disk import SpareAnswer
+from app.domain.disk_answers import Disk
 from app.domain.units import MIB
 from app.hosts.disk_watch import DiskWatch
 from app.storage.inspect.snapshot import Policy

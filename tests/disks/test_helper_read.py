@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from app.domain.disk import DiskIdentity
-from app.domain.inspection_report import looked_from_wire
+from app.domain.disk import DiskIdentity, looked_from_wire
+from app.domain.disk_answers import looked_words
 from app.domain.storage_plan.wire import IDENTITY, identity_to_wire
 from app.domain.units import GIB, KIB, MIB
 from app.storage.inspect.sampling import telling_places
@@ -85,7 +85,7 @@ def test_zeroed_disk_blank_until_written(helper: Running, make_loop: Callable[..
         answer, reasons, looked = read(connection, disk)
         assert (answer, reasons) == ("spare", [])
         assert began_s - 1 <= looked.read_s <= time.time()
-        assert "Every byte was read" in looked.sentence()
+        assert "Every byte was read" in looked_words(looked)
         assert inspect(connection, disk)[2].read_s == looked.read_s, "the record holds"
         put(disk, GIB, bytes(4096))
         answer, _, looked = inspect(connection, disk)

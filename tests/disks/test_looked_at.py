@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from app.domain.disk import SpareAnswer
+from app.domain.disk_answers import looked_words
 from app.domain.units import GIB, MIB
 from app.storage.inspect.snapshot import ChangesSinceRelease, Content, Policy
 from app.storage.inspect.sources import SourceFolders
@@ -117,7 +118,7 @@ def test_zeroed_disk_spare_with_coverage(large: Workshop) -> None:
     decision, content = looked(large)
     assert decision.answer is SpareAnswer.SPARE
     assert decision.looked is not None
-    assert "places of 64 KiB were looked at; all are zeros" in decision.looked.sentence()
+    assert "places of 64 KiB were looked at; all are zeros" in looked_words(decision.looked)
     assert 450 < content.sampled == decision.looked.places
     assert decision.looked.certain_bytes <= 2 * GIB
 

@@ -29,10 +29,10 @@ from PySide6.QtWidgets import (
 from pytestqt.qtbot import QtBot
 
 from app.domain.campaign.configuration import DiskTarget
-from app.domain.disk import Disk, DiskRefusal
+from app.domain.disk import DiskRefusal, InspectionReport
 from app.domain.disk import SpareAnswer as DiskAnswer
+from app.domain.disk_answers import Disk
 from app.domain.errors import FootingError, RefusedError
-from app.domain.inspection_report import InspectionReport
 from app.domain.options.raid import Level
 from app.domain.problem import Problem
 from app.domain.storage_plan.kept_disk import KeptDisk, ReleaseOutcome

@@ -21,9 +21,9 @@ from app import COMMAND
 from app.cli.commands.release import ReleaseQuestion, release_disk
 from app.cli.terminal.terminal_agent import terminal_agent
 from app.doctor.disks import find_disks, find_disks_with_reasons, is_journaled, is_kept, kept_words
-from app.domain.disk import Disk, SpareAnswer, grouped_reasons
+from app.domain.disk import SpareAnswer
+from app.domain.disk_answers import Disk, ReadProgress, grouped_reasons, looked_words
 from app.domain.errors import ExitStatus, FootingError, UsageError
-from app.domain.inspection_report import ReadProgress
 from app.domain.text import tr
 from app.domain.units import format_size
 from app.draft.disks.table import JOURNALED
@@ -151,7 +151,7 @@ def _show_disk(disk: Disk, console: Console) -> None:
     if is_kept(disk) and not is_journaled(disk):  # the remedy of a journaled disk names the command
         console.print(Text(plain(f"  {kept_words(disk)}"), style="red"), soft_wrap=True)
     if disk.answer is SpareAnswer.SPARE and disk.looked is not None:
-        for text in _folded(f"  {disk.looked.sentence()}", console, 2):
+        for text in _folded(f"  {looked_words(disk.looked)}", console, 2):
             console.print(Text(text, style="dim"), soft_wrap=True)
     for rule, message, evidence, remedies in grouped_reasons(disk.refusals):
         for text in _folded(f"  {rule} {message} {evidence}", console, 6):

@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Final
 
 from app.cli.terminal.consent import ask_for_tail, name_of
 from app.cli.terminal.terminal_agent import is_terminal, terminal_agent
 from app.dbus.helper_errors import NOTHING_TOUCHED
-from app.domain.disk import Disk
+from app.domain.disk_answers import Disk
 from app.domain.errors import RefusedError, UsageError
 from app.domain.storage_plan.kept_disk import KeptDisk, ReleaseOutcome
+from app.domain.storage_plan.words import kept_words, obstacle_words
 from app.domain.text import tr
 from app.draft.root_answers import inspect_kept, release_kept
 from app.storage.layout.disk_target import find_disks
@@ -55,11 +56,11 @@ class ReleaseQuestion:
             if not find_disks(name, (disk,)):
                 message = tr("--erase {name!q}: this is not the disk to be released. Nothing was touched.")
                 raise UsageError(message.format(name=plain(name)))
-        for text in (*_heading(disk), *kept.sentences()):
+        for text in (*_heading(disk), *kept_words(kept)):
             sys.stderr.write(f"{plain(text)}\n")
         if kept.obstacles:
             message = tr("{disk} cannot be released now.").format(disk=disk.path)
-            told = "\n".join(map(plain, kept.obstacle_sentences()))
+            told = "\n".join(map(plain, obstacle_words(kept)))
             raise RefusedError(f"{message} {NOTHING_TOUCHED}", hint=told)
         if self.confirmed:
             return
@@ -88,7 +89,7 @@ def release_disk(disk: Disk, question: ReleaseQuestion, *, as_json: bool) -> Non
         question(disk, kept)
         outcome = release_kept(disk, digest)
     if as_json:
-        told = {"disk": disk.as_mapping(), "kept": kept.as_mapping(), "outcome": outcome.value}
+        told = {"disk": disk.as_mapping(), "kept": asdict(kept), "outcome": outcome.value}
         sys.stdout.write(json_text(json.dumps(told, ensure_ascii=False, indent=1)) + "\n")
         return
     sys.stdout.write(plain(ENDINGS[outcome].format(disk=disk.path)) + "\n")

@@ -16,15 +16,15 @@ from rich.console import Console
 
 from app.campaign_file.trust import Concern
 from app.cli.terminal.terminal_agent import is_terminal
-from app.domain.disk import Disk
+from app.domain.disk_answers import Disk
 from app.domain.errors import CancelledError, RefusedError, UsageError
 from app.domain.quoting.shell import shell_option
 from app.domain.text import tr, trn
 from app.domain.units import format_size
+from app.draft.disks.confirmation import looking_at
 from app.execution.disks.session import ErasePrompt
 from app.execution.servers import Contact, OpenServer
 from app.postgres.existing.look import made_sentence
-from app.storage.inspect.sampling import looked_before
 from app.storage.layout.disk_target import find_disks
 from app.terminal.plain_text import plain
 
@@ -133,8 +133,7 @@ def _show(erasure: ErasePrompt, console: Console) -> None:
         words = [model, name_of(disk), format_size(disk.identity.size_bytes), disk.name]
         words += [tr("TEST DEVICE")] if disk.is_test_device else []
         line("  " + "  ".join(words))
-        looked = disk.looked
-        line(f"    {looked.sentence() if looked else looked_before(disk.identity.size_bytes).promise()}")
+        line(f"    {looking_at(disk)}")
     for names, text in erasure.texts.items():
         line(tr("What root does for {names}:").format(names=names), "bold")
         for each in text:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, astuple, dataclass
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from app.domain.disk import DiskRefusal, grouped_reasons, refusal_from_wire, refusal_to_wire
+from app.domain.disk import DiskRefusal, refusal_from_wire, refusal_to_wire
 from app.domain.messages.message import MESSAGE, message_from_wire, message_to_wire
-from app.domain.text import tr
-from app.domain.units import format_size
 
 KEPT: Final = f"(bbbda(sssssdtt){MESSAGE}{MESSAGE}a(s{MESSAGE}{MESSAGE}{MESSAGE}))"
 """A kept disk as it crosses the bus."""
@@ -54,24 +51,10 @@ class KeptContent:
     used_bytes: int = 0
     size_bytes: int = 0
 
-    def sentence(self) -> str:
-        """Return it in one line."""
-        words = [self.type, tr("label {label}").format(label=self.label) if self.label else tr("no label")]
-        if self.uuid:
-            words.append(f"UUID {self.uuid}")
-        if self.size_bytes:
-            used, size = format_size(self.used_bytes), format_size(self.size_bytes)
-            words.append(tr("{used} of {size} used").format(used=used, size=size))
-        if self.mounted_at:
-            words.append(tr("last mounted at {folder}").format(folder=self.mounted_at))
-        if self.mounted_s:
-            words.append(tr("last mounted or written on {time}").format(time=_local(self.mounted_s)))
-        return f"{self.node}: {', '.join(words)}"
-
 
 @dataclass(frozen=True, slots=True)
 class KeptDisk:
-    """Contents of a disk that the journal keeps.
+    """Contents of a disk that the journal keeps; ``--json`` shows the fields by these names.
 
     Attributes:
         will_wipe: whether a release wipes it; otherwise the journal only forgets it.
@@ -93,53 +76,6 @@ class KeptDisk:
     reason: str = ""
     unseen: str = ""
     obstacles: tuple[DiskRefusal, ...] = ()
-
-    def sentences(self) -> Iterator[str]:
-        """Yield the sentences that a user reads before the decision, a line each."""
-        if self.began_s:
-            yield tr("pgFooting began to use it on {time}.").format(time=_local(self.began_s))
-        if self.is_table_ours:
-            yield tr("Its partition table is byte for byte the one that pgFooting wrote.")
-            if self.is_as_left:
-                yield tr("Its partition is as pgFooting left it, wherever pgFooting compares it.")
-            else:
-                yield tr("Its partition was written to after pgFooting looked at it last, as in a crash.")
-        else:
-            yield tr("Its partition table is not the one that pgFooting wrote.")
-        yield from (each.sentence() for each in self.contents)
-        if not self.contents:
-            yield tr("No filesystem and no other signature was found on it.")
-        if self.unseen:
-            yield self.unseen
-        if self.reason:
-            yield tr("Why it was kept: {reason}").format(reason=self.reason)
-        yield self.promise()
-
-    def promise(self) -> str:
-        """Describe the effect of a release."""
-        if self.will_wipe:
-            return tr(
-                "Releasing the disk wipes its signatures and its partition table. A copy of them is kept; "
-                "the files on it are lost, and the disk is spare."
-            )
-        return tr(
-            "Releasing the disk wipes nothing on it: pgFooting forgets it. After that it is judged like any "
-            "other disk, and is spare only if it is blank."
-        )
-
-    def obstacle_sentences(self) -> tuple[str, ...]:
-        """Return the obstacles and remedies: a sentence each."""
-        grouped = list(grouped_reasons(self.obstacles))
-        why = [f"{message} {evidence}".strip() for _, message, evidence, _ in grouped]
-        return (*why, *(remedy for *_, remedies in grouped for remedy in remedies))
-
-    def as_mapping(self) -> Mapping[str, object]:
-        """Return it as plain values for `pgfooting disks --release --json`; the names are stable."""
-        return asdict(self)
-
-
-def _local(time_s: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M", time.localtime(time_s))
 
 
 def kept_to_wire(kept: KeptDisk) -> tuple[Any, ...]:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from app.domain.campaign.configuration import DiskTarget
-from app.domain.disk import Disk
+from app.domain.disk_answers import Disk
 from app.domain.errors import FootingError
 from app.domain.filesystems import FILESYSTEMS
 from app.domain.maintenance import Maintenance

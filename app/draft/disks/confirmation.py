@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from app.domain.disk import InspectionReport
+from app.domain.disk_answers import Disk, looked_words, promise_words
 from app.domain.problem import Problem
 from app.domain.text import tr
 from app.draft.disks.table import ROLE_WORDS, StorageFacts, model_of, role_of, serial_of
 from app.draft.fields.state import DraftParts
 from app.draft.fields.storage_state import DisksDraft
-from app.storage.inspect.sampling import looked_before
+from app.storage.inspect.sampling import EDGE_BYTES, SAMPLE_BYTES, certain_bytes, strata_of, telling_places
 
 FIELD = "erase"
 
@@ -71,13 +73,20 @@ def confirmations(parts: DraftParts, facts: StorageFacts) -> tuple[Confirmation,
 def looking_words(parts: DraftParts, facts: StorageFacts) -> str:
     """Return the checks done on the disks to be erased, else those planned; a line for each kind."""
     disks = [disk for key in erased_keys(parts) if (disk := facts.disk(key)) is not None]
-    told = [
-        disk.looked.sentence() if disk.looked else looked_before(disk.identity.size_bytes).promise()
-        for disk in disks
-    ]
+    told = list(map(looking_at, disks))
     if len(set(told)) == 1:
         return told[0]
     return "\n".join(f"{serial_of(disk)}: {words}" for disk, words in zip(disks, told, strict=True))
+
+
+def looking_at(disk: Disk) -> str:
+    """Return the checks done on a disk, else those that root will do, which are the same for every caller."""
+    if disk.looked:
+        return looked_words(disk.looked)
+    size = disk.identity.size_bytes
+    strata = strata_of(size)
+    places = len(strata) + len(telling_places(size))
+    return promise_words(InspectionReport(EDGE_BYTES, places, SAMPLE_BYTES, certain_bytes(strata)))
 
 
 def confirm(disks: DisksDraft, key: str, typed: str) -> None:

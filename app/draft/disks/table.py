@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from app.domain.disk import Disk, DiskRefusal, SpareAnswer, grouped_reasons
-from app.domain.inspection_report import InspectionReport
+from app.domain.disk import DiskRefusal, InspectionReport, SpareAnswer
+from app.domain.disk_answers import Disk, grouped_reasons, looked_words
 from app.domain.options.option_spec import USUAL_PAGE_BYTES
 from app.domain.storage_plan.plan import Role
 from app.domain.text import number_text, tr
@@ -252,7 +252,7 @@ def reasons(row: DiskRow) -> str:
     if not told:
         told.append(row.reason[:1].upper() + row.reason[1:] + ".")
         if row.disk.answer is SpareAnswer.SPARE and row.disk.looked is not None:
-            told[-1] = row.disk.looked.sentence()
+            told[-1] = looked_words(row.disk.looked)
     if row.disk.questions:
         told.append(tr("“Ask root” lets root look now, at what others may not see."))
     return "\n".join((_full_name(row.disk), *told))

@@ -16,7 +16,8 @@ from typing import Final
 from app.dbus.helper_client import HelperClient
 from app.dbus.helper_errors import HelperLostError
 from app.domain.campaign.configuration import PlannedRun
-from app.domain.disk import Disk, DiskIdentity
+from app.domain.disk import DiskIdentity
+from app.domain.disk_answers import Disk
 from app.domain.errors import CampaignError, RefusedError
 from app.domain.storage_plan.plan import StoragePlan
 from app.domain.text import tr

@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from app.dbus.service import MethodError
-from app.domain.disk import DiskIdentity, DiskRefusal, SpareAnswer, refusal_to_wire
-from app.domain.inspection_report import looked_to_wire
+from app.domain.disk import DiskIdentity, DiskRefusal, SpareAnswer, looked_to_wire, refusal_to_wire
 from app.domain.messages.message import WireMessage, error_text, say
 from app.domain.storage_plan.wire import identity_from_wire
 from app.helper.base import audit

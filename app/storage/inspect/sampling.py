@@ -15,7 +15,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from app.domain.inspection_report import InspectionReport
 from app.domain.units import GIB, KIB, MIB
 from app.storage.inspect.signatures import MAGICS
 
@@ -113,13 +112,6 @@ def sampling_of(size_bytes: int, block_bytes: int, choose: random.Random) -> Sam
     told = {place // step * step for place in telling_places(size_bytes) if EDGE_BYTES <= place < highest}
     drawn = {each.draw(choose, step) for each in strata}
     return SamplingPlan(tuple(sorted(told | drawn)), certain_bytes(strata))
-
-
-def looked_before(size_bytes: int) -> InspectionReport:
-    """Return a description of the inspection of a disk before its use, the same for every caller."""
-    strata = strata_of(size_bytes)
-    places = len(strata) + len(telling_places(size_bytes))
-    return InspectionReport(EDGE_BYTES, places, SAMPLE_BYTES, certain_bytes(strata))
 
 
 @functools.lru_cache(maxsize=64)

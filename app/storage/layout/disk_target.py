@@ -8,7 +8,8 @@ from typing import Any
 
 from app.domain.campaign.configuration import DiskTarget, GroupChoice
 from app.domain.campaign.disk_target import chosen_options, key_of, plan_of_target
-from app.domain.disk import Disk, DiskIdentity
+from app.domain.disk import DiskIdentity
+from app.domain.disk_answers import Disk
 from app.domain.filesystems import explained_problems, filesystem
 from app.domain.options.checks import validate_options
 from app.domain.options.kinds import OptionValue

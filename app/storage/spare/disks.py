@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from app.domain.disk import Disk, DiskIdentity
+from app.domain.disk import DiskIdentity
+from app.domain.disk_answers import Disk
 from app.domain.storage_plan.plan import PARTITION_TYPE
 from app.storage.inspect.disk import bus_of
 from app.storage.inspect.snapshot import DiskFacts, Geometry, Policy, Snapshot

@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from app.domain.disk import DiskIdentity, DiskRefusal, SpareAnswer
-from app.domain.inspection_report import InspectionReport
+from app.domain.disk import DiskIdentity, DiskRefusal, InspectionReport, SpareAnswer
 from app.domain.messages.message import say
 from app.storage.inspect.snapshot import DeviceUse, Policy, Snapshot
 from app.storage.spare.rule import DiskFinding, RuleVerdict, SpareRule, View, judge

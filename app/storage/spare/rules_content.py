@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
-from app.domain.inspection_report import InspectionReport
+from app.domain.disk import InspectionReport
 from app.domain.messages.message import joined, say
 from app.domain.units import format_size
 from app.storage.inspect.sampling import EDGE_BYTES, SAMPLE_BYTES, certain_bytes, strata_of

@@ -21,7 +21,8 @@ from app.cli.commands.disks import show_disks
 from app.dbus.helper_errors import not_installed
 from app.doctor import checks
 from app.doctor import disks as found
-from app.domain.disk import Disk, DiskIdentity, DiskRefusal, RootAnswer, SpareAnswer
+from app.domain.disk import DiskIdentity, DiskRefusal, SpareAnswer
+from app.domain.disk_answers import Disk, RootAnswer
 from app.draft.disks.table import InspectionResult
 from app.storage.layout.availability import read_support
 from app.storage.layout.disk_target import find_disks as find_named

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from app.cli.terminal.consent import ErasureQuestion
+from app.domain.disk import InspectionReport
 from app.domain.errors import CancelledError, ExitStatus, RefusedError, UsageError
-from app.domain.inspection_report import InspectionReport
 from app.execution.disks.session import DiskConsent, ErasePrompt, refuse_erasure
 from tests.unit.storage.test_disk_target import machine
 

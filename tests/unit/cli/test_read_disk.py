@@ -12,9 +12,9 @@ from rich.console import Console
 from app.arguments.declared import build_parser
 from app.cli.commands import disks as read_disk
 from app.cli.commands.disks import InspectionProgress, read_whole
-from app.domain.disk import Disk, SpareAnswer
+from app.domain.disk import InspectionReport, SpareAnswer
+from app.domain.disk_answers import Disk, ReadProgress
 from app.domain.errors import UsageError
-from app.domain.inspection_report import InspectionReport, ReadProgress
 from app.draft.disks.table import InspectionResult
 from tests.made_disks import SPARE
 

@@ -13,7 +13,7 @@ from app.cli.commands import release
 from app.cli.commands.disks import disks_command
 from app.cli.commands.release import ReleaseQuestion, release_disk
 from app.doctor.disks import release_command
-from app.domain.disk import Disk
+from app.domain.disk_answers import Disk
 from app.domain.errors import CancelledError, ExitStatus, FootingError, RefusedError, UsageError
 from app.domain.storage_plan.kept_disk import KeptDisk, ReleaseOutcome
 from app.storage.spare.disks import Listing

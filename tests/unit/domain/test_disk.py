@@ -7,7 +7,8 @@ import json
 
 import pytest
 
-from app.domain.disk import Disk, DiskIdentity, DiskRefusal, SpareAnswer
+from app.domain.disk import DiskIdentity, DiskRefusal, SpareAnswer
+from app.domain.disk_answers import Disk
 
 NVME = DiskIdentity(
     serial="S5GXNX0T123456A",

@@ -11,6 +11,7 @@ from app.dbus.service import variant_of
 from app.domain.disk import DiskIdentity, DiskRefusal
 from app.domain.messages.message import say
 from app.domain.storage_plan.kept_disk import KEPT, KeptContent, KeptDisk, kept_from_wire, kept_to_wire
+from app.domain.storage_plan.words import kept_words, obstacle_words
 
 OURS = KeptContent("/dev/sdb1", "ext4", "1-2", "CUSTOMERS", "/srv", 1.8e9, 20 << 20, 1 << 30)
 KEPT_DISK = KeptDisk(
@@ -38,7 +39,7 @@ def test_it_crosses_the_bus(kept: KeptDisk) -> None:
 
 
 def test_everything_is_said() -> None:
-    text = "\n".join(KEPT_DISK.sentences())
+    text = "\n".join(kept_words(KEPT_DISK))
     for words in (
         "2023-11-1",
         "byte for byte",
@@ -51,13 +52,13 @@ def test_everything_is_said() -> None:
     assert ("/srv" in text, "2027-01-1" in text, "are lost" in text) == (True, True, True)
     assert "mdadm --assemble --readonly /dev/md/look --uuid=8-9" in text
     used = dataclasses.replace(KEPT_DISK, is_as_left=False)
-    assert "was written to after" in "\n".join(used.sentences())
-    assert KEPT_DISK.obstacle_sentences() == ("It is mounted. 8:17 at /srv", "umount /srv")
+    assert "was written to after" in "\n".join(kept_words(used))
+    assert obstacle_words(KEPT_DISK) == ("It is mounted. 8:17 at /srv", "umount /srv")
 
 
 def test_what_is_not_wiped_is_said() -> None:
     other = dataclasses.replace(KEPT_DISK, will_wipe=False, is_table_ours=False, contents=(), began_s=0.0)
-    text = "\n".join(other.sentences())
+    text = "\n".join(kept_words(other))
     assert ("is not the one" in text, "wipes nothing" in text, "No filesystem" in text) == (True, True, True)
 
 

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from app.campaign_file.reader import parse_campaign
 from app.domain.campaign.configuration import Campaign, Configuration, DiskTarget, GroupChoice
-from app.domain.disk import Disk, DiskRefusal, SpareAnswer
+from app.domain.disk import DiskRefusal, InspectionReport, SpareAnswer
+from app.domain.disk_answers import Disk
 from app.domain.errors import CampaignError
 from app.domain.filesystems import FILESYSTEMS, filesystem
-from app.domain.inspection_report import InspectionReport
 from app.domain.options.filesystem_spec import FilesystemSpec
 from app.domain.options.kinds import Choice, Integer, OptionValue, Toggle
 from app.domain.options.raid import Level

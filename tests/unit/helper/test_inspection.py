@@ -15,8 +15,7 @@ import pytest
 
 from app.dbus.introspection import load_gio
 from app.dbus.service import MethodError, variant_of
-from app.domain.disk import DiskIdentity, DiskRefusal, refusal_from_wire
-from app.domain.inspection_report import looked_from_wire
+from app.domain.disk import DiskIdentity, DiskRefusal, looked_from_wire, refusal_from_wire
 from app.domain.messages.message import MESSAGE
 from app.domain.storage_plan.wire import identity_to_wire
 from app.domain.units import MIB

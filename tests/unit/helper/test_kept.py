@@ -15,6 +15,7 @@ from app.domain.disk import DiskIdentity, DiskRefusal
 from app.domain.messages.message import MESSAGE, message_from_wire
 from app.domain.storage_plan.kept_disk import KEPT, KeptDisk, kept_from_wire
 from app.domain.storage_plan.wire import identity_to_wire
+from app.domain.storage_plan.words import kept_words, obstacle_words
 from app.helper.session import kept as kept_module
 from app.helper.session.kept import inspect_kept, release_kept
 from app.storage.checks.hooks import User
@@ -118,7 +119,7 @@ def test_member_that_shows_what_its_array_holds() -> None:
 def test_member_that_shows_nothing(member: FoundSignature, command: str) -> None:
     found = shown(Leftovers(offered(member)))
     assert command in found.unseen
-    assert command in "\n".join(found.sentences())
+    assert command in "\n".join(kept_words(found))
     assert shown(Leftovers(offered(EXT4, use=USE))).unseen == ""
 
 
@@ -126,7 +127,7 @@ def test_array_that_runs_is_an_obstacle() -> None:
     user = User("A kernel device is built on it.", "md127", "Stop the array: mdadm --stop /dev/md127")
     found = shown(Leftovers(offered(MEMBER), users=(user,)))
     assert found.obstacles == (DiskRefusal("D18", user.message, user.evidence, user.remedy),)
-    assert "Stop the array: mdadm --stop /dev/md127" in found.obstacle_sentences()
+    assert "Stop the array: mdadm --stop /dev/md127" in obstacle_words(found)
 
 
 @pytest.mark.parametrize(("is_wiped", "outcome"), [(True, "wiped"), (False, "dropped")])

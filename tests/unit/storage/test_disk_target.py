@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from app.domain.campaign.configuration import DiskTarget, GroupChoice
-from app.domain.disk import Disk
+from app.domain.disk_answers import Disk
 from app.domain.options.raid import Level
 from app.domain.storage_plan.problems import plan_problems
 from app.domain.storage_plan.reader import PlanError

@@ -7,7 +7,8 @@ from typing import Protocol
 
 from PySide6.QtCore import QObject, Qt, Signal
 
-from app.domain.disk import Disk, SpareAnswer
+from app.domain.disk import SpareAnswer
+from app.domain.disk_answers import Disk
 from app.domain.errors import FootingError
 from app.draft.disks.table import InspectionResult
 from app.draft.draft import CampaignDraft

@@ -14,7 +14,7 @@ from typing import Final
 from PySide6.QtCore import QObject, QProcess, QProcessEnvironment, Signal
 
 from app import TOP
-from app.domain.disk import Disk
+from app.domain.disk_answers import Disk
 from app.domain.errors import ExitStatus
 from app.domain.text import tr
 

@@ -25,7 +25,8 @@ from PySide6.QtWidgets import (
 )
 from typing_extensions import override
 
-from app.domain.disk import Disk, SpareAnswer
+from app.domain.disk import SpareAnswer
+from app.domain.disk_answers import Disk
 from app.domain.text import tr
 from app.domain.units import format_size
 from app.draft.disks.table import DiskRow, gone_row, model_of, rotation, serial_of, turns

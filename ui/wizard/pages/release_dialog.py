@@ -17,9 +17,10 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.domain.disk import Disk
+from app.domain.disk_answers import Disk
 from app.domain.errors import CancelledError, FootingError
 from app.domain.storage_plan.kept_disk import KeptDisk, ReleaseOutcome
+from app.domain.storage_plan.words import kept_words, obstacle_words
 from app.domain.text import tr
 from app.domain.units import format_size
 from app.draft.disks.table import model_of, plain_line, serial_of
@@ -116,9 +117,9 @@ class ReleaseDialog(QDialog):
     def _take(self, found: tuple[KeptDisk, str]) -> None:
         self._op = None
         kept, digest = found
-        self.told.setText(breakable("\n".join(map(plain_line, kept.sentences()))))
+        self.told.setText(breakable("\n".join(map(plain_line, kept_words(kept)))))
         if kept.obstacles:
-            self._show_error("\n".join(map(plain_line, kept.obstacle_sentences())))
+            self._show_error("\n".join(map(plain_line, obstacle_words(kept))))
         else:
             self._digest = digest
             self._show_field()

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from app.domain.inspection_report import InspectionReport
+from app.domain.disk import InspectionReport
+from app.domain.disk_answers import looked_words
 from app.domain.units import GIB, KIB, MIB
 
 SAMPLED = InspectionReport(16 * MIB, 1280, 64 * KIB, 2 * GIB - 5 * MIB)
 
 
 def test_sampled_report_and_undetected() -> None:
-    sentence = SAMPLED.sentence()
+    sentence = looked_words(SAMPLED)
     assert "Both ends (16 MiB each) and 1,280 places of 64 KiB were looked at; all are zeros." in sentence
     assert "Data of others of 2 GiB or more in one piece is found for certain" in sentence
     assert "smaller or sparser can escape" in sentence
@@ -28,19 +29,19 @@ def test_sampled_report_and_undetected() -> None:
     ],
 )
 def test_certain_size_never_understated(size_bytes: int, told: str) -> None:
-    assert f"of others of {told} or more" in InspectionReport(16 * MIB, 1, 64 * KIB, size_bytes).sentence()
+    assert f"of others of {told} or more" in looked_words(InspectionReport(16 * MIB, 1, 64 * KIB, size_bytes))
 
 
 def test_full_read_with_time() -> None:
-    sentence = InspectionReport(16 * MIB, 1280, 64 * KIB, 2 * GIB, read_s=1.8e9).sentence()
+    sentence = looked_words(InspectionReport(16 * MIB, 1280, 64 * KIB, 2 * GIB, read_s=1.8e9))
     assert sentence.startswith("Every byte was read on 2027-01-1")
     assert "escape" not in sentence
 
 
 def test_a_released_disk_is_not_called_zeros() -> None:
-    counted = InspectionReport(16 * MIB, 0, 64 * KIB, 2 * GIB, released_s=1.8e9).sentence()
+    counted = looked_words(InspectionReport(16 * MIB, 0, 64 * KIB, 2 * GIB, released_s=1.8e9))
     assert "the kernel has counted no write since" in counted
-    compared = InspectionReport(16 * MIB, 1000, 64 * KIB, 2 * GIB, released_s=1.8e9).sentence()
+    compared = looked_words(InspectionReport(16 * MIB, 1000, 64 * KIB, 2 * GIB, released_s=1.8e9))
     assert "1,000 secret places of 64 KiB are as pgFooting left them" in compared
     assert "can escape" in compared
     for sentence in (counted, compared):

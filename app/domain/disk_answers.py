@@ -1,0 +1,240 @@
+"""A disk of this machine with the answer whether it is spare, and what users read of that.
+
+A disk is only called blank for the inspected parts: the sentence says which those are, and what may go
+undetected.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Final
+
+from app.domain.disk import DiskIdentity, DiskRefusal, InspectionReport, SpareAnswer, UnreleasedItem
+from app.domain.text import number_text, tr
+from app.domain.units import GIB, MIB, format_duration, format_size
+
+_MOST_EVIDENCE: Final = 3
+_LEAST_S: Final = 2.0
+"""Before that the speed of a disk is unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class RootAnswer:
+    """Root's answer about a disk.
+
+    Attributes:
+        is_spare: whether it may be used.
+        refusals: why not.
+        looked: the inspected parts of it; None for none.
+    """
+
+    is_spare: bool
+    refusals: tuple[DiskRefusal, ...] = ()
+    looked: InspectionReport | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Disk:
+    """One whole disk of this machine with its answer.
+
+    Attributes:
+        identity: see `DiskIdentity`.
+        name: current kernel name, such as ``sdb``; may change at the next boot.
+        bus: ``nvme``, ``sata``, ``sas``, ``scsi``, ``usb``, ``virtio``, ``mmc``, ``loop`` ...; empty if
+            unknown.
+        rotational: whether it is a hard disk; None if unknown.
+        removable: whether the medium can be taken out.
+        read_only: whether the kernel forbids writing.
+        logical_block_bytes: smallest addressable unit.
+        physical_block_bytes: smallest unit that the disk writes without reading first.
+        held_by: current uses, such as ``mounted at /srv`` or ``md0``; empty if none is known.
+        answer: see `SpareAnswer`.
+        refusals: why it is not spare, by rule; empty otherwise.
+        questions: open questions and their reasons; empty unless it looks spare.
+        is_test_device: a loop device, accepted only in development mode: its figures measure a file.
+        is_left_over: pgFooting left something on it: its partition, or a mount below /run/pgfooting.
+        rotation_rpm: revolutions per minute; None if unknown or without rotation.
+        firmware: revision; may be empty.
+        looked: the parts inspected by root; None without an inspection.
+    """
+
+    identity: DiskIdentity
+    name: str
+    bus: str
+    rotational: bool | None
+    removable: bool
+    read_only: bool
+    logical_block_bytes: int
+    physical_block_bytes: int
+    held_by: tuple[str, ...] = ()
+    answer: SpareAnswer = SpareAnswer.NOT_SPARE
+    refusals: tuple[DiskRefusal, ...] = ()
+    questions: tuple[DiskRefusal, ...] = ()
+    is_test_device: bool = False
+    is_left_over: bool = False
+    rotation_rpm: int | None = None
+    firmware: str = ""
+    looked: InspectionReport | None = None
+
+    @property
+    def path(self) -> str:
+        """Device node with the kernel's name; for display, never for decisions."""
+        return f"/dev/{self.name}"
+
+    def as_mapping(self) -> Mapping[str, object]:
+        """Return it as plain values for `pgfooting disks --json`; the names are stable."""
+        identity = self.identity
+        return {
+            "name": self.name,
+            "answer": self.answer.value,
+            "model": identity.model,
+            "serial": identity.serial,
+            "wwn": identity.wwn,
+            "key": identity.key(),
+            "size_bytes": identity.size_bytes,
+            "device_number": identity.device_number,
+            "diskseq": identity.diskseq,
+            "bus": self.bus,
+            "rotational": self.rotational,
+            "rotation_rpm": self.rotation_rpm,
+            "firmware": self.firmware,
+            "removable": self.removable,
+            "read_only": self.read_only,
+            "logical_block_bytes": self.logical_block_bytes,
+            "physical_block_bytes": self.physical_block_bytes,
+            "held_by": list(self.held_by),
+            "is_test_device": self.is_test_device,
+            "is_left_over": self.is_left_over,
+            "looked_at": asdict(self.looked) if self.looked else None,
+            "refusals": [asdict(refusal) for refusal in self.refusals],
+            "questions": [asdict(refusal) for refusal in self.questions],
+        }
+
+
+def grouped_reasons(refusals: Sequence[DiskRefusal]) -> Iterator[tuple[str, str, str, tuple[str, ...]]]:
+    """Yield rule and message, each once, with its first evidence and the remedies not yet listed."""
+    groups: defaultdict[tuple[str, str], list[DiskRefusal]] = defaultdict(list)
+    for refusal in refusals:
+        groups[refusal.rule, refusal.message].append(refusal)
+    told: set[str] = set()
+    for (rule, message), members in groups.items():
+        evidence = list(dict.fromkeys(member.evidence for member in members))
+        shown = "; ".join(evidence[:_MOST_EVIDENCE])
+        if len(evidence) > _MOST_EVIDENCE:
+            shown += tr("; and {count} more").format(count=len(evidence) - _MOST_EVIDENCE)
+        remedies = [member.remedy for member in members if member.remedy and member.remedy not in told]
+        told.update(remedies)
+        yield rule, message, shown, tuple(dict.fromkeys(remedies))[:_MOST_EVIDENCE]
+
+
+def looked_words(looked: InspectionReport) -> str:
+    """Describe the inspected parts and what may go undetected."""
+    if looked.read_s:
+        text = tr("Every byte was read on {time}, all are zeros, and the kernel has counted no write since.")
+        return text.format(time=_local(looked.read_s))
+    if looked.released_s and not looked.places:
+        text = tr(
+            "It is as pgFooting left it on {time}: both ends ({edge} each) are the same, and the kernel "
+            "has counted no write since. Old data of measurements lies on it."
+        )
+        return text.format(time=_local(looked.released_s), edge=format_size(looked.edge_bytes))
+    return f"{_what(looked)} {_escapes(looked)}"
+
+
+def promise_words(looked: InspectionReport) -> str:
+    """Describe what will be inspected before anything is written, and what may go undetected."""
+    text = tr(
+        "Before anything is written root looks at both ends ({edge} each) and about {places} places of "
+        "{piece} between them, and refuses the disk if any of that is not zero or as pgFooting left it."
+    )
+    told = text.format(
+        edge=format_size(looked.edge_bytes),
+        places=number_text(looked.places, ","),
+        piece=format_size(looked.place_bytes),
+    )
+    return f"{told} {_escapes(looked)}"
+
+
+def _what(looked: InspectionReport) -> str:
+    text = tr("Both ends ({edge} each) and {places} places of {piece} were looked at; all are zeros.")
+    if looked.released_s:
+        text = tr(
+            "Both ends ({edge} each) and {places} secret places of {piece} are as pgFooting left them on "
+            "{time}, or zeros. Old data of measurements lies on it."
+        )
+    return text.format(
+        edge=format_size(looked.edge_bytes),
+        places=number_text(looked.places, ","),
+        piece=format_size(looked.place_bytes),
+        time=_local(looked.released_s),
+    )
+
+
+def _escapes(looked: InspectionReport) -> str:
+    text = tr(
+        "Data of others of {certain} or more in one piece is found for certain, unless {piece} of it in "
+        "a row are zeros; what is smaller or sparser can escape."
+    )
+    return text.format(certain=_at_least(looked.certain_bytes), piece=format_size(looked.place_bytes))
+
+
+def _at_least(size_bytes: int) -> str:
+    """Return a size rounded up, so that it is never below the true one."""
+    unit = GIB / 100 if size_bytes >= GIB else MIB
+    return format_size(math.ceil(round(size_bytes / unit, 6)) * unit)
+
+
+def _local(time_s: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(time_s))
+
+
+@dataclass(frozen=True, slots=True)
+class ReadProgress:
+    """Progress of reading a disk.
+
+    Attributes:
+        done: of `whole`, in bytes or places.
+        whole: total.
+        seconds: so far.
+    """
+
+    done: int
+    whole: int
+    seconds: float
+
+    @property
+    def fraction(self) -> float:
+        """Return the finished share, 0 to 1."""
+        return self.done / self.whole if self.whole else 0.0
+
+    @property
+    def left_s(self) -> float | None:
+        """Return the remaining seconds at the same rate; None if unknown."""
+        return self.seconds / self.fraction - self.seconds if self.fraction else None
+
+    def sentence(self) -> str:
+        """Return the progress as text: percent, and remaining time."""
+        percent = tr("{percent} % read").format(percent=number_text(100 * self.fraction, ".1f"))
+        if self.left_s is None or self.seconds < _LEAST_S:
+            return percent
+        return tr("{percent}, about {left} left").format(percent=percent, left=format_duration(self.left_s))
+
+
+def _stopped(text: str) -> str:
+    """Return a sentence with its full stop, so that another one can follow."""
+    text = text.strip()
+    return f"{text}." if text and text[-1] not in ".!?:;" else text
+
+
+def unreleased_words(item: UnreleasedItem) -> str:
+    """Return that it was not released, the reason and the remedy."""
+    name = item.name
+    if item.serial:
+        name = tr("{name} (serial number {serial})").format(name=name, serial=item.serial)
+    told = tr("{name} could not be released.").format(name=name)
+    last = tr("It stays in the helper's journal, and is no spare disk until then.")
+    return " ".join(filter(None, (told, _stopped(item.reason), _stopped(item.remedy), last)))
