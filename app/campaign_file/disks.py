@@ -26,6 +26,7 @@ from app.campaign_file.kinds import (
     dotted_keys,
     find_key,
     join_values,
+    parse_size,
     plain_key,
     read_fields,
     split_values,
@@ -49,7 +50,7 @@ from app.domain.storage_plan.plan import (
 )
 from app.domain.storage_plan.problems import MOST_DISKS, MOST_OPTIONS
 from app.domain.text import tr
-from app.domain.units import MIB, TIB, parse_size
+from app.domain.units import MIB, TIB
 
 _LONGEST_NAME: Final = 200
 

@@ -43,7 +43,8 @@ from app.domain.campaign.configuration import (
     WorkloadPhase,
 )
 from app.domain.campaign.order import Design, RunOrder
-from app.domain.maintenance import BACKGROUND, MAINTENANCE, DoneBy
+from app.domain.campaign.phases import BACKGROUND
+from app.domain.maintenance import MAINTENANCE, DoneBy
 from app.domain.problem import Problem
 from app.domain.text import tr
 from app.domain.units import GIB, KIB, MIB, TIB

@@ -6,6 +6,7 @@ A kind knows nothing about the field that uses it: `CampaignField` is one key wi
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,7 +20,7 @@ from app.campaign_file.problems import InvalidValueError, printable, unfit
 from app.domain.errors import did_you_mean
 from app.domain.problem import Problem
 from app.domain.text import tr
-from app.domain.units import GIB, KIB, MIB, TIB, format_size, parse_duration, parse_size
+from app.domain.units import GIB, KIB, MIB, TIB, format_size
 
 Key = tuple[str, ...]
 """Parts of a dotted key."""
@@ -445,6 +446,54 @@ def plain_key(key: Key, value: Any, fields: Iterable[CampaignField]) -> Any:  # 
     """Return the value of one key as TOML has it."""
     kind = next(each.kind for each in fields if each.name == key[0])
     return kind.plain_part(key[1:], value) if isinstance(kind, TableKind) and key[1:] else kind.plain(value)
+
+
+_SIZE_UNITS: Final = {
+    "": 1,
+    "b": 1,
+    "kb": 1000,
+    "mb": 1000**2,
+    "gb": 1000**3,
+    "tb": 1000**4,
+    "kib": KIB,
+    "mib": MIB,
+    "gib": GIB,
+    "tib": TIB,
+}
+_DURATION_UNITS: Final = {
+    "": 1.0,
+    "ms": 0.001,
+    "s": 1.0,
+    "sec": 1.0,
+    "min": 60.0,
+    "h": 3600.0,
+}
+_QUANTITY: Final = re.compile(r"\s*(\d{1,18}(?:\.\d{1,9})?)\s*([a-zA-Z]{0,3})\s*", re.ASCII)
+
+
+def _parse(text: str, units: dict[str, float] | dict[str, int]) -> float:
+    match = _QUANTITY.fullmatch(text)
+    if match is None or match[2].lower() not in units:
+        raise ValueError(text)
+    return float(match[1]) * units[match[2].lower()]
+
+
+def parse_size(text: str) -> int:
+    """Return bytes for text such as ``200 MB`` (10^6), ``2GiB`` (2^30) or ``4096``.
+
+    Raises:
+        ValueError: not a non-negative number with one of B, kB, MB, GB, TB, KiB, MiB, GiB, TiB.
+    """
+    return round(_parse(text, _SIZE_UNITS))
+
+
+def parse_duration(text: str) -> float:
+    """Return seconds for text such as ``90``, ``90s``, ``250ms``, ``5 min`` or ``1h``.
+
+    Raises:
+        ValueError: not a non-negative number with one of ms, s, min, h.
+    """
+    return _parse(text, _DURATION_UNITS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from app.campaign_file.kinds import (
 )
 from app.campaign_file.problems import InvalidValueError, printable, unfit
 from app.domain.campaign.configuration import RateShare, WorkloadPhase
-from app.domain.maintenance import BACKGROUND, PG_BASEBACKUP, background
+from app.domain.campaign.phases import BACKGROUND, PG_BASEBACKUP, background
 from app.domain.problem import Problem
 from app.domain.text import tr
 

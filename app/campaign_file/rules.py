@@ -19,9 +19,9 @@ from app.domain.campaign.configuration import (
     ServerTarget,
     Workload,
 )
-from app.domain.campaign.phases import filesystems_of
+from app.domain.campaign.phases import PG_BASEBACKUP, background, filesystems_of, obstacle_of
 from app.domain.campaign.server_options import ServerOption, contradiction, refused_with
-from app.domain.maintenance import PG_BASEBACKUP, background, maintenance
+from app.domain.maintenance import maintenance
 from app.domain.options.conflicts import ConflictFinding
 from app.domain.options.option_spec import SMALLEST_PAGE_BYTES, USUAL_PAGE_BYTES
 from app.domain.text import tr
@@ -192,12 +192,14 @@ def _maintenance_has_its_filesystem(layer: Stated) -> tuple[KeyPath, str] | None
         return None
     filesystems = filesystems_of(layer.target.value)
     for number, phase in enumerate(phases.value or (), start=1):
-        asked = {
-            f"maintenance[{place}]": maintenance(name) for place, name in enumerate(phase.maintenance, 1)
+        obstacles = {
+            f"maintenance[{place}]": obstacle_of(maintenance(name), filesystems)
+            for place, name in enumerate(phase.maintenance, 1)
         }
-        beside = {} if phase.background is None else {"background": background(phase.background)}
-        for key, work in (asked | beside).items():
-            if obstacle := work.obstacle(filesystems):
+        if phase.background is not None:
+            obstacles["background"] = background(phase.background).obstacle(filesystems)
+        for key, obstacle in obstacles.items():
+            if obstacle:
                 path = f"{phases.place.path}[{number}].{key}"
                 return KeyPath(path, configuration=phases.place.configuration), obstacle
     return None

@@ -6,7 +6,6 @@ A campaign contains only these names: none of its text becomes part of a command
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -54,24 +53,6 @@ class Maintenance:
         """Return whether a filesystem supports it."""
         return not self.filesystems or filesystem_id in self.filesystems
 
-    def obstacle(self, filesystems: Sequence[str]) -> str:
-        """Return why it is not possible, one sentence; empty if it is.
-
-        Args:
-            filesystems: ids of those that root creates for a run; empty for a target without spare disks.
-        """
-        if self.done_by is not DoneBy.ROOT or any(map(self.is_on, filesystems)):
-            return ""
-        return _obstacle(self.name, self.filesystems, filesystems)
-
-
-def _obstacle(name: str, those: Sequence[str], these: Sequence[str]) -> str:
-    if not these:
-        words = tr("“{name}” is done by root, on spare disks only: this target has none.")
-        return words.format(name=name)
-    words = tr("“{name}” exists on {those} only; this target has {these}.")
-    return words.format(name=name, those=", ".join(those), these=", ".join(dict.fromkeys(these)))
-
 
 CHECKPOINT: Final = Maintenance(
     "checkpoint", tr("checkpoint of the server"), DoneBy.SERVER, LONG_S, statement="CHECKPOINT"
@@ -112,57 +93,6 @@ class WorkEnd(StrEnum):
     ENDED = "ended"
     """It was cancelled."""
     FAILED = "failed"
-
-
-@dataclass(frozen=True, slots=True)
-class Background:
-    """Background work during a phase.
-
-    Attributes:
-        name: in campaign files.
-        label: for users.
-        kinds: alternatives for different filesystems.
-        has_interval: a campaign gives its interval; else it is repeated at once.
-        after: cleanup after the phase; None for none.
-    """
-
-    name: str
-    label: str
-    kinds: tuple[Maintenance, ...]
-    has_interval: bool = False
-    after: Maintenance | None = None
-
-    def kind_on(self, filesystems: Sequence[str]) -> Maintenance | None:
-        """Return the alternative for the first filesystem that supports one; None if none does."""
-        return next((kind for kind in self.kinds if not kind.obstacle(filesystems)), None)
-
-    def obstacle(self, filesystems: Sequence[str]) -> str:
-        """Return why it is not possible, as `Maintenance.obstacle` does."""
-        if self.kind_on(filesystems) is not None:
-            return ""
-        those = [each for kind in self.kinds for each in kind.filesystems]
-        return _obstacle(self.name, those, filesystems)
-
-
-PG_BASEBACKUP: Final = Background("pg_basebackup", tr("base backups (pg_basebackup)"), (BASE_BACKUP,))
-SNAPSHOTS: Final = Background(
-    "snapshot", tr("snapshots of the filesystem"), (SNAPSHOT,), has_interval=True, after=REMOVE_SNAPSHOTS
-)
-SCRUB: Final = Background("scrub", tr("scrub of the filesystem"), (BTRFS_SCRUB, ZPOOL_SCRUB))
-
-BACKGROUND: Final = (PG_BASEBACKUP, SNAPSHOTS, SCRUB)
-
-
-def background(name: str) -> Background:
-    """Return a background work by name.
-
-    Raises:
-        KeyError: there is none of that name.
-    """
-    for each in BACKGROUND:
-        if each.name == name:
-            return each
-    raise KeyError(name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from app.domain.options.kinds import words
 from app.domain.options.option_spec import ChoiceValue, OptionText, Safety
 from app.domain.text import tr
 from app.domain.units import KIB
@@ -397,6 +398,7 @@ BTRFS: Final = {
         tr("Copy on write"),
         tr("Off: tables are overwritten in place, without checksums and without compression."),
         "btrfs(5); 2011; Vondra 2016; tested",
+        on_files=words(None, "C"),
         risks=((False, (Safety.NO_CHECKSUMS, Safety.TORN_PAGES)),),
     ),
     "datasum": OptionText(
@@ -528,6 +530,7 @@ BTRFS: Final = {
             "As copy on write off, but for the data directory only (chattr +C), the rest keeps its checksums."
         ),
         "btrfs(5); chattr(1); tested",
+        on_files=words("C", None),
         risks=((True, (Safety.NO_CHECKSUMS, Safety.TORN_PAGES)),),
     ),
 }

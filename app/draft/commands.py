@@ -23,15 +23,17 @@ from app.domain.campaign.configuration import (
     WorkloadPhase,
 )
 from app.domain.campaign.phases import (
+    PG_BASEBACKUP,
     PhaseTurn,
     all_scripts,
+    background,
     filesystems_of,
     script_files,
     turns_of,
     warmed_workload,
     workload_of,
 )
-from app.domain.maintenance import PG_BASEBACKUP, DoneBy, background, maintenance
+from app.domain.maintenance import DoneBy, maintenance
 from app.domain.quoting.shell import shell_line
 from app.domain.text import number_text, tr
 from app.domain.units import format_duration

@@ -15,8 +15,7 @@ from typing import Final
 
 from app.domain.campaign.configuration import Campaign, ServerTarget
 from app.domain.campaign.order import Design
-from app.domain.campaign.phases import turns_of
-from app.domain.maintenance import background
+from app.domain.campaign.phases import background, turns_of
 from app.domain.text import number_text, tr, trn
 from app.draft.fields.state import ConfigurationDraft, DraftParts, Place
 from app.library.spreads import KnownSpread

@@ -17,18 +17,18 @@ from statistics import fmean
 from typing import Final, Protocol
 
 from app.domain.campaign.configuration import PlannedRun, RateShare, Workload, WorkloadPhase
-from app.domain.campaign.phases import PhaseTurn, filesystems_of, turns_of, warmed_workload, workload_of
-from app.domain.errors import FootingError, PgbenchError, ServerError, StorageError
-from app.domain.maintenance import (
+from app.domain.campaign.phases import (
     PG_BASEBACKUP,
     Background,
-    DoneBy,
-    Maintenance,
-    MaintenanceEnd,
-    WorkEnd,
+    PhaseTurn,
     background,
-    maintenance,
+    filesystems_of,
+    turns_of,
+    warmed_workload,
+    workload_of,
 )
+from app.domain.errors import FootingError, PgbenchError, ServerError, StorageError
+from app.domain.maintenance import DoneBy, Maintenance, MaintenanceEnd, WorkEnd, maintenance
 from app.domain.run import Phase, PhaseName
 from app.domain.text import tr
 from app.domain.units import format_duration

@@ -12,7 +12,7 @@ from typing import Final
 import psycopg
 
 from app.domain.errors import ServerError, SettingError
-from app.domain.options.kinds import parse_switch
+from app.domain.options.filesystem_spec import parse_switch
 from app.domain.text import tr
 from app.postgres.connection import connect
 from app.postgres.data_files import OWN_FILE

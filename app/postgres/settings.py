@@ -15,7 +15,7 @@ from app.domain.campaign.configuration import PostgresChoice, Workload
 from app.domain.campaign.phases import most_clients, wants_backup
 from app.domain.campaign.server_options import Fate, ServerOption
 from app.domain.errors import CampaignError, did_you_mean
-from app.domain.options.kinds import parse_switch
+from app.domain.options.filesystem_spec import parse_switch
 from app.domain.text import tr, trn
 from app.domain.units import GIB, KIB, MIB, TIB
 from app.postgres.machine import Machine

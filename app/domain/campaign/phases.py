@@ -1,4 +1,4 @@
-"""The phases of a run, if its workload has several: their order, and pgbench's workload in each. Pure.
+"""The phases of a run, if its workload has several: order, background work, pgbench's workload. Pure.
 
 The figures of a run as a whole, in every table with one line per run, are those of one of its phases: the
 last repeat of the last one that counts.
@@ -6,13 +6,93 @@ last repeat of the last one that counts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Final
 
 from app.domain.campaign.configuration import DiskTarget, RateShare, Script, Target, Workload, WorkloadPhase
-from app.domain.maintenance import PG_BASEBACKUP
+from app.domain.maintenance import (
+    BASE_BACKUP,
+    BTRFS_SCRUB,
+    REMOVE_SNAPSHOTS,
+    SNAPSHOT,
+    ZPOOL_SCRUB,
+    DoneBy,
+    Maintenance,
+)
 from app.domain.text import tr
+
+
+def obstacle_of(kind: Maintenance, filesystems: Sequence[str]) -> str:
+    """Return why a maintenance is not possible, one sentence; empty if it is.
+
+    Args:
+        kind: the maintenance.
+        filesystems: ids of those that root creates for a run; empty for a target without spare disks.
+    """
+    if kind.done_by is not DoneBy.ROOT or any(map(kind.is_on, filesystems)):
+        return ""
+    return _obstacle(kind.name, kind.filesystems, filesystems)
+
+
+def _obstacle(name: str, those: Sequence[str], these: Sequence[str]) -> str:
+    if not these:
+        words = tr("“{name}” is done by root, on spare disks only: this target has none.")
+        return words.format(name=name)
+    words = tr("“{name}” exists on {those} only; this target has {these}.")
+    return words.format(name=name, those=", ".join(those), these=", ".join(dict.fromkeys(these)))
+
+
+@dataclass(frozen=True, slots=True)
+class Background:
+    """Background work during a phase.
+
+    Attributes:
+        name: in campaign files.
+        label: for users.
+        kinds: alternatives for different filesystems.
+        has_interval: a campaign gives its interval; else it is repeated at once.
+        after: cleanup after the phase; None for none.
+    """
+
+    name: str
+    label: str
+    kinds: tuple[Maintenance, ...]
+    has_interval: bool = False
+    after: Maintenance | None = None
+
+    def kind_on(self, filesystems: Sequence[str]) -> Maintenance | None:
+        """Return the alternative for the first filesystem that supports one; None if none does."""
+        return next((kind for kind in self.kinds if not obstacle_of(kind, filesystems)), None)
+
+    def obstacle(self, filesystems: Sequence[str]) -> str:
+        """Return why it is not possible, as `obstacle_of` does."""
+        if self.kind_on(filesystems) is not None:
+            return ""
+        those = [each for kind in self.kinds for each in kind.filesystems]
+        return _obstacle(self.name, those, filesystems)
+
+
+PG_BASEBACKUP: Final = Background("pg_basebackup", tr("base backups (pg_basebackup)"), (BASE_BACKUP,))
+SNAPSHOTS: Final = Background(
+    "snapshot", tr("snapshots of the filesystem"), (SNAPSHOT,), has_interval=True, after=REMOVE_SNAPSHOTS
+)
+SCRUB: Final = Background("scrub", tr("scrub of the filesystem"), (BTRFS_SCRUB, ZPOOL_SCRUB))
+
+BACKGROUND: Final = (PG_BASEBACKUP, SNAPSHOTS, SCRUB)
+
+
+def background(name: str) -> Background:
+    """Return a background work by name.
+
+    Raises:
+        KeyError: there is none of that name.
+    """
+    for each in BACKGROUND:
+        if each.name == name:
+            return each
+    raise KeyError(name)
+
 
 _AS_IN_WORKLOAD: Final = frozenset(each.name for each in fields(WorkloadPhase)) & frozenset(
     each.name for each in fields(Workload)

@@ -183,15 +183,7 @@ BTRFS: Final = FormatSpec(
     options=(
         ATIME,
         BARRIER,
-        FormatOption(
-            "datacow",
-            Stage.MOUNT,
-            Toggle(),
-            default=True,
-            spelling=words("datacow", "nodatacow"),
-            shown=words(None, "nodatacow"),
-            on_files=words(None, "C"),
-        ),
+        switch("datacow", default=True),
         switch("datasum", default=True),
         FormatOption(
             "compress",
@@ -274,7 +266,6 @@ BTRFS: Final = FormatSpec(
             default=False,
             spelling=words("+C", None),
             shown=words("C", None),
-            on_files=words("C", None),
         ),
         FILE_EXTEND_METHOD,
         FULL_PAGE_WRITES,

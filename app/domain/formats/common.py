@@ -46,20 +46,16 @@ ATIME: Final = FormatOption(
 )
 
 
-def switch(option_id: str, *, default: bool | None, on_files: Spelling | None = None) -> FormatOption:
+def switch(option_id: str, *, default: bool | None) -> FormatOption:
     """Return a mount option ``name`` and ``noname``; the kernel shows only the one that is not its default.
 
     Args:
         option_id: the name.
         default: of the kernel; None if that depends on the machine: then the kernel shows ``name`` only.
-        on_files: see `FormatOption`.
     """
     off = f"no{option_id}"
     shown = words(None, off) if default else words(option_id, None)
-    spelling = words(option_id, off)
-    return FormatOption(
-        option_id, Stage.MOUNT, Toggle(), default, spelling=spelling, shown=shown, on_files=on_files
-    )
+    return FormatOption(option_id, Stage.MOUNT, Toggle(), default, words(option_id, off), shown=shown)
 
 
 LAZYTIME: Final = switch("lazytime", default=False)

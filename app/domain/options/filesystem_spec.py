@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, Final
 
 from app.domain.options.conflicts import Choices, ConflictRule
 from app.domain.options.format_spec import FormatSpec
-from app.domain.options.kinds import OptionValue, parse_switch
+from app.domain.options.kinds import OptionValue, ReadbackToken
 from app.domain.options.option_spec import USUAL_PAGE_BYTES, OptionSpec, OptionText, Safety, explained
 from app.domain.versions import KERNEL, Component, Requirement, Version, Versions
 
@@ -152,6 +152,16 @@ class FilesystemSpec(FormatSpec):
     risks: tuple[Safety, ...] = ()
     large_blocks_since: Requirement | None = None
 
+    def attributes_of_files(self, chosen: Mapping[str, OptionValue]) -> ReadbackToken | None:
+        """Return what `lsattr` must show for new files on it; None if no option changes that."""
+        wanted, others = set[str](), set[str]()
+        for option in self.options:
+            if option.on_files is not None:
+                others |= {token for _, token in option.on_files.values if token}
+                token = option.on_files.token(chosen.get(option.id, option.default or False))
+                wanted |= {token} if token else set()
+        return ReadbackToken(tuple(sorted(wanted)), tuple(sorted(others - wanted))) if others else None
+
     def option(self, option_id: str) -> OptionSpec:
         """Return an option.
 
@@ -185,6 +195,20 @@ class DiskSetFacts:
     size_bytes: int
     logical_block_bytes: int = 512
     rotational: bool = False
+
+
+_TRUE: Final = ("true", "yes")
+_FALSE: Final = ("false", "no")
+
+
+def parse_switch(text: str) -> bool | None:
+    """Parse a boolean as PostgreSQL does (bool.c: unique prefixes, any case); None for other text."""
+    word = text.strip().lower()
+    if word in {"1", "on"} or (word and any(full.startswith(word) for full in _TRUE)):
+        return True
+    if word in {"0", "of", "off"} or (word and any(full.startswith(word) for full in _FALSE)):
+        return False
+    return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -186,16 +186,6 @@ class FormatSpec:
         ]
         return (*always, *((each.flag, each.item) for each in told if each is not None))
 
-    def attributes_of_files(self, chosen: Mapping[str, OptionValue]) -> ReadbackToken | None:
-        """Return what `lsattr` must show for new files on it; None if no option changes that."""
-        wanted, others = set[str](), set[str]()
-        for option in self.options:
-            if option.on_files is not None:
-                others |= {token for _, token in option.on_files.values if token}
-                token = option.on_files.token(chosen.get(option.id, option.default or False))
-                wanted |= {token} if token else set()
-        return ReadbackToken(tuple(sorted(wanted)), tuple(sorted(others - wanted))) if others else None
-
     def option(self, option_id: str) -> FormatOption:
         """Return an option.
 

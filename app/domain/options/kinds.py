@@ -12,8 +12,6 @@ from app.domain.units import format_size
 
 OptionValue = bool | int | str
 
-_TRUE: Final = ("true", "yes")
-_FALSE: Final = ("false", "no")
 _LONGEST_LIST: Final = 12
 """Maximum number of allowed values in a message, which has to fit a terminal."""
 
@@ -106,16 +104,6 @@ class Integer:
 
 
 Kind = Toggle | Choice | Integer
-
-
-def parse_switch(text: str) -> bool | None:
-    """Parse a boolean as PostgreSQL does (bool.c: unique prefixes, any case); None for other text."""
-    word = text.strip().lower()
-    if word in {"1", "on"} or (word and any(full.startswith(word) for full in _TRUE)):
-        return True
-    if word in {"0", "of", "off"} or (word and any(full.startswith(word) for full in _FALSE)):
-        return False
-    return None
 
 
 @dataclass(frozen=True, slots=True)

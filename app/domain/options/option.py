@@ -63,8 +63,6 @@ class FormatOption:
         shown: how verification shows a value; None if nothing shows it directly. By default as it is written,
             but never for mkfs programs and the server. Where it is None, the filesystem's expected tokens
             (`FormatSpec.expected`) or a setting of the server show it, or `OptionText.unseen` says why not.
-        on_files: how new files on the filesystem show a value, in letters of `lsattr`; None if they do not.
-            Checked after loading.
     """
 
     id: str
@@ -74,7 +72,6 @@ class FormatOption:
     spelling: Spelling = BY_NAME
     flag: str = ""
     shown: Spelling | None = BY_NAME
-    on_files: Spelling | None = None
 
     def __post_init__(self) -> None:
         """Replace the defaults of spelling and shown, which depend on the other fields."""

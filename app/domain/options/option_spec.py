@@ -10,7 +10,7 @@ from dataclasses import KW_ONLY, dataclass, fields
 from enum import StrEnum
 from typing import Final
 
-from app.domain.options.kinds import OptionValue
+from app.domain.options.kinds import OptionValue, Spelling
 from app.domain.options.option import FormatOption
 from app.domain.text import tr
 from app.domain.units import KIB
@@ -123,6 +123,8 @@ class OptionText:
         values: each value of a `Choice`, in its order.
         unseen: why it cannot be verified, one clause; empty if it can: by `FormatOption.shown`, by the
             filesystem's expected tokens (`FormatSpec.expected`), or as a setting of the server.
+        on_files: how new files on the filesystem show a value, in letters of `lsattr`; None if they do not.
+            Checked after loading.
         risks: (value, classes) for risky values.
         written_whole: whether it is the number of bytes that are written atomically: below the server's page
             size, pages can be half written.
@@ -141,6 +143,7 @@ class OptionText:
     _: KW_ONLY
     values: tuple[ChoiceValue, ...] = ()
     unseen: str = ""
+    on_files: Spelling | None = None
     risks: tuple[tuple[OptionValue, tuple[Safety, ...]], ...] = ()
     written_whole: bool = False
     since: tuple[Requirement, ...] = ()

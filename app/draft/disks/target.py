@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from app.campaign_file.disks import make_disk_group, told
-from app.campaign_file.kinds import CampaignField
+from app.campaign_file.kinds import CampaignField, parse_size
 from app.campaign_file.partial import array_keys, queue_keys
 from app.campaign_file.problems import InvalidValueError
 from app.domain.campaign.configuration import DiskTarget, GroupChoice
@@ -26,7 +26,7 @@ from app.domain.options.refusals import echo
 from app.domain.problem import Problem
 from app.domain.storage_plan.plan import FURTHER_ROLES, Role
 from app.domain.text import plain_number, tr
-from app.domain.units import KIB, format_size, parse_size
+from app.domain.units import KIB, format_size
 from app.draft.fields.fields import FIELDS, TYPED_FIELDS
 from app.draft.fields.storage_state import DEFAULT_PRESET, DisksDraft, GroupDraft, MadeDraft, level_of
 from app.draft.fields.text import read_text

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from app.domain.campaign.configuration import MemoryTarget
 from app.domain.filesystems import filesystem
-from app.domain.options.kinds import parse_switch
+from app.domain.options.filesystem_spec import parse_switch
 from app.domain.options.option_spec import NOT_DURABLE as NOT_DURABLE_CLASSES
 from app.domain.storage_plan.plan import Group, StoragePlan
 from app.domain.text import tr

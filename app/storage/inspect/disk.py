@@ -233,20 +233,3 @@ def parse_udev(number: str, text: str) -> UdevProperties:
         elif kind == "S":
             links.append(value)
     return UdevProperties(number, properties, tuple(links))
-
-
-def bus_of(places: SourceFolders, name: str) -> str:
-    """Return how a disk is attached: nvme, sata, usb, sas, iscsi, scsi, virtio ...; empty if unknown."""
-    if name.startswith("loop"):
-        return "loop"
-    folder = (places.sys / "block" / name / "device").resolve()
-    parts = "/".join(folder.parts)
-    if name.startswith("nvme"):
-        return "nvme"
-    words = (("/usb", "usb"), ("/ata", "sata"), ("/session", "iscsi"), ("/end_device", "sas"))
-    for word, bus in words:
-        if word in parts:
-            return bus
-    with suppress(OSError):
-        return (folder / "subsystem").readlink().name
-    return ""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final
 
 from app.domain.campaign.configuration import DiskTarget, GroupChoice
 from app.domain.campaign.disk_target import chosen_options, key_of, plan_of_target
@@ -21,11 +21,14 @@ from app.domain.storage_plan.plan import Group, GroupOf, Role, StoragePlan
 from app.domain.storage_plan.problems import plan_problems
 from app.domain.storage_plan.reader import PlanError
 from app.domain.text import tr
-from app.domain.units import format_size
+from app.domain.units import GIB, MIB, format_size
 from app.storage.layout.availability import Support, level_availability
-from app.storage.layout.partitions import default_partition_bytes, planned_bytes
+from app.storage.layout.partitions import planned_bytes, whole_disk_bytes
 
 PLACE = "target.disks"
+SMALLEST_DEFAULT_BYTES: Final = 16 * GIB
+DATA_SET_FACTOR: Final = 4
+"""Room for the data set, its WAL, dead rows, and a filesystem that is not nearly full."""
 
 
 def find_disks(name: str, disks: Sequence[Disk]) -> tuple[Disk, ...]:
@@ -178,3 +181,19 @@ def _too_small(target: DiskTarget, plan: StoragePlan, data_set_bytes: int) -> li
         key = "partition_size" if choice.partition_bytes is not None else "data"
         found.append(Problem(f"{prefix}{key}", message))
     return found
+
+
+def default_partition_bytes(data_set_bytes: int, data_disks: int, disk_sizes: Iterable[int]) -> int:
+    """Return the size of each partition for a data set.
+
+    Args:
+        data_set_bytes: of the largest configuration.
+        data_disks: disks with data, not parity or copies (`app.domain.options.raid.ArrayLayout.data_disks`).
+        disk_sizes: of the disks of the group.
+
+    Returns:
+        The greater of 16 GiB and four times the data set per data disk, in whole MiB, limited by the disks.
+    """
+    needed = -(-DATA_SET_FACTOR * data_set_bytes // max(1, data_disks))
+    wanted = max(SMALLEST_DEFAULT_BYTES, needed)
+    return min(-(-wanted // MIB) * MIB, whole_disk_bytes(disk_sizes))

@@ -22,7 +22,7 @@ from app.domain.storage_plan.plan import (
     Role,
     StoragePlan,
 )
-from app.domain.units import GIB, MIB
+from app.domain.units import MIB
 from app.storage.layout.conditions import (
     POOL_GUID,
     OwnMember,
@@ -33,10 +33,6 @@ from app.storage.layout.conditions import (
 )
 from app.storage.layout.names import Names, PlannedDevice
 
-SMALLEST_DEFAULT_BYTES: Final = 16 * GIB
-DATA_SET_FACTOR: Final = 4
-"""Room for the data set, its WAL, dead rows, and a filesystem that is not nearly full."""
-
 
 def whole_disk_bytes(disk_sizes: Iterable[int]) -> int:
     """Return the largest partition, in whole MiB, that fits each of the disks with both copies of a GPT."""
@@ -46,22 +42,6 @@ def whole_disk_bytes(disk_sizes: Iterable[int]) -> int:
 def planned_bytes(group: Group) -> int:
     """Return the size of the one partition on each disk of a group."""
     return group.partition_bytes or whole_disk_bytes(disk.size_bytes for disk in group.disks)
-
-
-def default_partition_bytes(data_set_bytes: int, data_disks: int, disk_sizes: Iterable[int]) -> int:
-    """Return the size of each partition for a data set.
-
-    Args:
-        data_set_bytes: of the largest configuration.
-        data_disks: disks with data, not parity or copies (`app.domain.options.raid.ArrayLayout.data_disks`).
-        disk_sizes: of the disks of the group.
-
-    Returns:
-        The greater of 16 GiB and four times the data set per data disk, in whole MiB, limited by the disks.
-    """
-    needed = -(-DATA_SET_FACTOR * data_set_bytes // max(1, data_disks))
-    wanted = max(SMALLEST_DEFAULT_BYTES, needed)
-    return min(-(-wanted // MIB) * MIB, whole_disk_bytes(disk_sizes))
 
 
 START_BYTES: Final = MIB

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
 from app.domain.disk import DiskIdentity
 from app.domain.disk_answers import Disk
 from app.domain.storage_plan.plan import PARTITION_TYPE
-from app.storage.inspect.disk import bus_of
 from app.storage.inspect.snapshot import DiskFacts, Geometry, Policy, Snapshot
 from app.storage.inspect.sources import SourceFolders
 from app.storage.inspect.udisks_objects import Drive, Objects, drive_of, with_udisks
@@ -132,3 +132,20 @@ def changes(before: Sequence[Disk], after: Sequence[Disk]) -> tuple[DiskChange, 
     come = [DiskChange(None, disk) for key, disk in new.items() if key not in old]
     changed = [DiskChange(old[key], disk) for key, disk in new.items() if key in old and old[key] != disk]
     return (*gone, *changed, *come)
+
+
+def bus_of(places: SourceFolders, name: str) -> str:
+    """Return how a disk is attached: nvme, sata, usb, sas, iscsi, scsi, virtio ...; empty if unknown."""
+    if name.startswith("loop"):
+        return "loop"
+    folder = (places.sys / "block" / name / "device").resolve()
+    parts = "/".join(folder.parts)
+    if name.startswith("nvme"):
+        return "nvme"
+    words = (("/usb", "usb"), ("/ata", "sata"), ("/session", "iscsi"), ("/end_device", "sas"))
+    for word, bus in words:
+        if word in parts:
+            return bus
+    with suppress(OSError):
+        return (folder / "subsystem").readlink().name
+    return ""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from app.domain.campaign.phases import background
 from app.domain.filesystems import FILESYSTEMS
-from app.domain.maintenance import MAINTENANCE, DoneBy, Maintenance, background, maintenance
+from app.domain.maintenance import MAINTENANCE, DoneBy, Maintenance, maintenance
 
 
 @pytest.mark.parametrize("each", MAINTENANCE, ids=lambda each: each.name)

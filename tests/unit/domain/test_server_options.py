@@ -11,8 +11,8 @@ from app.domain.campaign.configuration import DiskTarget, GroupChoice, PostgresC
 from app.domain.campaign.disk_target import target_problems
 from app.domain.campaign.server_options import Fate, contradiction, refused_with, safe_without, server_options
 from app.domain.filesystems import FILESYSTEMS
-from app.domain.options.filesystem_spec import FilesystemSpec
-from app.domain.options.kinds import Choice, OptionValue, parse_switch
+from app.domain.options.filesystem_spec import FilesystemSpec, parse_switch
+from app.domain.options.kinds import Choice, OptionValue
 from app.domain.options.option import Stage
 from app.domain.options.option_spec import OptionSpec
 from app.domain.options.raid import Level

@@ -10,8 +10,9 @@ from typing import cast
 import pytest
 
 from app.domain.campaign.configuration import WorkloadPhase
+from app.domain.campaign.phases import PG_BASEBACKUP, SCRUB, SNAPSHOTS, Background
 from app.domain.errors import FootingError, ServerError, StorageError
-from app.domain.maintenance import PG_BASEBACKUP, SCRUB, SNAPSHOTS, Background, MaintenanceEnd, WorkEnd
+from app.domain.maintenance import MaintenanceEnd, WorkEnd
 from app.execution import measured_phases as beside_module
 from app.execution.measured_phases import Beside
 from app.hosts.server_under_test import ServerUnderTest

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from app.storage.inspect.disk import bus_of, read_disk
+from app.storage.inspect.disk import read_disk
 from app.storage.inspect.snapshot import DuplicateMarks, Hardware, Policy, SourceKnowledge
 from app.storage.inspect.sources import SourceFolders
+from app.storage.spare.disks import bus_of
 from app.storage.spare.inspect import inspect_machine
 from app.storage.spare.rules import decide
 from tests.unit.storage.fake_machine import add_scsi_disk, write

@@ -15,11 +15,12 @@ from app.domain.disk import DiskIdentity
 from app.storage.inspect import processes as inspect_processes
 from app.storage.inspect import references as inspect_references
 from app.storage.inspect import uses as inspect_uses
-from app.storage.inspect.disk import bus_of, parse_udev, read_disk
+from app.storage.inspect.disk import parse_udev, read_disk
 from app.storage.inspect.snapshot import DeviceUse, Policy, Reading, Reference, SourceKnowledge
 from app.storage.inspect.sources import SourceFolders
 from app.storage.inspect.uses import parse_mdstat, parse_pools, unescape
 from app.storage.spare import release_ledger
+from app.storage.spare.disks import bus_of
 from app.storage.spare.inspect import inspect_machine
 from app.storage.spare.rules import decide
 from tests.unit.storage.fake_machine import (
