@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Final
 
+from typing_extensions import override
+
 from app.domain.options.conflicts import Choices, ConflictRule
 from app.domain.options.format_spec import FormatSpec
 from app.domain.options.kinds import OptionValue, ReadbackToken
@@ -162,6 +164,7 @@ class FilesystemSpec(FormatSpec):
                 wanted |= {token} if token else set()
         return ReadbackToken(tuple(sorted(wanted)), tuple(sorted(others - wanted))) if others else None
 
+    @override
     def option(self, option_id: str) -> OptionSpec:
         """Return an option.
 

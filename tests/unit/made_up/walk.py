@@ -41,7 +41,7 @@ from app.storage.system.programs import CompletedProgram
 from app.storage.wiping.found import place_of
 from tests.known_runs import WHOLE
 from tests.made_disks import SPARE, everything_works, listing
-from tests.unit.made_up.filesystem import MADE_UP, PACE, UNIT
+from tests.unit.made_up.filesystem import MADE_UP
 from tests.unit.storage.plans import FOLDER, NAMES
 
 FACTS = StorageFacts(listing(), everything_works())
@@ -55,9 +55,8 @@ def chosen_in_the_wizard(options: Mapping[str, str]) -> DisksDraft:
     made = disks.data.made
     made.level = Level.STRIPE
     choose_filesystem(made, "madeup")
-    for option in (PACE, UNIT):
-        if option.id in options:
-            say(made, option, options[option.id])
+    for name, text in options.items():
+        say(made, MADE_UP.option(name), text)
     return disks
 
 
