@@ -87,5 +87,6 @@ def test_modules_that_name_reiserfs() -> None:
         "app/domain/filesystems.py",
         "app/domain/formats/__init__.py",
         "app/domain/formats/reiserfs.py",
+        "app/domain/option_texts.py",
         "app/storage/inspect/signatures.py",
     }
