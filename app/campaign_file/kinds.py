@@ -149,7 +149,9 @@ def toml(raw: object, gap: str = " ") -> str:
             return f"[{', '.join(toml(each, '') for each in raw)}]"
         case dict():
             gap = "" if not raw or raw.keys() & {"file", "builtin"} else gap
-            keys = ", ".join(f"{bare_key(key)} = {toml(value, gap)}" for key, value in raw.items())
+            # two spaces: names of cells contain such texts, and `--resume` finds their runs by name
+            inner = {key: "{  }" if value == {} else toml(value, gap) for key, value in raw.items()}
+            keys = ", ".join(f"{bare_key(key)} = {value}" for key, value in inner.items())
             return f"{{{gap}{keys}{gap}}}"
         case _:
             raise TypeError(raw)

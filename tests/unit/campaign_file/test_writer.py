@@ -236,3 +236,15 @@ def test_sizes_use_largest_exact_unit() -> None:
 def test_settings_on_one_line(pairs: tuple[tuple[str, str], ...]) -> None:
     written = tomllib.loads(f"settings = {toml(SettingsTable().plain(pairs))}")
     assert SettingsTable().read(written["settings"], Path("/")) == pairs
+
+
+def test_empty_options_in_a_dimension_as_begun() -> None:
+    """``--resume`` finds runs by the names of cells, and a campaign by its text."""
+    one, other = (f'{{ data = ["C"], filesystem = "{name}", options = {{  }} }}' for name in ("xfs", "ext4"))
+    text = (
+        'name = "x"\n[target.disks]\ndata = ["A"]\nfilesystem = "xfs"\n'
+        f'[[dimension]]\nkey = "target.disks.wal"\nvalues = [{one}, {other}]\n'
+    )
+    campaign = parse_campaign(text, base_directory="/", source_name="x")
+    assert [each.name for each in campaign.configurations] == [f"wal {one}", f"wal {other}"]
+    assert f"values = [{one}, {other}]" in format_campaign(campaign)
