@@ -17,9 +17,17 @@ from typing import Any, Final, cast
 from typing_extensions import override
 
 from app.campaign_file.fields import MOST_CONFIGURATIONS, MOST_RUNS, SECTIONS
-from app.campaign_file.kinds import CampaignField
+from app.campaign_file.kinds import CampaignField, Key
 from app.campaign_file.matrix import ReadMatrix
-from app.campaign_file.partial import TARGET, Given, Partial, partial_of_target
+from app.campaign_file.partial import (
+    TABLES,
+    TARGET,
+    Given,
+    Partial,
+    alternative_of,
+    nested,
+    partial_of_target,
+)
 from app.campaign_file.paths import Scripts
 from app.campaign_file.phases import Phases
 from app.campaign_file.problems import InvalidValueError, KeyPath, Problems
@@ -32,11 +40,12 @@ from app.campaign_file.reader import (
 )
 from app.campaign_file.rules import RULES, Stated
 from app.domain.campaign.configuration import Campaign, Configuration, PostgresChoice, Target, Workload
+from app.domain.campaign.matrix import Change
 from app.domain.campaign.order import RunOrder
 from app.domain.problem import Problem
 from app.domain.text import tr
 from app.draft.disks.target import read_target
-from app.draft.fields.fields import FIELDS, OPTIONAL, PHASES, SETTINGS, automatic_name
+from app.draft.fields.fields import FIELDS, OPTIONAL, PHASES, SCRIPT, SETTINGS, automatic_name
 from app.draft.fields.phases import raw_phase, raw_scripts
 from app.draft.fields.state import (
     OWN_SCRIPTS,
@@ -143,8 +152,7 @@ def _document(parts: DraftParts) -> Mapping[str, Any]:
         "name": automatic_name(printable),
         **{name: text for name in TYPED_OF_CAMPAIGN if (text := parts.values[name].strip())},
         "seeds": list(parts.seeds),
-        "postgresql": _section(parts, "postgresql"),
-        "workload": _workload(parts),
+        **nested(_changes(_of_pages(parts))),
     }
     if parts.order_seed is not None and parts.values["order"] == RunOrder.RANDOM:
         document["order_seed"] = parts.order_seed
@@ -152,27 +160,35 @@ def _document(parts: DraftParts) -> Mapping[str, Any]:
         document["remarks"] = list(parts.remarks)
     if chosen:
         entries = zip(names, chosen, strict=True)
-        document["configuration"] = [_entry(name, each) for name, each in entries][:MOST_CONFIGURATIONS]
+        document["configuration"] = [
+            {"name": name, "target": each, **nested(_changes(each.texts))} for name, each in entries
+        ][:MOST_CONFIGURATIONS]
     return document
 
 
-def _section(parts: DraftParts, section: str) -> dict[str, Any]:
-    keys = {each.name: f"{section}.{each.name}" for each in SECTIONS[section]}
-    return {name: parts.values[key] for name, key in keys.items() if key != PHASES}
-
-
-def _workload(parts: DraftParts) -> Mapping[str, Any]:
-    """Return the third page; of alternative keys only the chosen one."""
-    values = _section(parts, "workload")
-    if values["script"] == OWN_SCRIPTS:
-        values["script"] = raw_scripts(parts.scripts)
+def _of_pages(parts: DraftParts) -> Mapping[str, Any]:
+    """Return the pages by key; of alternative keys only the chosen one."""
+    values: dict[str, Any] = dict(parts.values)
+    if values[SCRIPT] == OWN_SCRIPTS:
+        values[SCRIPT] = raw_scripts(parts.scripts)
     if parts.phases:
-        values["phase"] = [raw_phase(each) for each in parts.phases]
+        values[PHASES] = [raw_phase(each) for each in parts.phases]
     if parts.size_choice not in {SizeChoice.SCALE, SizeChoice.BYTES}:
-        values["size"] = parts.size_choice.value
-    del values["size" if parts.size_choice is SizeChoice.SCALE else "scale"]
-    del values["transactions" if parts.length is Length.DURATION else "duration"]
+        values["workload.size"] = parts.size_choice.value
+    del values["workload.size" if parts.size_choice is SizeChoice.SCALE else "workload.scale"]
+    del values["workload.transactions" if parts.length is Length.DURATION else "workload.duration"]
     return values
+
+
+def _changes(texts: Mapping[str, Any]) -> Iterable[Change]:
+    """Return the keys of PostgreSQL and the workload; of two alternative ones the last counts."""
+    kept: dict[Key, Any] = {}
+    for dotted, text in texts.items():
+        key = tuple(dotted.split("."))
+        if key[0] in SECTIONS and (dotted != SETTINGS or text.strip()):
+            kept.pop(alternative_of(key) or (), None)
+            kept[key] = text
+    return (Change(*item) for item in kept.items())
 
 
 def names_files(raw: object) -> bool:
@@ -180,22 +196,6 @@ def names_files(raw: object) -> bool:
     if isinstance(raw, list):
         return any(map(names_files, raw))
     return isinstance(raw, dict) and ("file" in raw or names_files(raw.get("script")))
-
-
-def _entry(name: str, each: ConfigurationDraft) -> Mapping[str, Any]:
-    entry: dict[str, Any] = {"name": name, "target": each}
-    for change in each.changes:
-        section, _, key = change.key.partition(".")
-        values = entry.setdefault(section, {})
-        instead = [
-            other.name for other in SECTIONS[section] if other.attribute == FIELDS[change.key].instead_of
-        ]
-        for other in instead:  # of two exclusive changes the last one counts
-            values.pop(other, None)
-        values[key] = change.text
-    if each.settings.strip():
-        entry.setdefault("postgresql", {})["settings"] = each.settings
-    return entry
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,27 +259,12 @@ class _DraftReader(CampaignReader):
     @override
     def read_target(self, entry: object, place: KeyPath) -> Partial:
         each = cast("ConfigurationDraft", entry)
-        values = self.parts.values
-        page = KeyPath("target")
-        kind, texts = "", dict[str, str]()
-        match each.place:
-            case Place.DISKS:
-                return self._read_disks(each, place)
-            case Place.FOLDER:
-                kind, texts, place = "folder", {"path": values["target.folder.path"]}, page
-            case Place.MEMORY:
-                kind, texts, place = "memory", {"size": values["target.memory.size"]}, page
-            case Place.SERVER:
-                keys = ("connection", "room", "ssh")
-                kind, texts, place = "server", {key: values[f"target.server.{key}"] for key in keys}, page
-            case Place.OTHER_FOLDER:
-                kind, texts = "folder", {"path": each.text}
-            case Place.OTHER_MEMORY:
-                kind, texts = "memory", {"size": each.text}
-            case Place.OTHER_SERVER:
-                kind, texts = "server", {"connection": each.text, "room": each.room, "ssh": each.ssh}
-        table = {key: text for key, text in texts.items() if text.strip()}
-        return CampaignReader.read_target(self, {kind: table}, place)
+        if each.place is Place.DISKS:
+            return self._read_disks(each, place)
+        names = (field.name for field in TABLES[TARGET, each.place.kind])
+        table = {name: text for name in names if (text := self.parts.target_text(each, name)).strip()}
+        shown_at = place if each.place.is_separate else KeyPath(TARGET)
+        return CampaignReader.read_target(self, {each.place.kind: table}, shown_at)
 
     def _read_disks(self, each: ConfigurationDraft, place: KeyPath) -> Partial:
         """Return the keys of the spare disks and their filesystem; problems appear on their own pages."""

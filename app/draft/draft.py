@@ -328,10 +328,9 @@ class CampaignDraft:
         names = {each.name.strip() for each in self.parts.configurations}
         base = original.name.strip()[:70]
         number = next(n for n in range(2, len(names) + 3) if f"{base} {n}" not in names)
-        changes = [replace(change) for change in original.changes]
-        made = original.made.copy() if original.made else None
+        made, texts = original.made.copy() if original.made else None, dict(original.texts)
         copy = replace(
-            original, name=f"{base} {number}", made=made, changes=changes, from_where=False, chosen=True
+            original, name=f"{base} {number}", made=made, texts=texts, from_where=False, chosen=True
         )
         self.parts.configurations.insert(self.parts.configurations.index(original) + 1, copy)
         return copy

@@ -8,16 +8,14 @@ from typing import Final
 
 from app.campaign_file.disks import values_of_group
 from app.campaign_file.fields import SECTIONS
+from app.campaign_file.partial import TABLES, TARGET
 from app.campaign_file.settings import Settings
 from app.domain.campaign.configuration import (
     Campaign,
     Configuration,
     DiskTarget,
-    FolderTarget,
     GroupChoice,
-    MemoryTarget,
     Script,
-    ServerTarget,
     Target,
     Workload,
 )
@@ -30,7 +28,6 @@ from app.draft.fields.phases import phase_part, script_parts
 from app.draft.fields.state import (
     OWN_SCRIPTS,
     TYPED_OF_CAMPAIGN,
-    ChangeDraft,
     ConfigurationDraft,
     DraftParts,
     Length,
@@ -42,22 +39,11 @@ from app.draft.fields.storage_state import DisksDraft, GroupDraft, MadeDraft
 from app.draft.fields.text import write_settings, write_text
 from app.draft.matrix.opening import open_matrix
 
-_PLACES: Final = {
-    FolderTarget.kind: Place.FOLDER,
-    MemoryTarget.kind: Place.MEMORY,
-    DiskTarget.kind: Place.DISKS,
-    ServerTarget.kind: Place.SERVER,
-}
 _NAMES: Final = {
     Place.FOLDER: tr("folder"),
     Place.MEMORY: tr("memory"),
     Place.DISKS: tr("disks"),
     Place.SERVER: tr("server"),
-}
-_OTHER_PLACES: Final = {
-    Place.FOLDER: Place.OTHER_FOLDER,
-    Place.MEMORY: Place.OTHER_MEMORY,
-    Place.SERVER: Place.OTHER_SERVER,
 }
 
 
@@ -110,41 +96,35 @@ def parts_of(campaign: Campaign) -> DraftParts:
     _remember_choices(parts, first.workload)
     where: dict[Place, Target] = {}
     for each in campaign.configurations:
-        place = _PLACES[each.target.kind]
-        if place is Place.DISKS and place not in where:
-            parts.disks = disks_of(each.target)
-        where.setdefault(place, each.target)
+        place = Place(each.target.kind)
+        if place not in where:
+            where[place] = each.target
+            parts.values |= _texts_of(each.target)
+            parts.disks = disks_of(each.target) if place is Place.DISKS else parts.disks
         own_place = where[place] != each.target
         own = own_storage(parts.disks, each.target) if own_place else OwnStorage()
-        changes = [
-            ChangeDraft(key, write_text(FIELDS[key], _value(each, key)))
+        texts = _texts_of(each.target) if own_place else {}
+        texts |= {
+            key: write_text(FIELDS[key], _value(each, key))
             for key in CHANGEABLE
             if _value(each, key) != _value(first, key)
             and (_value(each, key) is not None or _stands(each, key))
-        ]
-        settings = write_settings(tuple(pair for pair in each.postgresql.settings if pair not in shared))
+        }
+        settings = tuple(pair for pair in each.postgresql.settings if pair not in shared)
+        if settings:
+            texts[SETTINGS] = write_settings(settings)
         taken = any(other.from_where and other.place is place for other in parts.configurations)
         parts.configurations.append(
             ConfigurationDraft(
                 each.name,
-                _OTHER_PLACES.get(place, place) if own_place else place,
-                _text_of(each.target) if own_place else "",
-                _room_of(each.target) if own_place else "",
-                _ssh_of(each.target) if own_place else "",
+                Place(f"other-{place}") if own_place and place is not Place.DISKS else place,
+                texts,
                 own.disks,
                 own.made,
                 own.wal_apart,
-                settings,
-                changes,
-                from_where=not (own_place or settings or changes or taken),
+                from_where=not (own_place or texts or taken),
             )
         )
-    parts.values["target.folder.path"] = _text_of(where.get(Place.FOLDER, FolderTarget()))
-    parts.values["target.memory.size"] = _text_of(where.get(Place.MEMORY, MemoryTarget()))
-    if Place.SERVER in where:
-        parts.values["target.server.connection"] = _text_of(where[Place.SERVER])
-        parts.values["target.server.room"] = _room_of(where[Place.SERVER])
-        parts.values["target.server.ssh"] = _ssh_of(where[Place.SERVER])
     _complete_where(parts, ticked=frozenset())
     return parts
 
@@ -193,25 +173,15 @@ def _value(configuration: Configuration, key: str) -> object:
     return value
 
 
-def _text_of(target: Target) -> str:
-    match target:
-        case FolderTarget():
-            return write_text(FIELDS["target.folder.path"], target.path)
-        case MemoryTarget():
-            return write_text(FIELDS["target.memory.size"], target.size_bytes)
-        case ServerTarget():
-            return write_text(FIELDS["target.server.connection"], target.connection)
-        case DiskTarget():
-            return ""
-
-
-def _room_of(target: Target) -> str:
-    room = target.room_bytes if isinstance(target, ServerTarget) else None
-    return write_text(FIELDS["target.server.room"], room)
-
-
-def _ssh_of(target: Target) -> str:
-    return target.ssh if isinstance(target, ServerTarget) else ""
+def _texts_of(target: Target) -> dict[str, str]:
+    """Return the texts of a target's keys; spare disks have their own fields."""
+    if isinstance(target, DiskTarget):
+        return {}
+    fields = TABLES[TARGET, target.kind]
+    return {
+        f"{TARGET}.{target.kind}.{each.name}": write_text(each, getattr(target, each.attribute))
+        for each in fields
+    }
 
 
 def _remember_choices(parts: DraftParts, workload: Workload) -> None:

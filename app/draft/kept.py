@@ -19,12 +19,20 @@ from typing import Any, Final
 
 from app.domain.errors import FootingError, UsageError
 from app.domain.text import tr
-from app.draft.fields.state import DraftParts, first_values
+from app.draft.fields.fields import FIELDS, SETTINGS
+from app.draft.fields.state import DraftParts, Place, first_values
 from app.draft.from_campaign import with_places
 from app.hosts.folders.own_folders import create_state_folder
 
 FILE_NAME: Final = "draft.json"
-_FORMAT: Final = 1
+_FORMAT: Final = 2
+"""Format 1 kept the texts of a configuration in several entries; see `_of_today`."""
+_TEXT_KEYS: Final = {
+    Place.OTHER_FOLDER: "target.folder.path",
+    Place.OTHER_MEMORY: "target.memory.size",
+    Place.OTHER_SERVER: "target.server.connection",
+}
+"""The key whose text format 1 kept as ``text``."""
 _LONGEST_BYTES: Final = 4 << 20
 _NEVER: Final = frozenset({"confirmed", "agreed", "contacted", "loaded"})
 """Fields that contain confirmations."""
@@ -49,12 +57,14 @@ def read_draft_text(text: str) -> DraftParts:
     """
     try:
         document = json.loads(text, object_hook=_of_today)
-        parts: DraftParts = _typed(DraftParts, {_FORMAT: document["parts"]}[document["format"]])
+        parts: DraftParts = _typed(DraftParts, {1: document, _FORMAT: document}[document["format"]]["parts"])
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         message = tr("What was put together last time cannot be read any more; it is left out.")
         raise DamagedDraftError(message) from error
     known = first_values()
     parts.values = known | {key: text for key, text in parts.values.items() if key in known}
+    for each in parts.configurations:
+        each.texts = {key: text for key, text in each.texts.items() if key in FIELDS}
     return with_places(parts)
 
 
@@ -98,9 +108,19 @@ def forget_draft() -> None:
 
 
 def _of_today(table: dict[str, Any]) -> dict[str, Any]:
-    """Return a change of a dimension with its value, which earlier versions kept as TOML."""
+    """Return a change of a dimension with its value, a configuration with its texts, as kept by format 2."""
     if isinstance(table.get("key"), list) and isinstance(table.get("text"), str):
         return {"key": table["key"], "value": tomllib.loads(f"value = {table['text']}")["value"]}
+    if "place" in table and "texts" not in table:
+        keys = {
+            "text": _TEXT_KEYS.get(Place(table["place"]), ""),
+            "room": "target.server.room",
+            "ssh": "target.server.ssh",
+            "settings": SETTINGS,
+        }
+        texts = {key: table[name] for name, key in keys.items() if table.get(name)}
+        changes = {change["key"]: change["text"] for change in table.get("changes", ())}
+        return {**table, "texts": texts | changes}
     return table
 
 

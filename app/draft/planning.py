@@ -266,6 +266,7 @@ def add_reference(parts: DraftParts) -> ConfigurationDraft:
 
     Its ssh name is that of the first page's server: they are on one machine.
     """
-    made = ConfigurationDraft(tr("reference"), Place.OTHER_SERVER, ssh=parts.values[_PAGE_SSH])
+    texts = {_PAGE_SSH: parts.values[_PAGE_SSH]}
+    made = ConfigurationDraft(tr("reference"), Place.OTHER_SERVER, texts)
     parts.configurations.append(made)
     return made

@@ -140,7 +140,8 @@ def test_reference_needs_own_name_typed(
     assert parse_campaign(format_campaign(campaign), base_directory="/", source_name="saved") == campaign
     again = CampaignDraft.of(campaign).parts.on_servers()[1]
     assert again.place is Place.OTHER_SERVER
-    assert (again.text, again.room, again.ssh) == (OTHER, "20 GiB", "machine")
+    keys = ("target.server.connection", "target.server.room", "target.server.ssh")
+    assert [again.texts[key] for key in keys] == [OTHER, "20 GiB", "machine"]
     page = page_of(wizard, ReviewPage)
     assert OTHER in page._loaded.contact.text()
     page._loaded.look.click()

@@ -18,7 +18,7 @@ from app.domain.campaign.configuration import FolderTarget
 from app.draft.commands import LineAction
 from app.draft.draft import CampaignDraft
 from app.draft.fields.environment import DraftEnvironment, read_environment
-from app.draft.fields.state import ChangeDraft, Place, SizeChoice, Step
+from app.draft.fields.state import Place, SizeChoice, Step
 from app.draft.machine_answers import PostgresQuestion, answer
 from app.draft.review import make_review
 from app.hosts.folders.targets import CheckedTarget
@@ -116,7 +116,7 @@ def test_any_draft_runs_or_names_page(data: st.DataObject, environment: DraftEnv
     lines = st.sampled_from(["", "wrok_mem = 1MB", "max_connections = 150", "work_mem = 1MB", "port = 1"])
     draft.parts.values["postgresql.settings"] = data.draw(lines)
     copy = draft.copy_configuration(draft.configuration_of(Place.FOLDER))
-    copy.changes.append(ChangeDraft("workload.clients", "8"))
+    copy.texts["workload.clients"] = "8"
     find_out(draft)
     problems = [problem for step in draft.steps for problem in draft.problems_for(step)]
     assert not any(problem.pending for problem in problems)

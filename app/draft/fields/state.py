@@ -51,22 +51,19 @@ class Place(StrEnum):
     OTHER_MEMORY = "other-memory"
     OTHER_SERVER = "other-server"
 
+    @property
+    def kind(self) -> str:
+        """Kind of its target, as campaign files name it."""
+        return self.removeprefix("other-")
+
+    @property
+    def is_separate(self) -> bool:
+        """Whether the configuration has its own texts for it."""
+        return self.kind != self.value
+
 
 ON_SERVERS: Final = frozenset({Place.SERVER, Place.OTHER_SERVER})
 """Places on servers that already run."""
-
-
-@dataclass(slots=True)
-class ChangeDraft:
-    """One difference of a configuration from the pages before.
-
-    Attributes:
-        key: dotted, such as ``workload.clients``.
-        text: as typed; empty for unset.
-    """
-
-    key: str
-    text: str
 
 
 @dataclass(slots=True)
@@ -76,28 +73,21 @@ class ConfigurationDraft:
     Attributes:
         name: as typed.
         place: the folder, memory or disks of the first pages, or a separate one.
-        text: path, size or connection of a separate place; empty for the default.
-        room: size limit of the database on a separate server; empty for none.
-        ssh: ssh name of that server's machine; empty if ssh is not used.
+        texts: as typed, by key of campaign files: of a separate place, and what replaces texts of the pages;
+            empty for unset. Settings override those of all configurations.
         disks: its own, from a campaign file; None for those of the pages.
         made: level, filesystem and options, if they differ from the pages.
         wal_apart: whether pg_wal is on the disks chosen for it, if there are any.
-        settings: server settings that override those of all configurations, as lines.
-        changes: other differences.
         from_where: created by a check box of the first page, and without differences.
         chosen: False if unticked.
     """
 
     name: str
     place: Place
-    text: str = ""
-    room: str = ""
-    ssh: str = ""
+    texts: dict[str, str] = field(default_factory=dict)
     disks: DisksDraft | None = None
     made: MadeDraft | None = None
     wal_apart: bool = True
-    settings: str = ""
-    changes: list[ChangeDraft] = field(default_factory=list)
     from_where: bool = False
     chosen: bool = True
 
@@ -243,6 +233,11 @@ class DraftParts:
     def disks_of(self, configuration: ConfigurationDraft) -> DisksDraft:
         """Return the disks of a configuration: its own, else those of the pages."""
         return configuration.disks or self.disks
+
+    def target_text(self, configuration: ConfigurationDraft, name: str) -> str:
+        """Return the text of a key of a configuration's target: of the first page, or of a separate place."""
+        texts = configuration.texts if configuration.place.is_separate else self.values
+        return texts.get(f"target.{configuration.place.kind}.{name}", "")
 
     def used_disks(self) -> tuple[DisksDraft, ...]:
         """Return every set of disks that a configuration uses, that of the pages first."""

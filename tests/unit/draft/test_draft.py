@@ -39,7 +39,6 @@ from app.draft.fields.fields import (
 )
 from app.draft.fields.state import (
     OWN_SCRIPTS,
-    ChangeDraft,
     ConfigurationDraft,
     DraftParts,
     Length,
@@ -143,8 +142,8 @@ def test_copy_changes_only_named_fields() -> None:
     original = draft.configuration_of(Place.FOLDER)
     copy = draft.copy_configuration(original)
     assert copy.name == "folder 2"
-    copy.settings = "synchronous_commit = off"
-    copy.changes.append(ChangeDraft("workload.clients", "16"))
+    copy.texts["postgresql.settings"] = "synchronous_commit = off"
+    copy.texts["workload.clients"] = "16"
     draft.parts.values["postgresql.settings"] = "work_mem = 64MB"
     made = {each.name: each for each in campaign_of(draft.parts).configurations}
     assert made["folder 2"].postgresql.settings == (("synchronous_commit", "off"), ("work_mem", "64MB"))
@@ -179,11 +178,11 @@ def test_change_error_at_its_configuration() -> None:
     draft = CampaignDraft()
     draft.parts.values["workload.threads"] = "3"
     copy = draft.copy_configuration(draft.configuration_of(Place.MEMORY))
-    copy.changes.append(ChangeDraft("workload.clients", "2"))
+    copy.texts["workload.clients"] = "2"
     found = problems_of(draft.parts)
     assert [(step, field) for step, field, _ in found] == [(Step.MORE, "configuration[3]")]
     assert found[0][2].startswith("Threads of pgbench: found 3")
-    copy.changes.append(ChangeDraft("workload.threads", ""))  # left out: pgFooting chooses
+    copy.texts["workload.threads"] = ""  # left out: pgFooting chooses
     assert campaign_of(draft.parts).configurations[2].workload.threads is None
 
 
@@ -191,7 +190,7 @@ def test_configuration_reason_names_field_not_key() -> None:
     draft = CampaignDraft()
     draft.parts.values["postgresql.settings"] = "max_connections = 9"
     copy = draft.copy_configuration(draft.configuration_of(Place.MEMORY))
-    copy.changes.append(ChangeDraft("workload.clients", "12"))
+    copy.texts["workload.clients"] = "12"
     ((_, place, message),) = problems_of(draft.parts)
     assert place == "configuration[3]"
     assert message.startswith("max_connections: found 9")
@@ -202,7 +201,7 @@ def test_size_change_replaces_scale() -> None:
     draft = CampaignDraft()
     draft.parts.size_choice = SizeChoice.SCALE
     copy = draft.copy_configuration(draft.configuration_of(Place.FOLDER))
-    copy.changes.append(ChangeDraft("workload.size", "medium"))
+    copy.texts["workload.size"] = "medium"
     workload = campaign_of(draft.parts).configurations[1].workload
     assert (workload.size, workload.scale) == (DataSize.MEDIUM, None)
 
@@ -422,19 +421,14 @@ def some_parts(draw: st.DrawFn) -> DraftParts:
     parts.values["target.memory.size"] = draw(SIZES)
     for each in parts.configurations:
         each.chosen = draw(st.booleans())
-    changes = st.lists(
-        st.sampled_from(CHANGEABLE).flatmap(
-            lambda key: TEXTS[key.split(".")[1]].map(lambda text: ChangeDraft(key, text))
-        ),
-        max_size=3,
-    )
+    texts = {"target.folder.path": PATHS, "target.memory.size": SIZES, "postgresql.settings": SETTINGS}
+    texts |= {key: TEXTS[key.split(".")[1]] for key in CHANGEABLE}
+    keys = st.sampled_from(list(texts)).flatmap(lambda key: st.tuples(st.just(key), texts[key]))
     others = st.builds(
         ConfigurationDraft,
         name=NAMES,
         place=st.sampled_from(Place),
-        text=st.one_of(PATHS, SIZES),
-        settings=SETTINGS,
-        changes=changes,
+        texts=st.lists(keys, max_size=6).map(dict),
     )
     parts.configurations += draw(st.lists(others, max_size=3))
     return parts

@@ -17,7 +17,7 @@ from app.domain.errors import (
 )
 from app.draft.draft import CampaignDraft
 from app.draft.fields.environment import DraftEnvironment
-from app.draft.fields.state import ABOUT_DISKS, OWN_SCRIPTS, ChangeDraft, Place, ScriptDraft, SizeChoice, Step
+from app.draft.fields.state import ABOUT_DISKS, OWN_SCRIPTS, Place, ScriptDraft, SizeChoice, Step
 from app.draft.flow import DraftFlow
 from app.draft.machine_answers import (
     CampaignQuestion,
@@ -158,7 +158,7 @@ def test_machine_refusal_at_the_field(
 def test_configuration_refusal_names_it() -> None:
     draft = flow_here().draft
     copy = draft.copy_configuration(draft.configuration_of(Place.FOLDER))
-    copy.settings = "shared_buffers = 1TB"
+    copy.texts["postgresql.settings"] = "shared_buffers = 1TB"
     agree(draft, Step.WORKLOAD)
     for question in draft.questions_for(Step.MORE):
         assert isinstance(question, CampaignQuestion)
@@ -290,7 +290,7 @@ def test_changed_script_not_run_unnoticed(tmp_path_factory: pytest.TempPathFacto
     path.write_text("SELECT 1;")
     draft = flow_here().draft
     copy = draft.copy_configuration(draft.configuration_of(Place.MEMORY))
-    copy.changes.append(ChangeDraft("workload.script", str(path)))
+    copy.texts["workload.script"] = str(path)
     (question,) = draft.built.questions
     draft.take(answer(question, ENVIRONMENT))
     path.write_text("SELECT 2;")

@@ -14,7 +14,15 @@ from app.campaign_file.recipes.head import list_recipes
 from app.domain.campaign.matrix import Change, DimensionValue, MatrixDimension
 from app.domain.options.raid import Level
 from app.draft.draft import CampaignDraft
-from app.draft.fields.state import ChangeDraft, DraftParts, Length, PhaseDraft, Place, ScriptDraft, SizeChoice
+from app.draft.fields.state import (
+    ConfigurationDraft,
+    DraftParts,
+    Length,
+    PhaseDraft,
+    Place,
+    ScriptDraft,
+    SizeChoice,
+)
 from app.draft.fields.storage_state import DisksDraft, GroupDraft, MadeDraft
 from app.draft.from_campaign import first_parts
 from app.draft.kept import (
@@ -54,9 +62,13 @@ def full() -> DraftParts:
     parts.phases = [PhaseDraft({"name": "ü", "rate": "no rate"}, [ScriptDraft("select-only")]), PhaseDraft()]
     parts.disks = disks
     other = parts.configurations[0]
-    other.place, other.text, other.from_where = Place.OTHER_FOLDER, "/srv", False
+    other.place, other.from_where = Place.OTHER_FOLDER, False
     other.disks, other.made, other.wal_apart = DisksDraft(), made.copy(), False
-    other.settings, other.changes = "a = 1", [ChangeDraft("workload.clients", "8")]
+    other.texts = {
+        "target.folder.path": "/srv",
+        "postgresql.settings": "a = 1",
+        "workload.clients": "8",
+    }
     return parts
 
 
@@ -106,6 +118,34 @@ def test_earlier_values_of_dimensions(raw: object) -> None:
 
 
 @pytest.mark.parametrize(
+    ("place", "own", "texts"),
+    [
+        ("other-folder", {"text": "/srv"}, {"target.folder.path": "/srv"}),
+        ("other-memory", {"text": "2 GiB", "room": ""}, {"target.memory.size": "2 GiB"}),
+        (
+            "other-server",
+            {"text": "host=a", "room": "1 GiB", "ssh": "b"},
+            {"target.server.connection": "host=a", "target.server.room": "1 GiB", "target.server.ssh": "b"},
+        ),
+        (
+            "disks",
+            {
+                "text": "/srv",
+                "settings": "a = 1",
+                "changes": [{"key": "workload.rate", "text": ""}, {"key": "later.key", "text": "8"}],
+            },
+            {"postgresql.settings": "a = 1", "workload.rate": ""},
+        ),
+        ("folder", {"text": "", "changes": []}, {}),
+    ],
+)
+def test_configuration_of_format_1(place: str, own: dict[str, object], texts: dict[str, str]) -> None:
+    configuration = {"name": "c", "place": place, **own}
+    parts = read_draft_text(json.dumps({"format": 1, "parts": {"configurations": [configuration]}}))
+    assert parts.configurations[0] == ConfigurationDraft("c", Place(place), texts)
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "",
@@ -113,7 +153,7 @@ def test_earlier_values_of_dimensions(raw: object) -> None:
         "[]",
         "null",
         '{"format": 1}',
-        '{"format": 2, "parts": {}}',
+        '{"format": 3, "parts": {}}',
         '{"format": 1, "parts": []}',
         '{"format": 1, "parts": {"values": []}}',
         '{"format": 1, "parts": {"values": {"name": 3}}}',
@@ -121,6 +161,9 @@ def test_earlier_values_of_dimensions(raw: object) -> None:
         '{"format": 1, "parts": {"seeds": ["1"]}}',
         '{"format": 1, "parts": {"size_choice": "huge"}}',
         '{"format": 1, "parts": {"configurations": [{"place": "memory"}]}}',
+        '{"format": 1, "parts": {"configurations": [{"name": "c", "place": []}]}}',
+        '{"format": 1, "parts": {"configurations": [{"name": "c", "place": "folder", "room": 3}]}}',
+        '{"format": 1, "parts": {"configurations": [{"name": "c", "place": "folder", "changes": "a"}]}}',
         '{"format": 1, "parts": {"disks": {"data": {"made": {"level": "raid99"}}}}}',
         '{"format": 1, "parts": {"dimensions": [{"key": ["a"], "text": "{"}]}}',
         '{"format": 1, "parts": {"scripts": ' + "[" * 100_000,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Final
 
@@ -19,8 +19,8 @@ from app.draft.disks.options import changed_words, options_page
 from app.draft.disks.problems import server_settings_of
 from app.draft.disks.target import preset_of, spec_of
 from app.draft.draft import CampaignDraft
-from app.draft.fields.fields import CHANGEABLE, FIELDS
-from app.draft.fields.state import ChangeDraft, ConfigurationDraft, Place
+from app.draft.fields.fields import CHANGEABLE, FIELDS, SETTINGS
+from app.draft.fields.state import ConfigurationDraft, Place
 from app.draft.fields.storage_state import DisksDraft, MadeDraft, level_of
 from ui.theme import SMALL, TINY, Theme
 from ui.widgets.columns import Columns
@@ -144,6 +144,12 @@ class MadeEditor(QWidget):
             self.edited.emit()
 
 
+def set_text(edit: QLineEdit, text: str) -> None:
+    """Show a text; the cursor stays if it is shown already."""
+    if edit.text() != text:
+        edit.setText(text)
+
+
 def _choose(box: QComboBox, value: object) -> None:
     box.setCurrentIndex(max(0, box.findData(value)))
 
@@ -184,17 +190,14 @@ class ServerFields(QWidget):
         layout.setSpacing(SMALL)
         for field in self.fields.values():
             layout.addWidget(field)
-        for key, edit in self._edits():
+        self._edits = {CONNECTION: self.connection, ROOM: self.room, SSH: self.ssh}
+        for key, edit in self._edits.items():
             edit.textEdited.connect(partial(self.edited.emit, key))
 
-    def show_texts(self, connection: str, room: str, ssh: str) -> None:
-        """Show texts; a field with an unchanged text keeps its cursor."""
-        for (_, edit), text in zip(self._edits(), (connection, room, ssh), strict=True):
-            if edit.text() != text:
-                edit.setText(text)
-
-    def _edits(self) -> tuple[tuple[str, QLineEdit], ...]:
-        return ((CONNECTION, self.connection), (ROOM, self.room), (SSH, self.ssh))
+    def show_texts(self, texts: Mapping[str, str]) -> None:
+        """Show texts by key of a campaign file; a field with an unchanged text keeps its cursor."""
+        for key, edit in self._edits.items():
+            set_text(edit, texts.get(key, ""))
 
 
 _PLACES: Final = {
@@ -206,25 +209,22 @@ _PLACES: Final = {
     Place.OTHER_MEMORY: tr("Memory, at most"),
     Place.OTHER_SERVER: tr("Another existing server"),
 }
-_EXAMPLES: Final = {
-    Place.OTHER_FOLDER: "/srv/bench",
-    Place.OTHER_MEMORY: "4 GiB",
+_ONE_LINE: Final = {
+    Place.OTHER_FOLDER: ("target.folder.path", "/srv/bench"),
+    Place.OTHER_MEMORY: ("target.memory.size", "4 GiB"),
 }
-"""Separate places given by one line, with an example."""
-_ATTRIBUTES: Final = {CONNECTION: "text", ROOM: "room", SSH: "ssh"}
-"""Attributes of a configuration for a separate server."""
+"""Separate places given by one line: its key of campaign files, and an example."""
 _FIRST_CHANGE: Final = "workload.clients"
 
 
 def place_label(draft: CampaignDraft, configuration: ConfigurationDraft) -> str:
     """Return the location of a configuration's data, in one line."""
-    environment = draft.environment
+    environment, text_of = draft.environment, partial(draft.parts.target_text, configuration)
     match configuration.place:
         case Place.FOLDER | Place.OTHER_FOLDER:
             on_page = configuration.place is Place.FOLDER
             default = environment.folder_path if environment and on_page else ""
-            text = draft.parts.values["target.folder.path"] if on_page else configuration.text
-            return text.strip() or default or tr("default folder")
+            return text_of("path").strip() or default or tr("default folder")
         case Place.MEMORY:
             return tr("memory")
         case Place.DISKS:
@@ -233,11 +233,9 @@ def place_label(draft: CampaignDraft, configuration: ConfigurationDraft) -> str:
             told = trn("{count} disk: {made}", "{count} disks: {made}", count)
             return told.format(count=count, made=short_name(made, count))
         case Place.SERVER | Place.OTHER_SERVER:
-            page = draft.parts.values["target.server.connection"]
-            text = page if configuration.place is Place.SERVER else configuration.text
-            return text.strip() or tr("a server")
+            return text_of("connection").strip() or tr("a server")
         case Place.OTHER_MEMORY:
-            return tr("memory, at most {size}").format(size=configuration.text)
+            return tr("memory, at most {size}").format(size=text_of("size"))
 
 
 class ConfigurationEditor(QWidget):
@@ -281,8 +279,8 @@ class ConfigurationEditor(QWidget):
         layout.addWidget(self._error)
         self.name.textEdited.connect(self._on_name)
         self.place.currentIndexChanged.connect(self._on_place)
-        self.place_text.textEdited.connect(self._on_place_text)
-        self.server.edited.connect(self._on_server)
+        self.place_text.textEdited.connect(lambda text: self._on_text(self._one_line()[0], text))
+        self.server.edited.connect(self._on_text)
         self.settings.textChanged.connect(self._on_settings)
         self.made.edited.connect(self.edited)
         self.changes.edited.connect(self.edited)
@@ -291,14 +289,13 @@ class ConfigurationEditor(QWidget):
         """Show a configuration; for a place of the first page only its name can be edited."""
         self._loading = True
         self._configuration = configuration
-        if self.name.text() != configuration.name:
-            self.name.setText(configuration.name)
+        set_text(self.name, configuration.name)
         self.place.setCurrentIndex(self.place.findData(configuration.place))
-        self.place_text.setText(configuration.text)
-        self.server.show_texts(*(getattr(configuration, name) for name in _ATTRIBUTES.values()))
-        if self.settings.toPlainText() != configuration.settings:
-            self.settings.setPlainText(configuration.settings)
-        self.changes.show_changes(configuration.changes)
+        self.server.show_texts(configuration.texts)
+        settings = configuration.texts.get(SETTINGS, "")
+        if self.settings.toPlainText() != settings:
+            self.settings.setPlainText(settings)
+        self.changes.show_changes(configuration.texts)
         for widget in (self._place, self._settings, self.changes):
             widget.setVisible(not configuration.from_where)
         self._loading = False
@@ -322,10 +319,15 @@ class ConfigurationEditor(QWidget):
         self._error.show_problems(rest)
 
     def _show_place_text(self) -> None:
-        own = _EXAMPLES.get(self.place.currentData())
-        self.place_text.setVisible(own is not None)
-        self.place_text.setPlaceholderText(own or "")
+        key, example = self._one_line()
+        self.place_text.setVisible(bool(key))
+        self.place_text.setPlaceholderText(example)
+        set_text(self.place_text, self._configuration.texts.get(key, "") if self._configuration else "")
         self.server.setVisible(self.place.currentData() == Place.OTHER_SERVER)
+
+    def _one_line(self) -> tuple[str, str]:
+        """Return key and example of the line beside the place; empty if it has none."""
+        return _ONE_LINE.get(self.place.currentData(), ("", ""))
 
     def _show_made(self) -> None:
         each = self._configuration
@@ -346,20 +348,13 @@ class ConfigurationEditor(QWidget):
             self._show_made()
             self.edited.emit()
 
-    def _on_place_text(self, text: str) -> None:
-        if self._configuration is not None:
-            self._configuration.text = text
-            self.edited.emit()
-
-    def _on_server(self, key: str, text: str) -> None:
-        if self._configuration is not None:
-            setattr(self._configuration, _ATTRIBUTES[key], text)
+    def _on_text(self, key: str, text: str) -> None:
+        if self._configuration is not None and not self._loading:
+            self._configuration.texts[key] = text
             self.edited.emit()
 
     def _on_settings(self) -> None:
-        if self._configuration is not None and not self._loading:
-            self._configuration.settings = self.settings.toPlainText()
-            self.edited.emit()
+        self._on_text(SETTINGS, self.settings.toPlainText())
 
 
 class _ChangesEditor(QWidget):
@@ -373,7 +368,7 @@ class _ChangesEditor(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self._changes: list[ChangeDraft] = []
+        self._texts: dict[str, str] = {}
         self._rows: list[QWidget] = []
         self.add = push_button(tr("C&hange something else"), "changes")
         self._layout = QVBoxLayout(self)
@@ -385,30 +380,33 @@ class _ChangesEditor(QWidget):
         self._layout.addLayout(bottom)
         self.add.clicked.connect(self._add)
 
-    def show_changes(self, changes: list[ChangeDraft]) -> None:
-        """Show changes and edit them in place."""
-        self._changes = changes
+    @property
+    def _keys(self) -> list[str]:
+        return [key for key in self._texts if key in CHANGEABLE]
+
+    def show_changes(self, texts: dict[str, str]) -> None:
+        """Show the changes among the texts of a configuration, and edit them in place."""
+        self._texts = texts
         for row in self._rows:
             self._layout.removeWidget(row)
             row.deleteLater()
         self._rows = []
-        for number, change in enumerate(changes):
-            row = self._row(change, number + 1)
+        for number, changed in enumerate(self._keys):
+            row = self._row(changed, number + 1)
             self._layout.insertWidget(number, row)
             self._rows.append(row)
-        self.add.setEnabled(len(changes) < len(CHANGEABLE))
+        self.add.setEnabled(len(self._keys) < len(CHANGEABLE))
 
-    def _row(self, change: ChangeDraft, number: int) -> QWidget:
+    def _row(self, changed: str, number: int) -> QWidget:
         row = QWidget()
         key = combo_box()
-        taken = {each.key for each in self._changes if each is not change}
         for each in CHANGEABLE:
-            if each not in taken:
+            if each == changed or each not in self._texts:
                 key.addItem(FIELDS[each].shown_name, each)
-        key.setCurrentIndex(key.findData(change.key))
+        key.setCurrentIndex(key.findData(changed))
         text = line_edit()
-        text.setText(change.text)
-        show_tip(text, FIELDS[change.key].kind.allowed)
+        text.setText(self._texts[changed])
+        show_tip(text, FIELDS[changed].kind.allowed)
         remove = push_button("✕", "changes")
         remove.setFixedWidth(remove.sizeHint().height() + SMALL)
         names = {
@@ -424,29 +422,33 @@ class _ChangesEditor(QWidget):
             widget.setProperty(HELP, "changes")
             layout.addWidget(widget, {key: 2, text: 3}.get(widget, 0))
         row.setFocusProxy(key)
-        key.currentIndexChanged.connect(lambda: self._on_key(change, str(key.currentData())))
-        text.textEdited.connect(partial(self._on_text, change))
-        remove.clicked.connect(partial(self._remove, change))
+        key.currentIndexChanged.connect(lambda: self._on_key(changed, str(key.currentData())))
+        text.textEdited.connect(partial(self._on_text, changed))
+        remove.clicked.connect(partial(self._remove, changed))
         return row
 
     def _add(self) -> None:
-        taken = {each.key for each in self._changes}
         wanted = (_FIRST_CHANGE, *CHANGEABLE)
-        self._changes.append(ChangeDraft(next(key for key in wanted if key not in taken), ""))
-        self.show_changes(self._changes)
+        self._texts[next(key for key in wanted if key not in self._texts)] = ""
+        self.show_changes(self._texts)
         self._rows[-1].setFocus()
         self.edited.emit()
 
-    def _on_key(self, change: ChangeDraft, key: str) -> None:
-        change.key = key
+    def _on_key(self, before: str, key: str) -> None:
+        place = self._keys.index(before)
+        renamed = {key if each == before else each: text for each, text in self._texts.items()}
+        self._texts.clear()
+        self._texts.update(renamed)
+        self.show_changes(self._texts)  # the other rows offer what is left
+        self._rows[place].setFocus()
         self.edited.emit()
 
-    def _on_text(self, change: ChangeDraft, text: str) -> None:
-        change.text = text
+    def _on_text(self, changed: str, text: str) -> None:
+        self._texts[changed] = text
         self.edited.emit()
 
-    def _remove(self, change: ChangeDraft) -> None:
-        self._changes[:] = [each for each in self._changes if each is not change]
-        self.show_changes(self._changes)
+    def _remove(self, changed: str) -> None:
+        del self._texts[changed]
+        self.show_changes(self._texts)
         self.add.setFocus()
         self.edited.emit()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QCheckBox, QFileDialog, QLineEdit, QWidget
+from PySide6.QtWidgets import QCheckBox, QFileDialog, QWidget
 from typing_extensions import override
 
 from app.domain.text import tr
@@ -15,7 +15,7 @@ from ui.theme import Theme
 from ui.widgets.fields import Choice, Field, line_edit, push_button
 from ui.widgets.texts import Text
 from ui.wizard.base.page import Page
-from ui.wizard.editors.configuration_editor import ServerFields
+from ui.wizard.editors.configuration_editor import ServerFields, set_text
 from ui.wizard.editors.recipe_chooser import RecipeChooser
 
 _PATH = "target.folder.path"
@@ -102,9 +102,9 @@ class WherePage(Page):
     @override
     def fill(self) -> None:
         self._show_ticks()
-        _set(self.path, self.draft.parts.values["target.folder.path"])
-        _set(self.memory_size, self.draft.parts.values["target.memory.size"])
-        self.server_fields.show_texts(*(self.draft.parts.values[key] for key in self.server_fields.fields))
+        set_text(self.path, self.draft.parts.values["target.folder.path"])
+        set_text(self.memory_size, self.draft.parts.values["target.memory.size"])
+        self.server_fields.show_texts(self.draft.parts.values)
 
     @override
     def refresh(self) -> None:
@@ -188,9 +188,3 @@ class WherePage(Page):
     def _on_folder_chosen(self, path: str) -> None:
         self.path.setText(path)
         self._on_path(path)
-
-
-def _set(edit: QLineEdit, text: str) -> None:
-    """Show a text; the cursor stays if it is shown already."""
-    if edit.text() != text:
-        edit.setText(text)
