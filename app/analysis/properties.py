@@ -16,6 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from app.analysis.data_set import data_set_words, data_words
+from app.campaign_file.partial import TABLES
 from app.domain.campaign.configuration import DataSet
 from app.domain.disk import DiskIdentity
 from app.domain.filesystems import filesystem
@@ -59,39 +60,18 @@ IDENTIFIER: Final = tr("system identifier")
 ROUND_TRIP: Final = tr("round trip of the network")
 PATH: Final = tr("path")
 
-DATA_SET: Final = tr("data set")
-"""Name of the property for how the data was loaded."""
-
 LABELS: Final = {
+    **{each.attribute: each.fact for fields_ in TABLES.values() for each in fields_ if each.fact},
     "label": tr("transactions"),
-    "duration_s": tr("measured time"),
-    "warmup_s": tr("warm-up"),
-    "caches": tr("caches at the start"),
-    "protocol": tr("protocol"),
-    "transactions": tr("transactions per client"),
-    "rate_tps": tr("rate limit per second"),
-    "latency_limit_ms": tr("latency limit, ms"),
-    "size": tr("size of the data"),
-    "compressibility": tr("rows can be compressed"),
-    "data_set": DATA_SET,
     "folder": tr("installation"),
     "sha256": tr("build"),
     "origin": tr("found by"),
     "configure": tr("configure options"),
     "block_size": tr("block size"),
-    "disks": tr("disks"),
     "partition_bytes": tr("partition size"),
-    "chunk_bytes": tr("chunk size"),
-    "initial_sync": tr("first synchronisation"),
-    "scheduler": tr("I/O scheduler"),
-    "read_ahead_bytes": tr("read-ahead"),
-    "preset": tr("preset"),
     "wal_preset": tr("preset"),
-    "size_bytes": tr("most memory"),
-    "memory_limit_bytes": tr("memory limit"),
-    "zfs_log": tr("ZFS log disks"),
 }
-"""Names of fields for users; others keep their own name."""
+"""Names of fields for users, of campaign files first; others keep their own name."""
 
 _ZFS_PROPERTIES: Final = (
     "recordsize",
@@ -417,9 +397,10 @@ def _data_set(run: RunMetadata) -> Iterator[Property]:
     told = or_none(run.data_set)
     state = run.workload.data_set if told is None or not told.state else told.state
     if isinstance(state, NotKnown):
-        yield from _given(WORKLOAD, DATA_SET, state)
+        yield from _given(WORKLOAD, LABELS["data_set"], state)
     else:
-        yield Property(WORKLOAD, DATA_SET, data_set_words(state), is_shown=state != DataSet.LOADED)
+        words = data_set_words(state)
+        yield Property(WORKLOAD, LABELS["data_set"], words, is_shown=state != DataSet.LOADED)
 
 
 _LOADS: Final = frozenset({"rate_tps", "latency_limit_ms"})

@@ -176,10 +176,10 @@ _LIMIT = tr("Memory of PostgreSQL and pgbench together, to make a small data set
 _NAMES: Final = tuple(each.id for each in FILESYSTEMS if each.levels)
 
 GROUP_FIELDS: Final = (
-    CampaignField("data", DiskNames(), _DATA, attribute="disks", read_back=ReadBackBy.ROOT),
+    CampaignField("data", DiskNames(), _DATA, attribute="disks", read_back=ReadBackBy.ROOT, fact=tr("disks")),
     CampaignField("level", EnumKind(tuple(Level), Level), _LEVEL, read_back=ReadBackBy.ROOT),
     CampaignField("filesystem", EnumKind(_NAMES), _FILESYSTEM, read_back=ReadBackBy.ROOT),
-    CampaignField("preset", Name(), _PRESET, read_back=ReadBackBy.PARTS),
+    CampaignField("preset", Name(), _PRESET, read_back=ReadBackBy.PARTS, fact=tr("preset")),
     CampaignField("options", OptionsTable(), _OPTIONS, read_back=ReadBackBy.PARTS),
     CampaignField(
         "partition_size",
@@ -194,18 +194,30 @@ GROUP_FIELDS: Final = (
         _CHUNK,
         attribute="chunk_bytes",
         read_back=ReadBackBy.ROOT,
+        fact=tr("chunk size"),
     ),
     CampaignField("bitmap", EnumKind(tuple(Bitmap), Bitmap), _BITMAP, read_back=ReadBackBy.ROOT),
     CampaignField(
-        "initial_sync", EnumKind(tuple(InitialSync), InitialSync), _SYNC, read_back=ReadBackBy.NOBODY
+        "initial_sync",
+        EnumKind(tuple(InitialSync), InitialSync),
+        _SYNC,
+        read_back=ReadBackBy.NOBODY,
+        fact=tr("first synchronisation"),
     ),
-    CampaignField("scheduler", EnumKind(tuple(Scheduler), Scheduler), _SCHEDULER, read_back=ReadBackBy.ROOT),
+    CampaignField(
+        "scheduler",
+        EnumKind(tuple(Scheduler), Scheduler),
+        _SCHEDULER,
+        read_back=ReadBackBy.ROOT,
+        fact=tr("I/O scheduler"),
+    ),
     CampaignField(
         "read_ahead",
         SizeKind(0, MOST_READ_AHEAD_BYTES),
         _READ_AHEAD,
         attribute="read_ahead_bytes",
         read_back=ReadBackBy.ROOT,
+        fact=tr("read-ahead"),
     ),
 )
 
@@ -264,13 +276,15 @@ DISK_FIELDS: Final = (
     CampaignField("wal", GroupTable(), _WAL, read_back=ReadBackBy.TARGET),
     CampaignField("tables", GroupTable(), _TABLES, read_back=ReadBackBy.TARGET),
     CampaignField("indexes", GroupTable(), _INDEXES, read_back=ReadBackBy.TARGET),
-    CampaignField("zfs_log", DiskNames(), _ZFS_LOG, read_back=ReadBackBy.ROOT),
+    CampaignField("zfs_log", DiskNames(), _ZFS_LOG, read_back=ReadBackBy.ROOT, fact=tr("ZFS log disks")),
     CampaignField(
         "memory_limit",
         SizeKind(64 * MIB, 16 * TIB),
         _LIMIT,
         attribute="memory_limit_bytes",
         read_back=ReadBackBy.TARGET,
+        fact=tr("memory limit"),
+        condition="machine",
     ),
 )
 

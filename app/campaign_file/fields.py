@@ -210,7 +210,15 @@ TARGETS: Final = (
     TargetTable(
         "memory",
         MemoryTarget,
-        (CampaignField("size", SizeKind(64 * MIB, 16 * TIB), _MEMORY, attribute="size_bytes"),),
+        (
+            CampaignField(
+                "size",
+                SizeKind(64 * MIB, 16 * TIB),
+                _MEMORY,
+                attribute="size_bytes",
+                fact=tr("most memory"),
+            ),
+        ),
     ),
     TargetTable("disks", make_disk_target, DISK_FIELDS, disk_faults, values_of_disks),
     TargetTable(
@@ -277,8 +285,18 @@ _ONE_PHASE_FIELDS: Final = (
         source="T. Vondra, FOSDEM PgDay 2016",
         label=tr("&Data:"),
         shown_as=tr("Data size"),
+        fact=tr("size of the data"),
+        condition="scale",
     ),
-    CampaignField("scale", IntKind(1, 1_000_000), _SCALE, instead_of="size", label=tr("Scale factor")),
+    CampaignField(
+        "scale",
+        IntKind(1, 1_000_000),
+        _SCALE,
+        instead_of="size",
+        label=tr("Scale factor"),
+        fact=tr("scale"),
+        condition="scale",
+    ),
     CampaignField(
         "compressibility",
         FloatKind(LEAST_RATIO, MOST_RATIO),
@@ -300,6 +318,8 @@ _ONE_PHASE_FIELDS: Final = (
             "2": tr("2:1"),
             "1.4": tr("1.4:1, random values"),
         },
+        fact=tr("rows can be compressed"),
+        condition="data",
     ),
     CampaignField(
         "data_set",
@@ -316,6 +336,8 @@ _ONE_PHASE_FIELDS: Final = (
             DataSet.LOADED: tr("Loaded before each run"),
             DataSet.COPIED: tr("Made once, copied before each run"),
         },
+        fact=tr("data set"),
+        condition="data",
     ),
     CampaignField(
         "clients",
@@ -326,6 +348,7 @@ _ONE_PHASE_FIELDS: Final = (
             "commits share them, until the CPU or the disks are full."
         ),
         label=tr("C&lients:"),
+        condition="clients",
     ),
     CampaignField(
         "threads",
@@ -337,6 +360,7 @@ _ONE_PHASE_FIELDS: Final = (
         ),
         label=tr("T&hreads of pgbench:"),
         placeholder=tr("half of the CPUs"),
+        condition="clients",
     ),
     CampaignField(
         "duration",
@@ -350,6 +374,8 @@ _ONE_PHASE_FIELDS: Final = (
         ),
         source=tr("measured: three checkpoint cycles"),
         label=tr("M&easure for:"),
+        fact=tr("measured time"),
+        condition="duration",
     ),
     CampaignField(
         "transactions",
@@ -357,6 +383,8 @@ _ONE_PHASE_FIELDS: Final = (
         tr("Instead of a duration: transactions per client."),
         instead_of="duration_s",
         label=tr("Transactions of each client"),
+        fact=tr("transactions per client"),
+        condition="duration",
     ),
     CampaignField(
         "warmup",
@@ -369,6 +397,8 @@ _ONE_PHASE_FIELDS: Final = (
         ),
         label=tr("&Warm-up:"),
         placeholder="10s",
+        fact=tr("warm-up"),
+        condition="duration",
     ),
     CampaignField(
         "caches",
@@ -387,6 +417,8 @@ _ONE_PHASE_FIELDS: Final = (
             Caches.WARM: tr("Warm, as loading leaves them"),
             Caches.COLD: tr("Cold, emptied before each run"),
         },
+        fact=tr("caches at the start"),
+        condition="caches",
     ),
     CampaignField(
         "protocol",
@@ -399,6 +431,8 @@ _ONE_PHASE_FIELDS: Final = (
         source=tr("PostgreSQL manual, pgbench"),
         label=tr("Quer&y protocol:"),
         choices={each: each.value for each in Protocol},
+        fact=tr("protocol"),
+        condition="protocol",
     ),
     CampaignField(
         "rate",
@@ -415,6 +449,8 @@ _ONE_PHASE_FIELDS: Final = (
         label=tr("R&ate (TPS):"),
         shown_as=tr("Rate"),
         placeholder=tr("left out"),
+        fact=tr("rate limit per second"),
+        condition="rate",
     ),
     CampaignField(
         "latency_limit",
@@ -428,6 +464,8 @@ _ONE_PHASE_FIELDS: Final = (
         source=tr("PostgreSQL manual, pgbench --latency-limit"),
         label=tr("Latency li&mit:"),
         placeholder=tr("left out"),
+        fact=tr("latency limit, ms"),
+        condition="rate",
     ),
 )
 
@@ -528,6 +566,7 @@ WORKLOAD_FIELDS: Final = (
         PHASES,
         tr("Several phases, measured one after the other in each run; left out: one phase."),
         attribute="phases",
+        condition="phases",
         help=tr(
             "A run may measure several phases, one after the other on the same data: selects, then "
             "TPC-B-like, then selects again. Each has figures of its own and is compared with the same phase "

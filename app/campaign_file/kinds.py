@@ -335,6 +335,8 @@ class CampaignField:
         source: of that explanation; empty for pgFooting's own methods.
         placeholder: shown in its empty field.
         choices: label of each offered value; empty for a field of text.
+        fact: its name among the properties of a run; left out if it is the attribute's.
+        condition: of comparisons, a `app.comparison.overall.conditions.PropertyRole`; empty for a factor.
     """
 
     name: str
@@ -349,6 +351,8 @@ class CampaignField:
     source: str = ""
     placeholder: str = ""
     choices: Mapping[str, str] = field(default_factory=dict)
+    fact: str = ""
+    condition: str = ""
 
     def __post_init__(self) -> None:
         if not self.attribute:

@@ -8,7 +8,6 @@ compared: everything else is then held fixed, factors as well.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Final
@@ -17,13 +16,9 @@ from app.analysis.facts import RunFacts
 from app.analysis.labels import one_line
 from app.analysis.properties import (
     IDENTIFIER,
-    KIND,
     LABELS,
     MACHINE,
-    PATH,
-    PGBENCH,
     PGBENCH_MACHINE,
-    PLAN,
     POSTGRESQL,
     RATE_VALUE,
     ROUND_TRIP,
@@ -32,7 +27,7 @@ from app.analysis.properties import (
     WORKLOAD,
     Property,
 )
-from app.domain.filesystems import FILESYSTEMS
+from app.campaign_file.partial import TABLES
 from app.domain.text import tr
 
 
@@ -81,32 +76,16 @@ CONDITION_WORDS: Final = {
 
 _Key = tuple[str, str]
 
+_TOPICS: Final = {"target": TARGET, "postgresql": POSTGRESQL, "workload": WORKLOAD}
+"""Topics of the tables of campaign files."""
+
 _WORKLOAD: Final = {
-    PropertyRole.TRANSACTIONS: ("label",),
-    PropertyRole.SCALE: (tr("scale"), tr("data"), "size"),
-    PropertyRole.CLIENTS: ("clients", "threads"),
-    PropertyRole.RATE: ("rate_tps", RATE_VALUE, "latency_limit_ms"),
-    PropertyRole.CACHES: ("caches",),
-    PropertyRole.PROTOCOL: ("protocol",),
-    PropertyRole.PHASES: ("phases",),
-    PropertyRole.DURATION: ("duration_s", "transactions", "warmup_s"),
-    PropertyRole.DATA: ("data_set", "compressibility"),
+    PropertyRole.TRANSACTIONS: (LABELS["label"],),
+    PropertyRole.SCALE: (tr("data"),),
+    PropertyRole.RATE: (RATE_VALUE,),
 }
 _TARGET: Final = {
-    PropertyRole.FACTOR: (
-        *(KIND, PATH, PLAN, tr("RAID"), tr("filesystem"), tr("mount options"), tr("dataset")),
-        *(tr("filesystem preset"), tr("filesystem made with"), tr("version of the filesystem's format")),
-        *(tr("filesystem compresses with"), tr("filesystem checks with"), "size_bytes", "zfs_log"),
-        *("disks", "partition_bytes", "chunk_bytes", "bitmap", "initial_sync", "scheduler"),
-        *("read_ahead_bytes", tr("server"), tr("cluster name"), tr("managed service"), tr("TLS")),
-    ),
     PropertyRole.REPEAT: (IDENTIFIER, ROUND_TRIP, tr("role"), tr("pg_monitor"), tr("room")),
-    PropertyRole.MACHINE: ("memory_limit_bytes",),
-}
-_POSTGRESQL: Final = {
-    PropertyRole.FACTOR: (
-        *("version", "folder", "origin", "configure", "block_size", "sha256", PGBENCH, "preset", "checksums"),
-    ),
 }
 _OF_MACHINE: Final = {
     PropertyRole.FACTOR: (tr("cache of ZFS at most (zfs_arc_max)"), tr("kernel"), tr("distribution")),
@@ -119,39 +98,34 @@ _OF_MACHINE: Final = {
 
 
 def _named(topic: str, roles: Mapping[PropertyRole, Sequence[str]]) -> dict[_Key, PropertyRole]:
-    return {(topic, LABELS.get(name, name)): role for role, names in roles.items() for name in names}
+    return {(topic, name): role for role, names in roles.items() for name in names}
 
 
-ROLES: Final[Mapping[_Key, PropertyRole]] = {
+_ROLES: Final[Mapping[_Key, PropertyRole]] = {
+    **{
+        (_TOPICS[path[0]], LABELS.get(each.attribute, each.attribute)): PropertyRole(each.condition)
+        for path, fields in TABLES.items()
+        for each in fields
+        if each.condition
+    },
     **_named(WORKLOAD, _WORKLOAD),
     **_named(TARGET, _TARGET),
-    **_named(POSTGRESQL, _POSTGRESQL),
     **_named(MACHINE, _OF_MACHINE),
     **_named(PGBENCH_MACHINE, _OF_MACHINE),
 }
-"""Roles of properties with fixed names, by topic and name."""
+"""Roles of properties by topic and name."""
 
-_PATTERNS: Final[tuple[tuple[str, str, PropertyRole], ...]] = (
-    (SETTING, "", PropertyRole.FACTOR),
-    (WORKLOAD, tr("script {number}").format(number=""), PropertyRole.TRANSACTIONS),
-    (TARGET, tr("device {name}").format(name=""), PropertyRole.FACTOR),
-    *((TARGET, f"{each.label} ", PropertyRole.FACTOR) for each in FILESYSTEMS),
-)
-"""Roles of properties with variable names (a number, device, setting or option), by the start of the name."""
+_FACTORS: Final = frozenset({TARGET, POSTGRESQL, SETTING})
+"""Topics of choices: their properties without another role are compared."""
 
-_OTHER_GROUP: Final = re.compile(r"[A-Z]+: ")
-"""Prefix of a property of another group of a plan: the filesystem of the WAL has the same properties as the
-filesystem of the data.
-"""
+_SCRIPTS: Final = tr("script {number}").format(number="")
 
 
 def role_of(item: Property) -> PropertyRole | None:
     """Return the role of a property; None if it has none."""
-    name = _OTHER_GROUP.sub("", item.name, count=1) if item.topic == TARGET else item.name
-    found = ROLES.get((item.topic, name))
-    if found is not None:
-        return found
-    return next((r for topic, begin, r in _PATTERNS if topic == item.topic and name.startswith(begin)), None)
+    if item.topic == WORKLOAD and item.name.startswith(_SCRIPTS):
+        return PropertyRole.TRANSACTIONS
+    return _ROLES.get(item.key) or (PropertyRole.FACTOR if item.topic in _FACTORS else None)
 
 
 Chosen = frozenset[_Key]
