@@ -117,6 +117,15 @@ def line_edit(placeholder: str = "") -> QLineEdit:
     return edit
 
 
+def set_text(edit: QLineEdit | QPlainTextEdit, text: str) -> None:
+    """Show a text; the cursor stays if it is shown already."""
+    if isinstance(edit, QPlainTextEdit):
+        if edit.toPlainText() != text:
+            edit.setPlainText(text)
+    elif edit.text() != text:
+        edit.setText(text)
+
+
 def combo_box() -> QComboBox:
     """Return a combo box whose longest entry does not affect the page's width."""
     box = ElidedComboBox()

@@ -15,7 +15,7 @@ from app.draft.disks.target import PREFIX, spec_of
 from app.draft.fields.storage_state import GroupDraft, level_of
 from ui.theme import Theme
 from ui.widgets.columns import Columns
-from ui.widgets.fields import Field, combo_box, line_edit, plain
+from ui.widgets.fields import Field, combo_box, line_edit, plain, set_text
 
 _ARRAY: Final = {
     "chunk_size": tr("C&hunk of the array (--chunk):"),
@@ -93,8 +93,8 @@ class ArrayFields(QWidget):
             text, control = group.texts.get(key, ""), field.control
             if isinstance(control, QComboBox):
                 control.setCurrentIndex(max(0, control.findData(text)))
-            elif isinstance(control, QLineEdit) and control.text() != text:
-                control.setText(text)
+            elif isinstance(control, QLineEdit):
+                set_text(control, text)
         self._loading = False
 
     def show_matching(self, text: str) -> bool:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Final
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QVBoxLayout, QWidget
 
 from app.domain.filesystems import FILESYSTEMS
 from app.domain.options.raid import Level
@@ -24,7 +24,16 @@ from app.draft.fields.state import ConfigurationDraft, Place
 from app.draft.fields.storage_state import DisksDraft, MadeDraft, level_of
 from ui.theme import SMALL, TINY, Theme
 from ui.widgets.columns import Columns
-from ui.widgets.fields import HELP, Field, combo_box, describe_button, line_edit, push_button, text_box
+from ui.widgets.fields import (
+    HELP,
+    Field,
+    combo_box,
+    describe_button,
+    line_edit,
+    push_button,
+    set_text,
+    text_box,
+)
 from ui.widgets.texts import ErrorText, Text, show_tip
 from ui.wizard.base.page import belongs
 from ui.wizard.editors.options_form import OptionsForm
@@ -142,12 +151,6 @@ class MadeEditor(QWidget):
         if self._configuration is not None and not self._loading:
             self._configuration.wal_apart = ticked
             self.edited.emit()
-
-
-def set_text(edit: QLineEdit, text: str) -> None:
-    """Show a text; the cursor stays if it is shown already."""
-    if edit.text() != text:
-        edit.setText(text)
 
 
 def _choose(box: QComboBox, value: object) -> None:
@@ -292,9 +295,7 @@ class ConfigurationEditor(QWidget):
         set_text(self.name, configuration.name)
         self.place.setCurrentIndex(self.place.findData(configuration.place))
         self.server.show_texts(configuration.texts)
-        settings = configuration.texts.get(SETTINGS, "")
-        if self.settings.toPlainText() != settings:
-            self.settings.setPlainText(settings)
+        set_text(self.settings, configuration.texts.get(SETTINGS, ""))
         self.changes.show_changes(configuration.texts)
         for widget in (self._place, self._settings, self.changes):
             widget.setVisible(not configuration.from_where)

@@ -24,7 +24,7 @@ from app.domain.units import format_size
 from app.draft.disks.confirmation import Confirmation
 from app.draft.servers import LOAD_FIELD, ServerConfirmation, contact_words
 from ui.theme import MEDIUM, TINY, Theme
-from ui.widgets.fields import HELP, Field, Section, describe_button, line_edit
+from ui.widgets.fields import HELP, Field, Section, describe_button, line_edit, set_text
 from ui.widgets.formatting import breakable
 from ui.widgets.texts import Text, plain_label
 
@@ -61,8 +61,7 @@ class ConfirmDisks(QWidget):
             self._keys = keys
         for each in found:
             field = self.fields[each.key]
-            if field.text() != each.typed:
-                field.setText(each.typed)
+            set_text(field, each.typed)
             wrong = len(each.typed.strip()) >= 4 and not each.matches
             sign = tr("✔ confirmed") if each.matches else tr("✘ not its end") if wrong else ""
             self._signs[each.key].setText(sign)
@@ -135,8 +134,7 @@ class ConfirmServers(QWidget):
             self._shown = shown
         for each in found:
             field = self.fields[each.connection]
-            if field.text() != each.typed:
-                field.setText(each.typed)
+            set_text(field, each.typed)
             sign = tr("✔ confirmed") if each.matches else ""
             self._signs[each.connection].setText(sign)
             self._signs[each.connection].setVisible(bool(sign))

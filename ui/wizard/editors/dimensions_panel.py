@@ -15,7 +15,7 @@ from app.domain.text import tr, trn
 from app.draft.matrix.offers import DimensionRow, RowGroup, ValueOffer
 from ui.theme import LARGE, MEDIUM, SMALL, TINY, Theme
 from ui.widgets.columns import Flow
-from ui.widgets.fields import HELP, combo_box, describe_button, line_edit, push_button
+from ui.widgets.fields import HELP, combo_box, describe_button, line_edit, push_button, set_text
 from ui.widgets.texts import ErrorText, Heading, Text, show_tip
 
 
@@ -83,8 +83,8 @@ class DimensionEditor(QWidget):
             label.setText(text)
             label.setVisible(bool(text))
         self._show_ticks(row)
-        if self.typed is not None and self._before is None and self.typed.text() != row.typed:
-            self.typed.setText(row.typed)
+        if self.typed is not None and self._before is None:
+            set_text(self.typed, row.typed)
         risks = [
             f"⚠ {each.label}: {', '.join(each.risks)}" for each in row.values if each.ticked and each.risks
         ]

@@ -35,6 +35,7 @@ from ui.widgets.fields import (
     line_edit,
     push_button,
     set_row_enabled,
+    set_text,
 )
 from ui.widgets.formatting import tooltip
 from ui.widgets.texts import ErrorText, ReservedLines, Text, mnemonic_label, show_tip
@@ -133,9 +134,7 @@ class OptionEditor(QWidget):
         elif isinstance(control, QComboBox):
             self._show_values(control, row)
         else:
-            shown = row.text if row.is_own else ""
-            if control.text() != shown:
-                control.setText(shown)
+            set_text(control, row.text if row.is_own else "")
             control.setPlaceholderText(row.default)
         control.setEnabled((not row.obstacle or row.is_own) and not compared)
         self._show_change(row)

@@ -34,7 +34,7 @@ from app.draft.fields.state import DraftParts, PhaseDraft, ScriptDraft
 from app.draft.fields.text import builtin_names
 from ui.theme import SMALL, Theme
 from ui.widgets.columns import Columns
-from ui.widgets.fields import HELP, Field, combo_box, line_edit, push_button
+from ui.widgets.fields import HELP, Field, combo_box, line_edit, push_button, set_text
 from ui.widgets.formatting import one_line, tooltip
 from ui.widgets.texts import ErrorText, Text, show_tip
 from ui.wizard.base.page import belongs
@@ -244,8 +244,7 @@ class PhasesEditor(QWidget):
                 text = part.texts.get(name, "")
                 match control:
                     case QLineEdit():
-                        if control.text() != text:
-                            control.setText(text)
+                        set_text(control, text)
                     case QCheckBox():
                         control.setChecked(text != "false")
                     case QComboBox() if name == "script":

@@ -32,7 +32,7 @@ from app.draft.matrix.reading import FIELD
 from app.draft.matrix.ticking import CLIENTS, set_values, sweep_clients, tick, typed_values
 from app.draft.planning import add_reference, has_reference, reference_words
 from ui.theme import MEDIUM, SMALL, Theme
-from ui.widgets.fields import HELP, Field, line_edit, push_button
+from ui.widgets.fields import HELP, Field, line_edit, push_button, set_text
 from ui.widgets.formatting import tooltip
 from ui.widgets.texts import Heading, Rule, ScrollingTexts, Text, below_rule
 from ui.wizard.base.page import Page, belongs
@@ -155,8 +155,7 @@ class MorePage(Page):
         self._show_rows()
         if self.list.currentRow() < 0 and self.list.rowCount():
             self.list.setCurrentCell(0, 0)
-        if self.name.text() != self.draft.parts.values["name"]:
-            self.name.setText(self.draft.parts.values["name"])
+        set_text(self.name, self.draft.parts.values["name"])
         self._show_chosen()
 
     def _show_rows(self) -> None:

@@ -27,7 +27,16 @@ from app.draft.fields.state import Step
 from app.draft.fields.storage_state import GroupDraft, level_of
 from ui.theme import SMALL, Theme
 from ui.widgets.columns import Columns
-from ui.widgets.fields import HELP, Field, Section, combo_box, line_edit, push_button, set_row_enabled
+from ui.widgets.fields import (
+    HELP,
+    Field,
+    Section,
+    combo_box,
+    line_edit,
+    push_button,
+    set_row_enabled,
+    set_text,
+)
 from ui.widgets.formatting import breakable, tooltip
 from ui.widgets.texts import ReservedLines, ScrollingTexts, Text, below_rule
 from ui.wizard.base.page import Page
@@ -66,8 +75,7 @@ class PartitionEditor(QObject):
         size = "" if group.whole_disk else group.texts.get("partition_size", "")
         kind = _WHOLE if group.whole_disk else _OTHER if size else _AUTOMATIC
         self.kind.setCurrentIndex(self.kind.findData(kind))
-        if self.amount.text() != size:
-            self.amount.setText(size)
+        set_text(self.amount, size)
         self.amount.setVisible(kind == _OTHER)
         self._loading = False
 
@@ -262,8 +270,7 @@ class DisksPage(Page):
         for role, group in disks.groups.items():
             self.partitions[role].show_group(group)
         self.table.forget_order()
-        if self.memory.text() != disks.memory_limit:
-            self.memory.setText(disks.memory_limit)
+        set_text(self.memory, disks.memory_limit)
 
     @override
     def refresh(self) -> None:

@@ -26,7 +26,7 @@ from app.postgres.presets import PRESETS
 from app.postgres.settings import Origin, Setting
 from ui.theme import Theme
 from ui.widgets.columns import Columns
-from ui.widgets.fields import HELP, Choice, Field, combo_box, line_edit, set_row_enabled, text_box
+from ui.widgets.fields import HELP, Choice, Field, combo_box, line_edit, set_row_enabled, set_text, text_box
 from ui.widgets.formatting import tooltip
 from ui.widgets.texts import Text
 from ui.wizard.base.page import Page
@@ -170,8 +170,7 @@ class PostgresPage(Page):
         values = self.draft.parts.values
         self._fill_installations()
         self.preset.setCurrentIndex(self.preset.findData(values[_PRESET]))
-        if self.settings.toPlainText() != values[_SETTINGS]:
-            self.settings.setPlainText(values[_SETTINGS])
+        set_text(self.settings, values[_SETTINGS])
         self.checksums.setChecked(values[_CHECKSUMS] == "true")
 
     def _fill_installations(self) -> None:

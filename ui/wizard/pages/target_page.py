@@ -12,10 +12,10 @@ from app.draft.draft import CampaignDraft
 from app.draft.fields.state import Place, Step
 from app.hosts.folders.targets import CheckedTarget
 from ui.theme import Theme
-from ui.widgets.fields import Choice, Field, line_edit, push_button
+from ui.widgets.fields import Choice, Field, line_edit, push_button, set_text
 from ui.widgets.texts import Text
 from ui.wizard.base.page import Page
-from ui.wizard.editors.configuration_editor import ServerFields, set_text
+from ui.wizard.editors.configuration_editor import ServerFields
 from ui.wizard.editors.recipe_chooser import RecipeChooser
 
 _PATH = "target.folder.path"

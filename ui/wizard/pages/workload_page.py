@@ -18,7 +18,7 @@ from app.draft.fields.state import OWN_SCRIPTS, Length, ScriptDraft, SizeChoice,
 from app.postgres.pgbench.scale import ScaleChoice
 from ui.theme import Theme
 from ui.widgets.columns import Columns
-from ui.widgets.fields import HELP, Choice, Field, Section, combo_box, describe_button, line_edit
+from ui.widgets.fields import HELP, Choice, Field, Section, combo_box, describe_button, line_edit, set_text
 from ui.widgets.texts import ErrorText
 from ui.wizard.base.page import Page, belongs
 from ui.wizard.editors.phases_editor import PhasesEditor
@@ -171,7 +171,7 @@ class WorkloadPage(Page):
         self.script_buttons.get(parts.values[_SCRIPT], self.script_buttons[OWN_SCRIPTS]).setChecked(True)
         self.scripts.show_scripts(parts.scripts)
         for key, edit in self._texts.items():
-            _set(edit, parts.values[key])
+            set_text(edit, parts.values[key])
         _choose(self.data_size, parts.size_choice)
         _choose(self.length, parts.length)
         self._offer_rows(parts.values[_ROWS])
@@ -194,8 +194,8 @@ class WorkloadPage(Page):
         stated = parts.size_choice in {SizeChoice.BYTES, SizeChoice.SCALE}
         self.size_text.setVisible(stated)
         if stated:
-            _set(self.size_text, parts.values[self._size_key()])
-        _set(self.length_text, parts.values[self._length_key()])
+            set_text(self.size_text, parts.values[self._size_key()])
+        set_text(self.length_text, parts.values[self._length_key()])
 
     def _size_key(self) -> str:
         return "workload.scale" if self.draft.parts.size_choice is SizeChoice.SCALE else _SIZE
@@ -300,11 +300,6 @@ def _beside(key: str, label: str) -> QLineEdit:
     edit.setAccessibleName(label)
     edit.setProperty(HELP, key)
     return edit
-
-
-def _set(edit: QLineEdit, text: str) -> None:
-    if edit.text() != text:
-        edit.setText(text)
 
 
 def _choose(box: QComboBox, value: object) -> None:
