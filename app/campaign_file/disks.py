@@ -195,14 +195,33 @@ GROUP_FIELDS: Final = (
         attribute="chunk_bytes",
         read_back=ReadBackBy.ROOT,
         fact=tr("chunk size"),
+        label=tr("C&hunk of the array (--chunk):"),
+        placeholder=tr("512 KiB (default)"),
     ),
-    CampaignField("bitmap", EnumKind(tuple(Bitmap), Bitmap), _BITMAP, read_back=ReadBackBy.ROOT),
+    CampaignField(
+        "bitmap",
+        EnumKind(tuple(Bitmap), Bitmap),
+        _BITMAP,
+        read_back=ReadBackBy.ROOT,
+        label=tr("Write-&intent bitmap (--bitmap):"),
+        choices={
+            "": tr("internal (default)"),
+            Bitmap.INTERNAL: tr("internal: a crash costs less synchronising"),
+            Bitmap.NONE: tr("none: each write costs less"),
+        },
+    ),
     CampaignField(
         "initial_sync",
         EnumKind(tuple(InitialSync), InitialSync),
         _SYNC,
         read_back=ReadBackBy.NOBODY,
         fact=tr("first synchronisation"),
+        label=tr("First &synchronisation (--assume-clean):"),
+        choices={
+            "": tr("waited for (default)"),
+            InitialSync.WAIT: tr("waited for: the kernel writes every block first"),
+            InitialSync.ASSUME_CLEAN: tr("left out: sound for mirrors only"),
+        },
     ),
     CampaignField(
         "scheduler",
@@ -210,6 +229,14 @@ GROUP_FIELDS: Final = (
         _SCHEDULER,
         read_back=ReadBackBy.ROOT,
         fact=tr("I/O scheduler"),
+        label=tr("I/O sched&uler (queue/scheduler):"),
+        choices={
+            "": tr("as the machine has it"),
+            Scheduler.NONE: tr("none: requests go to the disk as they come"),
+            Scheduler.MQ_DEADLINE: tr("mq-deadline: sorted, none waits for long"),
+            Scheduler.KYBER: tr("kyber: as many as keep latency low"),
+            Scheduler.BFQ: tr("bfq: shared out fairly between processes"),
+        },
     ),
     CampaignField(
         "read_ahead",
@@ -218,6 +245,8 @@ GROUP_FIELDS: Final = (
         attribute="read_ahead_bytes",
         read_back=ReadBackBy.ROOT,
         fact=tr("read-ahead"),
+        label=tr("Read-&ahead (read_ahead_kb):"),
+        placeholder=tr("as the machine has it"),
     ),
 )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -34,9 +35,10 @@ from app.draft.fields.state import DraftParts, PhaseDraft, ScriptDraft
 from app.draft.fields.text import builtin_names
 from ui.theme import SMALL, Theme
 from ui.widgets.columns import Columns
-from ui.widgets.fields import HELP, Field, combo_box, line_edit, push_button, set_text
+from ui.widgets.fields import HELP, Field, combo_box, push_button
 from ui.widgets.formatting import one_line, tooltip
 from ui.widgets.texts import ErrorText, Text, show_tip
+from ui.wizard.base.controls import control_of, show_in
 from ui.wizard.base.page import belongs
 
 _ROWS: Final = 8
@@ -125,17 +127,13 @@ class PhasesEditor(QWidget):
                 tick.toggled.connect(lambda ticked: self._take(field.name, "" if ticked else "false"))
                 label = ""
             case EnumKind(words=words):
-                control = box = combo_box()
-                box.addItem(field.placeholder, "")
-                for word in words:
-                    box.addItem(word, str(word))
-                box.currentIndexChanged.connect(lambda: self._take(field.name, box.currentData()))
+                choices = {"": field.placeholder, **{word: word for word in words}}
+                control = control_of(replace(field, choices=choices), partial(self._take, field.name))
             case WorkNames(words=words):
                 control = ticks = _Ticks(words)
                 ticks.edited.connect(lambda text: self._take(field.name, text))
             case _:
-                control = edit = line_edit(field.placeholder)
-                edit.textEdited.connect(partial(self._take, field.name))
+                control = control_of(field, partial(self._take, field.name))
         self._controls[field.name] = control
         made = Field(self._theme, label, control, key)
         made.label.setVisible(bool(label))
@@ -243,14 +241,12 @@ class PhasesEditor(QWidget):
             for name, control in self._controls.items():
                 text = part.texts.get(name, "")
                 match control:
-                    case QLineEdit():
-                        set_text(control, text)
                     case QCheckBox():
                         control.setChecked(text != "false")
                     case QComboBox() if name == "script":
                         self._show_script(control, part.scripts)
-                    case QComboBox():
-                        control.setCurrentIndex(max(0, control.findData(text)))
+                    case QComboBox() | QLineEdit():
+                        show_in(control, text)
                     case _Ticks():
                         control.show_names(text)
                     case _:  # there are no other fields

@@ -20,6 +20,7 @@ from ui.theme import Theme
 from ui.widgets.columns import Columns
 from ui.widgets.fields import HELP, Choice, Field, Section, combo_box, describe_button, line_edit, set_text
 from ui.widgets.texts import ErrorText
+from ui.wizard.base.controls import control_of, show_in
 from ui.wizard.base.page import Page, belongs
 from ui.wizard.editors.phases_editor import PhasesEditor
 from ui.wizard.editors.scripts_editor import ScriptsEditor
@@ -118,17 +119,12 @@ class WorkloadPage(Page):
         self.length.setProperty(HELP, _LENGTH)
 
     def _control(self, key: str) -> QWidget:
-        """Return a list of the values of a key if it has labels for them, else a field of text."""
-        field = FIELDS[key]
-        if not field.choices:
-            self._texts[key] = edit = line_edit(field.placeholder)
-            edit.textEdited.connect(partial(self._on_text, key))
-            return edit
-        self.boxes[key] = box = combo_box()
-        for value, label in field.choices.items():
-            box.addItem(label, str(value))
-        box.currentIndexChanged.connect(partial(self._on_box, key))
-        return box
+        control = control_of(FIELDS[key], partial(self._on_text, key))
+        if isinstance(control, QComboBox):
+            self.boxes[key] = control
+        else:
+            self._texts[key] = control
+        return control
 
     def _lay_out(self) -> None:
         self.seldom = Columns([self.fields[key] for key in _KEYS if key not in _MAIN])
@@ -170,13 +166,11 @@ class WorkloadPage(Page):
         parts = self.draft.parts
         self.script_buttons.get(parts.values[_SCRIPT], self.script_buttons[OWN_SCRIPTS]).setChecked(True)
         self.scripts.show_scripts(parts.scripts)
-        for key, edit in self._texts.items():
-            set_text(edit, parts.values[key])
-        _choose(self.data_size, parts.size_choice)
-        _choose(self.length, parts.length)
+        show_in(self.data_size, parts.size_choice)
+        show_in(self.length, parts.length)
         self._offer_rows(parts.values[_ROWS])
-        for key, box in self.boxes.items():
-            _choose(box, parts.values[key])
+        for key, control in (self._texts | self.boxes).items():
+            show_in(control, parts.values[key])
         self.phases.show_phases(parts)
         self._show_texts()
 
@@ -253,8 +247,9 @@ class WorkloadPage(Page):
         self.tell()
 
     def _on_text(self, key: str, text: str) -> None:
-        self.draft.parts.values[key] = text
-        self.tell()
+        if not self.is_loading:
+            self.draft.parts.values[key] = text
+            self.tell()
 
     def _memory_bytes(self) -> int:
         """Return the memory available for caches; 0 if limited on purpose, or unknown."""
@@ -272,11 +267,6 @@ class WorkloadPage(Page):
         if not self.is_loading:
             self.draft.parts.length = Length(self.length.currentData())
             self._show_texts()
-            self.tell()
-
-    def _on_box(self, key: str, _index: int) -> None:
-        if not self.is_loading:
-            self.draft.parts.values[key] = self.boxes[key].currentData()
             self.tell()
 
 
@@ -300,7 +290,3 @@ def _beside(key: str, label: str) -> QLineEdit:
     edit.setAccessibleName(label)
     edit.setProperty(HELP, key)
     return edit
-
-
-def _choose(box: QComboBox, value: object) -> None:
-    box.setCurrentIndex(max(0, box.findData(value)))
