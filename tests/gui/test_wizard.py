@@ -580,6 +580,26 @@ def test_copy_edited_and_removed(qtbot: QtBot, make_wizard: MakeWizard) -> None:
 
 
 @pytest.mark.usefixtures("always_yes")
+def test_change_of_another_key(qtbot: QtBot, make_wizard: MakeWizard) -> None:
+    wizard = make_wizard(known_draft())
+    go_on(qtbot, wizard, Step.POSTGRESQL, Step.WORKLOAD, Step.MORE)
+    page = page_of(wizard, MorePage)
+    page.copy.click()
+    changes = page.editor.changes
+    for text in ("16", "x"):
+        changes.add.click()
+        QTest.keyClicks(changes.rows[-1].findChildren(QLineEdit)[0], text)
+    box = changes.rows[0].findChildren(QComboBox)[0]
+    box.setCurrentIndex(box.findData("workload.rate"))
+    texts = wizard.draft.parts.chosen()[1].texts
+    (other,) = (key for key in texts if key != "workload.rate")
+    assert texts == {"workload.rate": "16", other: "x"}
+    offered = changes.rows[1].findChildren(QComboBox)[0]
+    assert (offered.currentData(), offered.findData("workload.rate")) == (other, -1)
+    assert offered.findData("workload.clients") >= 0
+
+
+@pytest.mark.usefixtures("always_yes")
 def test_invalid_change_reported_with_its_name(qtbot: QtBot, make_wizard: MakeWizard) -> None:
     wizard = make_wizard(known_draft())
     go_on(qtbot, wizard, Step.POSTGRESQL, Step.WORKLOAD, Step.MORE)

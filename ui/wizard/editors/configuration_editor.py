@@ -361,6 +361,9 @@ class ConfigurationEditor(QWidget):
 class _ChangesEditor(QWidget):
     """Rows of key and value: clients, 16.
 
+    Attributes:
+        rows: in the order of the changes.
+
     Signals:
         edited: something was changed.
     """
@@ -370,7 +373,7 @@ class _ChangesEditor(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self._texts: dict[str, str] = {}
-        self._rows: list[QWidget] = []
+        self.rows: list[QWidget] = []
         self.add = push_button(tr("C&hange something else"), "changes")
         self._layout = QVBoxLayout(self)
         self._layout.setContentsMargins(0, 0, 0, 0)
@@ -388,14 +391,14 @@ class _ChangesEditor(QWidget):
     def show_changes(self, texts: dict[str, str]) -> None:
         """Show the changes among the texts of a configuration, and edit them in place."""
         self._texts = texts
-        for row in self._rows:
+        for row in self.rows:
             self._layout.removeWidget(row)
             row.deleteLater()
-        self._rows = []
+        self.rows = []
         for number, changed in enumerate(self._keys):
             row = self._row(changed, number + 1)
             self._layout.insertWidget(number, row)
-            self._rows.append(row)
+            self.rows.append(row)
         self.add.setEnabled(len(self._keys) < len(CHANGEABLE))
 
     def _row(self, changed: str, number: int) -> QWidget:
@@ -432,7 +435,7 @@ class _ChangesEditor(QWidget):
         wanted = (_FIRST_CHANGE, *CHANGEABLE)
         self._texts[next(key for key in wanted if key not in self._texts)] = ""
         self.show_changes(self._texts)
-        self._rows[-1].setFocus()
+        self.rows[-1].setFocus()
         self.edited.emit()
 
     def _on_key(self, before: str, key: str) -> None:
@@ -441,7 +444,7 @@ class _ChangesEditor(QWidget):
         self._texts.clear()
         self._texts.update(renamed)
         self.show_changes(self._texts)  # the other rows offer what is left
-        self._rows[place].setFocus()
+        self.rows[place].setFocus()
         self.edited.emit()
 
     def _on_text(self, changed: str, text: str) -> None:
