@@ -13,8 +13,8 @@ from typing import Any, ClassVar, Final
 
 from typing_extensions import override
 
-from app.campaign_file.kinds import EnumKind, IntKind, ValueKind, quote, read_each
-from app.campaign_file.problems import InvalidValueError, printable, printable_path, unfit
+from app.campaign_file.kinds import CampaignField, EnumKind, IntKind, ValueKind, quote, read_each, read_fields
+from app.campaign_file.problems import InvalidValueError, printable_path, unfit
 from app.domain.campaign.configuration import BuiltinScript, Script
 from app.domain.errors import did_you_mean
 from app.domain.problem import Problem
@@ -177,6 +177,43 @@ class SshHost(ValueKind):
 
 
 @dataclass(frozen=True, slots=True)
+class ScriptFile(ValueKind):
+    """The user's script; a relative name starts at the campaign file's folder."""
+
+    @property
+    @override
+    def allowed(self) -> str:
+        most = format_size(SCRIPT_LIMIT_BYTES)
+        return tr("the name of a file with a pgbench script, at most {most}").format(most=most)
+
+    @override
+    def read(self, value: object, folder: Path) -> Script:
+        if not isinstance(value, str) or not _is_path(value):
+            raise unfit(value, self.allowed)
+        path = (folder / expand_home(value)).absolute()
+        real = os.path.realpath(path)  # ask about the file that is actually read
+        is_outside = not Path(real).is_relative_to(os.path.realpath(folder))
+        try:
+            text = read_text_file(Path(real), SCRIPT_LIMIT_BYTES)
+        except UnreadableFileError as err:
+            raise InvalidValueError(
+                Problem("", tr("{path} {reason}.").format(path=printable_path(path), reason=err))
+            ) from err
+        if not text.strip():
+            raise InvalidValueError(
+                Problem("", tr("{path} is empty; pgbench needs a command.").format(path=printable_path(path)))
+            )
+        return Script(builtin=None, path=str(path), text=text, is_outside=is_outside)
+
+
+_SCRIPT_FIELDS: Final = (
+    CampaignField("builtin", EnumKind(tuple(BuiltinScript), BuiltinScript), ""),
+    CampaignField("file", ScriptFile(), ""),
+    CampaignField("weight", IntKind(1, 10_000), ""),
+)
+
+
+@dataclass(frozen=True, slots=True)
 class OneScript(ValueKind):
     """A script: the name of a built-in one, or a table with `file` or `builtin`, and a weight."""
 
@@ -194,21 +231,12 @@ class OneScript(ValueKind):
             raise unfit(value, self.allowed, remark=did_you_mean(value[:80], tuple(BuiltinScript)))
         if not isinstance(value, dict):
             raise unfit(value, self.allowed)
-        return self._read_table(value, folder)
-
-    def _read_table(self, table: dict[str, object], folder: Path) -> Script:
-        faults = [_unknown_key(key) for key in table if key not in _SCRIPT_PARTS]
-        if ("file" in table) == ("builtin" in table):
+        given, faults = read_fields(value, _SCRIPT_FIELDS, folder)
+        if ("file" in value) == ("builtin" in value):
             faults.append(Problem("", tr("needs exactly one of the keys “file” and “builtin”.")))
-        script = Script()
-        for key, change in _SCRIPT_PARTS.items():
-            try:
-                script = replace(script, **change(table[key], folder)) if key in table else script
-            except InvalidValueError as error:
-                faults += [replace(problem, path=f".{key}{problem.path}") for problem in error.problems]
         if faults:
             raise InvalidValueError(*faults)
-        return script
+        return replace(given.pop("file", Script()), **given)
 
     @override
     def plain(self, value: Script) -> str | dict[str, Any]:
@@ -216,45 +244,6 @@ class OneScript(ValueKind):
             return value.builtin.value
         source = {"builtin": value.builtin.value} if value.builtin else {"file": value.path or ""}
         return source if value.weight == 1 else {**source, "weight": value.weight}
-
-
-def _unknown_key(key: str) -> Problem:
-    sentence = tr("is not a known key; allowed are {known}.").format(known=", ".join(_SCRIPT_PARTS))
-    return Problem(f".{printable(key)}", f"{sentence} {did_you_mean(key[:80], _SCRIPT_PARTS)}".rstrip())
-
-
-def _read_file(value: object, folder: Path) -> dict[str, Any]:
-    """Return path and text of the user's script; relative paths start at the campaign file's folder."""
-    most = format_size(SCRIPT_LIMIT_BYTES)
-    allowed = tr("the name of a file with a pgbench script, at most {most}").format(most=most)
-    if not isinstance(value, str) or not _is_path(value):
-        raise unfit(value, allowed)
-    path = (folder / expand_home(value)).absolute()
-    real = os.path.realpath(path)  # ask about the file that is actually read
-    is_outside = not Path(real).is_relative_to(os.path.realpath(folder))
-    try:
-        text = read_text_file(Path(real), SCRIPT_LIMIT_BYTES)
-    except UnreadableFileError as err:
-        raise InvalidValueError(
-            Problem("", tr("{path} {reason}.").format(path=printable_path(path), reason=err))
-        ) from err
-    if not text.strip():
-        raise InvalidValueError(
-            Problem("", tr("{path} is empty; pgbench needs a command.").format(path=printable_path(path)))
-        )
-    return {"builtin": None, "path": str(path), "text": text, "is_outside": is_outside}
-
-
-def _read_builtin(value: object, folder: Path) -> dict[str, Any]:
-    return {"builtin": EnumKind(tuple(BuiltinScript), BuiltinScript).read(value, folder)}
-
-
-def _read_weight(value: object, folder: Path) -> dict[str, Any]:
-    return {"weight": IntKind(1, 10_000).read(value, folder)}
-
-
-_SCRIPT_PARTS: Final = {"builtin": _read_builtin, "file": _read_file, "weight": _read_weight}
-"""The keys of a script's table; each gives attributes of `Script`."""
 
 
 @dataclass(frozen=True, slots=True)
