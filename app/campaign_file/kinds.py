@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
@@ -403,7 +403,18 @@ def read_fields(
             except InvalidValueError as error:
                 faults += [replace(problem, path=f".{each.name}{problem.path}") for problem in error.problems]
                 values[each.attribute] = None
+    faults += (Problem("", sentence) for sentence in exclusive_keys(entry, by_name.values()))
     return values, faults
+
+
+def exclusive_keys(entry: Container[str], fields: Collection[CampaignField]) -> Iterator[str]:
+    """Yield a sentence for each two keys of a table that exclude each other."""
+    names = {each.attribute: each.name for each in fields}
+    for each in fields:
+        other = names.get(each.instead_of, "")
+        if each.name < other and each.name in entry and other in entry:
+            both = tr("“{one}” and “{other}” exclude each other; give one of them.")
+            yield both.format(one=each.name, other=other)
 
 
 def split_values(values: Mapping[str, Any], fields: Iterable[CampaignField]) -> dict[Key, Any]:

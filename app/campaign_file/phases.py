@@ -150,20 +150,10 @@ class _OnePhase(ValueKind):
         given, faults = read_fields(value, self.fields, folder, unknown)
         if "name" not in given:
             faults.append(Problem(".name", tr("is missing: each phase needs a name of its own.")))
-        faults += self._both(given)
         faults += _beside_faults(given)
         if faults:
             raise InvalidValueError(*faults)
         return WorkloadPhase(**given)
-
-    def _both(self, given: dict[str, Any]) -> Iterator[Problem]:
-        both = tr("“{one}” and “{other}” exclude each other; give one of them.")
-        names = {field.attribute: field.name for field in self.fields}
-        for field in self.fields:
-            if field.attribute in given and field.instead_of in given:
-                one, other = sorted((field.name, names[field.instead_of]))
-                if field.name == one:  # report once
-                    yield Problem("", both.format(one=one, other=other))
 
     @override
     def plain(self, value: WorkloadPhase) -> dict[str, Any]:

@@ -30,7 +30,7 @@ from app.campaign_file.fields import (
     TargetTable,
     where_it_belongs,
 )
-from app.campaign_file.kinds import CampaignField, Key, join_values, table_of
+from app.campaign_file.kinds import CampaignField, Key, exclusive_keys, join_values, table_of
 from app.campaign_file.matrix import read_matrix
 from app.campaign_file.partial import TARGET, Given, Partial, given_at, over, values_at
 from app.campaign_file.paths import Scripts, UnreadableFileError, as_built_in, read_text_file, with_paths
@@ -482,12 +482,8 @@ class CampaignReader:
                 table |= given_at((*path, key), field, self.read_value(field, raw, place / key))
             elif key not in elsewhere:
                 self.problems.add_unknown(place, key, known, belongs=where_it_belongs(key))
-        for field in fields:
-            other = next((each.name for each in fields if each.attribute == field.instead_of), "")
-            if field.name in entry and other in entry:
-                both = tr("“{one}” and “{other}” exclude each other; give one of them.")
-                pair = sorted((field.name, other))
-                self.problems.add(place, both.format(one=pair[0], other=pair[1]))
+        for sentence in exclusive_keys(entry, fields):
+            self.problems.add(place, sentence)
         return table
 
     def read_value(self, field: CampaignField, raw: object, place: KeyPath) -> Given:
