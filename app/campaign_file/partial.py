@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from app.campaign_file.disks import FURTHER_GROUPS
 from app.campaign_file.fields import SECTIONS, TARGETS, attributes
@@ -53,6 +53,10 @@ _RANKS: Final = {
     (*path, each.name): number
     for number, (path, each) in enumerate((path, each) for path, fields in TABLES.items() for each in fields)
 }
+
+
+KeyT = TypeVar("KeyT")
+ValueT = TypeVar("ValueT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +179,12 @@ def nested(changes: Iterable[Change]) -> dict[str, Any]:
             table = table.setdefault(name, {})
         table[change.key[-1]] = change.value
     return tables
+
+
+def alike(tables: Sequence[Mapping[KeyT, ValueT]]) -> dict[KeyT, ValueT]:
+    """Return what is the same in all of several tables, in the order of the first."""
+    first, *others = tables
+    return {key: each for key, each in first.items() if all(other.get(key) == each for other in others)}
 
 
 def given_keys(partial: Partial) -> frozenset[Key]:

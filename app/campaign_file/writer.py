@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from app.campaign_file.fields import CAMPAIGN_FIELDS, SECTIONS, TARGETS, attributes
 from app.campaign_file.kinds import CampaignField, Key, bare_key, quote, toml
-from app.campaign_file.partial import SETTINGS, TARGET
+from app.campaign_file.partial import SETTINGS, TARGET, alike
 from app.domain.campaign.configuration import Campaign, Configuration
 from app.domain.campaign.matrix import Matrix
 from app.domain.campaign.order import RunOrder
@@ -36,10 +36,10 @@ def format_campaign(campaign: Campaign) -> str:
     lines = _lines(_plain(attributes(campaign), CAMPAIGN_FIELDS))
     if campaign.matrix is not None:
         return "\n".join([*lines, *_matrix(campaign.matrix)]) + "\n"
-    first, *others = made = [_keys_of(configuration) for configuration in campaign.configurations]
-    shared = {key: raw for key, raw in first.items() if all(other.get(key) == raw for other in others)}
+    made = [_keys_of(configuration) for configuration in campaign.configurations]
+    shared = alike(made)
     lines += _tables(shared)
-    if others or campaign.configurations[0].name != campaign.name:
+    if len(made) > 1 or campaign.configurations[0].name != campaign.name:
         for configuration, keys in zip(campaign.configurations, made, strict=True):
             own = {("configuration", *key): raw for key, raw in keys.items() if key not in shared}
             lines += ["", "[[configuration]]", f"name = {quote(configuration.name)}", *_tables(own)]

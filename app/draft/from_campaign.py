@@ -8,8 +8,7 @@ from typing import Final
 
 from app.campaign_file.disks import values_of_group
 from app.campaign_file.fields import SECTIONS
-from app.campaign_file.partial import TABLES, TARGET
-from app.campaign_file.settings import Settings
+from app.campaign_file.partial import TABLES, TARGET, alike
 from app.domain.campaign.configuration import (
     Campaign,
     Configuration,
@@ -83,7 +82,7 @@ def parts_of(campaign: Campaign) -> DraftParts:
         parts.dimensions, parts.left_out = opened.dimensions, opened.left_out
         return parts
     first = campaign.configurations[0]
-    shared = _shared_settings(campaign.configurations)
+    shared = tuple(alike([dict(each.postgresql.settings) for each in campaign.configurations]).items())
     parts = DraftParts(seeds=campaign.seeds, order_seed=campaign.order_seed, remarks=campaign.remarks)
     for key in OF_PAGES:
         if _value(first, key) is not None:
@@ -146,15 +145,6 @@ def _complete_where(parts: DraftParts, *, ticked: Collection[Place]) -> None:
         if not any(each.from_where and each.place is place for each in parts.configurations):
             made = ConfigurationDraft(name, place, from_where=True, chosen=place in ticked)
             parts.configurations.append(made)
-
-
-def _shared_settings(configurations: Sequence[Configuration]) -> Settings:
-    first, *others = configurations
-    return tuple(
-        pair
-        for pair in first.postgresql.settings
-        if all(pair in other.postgresql.settings for other in others)
-    )
 
 
 def _stands(configuration: Configuration, key: str) -> bool:

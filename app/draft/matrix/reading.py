@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from app.campaign_file.partial import (
     SETTINGS,
     TARGET,
     Partial,
+    alike,
     changes_of,
     given_keys,
     partial_of,
@@ -29,7 +30,7 @@ from app.campaign_file.problems import Problems
 from app.campaign_file.reader import CampaignReader
 from app.campaign_file.rules import Stated
 from app.domain.campaign.configuration import Configuration, DiskTarget, Workload
-from app.domain.campaign.matrix import Change, DimensionValue, MatrixDimension, is_left_out
+from app.domain.campaign.matrix import DimensionValue, MatrixDimension, is_left_out
 from app.domain.problem import Problem
 from app.domain.text import tr
 from app.draft.fields.state import DraftParts
@@ -101,7 +102,7 @@ def shared_of(
     kinds = [made.target.kind for made in configurations]
     kind = DiskTarget.kind if DiskTarget.kind in kinds else kinds[0]
     of_kind = [found for found, other in zip(changes, kinds, strict=True) if other == kind]
-    shared = _alike(changes) | {key: each for key, each in _alike(of_kind).items() if key[0] == TARGET}
+    shared = alike(changes) | {key: each for key, each in alike(of_kind).items() if key[0] == TARGET}
     values = tuple(
         DimensionValue(made.name, tuple(each for each in found.values() if shared.get(each.key) != each))
         for made, found in zip(configurations, changes, strict=True)
@@ -111,11 +112,6 @@ def shared_of(
     while name in taken:
         name += " *"
     return {key: everything[key] for key in shared}, (MatrixDimension(name, values),)
-
-
-def _alike(changes: Sequence[Mapping[Key, Change]]) -> dict[Key, Change]:
-    first, *others = changes
-    return {key: each for key, each in first.items() if all(other.get(key) == each for other in others)}
 
 
 def _without_warmup(base: Partial, dimensions: Sequence[Dimension]) -> Partial:
