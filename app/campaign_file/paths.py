@@ -236,7 +236,8 @@ class OneScript(ValueKind):
             faults.append(Problem("", tr("needs exactly one of the keys “file” and “builtin”.")))
         if faults:
             raise InvalidValueError(*faults)
-        return replace(given.pop("file", Script()), **given)
+        script: Script = given.pop("file", Script())
+        return replace(script, **given)
 
     @override
     def plain(self, value: Script) -> str | dict[str, Any]:

@@ -423,12 +423,12 @@ def some_parts(draw: st.DrawFn) -> DraftParts:
         each.chosen = draw(st.booleans())
     texts = {"target.folder.path": PATHS, "target.memory.size": SIZES, "postgresql.settings": SETTINGS}
     texts |= {key: TEXTS[key.split(".")[1]] for key in CHANGEABLE}
-    keys = st.sampled_from(list(texts)).flatmap(lambda key: st.tuples(st.just(key), texts[key]))
+    pairs = st.sampled_from(list(texts)).flatmap(lambda key: st.tuples(st.just(key), texts[key]))
     others = st.builds(
         ConfigurationDraft,
         name=NAMES,
         place=st.sampled_from(Place),
-        texts=st.lists(keys, max_size=6).map(dict),
+        texts=st.lists(pairs, max_size=6).map(dict),
     )
     parts.configurations += draw(st.lists(others, max_size=3))
     return parts
