@@ -211,6 +211,7 @@ _SCRIPT_FIELDS: Final = (
     CampaignField("file", ScriptFile(), ""),
     CampaignField("weight", IntKind(1, 10_000), ""),
 )
+_SCRIPT_KEYS: Final = {each.name for each in _SCRIPT_FIELDS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +234,8 @@ class OneScript(ValueKind):
             raise unfit(value, self.allowed)
         given, faults = read_fields(value, _SCRIPT_FIELDS, folder)
         if ("file" in value) == ("builtin" in value):
-            faults.append(Problem("", tr("needs exactly one of the keys “file” and “builtin”.")))
+            exactly = Problem("", tr("needs exactly one of the keys “file” and “builtin”."))
+            faults.insert(len(value.keys() - _SCRIPT_KEYS), exactly)  # after unknown keys
         if faults:
             raise InvalidValueError(*faults)
         script: Script = given.pop("file", Script())

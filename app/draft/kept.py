@@ -116,11 +116,12 @@ def _of_today(table: dict[str, Any]) -> dict[str, Any]:
             "text": _TEXT_KEYS.get(Place(table["place"]), ""),
             "room": "target.server.room",
             "ssh": "target.server.ssh",
-            "settings": SETTINGS,
         }
         texts = {key: table[name] for name, key in keys.items() if table.get(name)}
-        changes = {change["key"]: change["text"] for change in table.get("changes", ())}
-        return {**table, "texts": texts | changes}
+        texts |= {change["key"]: change["text"] for change in table.get("changes", ())}
+        if table.get("settings"):
+            texts[SETTINGS] = table["settings"]
+        return {**table, "texts": texts}
     return table
 
 

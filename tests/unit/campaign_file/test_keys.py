@@ -106,7 +106,6 @@ def test_workload_key_is_in_these_files() -> None:
         "postgres/pgbench/summary.py",
         "importers/runs/assemble.py",
         "importers/runs/configuration_names.py",  # which tells configurations of others apart by it
-        "comparison/overall/conditions.py",  # which gives each property its role
         "runfile/metadata/offered_load.py",
         "runfile/figures.py",
         "runfile/summary.py",
