@@ -112,8 +112,6 @@ class LineKind(StrEnum):
     """ZFS object, name, value."""
     OUTPUT = "O"
     """Program, a line of its output for the facts."""
-    LIVE = "L"
-    """Program, a line of its output every second."""
     SAMPLE = "S"
     """Number of the request, ``name=value`` each."""
     CLOCK = "C"
@@ -128,7 +126,6 @@ _FEWEST_FIELDS: Final = {
     LineKind.DEVICE: 3,
     LineKind.PROPERTY: 3,
     LineKind.OUTPUT: 2,
-    LineKind.LIVE: 2,
     LineKind.SAMPLE: 1,
     LineKind.CLOCK: 2,
     LineKind.END: 1,
@@ -223,8 +220,6 @@ _PART_BYTES: Final = 65536
 _MOST_BYTES: Final = 4 * 1024 * 1024
 """Maximum size of one answer, with all foreign output around it."""
 _MOST_LINES: Final = 5000
-_MOST_WAITING: Final = 500
-"""Maximum number of buffered lines of remote programs."""
 _ERROR_BYTES: Final = 16384
 _MOST_LAST_PARTS: Final = 16
 _CLOCK_QUESTIONS: Final = 3
@@ -285,7 +280,6 @@ class RemoteConnection:
         self._token = secrets.token_hex(8)
         self._reader = LineReader(self._token)
         self._errors = BoundedOutput(_ERROR_BYTES)
-        self._live: list[RemoteLine] = []
         self._arrived: list[RemoteLine] = []
         self._interrupted = threading.Event()
 
@@ -357,11 +351,6 @@ class RemoteConnection:
             ClockAnswer(answer.sent_s, answer.received_s, answer.last.fields[1]) for answer in answers
         )
 
-    def take_live(self) -> list[RemoteLine]:
-        """Return the output of remote programs since the last call; at most `_MOST_WAITING` lines."""
-        lines, self._live = self._live, []
-        return lines
-
     # --- pipes
 
     def _running(self) -> tuple[subprocess.Popen[bytes], IO[bytes], IO[bytes]]:
@@ -426,9 +415,7 @@ class RemoteConnection:
             return len(part)
         if not part:
             raise ProbeUnavailable(self._explain_end())
-        for line in self._reader.feed(part):
-            (self._live if line.kind is LineKind.LIVE else self._arrived).append(line)
-        del self._live[:-_MOST_WAITING]
+        self._arrived += self._reader.feed(part)
         return len(part)
 
     # --- explanations

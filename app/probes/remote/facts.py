@@ -1,7 +1,7 @@
 """Facts of a remote machine, parsed from the lines of `machine.sh`, with the keys of local facts. Pure.
 
 Unknown values have no key. Only Linux was tested; all other systems, and the tools that describe their
-filesystems, are based on sources, manuals and recorded output (see `app.probes.remote.counters`).
+filesystems, are based on sources, manuals and recorded output (tests/data/probes/remote names each).
 """
 
 from __future__ import annotations
@@ -125,12 +125,6 @@ class RemoteFacts:
                 return int(self.named[name][:6])
         matched = re.findall(r"(\d+) virtual processors?", " ".join(self.output.get("psrinfo", ())))
         return sum(int(each[:6]) for each in matched)
-
-    @property
-    def sources(self) -> tuple[str, ...]:
-        """Devices or partitions of the data; empty for a pool, which reports its disks itself."""
-        source = str(self.mount().get("source") or "")
-        return (source.removeprefix("/dev/").split("@", 1)[0],) if source.startswith("/dev/") else ()
 
     def mount(self) -> Facts:
         """Return source, point, filesystem and options of the mount of the data."""

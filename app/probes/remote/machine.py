@@ -23,14 +23,12 @@ from app.probes.remote.connection import (
     LineKind,
     RemoteAnswer,
     RemoteConnection,
-    RemoteLine,
 )
 from app.probes.remote.counters import (
     USUAL_PAGE_BYTES,
     USUAL_TICKS_PER_S,
     LinuxSamples,
     LinuxUnits,
-    TableSamples,
 )
 from app.probes.remote.facts import TRIED_SYSTEMS, RemoteFacts, remote_fact_tree, sort_facts
 
@@ -54,9 +52,6 @@ class Asked(Protocol):
 
     def clock(self) -> ClockOffset | None:
         """Compare the clocks."""
-
-    def take_live(self) -> list[RemoteLine]:
-        """Return the output of remote programs since the last call."""
 
     def interrupt(self) -> None:
         """End the connection from another thread."""
@@ -99,10 +94,9 @@ class RemoteWatch:
         self._connection = connect(machine)
         self._number = 0
         self._linux: LinuxSamples | None = None
-        self._tables: TableSamples | None = None
 
     def open(self) -> None:
-        """Connect, ask for facts, and start the remote programs.
+        """Connect and ask for facts; of other systems than Linux nothing else is read.
 
         Raises:
             ProbeUnavailable: it cannot be reached, with the reason.
@@ -111,13 +105,12 @@ class RemoteWatch:
         connection.open()
         self.told = told = ask_facts(connection, self._machine)
         self.clock = connection.clock()
-        connection.ask("watch", LineKind.END, self._machine.folder or _NOWHERE, _FACTS_TIMEOUT_S)
-        if told.system == "Linux":
-            ticks = _count(told.named.get("kernel.ticks_per_s", ""), USUAL_TICKS_PER_S)
-            page = _count(told.named.get("kernel.page_size_bytes", ""), USUAL_PAGE_BYTES)
-            self._linux = LinuxSamples(LinuxUnits(ticks, page))
-        else:
-            self._tables = TableSamples(told.cpus, told.sources)
+        if told.system not in TRIED_SYSTEMS:
+            connection.close()
+            return
+        ticks = _count(told.named.get("kernel.ticks_per_s", ""), USUAL_TICKS_PER_S)
+        page = _count(told.named.get("kernel.page_size_bytes", ""), USUAL_PAGE_BYTES)
+        self._linux = LinuxSamples(LinuxUnits(ticks, page))
 
     def read(self) -> list[Sample]:
         """Return the samples of a second.
@@ -125,15 +118,11 @@ class RemoteWatch:
         Raises:
             ProbeUnavailable: there is no answer.
         """
+        if self._linux is None:
+            return []
         self._number += 1
         answer = self._connection.ask("tick", LineKind.SAMPLE, str(self._number), SECOND_TIMEOUT_S)
-        if self._linux is not None:
-            return self._linux.take(answer.last.fields[1:])
-        newest: dict[tuple[str, str], Sample] = {}
-        for line in self._connection.take_live():
-            samples = self._tables.take(line.fields[0], line.fields[1]) if self._tables is not None else []
-            newest.update({(sample.metric, sample.instance): sample for sample in samples})
-        return list(newest.values())
+        return self._linux.take(answer.last.fields[1:])
 
     def interrupt(self) -> None:
         """End the connection from another thread."""
@@ -204,11 +193,8 @@ def _omissions(watch: RemoteWatch) -> tuple[MissingMetric, ...]:
     """Return the metrics that this machine does not provide."""
     told = watch.told
     if told.system not in TRIED_SYSTEMS:
-        reason = tr(
-            "{system} does not tell it, or not as Linux does; reading it was not tried on a real system"
-        )
-        reason = reason.format(system=told.system)
-        names = ("memory.*", "pressure.*", "cpu.iowait", "cpu.steal", "device.flushes")
+        reason = tr("only on Linux it is read; this is {system}").format(system=told.system)
+        names = ("cpu.*", "memory.*", "pressure.*", "device.*", "storage.*")
         return tuple(MissingMetric(name, reason) for name in names)
     missing = []
     if told.named.get("kernel.no_pressure"):

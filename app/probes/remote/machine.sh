@@ -284,44 +284,6 @@ sample_of_linux() {
   tell S "$number_asked" "$@"
 }
 
-# NAME COMMAND...: passes on what a program prints from now on.
-follow() {
-  command -v "$2" >/dev/null 2>&1 || return 1
-  followed_name=$1
-  shift
-  "$@" 2>/dev/null </dev/null | while IFS= read -r text; do
-    printf 'pgfooting %s L\t%s\t%.500s\n' "$token" "$followed_name" "$text" || exit
-  done 2>/dev/null &
-  followed="$followed $!"
-}
-
-watch() {
-  look_at "$1"
-  [ -z "$followed" ] || { tell E watch && return; }
-  case $system in
-    Linux) ;;
-    FreeBSD)
-      follow iostat-x iostat -x -w 1 || follow gstat gstat -B -p -I 1s
-      follow vmstat vmstat 1
-      ;;
-    DragonFly)
-      follow iostat-wide iostat -d -D -n 60 -w 1
-      follow vmstat vmstat -w 1
-      ;;
-    SunOS)
-      follow iostat-x iostat -xn 1
-      follow vmstat vmstat 1
-      ;;
-    NetBSD)
-      follow iostat-netbsd iostat -x -w 1
-      follow vmstat vmstat -w 1
-      ;;
-    OpenBSD) follow vmstat vmstat -w 1 ;;
-  esac
-  [ "$system" = Linux ] || [ -z "$pool" ] || follow zpool-iostat zpool iostat -v "$pool" 1
-  tell E watch
-}
-
 # --- What belongs to the connection
 
 # A connection that is cut without a word leaves this waiting: it ends where nobody asks for a minute or two.
@@ -344,12 +306,11 @@ stay_for_a_while() {
 # shellcheck disable=SC2317 # called by a trap
 clean_up() {
   trap '' HUP INT TERM PIPE
-  # shellcheck disable=SC2086,SC2317 # numbers of processes
-  [ -z "$guard$followed" ] || kill $guard $followed 2>/dev/null
+  [ -z "$guard" ] || kill "$guard" 2>/dev/null
 }
 
 main() {
-  me=$$ guard='' followed='' unguarded=0
+  me=$$ guard='' unguarded=0
   trap clean_up EXIT
   trap 'exit 0' HUP INT TERM PIPE
   system=$(uname -s 2>/dev/null)
@@ -359,11 +320,10 @@ main() {
     argument=${request#* }
     case $request in
       "facts "*) tell_facts "$argument" ;;
-      "watch "*) watch "$argument" ;;
       "clock "*) tell C "$argument" "$(date +%s.%N 2>/dev/null)" ;;
       "tick "*)
         number_asked=$argument
-        if [ "$system" = Linux ]; then sample_of_linux; else tell S "$number_asked"; fi
+        sample_of_linux
         unguarded=$((unguarded + 1))
         [ "$unguarded" -lt 30 ] || stay_for_a_while
         ;;

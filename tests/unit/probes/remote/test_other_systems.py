@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from app.analysis.data_set import compression_in_effect
 from app.analysis.properties import properties_of
-from app.domain.metrics import METRICS, Sample
 from app.probes.base.fact_tree import Facts
 from app.probes.remote.connection import ClockOffset, LineKind, RemoteLine
-from app.probes.remote.counters import DEVICE_READERS, ColumnReader, TableSamples, disk_of
 from app.probes.remote.facts import TRIED_SYSTEMS, RemoteFacts, remote_fact_tree, sort_facts
 from app.runfile.metadata.environment import EnvironmentFacts, machine_rows, read_environment_facts
 from app.runfile.metadata.run_metadata import RunMetadata
@@ -25,126 +22,10 @@ def lines(name: str) -> list[str]:
     return (DATA / name).read_text().splitlines()
 
 
-def take(
-    name: str, program: str, cpus: int = 4, sources: tuple[str, ...] = ()
-) -> list[dict[tuple[str, str], float]]:
-    reader = TableSamples(cpus, sources)
-    found: list[list[Sample]] = [reader.take(program, line) for line in lines(name)]
-    return [{(sample.metric, sample.instance): sample.value for sample in each} for each in found if each]
-
-
 def test_recorded_files_name_their_source() -> None:
     told = (DATA / "README.md").read_text()
     for path in DATA.iterdir():
         assert path.name == "README.md" or f"`{path.name}`" in told
-
-
-def test_first_iostat_report_skipped() -> None:
-    (report,) = take("freebsd-iostat-x.txt", "iostat-x")
-    assert report["device.writes", "ada0"] == 0
-    assert {instance for _, instance in report} == {"ada0", "ada1"}, "pass0 is no disk"
-    assert ("device.write_await", "ada0") not in report, "the mean time of no write is not known"
-
-
-def test_iostat_freebsd() -> None:
-    (report,) = take("freebsd-iostat-x-busy.txt", "iostat-x", sources=("myblk0p2",))
-    assert report["device.writes", "myblk0"] == 251
-    assert report["device.write_bytes", "myblk0"] == 1004 * 1024
-    assert report["device.utilisation", "myblk0"] == 2
-    assert report["storage.writes", ""] == 251
-    assert {metric for metric, _ in report} <= set(METRICS)
-
-
-def test_gstat_tells_both_columns_of_bytes_apart() -> None:
-    (report,) = take("freebsd-gstat.txt", "gstat", sources=("ada0p1", "ada1p1"))
-    assert report["device.read_bytes", "ada0"] == 36079 * 1024
-    assert report["device.write_bytes", "ada1"] == 1474 * 1024
-    assert report["device.read_await", "ada0"] == 18.6
-    assert report["device.utilisation", "ada0"] == 100
-    assert report["storage.reads", ""] == 316
-    assert report["storage.writes", ""] == 246
-    assert report["storage.queue", ""] == 11
-
-
-def test_iostat_illumos_without_read_times() -> None:
-    (report,) = take("smartos-iostat-xn.txt", "iostat-x", sources=("c0t16d0s0",))
-    assert report["device.reads", "c2d0"] == 212
-    assert report["storage.write_bytes", ""] == round(5035.9 * 1024)
-    assert report["device.queue", "c2d0"] == 0.2
-    assert ("device.read_await", "c2d0") not in report
-
-
-def test_iostat_netbsd_and_dragonfly() -> None:
-    (report,) = take("netbsd-iostat-x.txt", "iostat-netbsd", sources=("wd0a",))
-    assert report["storage.reads", ""] == 20
-    assert report["storage.write_bytes", ""] == 1.5 * 1024 * 1024
-    (report,) = take("dragonfly-iostat-wide.txt", "iostat-wide", sources=("da0s1d", "da1s1d"))
-    assert report["device.reads", "da0"] == 100
-    assert report["storage.writes", ""] == 250
-
-
-def test_zpool_iostat_counts_disks_once() -> None:
-    (report,) = take("zpool-iostat-v.txt", "zpool-iostat")
-    assert report["storage.read_bytes", ""] == 297 + 270
-    assert report["storage.write_bytes", ""] == 773 * 2
-
-
-@pytest.mark.parametrize(
-    ("name", "user", "system"), [("freebsd-vmstat.txt", 0.6, 2.84), ("solaris-vmstat.txt", 0, 0)]
-)
-def test_vmstat_tells_cpu_time_in_cores(name: str, user: float, system: float) -> None:
-    report = take(name, "vmstat", cpus=4)[0]
-    assert report == {("cpu.user", ""): user, ("cpu.system", ""): system}
-    assert take(name, "vmstat", cpus=0) == [], "without the number of CPUs nobody knows"
-
-
-PROGRAMS = (*DEVICE_READERS, "vmstat", "zpool-iostat", "another")
-
-
-@given(st.lists(st.tuples(st.sampled_from(PROGRAMS), st.text(max_size=120)), max_size=60))
-def test_any_printed_line_is_accepted(printed: list[tuple[str, str]]) -> None:
-    reader = TableSamples(2, ("da0",))
-    for program, line in printed:
-        reader.take(program, line)
-
-
-@given(
-    st.lists(
-        st.sampled_from(
-            [(path.name, number) for path in sorted(DATA.glob("*io*.txt")) for number in range(8)]
-        ),
-        max_size=60,
-    )
-)
-def test_any_report_order_gives_no_negatives(
-    order: list[tuple[str, int]],
-) -> None:
-    reader = TableSamples(2, ("da0",))
-    for name, number in order:
-        text = lines(name)
-        for program in PROGRAMS:
-            for sample in reader.take(program, text[number % len(text)]):
-                assert 0 <= sample.value < 1e30
-
-
-def test_endless_report_rows_are_bounded() -> None:
-    reader = TableSamples(2, ())
-    reader.take("iostat-x", lines("freebsd-iostat-x.txt")[1])
-    for number in range(10_000):
-        reader.take("iostat-x", f"da{number} 1 1 1 1 1 1 1 1 1 1")
-        reader.take("zpool-iostat", f" da{number} - - 1 1 1 1")
-    devices = reader._devices["iostat-x"]
-    assert isinstance(devices, ColumnReader)
-    assert len(devices._block.rows) <= 64
-    assert len(reader._pool._rows) <= 256
-
-
-def test_partition_matches_longest_disk_name() -> None:
-    (report,) = take("freebsd-gstat.txt", "gstat")
-    names = {instance: None for _, instance in report}
-    assert disk_of("/dev/ada1p2", names) == "ada1"  # type: ignore[arg-type]
-    assert disk_of("ada10p2", names) is None  # type: ignore[arg-type]
-    assert disk_of("mirror/root", names) is None  # type: ignore[arg-type]
 
 
 # --- facts
