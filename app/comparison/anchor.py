@@ -11,10 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
 
-from app.analysis.properties import Property
-from app.comparison.differences import PropertyDifference, what_differs
+from app.comparison.differences import what_differs
 from app.comparison.groups import ComparedGroup
 from app.comparison.wording import (
     NOT_INTERLEAVED,
@@ -34,8 +32,6 @@ from app.statistics.verdict import (
     compare_family,
     compare_reference,
 )
-
-_MOST_NAMED: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +69,11 @@ class Anchors:
         references: each configuration that ran in the first one's campaign and in another, and that supports
             a comparison, or could if there were another group.
         disagreeing: pairs of references that changed by different factors: neither is used.
-        near: why a name common to both campaigns is not a reference, a sentence each.
     """
 
     by_group: Mapping[str, Anchor] = field(default_factory=dict)
     references: tuple[Anchor, ...] = ()
     disagreeing: tuple[tuple[Anchor, Anchor], ...] = ()
-    near: tuple[str, ...] = ()
 
 
 def find_anchors(groups: Sequence[ComparedGroup]) -> Anchors:
@@ -110,8 +104,7 @@ def find_anchors(groups: Sequence[ComparedGroup]) -> Anchors:
                     by_group[group.name] = anchor
                     used.append(anchor)
         references += [each for number, each in enumerate(used) if each not in used[:number]]
-    near = tuple(dict.fromkeys(_why_no_reference(groups)))
-    return Anchors(by_group, tuple(references), tuple(disagreeing), near)
+    return Anchors(by_group, tuple(references), tuple(disagreeing))
 
 
 def _preference(anchor: Anchor) -> tuple[bool, bool, int]:
@@ -138,37 +131,6 @@ def _references(groups: Sequence[ComparedGroup], campaign: str) -> Iterator[Anch
 
 def _runs_of(one: ComparedGroup, other: ComparedGroup) -> ReferenceRuns:
     return ReferenceRuns(tuple(one.values("tps")), tuple(other.values("tps")))
-
-
-def _why_no_reference(groups: Sequence[ComparedGroup]) -> Iterator[str]:
-    """Yield why a name in the first group's campaign and in another is not a reference, as sentences."""
-    measured = [group for group in groups if group.taking_part]
-    for one in (group for group in measured if group.campaign == groups[0].campaign):
-        for other in (group for group in measured if group.campaign != groups[0].campaign):
-            name = one.facts.configuration
-            if name == other.facts.configuration and (why := _why_none(one, other)):
-                yield tr("“{name}” is in both campaigns, but no reference: {why}.").format(name=name, why=why)
-
-
-def _why_none(one: ComparedGroup, other: ComparedGroup) -> str:
-    """Return why two groups are not a reference, a clause; empty if they are."""
-    found = what_differs([run.facts for run in (*one.taking_part, *other.taking_part)])
-    if found.differences:
-        return tr("it differs in {names}").format(names=_names(found.differences))
-    if found.not_known:
-        return tr("nobody knows whether it stayed as it was in {names}").format(names=_names(found.not_known))
-    if not (_is_repeated(one) and _is_repeated(other)):
-        return tr("in one of them it has fewer than {runs} runs").format(runs=RUNS_FOR_A_REFERENCE)
-    return ""
-
-
-def _names(items: Sequence[PropertyDifference | Property]) -> str:
-    """Return the names of the first few properties."""
-    told = [f"{each.topic}: {each.name}" for each in items[:_MOST_NAMED]]
-    names = ", ".join(told)
-    if len(items) > _MOST_NAMED:
-        return tr("{names} and {count} more").format(names=names, count=len(items) - _MOST_NAMED)
-    return names
 
 
 def _is_repeated(group: ComparedGroup) -> bool:

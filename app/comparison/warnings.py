@@ -31,7 +31,6 @@ _LONGER_BY: Final = 1.5
 _LONGEST: Final = 60
 _MOST_NAMES: Final = 6
 _MOST_REMARKS: Final = 12
-_MOST_NEAR: Final = 3
 
 _MACHINE: Final = tr("Machine")
 _POSTGRESQL: Final = tr("PostgreSQL")
@@ -212,8 +211,6 @@ def _of_campaigns(comparison: RunComparison) -> Iterator[str]:
             " and no reference tells how much."
         )
         yield sentence.format(names=_some(lacking))
-    if lacking:
-        yield from anchors.near[:_MOST_NEAR]
     yield from describe_anchors(anchors)
 
 

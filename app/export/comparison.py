@@ -31,15 +31,14 @@ from app.comparison.overall.fastest import describe_fastest, find_fastest
 from app.comparison.overall.gate import GatedConfiguration, UpgradeGate
 from app.comparison.overall.phases import ComparedPhase, compare_phases
 from app.comparison.overall.single_runs import ChanceOfFewRuns
-from app.comparison.table import ComparisonRow, samples_of
+from app.comparison.table import ComparisonRow
 from app.comparison.warmup_truncation import CutReason
 from app.comparison.warnings import comparison_notes, comparison_warnings
 from app.domain.io_baseline import flush_verdict
 from app.domain.json_value import Json
 from app.export.runs import bottleneck_as_json
 from app.runfile.metadata.typed_json import values_of
-from app.statistics.exact_tests import exact_tests
-from app.statistics.verdict import Comparison, Interval, Samples, run_interval
+from app.statistics.verdict import Comparison, Interval, run_interval
 
 VERSION: Final = 1
 
@@ -57,9 +56,8 @@ def comparison_as_json(comparison: RunComparison) -> dict[str, Json]:
     ``configurations`` each with ``runs`` (places), ``ranked`` (false for one that is not durable next to
     durable ones: it is last), ``disturbed`` (places of its disturbed runs), ``mean``, ``low``, ``high`` and,
     but for the first, ``verdict`` (one of `Verdict`), ``sentence``, ``ratio``, ``interval``, ``p_value``,
-    ``permutation_p``, ``mann_whitney_p``, ``with_disturbed`` and ``without_disturbed`` (the same comparison
-    with all disturbed runs and without any), if speed can be compared (the exact tests are null between
-    campaigns, where runs are not randomised), ``reference`` (basis of a comparison between campaigns:
+    ``with_disturbed`` and ``without_disturbed`` (the same comparison with all disturbed runs and without
+    any), if speed can be compared, ``reference`` (basis of a comparison between campaigns:
     ``groups``, places of the one configuration in the campaign of the first and in that of this one, ``runs``
     of each, ``ratio`` and ``interval`` of the second by the first), and with a rate ``rate`` (``rate_tps``,
     ``limit_ms``, ``kept``, ``late`` and ``skipped`` shares). With too few runs it has ``chance``:
@@ -284,12 +282,10 @@ def _configuration(comparison: RunComparison, row: ComparisonRow, start: int) ->
         found["chance"] = _chance(row.judged.chance)
     if row.comparison is None:
         return found
-    exact = exact_tests(_samples(comparison, group, paired=row.comparison.paired))
     return (
         found
         | {"verdict": row.comparison.verdict.value, "paired": row.comparison.paired}
         | _ratio(row.comparison)
-        | {"permutation_p": exact.permutation, "mann_whitney_p": exact.mann_whitney}
         | {"reference": _reference(comparison, comparison.anchors.by_group.get(group.name), start)}
         | {
             "with_disturbed": _way(comparison.with_disturbed.get(group.name)),
@@ -328,17 +324,6 @@ def _reference(comparison: RunComparison, anchor: Anchor | None, start: int) -> 
         "ratio": anchor.change.ratio,
         "interval": _interval(anchor.change.interval),
     }
-
-
-def _samples(comparison: RunComparison, group: ComparedGroup, *, paired: bool) -> Samples:
-    """Return the values behind the verdict."""
-    values = {
-        each.name: each.by_repeat()
-        if paired
-        else {run.index: run.tps for run in each.runs if run.tps is not None}
-        for each in comparison.groups
-    }
-    return samples_of(values, comparison.groups[0], group, comparison.anchors.by_group.get(group.name))
 
 
 def _ratio(comparison: Comparison) -> dict[str, Json]:

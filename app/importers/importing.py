@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -252,10 +251,9 @@ class _Importer:
         notes: list[str] = []
         machines = read_machines(tree, notes)
         names = ConfigurationNames()
-        first = CandidateFinder(tree, frozenset(machines), [])
-        for candidate in first:
+        for candidate in CandidateFinder(tree, frozenset(machines), []):
             names.note(candidate.key, conditions_of(candidate.told_summary))
-        finder = CandidateFinder(tree, frozenset(machines), left, first)
+        finder = CandidateFinder(tree, frozenset(machines), left)
         tables = [
             member for files in tree.folders.values() for member in members_of(files, FileType.TIME_TABLE)
         ]
@@ -281,12 +279,10 @@ class _Importer:
                 if each.kind in _REASONS
             ]
 
-    def _one(self, build: Callable[[BadLines, ExitStack], ForeignRun], source: str) -> None:
+    def _one(self, build: Callable[[BadLines], ForeignRun], source: str) -> None:
         bad = BadLines()
         try:
-            with ExitStack() as stack:
-                run = build(bad, stack)
-                self._write(run, bad)
+            self._write(build(bad), bad)
         except OSError as error:
             reason = tr("cannot be read: {reason}").format(reason=error.strerror)
             self._report.left.append(SkippedFile(source, reason, is_problem=True))
@@ -328,7 +324,7 @@ class _Importer:
         )
 
 
-def _build_table(member: ForeignFile, tree: ScanResult, _bad: BadLines, _stack: ExitStack) -> ForeignRun:
+def _build_table(member: ForeignFile, tree: ScanResult, _bad: BadLines) -> ForeignRun:
     return table_run(member, tree)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -119,7 +118,6 @@ def build_run(
     machines: Mapping[str, Mapping[str, Json]],
     names: ConfigurationNames,
     bad: BadLines,
-    stack: ExitStack,
 ) -> ForeignRun:
     """Return the run; reads its log once.
 
@@ -128,12 +126,11 @@ def build_run(
         machines: facts of described machines.
         names: of all runs imported with it; earlier ones are settled.
         bad: collects invalid lines.
-        stack: keeps a temporary file until the run is written.
     """
     notes: list[str] = []
     environment = read_environment(candidate.tree, candidate.folder, candidate.place, notes)
     environment.machine = dict(machines.get(candidate.place.machine, {}))
-    timeline = read_timeline(_sources(candidate), bad, stack)
+    timeline = read_timeline(_sources(candidate), bad)
     workload = _workload(candidate)
     conditions = conditions_of(candidate.told_summary)
     configuration, repeat = names.settle(

@@ -1,17 +1,14 @@
-"""Store the latencies of a whole log by the second, in memory that does not grow with the log.
+"""Count the latencies of a whole log by the second: memory grows with its seconds, not with its transactions.
 
-Every transaction is a cell (second, bucket of its latency); equal cells are counted together. Cells beyond
-the limit are written, sorted, to a temporary file; at the end the pieces are merged, some minutes of seconds
-at a time. Only one row of sums per second grows, and a log may span a month.
+Every transaction is a cell (second, bucket of its latency) of 16 bytes; equal cells are counted together. An
+hour has some 10 MiB of them.
 """
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
-from types import TracebackType
-from typing import IO, Final, Self
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,10 +20,8 @@ from app.postgres.pgbench.transaction_log import Outcome, TransactionBatch
 
 LONGEST_S: Final = 31 * 86_400
 _STEP_S: Final = 60
-_MOST_CELLS: Final = 1 << 19
-"""Limit in memory: 8 MiB of cells; as many again while they are sorted."""
 _PENDING_CELLS: Final = 1 << 18
-_SECONDS_AT_ONCE: Final = 300
+"""Cells after which equal ones are added up."""
 _SECOND_US: Final = 1_000_000
 
 Integers = NDArray[np.int64]
@@ -60,7 +55,7 @@ _TRANSACTIONS, _LATENCY, _LAG, _SKIPPED, _FAILED = range(_COLUMNS)
 
 
 class SecondStore:
-    """Takes the transactions of a log in any order. A context manager: it may have a temporary file.
+    """Takes the transactions of a log in any order.
 
     Attributes:
         origin_us: start of second 0, since the epoch.
@@ -78,17 +73,6 @@ class SecondStore:
         self._counts: list[Integers] = []
         self._pending = 0
         self._sums: dict[int, list[int]] = {}
-        self._spool: IO[bytes] | None = None
-        self._pieces: list[tuple[int, int]] = []
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._spool is not None:
-            self._spool.close()
 
     def add(self, batch: TransactionBatch, *, lag_is_known: bool = True) -> None:
         """Count the transactions of a piece of the log.
@@ -122,29 +106,20 @@ class SecondStore:
     def seconds(self) -> Iterator[StoredSecond]:
         """Yield every second with lines, ascending."""
         self._merge_pending()
-        numbers = sorted(self._sums)
-        place = 0
-        while place < len(numbers):
-            first = numbers[place]
-            end = place
-            while end < len(numbers) and numbers[end] < first + _SECONDS_AT_ONCE:
-                end += 1
-            keys, counts = self._cells(first, first + _SECONDS_AT_ONCE)
-            edges = np.searchsorted(keys, np.array(numbers[place:end]) * BUCKETS)
-            for index, number in enumerate(numbers[place:end]):
-                begin, stop = edges[index], np.searchsorted(keys, (number + 1) * BUCKETS)
-                histogram = Histogram(keys[begin:stop] - number * BUCKETS, counts[begin:stop])
-                row = self._sums[number]
-                yield StoredSecond(
-                    number,
-                    row[_TRANSACTIONS],
-                    row[_LATENCY],
-                    row[_LAG],
-                    row[_SKIPPED],
-                    row[_FAILED],
-                    histogram,
-                )
-            place = end
+        keys, counts = self._keys[0], self._counts[0]
+        for number in sorted(self._sums):
+            begin, stop = np.searchsorted(keys, (number * BUCKETS, (number + 1) * BUCKETS))
+            histogram = Histogram(keys[begin:stop] - number * BUCKETS, counts[begin:stop])
+            row = self._sums[number]
+            yield StoredSecond(
+                number,
+                row[_TRANSACTIONS],
+                row[_LATENCY],
+                row[_LAG],
+                row[_SKIPPED],
+                row[_FAILED],
+                histogram,
+            )
 
     def _numbers(self, epoch_us: Integers) -> Integers:
         self.last_us = max(self.last_us, int(epoch_us.max()))
@@ -174,37 +149,7 @@ class SecondStore:
 
     def _merge_pending(self) -> None:
         keys, counts = _added(self._keys, self._counts)
-        if len(keys) > _MOST_CELLS:
-            self._spill(keys, counts)
-            keys = counts = np.empty(0, np.int64)
         self._keys, self._counts, self._pending = [keys], [counts], 0
-
-    def _spill(self, keys: Integers, counts: Integers) -> None:
-        if self._spool is None:
-            self._spool = tempfile.TemporaryFile(prefix="pgfooting-import-")  # noqa: SIM115 - closed by __exit__
-        begin = self._spool.seek(0, 2)
-        self._spool.write(keys.tobytes())
-        self._spool.write(counts.astype(np.int64).tobytes())
-        self._pieces.append((begin, len(keys)))
-
-    def _cells(self, first: int, end: int) -> tuple[Integers, Integers]:
-        """Return the cells of the seconds first to end, from memory and from the temporary file."""
-        low, high = first * BUCKETS, end * BUCKETS
-        found_keys, found_counts = [], []
-        for keys, counts in [*self._spilled(), *zip(self._keys, self._counts, strict=True)]:
-            begin, stop = np.searchsorted(keys, (low, high))
-            found_keys.append(np.array(keys[begin:stop]))
-            found_counts.append(np.array(counts[begin:stop]))
-        return _added(found_keys, found_counts)
-
-    def _spilled(self) -> Iterator[tuple[Integers, Integers]]:
-        if self._spool is None:
-            return
-        self._spool.flush()
-        for begin, length in self._pieces:
-            keys: Integers = np.memmap(self._spool, np.int64, "r", begin, (length,))
-            counts: Integers = np.memmap(self._spool, np.int64, "r", begin + 8 * length, (length,))
-            yield keys, counts
 
 
 def _added(keys: list[Integers], counts: list[Integers]) -> tuple[Integers, Integers]:

@@ -20,8 +20,6 @@ from app.importers.runs.discovery import FoundFile, ScanResult, SkippedFile, mem
 from app.importers.runs.outputs_and_logs import OutputWithLogs, group_logs, join_outputs, pair_up
 from app.postgres.pgbench.summary import PgbenchSummary
 
-_MOST_REPORTS_KEPT: Final = 1_000_000
-"""Limit of reports kept between two finders; a report has about 70 bytes."""
 _SAME_TPS: Final = 5e-7
 """pgbench prints six decimals."""
 
@@ -37,23 +35,9 @@ class _Table:
 
 
 class CandidateFinder:
-    """Sorts the files of one tree into runs. Keeps nothing of a run once the next one is requested.
+    """Sorts the files of one tree into runs. Keeps nothing of a run once the next one is requested."""
 
-    Attributes:
-        parsed: outputs, with their bad lines, by file: passed to a second finder, if the reports are few.
-    """
-
-    def __init__(
-        self,
-        tree: ScanResult,
-        machines: frozenset[str],
-        left: list[SkippedFile],
-        before: CandidateFinder | None = None,
-    ) -> None:
-        self.parsed: dict[str, tuple[list[PgbenchOutput], BadLines]] = {}
-        self._reports = 0
-        self._is_first = before is None
-        self._before = {} if before is None else before.parsed
+    def __init__(self, tree: ScanResult, machines: frozenset[str], left: list[SkippedFile]) -> None:
         self._tree = tree
         self._machines = machines
         self._left = left
@@ -109,10 +93,11 @@ class CandidateFinder:
     def _outputs(self, files: Sequence[FoundFile]) -> list[PgbenchOutput]:
         found: list[PgbenchOutput] = []
         for member in members_of(files, FileType.OUTPUT):
-            outputs, bad = self._before.pop(member.told, ([], BadLines()))
+            outputs: list[PgbenchOutput] = []
+            bad = BadLines()
             try:
-                for _, stream in opened([] if outputs else [member]):
-                    outputs = list(split_output(stream, member.told, bad))
+                for _, stream in opened([member]):
+                    outputs += split_output(stream, member.told, bad)
             except ForeignDataError as error:
                 self._left.append(SkippedFile(member.told, error.message, is_problem=True))
                 continue
@@ -120,9 +105,6 @@ class CandidateFinder:
                 reason = tr("cannot be read: {reason}").format(reason=error.strerror)
                 self._left.append(SkippedFile(member.told, reason, is_problem=True))
                 continue
-            self._reports += sum(len(each.progress) for each in outputs)
-            if outputs and self._is_first and self._reports <= _MOST_REPORTS_KEPT:
-                self.parsed[member.told] = outputs, bad
             self._left += [SkippedFile(member.told, text, is_problem=True) for text in bad.told]
             for each in outputs:
                 if each.problem and not each.progress:

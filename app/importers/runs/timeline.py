@@ -7,7 +7,6 @@ rate), and without either from commits in pg_stat_database, which is reported.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -106,13 +105,12 @@ class Timeline:
         return any(series.metric == TPS for series in self.series)
 
 
-def read_timeline(sources: TimelineInputs, bad: BadLines, stack: ExitStack) -> Timeline:
+def read_timeline(sources: TimelineInputs, bad: BadLines) -> Timeline:
     """Return the seconds of a run; an unreadable source is missing, with the reason.
 
     Args:
         sources: the available ones.
         bad: collects invalid lines.
-        stack: keeps a temporary file until the run is written.
 
     Raises:
         ForeignDataError: figures that contradict each other.
@@ -128,7 +126,7 @@ def read_timeline(sources: TimelineInputs, bad: BadLines, stack: ExitStack) -> T
         _take_progress(timeline, sources)
         _guarded(timeline, log, lambda: _take_aggregates(timeline, sources, log, bad))
     else:
-        _guarded(timeline, log, lambda: _take_transactions(timeline, sources, log, bad, stack))
+        _guarded(timeline, log, lambda: _take_transactions(timeline, sources, log, bad))
         if timeline.seconds is None:
             timeline.missing.append((latencies, tr("the transaction log cannot be used")))
             _take_progress(timeline, sources)
@@ -192,15 +190,13 @@ def _take_aggregates(timeline: Timeline, sources: TimelineInputs, log: ThreadLog
     )
 
 
-def _take_transactions(
-    timeline: Timeline, sources: TimelineInputs, log: ThreadLogs, bad: BadLines, stack: ExitStack
-) -> None:
+def _take_transactions(timeline: Timeline, sources: TimelineInputs, log: ThreadLogs, bad: BadLines) -> None:
     survey = survey_log(log.members)
     if survey is None:
         raise ForeignDataError(tr("no line of the transaction log is whole"))
     has_lag = _has_lag(sources)
     format_ = log_format(survey, has_lag=has_lag)
-    store = stack.enter_context(SecondStore(survey.begin_us))
+    store = SecondStore(survey.begin_us)
     for member, stream in opened(log.members):
         for batch in read_transactions(stream, member.told, format_, bad):
             store.add(batch, lag_is_known=has_lag is not None or survey.fields != 1)

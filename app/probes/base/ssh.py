@@ -81,71 +81,36 @@ class RemoteMachine:
     folder: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Cause:
-    """A message of ssh and our sentence for it."""
+_CAUSES: Final = {
+    "REMOTE HOST IDENTIFICATION HAS CHANGED": tr(
+        "The host key of {host} has changed: it is another machine, it was installed anew, or somebody "
+        "is in between. Find out which; ssh tells the line of known_hosts when you connect yourself."
+    ),
+    "Host key verification failed": tr(
+        "The host key of {host} is not known, and ssh would have to ask. Connect once yourself: ssh {host!q}"
+    ),
+    "Permission denied": tr(
+        "{host} refused: no key that ssh has without asking is accepted there. A key with a passphrase "
+        "has to be in ssh-agent; passwords are never asked for."
+    ),
+}
+"""Sentences for messages of ssh that do not say what to do.
 
-    words: str
-    sentence: str
-
-
-# The first match wins: ssh's message about a changed key contains the one about an unknown key.
-_CAUSES: Final = (
-    _Cause(
-        "REMOTE HOST IDENTIFICATION HAS CHANGED",
-        tr(
-            "The host key of {host} has changed: it is another machine, it was installed anew, or somebody "
-            "is in between. Find out which; ssh tells the line of known_hosts when you connect yourself."
-        ),
-    ),
-    _Cause(
-        "Host key verification failed",
-        tr(
-            "The host key of {host} is not known, and ssh would have to ask. Connect once yourself: "
-            "ssh {host!q}"
-        ),
-    ),
-    _Cause(
-        "Could not resolve hostname",
-        tr("{host} is not known: neither your ssh configuration nor name resolution has it."),
-    ),
-    _Cause(
-        "Permission denied",
-        tr(
-            "{host} refused: no key that ssh has without asking is accepted there. A key with a passphrase "
-            "has to be in ssh-agent; passwords are never asked for."
-        ),
-    ),
-    _Cause(
-        "Too many authentication failures",
-        tr("{host} refused after too many keys: name one in IdentityFile."),
-    ),
-    _Cause("Connection refused", tr("{host} refuses connections on the port of ssh.")),
-    _Cause("timed out", tr("{host} did not answer.")),
-    _Cause("No route to host", tr("There is no route to {host}.")),
-    _Cause("Network is unreachable", tr("The network of {host} cannot be reached.")),
-    _Cause("not responding", tr("The connection to {host} was cut: nothing was heard any more.")),
-    _Cause("Connection reset", tr("The connection to {host} was cut.")),
-    _Cause("Broken pipe", tr("The connection to {host} was cut.")),
-    _Cause("Connection closed", tr("{host} closed the connection.")),
-    _Cause("closed by remote host", tr("{host} closed the connection.")),
-    _Cause("not found", tr("There is no sh for this account on {host}.")),
-    _Cause("Bad configuration option", tr("ssh does not understand its configuration.")),
-    _Cause("Bad owner or permissions", tr("ssh refuses its configuration because others may write it.")),
-)
+The first match wins: ssh's message about a changed key contains the one about an unknown key.
+"""
 
 
 def explain(host: str, errors: str, status: int | None) -> str:
-    """Return a sentence for the failure of a connection; for unknown errors it quotes ssh's last message.
+    """Return a sentence for the failure of a connection; for most errors it quotes ssh's last message.
 
     Args:
         host: as the user calls it.
         errors: standard error of ssh and of the remote side.
         status: exit status of ssh; None while it runs.
     """
-    for cause in _CAUSES:
-        if cause.words in errors:
-            return cause.sentence.format(host=host)
+    for words, sentence in _CAUSES.items():
+        if words in errors:
+            return sentence.format(host=host)
     lines = [line for line in strip_controls(errors.replace("\n", "\t")).split("\t") if line.strip()]
     if lines:
         told = tr("The connection to {host} ended; ssh said: {words}")

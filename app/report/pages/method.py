@@ -75,7 +75,8 @@ def _measuring(comparison: RunComparison) -> Iterator[str]:
             "where at least {percent:g} % of what was offered was done, allowing for chance. Speed is "
             "compared only where none kept the same rate."
         ).format(percent=100 * KEPT_SHARE)
-    yield from describe_order(comparison)
+    if order := describe_order(comparison):
+        yield order
 
 
 def _comparing(found: Findings) -> Iterator[str]:

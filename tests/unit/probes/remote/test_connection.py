@@ -342,7 +342,7 @@ def test_cut_line_makes_gap_and_reconnects() -> None:
         SourceState.AVAILABLE,
     ]
     assert "here" in changes[0].reason
-    assert "refuses connections" in changes[1].reason
+    assert "Connection refused" in changes[1].reason
     slot.close()
 
 
