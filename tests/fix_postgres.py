@@ -26,7 +26,7 @@ from app.postgres.installations.find import (
 )
 from app.postgres.machine import Machine
 from app.postgres.pgbench.argv import Connection, PgbenchProgram
-from app.postgres.server import Server, StopMode
+from app.postgres.server import Server
 from app.postgres.settings import Setting, server_settings
 from app.process.starter import Account, CommandOutcome, current_account, named_account
 from tests.servers.cache import made_servers
@@ -208,7 +208,7 @@ def workbench(
 
     yield Workbench(open_folder, server, outcomes)
     for one in made:
-        one.stop(mode=StopMode.IMMEDIATE)
+        one.stop()
 
 
 def small_settings(extra: Sequence[tuple[str, str]] = ()) -> tuple[Setting, ...]:

@@ -369,32 +369,12 @@ def _row(group: ComparedGroup, baseline: str) -> ComparisonRow:
         [run.facts.load if run.facts.load.share else common for run in runs],
     )
     figures = [run.figures for run in runs]
-    failed = len(group.runs) - len(runs)
-    return measured_row(group, figures, failed, load, baseline)
-
-
-def measured_row(
-    group: ComparedGroup,
-    figures: Sequence[Mapping[str, float | None]],
-    failed: int,
-    load: KeptRate,
-    baseline: str = "",
-) -> ComparisonRow:
-    """Return the row of one configuration, not yet compared with another.
-
-    Args:
-        group: the configuration.
-        figures: of each complete run.
-        failed: number of other runs.
-        load: outcome of the offered load.
-        baseline: name of the configuration to compare it with; empty for none.
-    """
     name = group.told_name
     mean = run_interval(tuple(tps for each in figures if (tps := each.get("tps")) is not None))
     return ComparisonRow(
         group=group,
         runs=len(figures),
-        failed=failed,
+        failed=len(group.runs) - len(runs),
         mean=mean,
         figures=tuple(figures),
         judged=PairVerdict(baseline, name, rate=describe_rate(name, load, mean, figures)),

@@ -33,7 +33,7 @@ from app.postgres.connection import BENCH_DATABASE
 from app.postgres.facts import ServerFacts, read_server_facts
 from app.postgres.machine import memory_limit
 from app.postgres.pgbench.argv import Connection
-from app.postgres.server import Server, StopMode
+from app.postgres.server import Server
 from app.postgres.tablespaces import (
     WAL_FOLDER,
     Tablespaces,
@@ -374,7 +374,7 @@ class OwnServer:
     def stop(self) -> None:
         """Stop it without a checkpoint, which would only cost time and wear: its data is discarded."""
         if self._server is not None:
-            self._server.stop(mode=StopMode.IMMEDIATE)
+            self._server.stop()
 
     def release(self) -> tuple[str, ...]:
         """Release storage and folders."""

@@ -142,56 +142,23 @@ def setting_error(refusal: StartupFailure, version: str, nearest: str = "") -> S
 CHECK_TIMEOUT_S: Final = 120.0
 
 
-@dataclass(frozen=True, slots=True)
-class KnownSetting:
-    """A parameter as the server describes it.
-
-    Attributes:
-        name: parameter.
-        context: when it can be changed: postmaster, sighup, user ...
-        category: chapter of the manual.
-        kind: BOOLEAN, INTEGER, REAL, STRING or ENUM.
-        default: built-in default; booleans as TRUE or FALSE, sizes in the parameter's base unit.
-        minimum: of numbers, else empty.
-        maximum: of numbers, else empty.
-        description: one sentence.
-    """
-
-    name: str
-    context: str
-    category: str
-    kind: str
-    default: str
-    minimum: str
-    maximum: str
-    description: str
-
-
-def parse_known_settings(text: str) -> tuple[KnownSetting, ...]:
-    """Return the parameters of ``postgres --describe-config``: one line each, fields separated by tabs."""
-    rows = (line.split("\t") for line in text.splitlines())
-    return tuple(KnownSetting(*row[:8]) for row in rows if len(row) >= 8)
-
-
-def known_settings(
-    installation: Installation, account: Account, record: Recorder
-) -> tuple[KnownSetting, ...]:
-    """Return the parameters that ``postgres --describe-config`` lists.
+def known_settings(installation: Installation, account: Account, record: Recorder) -> tuple[str, ...]:
+    """Return the names of the parameters that ``postgres --describe-config`` lists, one a line.
 
     Raises:
-        ProgramError: the server's program cannot be started.
-        SettingError: its output differs from that of every supported version.
+        SettingError: the program failed.
+        ProgramError: the program could not be started.
     """
     argv = (installation.program("postgres"), "--describe-config")
     outcome = run_command(argv, account=account, timeout_s=CHECK_TIMEOUT_S, record=record)
-    listed = parse_known_settings(outcome.stdout)
-    if not outcome.succeeded or not listed:
+    names = tuple(line.partition("\t")[0] for line in outcome.stdout.splitlines() if "\t" in line)
+    if not outcome.succeeded or not names:
         raise SettingError(
             tr("The settings of PostgreSQL {version} could not be listed: {outcome}").format(
                 version=installation.version, outcome=outcome.describe()
             )
         )
-    return listed
+    return names
 
 
 def check_settings(
@@ -222,8 +189,7 @@ def check_settings(
     refusal = parse_refusal(outcome.stderr)
     nearest = ""
     if refusal.is_unknown:
-        names = [known.name for known in known_settings(installation, account, record)]
-        nearest = did_you_mean(refusal.setting, names)
+        nearest = did_you_mean(refusal.setting, known_settings(installation, account, record))
     raise setting_error(refusal, installation.version, nearest) or SettingError(
         tr("PostgreSQL {version} does not take these settings: {text}").format(
             version=installation.version, text=refusal.text or outcome.describe()

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import secrets
 import signal
 import stat
@@ -18,7 +17,6 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from enum import StrEnum
 from itertools import groupby
 from pathlib import Path
 from typing import Final
@@ -54,9 +52,6 @@ from app.postgres.tablespaces import Tablespaces
 from app.process.starter import Account, CommandOutcome, Hold, Recorder, as_account, run_command, spawn
 
 POLL_S: Final = 0.02
-_POSIX_SEGMENT: Final = re.compile(r"(/dev/shm/PostgreSQL\.\d+)(?: \(deleted\))?$")
-_SYSV_SEGMENT: Final = re.compile(r" (\d+) +/SYSV[0-9a-f]{8} \(deleted\)$")
-"""For a System V segment the inode number in /proc/PID/maps is its id (proc(5), ipc/shm.c)."""
 
 
 def read_tail(path: str, start: int, limit: int) -> str:
@@ -89,38 +84,6 @@ def says_ready(data_directory: str, pid: int) -> bool:
     """
     lines = read_tail(f"{data_directory}/postmaster.pid", 0, 4096).splitlines()
     return len(lines) >= 8 and lines[0].strip() == str(pid) and lines[7].strip() == "ready"
-
-
-def parse_shared_memory(maps: str) -> list[tuple[str, ...]]:
-    """Return the commands that remove the shared memory in the server's /proc/PID/maps, each once.
-
-    A postmaster removes its segments itself, unless it is killed: the small System V segment that guards the
-    data directory, and the POSIX segments of dynamic shared memory.
-    """
-    commands: dict[tuple[str, ...], None] = {}
-    for line in maps.splitlines():
-        if posix := _POSIX_SEGMENT.search(line):
-            commands["rm", "--force", posix[1]] = None
-        elif system_v := _SYSV_SEGMENT.search(line):
-            commands["ipcrm", "--shmem-id", system_v[1]] = None
-    return list(commands)
-
-
-def _read_maps(pid: int) -> str:
-    try:
-        return Path(f"/proc/{pid}/maps").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
-
-
-def shared_memory_of(pid: int) -> list[tuple[str, ...]]:
-    """Return the commands that remove what a server would leave if its postmaster were killed now.
-
-    Segments of dynamic shared memory are mapped by their users only: the statistics by the children.
-    """
-    parent = psutil.Process(pid)
-    family = [parent, *parent.children(recursive=True)]
-    return parse_shared_memory("\n".join(_read_maps(member.pid) for member in family))
 
 
 def _has_ended(member: psutil.Process) -> bool:
@@ -161,20 +124,11 @@ SHUTDOWN_TIMEOUT_S: Final = 300.0
 """For a shutdown that waits for a checkpoint, after one that left little to write."""
 SMART_S: Final = 3.0
 """How long sessions may take to end by themselves before they are terminated."""
-FAST_SHARE: Final = 0.3
-IMMEDIATE_SHARE: Final = 0.55
-"""Shares of the time to stop: fast shutdown, then immediate, then SIGKILL. Immediate gets the most, because
-the postmaster itself kills children that ignore it after 5 s (postmaster.c, SIGKILL_CHILDREN_AFTER_SECS).
+IMMEDIATE_SHARE: Final = 0.85
+"""Share of the time to stop before SIGKILL. The postmaster itself kills children that ignore an immediate
+shutdown after 5 s (postmaster.c, SIGKILL_CHILDREN_AFTER_SECS).
 """
 _LOG_TAIL_BYTES: Final = 64 * 1024
-
-
-class StopMode(StrEnum):
-    """How to stop a server, from gentle to hard."""
-
-    FAST = "fast"
-    IMMEDIATE = "immediate"
-    KILL = "kill"
 
 
 @dataclass(slots=True)
@@ -357,7 +311,7 @@ class Server:
         try:
             self._await_readiness(self._process, timeout_s)
         except BaseException:
-            self.stop(mode=StopMode.IMMEDIATE)
+            self.stop()
             raise
 
     def _await_readiness(self, process: subprocess.Popen[bytes], timeout_s: float) -> None:
@@ -478,44 +432,25 @@ class Server:
             words = message.format(statements="; ".join(statements), reason=str(err).strip())
             raise ServerError(words) from err
 
-    def stop(self, timeout_s: float = STOP_TIMEOUT_S, *, mode: StopMode = StopMode.FAST) -> StopMode | None:
-        """Stop the server and wait until it is gone; no effect if it is gone already.
+    def stop(self, timeout_s: float = STOP_TIMEOUT_S) -> None:
+        """Stop the server at once and wait until it is gone; no effect if it is gone already.
 
-        Fast shutdown (SIGINT) ends with a checkpoint, which a slow disk can prolong; immediate shutdown
-        (SIGQUIT) writes nothing: right if the data directory will be deleted.
-
-        Args:
-            timeout_s: for all modes together.
-            mode: first attempt; a mode that fails in its share of the time is followed by the next harder
-                one.
-
-        Returns:
-            The mode that worked, or None if the server was not running.
+        Immediate shutdown (SIGQUIT) writes nothing, because its data directory will be deleted. A server that
+        does not end in its share of the time is killed.
 
         Raises:
             ServerError: the kernel does not let the process end (a hung device); names the process id.
         """
         process = self._process
         if process is None:
-            return None
-        if process.poll() is not None:
-            self._forget(process)
-            return None
-        shared_memory = dict.fromkeys(shared_memory_of(process.pid))  # while those that use it are there
-        shares = {StopMode.FAST: FAST_SHARE, StopMode.IMMEDIATE: IMMEDIATE_SHARE}
-        signals = {StopMode.FAST: signal.SIGINT, StopMode.IMMEDIATE: signal.SIGQUIT}
-        for step in list(shares)[list(StopMode).index(mode) :]:
-            process.send_signal(signals[step])
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(timeout_s * shares[step])
-                self._forget(process)
-                return step
-        shared_memory |= dict.fromkeys(shared_memory_of(process.pid))
-        self._kill(process, timeout_s * (1 - FAST_SHARE - IMMEDIATE_SHARE))
-        for argv in shared_memory:
-            run_command(argv, account=self.account, timeout_s=WRITE_TIMEOUT_S, record=self.record)
+            return
+        if process.poll() is None:
+            process.send_signal(signal.SIGQUIT)
+            try:
+                process.wait(timeout_s * IMMEDIATE_SHARE)
+            except subprocess.TimeoutExpired:
+                self._kill(process, timeout_s * (1 - IMMEDIATE_SHARE))
         self._forget(process)
-        return StopMode.KILL
 
     def shut_down(self, timeout_s: float = SHUTDOWN_TIMEOUT_S) -> None:
         """Stop the server cleanly, so that it starts again without recovery.

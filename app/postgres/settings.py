@@ -14,7 +14,7 @@ from typing import Final
 from app.domain.campaign.configuration import PostgresChoice, Workload
 from app.domain.campaign.phases import most_clients, wants_backup
 from app.domain.campaign.server_options import Fate, ServerOption
-from app.domain.errors import CampaignError, did_you_mean
+from app.domain.errors import CampaignError
 from app.domain.options.filesystem_spec import parse_switch
 from app.domain.text import tr, trn
 from app.domain.units import GIB, KIB, MIB, TIB
@@ -101,8 +101,6 @@ _ELSEWHERE: Final = {
 OWNED: Final = {name: why for name, _, why in _OWN} | _ELSEWHERE
 """Names that a campaign may not set, with the reason."""
 
-_NAME: Final = re.compile(r"[a-z_][a-z0-9_$]*(\.[a-z_][a-z0-9_$]*)?", re.IGNORECASE | re.ASCII)
-_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 _MEMORY: Final = re.compile(r"\s*(\d{1,15}(?:\.\d{1,9})?)\s*(B|kB|MB|GB|TB)?\s*", re.ASCII)
 _MEMORY_UNITS: Final = {"B": 1, "kB": KIB, "MB": MIB, "GB": GIB, "TB": TIB}
 
@@ -125,48 +123,23 @@ def quote_value(value: str) -> str:
     return "'" + value.replace("\\", "\\\\").replace("'", "''") + "'"
 
 
-def _check_user_setting(name: str, value: str) -> None:
-    """Reject what cannot or must not be written to the configuration."""
-    field = f"postgresql.settings.{name}"
-    if _NAME.fullmatch(name) is None:
-        raise CampaignError(
-            tr("“{name}” is not the name of a PostgreSQL setting.").format(name=name),
-            field="postgresql.settings",
-            hint=tr("Names have letters, digits and underscores, such as shared_buffers."),
-        )
-    if name.lower() in OWNED:
-        raise CampaignError(
-            tr("{field} cannot be set by a campaign: pgFooting decides it ({why}).").format(
-                field=field, why=OWNED[name.lower()]
-            ),
-            field=field,
-            hint=tr("Remove it from the campaign."),
-        )
-    if _CONTROL.search(value):
-        raise CampaignError(
-            tr("{field} has a control character in its value.").format(field=field),
-            field=field,
-            hint=tr("Write the value on one line, as in postgresql.conf."),
-        )
-
-
 def user_settings(choice: PostgresChoice) -> dict[str, str]:
-    """Return the user's settings by lower-case name, each checked.
+    """Return the user's settings by lower-case name, as the campaign file's reader has checked them.
 
     Raises:
-        CampaignError: a name is invalid, repeated, or reserved for pgFooting.
+        CampaignError: pgFooting decides one of them.
     """
-    settings: dict[str, str] = {}
-    for name, value in choice.settings:
-        _check_user_setting(name, value)
-        if name.lower() in settings:
+    for name, _ in choice.settings:
+        if name.lower() in OWNED:
+            field = f"postgresql.settings.{name}"
             raise CampaignError(
-                tr("postgresql.settings.{name} is given twice.").format(name=name),
-                field=f"postgresql.settings.{name}",
-                hint=tr("PostgreSQL does not tell upper from lower case in names: keep one of them."),
+                tr("{field} cannot be set by a campaign: pgFooting decides it ({why}).").format(
+                    field=field, why=OWNED[name.lower()]
+                ),
+                field=field,
+                hint=tr("Remove it from the campaign."),
             )
-        settings[name.lower()] = value
-    return settings
+    return {name.lower(): value for name, value in choice.settings}
 
 
 def _stated(user: dict[str, str], name: str, default: int) -> int:
@@ -221,18 +194,8 @@ def server_settings(
         filesystem: options of the target's filesystems that are server settings.
 
     Raises:
-        CampaignError: unknown preset; a name that is invalid, repeated or reserved for pgFooting;
-            max_connections below the need of the clients.
+        CampaignError: a name that is reserved for pgFooting; max_connections below the need of the clients.
     """
-    preset = PRESETS.get(choice.preset)
-    if preset is None:
-        raise CampaignError(
-            tr("postgresql.preset is “{found}”; allowed are {allowed}.").format(
-                found=choice.preset, allowed=", ".join(PRESETS)
-            ),
-            field="postgresql.preset",
-            hint=did_you_mean(choice.preset, PRESETS),
-        )
     user = user_settings(choice)
     clients = most_clients(workload)
     connections = _max_connections(user, clients)
@@ -247,7 +210,8 @@ def server_settings(
         ).format(clients=clients, reserved=connections - clients)
         wanted.append(Setting("max_connections", str(connections), why, "", Origin.PGFOOTING))
     wanted += [
-        Setting(rule.name, rule.value(sizing), rule.why, rule.source, Origin.PRESET) for rule in preset.rules
+        Setting(rule.name, rule.value(sizing), rule.why, rule.source, Origin.PRESET)
+        for rule in PRESETS[choice.preset].rules
     ]
     wanted += [
         Setting(option.name, option.text, option.why, option.source, Origin.FILESYSTEM)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import select
-import signal
 from pathlib import Path
 
 import psycopg
@@ -16,7 +15,7 @@ from app.hosts.local import LocalHost, RunFolders
 from app.hosts.recovery.cleanup import CleanupAction, sweep
 from app.hosts.recovery.resource_journal import ResourceJournal
 from app.postgres.installations.installation import Installation
-from app.postgres.server import Server, StopMode
+from app.postgres.server import Server
 from app.process.starter import Account
 from tests.fix_postgres import Workbench, give, small_settings
 
@@ -78,42 +77,4 @@ def test_abandoned_server_removed_another_kept(
         with psycopg.connect(production.conninfo) as connection:
             assert connection.execute("SELECT 1").fetchone() == (1,)
     finally:
-        server.stop(mode=StopMode.IMMEDIATE)
-
-
-def shared_memory_of_account(account: Account) -> set[str]:
-    """Names of POSIX segments and numbers of System V segments of an account."""
-    posix = {
-        path.name for path in Path("/dev/shm").glob("PostgreSQL.*") if path.lstat().st_uid == account.uid
-    }
-    rows = [line.split() for line in Path("/proc/sysvipc/shm").read_text().splitlines()[1:]]
-    return posix | {row[1] for row in rows if int(row[7]) == account.uid}
-
-
-def test_killed_server_frees_only_own_memory(
-    target: Target,
-    workbench: Workbench,
-    installation: Installation,
-    database_account: Account,
-    tmp_path: Path,
-) -> None:
-    production = workbench.server()
-    production.start()
-    before = shared_memory_of_account(database_account)
-    with ResourceJournal.create(
-        str(tmp_path), "killed", database_account, state_folder=tmp_path
-    ) as resources:
-        site = LocalHost(database_account, resources, lambda _outcome: None).prepare(target, 200 * MIB)
-        server = served(site, installation)
-        assert server.pid is not None
-        made = shared_memory_of_account(database_account) - before
-        assert len(made) >= 2  # one System V segment, one or more POSIX segments
-        os.kill(server.pid, signal.SIGKILL)
-    server.stop()
-    assert made <= shared_memory_of_account(database_account)
-    sweep(state_folder=tmp_path)
-    left = shared_memory_of_account(database_account)
-    assert left & made == set()
-    assert left >= before
-    with psycopg.connect(production.conninfo) as connection:
-        assert connection.execute("SELECT 1").fetchone() == (1,)
+        server.stop()

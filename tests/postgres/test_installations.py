@@ -43,7 +43,7 @@ def test_every_preset_is_taken_by_every_server(
 
 
 def test_known_settings_include_campaign_ones(installation: Installation, database_account: Account) -> None:
-    names = {known.name for known in known_settings(installation, database_account, _ignore)}
+    names = set(known_settings(installation, database_account, _ignore))
     assert {"shared_buffers", "max_wal_size", "fsync", "wal_sync_method"} <= names
 
 

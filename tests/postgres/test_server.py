@@ -14,7 +14,7 @@ from app.domain.errors import FootingError, ServerError, SettingError
 from app.postgres.connection import connect, connection_string
 from app.postgres.facts import read_server_facts
 from app.postgres.installations.find import Installation
-from app.postgres.server import Server, StopMode
+from app.postgres.server import Server
 from app.process.starter import Account, run_command
 from tests.fix_postgres import Workbench
 
@@ -53,9 +53,9 @@ def test_every_version_made_started_and_stopped(
         assert values["work_mem"] == "5MB"
         assert values["data_checksums"] == shown
         assert int(values["block_size"]) == installation.block_size
-        assert server.stop(timeout_s=300) is StopMode.FAST
+        server.stop(timeout_s=300)
         assert server.pid is None
-        assert server.stop() is None
+        server.stop()
 
 
 def test_effective_settings_and_defaults(workbench: Workbench) -> None:
@@ -122,7 +122,7 @@ def test_servers_side_by_side(workbench: Workbench) -> None:
     ours = workbench.server(name="ours")
     ours.start()
     assert _ask(ours, "SELECT count(*) FROM pg_database WHERE datname = 'precious'") == 0
-    ours.stop(mode=StopMode.IMMEDIATE)
+    ours.stop()
     assert theirs.pid == pid
     assert _ask(theirs, "SELECT count(*) FROM pg_database WHERE datname = 'precious'") == 1
 
@@ -351,7 +351,7 @@ def test_server_end_noticed(workbench: Workbench) -> None:
         postmaster.wait(60)  # restart_after_crash is off
     with pytest.raises(ServerError, match="has ended by itself"):
         server.check_running()
-    assert server.stop() is None
+    server.stop()
     assert workbench.outcomes[-1].exit_code != 0
 
 
@@ -359,7 +359,7 @@ def test_a_crashed_data_directory_starts_again(workbench: Workbench) -> None:
     server = workbench.server()
     server.start()
     _do(server, "CREATE DATABASE kept")
-    assert server.stop(timeout_s=300, mode=StopMode.IMMEDIATE) is StopMode.IMMEDIATE
+    server.stop(timeout_s=300)
     server.start()
     assert _ask(server, "SELECT count(*) FROM pg_database WHERE datname = 'kept'") == 1
     assert "automatic recovery in progress" in server.log_text()

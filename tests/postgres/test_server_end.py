@@ -8,14 +8,12 @@ import signal
 import subprocess
 import sys
 import threading
-from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
 import psutil
 import pytest
 
-from app.postgres.server import StopMode, parse_shared_memory
 from tests.fix_postgres import Workbench
 
 pytestmark = pytest.mark.postgres
@@ -41,14 +39,6 @@ def _family(pid: int) -> list[psutil.Process]:
     return [parent, *parent.children(recursive=True)]
 
 
-def _segments(family: list[psutil.Process]) -> list[tuple[str, ...]]:
-    maps = []
-    for member in family:
-        with suppress(OSError):  # a short-lived worker
-            maps.append(Path(f"/proc/{member.pid}/maps").read_text())
-    return parse_shared_memory("\n".join(maps))
-
-
 def _ended(member: psutil.Process) -> bool:
     try:
         return bool(member.status() == psutil.STATUS_ZOMBIE)
@@ -63,15 +53,10 @@ def test_hung_server_killed_with_children(
     server.start()
     assert server.pid is not None
     family = _family(server.pid)
-    segments = _segments(family)
-    assert {command[0] for command in segments} == {"rm", "ipcrm"}
     family[0].send_signal(signal.SIGSTOP)
-    assert server.stop(timeout_s=2) is StopMode.KILL
+    server.stop(timeout_s=2)
     assert all(_ended(member) for member in family)
-    done = [outcome for outcome in workbench.outcomes if outcome.argv in segments]
-    assert len(done) == len(segments)
-    assert all(outcome.succeeded for outcome in done)
-    assert not any(Path(command[-1]).exists() for command in segments if command[0] == "rm")
+    assert workbench.outcomes[-1].exit_code == -signal.SIGKILL
 
 
 def test_hung_child_does_not_delay_end(workbench: Workbench) -> None:
@@ -79,11 +64,9 @@ def test_hung_child_does_not_delay_end(workbench: Workbench) -> None:
     server.start()
     assert server.pid is not None
     family = _family(server.pid)
-    segments = _segments(family)
     family[1].send_signal(signal.SIGSTOP)
-    assert server.stop(timeout_s=4) in {StopMode.IMMEDIATE, StopMode.KILL}
+    server.stop(timeout_s=4)
     assert all(_ended(member) for member in family)
-    assert not any(Path(command[-1]).exists() for command in segments if command[0] == "rm")
 
 
 def test_killed_starter_leaves_nothing(workbench: Workbench) -> None:
@@ -103,14 +86,12 @@ def test_killed_starter_leaves_nothing(workbench: Workbench) -> None:
         assert starter.stdout is not None
         postmaster = int(starter.stdout.readline())
         family = _family(postmaster)
-        segments = _segments(family)
         assert len(family) > 3
     finally:
         starter.kill()
         starter.communicate()
     _, alive = psutil.wait_procs(family, timeout=60)
     assert [member for member in alive if not _ended(member)] == []
-    assert not any(Path(command[-1]).exists() for command in segments if command[0] == "rm")
     assert not Path(server.data_directory, "postmaster.pid").exists()
     assert list(Path(server.socket_directory).iterdir()) == []
 

@@ -123,7 +123,7 @@ def test_file_growth_read_back_or_refused(
     group = GroupChoice(("A",), Level.SINGLE, "btrfs", options=((wanted, "write_zeros"),))
     chosen = settings(server_options(DiskTarget(group), {}))
     for number, installation in enumerate(every_installation):
-        names = {known.name for known in known_settings(installation, database_account, lambda _: None)}
+        names = set(known_settings(installation, database_account, lambda _: None))
         if wanted not in names:
             with pytest.raises(SettingError, match="has no such setting"):
                 check_settings(chosen, installation, database_account, lambda _: None)

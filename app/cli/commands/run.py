@@ -30,18 +30,10 @@ from app.cli.terminal.progress import Progress
 from app.cli.terminal.tables import print_line, print_sentence, print_table
 from app.cli.terminal.terminal_agent import terminal_agent
 from app.comparison.comparison import RunComparison, compare_runs
-from app.comparison.groups import ComparedGroup
 from app.comparison.limits import describe_what_is_unshown
-from app.comparison.offered_load import kept_rate
 from app.comparison.overall.fastest import describe_fastest, find_fastest
-from app.comparison.table import (
-    COMPARISON_COLUMNS,
-    ComparisonRow,
-    columns_for,
-    measured_row,
-)
+from app.comparison.table import COMPARISON_COLUMNS, columns_for
 from app.comparison.warnings import comparison_notes
-from app.domain.campaign.configuration import Configuration
 from app.domain.columns import CellKind, Column
 from app.domain.errors import CancelledError, ExitStatus, FootingError, RunFileError, UsageError
 from app.domain.run import RunState
@@ -55,14 +47,14 @@ from app.execution.disks.session import DiskConsent
 from app.execution.recovery import sweep_abandoned
 from app.execution.resolve import ResolvedConfiguration, resolve_campaign
 from app.execution.servers import LoadConsent
+from app.export.unreadable_files import with_readable
 from app.hosts.folders.account import server_account
 from app.library.entries import CAMPAIGN_NAME, default_library
 from app.library.trusted_campaigns import is_trusted
 from app.preferences import Preferences, read_preferences
 from app.process.starter import CommandOutcome
 from app.recording.events import RunResult
-from app.runfile.metadata.offered_load import LoadKind, OfferedLoad
-from app.terminal.plain_text import plain
+from app.terminal.plain_text import plain, tell_left_out
 from app.terminal.standard_streams import drop_output
 
 _MOST_ROWS: Final = 40
@@ -310,8 +302,7 @@ def run_command(arguments: argparse.Namespace) -> int:
 def _tell_plans(sources: Sequence[CampaignSource], trust: Ask) -> int:
     """Print the plan of each campaign; of a started one, the plan of the whole."""
     for source in sources:
-        path = source.path / CAMPAIGN_NAME if source.path.is_dir() else source.path
-        plan_command(source.given or read_campaign_file(path), trust)
+        plan_command(source.read(), trust)
     return ExitStatus.DONE
 
 
@@ -403,44 +394,22 @@ def _status_of(result: CampaignResult) -> ExitStatus:
     return ExitStatus.FAILED if result.failed else ExitStatus.DONE
 
 
-def _rows_of(result: CampaignResult) -> list[ComparisonRow]:
-    """Return a row for each configuration of a campaign, in its order, from the results in memory."""
-    by_name: dict[str, list[RunResult]] = {}
-    for run in result.results:
-        by_name.setdefault(run.planned.configuration.name, []).append(run)
-    return [_row(item, by_name.get(item.name, [])) for item in result.campaign.configurations]
-
-
-def _row(item: Configuration, results: Sequence[RunResult]) -> ComparisonRow:
-    # A run that was stopped early is kept, but is another measurement than the others.
-    complete = [
-        run.summary for run in results if run.state is RunState.DONE and run.summary.get("tps") is not None
-    ]
-    workload = item.workload
-    kind = LoadKind.CLOSED if workload.rate_tps is None else LoadKind.RATE
-    load = OfferedLoad(kind, workload.rate_tps, workload.latency_limit_ms, limit_is_known=True)
-    marks = tuple(sorted({kind for run in results for kind, _ in run.marks}))
-    failed = len(results) - len(complete)
-    group = ComparedGroup(item.name, "", (), marks)
-    return measured_row(group, complete, failed, kept_rate(load, complete))
-
-
 def judge_files(paths: Iterable[str | None], *, baseline: str = "") -> RunComparison | None:
-    """Return the comparison of finished run files, the same as in the window and the report.
+    """Return the comparison of the readable run files, the same as in the window and the report.
 
     Args:
-        paths: of the files; None for a run that left none.
-        baseline: name of the configuration to compare with.
+        paths: of the run files; None for a run without one.
+        baseline: configuration to compare with.
 
     Returns:
-        None if a file is missing or cannot be read: then only the results in memory can be shown.
+        None if none can be read.
     """
-    found = list(paths)
+    found = [Path(path) for path in paths if path is not None]
     try:
-        facts = [read_run_facts(Path(path)) for path in found if path is not None]
+        facts = with_readable(found, lambda some: [read_run_facts(path) for path in some], tell_left_out)
     except RunFileError:
         return None
-    return compare_runs(facts, baseline=baseline) if len(facts) == len(found) else None
+    return compare_runs(facts, baseline=baseline)
 
 
 def show_table(result: CampaignResult, console: Console) -> None:
@@ -450,10 +419,7 @@ def show_table(result: CampaignResult, console: Console) -> None:
     )
     console.print()
     print_line(console, result.campaign.name, style="bold")
-    if comparison is None:  # results in memory do not include the conditions of the runs
-        rows = _rows_of(result)
-        print_table(console, columns_for(COMPARISON_COLUMNS, rows), rows)
-    else:
+    if comparison is not None:
         for part in comparison.parts:
             _show_condition(part, console)
         for note in comparison_notes(comparison):

@@ -36,7 +36,6 @@ from app.hosts.templates.store import (
 from app.hosts.templates.tree import (
     DamagedTemplateError,
     TreeDigest,
-    WrongCopyError,
     digest_stopped,
     empty_copy,
     publish,
@@ -46,7 +45,7 @@ from app.postgres.configuration_text import bench_statements, initdb_arguments
 from app.postgres.installations.installation import Installation, fingerprint
 from app.postgres.pgbench.argv import Connection, PgbenchProgram, loading_argvs
 from app.postgres.pgbench.filler import load_script
-from app.postgres.server import Server, StopMode
+from app.postgres.server import Server
 from app.postgres.settings import Origin, Setting
 from app.process.starter import Account, Recorder, as_account, run_command
 
@@ -216,7 +215,7 @@ class TemplateMaker:
                     raise PgbenchError(message.format(reason=outcome.describe()))
             server.shut_down()
         finally:
-            server.stop(mode=StopMode.IMMEDIATE)
+            server.stop()
         server.forget_configuration()
 
     def _finish(
@@ -247,11 +246,11 @@ class TemplateMaker:
 
 @dataclass(frozen=True, slots=True)
 class CopiedData:
-    """A verified copy of a template.
+    """A copy of a template.
 
     Attributes:
         template: source.
-        seconds: for reading, writing and comparing; without forcing it to disk.
+        seconds: for reading and writing; without forcing it to disk.
     """
 
     template: Template
@@ -273,7 +272,6 @@ def copy_template(
     Raises:
         DamagedTemplateError: the template is damaged.
         TargetError: the copy cannot be written, for example because the disk is full.
-        ServerError: the written files are not there.
         ProgramError: the program that copies failed.
     """
     try:
@@ -282,16 +280,13 @@ def copy_template(
         )
         if found != template.content:
             raise _changed(template.content, found)
-    except (OSError, WrongCopyError, DamagedTemplateError) as err:
+    except (OSError, DamagedTemplateError) as err:
         with suppress(OSError, FootingError):  # it goes with its target, and nothing is copied there before
             as_account(empty_copy, account, record, COPY_TIMEOUT_S)(data_directory, wal_directory)
         if isinstance(err, OSError):
             message = tr("The data set could not be copied to {path}: {reason}.")
             hint = tr("Free some space there, or choose a smaller data size.")
             raise TargetError(message.format(path=data_directory, reason=err.strerror), hint=hint) from err
-        if isinstance(err, WrongCopyError):
-            message = tr("The copy of the data set in {path} is not what was written: {reason}.")
-            raise ServerError(message.format(path=data_directory, reason=err)) from err
         raise
     return CopiedData(template, seconds)
 

@@ -14,8 +14,8 @@ import hashlib
 import os
 import stat
 import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,10 +37,6 @@ _OLD: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 class DamagedTemplateError(Exception):
     """The template cannot be read, or has changed since it was made; the message says how."""
-
-
-class WrongCopyError(Exception):
-    """The copy differs from the written data; the message says how."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +91,7 @@ def digest_tree(source: str) -> TreeDigest:
 
 
 def copy_tree(source: str, target: str, wal_directory: str = "") -> TreeDigest:
-    """Copy a data directory; names and sizes of the copy are checked, nothing is read again.
+    """Copy a data directory; nothing of the copy is read again.
 
     Args:
         source: of a template; absolute, without links.
@@ -107,7 +103,6 @@ def copy_tree(source: str, target: str, wal_directory: str = "") -> TreeDigest:
 
     Raises:
         DamagedTemplateError: the template cannot be read.
-        WrongCopyError: a name or size differs from the written one.
         OSError: it cannot be written, for example because the disk is full.
     """
     with _opened(source) as reading, strictly(target) as parent, opened(".", READ, parent) as writing:
@@ -118,9 +113,7 @@ def copy_tree(source: str, target: str, wal_directory: str = "") -> TreeDigest:
         for entry in entries:
             if entry.size is None and not (wal_directory and entry.path == WAL):
                 os.mkdir(entry.path, 0o700, dir_fd=writing)
-        found = _stream(reading, entries, writing)
-        _compare(entries, writing, wal_directory)
-        return found
+        return _stream(reading, entries, writing)
 
 
 def timed_copy(source: str, target: str, wal_directory: str) -> tuple[TreeDigest, float]:
@@ -176,13 +169,12 @@ def _list_source(folder: int) -> tuple[_Entry, ...]:
         raise DamagedTemplateError(str(err)) from err
 
 
-def _entries(folder: int, below: str, linked: str = "") -> Iterator[_Entry]:
+def _entries(folder: int, below: str) -> Iterator[_Entry]:
     """Yield everything below a folder sorted by name, each folder before its content.
 
     Args:
         folder: at the top.
         below: path from there; empty for it.
-        linked: permitted target of a link at `WAL`; empty for none.
 
     Raises:
         ValueError: something is neither file nor folder, or too deep.
@@ -195,20 +187,13 @@ def _entries(folder: int, below: str, linked: str = "") -> Iterator[_Entry]:
     for name in names:
         path = f"{below}/{name}" if below else name
         found = os.stat(path, dir_fd=folder, follow_symlinks=False)
-        if stat.S_ISDIR(found.st_mode) or (linked and path == WAL and _leads_to(folder, path, linked)):
+        if stat.S_ISDIR(found.st_mode):
             yield _Entry(path, None)
             yield from _entries(folder, path)
         elif stat.S_ISREG(found.st_mode):
             yield _Entry(path, found.st_size)
         else:
             raise ValueError(f"{path}: neither a file nor a folder")
-
-
-def _leads_to(folder: int, path: str, where: str) -> bool:
-    try:
-        return os.readlink(path, dir_fd=folder) == where
-    except OSError:
-        return False
 
 
 def _stream(reading: int, entries: tuple[_Entry, ...], writing: int | None) -> TreeDigest:
@@ -220,16 +205,19 @@ def _stream(reading: int, entries: tuple[_Entry, ...], writing: int | None) -> T
     digest = hashlib.sha256()
     files = size_bytes = 0
     with ThreadPoolExecutor(max_workers=1) as beside:
-        parts = _Parts(beside, digest.update)
+        last = beside.submit(digest.update, b"")
         for entry in entries:
-            parts.digest(entry.head)
+            last.result()
+            last = beside.submit(digest.update, entry.head)
             if entry.size is None:
                 continue
             files += 1
             target = None if writing is None else os.open(entry.path, _NEW, 0o600, dir_fd=writing)
             try:
                 done = 0
-                for part in parts.of(reading, entry.path):
+                for part in _parts(reading, entry.path):
+                    last.result()  # at most one part waits for the digest
+                    last = beside.submit(digest.update, part)
                     if target is not None:
                         _write(target, part, done)
                     done += len(part)
@@ -242,66 +230,31 @@ def _stream(reading: int, entries: tuple[_Entry, ...], writing: int | None) -> T
     return TreeDigest(digest.hexdigest(), files, size_bytes)
 
 
-class _Parts:
-    """Parts of files in two alternating buffers: one is filled while the other is still being digested."""
+def _parts(folder: int, path: str) -> Iterator[bytes]:
+    """Yield a file of the template part by part.
 
-    def __init__(self, beside: ThreadPoolExecutor, update: Callable[[bytes | memoryview], None]) -> None:
-        self._beside = beside
-        self._update = update
-        self._buffers = (memoryview(bytearray(_PART_BYTES)), memoryview(bytearray(_PART_BYTES)))
-        self._digesting: Future[None] | None = None
-
-    def digest(self, content: bytes | memoryview) -> None:
-        """Queue content for the digest; returns when the previous content is digested."""
-        before, self._digesting = self._digesting, self._beside.submit(self._update, content)
-        if before is not None:
-            before.result()
-
-    def of(self, folder: int, path: str) -> Iterator[memoryview]:
-        """Yield a file of the template part by part; a part is valid until the one after the next.
-
-        Raises:
-            DamagedTemplateError: it cannot be read.
-        """
-        try:
-            file = os.open(path, _OLD, dir_fd=folder)
-            try:
-                while count := os.readv(file, [self._buffers[0]]):
-                    self._buffers = self._buffers[1], self._buffers[0]
-                    part = self._buffers[1][:count]
-                    self.digest(part)
-                    yield part
-                os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
-            finally:
-                os.close(file)
-        except OSError as err:
-            raise DamagedTemplateError(f"{path}: {err.strerror}") from err
+    Raises:
+        DamagedTemplateError: it cannot be read.
+    """
+    try:
+        with opened(path, _OLD, folder) as file:
+            while part := os.read(file, _PART_BYTES):
+                yield part
+            os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
+    except OSError as err:
+        raise DamagedTemplateError(f"{path}: {err.strerror}") from err
 
 
-def _write(file: int, part: memoryview, before: int) -> None:
+def _write(file: int, content: bytes, before: int) -> None:
     """Write a part after the previous one, and start the writeback of each complete stretch.
 
     Otherwise the disk is idle until everything is forced to it at the end. posix_fadvise(2) starts the
     writeback and does not wait (mm/fadvise.c); pages that are not on disk yet stay in the page cache.
     """
+    part = memoryview(content)
     end = before + len(part)
     while part:
         part = part[os.write(file, part) :]
     if end // _STRETCH_BYTES > before // _STRETCH_BYTES:
         begin = (before // _STRETCH_BYTES) * _STRETCH_BYTES
         os.posix_fadvise(file, begin, end - begin, os.POSIX_FADV_DONTNEED)
-
-
-def _compare(entries: tuple[_Entry, ...], writing: int, wal_directory: str) -> None:
-    """Make sure that a target contains the written files, and nothing else."""
-    try:
-        found = {entry.path: entry for entry in _entries(writing, "", wal_directory)}
-    except ValueError as err:
-        raise WrongCopyError(str(err)) from err
-    for entry in entries:
-        copy = found.pop(entry.path, None)
-        if copy != entry:
-            size = "-" if copy is None else copy.size
-            raise WrongCopyError(f"{entry.path}: {size} bytes instead of {entry.size}")
-    for path in found:
-        raise WrongCopyError(f"{path}: not of the template")

@@ -29,7 +29,7 @@ from app.domain.text import tr, trn
 from app.domain.units import format_size
 from app.postgres.existing.address import ServerAddress, said
 from app.postgres.existing.own_database import OWN_DATABASE
-from app.postgres.pgbench.argv import OLDEST_MAJOR
+from app.postgres.installations.installation import OLDEST_MAJOR
 from app.process.metered import ANSWER_ERRORS
 
 SERVICES: Final = {

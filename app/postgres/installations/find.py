@@ -127,20 +127,6 @@ def install_hint(family: Family) -> str:
     )
 
 
-def package_of(program: str, major: int, family: Family, folder: str) -> str:
-    """Return the package that contains a missing program of an installation; empty if unknown."""
-    contrib = program == "pgbench"
-    if "/pgsql-" in folder:  # PGDG's RPMs
-        return f"postgresql{major}-{'contrib' if contrib else 'server'}"
-    return {
-        Family.DEBIAN: f"postgresql-{major}",
-        Family.FEDORA: "postgresql-contrib" if contrib else "postgresql-server",
-        Family.SUSE: f"postgresql{major}-{'contrib' if contrib else 'server'}",
-        Family.ARCH: "postgresql",
-        Family.OTHER: "",
-    }[family]
-
-
 __all__ = [
     "Installation",
     "choose_installation",
@@ -177,12 +163,9 @@ def holds_server(folder: Path) -> bool:
 class InstallationProbe:
     """Examines one folder; collects reasons instead of raising."""
 
-    def __init__(
-        self, candidate: InstallationCandidate, account: Account, family: Family, record: Recorder
-    ) -> None:
+    def __init__(self, candidate: InstallationCandidate, account: Account, record: Recorder) -> None:
         self.candidate = candidate
         self.account = account
-        self.family = family
         self.record = record
         self.reasons: list[str] = []
 
@@ -198,7 +181,7 @@ class InstallationProbe:
         text = self._output("postgres", "--version")
         version, major = parse_version(text)
         self._judge_version(text, version, major)
-        self._judge_missing(major)
+        self._judge_missing()
         if self.reasons:
             return replace(
                 base, version=version, major=major, version_text=text, unusable=tuple(self.reasons)
@@ -272,15 +255,11 @@ class InstallationProbe:
                 )
             )
 
-    def _judge_missing(self, major: int) -> None:
+    def _judge_missing(self) -> None:
         for program in PROGRAMS[1:]:
             if (self.candidate.folder / program).is_file():
                 continue
-            package = package_of(program, major, self.family, str(self.candidate.folder))
-            sentence = tr("The program {program} is missing.").format(program=program)
-            if package and major:
-                sentence += " " + tr("It is in the package {package}.").format(package=package)
-            self.reasons.append(sentence)
+            self.reasons.append(tr("The program {program} is missing.").format(program=program))
 
     def _examine_pgbench(self, server_version: str) -> tuple[str, tuple[str, ...]]:
         """Return pgbench's version, and notes about it."""
@@ -381,9 +360,8 @@ def find_installations(
         search_path: folders separated by colons; None for this process's PATH.
     """
     path = os.environ.get("PATH", "") if search_path is None else search_path
-    family = this_family()
     found = [
-        InstallationProbe(candidate, account, family, record).examine()
+        InstallationProbe(candidate, account, record).examine()
         for candidate in _candidates(extra_folders, root, path)
     ]
     return tuple(sorted(found, key=_age, reverse=True))
@@ -409,14 +387,9 @@ def choose_installation(choice: str, found: Sequence[Installation]) -> Installat
     elif choice.isascii() and choice.isdigit():
         matching = [installation for installation in found if installation.major == int(choice)]
         wanted = tr("PostgreSQL {major}").format(major=choice)
-    elif Path(choice).is_absolute():
+    else:
         matching = list(filter(_is_in(choice), found))
         wanted = tr("PostgreSQL in {folder}").format(folder=choice)
-    else:
-        raise InstallationError(
-            tr("postgresql.installation is “{choice}”, which is no installation.").format(choice=choice),
-            hint=tr("Write newest, a major version such as 15, or the absolute folder of the programs."),
-        )
     for installation in matching:
         if installation.usable:
             return installation

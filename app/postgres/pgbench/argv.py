@@ -11,14 +11,11 @@ from dataclasses import dataclass, fields, replace
 from typing import Final
 
 from app.domain.campaign.configuration import PGBENCH_OPTION, Script, Workload
-from app.domain.errors import PgbenchError
 from app.domain.storage_plan.plan import Role
-from app.domain.text import tr
 from app.postgres.connection import BENCH_DATABASE, BENCH_ROLE
 from app.postgres.pgbench.transaction_log import LogFormat
 from app.postgres.tablespaces import tablespace_options
 
-OLDEST_MAJOR: Final = 13
 QUIET_SCALE: Final = 500
 """From this scale on loading reports every five seconds instead of every 100 000 rows."""
 
@@ -122,7 +119,6 @@ def initialise_argv(
     Raises:
         PgbenchError: the program is older than 13.
     """
-    _check_major(program)
     quiet = ("--quiet",) if scale >= QUIET_SCALE else ()
     return (
         program.path,
@@ -183,7 +179,6 @@ def benchmark_argv(
         PgbenchError: the program is older than 13.
         ValueError: the number of script paths differs from the workload's files.
     """
-    _check_major(program)
     return (
         program.path,
         "--no-vacuum",
@@ -197,16 +192,6 @@ def benchmark_argv(
         *_version_argv(program),
         *_connection_argv(connection),
     )
-
-
-def _check_major(program: PgbenchProgram) -> None:
-    if program.major < OLDEST_MAJOR:
-        raise PgbenchError(
-            tr("pgbench {major} is too old: its output is not known here. Nothing was started.").format(
-                major=program.major
-            ),
-            hint=tr("Install PostgreSQL {oldest} or newer.").format(oldest=OLDEST_MAJOR),
-        )
 
 
 def _connection_argv(connection: Connection) -> tuple[str, ...]:

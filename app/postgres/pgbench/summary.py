@@ -70,11 +70,10 @@ _TEXTS: Final = frozenset({"version", "server_version", "transaction_type", "par
 _FLOATS: Final = re.compile(r"tps|.*_ms|tps_.*")
 _SCRIPT_TITLE: Final = re.compile(r"SQL script (\d+): (.+)")
 _STATEMENTS_TITLE: Final = re.compile(
-    r"statement latencies in milliseconds(?:(?P<one> and failures)|(?P<two>, failures and retries))?:"
+    r"statement latencies in milliseconds(?: and failures|, failures and retries)?:"
 )
-_STATEMENT: Final = re.compile(
-    r"\s+(?P<latency>-?(?:\d+\.\d+|nan))(?P<counts>(?:\s+\d+){0,2})\s{1,2}(?P<text>\S.*)"
-)
+_STATEMENT: Final = re.compile(r"\s+-?(?:\d+\.\d+|nan)(?:\s+\d+){0,2}\s{1,2}\S.*")
+"""What ``-r`` prints of each statement is skipped: pgFooting never asks for it."""
 _ABORTED: Final = re.compile(r"Run was aborted|\b[Cc]lient \d+ (?:script \d+ )?aborted\b")
 _ERROR: Final = re.compile(r"\b(?:error|fatal): (.+)")
 _CHATTER: Final = re.compile(r"progress: |pgbench: setting random seed|(?:pgbench: hint: )?Try ")
@@ -92,23 +91,6 @@ class Connecting(StrEnum):
     INCLUDED = "included"
 
 
-@dataclass(frozen=True, slots=True)
-class StatementSummary:
-    """One line of ``-r``.
-
-    Attributes:
-        text: the statement's first line.
-        latency_ms: mean.
-        failures: None before 15.
-        retries: None without ``--max-tries``.
-    """
-
-    text: str
-    latency_ms: float
-    failures: int | None = None
-    retries: int | None = None
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Outcome:
     """Values of the run and of each script; None if the version or options do not print them.
@@ -121,7 +103,6 @@ class _Outcome:
         latency_limit_ms: the limit.
         latency_ms: mean; includes failures if pgbench has no better value.
         latency_stddev_ms: only with ``--progress``, ``--rate`` or ``--latency-limit``.
-        statements: per statement, with ``-r``.
     """
 
     transactions: int
@@ -136,7 +117,6 @@ class _Outcome:
     latency_limit_ms: float | None = None
     latency_ms: float | None = None
     latency_stddev_ms: float | None = None
-    statements: tuple[StatementSummary, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -274,7 +254,7 @@ class _Reader:
         self.scripts: list[dict[str, Any]] = []
         self.other_lines: list[str] = []
         self._current = self.run
-        self._columns: int | None = None
+        self._in_statements = False
 
     def feed(self, line: str) -> None:
         if not line.strip():
@@ -282,24 +262,15 @@ class _Reader:
         title = _SCRIPT_TITLE.fullmatch(line)
         if title:
             self._current = {"title": title[2]}
-            self._columns = None
+            self._in_statements = False
             self.scripts.append(self._current)
         elif not (self._feed_statement(line) or self._feed_value(line.removeprefix(" - "))):
             self.other_lines.append(line)
 
     def _feed_statement(self, line: str) -> bool:
-        title = _STATEMENTS_TITLE.fullmatch(line.removeprefix(" - "))
-        if title:
-            self._columns = 2 if title["two"] else 1 if title["one"] else 0
-            return True
-        if self._columns is None:
-            return False
-        statement = _statement(line, self._columns)
-        if statement is None:
-            self._columns = None
-            return False
-        self._current["statements"] = (*self._current.get("statements", ()), statement)
-        return True
+        is_title = _STATEMENTS_TITLE.fullmatch(line.removeprefix(" - ")) is not None
+        self._in_statements = is_title or (self._in_statements and _STATEMENT.fullmatch(line) is not None)
+        return self._in_statements
 
     def _feed_value(self, line: str) -> bool:
         for pattern in _RUN_PATTERNS if self._current is self.run else _SCRIPT_PATTERNS:
@@ -316,16 +287,6 @@ def _value(name: str, text: str) -> str | int | float:
     if name in _TEXTS:
         return text
     return float(text) if _FLOATS.fullmatch(name) else int(text)
-
-
-def _statement(line: str, columns: int) -> StatementSummary | None:
-    match = _STATEMENT.fullmatch(line)
-    if match is None:
-        return None
-    counts = [int(count) for count in match["counts"].split()]
-    if len(counts) != columns:
-        return None
-    return StatementSummary(match["text"], float(match["latency"]), *counts)
 
 
 def _script(values: dict[str, Any]) -> ScriptSummary:

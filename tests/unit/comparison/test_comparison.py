@@ -212,9 +212,14 @@ def test_judge_files_with_baseline(tmp_path: Path) -> None:
     found = judge_files(paths, baseline="xfs")
     assert found is not None
     assert found.verdicts[0].startswith("ext4 is 9.1 % slower than xfs")
-    assert judge_files([*paths, None]) is None
+    some = judge_files([*paths, None])
+    assert some is not None
+    assert len(some.runs) == len(paths)
     Path(paths[2]).write_bytes(b"")
-    assert judge_files(paths) is None
+    fewer = judge_files(paths)
+    assert fewer is not None
+    assert len(fewer.runs) == len(paths) - 1
+    assert judge_files([paths[2]]) is None
 
 
 def test_shorten_common_words(tmp_path: Path) -> None:

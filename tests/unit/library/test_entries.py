@@ -9,7 +9,6 @@ import pytest
 
 from app.domain.errors import BusyError, UsageError
 from app.domain.run import RunState
-from app.execution.recovery import finish_incomplete
 from app.library import entries as library
 from app.library.entries import (
     CAMPAIGN_NAME,
@@ -105,17 +104,6 @@ def test_a_run_whose_runner_lives_is_running(tmp_path: Path) -> None:
         CampaignLock(tmp_path)
     lock.release()
     assert not is_live(tmp_path)
-
-
-def test_incomplete_run_finished_when_listed(tmp_path: Path) -> None:
-    path = tmp_path / "a.footing"
-    write_run(path).close()
-    assert finish_incomplete(list_runs(tmp_path))
-    with RunFile(path) as run:
-        assert run.state is RunState.INCOMPLETE
-        assert run.summary()["tps"] == pytest.approx(200.0)
-    assert [item.name for item in tmp_path.iterdir()] == ["a.footing"]
-    assert not finish_incomplete(list_runs(tmp_path))
 
 
 def test_folder_without_runs_removed(tmp_path: Path) -> None:

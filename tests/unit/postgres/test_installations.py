@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from app.domain.errors import InstallationError
-from app.postgres.installations import find
 from app.postgres.installations import find as examination
 from app.postgres.installations import find as installations
 from app.postgres.installations.find import (
@@ -19,9 +18,8 @@ from app.postgres.installations.find import (
     find_installations,
     fingerprint,
     install_hint,
-    package_of,
 )
-from app.postgres.installations.installation import PROGRAMS, parse_version
+from app.postgres.installations.installation import parse_version
 from app.process.starter import Account, CommandOutcome, current_account, named_account
 
 
@@ -168,17 +166,6 @@ def test_newer_pgbench_noted(account: Account, root: Path) -> None:
     assert [note.partition(" is ")[0] for note in found.notes] == ["pgbench", "PostgreSQL 19.1"]
 
 
-def test_a_missing_pgbench_names_the_package(
-    account: Account, root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(installations, "this_family", lambda: Family.FEDORA)
-    _tree(root / "usr/bin", "15.18", missing=["pgbench"])
-    _tree(root / "usr/pgsql-16/bin", "16.14", missing=["pgbench"])
-    contrib, fedora = _find(account, root)
-    assert fedora.unusable == ("The program pgbench is missing. It is in the package postgresql-contrib.",)
-    assert contrib.unusable == ("The program pgbench is missing. It is in the package postgresql16-contrib.",)
-
-
 def test_a_missing_initdb_is_a_reason(account: Account, root: Path) -> None:
     _tree(root / "usr/lib/postgresql/15/bin", "15.18", missing=["initdb"])
     [found] = _find(account, root)
@@ -320,18 +307,11 @@ def test_unusable_choice_refused_with_reasons() -> None:
     assert "PostgreSQL 17.2 in /x/17/bin" in caught.value.hint
 
 
-@pytest.mark.parametrize("choice", ["14", "/y"])
+@pytest.mark.parametrize("choice", ["14", "/y", "", "15.18", "latest", "../bin", "\u0661\u0665"])
 def test_absent_choice_refused_with_alternatives(choice: str) -> None:
     with pytest.raises(InstallationError, match="is not on this machine") as caught:
         choose_installation(choice, FOUND)
     assert "Usable here" in caught.value.hint
-
-
-@pytest.mark.parametrize("choice", ["", "15.18", "latest", "../bin", "\u0661\u0665"])
-def test_invalid_choice_refused(choice: str) -> None:
-    with pytest.raises(InstallationError, match="no installation") as caught:
-        choose_installation(choice, FOUND)
-    assert "newest" in caught.value.hint
 
 
 @pytest.mark.parametrize(
@@ -368,14 +348,6 @@ def test_no_postgresql_hint_names_packages(
 )
 def test_distribution_from_os_release(release: dict[str, str], family: Family) -> None:
     assert family_of(release) is family
-
-
-def test_every_program_has_package_or_none() -> None:
-    for family in Family:
-        for program in PROGRAMS:
-            package = package_of(program, 15, family, "/usr/bin")
-            assert bool(package) == (family is not Family.OTHER)
-    assert find.PLACES
 
 
 def test_a_description_holds_the_reasons() -> None:

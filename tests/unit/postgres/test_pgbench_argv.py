@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from app.domain.campaign.configuration import PGBENCH_OPTION, BuiltinScript, Protocol, Script, Workload
-from app.domain.errors import PgbenchError
 from app.postgres.pgbench.argv import (
     BenchmarkRequest,
     Connection,
@@ -166,14 +165,6 @@ def test_own_rows_loaded_between_pgbench_steps() -> None:
         *TARGET,
     )
     assert after == initialise_argv(PROGRAM, CONNECTION, 14, "vp")
-
-
-def test_versions_before_13_are_refused() -> None:
-    old = replace(PROGRAM, major=12)
-    with pytest.raises(PgbenchError, match="pgbench 12 is too old"):
-        benchmark_argv(old, CONNECTION, Workload(), REQUEST)
-    with pytest.raises(PgbenchError, match="pgbench 12 is too old"):
-        initialise_argv(old, CONNECTION, 1)
 
 
 def test_script_without_file() -> None:

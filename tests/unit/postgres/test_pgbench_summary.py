@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from app.domain.errors import PgbenchError
 from app.postgres.pgbench.summary import (
     PgbenchSummary,
-    StatementSummary,
     error_messages,
     parse_summary,
 )
@@ -180,27 +179,11 @@ def test_script_never_chosen_in_18() -> None:
 
 
 @pytest.mark.parametrize("major", MAJORS)
-def test_statements_of_each_script_have_their_latencies(major: int) -> None:
-    tpcb, own = _summary(recording(major, "statements")).scripts
-    assert [statement.text for statement in own.statements] == [
-        "\\set aid random(1, 100000 * :scale)",
-        "SELECT abalance FROM pgbench_accounts WHERE aid = :aid;",
-    ]
-    assert len(tpcb.statements) == 11
-    assert tpcb.statements[-1].text == "END;"
-    assert all((statement.failures is not None) == (major >= 15) for statement in tpcb.statements)
-
-
-@pytest.mark.parametrize("major", [15, 16, 17, 18])
-def test_statement_failures_and_retries(major: int) -> None:
-    summary = _summary(recording(major, "retries_statements"))
-    assert [statement.text for statement in summary.statements][-1] == "END;"
-    failing = summary.statements[3]
-    assert failing.failures == pytest.approx(summary.failed, abs=3)
-    assert failing.retries == pytest.approx(summary.retries, abs=5)
-    assert _summary(recording(15, "retries_statements")).statements[3] == StatementSummary(
-        "UPDATE pgbench_branches SET bbalance = bbalance + 1 WHERE bid = 1;", 0.043, 922, 935
-    )
+def test_statement_latencies_skipped(major: int) -> None:
+    for name in ("statements", "retries_statements") if major >= 15 else ("statements",):
+        summary = _summary(recording(major, name))
+        assert summary.other_lines == ()
+        assert summary.transactions
 
 
 def test_unknown_lines_kept() -> None:

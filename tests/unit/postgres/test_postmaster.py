@@ -3,22 +3,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from app.postgres.server import parse_shared_memory, read_tail, says_ready, size_of
+from app.postgres.server import read_tail, says_ready, size_of
 
 DATA = Path(__file__).parents[2] / "data/postgres"
-MAPS = (DATA / "maps-15.18.txt").read_text()
 PID_FILE = (DATA / "postmaster-pid-15.18.txt").read_text()
 PID = 27918
-
-
-def test_only_own_shared_memory_removed() -> None:
-    others = "7f0a45f00000-7f0a45f10000 rw-s 00000000 00:1a 9    /dev/shm/somebody.else\n"
-    segment = "/dev/shm/PostgreSQL.3606224434"
-    id_of_pid_file = PID_FILE.splitlines()[6].split()[1]
-    assert parse_shared_memory(MAPS + others) == [
-        ("rm", "--force", segment),
-        ("ipcrm", "--shmem-id", id_of_pid_file),
-    ]
 
 
 def test_ready_by_own_pid_file(tmp_path: Path) -> None:

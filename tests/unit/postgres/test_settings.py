@@ -144,32 +144,6 @@ def test_refuses_what_pgfooting_decides(name: str) -> None:
     assert caught.value.field == f"postgresql.settings.{name}"
 
 
-@pytest.mark.parametrize(
-    "name", ["", "shared buffers", "a=b", "fsync\n", "9lives", "a.b.c", "name'", "\u017fync", "-c", "a-b"]
-)
-def test_invalid_setting_name(name: str) -> None:
-    with pytest.raises(CampaignError, match="not the name of a PostgreSQL setting"):
-        _values("machine", (name, "1"))
-
-
-@pytest.mark.parametrize("value", ["1\nfsync = off", "a\0b", "\x7f", "1\r"])
-def test_refuses_a_value_with_control_characters(value: str) -> None:
-    with pytest.raises(CampaignError, match="control character"):
-        _values("machine", ("work_mem", value))
-
-
-def test_refuses_a_name_that_stands_twice() -> None:
-    with pytest.raises(CampaignError, match="given twice"):
-        _values("machine", ("work_mem", "1MB"), ("Work_Mem", "2MB"))
-
-
-def test_unknown_preset_names_nearest() -> None:
-    with pytest.raises(CampaignError, match="“machin”") as caught:
-        _values("machin")
-    assert "“machine”" in caught.value.hint
-    assert caught.value.field == "postgresql.preset"
-
-
 def test_max_connections_grows_with_the_clients() -> None:
     def connections(clients: int) -> str | None:
         settings = server_settings(PostgresChoice(), SMALL_MACHINE, Workload(clients=clients))
