@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
 from typing import Final
 
 from app.analysis.facts import RunFacts
@@ -20,7 +19,6 @@ from app.analysis.properties import LABELS, POSTGRESQL, SETTING, SETTINGS, TARGE
 from app.analysis.stability import RunStability
 from app.comparison.anchor import Anchors, describe_apart, find_anchors
 from app.comparison.disturbed_runs import (
-    DisturbedRuns,
     WeakRuns,
     is_disturbed,
     is_weak,
@@ -166,9 +164,6 @@ class RunComparison:
         cut: excluded from the start of every run; zero if conditions have different cuts, which their names
             then show.
         effect: smallest difference of interest, as a share.
-        with_disturbed: of a part: the comparisons by group name with all disturbed runs; empty if that
-            changes nothing.
-        without_disturbed: the same without any of them.
         anchors: of a part: references that link other campaigns to that of the first group.
         condition: of a part: the name that distinguishes it; empty if there is only one condition.
         asked: the condition with compared levels; None if configurations are compared.
@@ -179,8 +174,6 @@ class RunComparison:
     rows: tuple[ComparisonRow, ...]
     cut: CommonCut
     effect: float
-    with_disturbed: Mapping[str, Comparison | None] = field(default_factory=dict)
-    without_disturbed: Mapping[str, Comparison | None] = field(default_factory=dict)
     anchors: Anchors = field(default_factory=Anchors)
     condition: str = ""
     asked: PropertyRole | None = None
@@ -239,7 +232,6 @@ def compare_runs(  # noqa: PLR0913 - what a person may choose, each by its name
     cut_s: float | None = None,
     baseline: str = "",
     shorten: bool = False,
-    disturbed: DisturbedRuns = DisturbedRuns.WHERE_NEEDED,
     spreads: Mapping[str, KnownSpread] | None = None,
     as_given: bool = False,
     across: PropertyRole | None = None,
@@ -253,7 +245,6 @@ def compare_runs(  # noqa: PLR0913 - what a person may choose, each by its name
         baseline: name of the group to compare with; other conditions use the group with the same factors. The
             first group if it is empty, unknown, or not durable while others are.
         shorten: omit words common to all groups from their names.
-        disturbed: which disturbed runs are included.
         spreads: of the library's repeats, by kind of target.
         as_given: order groups by their first runs; else those of a campaign by its file.
         across: a condition to compare the levels of, separately for each set of factors; None to use
@@ -263,8 +254,7 @@ def compare_runs(  # noqa: PLR0913 - what a person may choose, each by its name
     chosen = chosen_settings(runs)
     conditions = [condition_of(run, asked, chosen) for run in runs]
     members = by_configuration(runs, conditions, as_given=as_given)
-    selected = cache(partial(_select, runs, tuple(members.values()), conditions, cut_s))
-    compared, cuts = selected(disturbed)
+    compared, cuts = _select(runs, tuple(members.values()), conditions, cut_s)
     groups = _groups(members, compared, shorten=shorten)
     alike: dict[Condition, list[ComparedGroup]] = {}
     for group in groups:
@@ -284,16 +274,7 @@ def compare_runs(  # noqa: PLR0913 - what a person may choose, each by its name
             short = telling_names([group.name for group in ordered])
             ordered = tuple(replace(group, short=name) for group, name in zip(ordered, short, strict=True))
         part = _with_rows(replace(whole, groups=ordered, condition=name, cut=cuts.get(held, _NO_CUT)))
-        is_weighed = disturbed is DisturbedRuns.WHERE_NEEDED
-        if is_weighed and (
-            any(run.set_aside for run in part.own_runs) or any(at.disturbed for at in ordered)
-        ):
-            with_them, without = (
-                {row.group.name: row.comparison for row in _with_rows(with_runs(part, selected(use)[0])).rows}
-                for use in (DisturbedRuns.ALL, DisturbedRuns.NONE)
-            )
-            part = replace(part, with_disturbed=with_them, without_disturbed=without)
-        parts.append(_judged(part, spreads or {}, is_weighed=is_weighed))
+        parts.append(_judged(part, spreads or {}))
     if len(parts) < 2:
         return parts[0] if parts else whole
     return replace(
@@ -309,14 +290,13 @@ def _select(
     members: Sequence[Sequence[int]],
     conditions: Sequence[Condition],
     cut_s: float | None,
-    use: DisturbedRuns,
 ) -> tuple[tuple[ComparedRun, ...], dict[Condition, CommonCut]]:
     """Return which runs are included, with their compared seconds, and the cut of each condition."""
     left_out = why_left_out(runs)
-    repeated = measured_again(runs, members, left_out, use)
+    repeated = measured_again(runs, members, left_out)
     for place, counts in repeated.items():
         left_out[place] = _instead(runs[place], runs[counts])
-    aside = set_aside(runs, members, left_out, use)
+    aside = set_aside(runs, members, left_out)
     for place in aside:
         left_out[place] = why_aside(runs[place])
     aside |= {place for place in repeated if is_weak(runs[place])}
@@ -347,14 +327,8 @@ def _with_rows(part: RunComparison) -> RunComparison:
     return replace(part, rows=rows, anchors=anchors)
 
 
-def _judged(part: RunComparison, spreads: Mapping[str, KnownSpread], *, is_weighed: bool) -> RunComparison:
-    """Return the comparison of one condition with the reservations of each verdict.
-
-    Args:
-        part: with rows.
-        spreads: as for `compare_runs`.
-        is_weighed: whether disturbed runs weaken a verdict.
-    """
+def _judged(part: RunComparison, spreads: Mapping[str, KnownSpread]) -> RunComparison:
+    """Return the comparison of one condition, which has rows, with the reservations of each verdict."""
     few = [
         row.group.name
         for row in part.rows
@@ -362,7 +336,7 @@ def _judged(part: RunComparison, spreads: Mapping[str, KnownSpread], *, is_weigh
     ]
     rows = []
     for row in part.rows:
-        told = _weakened(part, row) if is_weighed else row.judged
+        told = _weakened(part, row)
         if row.group.name in few and row.comparison is not None:
             chance = _chance(part, row.group, row.comparison, len(few), spreads)
             told = told.with_reservation(Reservation(ReservationCode.CHANCE, (chance,)))
@@ -413,16 +387,9 @@ def _weakened(part: RunComparison, row: ComparisonRow) -> PairVerdict:
     if found is None:
         return with_disturbed_rate(row)
     if weak and because is not None:
-        is_known = any(map(is_disturbed, weak))
-        if is_of_few(found) and not is_known:
+        if is_of_few(found) and not any(map(is_disturbed, weak)):
             return row.judged  # with so few runs there is no verdict anyway
-        told = row.judged.with_reservation(because)
-        other = part.without_disturbed[group.name]
-        return (
-            told.with_reservation(Reservation(ReservationCode.WITHOUT_DISTURBED, (other,)))
-            if is_known
-            else told
-        )
+        return row.judged.with_reservation(because)
     told = without_what_others_took(part, row)
     if because is not None and not is_of_few(found):
         told = told.with_reservation(because)
@@ -436,8 +403,7 @@ def _weakened(part: RunComparison, row: ComparisonRow) -> PairVerdict:
     runs = sorted((run for each in part.rests_on(group) for run in each.runs), key=lambda run: run.index)
     if aside := [run.facts for run in runs if run.set_aside]:
         weak_ones = WeakRuns(tuple(aside), len(aside) + sum(run.tps is not None for run in runs))
-        other = part.with_disturbed[group.name]
-        told = told.with_reservation(Reservation(ReservationCode.WITH_DISTURBED, (weak_ones, other)))
+        told = told.with_reservation(Reservation(ReservationCode.LEFT_OUT, (weak_ones,)))
     return told
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum, auto
 from typing import Final
 
 from app.analysis import stability
@@ -21,15 +20,6 @@ from app.statistics.sample_size import RUNS_FOR_A_VERDICT
 from app.statistics.verdict import Comparison, Interval, Verdict
 
 _ALL_CPUS: Final = 0.99
-
-
-class DisturbedRuns(Enum):
-    """The disturbed runs that a comparison includes."""
-
-    WHERE_NEEDED = auto()
-    """Those of configurations with too few undisturbed runs for a verdict."""
-    ALL = auto()
-    NONE = auto()
 
 
 def is_disturbed(run: RunFacts) -> bool:
@@ -43,22 +33,22 @@ def is_weak(run: RunFacts) -> bool:
 
 
 def set_aside(
-    runs: Sequence[RunFacts], groups: Sequence[Sequence[int]], left_out: Sequence[str], use: DisturbedRuns
+    runs: Sequence[RunFacts], groups: Sequence[Sequence[int]], left_out: Sequence[str]
 ) -> frozenset[int]:
-    """Return the indices of the disturbed runs to exclude; unknown counts as disturbed.
+    """Return the indices of the disturbed runs to exclude: of configurations with enough others.
+
+    Unknown counts as disturbed.
 
     Args:
         runs: the compared ones.
         groups: indices of the runs of each configuration.
         left_out: why each run is excluded anyway; empty if it is not.
-        use: which disturbed runs are included.
     """
     found: set[int] = set()
     for members in groups:
         complete = [place for place in members if not left_out[place]]
         disturbed = [place for place in complete if is_weak(runs[place])]
-        enough = len(complete) - len(disturbed) >= RUNS_FOR_A_VERDICT
-        if use is DisturbedRuns.NONE or (use is DisturbedRuns.WHERE_NEEDED and enough):
+        if len(complete) - len(disturbed) >= RUNS_FOR_A_VERDICT:
             found.update(disturbed)
     return frozenset(found)
 
@@ -150,18 +140,16 @@ def could_be_others(
 
 
 def measured_again(
-    runs: Sequence[RunFacts], groups: Sequence[Sequence[int]], left_out: Sequence[str], use: DisturbedRuns
+    runs: Sequence[RunFacts], groups: Sequence[Sequence[int]], left_out: Sequence[str]
 ) -> Mapping[int, int]:
     """Return the indices of excluded attempts, each with the index of the included attempt.
 
-    The first attempt at a repeat that is known to be undisturbed counts; if none is, or all disturbed runs
-    are included, the first attempt.
+    The first attempt at a repeat that is known to be undisturbed counts; if none is, the first attempt.
 
     Args:
         runs: the compared ones.
         groups: indices of the runs of each configuration.
         left_out: why each run is excluded anyway; empty if it is not.
-        use: which disturbed runs are included.
     """
     found: dict[int, int] = {}
     for members in groups:
@@ -174,6 +162,6 @@ def measured_again(
                 continue
             ordered = sorted(places, key=lambda place: runs[place].attempt)
             quiet = [place for place in ordered if not is_weak(runs[place])]
-            counts = ordered[0] if use is DisturbedRuns.ALL or not quiet else quiet[0]
+            counts = quiet[0] if quiet else ordered[0]
             found.update({place: counts for place in ordered if place != counts})
     return found

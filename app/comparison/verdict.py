@@ -12,7 +12,7 @@ from app.analysis.stability import RunStability
 from app.comparison.disturbed_runs import OthersCpu, WeakRuns, is_disturbed, without_verdict
 from app.comparison.overall.hidden_by_means import RunLengths, Stalls
 from app.comparison.overall.single_runs import ChanceOfFewRuns
-from app.comparison.wording import SPEED, Wording, describe, describe_briefly, describe_unranked
+from app.comparison.wording import SPEED, Wording, describe, describe_unranked
 from app.domain.disturbances import DisturbanceKind, disturbance_words, format_amounts
 from app.domain.text import number_text, tr, trn
 from app.domain.units import format_duration
@@ -29,8 +29,7 @@ class ReservationCode(StrEnum):
     OTHER_PHASE = "other_phase"
     NOT_INTERLEAVED = "not_interleaved"
     STALLS = "stalls"
-    WITH_DISTURBED = "with_disturbed"
-    WITHOUT_DISTURBED = "without_disturbed"
+    LEFT_OUT = "left_out"
     CHANCE = "chance"
     NOT_RANKED = "not_ranked"
     NOT_DURABLE = "not_durable"
@@ -50,7 +49,7 @@ _WITHDRAWS: Final = frozenset(
 
 _MOST_KINDS: Final = 2
 
-ReservationValue = str | Comparison | ChanceOfFewRuns | WeakRuns | OthersCpu | RunLengths | Stalls | None
+ReservationValue = str | ChanceOfFewRuns | WeakRuns | OthersCpu | RunLengths | Stalls
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +76,8 @@ class Reservation:
         match self.code:
             case ReservationCode.OTHER_PHASE:
                 return tr("another phase settled how often each ran")
-            case ReservationCode.WITH_DISTURBED:
-                return tr("{weak}: left out, with them {other}").format(weak=told[0], other=told[1])
-            case ReservationCode.WITHOUT_DISTURBED:
-                return tr("without them {other}").format(other=told[0])
+            case ReservationCode.LEFT_OUT:
+                return tr("{weak}: left out").format(weak=told[0])
             case ReservationCode.NOT_RANKED:
                 return tr("{name} is NOT DURABLE, so it is not ranked").format(name=told[0])
             case ReservationCode.NOT_DURABLE | ReservationCode.UNSAFE:
@@ -106,8 +103,8 @@ def _value_words(value: ReservationValue) -> str:
             return told.format(first=first, stalled=stalled, seconds=seconds, second=second, more=more, of=of)
         case ChanceOfFewRuns():
             return _chance_words(value)
-        case _:
-            return value if isinstance(value, str) else _briefly(value)
+        case str():
+            return value
 
 
 def _weak_words(found: WeakRuns) -> str:
@@ -223,10 +220,6 @@ def describe_unseen(shape: RunStability | None) -> str:
     missed, seconds = shape.jitter.missed_seconds, shape.jitter.seconds
     told = tr("pgbench itself was blocked for {missed} of {seconds} s")
     return told.format(missed=missed, seconds=missed + seconds)
-
-
-def _briefly(comparison: Comparison | None) -> str:
-    return tr("speed is not compared") if comparison is None else describe_briefly(comparison)
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,9 +55,8 @@ def comparison_as_json(comparison: RunComparison) -> dict[str, Json]:
 
     ``configurations`` each with ``runs`` (places), ``ranked`` (false for one that is not durable next to
     durable ones: it is last), ``disturbed`` (places of its disturbed runs), ``mean``, ``low``, ``high`` and,
-    but for the first, ``verdict`` (one of `Verdict`), ``sentence``, ``ratio``, ``interval``, ``p_value``,
-    ``with_disturbed`` and ``without_disturbed`` (the same comparison with all disturbed runs and without
-    any), if speed can be compared, ``reference`` (basis of a comparison between campaigns:
+    but for the first, ``verdict`` (one of `Verdict`), ``sentence``, ``ratio``, ``interval``, ``p_value``, if
+    speed can be compared, ``reference`` (basis of a comparison between campaigns:
     ``groups``, places of the one configuration in the campaign of the first and in that of this one, ``runs``
     of each, ``ratio`` and ``interval`` of the second by the first), and with a rate ``rate`` (``rate_tps``,
     ``limit_ms``, ``kept``, ``late`` and ``skipped`` shares). With too few runs it has ``chance``:
@@ -287,17 +286,6 @@ def _configuration(comparison: RunComparison, row: ComparisonRow, start: int) ->
         | {"verdict": row.comparison.verdict.value, "paired": row.comparison.paired}
         | _ratio(row.comparison)
         | {"reference": _reference(comparison, comparison.anchors.by_group.get(group.name), start)}
-        | {
-            "with_disturbed": _way(comparison.with_disturbed.get(group.name)),
-            "without_disturbed": _way(comparison.without_disturbed.get(group.name)),
-        }
-    )
-
-
-def _way(found: Comparison | None) -> Json:
-    """Return the comparison with other runs; None if disturbed ones change nothing."""
-    return (
-        None if found is None else {"verdict": found.verdict.value, "runs": list(found.runs)} | _ratio(found)
     )
 
 

@@ -24,7 +24,6 @@ from app.probes.base.probe import (
     ProbeUnavailable,
     RawFile,
 )
-from app.probes.sources.cpu import TICKS_PER_S
 from app.probes.sources.processes import Children
 
 KTHREADD_PID: Final = 2
@@ -62,8 +61,8 @@ class KernelThreadsProbe(Probe):
     """CPU of each family, without families that used none in the interval.
 
     The list is renewed every 10 s; a new thread counts from then on. CPU is read from /proc/PID/schedstat in
-    nanoseconds (Documentation/scheduler/sched-stats.rst), or, if the kernel keeps none, from /proc/PID/stat
-    in ticks of 10 ms. With too many workers to read cheaply the family kworker is omitted.
+    nanoseconds (Documentation/scheduler/sched-stats.rst). With too many workers to read cheaply the family
+    kworker is omitted.
     """
 
     id = "kernel-threads"
@@ -75,7 +74,6 @@ class KernelThreadsProbe(Probe):
         self._children: Children | None = None
         self._threads: dict[int, _Thread] = {}
         self._ignored: set[int] = set()
-        self._nanoseconds = True
         self._scanned_s = 0.0
 
     @override
@@ -89,19 +87,13 @@ class KernelThreadsProbe(Probe):
             raise ProbeUnavailable(
                 tr("kernel threads cannot be seen here: this is a container, or /proc hides them (hidepid)")
             )
-        self._nanoseconds = self._has_schedstat()
+        file = RawFile(f"{self._proc}/{KTHREADD_PID}/schedstat")
+        used_ns = int(file.read().split()[0])
+        file.close()
+        if not used_ns:
+            raise ProbeUnavailable(tr("this kernel does not count the time of threads (/proc/PID/schedstat)"))
         self._children = Children(KTHREADD_PID, self._proc)
         self._scan()
-
-    def _has_schedstat(self) -> bool:
-        try:
-            file = RawFile(f"{self._proc}/{KTHREADD_PID}/schedstat")
-        except OSError:
-            return False
-        try:
-            return int(file.read().split()[0]) > 0
-        finally:
-            file.close()
 
     def _scan(self) -> None:
         assert self._children is not None  # noqa: S101 - open() made it
@@ -125,7 +117,7 @@ class KernelThreadsProbe(Probe):
             if family is None:
                 self._ignored.add(pid)
                 return None
-            thread = _Thread(folder, family, self._clock, nanoseconds=self._nanoseconds, keep=keep)
+            thread = _Thread(folder, family, self._clock, keep=keep)
         except OSError:  # it ended meanwhile
             return None
         self._threads[pid] = thread
@@ -170,12 +162,11 @@ class KernelThreadsProbe(Probe):
 class _Thread:
     """One kernel thread: its family, its file and its counter."""
 
-    __slots__ = ("_counters", "_file", "_nanoseconds", "_path", "family")
+    __slots__ = ("_counters", "_file", "_path", "family")
 
-    def __init__(self, folder: str, family: str, clock: Clock, *, nanoseconds: bool, keep: bool) -> None:
+    def __init__(self, folder: str, family: str, clock: Clock, *, keep: bool) -> None:
         self.family = family
-        self._nanoseconds = nanoseconds
-        self._path = f"{folder}/{'schedstat' if nanoseconds else 'stat'}"
+        self._path = f"{folder}/schedstat"
         self._file = RawFile(self._path) if keep else None
         self._counters = Counters(clock)
         try:
@@ -188,18 +179,12 @@ class _Thread:
         """Return the cores used since the last read; 0 at the first."""
         file = self._file or RawFile(self._path)
         try:
-            used_s = self._parse(file.read())
+            used_s = int(file.read().split(None, 1)[0]) / 1e9
         finally:
             if file is not self._file:
                 file.close()
         difference = self._counters.step((used_s,))
         return 0.0 if difference is None else difference.deltas[0] / difference.interval_s
-
-    def _parse(self, text: bytes) -> float:
-        if self._nanoseconds:
-            return int(text.split(None, 1)[0]) / 1e9
-        fields = text[text.rindex(b")") + 2 :].split(None, 13)
-        return (int(fields[11]) + int(fields[12])) / TICKS_PER_S
 
     def close(self) -> None:
         if self._file is not None:

@@ -34,20 +34,20 @@ from app.probes.sources.cpu import TICKS_PER_S
 class Children:
     """Lists the children of one process through /proc/PID/task/PID/children.
 
-    Only kernels with CONFIG_PROC_CHILDREN have that file (Debian, Ubuntu and Fedora do); elsewhere all of
-    /proc is listed, but only new processes are read. Children of threads other than the first are not found:
-    neither the postmaster nor kthreadd has such threads.
+    Kernels with CONFIG_PROC_CHILDREN have that file (those of the distributions do). Children of threads
+    other than the first are not found: neither the postmaster nor kthreadd has such threads.
+
+    Raises:
+        ProbeUnavailable: this kernel has no such file.
+        OSError: the process is gone.
     """
 
     def __init__(self, pid: int, proc: str = "/proc") -> None:
-        self._pid = pid
-        self._proc = proc
-        self._others: set[int] = set()
-        self._known: set[int] = set()
-        try:
-            self._file: RawFile | None = RawFile(f"{proc}/{pid}/task/{pid}/children")
-        except OSError:
-            self._file = None
+        folder = Path(proc, str(pid), "task", str(pid))
+        if folder.exists() and not (folder / "children").exists():
+            reason = tr("this kernel does not list the children of a process (CONFIG_PROC_CHILDREN)")
+            raise ProbeUnavailable(reason)
+        self._file = RawFile(str(folder / "children"))
 
     def pids(self) -> set[int]:
         """Return the current pids; a child that ends at this moment may or may not be included.
@@ -55,36 +55,11 @@ class Children:
         Raises:
             OSError: the process itself is gone.
         """
-        if self._file is not None:
-            return {int(word) for word in self._file.read().split()}
-        return self._scan()
-
-    def _scan(self) -> set[int]:
-        present = {int(path.name) for path in Path(self._proc).iterdir() if path.name.isdigit()}
-        self._others &= present
-        self._known &= present
-        for pid in present - self._others - self._known:
-            (self._known if self._parent(pid) == self._pid else self._others).add(pid)
-        return set(self._known)
-
-    def _parent(self, pid: int) -> int | None:
-        try:
-            file = RawFile(f"{self._proc}/{pid}/stat")
-        except OSError:
-            return None
-        try:
-            text = file.read()
-            return int(text[text.rindex(b")") + 2 :].split(None, 2)[1])
-        except (OSError, ValueError):
-            return None
-        finally:
-            file.close()
+        return {int(word) for word in self._file.read().split()}
 
     def close(self) -> None:
         """Close the file; a second call does nothing."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        self._file.close()
 
 
 _KEPT_FILES: Final = 512

@@ -147,9 +147,9 @@ def _comparing(found: Findings) -> Iterator[str]:
     yield tr(
         "A run is disturbed where others did much while it was measured: {thresholds}. This is told from "
         "what others did and never from the speed of the run. Disturbed runs take no part where their "
-        "configuration has {runs} others; else what is seen is indicative only. Verdicts that they touch are "
-        "told with and without them; a run that was measured again counts once, and all attempts are kept. A "
-        "difference that others may have made because they used more CPU beside one of two is no verdict."
+        "configuration has {runs} others; else what is seen is indicative only. A run that was measured "
+        "again counts once, and all attempts are kept. A difference that others may have made because they "
+        "used more CPU beside one of two is no verdict."
     ).format(thresholds=describe_thresholds(), runs=RUNS_FOR_A_VERDICT)
     yield tr(
         "The interval within one run allows for the likeness of neighbouring seconds (autocorrelation time "

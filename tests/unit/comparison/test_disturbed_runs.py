@@ -10,7 +10,7 @@ import pytest
 
 from app.analysis.facts import RunFacts, read_run_facts
 from app.comparison.comparison import RunComparison, compare_runs
-from app.comparison.disturbed_runs import DisturbedRuns, WeakRuns, could_be_others
+from app.comparison.disturbed_runs import WeakRuns, could_be_others
 from app.comparison.figures import compare_figure
 from app.comparison.verdict import ReservationCode, count_words, how_disturbed
 from app.comparison.warnings import comparison_warnings
@@ -85,7 +85,6 @@ def test_undisturbed_clean_verdict(trial: RunFacts) -> None:
     found = compared(trial, one=QUIET, two=SLOW)
     assert verdict_of(found) is Verdict.LOWER
     assert "disturbed" not in " ".join((*found.verdicts, *comparison_warnings(found)))
-    assert (found.with_disturbed, found.without_disturbed) == ({}, {})
     told = comparison_as_json(found)["configurations"]
     assert isinstance(told, list)
     assert [each["disturbed"] for each in told if isinstance(each, dict)] == [[], []]
@@ -101,7 +100,7 @@ def test_all_runs_disturbed_indicative_with_amount(
     assert found.verdicts == (
         (
             "Indicative only, because 5 of 10 runs were disturbed (other programs used 42 to 70 % of the"
-            " CPUs): two was 20.0 % slower than one (5 runs each); without them not comparable."
+            " CPUs): two was 20.0 % slower than one (5 runs each)."
         ),
     )
 
@@ -114,12 +113,10 @@ def test_disturbed_excluded_with_three_left(trial: RunFacts) -> None:
     assert found.rows[1].runs == 3
     assert found.rows[1].mean.mean == pytest.approx(799.7, abs=0.1)
     [reservation] = found.rows[1].judged.reservations
-    assert reservation.code is ReservationCode.WITH_DISTURBED
-    weak, with_them = reservation.values
+    assert reservation.code is ReservationCode.LEFT_OUT
+    (weak,) = reservation.values
     assert isinstance(weak, WeakRuns)
     assert ([run.name for run in weak.weak], weak.runs) == (["two #2", "two #4"], 10)
-    assert isinstance(with_them, Comparison)
-    assert with_them.ratio == pytest.approx(0.657, abs=0.001)
     (sentence,) = found.verdicts
     assert sentence.endswith(f"; {reservation.text}.")
 
@@ -166,17 +163,6 @@ def test_one_imported_campaign_is_one(trial: RunFacts, repeats: int) -> None:
     assert "different campaigns" in " ".join(comparison_warnings(other))
 
 
-def test_json_with_and_without_disturbed(trial: RunFacts) -> None:
-    two = (SLOW[0], (500.0, 42.0), SLOW[2], (480.0, 58.0), SLOW[4])
-    told = comparison_as_json(compared(trial, one=QUIET, two=two))["configurations"]
-    assert isinstance(told, list)
-    assert isinstance(told[1], dict)
-    assert told[1]["disturbed"] == [6, 8]
-    ways = [told[1]["with_disturbed"], told[1]["without_disturbed"]]
-    assert [way["runs"] for way in ways if isinstance(way, dict)] == [[5, 5], [3, 3]]
-    assert [way["verdict"] for way in ways if isinstance(way, dict)] == ["lower", "lower"]
-
-
 def test_other_figures_of_disturbed_indicative(trial: RunFacts) -> None:
     found = compare_figure(compared(trial, one=QUIET, two=ALL_DISTURBED), "latency_p99_ms")
     assert [each and each.verdict for each in found.comparisons] == [None, Verdict.INDICATIVE]
@@ -218,7 +204,7 @@ def test_single_disturbed_runs_both_reasons(trial: RunFacts) -> None:
     assert found.verdicts == (
         (
             "Indicative only: two was 20.0 % slower than one (1 run each; a verdict takes 3); "
-            "1 of 2 runs was disturbed (other programs used 42 % of the CPUs); without them not comparable."
+            "1 of 2 runs was disturbed (other programs used 42 % of the CPUs)."
         ),
     )
 
@@ -242,12 +228,6 @@ def test_exclusion_independent_of_speed(trial: RunFacts) -> None:
         two = (800.0, (800.0 * factor, 42.0), 801.0, 802.0)
         aside = [run.set_aside for run in compared(trial, one=QUIET[:4], two=two).runs]
         assert aside == [False] * 4 + [False, True, False, False]
-
-
-def test_disturbed_runs_all_or_none(trial: RunFacts) -> None:
-    runs = campaign(trial, one=QUIET, two=(SLOW[0], (500.0, 42.0), SLOW[2], SLOW[3]))
-    counts = {use: compare_runs(runs, disturbed=use).rows[1].runs for use in DisturbedRuns}
-    assert counts == {DisturbedRuns.WHERE_NEEDED: 3, DisturbedRuns.ALL: 4, DisturbedRuns.NONE: 3}
 
 
 def test_disturbed_mark_without_amounts(trial: RunFacts) -> None:
@@ -316,13 +296,6 @@ def test_repeated_attempt_counted_once_paired(trial: RunFacts) -> None:
     assert told == {"two #2": "others disturbed it, and two #2, attempt 2 counts instead"}
     (sentence,) = found.verdicts
     assert "1 of 7 runs was disturbed (other programs used 42 % of the CPUs): left out" in sentence
-
-
-def test_first_attempts_with_disturbed_all(trial: RunFacts) -> None:
-    runs = campaign(trial, one=QUIET[:3], two=(SLOW[0], (500.0, 42.0), SLOW[2]))
-    found = compare_runs([*runs, again(runs[4], 2, 805.0)], disturbed=DisturbedRuns.ALL)
-    assert [run.name for run in found.runs if run.left_out] == ["two #2, attempt 2"]
-    assert found.rows[1].runs == 3
 
 
 def test_all_attempts_disturbed_first_counts(trial: RunFacts) -> None:

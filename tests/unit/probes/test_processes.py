@@ -110,8 +110,8 @@ def test_reused_pid_not_counted(tmp_path: Path) -> None:
 
 def test_read_repeated_after_child_ended(tmp_path: Path) -> None:
     add_process(tmp_path, 100, "postgres", 1, (1, 0, 0, 0))
-    tree = ServerTree(100, str(tmp_path))
     set_children(tmp_path, 100, [])
+    tree = ServerTree(100, str(tmp_path))
     texts = [process_stat(100, "p", 1, (1, 0, ended, 0)).encode() for ended in (0, 9, 9, 9)]
     tree._postmaster = _Sequence(texts)  # type: ignore[assignment]
     assert tree.read() == (10, 0, 1)
@@ -126,18 +126,10 @@ class _Sequence:
         return self._texts.pop(0)
 
 
-def test_children_without_kernel_list(tmp_path: Path) -> None:
-    add_process(tmp_path, 100, "postgres", 1)
-    add_process(tmp_path, 101, "postgres", 100)
-    add_process(tmp_path, 200, "bash", 1)
-    children = Children(100, str(tmp_path))
-    assert children.pids() == {101}
-    add_process(tmp_path, 102, "postgres", 100)
-    assert children.pids() == {101, 102}
-    (tmp_path / "101" / "stat").unlink()
-    (tmp_path / "101").rmdir()
-    assert children.pids() == {102}
-    children.close()
+def test_kernel_without_list_of_children(tmp_path: Path) -> None:
+    (tmp_path / "100/task/100").mkdir(parents=True)
+    with pytest.raises(ProbeUnavailable, match="CONFIG_PROC_CHILDREN"):
+        Children(100, str(tmp_path))
 
 
 @pytest.fixture
