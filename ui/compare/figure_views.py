@@ -13,9 +13,8 @@ from PySide6.QtWidgets import QCheckBox, QSplitter
 from typing_extensions import override
 
 from app.comparison.factors import Dimension, SweepLine, find_dimensions, sweep
-from app.domain.errors import FootingError
 from app.domain.text import tr
-from app.published.figures import PublishedFigure
+from app.published.figures import published_figures
 from ui.charts.data.plotted_run import RunTrace
 from ui.charts.data.scale import swept_axis
 from ui.charts.figures.figure import FigureView
@@ -131,16 +130,6 @@ def _place(level: float, *, is_log: bool) -> float:
     return math.log10(level) if is_log else level
 
 
-def read_published() -> tuple[PublishedFigure, ...]:
-    """Return the published figures; empty if their files cannot be read."""
-    from app.published.reading import published_figures  # noqa: PLC0415 - read when first asked for
-
-    try:
-        return published_figures()
-    except FootingError:
-        return ()
-
-
 class BarsView(View):
     """One bar per configuration.
 
@@ -184,7 +173,7 @@ class BarsView(View):
         nothing = [("", tr("nothing"))]
         self.by.offer([*nothing, *dimension_entries(self.content.dimensions[:-1])])
         self.published.setEnabled(self.what.choice == TPS)
-        published = read_published() if self.published.isChecked() else ()
+        published = published_figures() if self.published.isChecked() else ()
         by = find_dimension(self.content, self.by.choice)
         best_first = self.best_first.isChecked()
         made = make_bars(self.content, self.what.choice or TPS, by, published, best_first=best_first)

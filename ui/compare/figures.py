@@ -219,7 +219,7 @@ _SCALE = (tr("Workload"), tr("scale"))
 def marks_for(groups: tuple[ComparedGroup, ...], published: tuple[PublishedFigure, ...]) -> tuple[Bar, ...]:
     """Return published marks that match these groups, those of the nearest scale first."""
     wanted = [_properties(group) for group in groups]
-    found = [each for each in published if each.is_tps and any(_fits(each, one) for one in wanted)]
+    found = [each for each in published if any(_fits(each, one) for one in wanted)]
     scales = [
         number for one in wanted if (number := number_of(one.get(_SCALE, ""))) is not None and number > 0
     ]
@@ -254,7 +254,7 @@ def _fits(figure: PublishedFigure, wanted: dict[tuple[str, str], str]) -> bool:
 
 def _mark(figure: PublishedFigure) -> Bar:
     scale = "" if figure.scale is None else tr(", scale {scale:,}").format(scale=figure.scale)
-    tip = [figure.quotation, *figure.all_conditions(), tr("Published elsewhere; in no statistic here.")]
+    tip = [figure.quotation, *figure.conditions, tr("Published elsewhere; in no statistic here.")]
     return Bar(
         label=f"{figure.label}{scale}",
         value=figure.value,

@@ -38,7 +38,7 @@ from app.domain.units import GIB
 from app.domain.versions import KERNEL
 from app.draft.disks.commands import making_lines
 from app.postgres.installations.installation import Installation
-from app.published.reading import REFERENCE
+from app.published.figures import REFERENCE
 from app.storage.layout.availability import Support, needed_programs
 from app.storage.layout.disk_target import storage_plan
 from tests.made_disks import spare_disk
