@@ -22,14 +22,13 @@ from typing import Final
 from app.process.account import current_account
 
 SYSTEM: Final = "system"
-"""The desktop's choice: theme, contrast, motion and language."""
+"""The desktop's choice: theme, contrast and language."""
 BY_COUNTRY: Final = "country"
 """The usual paper of the locale's country."""
 
 CHOICES: Final = {
     "theme": (SYSTEM, "light", "dark"),
     "contrast": (SYSTEM, "normal", "high"),
-    "motion": (SYSTEM, "full", "reduced"),
     "paper": (BY_COUNTRY, "a4", "letter"),
 }
 """Allowed words of preferences that are one of a few."""
@@ -43,6 +42,8 @@ LETTER_COUNTRIES: Final = frozenset(
 LANGUAGE_VARIABLE: Final = "PGFOOTING_LANGUAGE"
 """Also in `app.domain.text`, which settles the language when it is imported."""
 
+_GONE: Final = frozenset({"motion"})
+"""Keys of earlier versions: read without a word."""
 _LONGEST_BYTES: Final = 64 * 1024
 _OTHERS: Final = 0o022
 
@@ -57,7 +58,6 @@ class Preferences:
         library: folder of the runs, an absolute path; empty for the standard one.
         theme: of the window, see `CHOICES`.
         contrast: of the window's colours, see `CHOICES`.
-        motion: of animations, see `CHOICES`.
         language: of texts, such as ``de``; `SYSTEM` for that of the desktop.
         paper: of reports, see `CHOICES`.
         repeats: of a new benchmark in the window; 0 for the default of a campaign file.
@@ -68,7 +68,6 @@ class Preferences:
     library: str = ""
     theme: str = SYSTEM
     contrast: str = SYSTEM
-    motion: str = SYSTEM
     language: str = SYSTEM
     paper: str = BY_COUNTRY
     repeats: int = 0
@@ -249,7 +248,7 @@ def _read(document: dict[str, object]) -> tuple[Preferences, frozenset[str]]:
         from app.domain.text import tr
 
         raise ValueError(tr("{name} has a value of another kind").format(name=wrong))
-    return Preferences(**found), frozenset(document) - frozenset(known)  # type: ignore[arg-type] # checked above
+    return Preferences(**found), frozenset(document) - _GONE - frozenset(known)  # type: ignore[arg-type] # checked above
 
 
 def _is_right(name: str, value: object, kind: type) -> bool:

@@ -34,7 +34,6 @@ from typing_extensions import override
 
 from ui import flat_parts
 from ui.flat_parts import Role, State
-from ui.motion import is_motion_reduced
 from ui.theme import mix
 
 Primitive = QStyle.PrimitiveElement
@@ -142,7 +141,7 @@ class FlatStyle(QProxyStyle):
         elif element is Control.CE_ProgressBarGroove:
             ground = mix(option.palette.color(Role.Text), option.palette.color(Role.Window), 0.1)
             flat_parts.round_box(painter, option.rect, ground, None, flat_parts.BOX_RADIUS)
-        elif element is Control.CE_ProgressBarContents and _stands_still(option, widget):
+        elif element is Control.CE_ProgressBarContents:
             (_paint_progress if _is_determinate(option) else _paint_busy)(painter, option)
         elif element is Control.CE_ToolButtonLabel and _has_both(option):
             self._paint_label(painter, cast("QStyleOptionToolButton", option), widget)
@@ -391,10 +390,6 @@ def _lies(option: QStyleOptionTab) -> bool:
 
 def _lies_flat(option: QStyleOptionSlider) -> bool:
     return option.orientation is Qt.Orientation.Horizontal and not option.subControls & Sub.SC_SliderTickmarks
-
-
-def _stands_still(option: QStyleOption, widget: QWidget | None) -> bool:
-    return _is_determinate(option) or (widget is not None and is_motion_reduced(widget))
 
 
 def _paint_busy(painter: QPainter, option: QStyleOption) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict, fields
 from pathlib import Path
 
@@ -18,8 +18,6 @@ from app.cli.commands.when_done import EndedCampaign
 from app.domain import text
 from app.library.entries import default_library, standard_library
 from app.preferences import Preferences, preferences_path, read_preferences, settle_language
-from ui.live.leader_board import LeaderBoard
-from ui.motion import is_motion_reduced, set_reduced_motion
 from ui.report.dialog import ReportDialog, ReportRequest
 from ui.theme import Scheme, Theme
 from ui.window.commands import preferences_dialog
@@ -27,7 +25,6 @@ from ui.window.commands.preferences_dialog import (
     PreferencesDialog,
     preferred_scheme,
     prefers_contrast,
-    prefers_reduced_motion,
 )
 from ui.window.main_window import MainWindow
 
@@ -36,7 +33,6 @@ OpenWindow = Callable[..., MainWindow]
 CHOSEN = {
     "theme": "dark",
     "contrast": "high",
-    "motion": "reduced",
     "language": "de",
     "paper": "letter",
     "repeats": 7,
@@ -44,12 +40,6 @@ CHOSEN = {
     "notify": False,
     "when_done": "true and no more",
 }
-
-
-@pytest.fixture(autouse=True)
-def _motion_as_before() -> Iterator[None]:
-    yield
-    set_reduced_motion(None)
 
 
 @pytest.fixture(autouse=True)
@@ -71,7 +61,7 @@ def open_dialog(qtbot: QtBot, theme: Theme | None = None) -> PreferencesDialog:
 
 
 def fill(dialog: PreferencesDialog, library: Path) -> None:
-    for name in ("theme", "contrast", "motion", "language", "paper"):
+    for name in ("theme", "contrast", "language", "paper"):
         box = getattr(dialog, name)
         box.setCurrentIndex(box.findData(CHOSEN[name]))
     dialog.repeats.setValue(7)
@@ -87,12 +77,6 @@ def theme_arrives(_qtbot: QtBot, _library: Path, _folder: Path) -> bool:
 def contrast_arrives(_qtbot: QtBot, _library: Path, _folder: Path) -> bool:
     wanted = prefers_contrast(read_preferences()[0])
     return Theme(Scheme.LIGHT, high_contrast=wanted).scheme is Scheme.CONTRAST_LIGHT
-
-
-def motion_arrives(qtbot: QtBot, _library: Path, _folder: Path) -> bool:
-    board = LeaderBoard(Theme(Scheme.LIGHT))
-    qtbot.addWidget(board)
-    return bool(prefers_reduced_motion(read_preferences()[0])) and is_motion_reduced(board)
 
 
 def language_arrives(_qtbot: QtBot, _library: Path, _folder: Path) -> bool:
@@ -126,7 +110,6 @@ def when_done_arrives(_qtbot: QtBot, _library: Path, _folder: Path) -> bool:
 ARRIVES: dict[str, Callable[[QtBot, Path, Path], bool]] = {
     "theme": theme_arrives,
     "contrast": contrast_arrives,
-    "motion": motion_arrives,
     "language": language_arrives,
     "paper": paper_arrives,
     "library": library_arrives,

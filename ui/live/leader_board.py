@@ -13,7 +13,6 @@ from typing_extensions import override
 
 from app.comparison.label_shortening import cut_words
 from app.domain.text import tr
-from ui.motion import is_motion_reduced
 from ui.painting import painting
 from ui.theme import MEDIUM, SMALL, TINY, Theme
 
@@ -27,9 +26,6 @@ _NUMBER: Final = 0.62
 _ALARM: Final = 0.56
 """Heights of type, as shares of a row."""
 _NAMES_SHARE: Final = 0.30
-_MOVES_A_SECOND: Final = 7.0
-"""Speed of a row: its distance to its position shrinks by this many factors of e per second."""
-_NEAR: Final = 0.01
 _HEAD_SHARE: Final = 0.42
 _WIDEST_NUMBER: Final = "888,888"
 
@@ -39,14 +35,13 @@ class BoardRow:
     """The content of a row.
 
     Attributes:
-        key: identity, to track the row while it moves.
+        key: identity.
         rank: before the name; may be empty.
         name: of the run or configuration, without its warning.
         ending: the warning, never shortened.
         colour_index: number of its configuration's colour.
         value: length of the bar; None for none.
         marked: position of a mark in the bar; None for none.
-        interval: whiskers; None for none.
         number: large.
         beneath: small, below the number.
         note: small, below the name.
@@ -62,7 +57,6 @@ class BoardRow:
     value: float | None
     number: str
     marked: float | None = None
-    interval: tuple[float, float] | None = None
     beneath: str = ""
     note: str = ""
     alarm: str = ""
@@ -88,8 +82,6 @@ class LeaderBoard(QWidget):
         self.rows: tuple[BoardRow, ...] = ()
         self._heading = ("", "")
         self._top = 1.0
-        self._places: dict[str, float] = {}
-        self._names: dict[tuple[str, int, int], str] = {}
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         self.setAccessibleName(tr("Leader board"))
@@ -112,25 +104,10 @@ class LeaderBoard(QWidget):
         self.update()
 
     def show_rows(self, rows: Sequence[BoardRow]) -> None:
-        """Show rows; existing ones move to their positions, see `settle`."""
-        fresh = tuple(rows)
-        if fresh == self.rows:
-            return
-        self.rows = fresh
-        known = self._places
-        self._places = {row.key: known.get(row.key, float(place)) for place, row in enumerate(fresh)}
-        self.update()
-
-    def settle(self, passed_s: float) -> None:
-        """Move rows closer to their positions; at once if motion is reduced."""
-        share = min(1.0, passed_s * _MOVES_A_SECOND)
-        if is_motion_reduced(self):
-            share = 1.0
-        for place, row in enumerate(self.rows):
-            gap = place - self._places[row.key]
-            if gap:
-                self._places[row.key] = place if abs(gap) < _NEAR else self._places[row.key] + share * gap
-                self.update()
+        """Show rows."""
+        if tuple(rows) != self.rows:
+            self.rows = tuple(rows)
+            self.update()
 
     @property
     def row_height(self) -> float:
@@ -148,9 +125,8 @@ class LeaderBoard(QWidget):
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
             height = self.row_height
             self._paint_heading(painter, height * _HEAD_SHARE)
-            for row in sorted(self.rows, key=lambda row: self._places[row.key], reverse=True):
-                top = height * (_HEAD_SHARE + self._places[row.key])
-                self._paint_row(painter, row, QRectF(0, top, self.width(), height))
+            for place, row in enumerate(self.rows):
+                self._paint_row(painter, row, QRectF(0, height * (_HEAD_SHARE + place), self.width(), height))
 
     def _font(self, pixels: float, *, bold: bool = False) -> QFont:
         font = self._theme.number_font(bold=bold)
@@ -233,16 +209,10 @@ class LeaderBoard(QWidget):
         shown = metrics.elidedText(row.alarm, Qt.TextElideMode.ElideRight, width - row_type)
         painter.drawText(pill, _CENTRE, shown)
 
-    def _fitting(self, row: BoardRow, font: QFont, room: float) -> str:
-        key = (f"{row.name}\n{row.ending}", font.pixelSize(), round(room))
-        if key not in self._names:
-            if len(self._names) > 64:
-                self._names.clear()
-            metrics = QFontMetricsF(font)
-            ending = row.ending
-            cut = cut_words(row.name, lambda text: metrics.horizontalAdvance(text + ending) <= room)
-            self._names[key] = cut + ending
-        return self._names[key]
+    @staticmethod
+    def _fitting(row: BoardRow, font: QFont, room: float) -> str:
+        width_of, ending = QFontMetricsF(font).horizontalAdvance, row.ending
+        return cut_words(row.name, lambda text: width_of(text + ending) <= room) + ending
 
     def _paint_bar(self, painter: QPainter, row: BoardRow, area: QRectF, colour: QColor) -> None:
         theme = self._theme
@@ -256,13 +226,6 @@ class LeaderBoard(QWidget):
             painter.drawLine(QPointF(x, area.top()), QPointF(x, area.bottom()))
             painter.setPen(QPen(theme.text, weight))
             painter.drawLine(QPointF(x, area.top()), QPointF(x, area.bottom()))
-        if row.interval is not None:
-            ends = [area.left() + area.width() * min(1.0, max(0.0, end / self._top)) for end in row.interval]
-            painter.setPen(QPen(theme.text, weight))
-            middle, reach = area.center().y(), area.height() / 4
-            painter.drawLine(QPointF(ends[0], middle), QPointF(ends[1], middle))
-            for x in ends:
-                painter.drawLine(QPointF(x, middle - reach), QPointF(x, middle + reach))
 
     def _paint_number(self, painter: QPainter, row: BoardRow, area: QRectF) -> None:
         theme, height = self._theme, area.height()

@@ -46,7 +46,6 @@ from ui.live.words import (
     format_rate,
     signed_clock,
 )
-from ui.motion import STEP_MS, is_motion_reduced
 from ui.theme import MEDIUM, SMALL, Theme
 from ui.widgets.elided import ElidedLabel
 from ui.widgets.texts import announce, is_listened_to, tell_changed
@@ -409,7 +408,7 @@ class LivePage(QWidget):
         self.replay.setVisible(is_replay)
         if isinstance(source, ReplaySource):
             self.replay.steer(source)
-        self.poller.start(SingleRun(source), _replay_ms(self) if is_replay else LIVE_MS)
+        self.poller.start(SingleRun(source), REPLAY_MS if is_replay else LIVE_MS)
 
     def add_problem(self, sentence: str) -> None:
         """Show the runner's message about a failed run, in addition to the run file's."""
@@ -616,8 +615,3 @@ class LivePage(QWidget):
         source = self.replay.source
         if source is not None and self._talk is None and not source.at_end:
             source.pause()  # an invisible replay pauses
-
-
-def _replay_ms(page: LivePage) -> int:
-    """Return the polling interval of a replay: with reduced motion, the steps of a race."""
-    return STEP_MS if is_motion_reduced(page) else REPLAY_MS

@@ -27,12 +27,11 @@ from app.preferences import read_preferences
 from ui.background import finish_background
 from ui.collector import collect_in_gui_thread
 from ui.fonts import FAMILY, FONTS, load_fonts
-from ui.motion import set_reduced_motion
 from ui.program.second_start import ACTIVATION, MOST_BYTES, TAKEN, OpenRequest, instance_socket, lock_place
 from ui.style import apply_theme
 from ui.theme import Theme
 from ui.widgets.texts import expose_data_to_screen_readers
-from ui.window.commands.preferences_dialog import preferred_scheme, prefers_contrast, prefers_reduced_motion
+from ui.window.commands.preferences_dialog import preferred_scheme, prefers_contrast
 from ui.window.main_window import MainWindow
 from ui.window.pages.window_settings import ORGANISATION, WindowSettings, open_settings
 
@@ -245,7 +244,6 @@ def show_window(request: WindowRequest, icon: Path) -> int:
     preferences, refusal = read_preferences()
     theme = Theme(preferred_scheme(preferences), high_contrast=prefers_contrast(preferences))
     apply_theme(app, theme)
-    set_reduced_motion(prefers_reduced_motion(preferences))
     settings = WindowSettings(open_settings())
     window = MainWindow(request.library, theme, settings)
     _tell_mistakes(window.notice.tell)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -13,51 +13,14 @@ from app.comparison.label_shortening import identity_of
 from app.domain.errors import FootingError
 from app.domain.text import tr
 from app.library.spreads import read_spreads
-from app.live.race import Race, RacingRun, make_race, take_runs
-from app.runfile.series import RunData, load_run_data, mean_width, running_mean
+from app.live.race import Race, make_race, take_runs
+from app.runfile.series import RunData, load_run_data
 from ui.charts.data.curves import curve_samples
-from ui.charts.data.min_max_pyramid import Array
-from ui.charts.data.registry import CHARTS, ChartSpec, CurveSpec
-from ui.charts.data.scale import Range, value_range
+from ui.charts.data.plotted_run import RunTrace
+from ui.charts.data.registry import CHARTS, ChartSpec
 from ui.compare.content import Choices, Content, LoadedRun, compare_content
 
 _PERCENTS: Final = (50.0, 95.0, 99.0)
-_TO_LEFT_AND_RIGHT: Final = 2_000
-"""Most points of a line that a projector can show."""
-
-
-@dataclass(frozen=True)
-class RaceLine:
-    """A line of one run, smoothed.
-
-    Attributes:
-        run: of the line.
-        t_s: ascending.
-        values: in the chart's unit.
-    """
-
-    run: RacingRun
-    t_s: Array = field(repr=False)
-    values: Array = field(repr=False)
-
-
-@dataclass(frozen=True)
-class RaceChartData:
-    """A chart of a race.
-
-    Attributes:
-        spec: of the chart.
-        curve: the drawn one, a line per run.
-        lines: of the runs with samples.
-        width_s: of the running mean; 0 if not smoothed.
-        values: range of the axis.
-    """
-
-    spec: ChartSpec
-    curve: CurveSpec
-    lines: tuple[RaceLine, ...]
-    width_s: float
-    values: Range
 
 
 @dataclass(frozen=True)
@@ -66,12 +29,14 @@ class RaceContent:
 
     Attributes:
         race: the runs.
-        charts: those with samples, in the requested order.
+        charts: ids of those with samples: first the requested ones, then the others.
+        traces: the runs with their series.
         content: the comparison of all chosen runs.
     """
 
     race: Race
-    charts: tuple[RaceChartData, ...]
+    charts: tuple[str, ...]
+    traces: tuple[RunTrace, ...]
     content: Content
 
 
@@ -103,7 +68,13 @@ def load_race(
     coloured = [(data, numbers.get(str(data.path), 0)) for data in chosen]
     race = make_race(coloured, problems, note, is_ranked=is_ranked)
     series = {str(data.path): data for data in chosen}
-    return RaceContent(race, race_charts(race, series, order), content)
+    known = dict.fromkeys([*(each for each in order if each in CHARTS), *CHARTS])
+    charts = [each for each in known if _has_lines(CHARTS[each], series.values())]
+    traces = (
+        RunTrace(run.run_id, series[run.run_id], run.colour_index, run.name, warning=run.warning)
+        for run in race.runs
+    )
+    return RaceContent(race, tuple(charts), tuple(traces), content)
 
 
 def _load(paths: Sequence[Path]) -> tuple[list[RunData], list[str]]:
@@ -136,41 +107,7 @@ def _compared(loaded: Sequence[RunData], numbers: Mapping[str, int], library: Pa
     return compare_content(content, Choices(), read_spreads(library)) if len(runs) > 1 else content
 
 
-def race_charts(race: Race, series: Mapping[str, RunData], order: Sequence[str]) -> tuple[RaceChartData, ...]:
-    """Return the charts with samples of these runs: first those in `order`, then the others.
-
-    Args:
-        race: the runs.
-        series: their loaded data by path.
-        order: ids of charts.
-    """
-    ids = dict.fromkeys([*(each for each in order if each in CHARTS), *CHARTS])
-    made = (_chart(CHARTS[each], race, series) for each in ids)
-    return tuple(chart for chart in made if chart is not None)
-
-
-def _chart(spec: ChartSpec, race: Race, series: Mapping[str, RunData]) -> RaceChartData | None:
-    curve = next((curve for curve in spec.curves if curve.main), None)
-    if curve is None:
-        return None
-    width_s = mean_width(race.end_s) if curve.smooth else 0.0
-    lines = [_line(spec, curve, run, series[run.run_id], width_s) for run in race.runs]
-    known = [line for line in lines if len(line.t_s)]
-    if not known:
-        return None
-    extremes = (
-        min(float(each.values.min()) for each in known),
-        max(float(each.values.max()) for each in known),
-    )
-    values = value_range(extremes, zero_based=spec.zero_based, is_log=spec.log_y)
-    return RaceChartData(spec, curve, tuple(known), width_s, values)
-
-
-def _line(spec: ChartSpec, curve: CurveSpec, run: RacingRun, data: RunData, width_s: float) -> RaceLine:
-    t_s, samples = curve_samples(data, curve)
-    measured = (t_s > 0) & (samples == samples)  # noqa: PLR0124 - a NaN is not itself
-    t_s, values = t_s[measured], samples[measured] * spec.factor
-    if width_s and len(t_s):
-        values = running_mean(t_s, values, width_s)
-    step = max(1, len(t_s) // _TO_LEFT_AND_RIGHT)
-    return RaceLine(run, t_s[::step], values[::step])
+def _has_lines(spec: ChartSpec, runs: Iterable[RunData]) -> bool:
+    """Return whether a chart has a main line of any run."""
+    main = [curve for curve in spec.curves if curve.main]
+    return any(len(curve_samples(data, curve)[0]) for data in runs for curve in main)

@@ -14,21 +14,22 @@ from PySide6.QtGui import QFont, QPalette
 from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 from typing_extensions import override
 
-from app.analysis.labels import one_line
+from app.analysis.labels import one_line, with_warning
 from app.comparison.overall.answer import find_answer
 from app.domain.text import number_text, tr
 from app.domain.units import format_duration
-from app.live.race import Lane, Standing, steady_position
+from app.live.race import Lane, RacingRun, Standing, steady_position
 from app.live.replay import ReplayClock
 from ui.charts.data.curves import width_words
+from ui.charts.data.lines import BandKind
+from ui.charts.data.registry import CHARTS
 from ui.charts.figures.figure import FigureView
+from ui.charts.stack.stack import ChartStack
 from ui.compare.content import Content
 from ui.compare.result import result_figure
 from ui.live.full_screen import FullScreenWindow, Keys
 from ui.live.leader_board import BoardRow, LeaderBoard
 from ui.live.words import NOTHING, format_rate, signed_clock
-from ui.motion import STEP_MS, is_motion_reduced
-from ui.race.chart import RaceChart, name_and_ending
 from ui.race.content import RaceContent
 from ui.theme import LARGE, MEDIUM, Scheme, Theme
 from ui.widgets.elided import ElidedLabel
@@ -144,7 +145,7 @@ class RaceWindow(FullScreenWindow):
         clock: position of the race.
         content: the shown one.
         board: the ranking.
-        chart: lines up to the moment.
+        charts: one chart at a time, with lines up to the moment.
         verdict: the last slide.
     """
 
@@ -160,7 +161,6 @@ class RaceWindow(FullScreenWindow):
         self.content = content
         self.clock = ReplayClock(0.0, content.race.end_s, speed=speed, clock_s=clock_s)
         self._clock_s = clock_s
-        self._seen_s = clock_s()
         self._chart = 0
         self._said: tuple[str, bool] | None = None
         self._said_s = clock_s() - _SAID_EVERY_S
@@ -168,18 +168,31 @@ class RaceWindow(FullScreenWindow):
         self.remark = ElidedLabel(self)
         self.board = LeaderBoard(self.theme, self)
         self.board.set_top(content.race.top)
-        self.chart = RaceChart(self.theme, content.race, self)
+        self.charts = self._make_charts()
         self.verdict = VerdictSlide(self.theme, content.content, self)
         self._race_page = QWidget(self)
         self.slides = QStackedWidget(self)
         self._lay_out()
         self.listen(self._make_keys())
         self._show_chart()
-        self._timer = QTimer(self, interval=STEP_MS if is_motion_reduced(self) else FRAME_MS)
+        self._timer = QTimer(self, interval=FRAME_MS)
         self._timer.timeout.connect(self.advance)
         self.closed.connect(self._timer.stop)  # else it would continue, and be announced, until deleted
         self._timer.start()
         self.advance()
+
+    def _make_charts(self) -> ChartStack:
+        """Return a stack with the main curve of every run, over its measured phase."""
+        charts = ChartStack(self.theme, self)
+        charts.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        charts.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)  # it would read what comes
+        for spec in CHARTS.values():
+            for curve in spec.curves:
+                charts.shown.choose_curve(spec.id, curve.id, visible=curve.main)
+        charts.set_around(BandKind.NOTHING)
+        charts.set_runs(self.content.traces)
+        charts.show_times(0.0, self.content.race.end_s)
+        return charts
 
     def _lay_out(self) -> None:
         top = QHBoxLayout()
@@ -190,7 +203,7 @@ class RaceWindow(FullScreenWindow):
         page.setContentsMargins(0, 0, 0, 0)
         page.setSpacing(MEDIUM)
         page.addWidget(self.board)
-        page.addWidget(self.chart, 1)
+        page.addWidget(self.charts, 1)
         self.slides.addWidget(self._race_page)
         self.slides.addWidget(self.verdict)
         layout = QVBoxLayout(self)
@@ -234,7 +247,7 @@ class RaceWindow(FullScreenWindow):
             label.setFont(self.sized(self.points_of(max(12.0, small * 0.75))))
         rows = max(2, len(self.content.race.runs))
         self.board.setFixedHeight(round(height * min(_MOST_OF_BOARD, _BOARD_SHARE * (rows + 0.5))))
-        self.chart.set_type(small)
+        self.charts.set_thick(thick=True, scale=self.points_of(small) / self.theme.font().pointSizeF())
         self.verdict.set_type(small)
 
     # Content
@@ -242,15 +255,13 @@ class RaceWindow(FullScreenWindow):
     def advance(self) -> None:
         """Show the moment of the clock."""
         now_s = self._clock_s()
-        passed_s, self._seen_s = max(0.0, now_s - self._seen_s), now_s
         position_s = self.clock.position_s
         told_s = self._told_s(position_s)
         standings = self.content.race.standings(told_s, self.clock.speed)
         is_ranked = self.content.race.is_ranked
         self.board.set_heading(*_headings(standings[0].width_s, is_ranked=is_ranked))
         self.board.show_rows([board_row(each, quiet=not self.clock.at_end) for each in standings])
-        self.board.settle(passed_s)
-        self.chart.show_until(position_s)
+        self.charts.show_until(position_s)
         self._show_time(position_s)
         if standings[0].mean is not None:
             self._say(standings[0].run.run_id, at_end=self.clock.at_end, now_s=now_s)
@@ -280,8 +291,8 @@ class RaceWindow(FullScreenWindow):
             self.time.setText(words)
 
     def _show_chart(self) -> None:
-        charts = self.content.charts
-        self.chart.show_chart(charts[self._chart] if charts else None)
+        self.charts.set_charts(self.content.charts[self._chart : self._chart + 1])
+        self.charts.show_until(self.clock.position_s)
 
     @property
     def shows_verdict(self) -> bool:
@@ -363,3 +374,9 @@ def board_row(standing: Standing, *, quiet: bool = True) -> BoardRow:
         alarm=alarm,
         is_over=ended and quiet,
     )
+
+
+def name_and_ending(run: RacingRun) -> tuple[str, str]:
+    """Return the name of a run without its warning, and the warning as its suffix."""
+    ending = with_warning("", run.warning)
+    return run.name.removesuffix(ending), ending

@@ -104,7 +104,6 @@ OTHERS = Preferences(
     library="/srv/ü runs",
     theme="dark",
     contrast="high",
-    motion="reduced",
     language="de",
     paper="letter",
     repeats=7,

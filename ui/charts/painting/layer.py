@@ -6,6 +6,7 @@ live run except its last seconds. A new second costs copying a strip and paintin
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -62,6 +63,7 @@ class CurvesItem(QGraphicsObject):
         self._base: tuple[Frame, QPixmap] | None = None
         self._whole: tuple[Frame, QPixmap] | None = None
         self._frozen_s = 0.0
+        self._until_s = math.inf
         self.rendering_s = 0.0
         self.sketching = False
 
@@ -77,6 +79,16 @@ class CurvesItem(QGraphicsObject):
         if (times, values) != (self._times, self._values):
             self._times, self._values = times, values
             self.update()
+
+    def show_until(self, t_s: float) -> None:
+        """Hide what is after a time."""
+        (start_s, end_s), (width, height) = self._times, self._size
+        before, now = (
+            (min(max(each, start_s), end_s) - start_s) / (end_s - start_s) * width
+            for each in (self._until_s, t_s)
+        )
+        self._until_s = t_s
+        self.update(QRectF(min(before, now) - _MARGIN, 0, abs(now - before) + 2 * _MARGIN, height))
 
     def set_saved(self, lines: Sequence[Line], ground: ChartBackground) -> None:
         """Set the lines of runs that do not change."""
@@ -183,6 +195,11 @@ class CurvesItem(QGraphicsObject):
         painter.drawPixmap(QPointF(0, 0), self._whole[1])
         if self._live:
             paint_lines(painter, frame, self._live, ratio, self._frozen_s)
+        if self._until_s < frame.end_s:
+            left = max(0.0, frame.x(self._until_s))
+            painter.setClipRect(QRectF(left, 0, frame.width - left, frame.height))
+            painter.fillRect(painter.clipBoundingRect(), self._theme.background)
+            paint_grid(painter, frame, self._theme, *self._ticks(frame))
 
     def _paint_base(self, frame: Frame, ratio: float) -> QPixmap:
         picture = QPixmap(frame.width, frame.height)

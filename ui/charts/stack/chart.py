@@ -133,6 +133,7 @@ class Chart(QObject):
         self._resting: tuple[Range, list[Range]] | None = None
         self._ground = ChartBackground()
         self._values: Range | None = None
+        self._until_s = math.inf
         self._times: Range = (0.0, 60.0)
         self.set_times(self._times)
         self.dress()
@@ -236,6 +237,12 @@ class Chart(QObject):
         self.view.setXRange(*times, padding=0)
         self._update_layer()
 
+    def show_until(self, t_s: float) -> None:
+        """Hide what is after a time; names are at the ends of what is shown."""
+        self._until_s = t_s
+        self.layer.show_until(t_s)
+        self._place_labels()
+
     def wanted_axis_width(self) -> float:
         """Return the pixels needed by the value axis."""
         return self.axis.wanted_width(*self.values, max(40.0, self.view.height()))
@@ -321,7 +328,8 @@ class Chart(QObject):
         self._place_labels()
 
     def _place_labels(self) -> None:
-        self.labels.set_ranges(self._times, self.values, self.view.height(), is_log=self.spec.log_y)
+        times = self._times[0], min(self._times[1], self._until_s)
+        self.labels.set_ranges(times, self.values, self.view.height(), is_log=self.spec.log_y)
 
 
 def notes_of(lines: Sequence[Line]) -> tuple[str, ...]:

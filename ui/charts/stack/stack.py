@@ -361,6 +361,7 @@ class ChartStack(QWidget):
         self._chart_ids: tuple[str, ...] = ()
         self._zoom: Range | None = None
         self._times: Range = (0.0, 60.0)
+        self._until_s = math.inf
         self._crosshair_s: float | None = None
         self._canvas = Canvas(theme, kind)
         self._canvas.pointed.connect(self._on_pointed)
@@ -404,7 +405,8 @@ class ChartStack(QWidget):
 
     def accessible_text(self) -> str:
         """Return all visible content, in sentences."""
-        return told_charts(self.charts, self.shown, self.kind, self._times)
+        times = self._times[0], min(self._times[1], self._until_s)
+        return told_charts(self.charts, self.shown, self.kind, times)
 
     def set_charts(self, ids: Iterable[str]) -> None:
         """Show these charts, top first; unknown ids are ignored."""
@@ -512,6 +514,12 @@ class ChartStack(QWidget):
         self._zoom = None if span >= whole[1] - whole[0] else (start_s, start_s + span)
         self._begin_gesture()
         self._update_times()
+
+    def show_until(self, t_s: float) -> None:
+        """Hide what is after a time."""
+        self._until_s = t_s
+        for chart in self.charts:
+            chart.show_until(t_s)
 
     def show_everything(self) -> None:
         """Show the whole time."""

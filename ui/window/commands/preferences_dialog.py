@@ -36,7 +36,6 @@ from app.preferences import (
     read_preferences,
     write_preferences,
 )
-from ui.motion import set_reduced_motion
 from ui.theme import LARGE, MEDIUM, Scheme, Theme
 from ui.widgets.elided import ElidedComboBox
 from ui.widgets.screen_room import screen_room
@@ -54,16 +53,11 @@ def prefers_contrast(preferences: Preferences) -> bool | None:
     return {"normal": False, "high": True}.get(preferences.contrast)
 
 
-def prefers_reduced_motion(preferences: Preferences) -> bool | None:
-    """Return whether reduced motion is preferred; None for the desktop's setting."""
-    return {"full": False, "reduced": True}.get(preferences.motion)
-
-
 class PreferencesDialog(QDialog):
     """All preferences on one page; nothing is written before OK.
 
     Attributes:
-        theme, contrast, motion, language, paper, repeats, library, notify, when_done: a field for each
+        theme, contrast, language, paper, repeats, library, notify, when_done: a field for each
             preference.
         problem: why nothing was written.
 
@@ -92,8 +86,6 @@ class PreferencesDialog(QDialog):
         self.theme = _box({SYSTEM: as_desktop, "light": tr("Light"), "dark": tr("Dark")}, self._before.theme)
         contrasts = {SYSTEM: as_desktop, "normal": tr("Normal"), "high": tr("High")}
         self.contrast = _box(contrasts, self._before.contrast)
-        motions = {SYSTEM: as_desktop, "full": tr("All of it"), "reduced": tr("In steps, nothing glides")}
-        self.motion = _box(motions, self._before.motion)
         names = {each: OWN_NAMES.get(each, each) for each in languages()}
         self.language = _box({SYSTEM: as_desktop, **names}, self._before.language)
         papers = {BY_COUNTRY: tr("As in the country of the desktop"), "a4": "A4", "letter": "Letter"}
@@ -127,7 +119,6 @@ class PreferencesDialog(QDialog):
         form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
         form.addRow(tr("&Theme"), self.theme)
         form.addRow(tr("Co&ntrast"), self.contrast)
-        form.addRow(tr("&Motion"), self.motion)
         form.addRow(tr("&Language"), self.language)
         form.addRow("", Text(self._theme, tr("It counts from the next start of pgFooting."), role=muted))
         form.addRow(tr("Pa&per of reports"), self.paper)
@@ -183,7 +174,6 @@ class PreferencesDialog(QDialog):
             self._before,
             theme=str(self.theme.currentData()),
             contrast=str(self.contrast.currentData()),
-            motion=str(self.motion.currentData()),
             language=str(self.language.currentData()),
             paper=str(self.paper.currentData()),
             repeats=self.repeats.value(),
@@ -212,7 +202,6 @@ class PreferencesDialog(QDialog):
             return
         self._theme.set_scheme(preferred_scheme(chosen))
         self._theme.set_high_contrast(prefers_contrast(chosen))
-        set_reduced_motion(prefers_reduced_motion(chosen))
         self._tell(chosen, aside)
         self.accept()
 
