@@ -17,8 +17,6 @@ from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QFontDatabase, QGuiApplication
 from typing_extensions import override
 
-from ui.font_features import set_features
-
 TINY: Final = 4
 SMALL: Final = 8
 MEDIUM: Final = 12
@@ -311,7 +309,8 @@ class Appearance:
     def number_font(self, scale: float = 1.0, *, bold: bool = False) -> QFont:
         """Return a font with digits of equal width, for numbers that change."""
         font = self.font(scale, bold=bold)
-        set_features(font, {"tnum": 1})
+        if hasattr(QFont.Tag, "fromString"):  # PySide6 before 6.8.3 cannot create a tag from a text
+            font.setFeature(QFont.Tag("tnum"), 1)
         return font
 
 

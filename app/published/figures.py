@@ -135,7 +135,7 @@ def _context(content: Toml, table: Toml, column: str, heading: str) -> dict[str,
             values["scale"] = int(heading)
         case "number":
             values["options"] = table.get("row_options", {}).get(heading, "")
-        case "raid":
+        case _:
             levels = content.get("level", {}).get(heading, {})
             values["raid"] = levels.get(values.get("filesystem")) or levels.get("other", "")
     return values

@@ -185,7 +185,7 @@ def test_library_and_comparison_charts_describe_data(
                 words,
             )
             seen.append(page.tabs.tabText(index))
-    assert seen == ["Result", "Over time", "Side by side", "Bars", "Scatter"]
+    assert seen == ["Result", "Over time", "Side by side", "Bars"]
     window.show_runs()
     (stack,) = [each for each in telling(window.runs_page) if isinstance(each, ChartStack)]
     assert "xfs: newest 1," in described(stack)

@@ -21,7 +21,7 @@ from app.library.scan import ListedRun
 from tests.fix_runs import Shape, write_run
 from tests.fix_window import Trial, write_trial
 from ui.compare.content import Choices, Content, compare_content
-from ui.compare.figures import known_figures, make_bars, make_scatter
+from ui.compare.figures import known_figures, make_bars
 from ui.compare.page import load_facts, load_runs, with_series
 
 HUGE = "x" * 3_000_000
@@ -103,7 +103,6 @@ def test_hostile_file_never_breaks_comparison(good: Path, tmp_path: Path, statem
     json.dumps(finite(comparison_as_json(content.comparison)), allow_nan=False)
     for name in known_figures(content.comparison.groups):
         assert make_bars(content, name, None) is not None
-        assert make_scatter(content, name, "tps") is not None
     for run in runs:
         if run.data is not None:
             _read_or_refuse(lambda data=run.data: since_checkpoint(data))  # type: ignore[misc]

@@ -45,8 +45,8 @@ from ui.charts.figures.figure import FigureView, save_figure
 from ui.compare import page as compare_page
 from ui.compare.content import LoadedRun
 from ui.compare.distribution import DistributionView
-from ui.compare.figure_views import BarsView, HeatView, ScatterView, SweepView
-from ui.compare.figures import make_bars, make_scatter
+from ui.compare.figure_views import BarsView, HeatView, SweepView
+from ui.compare.figures import make_bars
 from ui.compare.over_time import OverTimeView
 from ui.compare.page import ComparePage, with_series
 from ui.compare.parts import View
@@ -471,9 +471,6 @@ def test_non_durable_runs_stand_apart(qtbot: QtBot, page: ComparePage, tmp_path:
         "indicative only",
         "NOT DURABLE",
     ]
-    points = make_scatter(page.content, "tps", "latency_p99_ms")
-    assert points is not None
-    assert [name for name, _ in points.groups] == ["ext4", "xfs", "fast (NOT DURABLE)"]
 
 
 def test_single_run_interval_labelled(qtbot: QtBot, page: ComparePage, two_long: list[Path]) -> None:
@@ -497,10 +494,8 @@ def test_a_sweep_has_lines_over_its_numbers(qtbot: QtBot, page: ComparePage, tmp
     assert [view.stack.kind.label(tick, 1.3) for tick in ticks] == ["1", "4", "16"]
 
 
-def test_scatter_and_heat_map_hold_the_runs(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
+def test_heat_map_holds_the_runs(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
     show(qtbot, page, sweep_of(tmp_path))
-    view = opened(page, "scatter", ScatterView)
-    assert len(view.figure.figure.csv().splitlines()) == 7  # type: ignore[union-attr]
     page.choose_view("heat")
     heat = page.view
     assert isinstance(heat, HeatView)

@@ -1,4 +1,4 @@
-"""Views of figures: bars per configuration, scatter of two figures, heat map over two dimensions, sweeps.
+"""Views of figures: bars per configuration, heat map over two dimensions, sweeps.
 
 Sweeps show TPS and 99th percentile over a number such as clients, rate or scale.
 """
@@ -22,7 +22,7 @@ from ui.charts.stack.chart_window import SeriesList
 from ui.charts.stack.stack import ChartStack
 from ui.compare.content import NOT_YET, Content
 from ui.compare.distribution import SweepCurves
-from ui.compare.figures import TPS, known_figures, make_bars, make_heat, make_scatter
+from ui.compare.figures import TPS, known_figures, make_bars, make_heat
 from ui.compare.parts import (
     Choice,
     View,
@@ -178,44 +178,6 @@ class BarsView(View):
         best_first = self.best_first.isChecked()
         made = make_bars(self.content, self.what.choice or TPS, by, published, best_first=best_first)
         self.figure.show_figure(made)
-
-
-class ScatterView(View):
-    """One point per run.
-
-    Attributes:
-        across: figure of the horizontal axis.
-        up: figure of the vertical axis.
-        figure: shows the points.
-    """
-
-    def __init__(self, theme: Theme) -> None:
-        super().__init__(theme)
-        self.across, self.up = Choice(tr("Across")), Choice(tr("Up"))
-        self.figure = FigureView(theme)
-        row = control_row(self)
-        labelled(row, tr("&Across"), self.across)
-        labelled(row, tr("&Up"), self.up)
-        row.addStretch(1)
-        for choice in (self.across, self.up):
-            choice.chosen.connect(self.refresh)
-        self.rows.addWidget(self.figure, 1)
-
-    @override
-    def why_not(self, content: Content) -> str:
-        if content.comparison is None:
-            return NOT_YET
-        return "" if known_figures(content.comparison.groups) else tr("No run has figures.")
-
-    @override
-    def refresh(self) -> None:
-        if self.content.comparison is None:
-            return
-        entries = figure_entries(known_figures(self.content.comparison.groups))
-        self.across.offer(entries, TPS)
-        self.up.offer(entries, "latency_p99_ms")
-        if entries:
-            self.figure.show_figure(make_scatter(self.content, self.across.choice, self.up.choice))
 
 
 class HeatView(View):

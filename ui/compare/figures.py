@@ -1,4 +1,4 @@
-"""Make the figures of the compare page from a comparison: bars, scatter, heat map. Pure."""
+"""Make the figures of the compare page from a comparison: bars, heat map. Pure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ from app.runfile.metadata.safety import NOT_DURABLE
 from app.statistics.verdict import RunInterval, run_interval
 from ui.charts.figures.bars import BarFigure, BarGroup
 from ui.charts.figures.heat import Cell, HeatFigure, runs_note
-from ui.charts.figures.scatter import ScatterFigure, ScatterPoint
 from ui.compare.content import Content
 
 OFFERED: Final = (
@@ -31,7 +30,7 @@ OFFERED: Final = (
     *COSTS,
     *LOADING,
 )
-"""Names of the figures available as bars, points and cells."""
+"""Names of the figures available as bars and cells."""
 
 TPS: Final = "tps"
 
@@ -155,28 +154,6 @@ def _interval(
         return None, False, [runs_note(mean.runs)]
     tips = [own_interval_words(own), WITHIN_RUN_NOTE]
     return (own.low, own.high), True, tips
-
-
-def make_scatter(content: Content, across: str, up: str) -> ScatterFigure | None:
-    """Return two figures of every run as a scatter plot."""
-    comparison = content.comparison
-    if comparison is None:
-        return None
-    points = [
-        ScatterPoint(run.name, content.group_colour(group), x, y)
-        for group in comparison.groups
-        for run in group.runs
-        if (x := run.value(across)) is not None and (y := run.value(up)) is not None
-    ]
-    title = tr("{up} over {across}").format(up=figure(up).label, across=figure(across).label)
-    return ScatterFigure(
-        title[:1].upper() + title[1:],
-        measured_label(comparison, across),
-        measured_label(comparison, up),
-        tuple((group.label, content.group_colour(group)) for group in comparison.groups),
-        tuple(points),
-        tr("a point is a run"),
-    )
 
 
 def make_heat(comparison: RunComparison, name: str, across: Dimension, down: Dimension) -> HeatFigure:

@@ -46,7 +46,7 @@ from ui.charts.stack.saving import table_text
 from ui.charts.stack.stack import prefetch
 from ui.compare.content import NOT_YET, Content
 from ui.compare.distribution import DistributionView
-from ui.compare.figure_views import BarsView, HeatView, ScatterView, SweepView
+from ui.compare.figure_views import BarsView, HeatView, SweepView
 from ui.compare.figures import bar_of, better_words, figure_heading, figure_label, known_figures
 from ui.compare.over_time import OverTimeView
 from ui.compare.parts import Choice, View, control_row, figure_entries, labelled
@@ -373,7 +373,6 @@ VIEWS: Final = (
     ViewSpec("bars", tr("Bars"), BarsView),
     ViewSpec("phases", tr("Phases"), PhasesView),
     ViewSpec("sweep", tr("Sweep"), SweepView),
-    ViewSpec("scatter", tr("Scatter"), ScatterView),
     ViewSpec("heat", tr("Heat map"), HeatView),
     ViewSpec("table", tr("Table"), TableView),
 )

@@ -28,7 +28,6 @@ from app.domain.errors import FootingError
 from app.domain.text import tr
 from ui.charts.painting.painting import paint_sample
 from ui.charts.painting.sheet_painting import put_warning_sign, wrap_text
-from ui.font_features import set_features
 from ui.fonts import FAMILY, load_fonts
 from ui.theme import PALETTES, SMALL, STYLES, Appearance, Palette, Scheme
 
@@ -155,9 +154,8 @@ class Canvas:
             font.setHintingPreference(QFont.HintingPreference.PreferNoHinting)
             font.setKerning(False)  # one run of glyphs per text, so that copied text has no odd spaces
             # No ligatures, which searches do not find, and not Inter's alternative hyphens and brackets
-            # between
-            # digits, which a PDF cannot map to letters: "-0.9 %" would be copied as " 0.9 %".
-            set_features(font, {"liga": 0, "calt": 0})
+            # between digits, which a PDF cannot map to letters: "-0.9 %" would be copied as " 0.9 %".
+            font.setStyleStrategy(QFont.StyleStrategy.PreferNoShaping)
             self._fonts[kind] = font, QFontMetricsF(font, self._device)
         return self._fonts[kind]
 

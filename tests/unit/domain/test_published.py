@@ -82,7 +82,7 @@ def statements(content: dict[str, Any]) -> list[tuple[str, tuple[str, ...]]]:
 
 def differences(content: dict[str, Any], second: dict[str, Any]) -> list[object]:
     """What the second transcription of a text has otherwise, or one of the two alone."""
-    wrong: list[object] = sorted(cells(content) ^ cells(second))
+    wrong: list[object] = [*sorted(cells(content) ^ cells(second))]
     left = statements(content)
     for theirs, numbers in statements(second):
         alike = (each for each in left if each[1] == numbers and (theirs in each[0] or each[0] in theirs))

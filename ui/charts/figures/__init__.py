@@ -1,1 +1,1 @@
-"""Figures other than charts over time: bars, heat map, scatter, small multiples."""
+"""Figures other than charts over time: bars, heat map, small multiples."""

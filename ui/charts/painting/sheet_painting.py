@@ -1,4 +1,4 @@
-"""Parts common to several figures: titles, axes with round numbers, whiskers, symbols, elided text."""
+"""Parts common to several figures: titles, axes with round numbers, whiskers, elided text."""
 
 from __future__ import annotations
 
@@ -16,16 +16,6 @@ from ui.theme import SMALL, TINY, Appearance
 LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignAbsolute
 RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignAbsolute
 CENTRE = Qt.AlignmentFlag.AlignCenter
-
-_FORMS: tuple[tuple[tuple[float, float], ...], ...] = (
-    (),  # a circle
-    ((-1, -1), (1, -1), (1, 1), (-1, 1)),
-    ((0, -1.3), (1.2, 1), (-1.2, 1)),
-    ((0, -1.4), (1.4, 0), (0, 1.4), (-1.4, 0)),
-    ((0, 1.3), (1.2, -1), (-1.2, -1)),
-    ((-1.2, -0.5), (0, -1.4), (1.2, -0.5), (0.8, 1.1), (-0.8, 1.1)),
-)
-SYMBOLS = len(_FORMS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,20 +226,6 @@ def put_tick_labels_left(
     for tick, label in left_ticks(theme, scale, apart):
         place = QRectF(0, round(scale.at(tick)) + 0.5 - height / 2, left - TINY, height)
         put_text(painter, theme, place, label, TICK_LEFT)
-
-
-def put_symbol(painter: QPainter, theme: Appearance, at: QPointF, index: int, size: float = 5.0) -> None:
-    """Draw the symbol of group `index` in its colour: both form and colour distinguish groups."""
-    colour = theme.series_colour(index)
-    painter.setPen(QPen(colour, 1.4))
-    painter.setBrush(colour if index % (2 * SYMBOLS) < SYMBOLS else theme.background)
-    x, y = at.x(), at.y()
-    form = _FORMS[index % SYMBOLS]
-    if not form:
-        painter.drawEllipse(at, size, size)
-    else:
-        painter.drawPolygon(QPolygonF([QPointF(x + size * dx, y + size * dy) for dx, dy in form]))
-    painter.setBrush(Qt.BrushStyle.NoBrush)
 
 
 def put_whisker(
