@@ -25,6 +25,7 @@ from app.domain.options.raid import Assembler, Level
 from app.domain.storage_plan.plan import Bitmap, Group, InitialSync, StoragePlan
 from app.domain.text import number_text, tr
 from app.domain.units import format_duration, format_size
+from app.postgres.pgbench.summary import Connecting, much_connecting
 from app.runfile.metadata.environment import DATA_CHECKSUMS, MOST_CHARACTERS, EnvironmentFacts
 from app.runfile.metadata.offered_load import LoadKind, offered_load
 from app.runfile.metadata.run_metadata import RunMetadata, ScriptMetadata, ServerMetadata, TargetMetadata
@@ -47,6 +48,11 @@ PGBENCH: Final = tr("pgbench")
 
 RATE_VALUE: Final = tr("value of the rate limit")
 """Name of the unknown value of a rate that was set."""
+
+TRIES: Final = tr("tries of a transaction")
+PARTITIONS: Final = tr("partitions of the largest table")
+CONNECTING: Final = tr("time for connecting")
+"""Names of properties of runs from elsewhere: pgFooting uses no such option of pgbench."""
 
 PLAN: Final = tr("how the storage was made")
 """Name of the unknown plan of a target."""
@@ -390,6 +396,19 @@ def _workload(run: RunMetadata) -> Iterator[Property]:
         if each.name == "threads":
             yield from _given(WORKLOAD, tr("scale"), run.scale)
             yield from _given(WORKLOAD, tr("data"), run.data_bytes, "data_bytes")
+    yield from _printed(run)
+
+
+def _printed(run: RunMetadata) -> Iterator[Property]:
+    """Yield what pgbench printed of options that pgFooting does not use, where it was used elsewhere."""
+    for name, label, usual in (("max_tries", TRIES, 1), ("partitions", PARTITIONS, 0)):
+        value = run.printed(name)
+        if value is not None and value != usual:
+            yield Property(WORKLOAD, label, value_words(int(value)))
+    connecting = much_connecting(run.printed("tps"), run.printed("tps_with_connecting"))
+    if connecting is not None:
+        is_in = connecting is Connecting.INCLUDED
+        yield Property(WORKLOAD, CONNECTING, tr("in the TPS") if is_in else tr("left out of the TPS"))
 
 
 def _data_set(run: RunMetadata) -> Iterator[Property]:
@@ -441,7 +460,7 @@ def _postgresql(run: RunMetadata) -> Iterator[Property]:
         if each.name == "sha256" and isinstance(value, str):
             value = value[:_DIGEST_LENGTH]
         yield from _given(POSTGRESQL, _label(each.name), value, each.name)
-    yield from _given(POSTGRESQL, PGBENCH, run.pgbench_version)
+    yield from _found(POSTGRESQL, PGBENCH, run.pgbench_version, is_key=True)
     for each in fields(run.postgresql):
         yield from _given(POSTGRESQL, _label(each.name), getattr(run.postgresql, each.name), each.name)
 
@@ -449,7 +468,7 @@ def _postgresql(run: RunMetadata) -> Iterator[Property]:
 def _postgresql_elsewhere(run: RunMetadata, environment: EnvironmentFacts | None) -> Iterator[Property]:
     """Yield an existing server's own description of its build and settings, because they were not chosen."""
     yield from _given(POSTGRESQL, _label("version"), run.installation.version)
-    yield from _given(POSTGRESQL, PGBENCH, run.pgbench_version)
+    yield from _found(POSTGRESQL, PGBENCH, run.pgbench_version, is_key=True)
     if environment is None:
         return
     settings = environment.server_settings

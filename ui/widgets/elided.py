@@ -15,7 +15,6 @@ from PySide6.QtWidgets import (
     QStyle,
     QStyleOptionButton,
     QStyleOptionComboBox,
-    QStylePainter,
     QToolTip,
     QWidget,
 )
@@ -105,12 +104,13 @@ class ElidedComboBox(QComboBox):
 
     @override
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QStylePainter(self)
         option = self._option()
         right = Qt.TextElideMode.ElideRight
         option.currentText = self.fontMetrics().elidedText(option.currentText, right, self._room(option))
-        painter.drawComplexControl(QStyle.ComplexControl.CC_ComboBox, option)
-        painter.drawControl(QStyle.ControlElement.CE_ComboBoxLabel, option)
+        with painting(self) as painter:
+            style = self.style()
+            style.drawComplexControl(QStyle.ComplexControl.CC_ComboBox, option, painter, self)
+            style.drawControl(QStyle.ControlElement.CE_ComboBoxLabel, option, painter, self)
 
     @override
     def event(self, event: QEvent) -> bool:
@@ -151,11 +151,11 @@ class ElidedCheckBox(QCheckBox):
 
     @override
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QStylePainter(self)
         option = self._option()
         right, mnemonic = Qt.TextElideMode.ElideRight, Qt.TextFlag.TextShowMnemonic
         option.text = self.fontMetrics().elidedText(option.text, right, self._room(option), mnemonic.value)
-        painter.drawControl(QStyle.ControlElement.CE_CheckBox, option)
+        with painting(self) as painter:
+            self.style().drawControl(QStyle.ControlElement.CE_CheckBox, option, painter, self)
 
     @override
     def event(self, event: QEvent) -> bool:

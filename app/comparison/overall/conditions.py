@@ -15,15 +15,18 @@ from typing import Final
 from app.analysis.facts import RunFacts
 from app.analysis.labels import one_line
 from app.analysis.properties import (
+    CONNECTING,
     IDENTIFIER,
     LABELS,
     MACHINE,
+    PARTITIONS,
     PGBENCH_MACHINE,
     POSTGRESQL,
     RATE_VALUE,
     ROUND_TRIP,
     SETTING,
     TARGET,
+    TRIES,
     WORKLOAD,
     Property,
 )
@@ -80,8 +83,9 @@ _TOPICS: Final = {"target": TARGET, "postgresql": POSTGRESQL, "workload": WORKLO
 """Topics of the tables of campaign files."""
 
 _WORKLOAD: Final = {
-    PropertyRole.TRANSACTIONS: (LABELS["label"],),
+    PropertyRole.TRANSACTIONS: (LABELS["label"], TRIES, CONNECTING),
     PropertyRole.SCALE: (tr("data"),),
+    PropertyRole.DATA: (PARTITIONS,),
     PropertyRole.RATE: (RATE_VALUE,),
 }
 _TARGET: Final = {
@@ -278,6 +282,6 @@ def _words(role: PropertyRole, key: _Key, item: Property | None) -> str:
         return ""
     name = one_line(key[1])
     value = _value_words(item)
-    if role in {PropertyRole.TRANSACTIONS, PropertyRole.FACTOR} or key[1] == tr("name"):
+    if role is PropertyRole.FACTOR or key[1] in {tr("name"), LABELS["label"]} or name.startswith(_SCRIPTS):
         return value
     return tr("{name} {value}").format(name=name, value=value)

@@ -25,7 +25,7 @@ from app.importers.runs.foreign_run import ForeignEvent, ForeignRun
 from app.importers.runs.outputs_and_logs import ThreadLogs
 from app.importers.runs.timeline import Timeline, TimelineInputs, read_timeline
 from app.postgres.installations.installation import block_size_of
-from app.postgres.pgbench.summary import Connecting, PgbenchSummary
+from app.postgres.pgbench.summary import Connecting, PgbenchSummary, much_connecting
 from app.postgres.settings import unsafe_settings
 from app.runfile.metadata.environment import read_environment_facts
 from app.runfile.metadata.run_metadata import (
@@ -221,7 +221,7 @@ def _metadata(
         scale=candidate.scale,
         data_bytes=environment.data_bytes,
         installation=InstallationMetadata(
-            version=environment.version or _server_version(candidate.summary),
+            version=if_told(environment.version or _server_version(candidate.summary) or None),
             folder=environment.build.get("BINDIR", ""),
             origin=IMPORTED,
             configure=environment.build.get("CONFIGURE", ""),
@@ -244,7 +244,7 @@ def _metadata(
             SettingMetadata(name=name, value=value, origin=IMPORTED) for name, value in settings.chosen
         ),
         postgresql=PostgresqlMetadata(
-            preset=IMPORTED, checksums=None if checksums is None else checksums == "on"
+            preset=IMPORTED, checksums=if_told(None if checksums is None else checksums == "on")
         ),
     )
 
@@ -303,16 +303,13 @@ def _marks(
     return marks
 
 
-_MUCH_CONNECTING: Final = 0.05
-"""Share of the TPS."""
-
-
 def _connecting(summary: PgbenchSummary) -> str:
     """Return a sentence about connection times in the TPS of a run, if they make a difference."""
-    if summary.connecting is Connecting.INCLUDED:
-        return tr("its TPS include the time for connecting, which those of other runs leave out")
     with_it = summary.tps_with_connecting
-    if with_it is None or abs(with_it - summary.tps) <= _MUCH_CONNECTING * summary.tps:
+    connecting = much_connecting(summary.tps, with_it)
+    if connecting is Connecting.INCLUDED:
+        return tr("its TPS include the time for connecting, which those of other runs leave out")
+    if connecting is None:
         return ""
     message = tr(
         "its TPS leave out the time for connecting, with it they are {tps:g}: since version 14 pgbench prints"
@@ -393,11 +390,13 @@ def workload_of(summary: PgbenchSummary) -> WorkloadMetadata:
     It prints that there was a rate, but not its value (`app.runfile.metadata.offered_load`).
     """
     has_figures = bool(summary.transactions) and summary.latency_ms is not None
-    scripts = [(label_of(each.title), each.weight) for each in summary.scripts]
-    scripts = scripts or [(label_of(summary.transaction_type), 1)]
+    titles = [(each.title, each.weight) for each in summary.scripts] or [(summary.transaction_type, 1)]
     return WorkloadMetadata(
-        label=" + ".join(label for label, _ in scripts),
-        scripts=tuple(ScriptMetadata(label=label, weight=weight) for label, weight in scripts),
+        label=" + ".join(label_of(title) for title, _ in titles),
+        scripts=tuple(
+            ScriptMetadata(label=label_of(title), weight=weight, path=title if "/" in title else None)
+            for title, weight in titles
+        ),
         clients=if_told(summary.clients),
         threads=if_told(summary.threads),
         duration_s=summary.duration_s,

@@ -91,6 +91,24 @@ class Connecting(StrEnum):
     INCLUDED = "included"
 
 
+_MUCH_CONNECTING: Final = 0.05
+"""Share of the TPS."""
+
+
+def much_connecting(tps: float | None, with_it: float | None) -> Connecting | None:
+    """Return whether TPS include the time for connecting where that makes a difference; else None.
+
+    Args:
+        tps: as `PgbenchSummary.tps`.
+        with_it: as `PgbenchSummary.tps_with_connecting`.
+    """
+    if tps is None or with_it is None:
+        return None
+    if tps == with_it:
+        return Connecting.INCLUDED
+    return Connecting.LEFT_OUT if abs(with_it - tps) > _MUCH_CONNECTING * tps else None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Outcome:
     """Values of the run and of each script; None if the version or options do not print them.

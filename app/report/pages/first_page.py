@@ -197,7 +197,12 @@ def overall_first(found: Findings) -> tuple[str, ...]:
 
 
 def told_first(found: Findings) -> int:
-    """Return how many verdicts are on the first page: half a minute of reading, at least one."""
+    """Return how many verdicts are on the first page: half a minute of reading, at least one.
+
+    With one verdict for each condition that of each condition there: they may contradict each other.
+    """
+    if len(found.verdicts) <= len(found.conditions):
+        return min(len(found.verdicts), len(conditions_first(found)))
     most = MOST_VERDICTS if len(found.configurations) <= _FEW and len(found.conditions) == 1 else 1
     letters = sum(map(len, overall_first(found)))
     for count, verdict in enumerate(found.verdicts):

@@ -8,8 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.analysis.facts import read_run_facts
+from app.comparison.overall.conditions import condition_of
 from app.importers.formats.folder_names import numbered, read_place
 from app.importers.importing import ImportReport
+from app.runfile.metadata.typed_json import NotKnown
 from app.runfile.reader import RunFile
 from tests.unit.importers.imports import DATA, bring_in, only
 from tests.unit.importers.made_logs import summary_text
@@ -27,6 +30,12 @@ def groups(report: ImportReport) -> list[list[float | None]]:
         assert told.repeat not in found.setdefault(str(told.configuration), {})
         found[str(told.configuration)][int(str(told.repeat))] = each.tps
     return sorted(sorted(tps.values(), key=float) for tps in found.values())  # type: ignore[arg-type]
+
+
+def are_apart(report: ImportReport) -> bool:
+    """Whether no figure of one run is divided by the other's."""
+    one, other = (condition_of(read_run_facts(each.path)) for each in report.imported)
+    return one != other
 
 
 @pytest.mark.parametrize(
@@ -55,6 +64,7 @@ CHANGES = {
     "server version": ("pgbench (15.4)", "pgbench (15.4, server 13.2)"),
     "tries": ("tries: 1", "tries: 10"),
     "connecting": ("(without initial connection time)", "(including reconnection times)"),
+    "partitions": ("scaling factor: 10", "scaling factor: 10\npartition method: hash\npartitions: 8"),
     "rate": ("latency average", "rate limit schedule lag: avg 1.000 (max 2.000) ms\nlatency average"),
 }
 
@@ -77,13 +87,16 @@ def test_one_condition_is_named(tmp_path: Path, change: str) -> None:
     report = bring_in(tmp_path / "library", tmp_path)
     assert groups(report) == [[10.0], [11.0]]
     assert "[2]" not in " ".join(each.name for each in report.imported)
+    assert are_apart(report) is (not change.endswith("version"))
 
 
 def test_same_scripts_elsewhere(tmp_path: Path) -> None:
     texts = [TEXT.replace("<builtin: simple update>", f"{place}/x.sql") for place in "ab"]
     (tmp_path / "a.txt").write_text(texts[0] + texts[1].replace("= 10.0", "= 11.0"))
-    names = {each.name for each in bring_in(tmp_path / "library", tmp_path).imported}
+    report = bring_in(tmp_path / "library", tmp_path)
+    names = {each.name for each in report.imported}
     assert names == {"a scale 10 x.sql script=a/x.sql #1", "a scale 10 x.sql script=b/x.sql #1"}
+    assert are_apart(report)
 
 
 @pytest.mark.parametrize(
@@ -160,10 +173,13 @@ def test_f03(tmp_path: Path, name: str, server: str) -> None:
 
 def test_f11(tmp_path: Path) -> None:
     told = {}
-    for each in bring_in(tmp_path, FOREIGN / "F11-reconnect").imported:
+    report = bring_in(tmp_path, FOREIGN / "F11-reconnect")
+    assert are_apart(report)
+    for each in report.imported:
         with RunFile(each.path) as run:
             (told[each.name[:3]],) = [reason for kind, reason in run.marks() if kind == "connecting"]
             assert run.summary()["duration_s"] == pytest.approx(60, abs=0.1)
+            assert isinstance(run.metadata.installation.version, NotKnown) is each.name.startswith("v13")
     assert "leave out" in told["v13"]
     assert "182.5" in told["v13"]
     assert "include the time" in told["v15"]

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.cli.main import main
 from app.importers.formats.settings_texts import (
     is_configuration,
     is_settings,
@@ -130,13 +131,15 @@ def test_any_text_about_zfs(text: str) -> None:
     assert read_storage(text) is None
 
 
-def test_f23(tmp_path: Path) -> None:
+def test_f23(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     imported = only(bring_in(tmp_path, FOREIGN / "F23-settings"))
     assert "unsafe" in imported.marks
     assert "settings of the server" not in dict(imported.missing)
     with RunFile(imported.path) as run:
         told = {(each.name, each.value) for each in run.metadata.settings}  # type: ignore[union-attr]
     assert told == {("fsync", "off"), ("full_page_writes", "off")}
+    assert main(["show", str(imported.path)]) == 0
+    assert "checksums" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -13,13 +13,14 @@ from app.domain.json_value import Json
 from app.domain.options.raid import Level
 from app.domain.run import RunState
 from app.domain.storage_plan.plan import Group, Scheduler, StoragePlan
+from app.report.blocks import TextRole
 from app.report.findings import Findings
 from app.report.report import read_findings, read_report
 from app.report.take_with_you import TakenConfiguration, storage_commands, take_with_you, taken_text, winners
 from app.runfile.metadata.safety import NOT_DURABLE
 from tests.fix_report import UNSAFE, Case, write_cases
 from tests.fix_runs import Shape
-from tests.unit.report.test_report_content import words
+from tests.unit.report.test_report_content import texts, words
 from tests.unit.storage.plans import disks
 
 
@@ -138,6 +139,16 @@ def two_scripts(**tps: tuple[int, int]) -> list[Case]:
             for kind, speed in zip((READ, WRITE), speeds, strict=True)
         )
     )
+
+
+@pytest.mark.slow
+def test_first_page_answers_each_condition(tmp_path: Path) -> None:
+    report = read_report(write_cases(tmp_path, two_scripts(ext4=(5000, 4000), btrfs=(6000, 1600))))
+    reading, writing = texts(report, TextRole.ANSWER)
+    assert reading.startswith("select-only: btrfs")
+    assert "faster than ext4" in reading
+    assert writing.startswith("tpcb-like: btrfs")
+    assert "slower than ext4" in writing
 
 
 @pytest.mark.slow

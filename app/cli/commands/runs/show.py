@@ -298,7 +298,9 @@ def _settings(run: RunMetadata) -> str:
     chosen = run.postgresql
     if isinstance(chosen.preset, NotKnown):
         return ""
-    checksums = tr("on") if or_none(chosen.checksums) else tr("off")
+    if (has_checksums := or_none(chosen.checksums)) is None:
+        return tr("preset {preset}").format(preset=chosen.preset)
+    checksums = tr("on") if has_checksums else tr("off")
     return tr("preset {preset}, checksums {checksums}").format(preset=chosen.preset, checksums=checksums)
 
 
