@@ -164,6 +164,17 @@ def test_several_levels_adjusted_for_comparisons() -> None:
     assert all(", allowing for 2 comparisons; single cells" in describe_factor(each) for each in found)
 
 
+def test_levels_without_verdict_are_no_comparisons() -> None:
+    few = [run for run in matrix(("ext4", "xfs", "btrfs"), (10, 100), ("single",)) if "btrfs" in run.name]
+    xfs, btrfs = of(judged([*matrix(), *few]), "filesystem")
+    assert (xfs.found.comparison.verdict, btrfs.found.comparison.verdict) == (
+        Verdict.HIGHER,
+        Verdict.INDICATIVE,
+    )
+    assert (xfs.levels, btrfs.levels) == (1, 1)
+    assert "allowing for" not in describe_factor(xfs)
+
+
 def test_empty_and_one_level_cells_unpaired() -> None:
     runs = matrix()
     without = [run for run in runs if run.configuration not in {"xfs single 10", "ext4 stripe 1000"}]
