@@ -32,7 +32,6 @@ from app.runfile.kept import KeptByFile
 from app.runfile.metadata.environment import (
     MOST_CHARACTERS,
     counted_devices,
-    is_played,
     read_environment_facts,
 )
 from app.runfile.metadata.offered_load import OfferedLoad, offered_load
@@ -83,7 +82,6 @@ class RunFacts:
         file: for reading its figures again; None if that is not allowed.
         devices: those with counted operations, bytes and flushes, in a few words; empty if unknown.
         load: how it was offered.
-        has_played_devices: whether one of them is a loop device or a virtual disk.
         bottleneck: of the run.
         unshown: limits of its figures.
         compression: setting of the data's filesystem; empty for none.
@@ -124,7 +122,6 @@ class RunFacts:
     file: Path | None = field(default=None, repr=False, compare=False)
     _known: dict[float, dict[str, float | None]] = field(default_factory=dict, repr=False, compare=False)
     devices: str = ""
-    has_played_devices: bool = False
     bottleneck: Bottleneck = UNKNOWN
     unshown: tuple[Unshown, ...] = ()
     compression: str = ""
@@ -203,7 +200,6 @@ def read_run_facts(path: Path) -> RunFacts:
             bottleneck=read_bottleneck(run),
             unshown=find_unshown(told, environment, facts, shape),
             devices=counted_devices(environment)[:MOST_CHARACTERS],
-            has_played_devices=is_played(environment),
             compression=compression_in_effect(environment),
             compressibility=or_none(told.workload.compressibility),
         )

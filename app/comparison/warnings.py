@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from app.analysis.cannot_show import Limit
 from app.analysis.data_set import ratio_words
 from app.analysis.facts import is_elsewhere
 from app.analysis.labels import one_line
 from app.analysis.properties import IDENTIFIER, PGBENCH, TARGET
-from app.analysis.sentences import CLOSED_LOOP_NOTE, is_closed_loop
 from app.comparison.anchor import describe_anchors
 from app.comparison.comparison import RunComparison
 from app.comparison.differences import PropertyDifference, find_differences
@@ -56,8 +54,6 @@ def comparison_notes(comparison: RunComparison) -> tuple[str, ...]:
         *_of_conditions(comparison),
         *describe_design(comparison),
         *((told,) if told else ()),
-        *_of_closed_loops(comparison),
-        *_of_played_devices(comparison),
     )
 
 
@@ -72,27 +68,6 @@ def _of_conditions(comparison: RunComparison) -> Iterator[str]:
             " averaged or ranked across them."
         )
         yield sentence.format(count=len(comparison.parts))
-
-
-def _of_closed_loops(comparison: RunComparison) -> Iterator[str]:
-    """State what percentiles without a rate omit, unless the limits of the figures already include it."""
-    closed = [
-        run for run in comparison.runs if run.tps is not None and is_closed_loop(run.facts.load, run.figures)
-    ]
-    told = {each.limit for run in comparison.runs if run.shape is not None for each in run.facts.unshown}
-    if closed and Limit.CLOSED_LOOP not in told:
-        yield CLOSED_LOOP_NOTE
-
-
-def _of_played_devices(comparison: RunComparison) -> Iterator[str]:
-    """State where operations and bytes are those of a loop device or a virtual disk, not of hardware."""
-    told = dict.fromkeys(run.facts.devices for run in comparison.runs if run.facts.has_played_devices)
-    if told:
-        sentence = tr(
-            "Operations, bytes and flushes are those of {devices}, other programs included: what lies below"
-            " merges, caches and drops requests of its own, so that they are not those of the hardware."
-        )
-        yield sentence.format(devices="; ".join(list(told)[:MOST_NAMED]))
 
 
 def comparison_warnings(comparison: RunComparison) -> tuple[str, ...]:

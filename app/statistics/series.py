@@ -289,15 +289,8 @@ def autocorrelation_time(tps: Sequence[float] | Array) -> float:
     present = _present(series)
     if len(present) < 4 or _is_flat(present):
         return 1.0
-    centred = np.where(np.isnan(series), 0.0, series - present.mean())
-    length = 1 << (2 * len(series) - 1).bit_length()  # padded: no wrapping around
-    spectrum = np.fft.rfft(centred, length)
-    covariance = np.fft.irfft(spectrum * np.conj(spectrum), length)[: len(series)]
-    correlation = covariance / covariance[0]
-    pairs = correlation[: len(correlation) // 2 * 2].reshape(-1, 2).sum(axis=1)
-    negative = np.flatnonzero(pairs <= 0)
-    pairs = np.minimum.accumulate(pairs[: negative[0]] if len(negative) else pairs)
-    return float(np.clip(2 * pairs.sum() - 1, 1, len(present)))
+    covariance = _autocovariance(np.where(np.isnan(series), 0.0, series - present.mean()))
+    return min(_monotone(covariance / covariance[0]), float(len(present)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -518,6 +511,7 @@ def _autoregressive(lag1: float, per_round: float, count: int) -> float:
 
 
 def _monotone(likeness: Array) -> float:
+    """Return 1 + 2 sum of autocorrelations, cut by Geyer's initial monotone sequence; at least 1."""
     pairs = likeness[: len(likeness) // 2 * 2].reshape(-1, 2).sum(axis=1)
     negative = np.flatnonzero(pairs <= 0)
     pairs = np.minimum.accumulate(pairs[: negative[0]] if len(negative) else pairs)

@@ -175,11 +175,8 @@ def _busiest(first: _Look, second: _Look, length_s: float) -> tuple[BusyProcess,
 
 
 # --- Limits that a control group sets for this process: containers and services often have some.
-# Sources: cgroup-v2.rst (cpu.max, memory.max) in Documentation/admin-guide, cgroup-v1/memory.rst there, and
-# scheduler/sched-bwc.rst (cpu.cfs_quota_us). The tightest limit on the way up to the root counts.
-
-_NO_LIMIT: Final = 2**60
-"""Version 1 writes about 2^63 for "none"."""
+# Source: cgroup-v2.rst (cpu.max, memory.max) in Documentation/admin-guide. The tightest limit on the way up
+# to the root counts.
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,28 +199,18 @@ def read_cgroup_limits(proc: Path = Path("/proc")) -> CgroupLimits:
         OSError: /proc cannot be read.
     """
     mounts = parse_mountinfo((proc / "self/mountinfo").read_text(errors="surrogateescape"))
-    cpus: list[float] = []
-    memory: list[int] = []
-    for controllers, path in _memberships((proc / "self/cgroup").read_text()):
-        for folder in _folders_of(mounts, controllers, path):
-            cpus += _cpu_limit(folder)
-            memory += _memory_limit(folder)
+    text = (proc / "self/cgroup").read_text()
+    path = next((line.removeprefix("0::") for line in text.splitlines() if line.startswith("0::")), None)
+    folders = [] if path is None else list(_folders_of(mounts, path))
+    cpus = [int(words[0]) / int(words[1]) for each in folders if (words := _limit(each / "cpu.max"))]
+    memory = [int(words[0]) for each in folders if (words := _limit(each / "memory.max"))]
     return CgroupLimits(min(cpus, default=None), min(memory, default=None))
 
 
-def _memberships(text: str) -> Iterator[tuple[str, str]]:
-    """Yield controllers (empty for version 2) and path from /proc/self/cgroup (cgroups(7))."""
-    for line in text.splitlines():
-        _, controllers, path = line.split(":", 2)
-        yield controllers, path
-
-
-def _folders_of(mounts: tuple[Mount, ...], controllers: str, path: str) -> Iterator[Path]:
-    """Yield the visible folders of a control group and all its ancestors."""
+def _folders_of(mounts: tuple[Mount, ...], path: str) -> Iterator[Path]:
+    """Yield the visible folders of a control group of version 2 and all its ancestors."""
     for mount in mounts:
-        if mount.filesystem != ("cgroup" if controllers else "cgroup2"):
-            continue
-        if controllers and not set(controllers.split(",")) & set(mount.super_options):
+        if mount.filesystem != "cgroup2":
             continue
         inside = path.removeprefix(mount.root) if mount.root != "/" else path
         folder = Path(mount.mount_point, inside.lstrip("/"))
@@ -234,28 +221,13 @@ def _folders_of(mounts: tuple[Mount, ...], controllers: str, path: str) -> Itera
         yield top
 
 
-def _words_of(path: Path) -> list[str]:
+def _limit(path: Path) -> list[str]:
+    """Return the words of a limit; empty for none."""
     try:
-        return path.read_text().split()
-    except OSError:  # not this version's file, or not this controller's
+        words = path.read_text().split()
+    except OSError:  # of a controller that is not in use
         return []
-
-
-def _cpu_limit(folder: Path) -> list[float]:
-    words = _words_of(folder / "cpu.max") or [
-        *_words_of(folder / "cpu.cfs_quota_us"),
-        *_words_of(folder / "cpu.cfs_period_us"),
-    ]
-    if len(words) != 2 or words[0] in {"max", "-1"}:
-        return []
-    return [int(words[0]) / int(words[1])]
-
-
-def _memory_limit(folder: Path) -> list[int]:
-    words = _words_of(folder / "memory.max") or _words_of(folder / "memory.limit_in_bytes")
-    if len(words) != 1 or words[0] == "max" or int(words[0]) >= _NO_LIMIT:
-        return []
-    return [int(words[0])]
+    return [] if words[:1] == ["max"] else words
 
 
 # --- All data together.

@@ -360,11 +360,6 @@ def counted_devices(facts: EnvironmentFacts) -> str:
     return ", ".join(names)
 
 
-def is_played(facts: EnvironmentFacts) -> bool:
-    """Return whether a counted device is a loop device or a virtual disk."""
-    return any(device.is_counted and device.is_played for device in facts.devices)
-
-
 def machine_label(facts: EnvironmentFacts) -> str:
     """Return a short description of a machine: processor, CPUs, memory; empty if unknown."""
     parts = [" ".join(facts.processor.split())] if facts.processor else []

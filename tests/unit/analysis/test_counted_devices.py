@@ -7,8 +7,6 @@ from pathlib import Path
 import pytest
 
 from app.analysis.facts import read_run_facts
-from app.comparison.comparison import compare_runs
-from app.comparison.warnings import comparison_notes
 from app.domain.json_value import Json
 from app.domain.run import RunState
 from app.domain.virtual_disks import played_by
@@ -18,7 +16,7 @@ from app.probes.facts.storage import device_facts
 from app.report.blocks import Text
 from app.report.report import read_report
 from app.runfile.finalize import finish_run_file
-from app.runfile.metadata.environment import counted_devices, is_played, read_environment_facts
+from app.runfile.metadata.environment import counted_devices, read_environment_facts
 from app.runfile.reader import RunFile
 from app.runfile.series import load_run_data
 from tests.fix_runs import WARM_UP_S, Shape, add_seconds, begin_run
@@ -119,11 +117,6 @@ def test_virtual_disk_by_name_or_vendor(name: str, vendor: str, model: str, make
     assert played_by(name, vendor, model) == maker
 
 
-def test_virtual_and_loop_not_hardware() -> None:
-    assert is_played(read_environment_facts(facts_of(LOOP, BELOW)))
-    assert not is_played(read_environment_facts(facts_of(DISK)))
-
-
 def test_counted_devices_shown_everywhere(tmp_path: Path) -> None:
     paths = [
         make_run(tmp_path / "one.footing", facts_of(LOOP, BELOW), "ext4 #1"),
@@ -132,9 +125,6 @@ def test_counted_devices_shown_everywhere(tmp_path: Path) -> None:
     assert [load_run_data(path).devices for path in paths] == ["loop0 (loop device)", "sda"]
     runs = [read_run_facts(path) for path in paths]
     assert [run.devices for run in runs] == ["loop0 (loop device)", "sda"]
-    [note] = [each for each in comparison_notes(compare_runs(runs)) if "flushes" in each]
-    assert "those of loop0 (loop device), other programs included: what lies below" in note
-    assert not [each for each in comparison_notes(compare_runs(runs[1:])) if "flushes" in each]
     with RunFile(paths[0]) as run:
         assert describe_run(run)["devices"] == "loop0 (loop device)"
     told = [block.text for block in read_report(paths).blocks if isinstance(block, Text)]

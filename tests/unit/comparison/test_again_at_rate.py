@@ -17,7 +17,6 @@ from app.campaign_file.writer import format_campaign
 from app.cli import main as command
 from app.comparison.again_at_rate import campaign_again, common_rate
 from app.comparison.comparison import RunComparison, compare_runs
-from app.comparison.warnings import comparison_notes
 from app.domain.campaign.configuration import Campaign
 from app.domain.errors import CampaignError, UsageError
 from app.domain.json_value import Json
@@ -191,14 +190,6 @@ def test_closed_loop_mentioned_once(tmp_path: Path, capsys: Capture) -> None:
         paper = " ".join(block.text for block in blocks[:first] if isinstance(block, Text))
         assert paper.lower().count("closed loop") == is_told
         assert any(CLOSED_LOOP_NOTE in text for text in texts) is is_told  # beside the tables
-
-
-def test_closed_loop_note_without_shape(tmp_path: Path) -> None:
-    """As of runs of others, of whose seconds nothing is known."""
-    facts = [read_run_facts(path) for path in write(tmp_path)]
-    assert CLOSED_LOOP_NOTE not in comparison_notes(compare_runs(facts))
-    bare = [replace(each, shape=None) for each in facts]
-    assert CLOSED_LOOP_NOTE in comparison_notes(compare_runs(bare))
 
 
 def test_single_run_kept_rate(tmp_path: Path, capsys: Capture) -> None:

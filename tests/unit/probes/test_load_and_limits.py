@@ -9,10 +9,6 @@ from app.probes.base.fact_tree import ask_program
 from app.probes.preflight.context import CgroupLimits, measure_load, read_cgroup_limits
 from tests.unit.probes.fakes import HandClock, add_process, write
 
-# recorded on Linux 6.18 (a virtual machine with version 1 controllers), shortened
-MOUNTS_V1 = """33 31 0:30 / {root}/cpu,cpuacct rw,relatime - cgroup cgroup rw,cpu,cpuacct
-35 31 0:32 / {root}/memory rw,relatime - cgroup cgroup rw,memory
-"""
 MOUNTS_V2 = "30 24 0:26 / {root} rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n"
 
 
@@ -31,20 +27,11 @@ def test_cgroup_v2_limits_up_to_root(tmp_path: Path) -> None:
     assert read_cgroup_limits(proc) == CgroupLimits(1.5, 4294967296)
 
 
-def test_cgroup_v1_limits_by_controller(tmp_path: Path) -> None:
-    proc = make_proc(tmp_path, MOUNTS_V1, "4:memory:/box\n1:cpu,cpuacct:/box\n")
-    write(tmp_path / "cgroup/cpu,cpuacct/box/cpu.cfs_quota_us", "50000\n")
-    write(tmp_path / "cgroup/cpu,cpuacct/box/cpu.cfs_period_us", "100000\n")
-    write(tmp_path / "cgroup/memory/box/memory.limit_in_bytes", "1073741824\n")
-    write(tmp_path / "cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n")
-    assert read_cgroup_limits(proc) == CgroupLimits(0.5, 1073741824)
-
-
-def test_no_limit_is_none(tmp_path: Path) -> None:
-    proc = make_proc(tmp_path, MOUNTS_V1, "4:memory:/\n1:cpu,cpuacct:/\n")
-    write(tmp_path / "cgroup/cpu,cpuacct/cpu.cfs_quota_us", "-1\n")
-    write(tmp_path / "cgroup/cpu,cpuacct/cpu.cfs_period_us", "100000\n")
-    write(tmp_path / "cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n")
+@pytest.mark.parametrize("membership", ["0::/\n", "4:memory:/\n1:cpu,cpuacct:/\n"], ids=["v2", "v1"])
+def test_no_limit_is_none(tmp_path: Path, membership: str) -> None:
+    proc = make_proc(tmp_path, MOUNTS_V2, membership)
+    write(tmp_path / "cgroup/cpu.max", "max 100000\n")
+    write(tmp_path / "cgroup/memory.max", "max\n")
     assert read_cgroup_limits(proc) == CgroupLimits(None, None)
 
 
