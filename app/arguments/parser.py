@@ -12,30 +12,13 @@ import difflib
 import re
 import sys
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NoReturn
 
 from typing_extensions import override
 
 from app.domain.errors import UsageError, did_you_mean
 from app.domain.text import tr
-
-MEANT: Final[Mapping[str, str]] = {
-    "bench": "run",
-    "benchmark": "run",
-    "check": "doctor",
-    "diff": "compare",
-    "gate": "compare BASE NEW --worse-than 3%",
-    "--headless": "run quick",
-    "gui": "open",
-    "ls": "list",
-    "measure": "run",
-    "pdf": "report",
-    "resume": "run --resume",
-    "window": "open",
-}
-"""Replacements by word; each starts with an existing command."""
-
 
 _NUMBER: Final = re.compile(r"-\d*\.?\d+")
 _LONGEST: Final = 80
@@ -153,7 +136,7 @@ class Parser(argparse.ArgumentParser):
         if ":" in option:
             message = tr("What is to be left out stands after two dashes: {command} -- {option!q}.")
         told = message.format(command=self.prog, option=option, known=", ".join(self.told_options))
-        near = (_meant(option) if self.commands else "") or self._near_option(option)
+        near = self._near_option(option)
         raise UsageError(_with(told, near), hint=self._usage())
 
     def _refuse_left(self, left: Sequence[str]) -> NoReturn:
@@ -175,7 +158,7 @@ class Parser(argparse.ArgumentParser):
         near = did_you_mean(shown, known)
         if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
             message = tr("There is no command “{word}”; commands are {known}.")
-            near = _meant(shown) or near or self._near_option(shown)
+            near = near or self._near_option(shown)
         else:
             message = tr("{option} cannot be “{word}”; it is {known}.")
         told = message.format(word=shown, known=", ".join(known), option=_name(action))
@@ -199,12 +182,6 @@ class Parser(argparse.ArgumentParser):
             if parts & {*action.option_strings, _name(action)}:
                 return action
         return None
-
-
-def _meant(word: str) -> str:
-    """Return a sentence naming the likely meaning of a word that is not a command; empty if unknown."""
-    meant = MEANT.get(word.casefold(), "")
-    return tr("Did you mean “{word}”?").format(word=meant) if meant else ""
 
 
 def _first_word(given: Sequence[str]) -> int:

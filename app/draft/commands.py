@@ -40,7 +40,7 @@ from app.domain.units import format_duration
 from app.draft.disks.commands import FOLDER, maintenance_lines
 from app.execution.pgbench import LOAD_SCRIPT, LOG_PREFIX
 from app.execution.resolve import ResolvedConfiguration
-from app.hosts.folders.socket_folders import private_places, socket_places
+from app.hosts.folders.socket_folders import SOCKET_PLACES, private_places
 from app.postgres.base_backup import PROGRAM, base_backup_argv
 from app.postgres.configuration_text import bench_statements, format_configuration, initdb_arguments
 from app.postgres.data_files import OWN_FILE
@@ -60,7 +60,6 @@ from app.postgres.pgbench.script_wishes import wants_superuser
 from app.postgres.pgbench.transaction_log import FULL_LOG_TPS, sampling_rate
 from app.postgres.settings import quote_value
 from app.postgres.tablespaces import Tablespaces, roles_of
-from app.process.starter import Account
 
 RANDOM_NAMES: Final = ("pgfooting-XXXXXXXX", "pgfooting-YYYYYYYY", "pgfooting-ZZZZZZZZ")
 """Placeholders for names that `app.hosts.folders.socket_folders.own_name` will create."""
@@ -122,7 +121,7 @@ class PlannedFolders:
         return f"{self.root}/data"
 
 
-def run_folders(resolved: ResolvedConfiguration, account: Account) -> PlannedFolders:
+def run_folders(resolved: ResolvedConfiguration) -> PlannedFolders:
     """Return the folders of a run; checks which exist, creates nothing."""
     if resolved.target.plan is not None:  # mounts of the helper's session
         wal = f"{FOLDER}/wal/pg_wal" if resolved.target.plan.wal else ""
@@ -133,10 +132,7 @@ def run_folders(resolved: ResolvedConfiguration, account: Account) -> PlannedFol
             )
         )
         return PlannedFolders(f"{FOLDER}/storage", f"{FOLDER}/private", f"{FOLDER}/private", wal, spaces)
-    places = (
-        resolved.target.path,
-        *(next(iter(choose(account)), "") for choose in (socket_places, private_places)),
-    )
+    places = (resolved.target.path, SOCKET_PLACES[0], next(iter(private_places()), ""))
     root, socket, private = (f"{place}/{name}" for place, name in zip(places, RANDOM_NAMES, strict=True))
     return PlannedFolders(root, socket, private)
 

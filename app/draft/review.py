@@ -50,7 +50,6 @@ from app.hosts.folders.targets import NOBODY_KNOWS
 from app.hosts.zfs_cache import arc_max_sentence
 from app.library.spreads import KnownSpread
 from app.postgres.presets import PRESETS
-from app.process.starter import Account
 from app.statistics.selection import FEWEST_ROUNDS
 
 OVERHEAD_S: Final = 3.0
@@ -121,7 +120,6 @@ class Review:
 
 def make_review(
     resolved: ResolvedCampaign,
-    account: Account,
     described: Described | None = None,
     disks: Sequence[Disk] = (),
     spreads: Mapping[str, KnownSpread] | None = None,
@@ -131,7 +129,6 @@ def make_review(
 
     Args:
         resolved: the campaign.
-        account: runs server and pgbench.
         described: commands of the root helper, in its own words, by plan.
         disks: of this machine, if spare ones are used.
         spreads: variation of runs of the library, by kind of target.
@@ -144,7 +141,7 @@ def make_review(
         campaign.name,
         _turns_sentence(campaign),
         tuple(
-            _with_storage(_row(campaign, each, account), each, described or {}, disks)
+            _with_storage(_row(campaign, each), each, described or {}, disks)
             for each in resolved.configurations.values()
         ),
         _baseline_sentence(resolved),
@@ -181,8 +178,8 @@ def _arc_sentence(resolved: ResolvedCampaign) -> str:
     )
 
 
-def _row(campaign: Campaign, resolved: ResolvedConfiguration, account: Account) -> ReviewRow:
-    configuration, folders = resolved.configuration, run_folders(resolved, account)
+def _row(campaign: Campaign, resolved: ResolvedConfiguration) -> ReviewRow:
+    configuration, folders = resolved.configuration, run_folders(resolved)
     in_memory = isinstance(configuration.target, MemoryTarget)
     place = tr("memory ({path})") if in_memory else "{path}"
     on_server = isinstance(configuration.target, ServerTarget)

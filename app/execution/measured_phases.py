@@ -174,67 +174,6 @@ class Waiting(Protocol):
         """Do `work` in another thread; `look` is called often and may raise, `cancel` then ends it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Between:
-    """Maintenance between phases.
-
-    Attributes:
-        server: the server under test.
-        wait: runs the work and waits for it.
-        look: called often during the wait.
-    """
-
-    server: ServerUnderTest
-    wait: Waiting
-    look: Callable[[], object]
-
-    def do(self, work: Maintenance) -> None:
-        """Do one piece of maintenance to its end.
-
-        Raises:
-            ServerError: the server refuses, or had not ended in time.
-            StorageError: root's helper failed; carries its message, also for a timeout.
-            TargetError: the target has nothing that root could maintain in this way.
-        """
-        if work.done_by is DoneBy.ROOT:
-            self._by_root(work)
-        else:
-            self._by_server(work)
-
-    def _by_root(self, work: Maintenance) -> None:
-        ended: list[MaintenanceEnd] = []
-        self.wait(
-            lambda: ended.append(self.server.maintain_storage(work.name)),
-            look=self.look,
-            cancel=self.server.end_maintenance,
-        )
-        self.server.check_target()  # records the commands that root ran
-        check_done(work, ended[0])
-
-    def _by_server(self, work: Maintenance) -> None:
-        end_s = time.monotonic() + work.limit_s
-
-        def look() -> None:
-            self.look()
-            if time.monotonic() > end_s:
-                message = tr("{label} had not ended after {limit}: it was ended, and the run with it.")
-                raise ServerError(message.format(label=work.label, limit=format_duration(work.limit_s)))
-
-        self.wait(partial(self.server.maintain, (work.statement,)), look=look, cancel=self.server.stop)
-
-
-def check_done(work: Maintenance, ended: MaintenanceEnd) -> None:
-    """Check that root's helper completed the work.
-
-    Raises:
-        StorageError: it failed, or was cancelled elsewhere.
-    """
-    if ended.is_done:
-        return
-    reason = ended.message or tr("root's helper ended it")
-    raise StorageError(tr("{label} failed: {reason}").format(label=work.label, reason=reason))
-
-
 LogSampling = MutableMapping[int, int]
 """Sampling of the transaction log, one in n, by number of the phase; 0 for the only one."""
 
@@ -376,7 +315,7 @@ class MeasuredPhases:
         beside.end(self.look)
         look()
         if work.after is not None:
-            Between(self.server, self.wait, self.look).do(work.after)
+            self._do(work.after)
         return summary
 
     def _tell_beside(self, phase: WorkloadPhase, beside: Beside, told: list[BesideTurn]) -> None:
@@ -462,7 +401,6 @@ class MeasuredPhases:
 
     def _maintain(self, turn: PhaseTurn) -> None:
         name = PhaseName(Phase.MAINTENANCE, turn.number)
-        between = Between(self.server, self.wait, self.look)
         done: list[MaintenanceMetadata] = []
         with self.begin(name, None):
             for work in map(maintenance, turn.phase.maintenance):
@@ -470,7 +408,7 @@ class MeasuredPhases:
                 self.recorder.set_run(RunMetadata(running_command=running))
                 started_s, how, why = time.monotonic(), WorkEnd.DONE, ""
                 try:
-                    between.do(work)
+                    self._do(work)
                 except FootingError as error:
                     how, why = WorkEnd.FAILED, error.message
                     raise
@@ -485,6 +423,40 @@ class MeasuredPhases:
                     self._told[-1] = replace(self._told[-1], maintenance=tuple(done))
                     self._tell()
                     self.recorder.event(MAINTAINED, _told(work, done[-1]), values_of(done[-1]))
+
+    def _do(self, work: Maintenance) -> None:
+        """Do one piece of maintenance to its end.
+
+        Raises:
+            ServerError: the server refuses, or had not ended in time.
+            StorageError: root's helper failed; carries its message, also for a timeout.
+            TargetError: the target has nothing that root could maintain in this way.
+        """
+        if work.done_by is not DoneBy.ROOT:
+            self._do_by_server(work)
+            return
+        found: list[MaintenanceEnd] = []
+        self.wait(
+            lambda: found.append(self.server.maintain_storage(work.name)),
+            look=self.look,
+            cancel=self.server.end_maintenance,
+        )
+        self.server.check_target()  # records the commands that root ran
+        (ended,) = found
+        if not ended.is_done:
+            reason = ended.message or tr("root's helper ended it")
+            raise StorageError(tr("{label} failed: {reason}").format(label=work.label, reason=reason))
+
+    def _do_by_server(self, work: Maintenance) -> None:
+        end_s = time.monotonic() + work.limit_s
+
+        def look() -> None:
+            self.look()
+            if time.monotonic() > end_s:
+                message = tr("{label} had not ended after {limit}: it was ended, and the run with it.")
+                raise ServerError(message.format(label=work.label, limit=format_duration(work.limit_s)))
+
+        self.wait(partial(self.server.maintain, (work.statement,)), look=look, cancel=self.server.stop)
 
 
 def _told(work: Maintenance, done: MaintenanceMetadata) -> str:

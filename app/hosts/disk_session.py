@@ -9,7 +9,7 @@ the run file is still written and a stop is noticed.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
@@ -289,7 +289,7 @@ class DiskSession:
         if self._ended is None:
             try:
                 self.session.release()
-                self._ended = self._remains(self._wait({"Ended"}, _Deaf(), look_at_nothing))
+                self._ended = self._remains(self._wait({"Ended"}, None, look_at_nothing))
             except FootingError as error:
                 self.is_lost = self.is_lost or isinstance(error, HelperLostError)
                 self._ended = UnmakeOutcome(error, self.left)
@@ -324,8 +324,7 @@ class DiskSession:
             if event.name == "Lost":
                 self._made, self.is_lost = False, True
                 raise lost()
-            if told is not None:
-                _TELL.get(event.name, _ignore)(told, event)
+            _report(event, told)
             event = self._next_event(0)
 
     def _next_event(self, timeout_s: float) -> HelperSignal | None:
@@ -336,7 +335,7 @@ class DiskSession:
                 self.session.renew()
         return event
 
-    def _wait(self, names: set[str], told: StepListener, watch: Watch) -> HelperSignal:
+    def _wait(self, names: set[str], told: StepListener | None, watch: Watch) -> HelperSignal:
         silent_since_s = time.monotonic()
         while time.monotonic() < silent_since_s + SILENCE_S:
             event = self._next_event(_LOOK_S)
@@ -349,40 +348,23 @@ class DiskSession:
                 raise lost()
             if event.name in names:
                 return event
-            _TELL.get(event.name, _ignore)(told, event)
+            _report(event, told)
         raise lost(tr("not a word for an hour"))
 
 
-class _Deaf:
-    """Ignore all steps."""
-
-    def executed(self, step: ExecutedStep) -> None:
-        """Ignore."""
-
-    def working(self, where: StepProgress) -> None:
-        """Ignore."""
-
-
-def _tell_executed(told: StepListener, event: HelperSignal) -> None:
-    text, code, seconds, output = event.values
-    started_s = event.received_s - seconds
-    told.executed(ExecutedStep(text, None if code == _NO_EXIT_CODE else code, started_s, seconds, output))
-
-
-def _tell_working(told: StepListener, event: HelperSignal) -> None:
-    told.working(progress_from_wire(event.values))
-
-
-def _ignore(_told: StepListener, _event: HelperSignal) -> None:
-    """Ignore a signal of a newer helper."""
+def _report(event: HelperSignal, told: StepListener | None) -> None:
+    """Report a step that has ended or advanced; signals of a newer helper are ignored."""
+    if told is not None and event.name == "Executed":
+        text, code, seconds, output = event.values
+        started_s = event.received_s - seconds
+        exit_code = None if code == _NO_EXIT_CODE else code
+        told.executed(ExecutedStep(text, exit_code, started_s, seconds, output))
+    elif told is not None and event.name == "Progress":
+        told.working(progress_from_wire(event.values))
 
 
 _NO_EXIT_CODE: Final = -1000
 _EXPIRED: Final = "expired"
-_TELL: Final[Mapping[str, Callable[[StepListener, HelperSignal], None]]] = {
-    "Executed": _tell_executed,
-    "Progress": _tell_working,
-}
 
 
 def _error_of(values: Sequence[Any]) -> FootingError | None:

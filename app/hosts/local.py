@@ -6,9 +6,6 @@ in the resource journal, and removes them.
 
 from __future__ import annotations
 
-import errno
-import os
-from collections.abc import Sequence
 from contextlib import suppress
 
 from app.domain.campaign.configuration import DiskTarget, ServerTarget, Target
@@ -16,11 +13,10 @@ from app.domain.errors import FootingError, TargetError
 from app.domain.maintenance import MaintenanceEnd
 from app.domain.text import tr
 from app.hosts.folders import run_folders
-from app.hosts.folders.descriptors import FileIdentity
 from app.hosts.folders.page_cache import empty_page_cache
 from app.hosts.folders.private_folder import PrivateFolder
 from app.hosts.folders.run_folders import RunFolders
-from app.hosts.folders.socket_folders import is_in_memory, own_name, private_places, socket_places
+from app.hosts.folders.socket_folders import SOCKET_PLACES, is_in_memory, private_places
 from app.hosts.folders.targets import CheckedTarget, check_target
 from app.hosts.recovery.cleanup import CleanupAction, SweepEvent, clear
 from app.hosts.recovery.resource_journal import ResourceJournal, ResourceKind
@@ -125,10 +121,10 @@ class LocalHost:
         return
 
     def _make_site(self, checked: CheckedTarget) -> RunFolders:
-        root, identity = self._make_first((checked.path,))
+        root, identity = self._resources.make_first((checked.path,), self._record)
         data_directory = f"{root}/data"
         self._resources.make_folder(data_directory, ResourceKind.DATA_DIRECTORY, self._record)
-        socket_directory, _ = self._make_first(socket_places(self.account))
+        socket_directory, _ = self._resources.make_first(SOCKET_PLACES, self._record)
         private, notes = self._make_private()
         return RunFolders(
             root=root,
@@ -162,27 +158,12 @@ class LocalHost:
         return tuple(event.text for event in events if event.action is CleanupAction.KEPT)
 
     def _make_private(self) -> tuple[PrivateFolder, tuple[str, ...]]:
-        path, identity = self._make_first(private_places(self.account))
+        path, identity = self._resources.make_first(private_places(), self._record)
         notes: tuple[str, ...] = ()
         if not is_in_memory(path):
             note = tr("No memory filesystem for logs: {path} costs its device some writes.")
             notes = (note.format(path=path),)
         return PrivateFolder(path, identity, self.account), notes
-
-    def _make_first(self, places: Sequence[str]) -> tuple[str, FileIdentity]:
-        """Make a folder in the first place where that works.
-
-        Raises:
-            OSError: it works nowhere.
-        """
-        failure = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        for place in places:
-            path = os.path.join(os.path.realpath(place), own_name())  # noqa: PTH118 - paths are strings here
-            try:
-                return path, self._resources.make_folder(path, ResourceKind.FOLDER, self._record)
-            except OSError as err:
-                failure = err
-        raise failure
 
     def _undo(self, before: set[str]) -> None:
         """Remove everything made since; if that fails, a sweep does it."""

@@ -6,7 +6,6 @@ of the file's own filesystem. Files are only renamed, never copied or deleted.
 
 from __future__ import annotations
 
-import errno
 import os
 import sqlite3
 import stat
@@ -115,8 +114,6 @@ def _give_name(part: Path, folder: Path, stem: str) -> Path:
 
 
 _TRIES: Final = 1000
-_NO_LINKS: Final = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
-"""Errors of filesystems without hard links, such as memory sticks."""
 
 
 class TrashError(FootingError):
@@ -165,12 +162,12 @@ def restore(trashed: Iterable[TrashedFile]) -> None:
     for each in trashed:
         try:
             each.original.parent.mkdir(parents=True, exist_ok=True)
-            _move_back(each)
+            if each.original.exists():
+                message = tr("{path} exists again; the other one stays in the trash")
+                problems.append(message.format(path=each.original))
+                continue
+            each.file.rename(each.original)
             each.info.unlink(missing_ok=True)
-        except FileExistsError:
-            problems.append(
-                tr("{path} exists again; the other one stays in the trash").format(path=each.original)
-            )
         except OSError as error:
             problems.append(
                 tr("{path} could not be brought back ({reason})").format(
@@ -179,20 +176,6 @@ def restore(trashed: Iterable[TrashedFile]) -> None:
             )
     if problems:
         raise TrashError(". ".join(problems) + ".")
-
-
-def _move_back(trashed: TrashedFile) -> None:
-    """Move a file without replacing a newer one, as a rename would."""
-    try:
-        os.link(trashed.file, trashed.original)
-    except OSError as error:
-        if error.errno not in _NO_LINKS:
-            raise
-        if trashed.original.exists():
-            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST)) from error
-        trashed.file.rename(trashed.original)
-    else:
-        trashed.file.unlink()
 
 
 def _refuse_running(path: Path) -> None:

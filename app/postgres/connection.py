@@ -5,7 +5,6 @@ Sources: PostgreSQL 18 manual 34.1.1 "Connection Strings", 34.1.2 (requirepeer).
 
 from __future__ import annotations
 
-import os
 from typing import Final
 
 import psycopg
@@ -26,27 +25,6 @@ PORT: Final = 5432
 MAINTENANCE_DATABASE: Final = "postgres"
 CONNECT_TIMEOUT_S: Final = 10
 STATEMENT_TIMEOUT_S: Final = 60
-MAX_SOCKET_PATH_BYTES: Final = 100
-"""sun_path has 108 bytes (unix(7)); the rest is for suffixes added by the kernel or tools."""
-
-
-def socket_path(socket_directory: str) -> str:
-    """Return the path of the server's socket in its folder.
-
-    Raises:
-        ServerError: the path is not a socket address or too long for one.
-    """
-    path = f"{socket_directory}/.s.PGSQL.{PORT}"
-    # libpq takes a comma for the end of a host, and a leading @ for the abstract namespace.
-    if not path.startswith("/") or "," in path or len(os.fsencode(path)) >= MAX_SOCKET_PATH_BYTES:
-        raise ServerError(
-            tr(
-                "{path} cannot be the server's socket: it must be absolute, without a comma and below "
-                "{limit} bytes."
-            ).format(path=path, limit=MAX_SOCKET_PATH_BYTES),
-            hint=tr("Nothing was started. Use a runtime or temporary folder with a shorter path."),
-        )
-    return path
 
 
 def connection_string(socket_directory: str, server_account: str, database: str, secret: str) -> str:

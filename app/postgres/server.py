@@ -41,7 +41,6 @@ from app.postgres.connection import (
     MAINTENANCE_DATABASE,
     connect,
     connection_string,
-    socket_path,
 )
 from app.postgres.facts import check_in_effect
 from app.postgres.installations.installation import Installation
@@ -260,7 +259,6 @@ class Server:
             ServerError: the socket's path is too long, or the files cannot be written.
             ProgramError: the writer could not be started.
         """
-        socket_path(self.socket_directory)
         self._write_files(
             {
                 data_files.OWN_FILE: format_configuration(self.settings, self.socket_directory),
@@ -296,7 +294,6 @@ class Server:
         """
         if self.is_running():
             raise ServerError(tr("The server in {path} runs already.").format(path=self.data_directory))
-        socket_path(self.socket_directory)
         forget_libpq_environment()
         self._log_start = size_of(self.log_path)
         self._started_s = time.monotonic()

@@ -81,7 +81,7 @@ def test_reviewed_commands_are_executed(
     resolved = draft.resolved()
     assert resolved is not None
     assert environment.account is not None
-    (row,) = make_review(resolved, environment.account).rows
+    (row,) = make_review(resolved).rows
     told = [RANDOM.sub("*", line.text) for line in row.commands if line.action is LineAction.PROGRAM]
     written = [line.text for line in row.commands if line.file.endswith("/load.sql")]
 

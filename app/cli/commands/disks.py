@@ -6,12 +6,10 @@ import argparse
 import json
 import sys
 import textwrap
-import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Final, Self
+from typing import Final
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
@@ -32,6 +30,7 @@ from app.helper.base.audit import read_policy
 from app.hosts.disk_session import UnmakeOutcome, recover
 from app.storage.inspect.snapshot import Policy
 from app.storage.spare.disks import Listing
+from app.storage.spare.inspect import TellDisk
 from app.terminal.plain_text import json_text, plain
 
 _UNTRUE: Final = frozenset({"virtio", "xen", "loop"})
@@ -61,7 +60,7 @@ def disks_command(arguments: argparse.Namespace) -> int:
             sys.stderr.write(f"{COMMAND}: {plain(sentence)}\n")
         listing = _find_disks(policy)
     else:
-        with InspectionProgress() as tell:
+        with inspection_progress() as tell:
             listing = find_disks_with_reasons(policy, tell)
     if arguments.read:
         read = read_whole(listing.disks, arguments.read)
@@ -109,7 +108,7 @@ def with_roots_answers(listing: Listing) -> tuple[Listing, FootingError | None]:
 
 
 def _find_disks(policy: Policy) -> Listing:
-    with InspectionProgress() as tell:
+    with inspection_progress() as tell:
         return find_disks(policy, tell)
 
 
@@ -200,47 +199,24 @@ def _description(disk: Disk) -> Iterator[str]:
         yield tr("TEST DEVICE")
 
 
-# --- Progress of disk inspection on a terminal, if it takes more than a moment: rotating disks.
+@contextmanager
+def inspection_progress(console: Console | None = None) -> Iterator[TellDisk]:
+    """Yield a progress callback for the inspected places of disks: bars on a terminal, removed at the end.
 
+    Several threads may call it, each for disks of its own.
+    """
+    console = console or Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    tasks: dict[str, TaskID] = {}
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bars:
 
-_MOMENT_S: Final = 0.7
-
-
-class InspectionProgress:
-    """Progress bars, one per disk; called by several threads with inspected places, removed at the end."""
-
-    def __init__(self, console: Console | None = None, moment_s: float = _MOMENT_S) -> None:
-        console = console or Console(stderr=True)
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-        self._bars = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
-        self._tasks: dict[str, TaskID] = {}
-        self._lock = threading.Lock()
-        self._moment_s = moment_s
-        self._begun_s: float | None = None
-        self._is_shown = False
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._is_shown:
-            self._bars.stop()
-
-    def __call__(self, name: str, done: int, whole: int) -> None:
-        """Update the bar of a disk."""
-        now_s = time.monotonic()
-        if self._begun_s is None:
-            self._begun_s = now_s
-        if now_s < self._begun_s + self._moment_s:
-            return
-        with self._lock:
-            if not self._is_shown:
-                self._is_shown = True
-                self._bars.start()
-            if name not in self._tasks:
+        def tell(name: str, done: int, whole: int) -> None:
+            if name not in tasks:
                 words = tr("places of {name}").format(name=plain(name))
-                self._tasks[name] = self._bars.add_task(words, total=whole)
-            self._bars.update(self._tasks[name], completed=done)
+                tasks[name] = bars.add_task(words, total=whole)
+            bars.update(tasks[name], completed=done)
+
+        yield tell
 
 
 # --- `--read SERIAL`: root reads every byte of one disk, with progress, until Ctrl-C

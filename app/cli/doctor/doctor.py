@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.text import Text
 
 from app import VERSION
-from app.cli.commands.disks import InspectionProgress
+from app.cli.commands.disks import inspection_progress
 from app.cli.commands.runs.show import print_json
 from app.cli.terminal.tables import indented, print_indented, print_line, print_table
 from app.doctor.checks import MEASURING, Check, examine_machine
@@ -268,7 +268,7 @@ def doctor_command(arguments: argparse.Namespace) -> int:
     if arguments.options is not None:
         show_options(arguments.options, support, as_json=arguments.json)
         return ExitStatus.DONE
-    with InspectionProgress() as tell:
+    with inspection_progress() as tell:
         checks = examine_machine(support, tell)
     if arguments.json:
         print_json(

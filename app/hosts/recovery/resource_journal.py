@@ -10,13 +10,14 @@ being written when the power failed, and its event never happened.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
 import secrets
 import stat
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -30,6 +31,7 @@ from app.domain.text import tr
 from app.domain.units import MIB
 from app.hosts.folders.descriptors import FileIdentity, make_folder
 from app.hosts.folders.own_folders import check_private, create_state_folder, of_an_account
+from app.hosts.folders.socket_folders import own_name
 from app.hosts.folders.targets import OWN_NAME, lies_in_memory
 from app.process.starter import Account, Recorder, as_account, current_account
 
@@ -349,6 +351,21 @@ class ResourceJournal:
             raise
         self._put(replace(intended, identity=identity, volatile=lies_in_memory(identity.device)))
         return identity
+
+    def make_first(self, places: Sequence[str], record: Recorder) -> tuple[str, FileIdentity]:
+        """Create a folder with a name of ours in the first of several places where that works.
+
+        Raises:
+            OSError: it works in none; the last failure.
+        """
+        failure = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        for place in places:
+            path = os.path.join(os.path.realpath(place), own_name())  # noqa: PTH118 - paths are strings here
+            try:
+                return path, self.make_folder(path, ResourceKind.FOLDER, record)
+            except OSError as err:
+                failure = err
+        raise failure
 
     def forget(self, path: str) -> None:
         """Remove an item from the record after its owner has removed it.

@@ -8,10 +8,8 @@ Everything happens in the calling thread, and the programs that it starts end wi
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import json
-import os
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -21,7 +19,7 @@ from typing import Final
 from app.domain.errors import FootingError, PgbenchError, ServerError, TargetError
 from app.domain.text import tr
 from app.hosts.folders.descriptors import FileIdentity, write_file
-from app.hosts.folders.socket_folders import own_name, socket_places
+from app.hosts.folders.socket_folders import SOCKET_PLACES, own_name
 from app.hosts.recovery.cleanup import clear
 from app.hosts.recovery.resource_journal import ResourceJournal, ResourceKind
 from app.hosts.templates.store import (
@@ -163,7 +161,7 @@ class TemplateMaker:
             folder = f"{self.store.folder}/{own_name()}"
             identity = self.resources.make_folder(folder, ResourceKind.FOLDER, self.record)
             self.resources.make_folder(f"{folder}/{DATA}", ResourceKind.DATA_DIRECTORY, self.record)
-            sockets, sockets_identity = self._make_sockets()
+            sockets, sockets_identity = self.resources.make_first(SOCKET_PLACES, self.record)
             server = self._server(order.installation, f"{folder}/{DATA}", sockets)
             self._load(server, order, sockets, sockets_identity)
             found = self._finish(server, key, folder, identity, started_s)
@@ -174,16 +172,6 @@ class TemplateMaker:
             made = [entry.path for entry in self.resources.state.entries if entry.path not in before]
             with suppress(FootingError):  # a sweep does it
                 clear(self.resources, made, self.record)
-
-    def _make_sockets(self) -> tuple[str, FileIdentity]:
-        failure = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        for place in socket_places(self.account):
-            path = f"{os.path.realpath(place)}/{own_name()}"
-            try:
-                return path, self.resources.make_folder(path, ResourceKind.FOLDER, self.record)
-            except OSError as err:
-                failure = err
-        raise failure
 
     def _server(self, installation: Installation, data_directory: str, sockets: str) -> Server:
         return Server(

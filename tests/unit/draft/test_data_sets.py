@@ -106,7 +106,7 @@ def test_total_estimate_includes_copies_and_templates() -> None:
     assert data_seconds(resolved(DataSet.COPIED)) == pytest.approx(
         RUNS * size / COPY_BYTES_PER_S + size / LOAD_BYTES_PER_S
     )
-    reviews = [make_review(resolved(each), current_account()) for each in (DataSet.COPIED, DataSet.LOADED)]
+    reviews = [make_review(resolved(each)) for each in (DataSet.COPIED, DataSet.LOADED)]
     assert [each.about_s is not None for each in reviews] == [True, True]
     assert (reviews[0].about_s or 0) < (reviews[1].about_s or 0)
     assert reviews[0].data == data_sentences(resolved(DataSet.COPIED))
@@ -115,13 +115,13 @@ def test_total_estimate_includes_copies_and_templates() -> None:
 def test_no_template_estimates_loading() -> None:
     copied, loaded = resolved(DataSet.COPIED), resolved(DataSet.LOADED)
     full = TemplatesFound("/srv/t", "/srv/t has too little room.", frozenset())
-    review = make_review(copied, current_account(), templates=full)
-    meant = make_review(loaded, current_account())
+    review = make_review(copied, templates=full)
+    meant = make_review(loaded)
     assert (review.about_s, review.time, review.written) == (meant.about_s, meant.time, meant.written)
     assert "/srv/t has too little room." in review.data[0]
     room = TemplatesFound("/srv/t", "", frozenset())
-    usual = make_review(copied, current_account(), templates=room)
-    assert usual.about_s == make_review(copied, current_account()).about_s
+    usual = make_review(copied, templates=room)
+    assert usual.about_s == make_review(copied).about_s
     assert "kept in /srv/t" in " ".join(usual.data)
 
 

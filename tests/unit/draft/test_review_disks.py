@@ -40,7 +40,6 @@ from app.hosts.folders.targets import CheckedTarget
 from app.postgres.installations.installation import Installation
 from app.postgres.machine import Machine
 from app.postgres.pgbench.scale import ScaleChoice
-from app.process.starter import current_account
 from app.storage.layout.disk_target import storage_plan
 from tests.made_disks import SPARE
 
@@ -96,7 +95,7 @@ def test_helper_commands_shown_ours_labelled() -> None:
 
 
 def test_root_actions_before_and_after_run() -> None:
-    review = make_review(resolved(DiskTarget(DATA, WAL)), current_account(), None, SPARE)
+    review = make_review(resolved(DiskTarget(DATA, WAL)), None, SPARE)
     (row,) = review.rows
     actions = [command.action for command in row.commands]
     assert actions[0] is LineAction.ROOT
@@ -110,9 +109,9 @@ def test_root_actions_before_and_after_run() -> None:
 
 def test_one_run_is_told_in_the_singular() -> None:
     target = DiskTarget(DATA)
-    assert make_review(resolved(target, repeats=1), current_account(), None, SPARE).time.startswith("1 run, ")
+    assert make_review(resolved(target, repeats=1), None, SPARE).time.startswith("1 run, ")
     endless = Workload(duration_s=None, transactions=1000)
-    told = make_review(resolved(target, endless, repeats=1), current_account(), None, SPARE).time
+    told = make_review(resolved(target, endless, repeats=1), None, SPARE).time
     assert told == "1 run; how long it takes depends on the speed, because a number ends it."
 
 
@@ -130,9 +129,7 @@ def test_disk_share_in_words(share: float, words: str) -> None:
 
 def test_wear_counts_copies_and_resync() -> None:
     fixed = Workload(duration_s=None, transactions=1_000_000, clients=4)
-    sentences = " ".join(
-        make_review(resolved(DiskTarget(DATA), fixed), current_account(), None, SPARE).written
-    )
+    sentences = " ".join(make_review(resolved(DiskTarget(DATA), fixed), None, SPARE).written)
     assert "The first synchronisation of arrays writes about 48 GiB to each of their disks." in sentences
     # 4 million transactions of 16 kB three times, twice on four disks: half of 192 GB on each
     assert "each data disk is written about 138 GiB, 7.4\u00a0% of its size" in sentences
@@ -140,11 +137,11 @@ def test_wear_counts_copies_and_resync() -> None:
         replace(DATA, filesystem="zfs", options=()),
         replace(WAL, disks=KEYS[4:6], level=Level.MIRROR, options=()),
     )
-    of_wal = " ".join(make_review(resolved(apart, fixed), current_account(), None, SPARE).written)
+    of_wal = " ".join(make_review(resolved(apart, fixed), None, SPARE).written)
     assert "writes about 6 GiB to each of their disks" in of_wal  # 2 GiB three times, of the WAL's alone
     assert "each data disk is written about 89.9 GiB" in of_wal
     clean = replace(DATA, initial_sync=InitialSync.ASSUME_CLEAN)
-    without = " ".join(make_review(resolved(DiskTarget(clean)), current_account(), None, SPARE).written)
+    without = " ".join(make_review(resolved(DiskTarget(clean)), None, SPARE).written)
     assert "synchronisation" not in without
     # 160 MiB loaded with their WAL, three times, on two of four disks; the speed decides what else
     assert "each data disk is written at least about 480 MiB without the transactions, less than" in without
@@ -158,7 +155,7 @@ def test_loading_bytes_when_speed_decides() -> None:
         Workload(duration_s=None, transactions=1),
         Workload(scripts=(Script(BuiltinScript.SELECT_ONLY),)),
     ):
-        told = " ".join(make_review(resolved(target, workload), current_account(), None, SPARE).written)
+        told = " ".join(make_review(resolved(target, workload), None, SPARE).written)
         assert "Loading writes about 960 MiB" in told
         assert "about 0 B" not in told
         assert "about 960 MiB" in told.partition("each data disk is written")[2]
@@ -236,8 +233,8 @@ def test_endurance_from_written_and_used(wear: DriveWear, endurance_bytes: int |
 def test_time_includes_making_storage(group: GroupChoice, seconds: float) -> None:
     assert making_seconds(plan_of(DiskTarget(group))) == pytest.approx(seconds)
     assert making_seconds(None) == 0
-    three = make_review(resolved(DiskTarget(group)), current_account(), None, SPARE)
-    one = make_review(resolved(DiskTarget(group), repeats=1), current_account(), None, SPARE)
+    three = make_review(resolved(DiskTarget(group)), None, SPARE)
+    one = make_review(resolved(DiskTarget(group), repeats=1), None, SPARE)
     once_s = PLANNED_SECONDS + seconds  # the storage is asked what it can do once, not for each run
     assert (three.about_s or 0) - once_s == pytest.approx(3 * ((one.about_s or 0) - once_s))
 
@@ -247,7 +244,7 @@ def turns(campaign: Campaign) -> str:
     (of_one,) = measured.configurations.values()
     configurations = {each.name: of_one for each in campaign.configurations}
     whole = replace(measured, campaign=campaign, configurations=configurations)
-    return make_review(whole, current_account(), None, SPARE).turns
+    return make_review(whole, None, SPARE).turns
 
 
 def test_order_or_drawn_at_start() -> None:
@@ -271,10 +268,10 @@ def test_storage_baseline_duration() -> None:
     target = DiskTarget(GroupChoice(KEYS[:1], Level.SINGLE, "xfs", partition_bytes=16 * GIB))
     asked = resolved(target)
     assert baseline_seconds(asked) == PLANNED_SECONDS + 5
-    review = make_review(asked, current_account(), None, SPARE)
+    review = make_review(asked, None, SPARE)
     assert review.baseline == "It takes about 30 s once, and writes some GiB to each storage."
     silent = replace(asked, campaign=replace(asked.campaign, io_baseline=False))
-    assert make_review(silent, current_account(), None, SPARE).baseline == ""
+    assert make_review(silent, None, SPARE).baseline == ""
     assert baseline_seconds(silent) == 0
     folder = ResolvedCampaign(
         Campaign("Folder", (Configuration("folder", FolderTarget()),)),
@@ -303,9 +300,9 @@ def test_configurations_on_one_storage_are_asked_once() -> None:
 
 def test_rerun_limit() -> None:
     asked = resolved(DiskTarget(DATA), repeats=1)
-    assert "At most" not in make_review(asked, current_account(), None, SPARE).time
+    assert "At most" not in make_review(asked, None, SPARE).time
     asked = replace(asked, campaign=replace(asked.campaign, repeat_disturbed=4))
-    told = make_review(asked, current_account(), None, SPARE).time
+    told = make_review(asked, None, SPARE).time
     assert told.startswith("1 run, ")
     assert told.endswith(" At most 4 more, of those that others disturb.")
 

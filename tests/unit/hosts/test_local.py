@@ -21,8 +21,8 @@ from app.hosts.folders.targets import MEMORY_FOLDER
 from app.hosts.local import LocalHost, RunFolders
 from app.hosts.recovery.cleanup import CleanupAction
 from app.hosts.recovery.resource_journal import ResourceJournal
-from app.process.starter import Account, current_account, spawn
-from tests.unit.hosts.conftest import Records, needs_root
+from app.process.starter import Account, spawn
+from tests.unit.hosts.conftest import Records
 from tests.unit.hosts.mounts import in_own_mounts, needs_mounts
 
 pytestmark = pytest.mark.slow  # each starts ten processes or so
@@ -102,7 +102,7 @@ def test_disks_are_never_mistaken_for_a_folder(host: LocalHost, resources: Resou
 def test_failed_folder_removes_the_others(
     host: LocalHost, bench: Path, resources: ResourceJournal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("app.hosts.local.private_places", lambda _account: ("/proc",))
+    monkeypatch.setattr("app.hosts.local.private_places", lambda: ("/proc",))
     with pytest.raises(TargetError, match="cannot create the folder /proc"):
         host.prepare(FolderTarget(str(bench)), MIB)
     assert list(bench.iterdir()) == []
@@ -110,7 +110,7 @@ def test_failed_folder_removes_the_others(
 
 
 def test_no_place_for_folders(host: LocalHost, bench: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.hosts.local.private_places", lambda _account: ())
+    monkeypatch.setattr("app.hosts.local.private_places", lambda: ())
     with pytest.raises(TargetError, match=os.strerror(errno.ENOSPC)):
         host.prepare(FolderTarget(str(bench)), MIB)
     assert list(bench.iterdir()) == []
@@ -119,9 +119,7 @@ def test_no_place_for_folders(host: LocalHost, bench: Path, monkeypatch: pytest.
 def test_the_first_place_that_works_is_taken(
     host: LocalHost, bench: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        "app.hosts.local.private_places", lambda _account: ("/proc", "/nonexistent", str(bench))
-    )
+    monkeypatch.setattr("app.hosts.local.private_places", lambda: ("/proc", "/nonexistent", str(bench)))
     made = host.prepare(FolderTarget(str(bench)), MIB)
     assert Path(made.private.path).parent == bench
     if not socket_folders.is_in_memory(str(bench)):
@@ -132,46 +130,9 @@ def test_the_first_place_that_works_is_taken(
 # --- places
 
 
-@pytest.fixture
-def runtime_folder(bench: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = bench.parent / "run"
-    folder.mkdir(mode=0o700)
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(folder))
-    return folder
-
-
-def test_the_users_runtime_folder_comes_first(runtime_folder: Path) -> None:
-    assert socket_folders.socket_places(current_account())[0] == str(runtime_folder)
-
-
-def test_runtime_folder_open_to_others(runtime_folder: Path) -> None:
-    runtime_folder.chmod(0o755)
-    assert str(runtime_folder) not in socket_folders.socket_places(current_account())
-
-
-def test_runtime_folder_too_long_for_a_socket(runtime_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    longer = runtime_folder / ("x" * 90)
-    longer.mkdir(mode=0o700)
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(longer))
-    assert str(longer) not in socket_folders.socket_places(current_account())
-    assert socket_folders.socket_places(current_account())
-
-
-@pytest.mark.parametrize("value", ["", "run/user", "/nonexistent/run"])
-def test_runtime_folder_that_is_no_folder(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
-    monkeypatch.setenv("XDG_RUNTIME_DIR", value)
-    assert value not in socket_folders.socket_places(current_account())
-
-
-@needs_root
-def test_runtime_folder_of_root_for_another_account(runtime_folder: Path) -> None:
-    nobody = Account("nobody", 65534, 65534, (65534,), "/nonexistent")
-    assert str(runtime_folder) not in socket_folders.socket_places(nobody)
-
-
 def test_logs_go_where_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket_folders, "_free_bytes", lambda place: MIB if place == MEMORY_FOLDER else GIB)
-    assert os.path.realpath(MEMORY_FOLDER) not in socket_folders.private_places(current_account())
+    assert os.path.realpath(MEMORY_FOLDER) not in socket_folders.private_places()
 
 
 # --- the private folder
@@ -221,7 +182,7 @@ def test_reading_skips_links_and_fifos(host: LocalHost, ready: RunFolders, tmp_p
 def test_no_read_from_a_replaced_folder(
     host: LocalHost, bench: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("app.hosts.local.private_places", lambda _account: (str(bench),))
+    monkeypatch.setattr("app.hosts.local.private_places", lambda: (str(bench),))
     made = host.prepare(FolderTarget(str(bench)), MIB)
     private = Path(made.private.path)
     private.rename(bench / "moved")

@@ -42,8 +42,8 @@ def main(state: str, bench: str, account_name: str, moment: str) -> None:
 
     for name in ("_write", "_sync_folder", "as_account"):
         setattr(resource_journal, name, mortal(getattr(resource_journal, name)))
-    for name in ("socket_places", "private_places"):
-        setattr(local, name, lambda _account: (bench,))
+    for name, value in (("SOCKET_PLACES", (bench,)), ("private_places", lambda: (bench,))):
+        setattr(local, name, value)
     account = current_account() if account_name == "self" else named_account(account_name)
     with resource_journal.ResourceJournal.create(
         "/runs/1", "killed", account, state_folder=Path(state)

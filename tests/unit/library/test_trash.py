@@ -58,16 +58,7 @@ def test_file_without_record_not_replaced(home: Path, tmp_path: Path) -> None:
     assert not (home / "info" / "a.footing.trashinfo").exists()
 
 
-@pytest.mark.parametrize("links", [True, False], ids=["links", "no links"])
-def test_restore_does_not_replace_newer(
-    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, links: bool
-) -> None:
-    if not links:  # as on a memory stick
-
-        def refuse(*_paths: object) -> None:
-            raise OSError(errno.EPERM, "Operation not permitted")
-
-        monkeypatch.setattr(os, "link", refuse)
+def test_restore_does_not_replace_newer(home: Path, tmp_path: Path) -> None:
     first, second = (write_trial(tmp_path / name, Trial(name)) for name in ("a.footing", "b.footing"))
     trashed = [move_to_trash(first), move_to_trash(second)]
     first.write_text("new")

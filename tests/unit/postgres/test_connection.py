@@ -4,7 +4,7 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict
 
 from app.domain.errors import ServerError
-from app.postgres.connection import connect, connection_string, socket_path
+from app.postgres.connection import connect, connection_string
 from app.postgres.libpq_environment import forget_libpq_environment
 
 
@@ -19,18 +19,6 @@ def test_connection_string_reaches_own_server() -> None:
         "requirepeer": "postgres",
         "connect_timeout": "10",
     }
-
-
-def test_socket_path_below_limit() -> None:
-    folder = "/" + "a" * (99 - 1 - len("/.s.PGSQL.5432"))
-    assert len(socket_path(folder)) == 99
-
-
-@pytest.mark.parametrize("folder", ["/" + "a" * 85, "/ä" + "ä" * 43, "relative", "@abstract", "/with,comma"])
-def test_folder_too_long_for_socket(folder: str) -> None:
-    with pytest.raises(ServerError, match="cannot be the server's socket") as caught:
-        socket_path(folder)
-    assert "Nothing was started" in caught.value.hint
 
 
 def test_redirecting_libpq_variables_removed() -> None:

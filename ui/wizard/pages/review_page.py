@@ -258,7 +258,7 @@ class ReviewPage(Page):
             if resolved is not self._shown or described != self._shown_words:
                 if resolved is not self._shown:
                     self._templates = None
-                self._show(self._make_review(resolved, environment.account))
+                self._show(self._make_review(resolved))
             if resolved is not self._shown:
                 self.disturbances.look(resolved)
                 self._look_at_spreads()
@@ -269,9 +269,9 @@ class ReviewPage(Page):
         self._show_trust()
         super().refresh()
 
-    def _make_review(self, resolved: ResolvedCampaign, account: Account) -> Review:
+    def _make_review(self, resolved: ResolvedCampaign) -> Review:
         disks = self.draft.storage.disks
-        return make_review(resolved, account, self.draft.described(), disks, self._spreads, self._templates)
+        return make_review(resolved, self.draft.described(), disks, self._spreads, self._templates)
 
     def stop(self) -> None:
         """Ignore pending answers."""
@@ -294,7 +294,7 @@ class ReviewPage(Page):
             self._templates_op = None
             self._templates = found
             if found is not None:
-                self._show(self._make_review(resolved, account))
+                self._show(self._make_review(resolved))
 
         if self._templates_op is not None:
             self._templates_op.cancel()
