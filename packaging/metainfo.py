@@ -39,7 +39,7 @@ def releases(changelog: str, version: str, date: str) -> Iterator[tuple[str, str
             yield match["version"], match["date"]
 
 
-def complete(root: ET.Element, addresses: dict[str, str], told: Iterator[tuple[str, str]]) -> None:
+def complete(root: ET.Element, addresses: dict[str, str], versions: Iterator[tuple[str, str]]) -> None:
     """Add addresses, pictures and releases to the metainfo of the tree."""
     for name, kind in URLS.items():
         ET.SubElement(root, "url", type=kind).text = addresses[name]
@@ -50,7 +50,7 @@ def complete(root: ET.Element, addresses: dict[str, str], told: Iterator[tuple[s
             ET.SubElement(picture, "caption").text = caption
             ET.SubElement(picture, "image").text = f"{addresses['Screenshots'].rstrip('/')}/{name}.png"
     history = ET.SubElement(root, "releases")
-    for version, date in told:
+    for version, date in versions:
         kind = "development" if "~" in version else "stable"
         ET.SubElement(history, "release", version=version, date=date, type=kind)
 

@@ -31,7 +31,7 @@ class Bench:
         folder: of the campaign.
         fate: of an attempt, by (number, attempt): disturbed, unknown, failed, stopped, or nothing of that.
         order: (number, attempt) as they were executed.
-        told: what the listener heard.
+        messages: what the listener heard.
         tps: of an attempt.
     """
 
@@ -39,7 +39,7 @@ class Bench:
     campaign: Campaign
     fate: Callable[[int, int], str]
     order: list[tuple[int, int]] = field(default_factory=list)
-    told: list[str] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
     stop: bool = False
     tps: Callable[[PlannedRun], float] = lambda _planned: 1.0
 
@@ -84,7 +84,7 @@ class Bench:
         monkeypatch.setattr(executed, "execute_run", self.execute)
         self.stop = False
         listener = SimpleNamespace(
-            run_finished=lambda _result: None, told=lambda _kind, message: self.told.append(message)
+            run_finished=lambda _result: None, reported=lambda _kind, message: self.messages.append(message)
         )
         bench = self
 

@@ -306,9 +306,9 @@ def _seeds(seeds: tuple[int, ...], toml: Mapping[str, str] | None = None) -> Val
 def _taken_in_order(back: Back) -> None:
     """Read back that the run was taken when the order of its campaign says so."""
     stated: Any = back.run.values["campaign_file"]
-    told = {name: back.run.values[name] for name in ("number", "configuration", "repeat")}
-    planned = interleaved_order(parse_stored_campaign(stated))[int(str(told["number"])) - 1]
-    assert (planned.configuration.name, planned.repeat) == (told["configuration"], told["repeat"])
+    values = {name: back.run.values[name] for name in ("number", "configuration", "repeat")}
+    planned = interleaved_order(parse_stored_campaign(stated))[int(str(values["number"])) - 1]
+    assert (planned.configuration.name, planned.repeat) == (values["configuration"], values["repeat"])
 
 
 def _repeats_none(back: Back) -> None:
@@ -483,9 +483,9 @@ def _own_rows(back: Back) -> None:
 
 def _loaded(back: Back) -> None:
     assert back.run.metadata.workload.data_set == "loaded"
-    told = or_none(back.run.metadata.data_set)
-    assert told is not None
-    assert (told.state, told.template) == ("loaded", "")
+    data_set = or_none(back.run.metadata.data_set)
+    assert data_set is not None
+    assert (data_set.state, data_set.template) == ("loaded", "")
     assert back.commands("--initialize")
 
 

@@ -38,10 +38,10 @@ def parameter(name: str, value: str) -> bytes:
 
 def greeting() -> bytes:
     """Return what a server says once it has let somebody in, without ReadyForQuery."""
-    told = {"server_version": "15.3", "client_encoding": "UTF8", "standard_conforming_strings": "on"}
+    values = {"server_version": "15.3", "client_encoding": "UTF8", "standard_conforming_strings": "on"}
     return (
         message(b"R", struct.pack("!I", 0))
-        + b"".join(parameter(name, value) for name, value in told.items())
+        + b"".join(parameter(name, value) for name, value in values.items())
         + message(b"K", struct.pack("!II", 1, 2))
     )
 
@@ -116,13 +116,13 @@ Column = tuple[int, bytes]
 """Number of a type, and a value as text."""
 
 
-def answering(*told: tuple[bytes, tuple[Column, ...]]) -> Answer:
+def answering(*tables: tuple[bytes, tuple[Column, ...]]) -> Answer:
     """Return what answers each statement that has a word in it with one row; the last pair has b""."""
 
     def answer(client: socket.socket) -> None:
         client.sendall(_one_row(((25, b""),), b""))  # the statement that came already
         while heard := client.recv(65536):
-            columns = next(columns for word, columns in told if word in heard)
+            columns = next(columns for word, columns in tables if word in heard)
             client.sendall(_one_row(columns, heard))
 
     return answer

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.disks.covered import told_covered
+from tests.disks.covered import recorded_covered
 from tests.machine.batches import Inside, group_by_guest, smallest_cover
 from tests.machine.conductor import Conductor, Results
 from tests.machine.coverage_table import Row, table
@@ -51,7 +51,7 @@ def _estimated_seconds(items: list[pytest.Item]) -> dict[str, float]:
 
 
 def _choose_short(items: list[pytest.Item]) -> list[pytest.Item]:
-    proved = told_covered()
+    proved = recorded_covered()
     words = {
         item.nodeid: [
             word for word in _covered(item) if word.startswith(_SHORT_COVERS) and word not in proved

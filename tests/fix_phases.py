@@ -19,7 +19,7 @@ from app.runfile.metadata.typed_json import values_of
 from app.runfile.reader import RunFile
 from app.runfile.summary import summarise, summarise_phases
 from app.runfile.writer import LatencySecond, RunFileWriter
-from tests.quiet_machine import tell_quiet
+from tests.quiet_machine import write_quiet
 
 SECONDS = 5
 
@@ -72,7 +72,7 @@ class PhasedRun:
     campaign: str = "Trial"
 
 
-def _told(run: PhasedRun) -> tuple[PhaseMetadata, ...]:
+def _phase_metadata(run: PhasedRun) -> tuple[PhaseMetadata, ...]:
     own = max(number for number, shape in enumerate(run.phases) if shape.counts)
     return tuple(_described(number, shape, is_own=number == own) for number, shape in enumerate(run.phases))
 
@@ -112,11 +112,11 @@ def _described(number: int, shape: PhaseShape, *, is_own: bool) -> PhaseMetadata
 def write_phased_run(path: Path, run: PhasedRun) -> Path:
     """Write a run that ended, with the figures of all its phases."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    told = _told(run)
-    own = next(each for each in told if each.is_own)
+    found = _phase_metadata(run)
+    own = next(each for each in found if each.is_own)
     writer = RunFileWriter(path, started_monotonic_s=0.0, is_durable=False, has_phases=True)
     with writer.transaction():
-        tell_quiet(writer)
+        write_quiet(writer)
         writer.set_run(
             {
                 "id": f"{abs(hash(str(path))):016x}",
@@ -128,15 +128,15 @@ def write_phased_run(path: Path, run: PhasedRun) -> Path:
                 "state": RunState.RUNNING.value,
                 "started_epoch_s": 1.8e9 + 60 * run.repeat,
                 "target": {"kind": "folder", "path": "/srv/bench", "raid": None},
-                **values_of(RunMetadata(phases=told, workload=own.workload, pgbench=own.pgbench)),
+                **values_of(RunMetadata(phases=found, workload=own.workload, pgbench=own.pgbench)),
             }
         )
         for kind, reason in run.marks:
             writer.add_mark(kind, reason)
-    for number, (shape, each) in enumerate(zip(run.phases, told, strict=True)):
+    for number, (shape, each) in enumerate(zip(run.phases, found, strict=True)):
         _write_phase(writer, number * SECONDS, shape, each)
     with writer.transaction():
-        writer.end_phase(1000 * SECONDS * len(told))
+        writer.end_phase(1000 * SECONDS * len(found))
         writer.set_run({"state": run.state.value})
     writer.close()
     with RunFile(path) as written:
@@ -145,14 +145,14 @@ def write_phased_run(path: Path, run: PhasedRun) -> Path:
     return path
 
 
-def _write_phase(writer: RunFileWriter, begin_s: int, shape: PhaseShape, told: PhaseMetadata) -> None:
+def _write_phase(writer: RunFileWriter, begin_s: int, shape: PhaseShape, phases: PhaseMetadata) -> None:
     latency_us = np.full(round(shape.tps), round(4e6 / shape.tps), dtype=np.int64)
     encoded = Histogram.of(latency_us).encode()
     with writer.transaction():
-        if told.is_own:
+        if phases.is_own:
             writer.begin_phase(Phase.MEASURE, 1000 * begin_s)
         else:
-            writer.begin_phase(Phase.PART, 1000 * begin_s, told.number)
+            writer.begin_phase(Phase.PART, 1000 * begin_s, phases.number)
         for second in range(begin_s, begin_s + SECONDS):
             t_ms = 1000 * (second + 1)
             sample = Sample("pgbench.tps", shape.tps)

@@ -16,7 +16,7 @@ from app.domain.run import Phase, RunState
 from app.postgres.pgbench.histogram import Histogram
 from app.runfile.finalize import finish_run_file
 from app.runfile.writer import LatencySecond, RunFileWriter
-from tests.quiet_machine import tell_quiet
+from tests.quiet_machine import write_quiet
 
 WARM_UP_S = 10
 
@@ -110,7 +110,7 @@ def begin_run(path: Path, shape: Shape, name: str) -> RunFileWriter:
     writer = RunFileWriter(path, started_monotonic_s=0.0, is_durable=False)
     planned = shape.planned_s or float(shape.seconds)
     with writer.transaction():
-        tell_quiet(writer)
+        write_quiet(writer)
         writer.set_run(
             {
                 "id": f"{shape.seed:016x}",

@@ -12,7 +12,7 @@ from app.domain.run import Phase, RunState
 from app.runfile.disturbance import DISTURBED
 from app.runfile.finalize import finish_run_file
 from app.runfile.writer import RunFileWriter
-from tests.quiet_machine import tell_quiet
+from tests.quiet_machine import write_quiet
 
 LONG_NAME = "ext4 on four NVMe disks, RAID 10, chunk 64 KiB, noatime, wal on its own pair of disks"
 assert len(LONG_NAME) >= 80
@@ -84,7 +84,7 @@ def begin_trial(path: Path, trial: Trial, *, loading_s: int = 0) -> RunFileWrite
     mount: Json = {"filesystem": trial.filesystem, "options": ["rw"], "super_options": ["noatime"]}
     with writer.transaction():
         if trial.is_quiet and DISTURBED not in dict(trial.marks):
-            tell_quiet(writer)
+            write_quiet(writer)
         writer.set_run(_values(path, trial))
         writer.add_facts("before", {"storage": {"mount": mount}, "kernel": {"release": "6.1"}})
         for kind, reason in trial.marks:

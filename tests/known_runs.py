@@ -29,7 +29,7 @@ from app.runfile.metadata.run_metadata import (
 )
 from app.runfile.metadata.typed_json import values_of
 from app.runfile.writer import RunFileWriter
-from tests.quiet_machine import tell_quiet
+from tests.quiet_machine import write_quiet
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -158,8 +158,8 @@ def _changed(part: DataclassInstance, name: str) -> object:
 
 
 def _plan_change(name: str, plan: StoragePlan, before: RunMetadata = WHOLE) -> Change:
-    told = describe_target(TARGET, plan)
-    return Change(name, replace(before, target=replace(told, path="SERIAL0")), before)
+    sentence = describe_target(TARGET, plan)
+    return Change(name, replace(before, target=replace(sentence, path="SERIAL0")), before)
 
 
 def plan_changes() -> Iterator[Change]:
@@ -272,7 +272,7 @@ def write_known(
     """Write a finished run file that says this of its run."""
     writer = RunFileWriter(path, started_monotonic_s=0.0, is_durable=False)
     with writer.transaction():
-        tell_quiet(writer)
+        write_quiet(writer)
         writer.set_run(values_of(replace(run, state=RunState.RUNNING.value)))
         writer.add_facts("before", FACTS if facts is None else facts)
         writer.begin_phase(Phase.MEASURE, 0)

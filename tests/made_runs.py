@@ -14,7 +14,7 @@ from app.postgres.pgbench.histogram import Histogram, bucket_of
 from app.process.starter import CommandOutcome
 from app.runfile.finalize import finish_run_file
 from app.runfile.writer import LatencySecond, RunFileWriter
-from tests.quiet_machine import tell_quiet
+from tests.quiet_machine import write_quiet
 
 LATENCY_US = 2000
 VALUES: dict[str, Json] = {
@@ -47,7 +47,7 @@ def write_run(
     """A run that measures: one second per value of `tps`; the last `partial` seconds are incomplete."""
     writer = RunFileWriter(path, started_monotonic_s=0.0, is_durable=False)
     with writer.transaction():
-        tell_quiet(writer)
+        write_quiet(writer)
         writer.set_run({**VALUES, **(values or {})})
         writer.begin_phase(Phase.PREPARE, 0)
         writer.add_facts("before", {"storage": {"mount": {"filesystem": "ext4", "source": "nas7:/vol/acme"}}})

@@ -45,8 +45,8 @@ def pseudo(message: str) -> str:
         return message  # a mere form of values
     begin = message.index(inner)
     parts = (part if number % 2 else part.translate(_OTHER) for number, part in enumerate(_KEPT.split(inner)))
-    told = f"{OPEN}{''.join(parts)}{_added(inner)}{CLOSE}"
-    return message[:begin] + told + message[begin + len(inner) :]
+    words = f"{OPEN}{''.join(parts)}{_added(inner)}{CLOSE}"
+    return message[:begin] + words + message[begin + len(inner) :]
 
 
 class PseudoCatalogue(Catalogue):

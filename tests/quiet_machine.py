@@ -21,7 +21,7 @@ QUIET: Final[dict[str, float]] = {
 """Means over the phase by metric and instance, in cores of two."""
 
 
-def tell_quiet(writer: RunFileWriter, others: float = 0.0, seconds: float = 20.0) -> None:
+def write_quiet(writer: RunFileWriter, others: float = 0.0, seconds: float = 20.0) -> None:
     """Store that others used so many cores; called in a transaction."""
-    told: dict[str, Json] = {**QUIET, "cpu.user": QUIET["cpu.user"] + others}
-    writer.add_facts(WHOLE_PHASE, {"seconds": seconds, "cpus": 2, "means": told})
+    values: dict[str, Json] = {**QUIET, "cpu.user": QUIET["cpu.user"] + others}
+    writer.add_facts(WHOLE_PHASE, {"seconds": seconds, "cpus": 2, "means": values})

@@ -55,7 +55,7 @@ class TwoCampaigns:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Verdicts:
     """How often, as shares.
 
     Attributes:
@@ -69,7 +69,7 @@ class Told:
     lower: float
 
 
-def told(truth: TwoCampaigns, count: int, seed: int) -> Told:
+def count_verdicts(truth: TwoCampaigns, count: int, seed: int) -> Verdicts:
     """Return what is told of so many pairs of campaigns."""
     covered = higher = lower = 0
     for samples in truth.samples(count, seed):
@@ -79,4 +79,4 @@ def told(truth: TwoCampaigns, count: int, seed: int) -> Told:
         covered += found.interval.low <= 1 + truth.difference <= found.interval.high
         higher += found.verdict is Verdict.HIGHER
         lower += found.verdict is Verdict.LOWER
-    return Told(covered / count, higher / count, lower / count)
+    return Verdicts(covered / count, higher / count, lower / count)

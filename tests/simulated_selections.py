@@ -145,7 +145,7 @@ def select(logs: Array) -> Selected:
     return Selected(seen, active, leader)
 
 
-def told_apart_by_the_matrix(logs: Array, others: Places) -> Flags:
+def distinguished_by_matrix(logs: Array, others: Places) -> Flags:
     """Return whether the fixed matrix calls its fastest faster than another one (pairs, Bonferroni)."""
     count, cap = logs.shape[1:]
     at = np.arange(len(logs))

@@ -513,10 +513,10 @@ def _paint_groove(painter: QPainter, option: QStyleOption, _widget: QWidget | No
 
 def _paint_progress(painter: QPainter, option: QStyleOption, _widget: QWidget | None) -> None:
     """Paint the share done; all of the bar, pale, where it is not known: nothing moves."""
-    told = cast("QStyleOptionProgressBar", option)
+    found = cast("QStyleOptionProgressBar", option)
     done, colour = QRect(option.rect), option.palette.color(Role.Highlight)
-    if told.maximum > told.minimum:
-        share = (told.progress - told.minimum) / (told.maximum - told.minimum)
+    if found.maximum > found.minimum:
+        share = (found.progress - found.minimum) / (found.maximum - found.minimum)
         done.setWidth(round(done.width() * min(max(share, 0.0), 1.0)))
     else:
         colour = mix(colour, option.palette.color(Role.Window), 0.5)

@@ -292,11 +292,11 @@ class Bottleneck:
     @property
     def sentence(self) -> str:
         """Cause and evidence, as a sentence."""
-        told = tr("Limited by {cause}")
+        sentence = tr("Limited by {cause}")
         if self.cause is Cause.NOT_KNOWN:
-            told = tr("What limited it is {cause}")
-        told = told.format(cause=self.words)
-        return f"{told}: {'; '.join(self.evidence)}." if self.evidence else f"{told}."
+            sentence = tr("What limited it is {cause}")
+        sentence = sentence.format(cause=self.words)
+        return f"{sentence}: {'; '.join(self.evidence)}." if self.evidence else f"{sentence}."
 
 
 UNKNOWN: Final = Bottleneck(Cause.NOT_KNOWN)
@@ -420,48 +420,48 @@ def _time(evidence: Evidence, *groups: str) -> list[str]:
 def _events(evidence: Evidence, least: float = WORTH_NAMING) -> list[str]:
     """Return the most frequent wait events, as a clause."""
     clients = evidence.clients or 1.0
-    told = [
+    lines = [
         f"{event} {_percent(sessions / clients)}"
         for event, sessions in evidence.events[:3]
         if sessions >= least * clients
     ]
-    return [tr("wait events {events}").format(events=", ".join(told))] if told else []
+    return [tr("wait events {events}").format(events=", ".join(lines))] if lines else []
 
 
 def _cpus(evidence: Evidence) -> list[str]:
-    told: list[str] = []
+    lines: list[str] = []
     if evidence.busy is not None and evidence.cpus:
-        told.append(
+        lines.append(
             tr("{busy:.2f} of {cpus} CPUs busy").format(
                 busy=min(evidence.busy, evidence.cpus), cpus=evidence.cpus
             )
         )
     for name, used in ((tr("PostgreSQL"), evidence.server), (tr("pgbench"), evidence.pgbench)):
         if used is not None:
-            told.append(tr("{name} {cores:.2f}").format(name=name, cores=used))
+            lines.append(tr("{name} {cores:.2f}").format(name=name, cores=used))
     if evidence.kernel:
-        told.append(tr("the kernel's threads {cores:.2f}").format(cores=evidence.kernel))
+        lines.append(tr("the kernel's threads {cores:.2f}").format(cores=evidence.kernel))
     if evidence.others is not None:
-        told.append(tr("everything else {cores:.2f}").format(cores=evidence.others))
+        lines.append(tr("everything else {cores:.2f}").format(cores=evidence.others))
     if evidence.queueing is not None:
         waited = evidence.queueing + (evidence.pgbench_queueing or 0.0)
-        told.append(tr("{count:.1f} processes waited for one").format(count=waited))
-    return [", ".join(told)] if told else []
+        lines.append(tr("{count:.1f} processes waited for one").format(count=waited))
+    return [", ".join(lines)] if lines else []
 
 
 def _pgbench(evidence: Evidence) -> list[str]:
-    told = _time(evidence, "for_client")
+    parts = _time(evidence, "for_client")
     if evidence.pgbench_share is not None:
         words = tr("its threads used {share:.0f} % of the CPU time that they could")
-        told.append(words.format(share=evidence.pgbench_share))
+        parts.append(words.format(share=evidence.pgbench_share))
     if evidence.pgbench_queueing is not None:
         words = tr("they waited for a CPU {percent:.0f} % of the time")
-        told.append(words.format(percent=100 * evidence.pgbench_waited))
-    return told
+        parts.append(words.format(percent=100 * evidence.pgbench_waited))
+    return parts
 
 
 def _device(evidence: Evidence, *, flushes: bool = False) -> list[str]:
-    told: list[str] = []
+    lines: list[str] = []
     for device in evidence.devices[:2]:
         parts: list[str] = []
         if device.utilisation is not None and not flushes:
@@ -479,8 +479,8 @@ def _device(evidence: Evidence, *, flushes: bool = False) -> list[str]:
             if rate and each_ms is not None
         ]
         if parts:
-            told.append(f"{device.name}: {', '.join(parts)}")
-    return told
+            lines.append(f"{device.name}: {', '.join(parts)}")
+    return lines
 
 
 _OF_WAL: Final = ("wal.syncs", "storage.flushes")
@@ -502,8 +502,8 @@ def _several(evidence: Evidence) -> list[str]:
 
 
 def _memory(evidence: Evidence) -> list[str]:
-    told = tr("for {percent:.0f} % of the time some program waited for memory")
-    return [told.format(percent=evidence.memory_some or 0.0), *_time(evidence, "for_data")]
+    sentence = tr("for {percent:.0f} % of the time some program waited for memory")
+    return [sentence.format(percent=evidence.memory_some or 0.0), *_time(evidence, "for_data")]
 
 
 def _not_known(evidence: Evidence) -> list[str]:
@@ -511,7 +511,7 @@ def _not_known(evidence: Evidence) -> list[str]:
         return [*_time(evidence, "for_others"), *_events(evidence)]
     if not evidence.samples:
         return [tr("the file has no wait events, and neither CPUs nor a device nor pgbench were saturated")]
-    told = trn(
+    sentence = trn(
         "too few samples of sessions ({count:.0f}), and neither CPUs nor a device nor pgbench were "
         "saturated; with {clients:.0f} client it takes {seconds} s",
         "too few samples of sessions ({count:.0f}), and neither CPUs nor a device nor pgbench were "
@@ -519,14 +519,14 @@ def _not_known(evidence: Evidence) -> list[str]:
         round(evidence.clients or 0.0),
     )
     seconds = 1 + math.ceil(FEWEST_SAMPLES / max(1.0, evidence.clients or 0.0))
-    return [told.format(count=evidence.samples, clients=evidence.clients, seconds=seconds)]
+    return [sentence.format(count=evidence.samples, clients=evidence.clients, seconds=seconds)]
 
 
 def _rate(evidence: Evidence) -> list[str]:
     if evidence.tps is None or evidence.rate is None:
         return []
-    told = tr("{tps:,.0f} of {rate:,.0f} transactions a second that were offered")
-    return [told.format(tps=evidence.tps, rate=evidence.rate)]
+    sentence = tr("{tps:,.0f} of {rate:,.0f} transactions a second that were offered")
+    return [sentence.format(tps=evidence.tps, rate=evidence.rate)]
 
 
 _EVIDENCE: Final[Mapping[Cause, Callable[[Evidence], list[str]]]] = MappingProxyType(
@@ -674,8 +674,10 @@ def limit_elsewhere(evidence: Evidence) -> Bottleneck:
     found = find_bottleneck(there)
     if found.cause is not Cause.PGBENCH or there.pgbench_is_saturated:
         return found
-    told = tr("the server waited for round trips of the network, or for pgbench, which nothing tells apart")
-    return Bottleneck(Cause.NOT_KNOWN, (told,))
+    sentence = tr(
+        "the server waited for round trips of the network, or for pgbench, which nothing tells apart"
+    )
+    return Bottleneck(Cause.NOT_KNOWN, (sentence,))
 
 
 def read_bottleneck(run: RunFile) -> Bottleneck:
@@ -689,13 +691,13 @@ def read_bottleneck(run: RunFile) -> Bottleneck:
         return Bottleneck(Cause.NOT_KNOWN, (tr("it was not measured to its end"),))
     # A sample is the mean of the second before it: start with the first one completely inside.
     totals = run.totals(measured.started_ms + _TICK_MS, measured.ended_ms, metrics=METRICS_READ)
-    told, environment = run.metadata, read_environment_facts(run.facts("before"))
+    metadata, environment = run.metadata, read_environment_facts(run.facts("before"))
     evidence = evidence_of(
         totals,
         environment,
-        load=offered_load(told),
-        printed={name: told.printed(name) for name in _PRINTED},
+        load=offered_load(metadata),
+        printed={name: metadata.printed(name) for name in _PRINTED},
     )
-    if told.target.kind == ServerTarget.kind and not environment.reached.over:
+    if metadata.target.kind == ServerTarget.kind and not environment.reached.over:
         return limit_elsewhere(evidence)
     return find_bottleneck(replace(evidence, used={each.metric: each for each in read_used_shares(run)}))

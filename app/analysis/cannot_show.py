@@ -76,7 +76,7 @@ class Limit(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Unshown:
+class Limitation:
     """A limit of a run's figures.
 
     Attributes:
@@ -88,16 +88,16 @@ class Unshown:
     words: str
 
 
-def find_unshown(
-    told: RunMetadata,
+def find_limitations(
+    metadata: RunMetadata,
     environment: EnvironmentFacts,
     facts: Mapping[str, Json],
     shape: RunStability | None,
-) -> tuple[Unshown, ...]:
+) -> tuple[Limitation, ...]:
     """Return the limits of a run's figures.
 
     Args:
-        told: metadata of the run file.
+        metadata: metadata of the run file.
         environment: facts from before the run.
         facts: the same, as stored.
         shape: of its measured phase; None if there is none.
@@ -105,33 +105,33 @@ def find_unshown(
     if shape is None:
         return ()
     return tuple(
-        Unshown(limit, words)
+        Limitation(limit, words)
         for limit, words in (
-            (Limit.MEMORY, _fits_in_memory(told, environment)),
-            (Limit.NO_DEVICE, _without_device(told, environment)),
-            (Limit.FRESH_FILESYSTEM, _fresh_filesystem(told)),
-            (Limit.FRESH_SSD, _fresh_ssd(told, facts)),
-            (Limit.VIRTUAL, _elsewhere(told, environment) or _virtual(environment)),
-            (Limit.BURST_CREDIT, _burst_credit(told, environment)),
-            (Limit.CLOSED_LOOP, _closed_loop(told)),
+            (Limit.MEMORY, _fits_in_memory(metadata, environment)),
+            (Limit.NO_DEVICE, _without_device(metadata, environment)),
+            (Limit.FRESH_FILESYSTEM, _fresh_filesystem(metadata)),
+            (Limit.FRESH_SSD, _fresh_ssd(metadata, facts)),
+            (Limit.VIRTUAL, _elsewhere(metadata, environment) or _virtual(environment)),
+            (Limit.BURST_CREDIT, _burst_credit(metadata, environment)),
+            (Limit.CLOSED_LOOP, _closed_loop(metadata)),
             (Limit.SHORT, _short(shape)),
-            (Limit.ONE_WORKLOAD, _one_workload(told)),
+            (Limit.ONE_WORKLOAD, _one_workload(metadata)),
         )
         if words
     )
 
 
-def read_unshown(run: RunFile) -> tuple[Unshown, ...]:
+def read_limitations(run: RunFile) -> tuple[Limitation, ...]:
     """Return the limits of a run file's figures; empty if its TPS are damaged."""
     try:
         shape = read_shape(run)
     except CorruptRunFileError:  # a foreign file: it has no figures either
         return ()
     facts = run.facts("before")
-    return find_unshown(run.metadata, read_environment_facts(facts), facts, shape)
+    return find_limitations(run.metadata, read_environment_facts(facts), facts, shape)
 
 
-def describe_unshown(runs: Iterable[tuple[Unshown, ...]]) -> str:
+def describe_limitations(runs: Iterable[tuple[Limitation, ...]]) -> str:
     """Return one sentence for all runs; empty if there are no limits.
 
     Of different reasons for one limit the first ones are named.
@@ -157,45 +157,45 @@ _LONGEST: Final = 80
 _MINUTES_FROM_S: Final = 120
 
 
-def _fits_in_memory(told: RunMetadata, environment: EnvironmentFacts) -> str:
-    if _without_device(told, environment) or _elsewhere(told, environment):
+def _fits_in_memory(metadata: RunMetadata, environment: EnvironmentFacts) -> str:
+    if _without_device(metadata, environment) or _elsewhere(metadata, environment):
         return ""
-    data, limit = or_none(told.data_bytes), or_none(told.target.memory_limit_bytes)
+    data, limit = or_none(metadata.data_bytes), or_none(metadata.target.memory_limit_bytes)
     memory = environment.memory_bytes
     room = limit if limit is not None and (memory is None or limit < memory) else memory
     if data is None or room is None or data > room:
         return ""
     sentence = tr("reads from storage ({data} of data fit in {memory} of memory)")
-    if known(told.workload.caches, "") == Caches.COLD:
+    if known(metadata.workload.caches, "") == Caches.COLD:
         sentence = tr(
             "long reading from storage ({data} of data fit in {memory} of memory, cold at the start)"
         )
     return sentence.format(data=format_size(data), memory=format_size(int(room)))
 
 
-def _without_device(told: RunMetadata, environment: EnvironmentFacts) -> str:
-    if known(told.target.kind, "") != "memory" and not environment.in_memory:
+def _without_device(metadata: RunMetadata, environment: EnvironmentFacts) -> str:
+    if known(metadata.target.kind, "") != "memory" and not environment.in_memory:
         return ""
     return tr("any storage (the data lay in memory)")
 
 
-def _elsewhere(told: RunMetadata, environment: EnvironmentFacts) -> str:
+def _elsewhere(metadata: RunMetadata, environment: EnvironmentFacts) -> str:
     """Return the limit of a server on an unknown machine: the known memory and hardware are pgbench's."""
     is_asked = bool(environment.reached.over) and not environment.reached.reason
-    if known(told.target.kind, "") != ServerTarget.kind or is_asked:
+    if known(metadata.target.kind, "") != ServerTarget.kind or is_asked:
         return ""
     return tr("the machine of the server (its disks, memory and caches are not known)")
 
 
-def _fresh_filesystem(told: RunMetadata) -> str:
-    if known(told.target.plan, None) is None:
+def _fresh_filesystem(metadata: RunMetadata) -> str:
+    if known(metadata.target.plan, None) is None:
         return ""
     return tr("how a filesystem ages (each run had a new one)")
 
 
-def _fresh_ssd(told: RunMetadata, facts: Mapping[str, Json]) -> str:
+def _fresh_ssd(metadata: RunMetadata, facts: Mapping[str, Json]) -> str:
     """Return the limit of new SSDs, as far as they report their use."""
-    plan = known(told.target.plan, None)
+    plan = known(metadata.target.plan, None)
     if not isinstance(plan, StoragePlan):
         return ""
     ssds = tuple(_ssds(facts))
@@ -221,8 +221,8 @@ def _fresh_ssd(told: RunMetadata, facts: Mapping[str, Json]) -> str:
 def _ssds(facts: Mapping[str, Json]) -> Iterator[tuple[str, int | None, float | None]]:
     """Yield (name, bytes, bytes ever written) of the used SSDs; None if unknown."""
     health = facts.get("disk_health")
-    told = [each for each in health.values() if isinstance(each, dict)] if isinstance(health, dict) else []
-    written = [_number(each.get("bytes_written")) for each in told]
+    ssds = [each for each in health.values() if isinstance(each, dict)] if isinstance(health, dict) else []
+    written = [_number(each.get("bytes_written")) for each in ssds]
     seen = 0
     for name, device in _devices(facts):
         queue = device.get("queue")
@@ -259,8 +259,8 @@ def _virtual(environment: EnvironmentFacts) -> str:
     return tr("the hardware below {what}").format(what=", ".join(played))
 
 
-def _burst_credit(told: RunMetadata, environment: EnvironmentFacts) -> str:
-    server = or_none(told.target.server)
+def _burst_credit(metadata: RunMetadata, environment: EnvironmentFacts) -> str:
+    server = or_none(metadata.target.server)
     service = server.managed_service if server is not None else ""
     what = bursting(environment, service)
     if not what:
@@ -269,8 +269,8 @@ def _burst_credit(told: RunMetadata, environment: EnvironmentFacts) -> str:
     return words.format(what=what)
 
 
-def _closed_loop(told: RunMetadata) -> str:
-    if offered_load(told).kind is not LoadKind.CLOSED:
+def _closed_loop(metadata: RunMetadata) -> str:
+    if offered_load(metadata).kind is not LoadKind.CLOSED:
         return ""
     return tr(
         "latency at a given load (a closed loop: the waiting of those who could not start is not counted)"
@@ -291,8 +291,8 @@ def _short(shape: RunStability) -> str:
     return tr("what comes after {length}").format(length=length)
 
 
-def _one_workload(told: RunMetadata) -> str:
-    label = known(told.workload.label, "")
+def _one_workload(metadata: RunMetadata) -> str:
+    label = known(metadata.workload.label, "")
     if not label:
         return ""
     return tr("other workloads than {label}").format(label=one_line(label)[:_LONGEST])

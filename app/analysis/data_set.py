@@ -44,26 +44,26 @@ def data_set_words(state: str) -> str:
     return _STATES.get(state, state[:MOST_CHARACTERS])
 
 
-def describe_data_set(told: DataSetMetadata | None) -> str:
+def describe_data_set(data_set: DataSetMetadata | None) -> str:
     """Return how the data was loaded, in a line; empty if unknown."""
-    if told is None or not told.state:
+    if data_set is None or not data_set.state:
         return ""
-    words = [data_set_words(told.state)]
-    if told.copy_s is not None and told.size_bytes is not None:
+    words = [data_set_words(data_set.state)]
+    if data_set.copy_s is not None and data_set.size_bytes is not None:
         sentence = tr("{size} in {seconds:.1f} s")
-        words.append(sentence.format(size=format_size(told.size_bytes), seconds=told.copy_s))
-    if told.extents is not None:
+        words.append(sentence.format(size=format_size(data_set.size_bytes), seconds=data_set.copy_s))
+    if data_set.extents is not None:
         words.append(
-            trn("tables in {count} extent", "tables in {count} extents", told.extents).format(
-                count=told.extents
+            trn("tables in {count} extent", "tables in {count} extents", data_set.extents).format(
+                count=data_set.extents
             )
         )
-    if told.template:
-        words.append(tr("template {id}").format(id=told.template[:MOST_CHARACTERS]))
-    if told.caches:
-        words.append(_CACHES.get(told.caches, told.caches[:MOST_CHARACTERS]))
-    if told.reason:
-        words.append(told.reason[:MOST_CHARACTERS])
+    if data_set.template:
+        words.append(tr("template {id}").format(id=data_set.template[:MOST_CHARACTERS]))
+    if data_set.caches:
+        words.append(_CACHES.get(data_set.caches, data_set.caches[:MOST_CHARACTERS]))
+    if data_set.reason:
+        words.append(data_set.reason[:MOST_CHARACTERS])
     return ", ".join(words)
 
 
@@ -128,7 +128,7 @@ def compression_in_effect(environment: EnvironmentFacts) -> str:
     for option in environment.mount_options:
         if option.startswith(_MOUNT_OPTIONS) and option.partition("=")[2] not in _OFF:
             return option[:MOST_CHARACTERS]
-    value = environment.dataset.get(_PROPERTY) or environment.told.get(_PROPERTY)
+    value = environment.dataset.get(_PROPERTY) or environment.reported.get(_PROPERTY)
     if isinstance(value, str) and value.lower().partition(":")[0] not in _OFF:
         return f"{_PROPERTY}={value}"[:MOST_CHARACTERS]
     return ""
@@ -182,13 +182,13 @@ def did_nothing(effect: str, stored: StoredMetadata, ratio: float | None = None,
     share = compressed_share(stored)
     if not effect or share is None or share >= LEAST_SHARE:
         return ""
-    told = tr("{effect} compressed {percent:.0f} % of the loaded tables").format(
+    sentence = tr("{effect} compressed {percent:.0f} % of the loaded tables").format(
         effect=effect, percent=max(0.0, 100 * share)
     )
     if ratio is not None and ratio < INCOMPRESSIBLE_BELOW:
         reason = tr("their rows hardly can be ({ratio}, zstd -3)")
-        return f"{told}: {reason.format(ratio=number_text(ratio, '.2f') + ':1')}."
-    return " ".join((f"{told}.", *_reasons(effect, ratio, major)))
+        return f"{sentence}: {reason.format(ratio=number_text(ratio, '.2f') + ':1')}."
+    return " ".join((f"{sentence}.", *_reasons(effect, ratio, major)))
 
 
 def _reasons(effect: str, ratio: float | None, major: int) -> Iterator[str]:

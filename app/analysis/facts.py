@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from app.analysis.bottleneck import UNKNOWN, Bottleneck, read_bottleneck
-from app.analysis.cannot_show import Unshown, find_unshown
+from app.analysis.cannot_show import Limitation, find_limitations
 from app.analysis.data_set import compression_in_effect
 from app.analysis.io_baseline import UsedShare, read_used_shares
 from app.analysis.phase_figures import PhaseFigures, read_phase_figures
@@ -28,7 +28,7 @@ from app.domain.storage_plan.plan import StoragePlan
 from app.domain.text import tr
 from app.library.entries import effective_state
 from app.runfile.disturbance import marks_of, read_disturbances
-from app.runfile.kept import KeptByFile
+from app.runfile.file_cache import FileCache
 from app.runfile.metadata.environment import (
     MOST_CHARACTERS,
     counted_devices,
@@ -123,7 +123,7 @@ class RunFacts:
     _known: dict[float, dict[str, float | None]] = field(default_factory=dict, repr=False, compare=False)
     devices: str = ""
     bottleneck: Bottleneck = UNKNOWN
-    unshown: tuple[Unshown, ...] = ()
+    unshown: tuple[Limitation, ...] = ()
     compression: str = ""
     compressibility: float | None = None
     disturbances: Disturbances = field(default_factory=Disturbances)
@@ -157,55 +157,57 @@ def read_run_facts(path: Path) -> RunFacts:
         RunFileError: it cannot be read.
     """
     with RunFile(path) as run:
-        told, facts = completed(run.metadata), run.facts("before")
+        value, facts = completed(run.metadata), run.facts("before")
         environment = read_environment_facts(facts)
-        found = tuple(properties_of(told, environment))
+        found = tuple(properties_of(value, environment))
         judged, shape = read_disturbances(run), read_shape(run)
         return RunFacts(
-            tags=known(told.tags, ()),
-            note=_text(told.note),
+            tags=known(value.tags, ()),
+            note=_text(value.note),
             path=str(path),
             file=path,
-            id=_text(told.id),
-            name=_text(told.name) or path.stem,
-            campaign=_text(told.campaign),
-            campaign_key=_text(told.campaign_folder) or str(path.parent),
-            configuration=_text(told.configuration),
-            repeat=known(told.repeat, 0),
-            attempt=known(told.attempt, 1),
-            place=or_none(told.place) or 0,
-            number=or_none(told.number),
-            order=_text(told.order),
-            order_seed=or_none(told.order_seed),
-            remarks=known(told.remarks, ()),
-            design=_text(told.design),
-            rivals=known(told.rivals, ()),
+            id=_text(value.id),
+            name=_text(value.name) or path.stem,
+            campaign=_text(value.campaign),
+            campaign_key=_text(value.campaign_folder) or str(path.parent),
+            configuration=_text(value.configuration),
+            repeat=known(value.repeat, 0),
+            attempt=known(value.attempt, 1),
+            place=or_none(value.place) or 0,
+            number=or_none(value.number),
+            order=_text(value.order),
+            order_seed=or_none(value.order_seed),
+            remarks=known(value.remarks, ()),
+            design=_text(value.design),
+            rivals=known(value.rivals, ()),
             state=effective_state(path, run.state).value,
-            error="" if isinstance(told.error, NotKnown) else told.error.text[:MOST_CHARACTERS],
-            started_epoch_s=None if isinstance(told.started_epoch_s, NotKnown) else told.started_epoch_s,
+            error="" if isinstance(value.error, NotKnown) else value.error.text[:MOST_CHARACTERS],
+            started_epoch_s=None if isinstance(value.started_epoch_s, NotKnown) else value.started_epoch_s,
             marks=tuple(marks_of(run, judged)),
             disturbances=judged,
-            baseline=or_none(told.io_baseline),
+            baseline=or_none(value.io_baseline),
             used=read_used_shares(run),
             properties=tuple(item for item in found if item.is_shown),
             others=tuple(item for item in found if not item.is_shown),
             summary=figures_of(run),
             phases=read_phase_figures(run),
-            load=offered_load(told),
-            plan=or_none(told.target.plan),
+            load=offered_load(value),
+            plan=or_none(value.target.plan),
             commands=_executed(run),
-            environment=tuple(_flat({key: told for key, told in facts.items() if key != SERVER_DEFAULTS})),
+            environment=tuple(
+                _flat({key: result for key, result in facts.items() if key != SERVER_DEFAULTS})
+            ),
             unavailable=tuple((source, reason) for _, source, reason in run.unavailable()),
             shape=shape,
             bottleneck=read_bottleneck(run),
-            unshown=find_unshown(told, environment, facts, shape),
+            unshown=find_limitations(value, environment, facts, shape),
             devices=counted_devices(environment)[:MOST_CHARACTERS],
             compression=compression_in_effect(environment),
-            compressibility=or_none(told.workload.compressibility),
+            compressibility=or_none(value.workload.compressibility),
         )
 
 
-kept_run_facts: Final = KeptByFile(
+kept_run_facts: Final = FileCache(
     read_run_facts, most=400, is_final=lambda run: run.state != RunState.RUNNING.value
 )
 """The same, cached with the computed figures for pages that ask repeatedly."""

@@ -84,13 +84,13 @@ def used_shares(
 
 def read_used_shares(run: RunFile) -> tuple[UsedShare, ...]:
     """Return a run's use of its storage's capabilities; empty if its file has no baseline."""
-    told = run.metadata
-    baseline, measured = or_none(told.io_baseline), run.phase(Phase.MEASURE)
+    metadata = run.metadata
+    baseline, measured = or_none(metadata.io_baseline), run.phase(Phase.MEASURE)
     if baseline is None or measured is None or measured.ended_ms is None:
         return ()
     totals = run.totals(measured.started_ms, measured.ended_ms, metrics=list(_WORDS))
     means = {metric: total / count for (metric, which), (total, _, count) in totals.items() if not which}
-    chosen = {each.name: each.value for each in known(told.settings, ())}
+    chosen = {each.name: each.value for each in known(metadata.settings, ())}
     return used_shares(baseline, means, chosen.get(SYNC_METHOD, DEFAULT_METHOD))
 
 

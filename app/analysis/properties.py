@@ -93,13 +93,13 @@ _ZFS_PROPERTIES: Final = (
 )
 """Properties of a dataset that the user chooses; the others are sizes and names."""
 
-_TOLD: Final = {
+_REPORTED: Final = {
     "made_with": tr("filesystem made with"),
     "format_version": tr("version of the filesystem's format"),
     "compression": tr("filesystem compresses with"),
     "check": tr("filesystem checks with"),
 }
-"""Facts about a filesystem from tools of other systems, see `app.runfile.metadata.environment.TOLD`."""
+"""Facts about a filesystem from tools of other systems, see `app.runfile.metadata.environment.REPORTED`."""
 
 _NO_MATTER: Final = re.compile(
     r"(?:lc|log|ssl|unix_socket|krb|bonjour|default_text_search|dynamic_shared_memory)_.*|ssl|port|cluster_name"
@@ -245,11 +245,11 @@ def _filesystem(
     planned = plan.data.filesystem if isinstance(plan, StoragePlan) else ""
     yield from _found(TARGET, tr("filesystem"), environment.filesystem or planned, is_key=True)
     yield from _found(TARGET, tr("mount options"), ",".join(environment.mount_options))
-    told = environment.dataset
-    pairs = (f"{name}={value_words(told[name])}" for name in _ZFS_PROPERTIES if name in told)
+    dataset = environment.dataset
+    pairs = (f"{name}={value_words(dataset[name])}" for name in _ZFS_PROPERTIES if name in dataset)
     yield from _found(TARGET, tr("dataset"), ", ".join(pairs))
-    for name, label in _TOLD.items():
-        yield from _found(TARGET, label, environment.told.get(name, ""))
+    for name, label in _REPORTED.items():
+        yield from _found(TARGET, label, environment.reported.get(name, ""))
 
 
 def _server(server: ServerMetadata) -> Iterator[Property]:
@@ -343,10 +343,10 @@ def _disks_words(disks: tuple[DiskIdentity, ...]) -> str:
 
 def _disk_words(disk: DiskIdentity) -> str:
     name = disk.serial or disk.wwn or disk.device_number
-    told = ", ".join(
+    text = ", ".join(
         part for part in (disk.model.strip(), format_size(disk.size_bytes) if disk.size_bytes else "") if part
     )
-    return f"{name} ({told})" if told else name
+    return f"{name} ({text})" if text else name
 
 
 def _options(group: Group, spec: FilesystemSpec | None, named: Callable[[str], str]) -> Iterator[Property]:
@@ -413,8 +413,8 @@ def _printed(run: RunMetadata) -> Iterator[Property]:
 
 def _data_set(run: RunMetadata) -> Iterator[Property]:
     """Yield how the data was loaded: as it really was, if known, else as stated."""
-    told = or_none(run.data_set)
-    state = run.workload.data_set if told is None or not told.state else told.state
+    data_set = or_none(run.data_set)
+    state = run.workload.data_set if data_set is None or not data_set.state else data_set.state
     if isinstance(state, NotKnown):
         yield from _given(WORKLOAD, LABELS["data_set"], state)
     else:

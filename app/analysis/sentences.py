@@ -26,8 +26,8 @@ CLOSED_LOOP_NOTE: Final = tr(
 )
 """Shown wherever latencies without a rate are (“coordinated omission”, G. Tene; README of wrk2)."""
 
-_DRIFT_TOLD: Final = 0.05
-_EFFECT_TOLD: Final = 0.02
+_LEAST_DRIFT: Final = 0.05
+_LEAST_EFFECT: Final = 0.02
 
 
 def describe_shape(
@@ -109,7 +109,7 @@ def _stalls(shape: RunStability) -> Iterator[str]:
 
 def _change(shape: RunStability) -> Iterator[str]:
     change = shape.drift.change
-    if change is not None and abs(change) >= _DRIFT_TOLD:
+    if change is not None and abs(change) >= _LEAST_DRIFT:
         sentence = tr("Its last tenth was {percent:.0f} % above its first ({first} to {last} TPS).")
         if change < 0:
             sentence = tr("Its last tenth was {percent:.0f} % below its first ({first} to {last} TPS).")
@@ -142,7 +142,7 @@ def _change(shape: RunStability) -> Iterator[str]:
 
 def _checkpoints(shape: RunStability) -> Iterator[str]:
     effect = shape.checkpoint_effect
-    if effect is None or not effect.is_certain or abs(effect.change) < _EFFECT_TOLD:
+    if effect is None or not effect.is_certain or abs(effect.change) < _LEAST_EFFECT:
         return
     sentence = tr(
         "After a checkpoint begins TPS are {percent:.0f} % lower than before the next one ({low:+.0f} to"

@@ -24,36 +24,38 @@ _HELP: Final = "-h, --help"
 
 
 @dataclass(frozen=True, slots=True)
-class ToldCommand:
+class CommandSummary:
     """A command shown in the help.
 
     Attributes:
         name: as typed.
-        told: its description in the help: without a capital and a full stop.
+        help: its description in the help: without a capital and a full stop.
         parser: of its arguments.
     """
 
     name: str
-    told: str
+    help: str
     parser: Parser
 
     @property
     def sentence(self) -> str:
         """Its description, as a sentence."""
-        return f"{self.told[:1].upper()}{self.told[1:]}."
+        return f"{self.help[:1].upper()}{self.help[1:]}."
 
 
-def told_commands(parser: Parser) -> Iterator[ToldCommand]:
+def command_summaries(parser: Parser) -> Iterator[CommandSummary]:
     """Yield the commands in the order of the help."""
     for action in parser._actions:  # noqa: SLF001 - argparse has no other way
         if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
-            told = {each.dest: each.help or "" for each in action._choices_actions}  # noqa: SLF001
+            helps = {each.dest: each.help or "" for each in action._choices_actions}  # noqa: SLF001
             yield from (
-                ToldCommand(name, told[name], each) for name, each in action.choices.items() if name in told
+                CommandSummary(name, helps[name], each)
+                for name, each in action.choices.items()
+                if name in helps
             )
 
 
-def told_arguments(parser: Parser) -> Iterator[tuple[str, str]]:
+def argument_summaries(parser: Parser) -> Iterator[tuple[str, str]]:
     """Yield each argument as typed, with its help, which may be empty."""
     helper = parser._get_formatter()  # noqa: SLF001
     for action in parser._actions:  # noqa: SLF001
@@ -67,7 +69,7 @@ def commands_as_markdown(parser: Parser) -> str:
     """Return every command with its arguments, a heading for each."""
     every = tr("Before every command")
     parts = [f"## {every}", _as_list(parser)]
-    for each in told_commands(parser):
+    for each in command_summaries(parser):
         parts += [f"## {plain_markdown(f'{COMMAND} {each.name}')}", marked_markdown(each.sentence)]
         for text in (each.parser.description, _as_list(each.parser), each.parser.epilog):
             if text:
@@ -79,9 +81,9 @@ def commands_as_markdown(parser: Parser) -> str:
 
 
 def _as_list(parser: Parser) -> str:
-    told = {name: words for name, words in told_arguments(parser) if name != _HELP or parser.commands}
+    listed = {name: words for name, words in argument_summaries(parser) if name != _HELP or parser.commands}
     return "\n".join(
-        f"- `{name}`: {marked_markdown(words)}" if words else f"- `{name}`" for name, words in told.items()
+        f"- `{name}`: {marked_markdown(words)}" if words else f"- `{name}`" for name, words in listed.items()
     )
 
 
@@ -98,7 +100,7 @@ class Word:
 
     Attributes:
         names: of an option; empty for a positional argument.
-        told: its help.
+        help: its help.
         takes: whether a value follows.
         values: possible ones.
         files: whether file names are possible.
@@ -106,7 +108,7 @@ class Word:
     """
 
     names: tuple[str, ...]
-    told: str
+    help: str
     takes: bool
     values: tuple[str, ...] = ()
     files: bool = False
@@ -127,9 +129,9 @@ def _words(parser: Parser, commands: tuple[str, ...]) -> Iterator[Word]:
         elif metavar == "COMMAND" and not action.option_strings:
             values = commands
         files = action.type is Path or metavar in {"RUN", "CAMPAIGN.toml|RECIPE"}
-        told = (action.help or "") % {"default": action.default}
+        help_text = (action.help or "") % {"default": action.default}
         runs = metavar == "RUN"
-        yield Word(tuple(action.option_strings), told, action.nargs != 0, values, files, runs)
+        yield Word(tuple(action.option_strings), help_text, action.nargs != 0, values, files, runs)
 
 
 def _options(words: list[Word]) -> list[str]:
@@ -189,9 +191,9 @@ def _quoted(text: str) -> str:
 
 def _zsh_spec(word: Word) -> Iterator[str]:
     """Yield a word's specification for `_arguments`."""
-    told = word.told.replace("\\", "\\\\")
+    help_text = word.help.replace("\\", "\\\\")
     for sign in "[]:":
-        told = told.replace(sign, f"\\{sign}")
+        help_text = help_text.replace(sign, f"\\{sign}")
     action = f"({' '.join(word.values)})" if word.values else ""
     if word.files:
         values = f"$({_IDS})" if word.runs else " ".join(word.values)
@@ -199,7 +201,7 @@ def _zsh_spec(word: Word) -> Iterator[str]:
     if not word.names:
         yield _quoted(f"*:value:{action}")
     for name in word.names:
-        yield _quoted(f"{name}[{told}]" + (f":value:{action}" if word.takes else ""))
+        yield _quoted(f"{name}[{help_text}]" + (f":value:{action}" if word.takes else ""))
 
 
 def zsh_completion(parser: Parser) -> Iterator[str]:
@@ -209,7 +211,7 @@ def zsh_completion(parser: Parser) -> Iterator[str]:
     yield f"# zsh completion; made by `{COMMAND} completion zsh`."
     yield f"_{COMMAND}() {{"
     yield "  local -a commands=("
-    yield from (f"    {_quoted(f'{each.name}:{each.told}')}" for each in told_commands(parser))
+    yield from (f"    {_quoted(f'{each.name}:{each.help}')}" for each in command_summaries(parser))
     yield "  )"
     yield "  if (( CURRENT == 2 )); then"
     options = " ".join(spec for word in _words(parser, ()) for spec in _zsh_spec(word))
@@ -238,14 +240,15 @@ def _fish_lines(condition: str, word: Word) -> Iterator[str]:
         return
     names = "".join(f" -l {name[2:]}" if name.startswith("--") else f" -s {name[1:]}" for name in word.names)
     takes = (" -r -F" if word.files else " -x") if word.takes else " -f"
-    yield f"{line}{names}{takes}{values} -d {_fish_quoted(word.told)}"
+    yield f"{line}{names}{takes}{values} -d {_fish_quoted(word.help)}"
 
 
 def fish_completion(parser: Parser) -> Iterator[str]:
     """Yield the lines for fish."""
     yield f"# fish completion of {COMMAND}; made by `{COMMAND} completion fish`."
-    for told in told_commands(parser):
-        yield f"complete -c {COMMAND} -n __fish_use_subcommand -f -a {told.name} -d {_fish_quoted(told.told)}"
+    for command in command_summaries(parser):
+        summary = _fish_quoted(command.help)
+        yield f"complete -c {COMMAND} -n __fish_use_subcommand -f -a {command.name} -d {summary}"
     for word in _words(parser, ()):
         yield from _fish_lines("__fish_use_subcommand", word)
     for name, each in parser.commands.items():

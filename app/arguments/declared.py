@@ -15,7 +15,7 @@ from app.arguments.completion import SHELLS
 from app.arguments.parser import Parser
 from app.arguments.values import cut_s, percent, speed
 from app.domain.text import CALLED, tr
-from app.report.wishes import add_wishes
+from app.report.options import add_report_options
 
 
 def add_consents(run: Parser) -> None:
@@ -459,7 +459,7 @@ def add_report_arguments(parser: Parser) -> None:
         choices=("a4", "letter"),
         help=tr("size of its pages; left out: that of the preferences, else that of the country"),
     )
-    add_wishes(parser)
+    add_report_options(parser)
     _add_common(parser)
 
 

@@ -37,7 +37,7 @@ class Parser(argparse.ArgumentParser):
         return {}
 
     @property
-    def told_options(self) -> list[str]:
+    def listed_options(self) -> list[str]:
         """The long names of the options in its help, except help itself."""
         return [
             action.option_strings[-1]
@@ -122,22 +122,22 @@ class Parser(argparse.ArgumentParser):
 
     def _near_option(self, word: str) -> str:
         """Return a sentence naming the nearest option; the dashes, which all have, do not count."""
-        names = {each.lstrip("-"): each for each in self.told_options}
+        names = {each.lstrip("-"): each for each in self.listed_options}
         near = difflib.get_close_matches(word.lstrip("-").casefold(), names, n=1, cutoff=0.6)
         return tr("Did you mean “{word}”?").format(word=names[near[0]]) if near else ""
 
     def _refuse_option(self, option: str) -> NoReturn:
-        having = [name for name, each in self.commands.items() if option in each.told_options]
+        having = [name for name, each in self.commands.items() if option in each.listed_options]
         if having:
             message = tr("{option} stands behind the command to which it belongs ({commands}).")
-            told = message.format(option=option, commands=", ".join(having))
-            raise UsageError(told, hint=self._usage())
+            sentence = message.format(option=option, commands=", ".join(having))
+            raise UsageError(sentence, hint=self._usage())
         message = tr("“{command}” has no option {option}; it has {known}.")
         if ":" in option:
             message = tr("What is to be left out stands after two dashes: {command} -- {option!q}.")
-        told = message.format(command=self.prog, option=option, known=", ".join(self.told_options))
+        sentence = message.format(command=self.prog, option=option, known=", ".join(self.listed_options))
         near = self._near_option(option)
-        raise UsageError(_with(told, near), hint=self._usage())
+        raise UsageError(_with(sentence, near), hint=self._usage())
 
     def _refuse_left(self, left: Sequence[str]) -> NoReturn:
         word = next(each for each in [*left, ""] if each != "--")[:_LONGEST]
@@ -147,8 +147,8 @@ class Parser(argparse.ArgumentParser):
         else:
             message = tr("“{command}” takes no words beside its options: “{word}” is too much.")
         near = self._near_option(word)
-        told = message.format(command=self.prog, takes=takes, word=word)
-        raise UsageError(_with(told, near), hint=self._usage())
+        sentence = message.format(command=self.prog, takes=takes, word=word)
+        raise UsageError(_with(sentence, near), hint=self._usage())
 
     @override
     def _check_value(self, action: argparse.Action, value: Any) -> None:
@@ -161,15 +161,15 @@ class Parser(argparse.ArgumentParser):
             near = near or self._near_option(shown)
         else:
             message = tr("{option} cannot be “{word}”; it is {known}.")
-        told = message.format(word=shown, known=", ".join(known), option=_name(action))
-        raise UsageError(_with(told, near), hint=self._usage())
+        sentence = message.format(word=shown, known=", ".join(known), option=_name(action))
+        raise UsageError(_with(sentence, near), hint=self._usage())
 
     @override
     def error(self, message: str) -> NoReturn:
-        for pattern, tell in _TOLD:
+        for pattern, reword in _REWORDED:
             found = pattern.fullmatch(message)
             if found is not None:
-                raise UsageError(tell(self, *found.groups()), hint=self._usage())
+                raise UsageError(reword(self, *found.groups()), hint=self._usage())
         raise UsageError(message[:1].upper() + message[1:] + ".", hint=self._usage())
 
     def _usage(self) -> str:
@@ -214,8 +214,8 @@ def _explained(parser: Parser, names: Sequence[str]) -> Iterator[str]:
             continue
         words = action.help % {"default": action.default} if action.help else ""
         value = action.metavar if action.option_strings and isinstance(action.metavar, str) else ""
-        told = " ".join(filter(None, (_name(action), value)))
-        yield f"{told}: {words}" if words else told
+        text = " ".join(filter(None, (_name(action), value)))
+        yield f"{text}: {words}" if words else text
 
 
 def _required(parser: Parser, names: str) -> str:
@@ -250,7 +250,7 @@ def _wrong(_parser: Parser, name: str, sentence: str) -> str:
     return f"{name.rpartition('/')[2]}: {sentence}{end}"
 
 
-_TOLD: Final[tuple[tuple[re.Pattern[str], Callable[..., str]], ...]] = (
+_REWORDED: Final[tuple[tuple[re.Pattern[str], Callable[..., str]], ...]] = (
     (re.compile(r"the following arguments are required: (.+)"), _required),
     (re.compile(r"argument (\S+): expected (?:one|at least one) argument"), _without_value),
     (re.compile(r"argument (\S+): ignored explicit argument '(.*)'"), _with_value),

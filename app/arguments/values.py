@@ -20,8 +20,8 @@ def speed(text: str) -> float:
     """Return the recorded seconds that a replay shows per second."""
     value = _number(text)
     if not 0 < value < float("inf"):
-        told = tr("“{text}” is no speed; a speed is a number above 0, such as 60")
-        raise argparse.ArgumentTypeError(told.format(text=text[:80]))
+        sentence = tr("“{text}” is no speed; a speed is a number above 0, such as 60")
+        raise argparse.ArgumentTypeError(sentence.format(text=text[:80]))
     return value
 
 
@@ -29,8 +29,10 @@ def percent(text: str) -> float:
     """Return a difference in percent; the sign is optional."""
     value = _number(text.removesuffix("%"))
     if not 0 < value <= 100:
-        told = tr("“{text}” is no difference; a difference is above 0 and at most 100 percent, such as 3%")
-        raise argparse.ArgumentTypeError(told.format(text=text[:80]))
+        sentence = tr(
+            "“{text}” is no difference; a difference is above 0 and at most 100 percent, such as 3%"
+        )
+        raise argparse.ArgumentTypeError(sentence.format(text=text[:80]))
     return value
 
 
@@ -40,7 +42,7 @@ def cut_s(text: str) -> float | None:
         return None
     value = 0.0 if text == "none" else _number(text)
     if not 0 <= value < float("inf"):
-        told = tr("“{text}” is no time; allowed are seconds from 0 on, such as 30, auto, and none")
+        sentence = tr("“{text}” is no time; allowed are seconds from 0 on, such as 30, auto, and none")
         near = did_you_mean(text[:80], ("auto", "none"))
-        raise argparse.ArgumentTypeError(f"{told.format(text=text[:80])}. {near}".rstrip(" "))
+        raise argparse.ArgumentTypeError(f"{sentence.format(text=text[:80])}. {near}".rstrip(" "))
     return value

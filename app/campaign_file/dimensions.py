@@ -280,8 +280,8 @@ def _check_values(reader: CampaignReader, each: Dimension) -> None:
             reader.problems.add(place, sentence.format(other=same))
         elif names.setdefault(value.name, number) != number:
             sentence = tr("“{name}” is the name of value {other} as well; names tell values apart.")
-            told = sentence.format(name=printable(value.name), other=names[value.name])
-            reader.problems.add(place, told)
+            message = sentence.format(name=printable(value.name), other=names[value.name])
+            reader.problems.add(place, message)
 
 
 def _slots(partial: Partial) -> set[Key]:

@@ -214,7 +214,7 @@ GROUP_FIELDS: Final = (
         "initial_sync",
         EnumKind(tuple(InitialSync), InitialSync),
         _SYNC,
-        read_back=ReadBackBy.NOBODY,
+        read_back=ReadBackBy.NONE,
         fact=tr("first synchronisation"),
         label=tr("First &synchronisation (--assume-clean):"),
         choices={
@@ -340,10 +340,10 @@ def disk_faults(values: Mapping[str, Any]) -> Sequence[Problem]:
     for name in FURTHER_GROUPS:
         if name in values:
             missing += _missing(values[name], f".{name}.")
-    return missing or [told(problem) for problem in target_problems(make_disk_target(**values))]
+    return missing or [as_file_problem(problem) for problem in target_problems(make_disk_target(**values))]
 
 
-def told(problem: Problem, below: str = ".") -> Problem:
+def as_file_problem(problem: Problem, below: str = ".") -> Problem:
     """Return a problem of a target with the allowed values in its sentence, `below` another path."""
     allowed = tr("Allowed: {allowed}.").format(allowed=problem.hint) if problem.hint else ""
     return Problem(f"{below}{problem.path}", f"{problem.message} {allowed}".rstrip())

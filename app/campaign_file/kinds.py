@@ -314,7 +314,7 @@ class ReadBackBy(StrEnum):
     """The runner, from the server's process and files (`app.hosts.own_server`)."""
     PARTS = "parts"
     """Each part is an option with its own read-back, as declared."""
-    NOBODY = "nobody"
+    NONE = "nobody"
     """Nothing shows it afterwards: the run is marked (`app.domain.campaign.disk_target.unseen_choices`)."""
 
 
@@ -389,9 +389,9 @@ def read_fields(
     by_name = {each.name: each for each in fields}
     if not isinstance(entry, dict):
         raise unfit(entry, table_of(by_name.values()))
-    told = unknown.format(known=", ".join(by_name))
+    message = unknown.format(known=", ".join(by_name))
     faults = [
-        Problem(f".{printable(key)}", f"{told} {did_you_mean(key[:80], by_name)}".rstrip())
+        Problem(f".{printable(key)}", f"{message} {did_you_mean(key[:80], by_name)}".rstrip())
         for key in entry
         if key not in by_name
     ]

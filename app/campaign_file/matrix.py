@@ -133,13 +133,13 @@ def expand(
         )
         sizes = " x ".join(str(len(each.partials)) for each in dimensions)
         days = number_text(product / 1440, ",.0f")
-        told = sentence.format(
+        message = sentence.format(
             sizes=sizes,
             product=number_text(product, ","),
             most=number_text(MOST_COMBINATIONS, ","),
             days=days,
         )
-        reader.problems.add(KeyPath("dimension"), told)
+        reader.problems.add(KeyPath("dimension"), message)
         return None
     left_out = read_exclusions(reader, exclusions, dimensions)
     combinations = _Combinations(base, tuple(dimensions))
@@ -156,8 +156,10 @@ def expand(
         reader.problems.add(KeyPath("exclude"), sentence.format(count=len(cells)))
     if len(kept) > MOST_CONFIGURATIONS:
         sentence = tr("{count} configurations are more than the {most} that are allowed.")
-        told = sentence.format(count=number_text(len(kept), ","), most=number_text(MOST_CONFIGURATIONS, ","))
-        reader.problems.add(KeyPath("dimension"), told)
+        message = sentence.format(
+            count=number_text(len(kept), ","), most=number_text(MOST_CONFIGURATIONS, ",")
+        )
+        reader.problems.add(KeyPath("dimension"), message)
         return None
     declared = tuple(each.declared for each in dimensions)
     matrix = Matrix(changes_of(base), declared, left_out, kept, len(cells) - len(kept))
@@ -479,9 +481,9 @@ def _check_exist(
     ):
         for name in sorted(given - known):
             sentence = tr("{what} “{name}” is none of {filesystems}.")
-            told = sentence.format(what=what, name=name, filesystems=labels)
+            message = sentence.format(what=what, name=name, filesystems=labels)
             reason = why.get(name) or did_you_mean(name[:80], sorted(known))
-            problems.add(place, f"{told} {reason}".rstrip())
+            problems.add(place, f"{message} {reason}".rstrip())
 
 
 def _place_of(partials: Sequence[Partial], key: Key, name: str) -> KeyPath:

@@ -128,11 +128,11 @@ class Phases(ValueKind):
 
     def words(self, phases: Iterable[WorkloadPhase]) -> str:
         """Return the content of phases in one line for display."""
-        told = []
+        parts = []
         for name, *keys in (_OnePhase(self.fields).plain(phase).items() for phase in phases):
             words = ", ".join(f"{key} = {toml(value, '')}" for key, value in keys)
-            told.append(f"{name[1]}: {words}" if words else name[1])
-        return "; ".join(told)
+            parts.append(f"{name[1]}: {words}" if words else name[1])
+        return "; ".join(parts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from app.domain.errors import CampaignError, did_you_mean
 from app.domain.problem import Problem
 from app.domain.text import tr
 
-_TOLD: Final = 20
+_MOST_LISTED: Final = 20
 """Problems reported in full; a file of garbage would otherwise fill the screen."""
 
 _LONGEST: Final = 60
@@ -116,18 +116,18 @@ class Problems:
         source: the file's name as given by the user.
         most: limit of kept problems.
         found: each problem with its place as text.
-        untold: number of further problems.
+        unlisted: number of further problems.
     """
 
     source: str = ""
-    most: int = _TOLD
+    most: int = _MOST_LISTED
     found: dict[Problem, str] = field(default_factory=dict)
-    untold: int = 0
+    unlisted: int = 0
 
     @property
     def count(self) -> int:
         """The number of problems, kept or not."""
-        return len(self.found) + self.untold
+        return len(self.found) + self.unlisted
 
     def add(self, place: KeyPath, sentence: str) -> None:
         """Add a problem; duplicates (from the common start of configurations) count once."""
@@ -137,7 +137,7 @@ class Problems:
         if len(self.found) < self.most:
             self.found[problem] = str(place)
         else:
-            self.untold += 1
+            self.unlisted += 1
 
     def add_unknown(self, place: KeyPath, key: str, known: Iterable[str], *, belongs: str = "") -> None:
         """Add a problem for an unknown key, with the most similar known one.
@@ -151,7 +151,7 @@ class Problems:
         if (
             len(self.found) >= self.most
         ):  # searching for similar words is expensive, and a hundred thousand keys are possible
-            self.untold += 1
+            self.unlisted += 1
             return
         known = tuple(known)
         remark = belongs or did_you_mean(key[:_LONGEST], known)
@@ -170,12 +170,12 @@ class Problems:
         lines = [
             f"{place}: {each.message}" if each.path else each.message for each, place in self.found.items()
         ]
-        if self.untold:
-            lines.append(tr("… and {count} more.").format(count=self.untold))
+        if self.unlisted:
+            lines.append(tr("… and {count} more.").format(count=self.unlisted))
         if len(lines) == 1:
             message = tr("{source}: {problem} Nothing was started.").format(source=source, problem=lines[0])
         else:
-            count = len(self.found) + self.untold
+            count = len(self.found) + self.unlisted
             head = tr("{source} has {count} problems; nothing was started.").format(
                 source=source, count=count
             )

@@ -79,8 +79,8 @@ def design_problems(
             "found {repeats}; allowed with design = “{design}” is {fewest} or more: nothing is left out "
             "before the third round."
         )
-        told = sentence.format(repeats=repeats.value, design=Design.SEQUENTIAL, fewest=FEWEST_CAP)
-        yield repeats.place, told
+        message = sentence.format(repeats=repeats.value, design=Design.SEQUENTIAL, fewest=FEWEST_CAP)
+        yield repeats.place, message
     known = [each for each in configurations if each is not None]
     if known and len(known) == len(configurations) and not contests(known):
         sentence = tr(
@@ -348,10 +348,10 @@ class CampaignReader:
             other = next((place for place, value in enumerate(values) if value != values[0]), None)
             if other is None:
                 continue
-            told = given[other] or given[0]
+            first = given[other] or given[0]
             sentence = tr("has to be the same in all configurations of a campaign: give it once, at the top.")
-            if told is not None:
-                self.problems.add(told.place, sentence)
+            if first is not None:
+                self.problems.add(first.place, sentence)
 
     def _read_configurations(
         self, document: Mapping[str, Any], below: Partial

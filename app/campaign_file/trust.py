@@ -21,7 +21,7 @@ from app.domain.campaign.phases import all_scripts
 from app.domain.errors import RefusedError
 from app.domain.text import tr
 from app.postgres.installations.installation import PROGRAMS
-from app.postgres.pgbench.script_wishes import ScriptDemand, find_programs, find_superuser
+from app.postgres.pgbench.script_demands import ScriptDemand, find_programs, find_superuser
 from app.postgres.settings import quote_value
 
 _MEMORY: Final = """
@@ -268,12 +268,12 @@ def _of_script(script: Script) -> Iterator[tuple[str, str]]:
         yield sentence.format(path=script.path, lines=_lines(superuser)), script.text
 
 
-def _lines(wishes: tuple[ScriptDemand, ...]) -> str:
-    numbers = ", ".join(str(wish.line) for wish in wishes[:_MOST_LINES])
+def _lines(demands: tuple[ScriptDemand, ...]) -> str:
+    numbers = ", ".join(str(wish.line) for wish in demands[:_MOST_LINES])
     more = (
-        tr(" and {count} more").format(count=len(wishes) - _MOST_LINES) if len(wishes) > _MOST_LINES else ""
+        tr(" and {count} more").format(count=len(demands) - _MOST_LINES) if len(demands) > _MOST_LINES else ""
     )
-    word = tr("line {numbers}{more}") if len(wishes) == 1 else tr("lines {numbers}{more}")
+    word = tr("line {numbers}{more}") if len(demands) == 1 else tr("lines {numbers}{more}")
     return word.format(numbers=numbers, more=more)
 
 

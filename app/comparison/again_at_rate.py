@@ -105,22 +105,22 @@ def _stored(group: ComparedGroup) -> tuple[Campaign, Configuration]:
     """Return the campaign of a group and its configuration, as stored by the first of its runs."""
     facts = group.facts
     with RunFile(facts.file if facts.file is not None else Path(facts.path)) as run:
-        told = run.metadata
-    if isinstance(told.campaign_file, NotKnown):
+        metadata = run.metadata
+    if isinstance(metadata.campaign_file, NotKnown):
         message = tr("{name} was not run by pgFooting: how to run it again is not told.")
         raise UsageError(message.format(name=group.name))
     source = tr("The campaign of {name}").format(name=group.name)
-    campaign = parse_campaign(told.campaign_file, base_directory="/", source_name=source)
+    campaign = parse_campaign(metadata.campaign_file, base_directory="/", source_name=source)
     for each in campaign.configurations:
-        if each.name == told.configuration:
-            _check_scripts(group.name, each, told)
+        if each.name == metadata.configuration:
+            _check_scripts(group.name, each, metadata)
             return campaign, each
     message = tr("The campaign of {name} does not tell how this configuration was run.")
     raise UsageError(message.format(name=group.name))
 
 
-def _check_scripts(name: str, configuration: Configuration, told: RunMetadata) -> None:
+def _check_scripts(name: str, configuration: Configuration, metadata: RunMetadata) -> None:
     now = [script.text for script in configuration.workload.scripts if script.path is not None]
-    if now != [script.text for script in known(told.workload.scripts, ()) if script.path is not None]:
+    if now != [script.text for script in known(metadata.workload.scripts, ()) if script.path is not None]:
         message = tr("A script of {name} is another one by now than was measured: it would not be the same.")
         raise UsageError(message.format(name=name), hint=tr("Its text as it was is in the run file."))

@@ -110,7 +110,7 @@ def find_anchors(groups: Sequence[ComparedGroup]) -> Anchors:
 def _preference(anchor: Anchor) -> tuple[bool, bool, int]:
     """Return a sort key: the first group itself, then undisturbed ones, then most runs; never the TPS."""
     pair = (anchor.first, anchor.other)
-    fewest = min(len(each.taking_part) for each in pair)
+    fewest = min(len(each.included_runs) for each in pair)
     return not anchor.is_baseline, any(each.disturbed for each in pair), -fewest
 
 
@@ -123,7 +123,7 @@ def _references(groups: Sequence[ComparedGroup], campaign: str) -> Iterator[Anch
     for one in here:
         for other in there:
             # Comparing the first runs alone rules out most pairs.
-            facts = [[run.facts for run in group.taking_part] for group in (one, other)]
+            facts = [[run.facts for run in group.included_runs] for group in (one, other)]
             same = (facts[0][:1] + facts[1][:1], facts[0] + facts[1])
             if all(what_differs(runs).are_repeats for runs in same):
                 yield Anchor(groups[0], one, other, compare_reference(_runs_of(one, other)))
@@ -135,7 +135,7 @@ def _runs_of(one: ComparedGroup, other: ComparedGroup) -> ReferenceRuns:
 
 def _is_repeated(group: ComparedGroup) -> bool:
     """Whether the TPS of a group show its capacity, with enough repeats."""
-    runs = group.taking_part
+    runs = group.included_runs
     is_at_a_rate = any(run.facts.load.kind is LoadKind.RATE for run in runs)
     return len(runs) >= RUNS_FOR_A_REFERENCE and all(run.tps for run in runs) and not is_at_a_rate
 
@@ -186,7 +186,7 @@ def _is_usable(anchor: Anchor, group: ComparedGroup, values: Mapping[str, Collec
 def reference_names(anchor: Anchor) -> tuple[str, ...]:
     """Return the names of the references of a verdict, for a table."""
     references = (anchor.other,) if anchor.is_baseline else (anchor.first, anchor.other)
-    return tuple(each.told_name for each in references)
+    return tuple(each.name_in_sentences for each in references)
 
 
 def describe_apart(first: ComparedGroup, group: ComparedGroup, anchor: Anchor | None) -> str:
@@ -206,9 +206,9 @@ def describe_apart(first: ComparedGroup, group: ComparedGroup, anchor: Anchor | 
     if anchor is None:
         return NOT_INTERLEAVED
     named = {
-        "first": anchor.first.told_name,
-        "other": anchor.other.told_name,
-        "candidate": group.told_name,
+        "first": anchor.first.name_in_sentences,
+        "other": anchor.other.name_in_sentences,
+        "candidate": group.name_in_sentences,
     }
     if anchor.is_baseline:
         return tr("against {other}, which is {first} in the campaign of {candidate}").format(**named)

@@ -23,7 +23,7 @@ from app.comparison.disturbed_runs import (
     is_disturbed,
     is_weak,
     measured_again,
-    set_aside,
+    runs_to_exclude,
     what_others_took,
 )
 from app.comparison.groups import ComparedGroup, ComparedRun
@@ -56,7 +56,7 @@ from app.library.spreads import KnownSpread
 from app.statistics.sample_size import DEFAULT_EFFECT
 from app.statistics.verdict import Comparison, Verdict
 
-_TELLING: Final = frozenset(
+_DISTINGUISHING: Final = frozenset(
     {(TARGET, tr("filesystem")), (TARGET, tr("RAID")), (POSTGRESQL, LABELS.get("version", "version"))}
 )
 """Besides settings, these properties distinguish configurations: not paths, devices and kernels, which may
@@ -80,7 +80,9 @@ def by_configuration(
             chance, and the first configuration is the baseline.
     """
     found: dict[tuple[str, str, Condition], list[int]] = {}
-    for place, (name, condition) in enumerate(zip(_telling_names(runs, conditions), conditions, strict=True)):
+    for place, (name, condition) in enumerate(
+        zip(_distinguishing_names(runs, conditions), conditions, strict=True)
+    ):
         found.setdefault((runs[place].campaign_key, name, condition), []).append(place)
     if as_given:
         return found
@@ -92,7 +94,7 @@ def by_configuration(
     return {key: found[key] for key in sorted(found, key=in_file)}
 
 
-def _telling_names(runs: Sequence[RunFacts], conditions: Sequence[Condition]) -> list[str]:
+def _distinguishing_names(runs: Sequence[RunFacts], conditions: Sequence[Condition]) -> list[str]:
     """Return the name of each run's configuration, with the differing choices if one name has several."""
     names = [run.configuration or run.name for run in runs]
     alike: dict[tuple[str, str, Condition], list[int]] = {}
@@ -107,8 +109,8 @@ def _telling_names(runs: Sequence[RunFacts], conditions: Sequence[Condition]) ->
             if len(set(known)) > 1:
                 for place, value in found.items():
                     words = known[0] if value is None else value
-                    told = tr("{name} {value}").format(name=key[1], value=words or tr("none"))
-                    names[place] = f"{names[place]}, {told}"
+                    sentence = tr("{name} {value}").format(name=key[1], value=words or tr("none"))
+                    names[place] = f"{names[place]}, {sentence}"
     return names
 
 
@@ -119,7 +121,7 @@ _ALL_SETTINGS: Final = (SETTING, SETTINGS)
 def _chosen(run: RunFacts) -> dict[_Key, Property]:
     """Return the properties that distinguish configurations."""
     items = (*run.properties, *run.others)
-    return {item.key: item for item in items if item.topic == SETTING or item.key in _TELLING}
+    return {item.key: item for item in items if item.topic == SETTING or item.key in _DISTINGUISHING}
 
 
 def _value(table: Mapping[_Key, Property], key: _Key) -> str | None:
@@ -205,7 +207,7 @@ class RunComparison:
         """Return why a group has no verdict against the first one; None if it may have one."""
         groups = self.rests_on(group)
         if weak := self.weak_runs(group):
-            runs = sum(len(each.taking_part) for each in groups)
+            runs = sum(len(each.included_runs) for each in groups)
             return Reservation(ReservationCode.DISTURBED, (WeakRuns(tuple(weak), runs),))
         lengths = find_unlike_lengths(shapes_of(groups))
         return None if lengths is None else Reservation(ReservationCode.LENGTHS, (lengths,))
@@ -262,13 +264,15 @@ def compare_runs(  # noqa: PLR0913 - what a person may choose, each by its name
     wanted = [group for group in groups if group.name == baseline] or groups
     footings = {group.name: footing_of(group.facts, chosen) for group in groups}
     footing = footings[wanted[0].name] if wanted else frozenset()
-    told = name_conditions([each[0].facts for each in alike.values()], asked)
+    condition_names = name_conditions([each[0].facts for each in alike.values()], asked)
     cut = _of_all(list(cuts.values()))
     if cut.reason is CutReason.BY_CONDITION:
-        told = tuple(map(_with_part, told, (cuts.get(held, _NO_CUT).seconds for held in alike)))
+        condition_names = tuple(
+            map(_with_part, condition_names, (cuts.get(held, _NO_CUT).seconds for held in alike))
+        )
     whole = RunComparison(compared, (), (), cut, effect, asked=asked)
     parts = []
-    for name, (held, each) in zip(told, alike.items(), strict=True):
+    for name, (held, each) in zip(condition_names, alike.items(), strict=True):
         ordered = _in_order(each, baseline, [footings[at.name] == footing for at in each])
         if shorten and len(alike) > 1:
             short = telling_names([group.name for group in ordered])
@@ -296,14 +300,14 @@ def _select(
     repeated = measured_again(runs, members, left_out)
     for place, counts in repeated.items():
         left_out[place] = _instead(runs[place], runs[counts])
-    aside = set_aside(runs, members, left_out)
+    aside = runs_to_exclude(runs, members, left_out)
     for place in aside:
         left_out[place] = why_aside(runs[place])
     aside |= {place for place in repeated if is_weak(runs[place])}
     cuts = _cuts(runs, conditions, left_out, cut_s)
     names = unique_names([one_line(run.name) for run in runs], [one_line(run.campaign) for run in runs])
     compared = tuple(
-        replace(_compared(run, name, place, why, cuts.get(held, _NO_CUT)), set_aside=place in aside)
+        replace(_compared(run, name, place, why, cuts.get(held, _NO_CUT)), is_excluded=place in aside)
         for place, (run, name, why, held) in enumerate(zip(runs, names, left_out, conditions, strict=True))
     )
     return compared, cuts
@@ -317,7 +321,7 @@ def with_runs(part: RunComparison, runs: Sequence[ComparedRun]) -> RunComparison
 
 def shapes_of(groups: Iterable[ComparedGroup]) -> list[RunStability]:
     """Return the stability of the included runs of some groups, as far as known."""
-    return [run.shape for group in groups for run in group.taking_part if run.shape is not None]
+    return [run.shape for group in groups for run in group.included_runs if run.shape is not None]
 
 
 def _with_rows(part: RunComparison) -> RunComparison:
@@ -336,12 +340,12 @@ def _judged(part: RunComparison, spreads: Mapping[str, KnownSpread]) -> RunCompa
     ]
     rows = []
     for row in part.rows:
-        told = _weakened(part, row)
+        verdict = _weakened(part, row)
         if row.group.name in few and row.comparison is not None:
             chance = _chance(part, row.group, row.comparison, len(few), spreads)
-            told = told.with_reservation(Reservation(ReservationCode.CHANCE, (chance,)))
-        told = with_safety(part, row, told)
-        rows.append(replace(row, judged=told, condition=part.condition, cut_s=part.cut.seconds))
+            verdict = verdict.with_reservation(Reservation(ReservationCode.CHANCE, (chance,)))
+        verdict = with_safety(part, row, verdict)
+        rows.append(replace(row, judged=verdict, condition=part.condition, cut_s=part.cut.seconds))
     return replace(part, rows=tuple(rows))
 
 
@@ -352,11 +356,11 @@ def _cuts(
     runs: Sequence[RunFacts], conditions: Sequence[Condition], left_out: Sequence[str], cut_s: float | None
 ) -> dict[Condition, CommonCut]:
     """Return the cut of each condition that has included runs."""
-    taking_part: dict[Condition, list[int]] = {}
+    included_runs: dict[Condition, list[int]] = {}
     for place, held in enumerate(conditions):
         if not left_out[place]:
-            taking_part.setdefault(held, []).append(place)
-    return {held: _cut(runs, places, cut_s) for held, places in taking_part.items()}
+            included_runs.setdefault(held, []).append(place)
+    return {held: _cut(runs, places, cut_s) for held, places in included_runs.items()}
 
 
 def _with_part(condition: str, cut_s: float) -> str:
@@ -390,28 +394,28 @@ def _weakened(part: RunComparison, row: ComparisonRow) -> PairVerdict:
         if is_of_few(found) and not any(map(is_disturbed, weak)):
             return row.judged  # with so few runs there is no verdict anyway
         return row.judged.with_reservation(because)
-    told = without_what_others_took(part, row)
+    verdict = without_what_others_took(part, row)
     if because is not None and not is_of_few(found):
-        told = told.with_reservation(because)
-    elif told.found is not None and (told.found.verdict is Verdict.EQUAL or told.found.equivalent):
+        verdict = verdict.with_reservation(because)
+    elif verdict.found is not None and (verdict.found.verdict is Verdict.EQUAL or verdict.found.equivalent):
         shapes = [shapes_of([each]) for each in (first, group)]
-        stalls = find_stalls(first.told_name, shapes[0], group.told_name, shapes[1])
+        stalls = find_stalls(first.name_in_sentences, shapes[0], group.name_in_sentences, shapes[1])
         if stalls is not None:
-            is_withdrawn = not stalls.are_alike and told.found.verdict is Verdict.EQUAL
+            is_withdrawn = not stalls.are_alike and verdict.found.verdict is Verdict.EQUAL
             code = ReservationCode.UNLIKE_STALLS if is_withdrawn else ReservationCode.STALLS
-            told = told.with_reservation(Reservation(code, (stalls,)))
+            verdict = verdict.with_reservation(Reservation(code, (stalls,)))
     runs = sorted((run for each in part.rests_on(group) for run in each.runs), key=lambda run: run.index)
-    if aside := [run.facts for run in runs if run.set_aside]:
+    if aside := [run.facts for run in runs if run.is_excluded]:
         weak_ones = WeakRuns(tuple(aside), len(aside) + sum(run.tps is not None for run in runs))
-        told = told.with_reservation(Reservation(ReservationCode.LEFT_OUT, (weak_ones,)))
-    return told
+        verdict = verdict.with_reservation(Reservation(ReservationCode.LEFT_OUT, (weak_ones,)))
+    return verdict
 
 
 def without_what_others_took(part: RunComparison, row: ComparisonRow) -> PairVerdict:
     """Withdraw a verdict that load from others may explain, although no run is marked as disturbed."""
     if row.comparison is None or part.why_indicative(row.group):
         return row.judged
-    runs = [[run.facts for run in each.taking_part] for each in part.rests_on(row.group)]
+    runs = [[run.facts for run in each.included_runs] for each in part.rests_on(row.group)]
     because = what_others_took(runs, row.comparison)
     if because is None:
         return row.judged
@@ -422,7 +426,7 @@ def with_disturbed_rate(row: ComparisonRow) -> PairVerdict:
     """Add to a statement on a rate which of its runs were disturbed."""
     if not row.group.disturbed or not row.load.at_a_rate:
         return row.judged
-    weak = WeakRuns(row.group.disturbed, len(row.group.taking_part))
+    weak = WeakRuns(row.group.disturbed, len(row.group.included_runs))
     return row.judged.with_reservation(Reservation(ReservationCode.DISTURBED, (weak,)))
 
 
@@ -435,21 +439,21 @@ def _chance(
 ) -> ChanceOfFewRuns:
     """Return the variation at which chance explains a difference of few runs, one of `count`."""
     pair = (part.groups[0], group)
-    runs = [run.facts for each in pair for run in each.taking_part]
+    runs = [run.facts for each in pair for run in each.included_runs]
     known, of_these = known_spread(runs, spreads_among(part.groups), spreads)
     is_between = pair[0].origin != group.origin
     return chance_of_few(found, count, known, of_these=of_these, between_campaigns=is_between)
 
 
-def _cut(runs: Sequence[RunFacts], taking_part: Sequence[int], chosen_s: float | None) -> CommonCut:
+def _cut(runs: Sequence[RunFacts], included_runs: Sequence[int], chosen_s: float | None) -> CommonCut:
     if chosen_s is not None:
         reason = CutReason.CHOSEN if chosen_s > 0 else CutReason.NOTHING
         return CommonCut(max(0.0, chosen_s), reason, None, ())
-    found = common_cut([runs[place].shape for place in taking_part])
+    found = common_cut([runs[place].shape for place in included_runs])
     return replace(
         found,
-        run=None if found.run is None else taking_part[found.run],
-        never_settled=tuple(taking_part[place] for place in found.never_settled),
+        run=None if found.run is None else included_runs[found.run],
+        never_settled=tuple(included_runs[place] for place in found.never_settled),
     )
 
 
@@ -511,39 +515,41 @@ def _in_order(
     return tuple(group for group, _ in sorted(zip(groups, alike, strict=True), key=key))
 
 
-def with_safety(part: RunComparison, row: ComparisonRow, told: PairVerdict) -> PairVerdict:
+def with_safety(part: RunComparison, row: ComparisonRow, verdict: PairVerdict) -> PairVerdict:
     """Add to the verdict which side trades safety for speed: the verdict may be quoted alone."""
     first, group, is_ranked = part.groups[0], row.group, row.is_ranked
-    if not told.text:
-        return told
-    if not is_ranked and told.found is not None and told.found.ratio is not None:
-        told = _unranked(part, group, told)
+    if not verdict.text:
+        return verdict
+    if not is_ranked and verdict.found is not None and verdict.found.ratio is not None:
+        verdict = _unranked(part, group, verdict)
     elif not is_ranked:
-        told = told.with_reservation(Reservation(ReservationCode.NOT_RANKED, (group.told_name,)))
+        verdict = verdict.with_reservation(
+            Reservation(ReservationCode.NOT_RANKED, (group.name_in_sentences,))
+        )
     both = (first,) if group is first else (group, first)
-    lost = [each.told_name for each in both if each.not_durable and is_ranked]
-    unsafe = [each.told_name for each in both if each.unsafe and not each.not_durable]
+    lost = [each.name_in_sentences for each in both if each.not_durable and is_ranked]
+    unsafe = [each.name_in_sentences for each in both if each.unsafe and not each.not_durable]
     for code, names in ((ReservationCode.NOT_DURABLE, lost), (ReservationCode.UNSAFE, unsafe)):
-        told = told.with_reservation(Reservation(code, tuple(names))) if names else told
-    return told
+        verdict = verdict.with_reservation(Reservation(code, tuple(names))) if names else verdict
+    return verdict
 
 
-def _unranked(part: RunComparison, group: ComparedGroup, told: PairVerdict) -> PairVerdict:
+def _unranked(part: RunComparison, group: ComparedGroup, verdict: PairVerdict) -> PairVerdict:
     """Return the verdict on a configuration that is not ranked, with the cost that the difference shows."""
     first = part.groups[0]
-    kept = tuple(each for each in told.reservations if each.withdraws)
-    told = replace(told, is_ranked=False, reservations=kept)
+    kept = tuple(each for each in verdict.reservations if each.withdraws)
+    verdict = replace(verdict, is_ranked=False, reservations=kept)
     if not kept and (because := part.why_indicative(group)):
-        told = told.with_reservation(because)
-    elif not kept and is_of_few(told.found) and group.campaign != first.campaign:
-        told = told.with_reservation(
+        verdict = verdict.with_reservation(because)
+    elif not kept and is_of_few(verdict.found) and group.campaign != first.campaign:
+        verdict = verdict.with_reservation(
             Reservation(ReservationCode.NOT_INTERLEAVED, (describe_apart(first, group, None),))
         )
     facts = [each.facts for each in (first, group)]
     chosen = chosen_settings(facts)
     apart = {key for key, _, _ in footing_of(facts[0], chosen) ^ footing_of(facts[1], chosen)}
-    is_found = told.found is not None and told.found.verdict in {Verdict.HIGHER, Verdict.LOWER}
+    is_found = verdict.found is not None and verdict.found.verdict in {Verdict.HIGHER, Verdict.LOWER}
     cost = tr("durability") if len(apart) <= 1 and is_found else ""
     if group.in_memory and not first.in_memory:
         cost = tr("the storage")
-    return replace(told, cost=cost)
+    return replace(verdict, cost=cost)

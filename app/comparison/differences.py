@@ -87,8 +87,8 @@ def compare_properties(runs: Sequence[Iterable[Property]]) -> Comparability:
             variants: dict[str, list[int]] = {}
             for index, value in enumerate(values):
                 variants.setdefault(tr("not known") if value is None else value, []).append(index)
-            told = tuple(Variant(value, tuple(indices)) for value, indices in variants.items())
-            differences.append(PropertyDifference(*key, told))
+            variants_found = tuple(Variant(value, tuple(indices)) for value, indices in variants.items())
+            differences.append(PropertyDifference(*key, variants_found))
         elif None in values and not any(item.part for item in having):
             not_known.append(having[0])
     return Comparability(tuple(differences), tuple(not_known))

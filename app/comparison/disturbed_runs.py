@@ -32,7 +32,7 @@ def is_weak(run: RunFacts) -> bool:
     return stability.is_weak(run.marks, run.disturbances, run.shape)
 
 
-def set_aside(
+def runs_to_exclude(
     runs: Sequence[RunFacts], groups: Sequence[Sequence[int]], left_out: Sequence[str]
 ) -> frozenset[int]:
     """Return the indices of the disturbed runs to exclude: of configurations with enough others.
@@ -104,8 +104,8 @@ def what_others_took(groups: Sequence[Sequence[RunFacts]], found: Comparison) ->
     intervals = [(found.interval, 1.0)] if found.verdict in {Verdict.LOWER, Verdict.HIGHER} else []
     if found.equivalent:
         intervals += [(found.narrow, 1 + found.effect), (found.narrow, 1 / (1 + found.effect))]
-    told = (could_be_others(groups, each, limit) for each, limit in intervals if each is not None)
-    return next(filter(None, told), None)
+    reservations = (could_be_others(groups, each, limit) for each, limit in intervals if each is not None)
+    return next(filter(None, reservations), None)
 
 
 def could_be_others(

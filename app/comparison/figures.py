@@ -117,15 +117,15 @@ def _in_condition(part: RunComparison, name: str) -> FigureComparison:
         for group, each in zip(groups[1:], compare_family(samples, effect=part.effect), strict=True)
     ]
     means = tuple(run_interval(tuple(each.values())) for each in values.values())
-    told = _verdicts(part, figure(name), comparisons, tuple(bounds.values()), anchors)
+    verdicts = _verdicts(part, figure(name), comparisons, tuple(bounds.values()), anchors)
     first = ([None], [""]) if groups else ([], [])
     return FigureComparison(
-        *(figure(name), means, (*first[0], *comparisons), (*first[1], *told), tuple(bounds.values()))
+        *(figure(name), means, (*first[0], *comparisons), (*first[1], *verdicts), tuple(bounds.values()))
     )
 
 
 def _is_bound(group: ComparedGroup, name: str) -> bool:
-    return any(is_lower_bound(run.figures, name) for run in group.taking_part)
+    return any(is_lower_bound(run.figures, name) for run in group.included_runs)
 
 
 def compare_figures(comparison: RunComparison, names: Sequence[str]) -> tuple[FigureComparison, ...]:
@@ -144,17 +144,25 @@ def _verdicts(
     for place, each in enumerate(comparisons, 1):
         first, group = part.groups[0], part.groups[place]
         apart = describe_apart(first, group, anchors.get(group.name))
-        told = PairVerdict(first.told_name, group.told_name, each, judged, apart, wording=SIZE)
+        verdict = PairVerdict(
+            first.name_in_sentences, group.name_in_sentences, each, judged, apart, wording=SIZE
+        )
         if bounds[0] or bounds[place]:
-            told = replace(told, found=None, not_compared=_tell_bounds(first.told_name, group.told_name))
+            verdict = replace(
+                verdict,
+                found=None,
+                not_compared=_describe_bounds(first.name_in_sentences, group.name_in_sentences),
+            )
         elif because := part.why_indicative(group):
-            told = told.with_reservation(because)
+            verdict = verdict.with_reservation(because)
         if not part.rows[place].is_ranked:
-            told = told.with_reservation(Reservation(ReservationCode.NOT_RANKED, (group.told_name,)))
-        yield f"{compared.label}: {told.text}"
+            verdict = verdict.with_reservation(
+                Reservation(ReservationCode.NOT_RANKED, (group.name_in_sentences,))
+            )
+        yield f"{compared.label}: {verdict.text}"
 
 
-def _tell_bounds(baseline: str, candidate: str) -> str:
+def _describe_bounds(baseline: str, candidate: str) -> str:
     sentence = tr(
         "{baseline} and {candidate} cannot be compared: it falls among skipped transactions, of which only"
         " the least is known"

@@ -30,7 +30,7 @@ class ComparedRun:
         cut_s: seconds excluded at its start.
         figures: as `RunFacts.summary`, over the compared seconds; over all seconds if the run is excluded.
         shape: stability of those seconds.
-        set_aside: it is excluded because other processes disturbed it.
+        is_excluded: it is excluded because other processes disturbed it.
     """
 
     facts: RunFacts
@@ -41,7 +41,7 @@ class ComparedRun:
     cut_s: float = 0.0
     figures: Mapping[str, float | None] = field(default_factory=dict, repr=False)
     shape: RunStability | None = field(default=None, repr=False, compare=False)
-    set_aside: bool = False
+    is_excluded: bool = False
 
     @property
     def own_interval(self) -> OwnInterval | None:
@@ -51,12 +51,12 @@ class ComparedRun:
     @property
     def sentences(self) -> tuple[str, ...]:
         """Sentences on its compared seconds, its bottleneck, and disturbances."""
-        told = describe_shape(self.shape, self.figures.get("tps"), self.cut_s)
+        sentence = describe_shape(self.shape, self.figures.get("tps"), self.cut_s)
         more = (
-            self.facts.bottleneck.sentence if told else "",
+            self.facts.bottleneck.sentence if sentence else "",
             describe_disturbances(self.facts.disturbances),
         )
-        return (*told, *filter(None, more))
+        return (*sentence, *filter(None, more))
 
     def value(self, figure: str) -> float | None:
         """Return a figure; None if it is unknown or the run is excluded."""
@@ -93,14 +93,14 @@ class ComparedGroup:
         return self.runs[0].facts
 
     @property
-    def taking_part(self) -> tuple[ComparedRun, ...]:
+    def included_runs(self) -> tuple[ComparedRun, ...]:
         """Its included runs."""
         return tuple(run for run in self.runs if run.tps is not None)
 
     @property
     def disturbed(self) -> tuple[RunFacts, ...]:
         """Its included runs that other processes disturbed, or may have."""
-        return tuple(run.facts for run in self.taking_part if is_weak(run.facts))
+        return tuple(run.facts for run in self.included_runs if is_weak(run.facts))
 
     @property
     def origin(self) -> str:
@@ -123,7 +123,7 @@ class ComparedGroup:
         return all(kind_of(run.facts) == MemoryTarget.kind for run in self.runs)
 
     @property
-    def told_name(self) -> str:
+    def name_in_sentences(self) -> str:
         """The group's name in sentences about its condition."""
         return self.short or self.name
 

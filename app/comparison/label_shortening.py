@@ -87,26 +87,28 @@ def _shared(words: Sequence[list[str]]) -> int:
 
 def unique_names(names: Sequence[str], campaigns: Sequence[str]) -> list[str]:
     """Return unique names of runs or groups: with their campaign if names repeat, else numbered."""
-    told = list(names)
+    unique = list(names)
     for wider in (
         [
             f"{name} ({campaign})" if campaign else name
-            for name, campaign in zip(told, campaigns, strict=True)
+            for name, campaign in zip(unique, campaigns, strict=True)
         ],
         None,
     ):
-        repeated = {name for name in told if told.count(name) > 1}
+        repeated = {name for name in unique if unique.count(name) > 1}
         if not repeated:
             break
         if wider is not None:
-            told = [longer if name in repeated else name for name, longer in zip(told, wider, strict=True)]
+            unique = [
+                longer if name in repeated else name for name, longer in zip(unique, wider, strict=True)
+            ]
             continue
         numbers: dict[str, int] = {}
-        for place, name in enumerate(told):
+        for place, name in enumerate(unique):
             if name in repeated:
                 numbers[name] = numbers.get(name, 0) + 1
-                told[place] = f"{name} [{numbers[name]}]"
-    return told
+                unique[place] = f"{name} [{numbers[name]}]"
+    return unique
 
 
 # --- Names of runs in every view: the difference between the configurations, then the number of the repeat.
@@ -158,12 +160,12 @@ class RunName:
 
 def identity_of(run: RunData) -> RunIdentity:
     """Return the input for the name of a run, each text in one line."""
-    told = run.metadata
+    metadata = run.metadata
     return RunIdentity(
         one_line(run.name) or run.path.name,
-        one_line(known(told.configuration, "")),
+        one_line(known(metadata.configuration, "")),
         one_line(run.campaign),
-        known(told.campaign_folder, "") or str(run.path.parent),
+        known(metadata.campaign_folder, "") or str(run.path.parent),
         safety_warning(unsafe=UNSAFE in run.marks, not_durable=NOT_DURABLE in run.marks),
     )
 

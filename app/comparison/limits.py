@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from app.analysis.bottleneck import CAUSES, UNKNOWN, Bottleneck, Cause
-from app.analysis.cannot_show import describe_unshown
+from app.analysis.cannot_show import describe_limitations
 from app.analysis.io_baseline import UsedShare, job_cell, sync_cell
 from app.comparison.comparison import RunComparison
 from app.comparison.groups import ComparedRun
@@ -53,7 +53,7 @@ def describe_bottlenecks(comparison: RunComparison) -> str:
         return found[0].sentence
     names: dict[Cause, list[str]] = {}
     for group, bottleneck in zip(comparison.groups, found, strict=True):
-        names.setdefault(bottleneck.cause, []).append(group.told_name)
+        names.setdefault(bottleneck.cause, []).append(group.name_in_sentences)
     if len(names) == 1:
         [cause] = names
         if cause is Cause.NOT_KNOWN:
@@ -66,20 +66,20 @@ def describe_bottlenecks(comparison: RunComparison) -> str:
 def _list(names: list[str]) -> str:
     if len(names) <= MOST_NAMED:
         return ", ".join(names)
-    told = ", ".join(names[: MOST_NAMED - 1])
-    return tr("{names} and {count} more").format(names=told, count=len(names) - MOST_NAMED + 1)
+    text = ", ".join(names[: MOST_NAMED - 1])
+    return tr("{names} and {count} more").format(names=text, count=len(names) - MOST_NAMED + 1)
 
 
-def describe_what_is_unshown(comparison: RunComparison) -> str:
+def describe_part_limitations(comparison: RunComparison) -> str:
     """Return in one sentence what the compared figures cannot show; empty if there is nothing."""
-    return describe_unshown(run.facts.unshown for run in comparison.own_runs if run.shape is not None)
+    return describe_limitations(run.facts.unshown for run in comparison.own_runs if run.shape is not None)
 
 
 def describe_limits(comparison: RunComparison) -> tuple[str, ...]:
     """Return the bottlenecks of each condition, and what its figures cannot show."""
     return under_conditions(
         comparison.parts,
-        lambda part: filter(None, (describe_bottlenecks(part), describe_what_is_unshown(part))),
+        lambda part: filter(None, (describe_bottlenecks(part), describe_part_limitations(part))),
     )
 
 

@@ -111,22 +111,24 @@ def describe_rate(name: str, found: KeptRate, mean: RunInterval, runs: Sequence[
         "rate": _rate_words(found.load),
         "tps": _capacity_words(mean),
     }
-    told = bool(names["rate"])
+    is_rate_known = bool(names["rate"])
     if found.kept:
         sentence = (
-            tr("{name} kept its rate of {rate}") if told else tr("{name} kept its rate, which is not told")
+            tr("{name} kept its rate of {rate}")
+            if is_rate_known
+            else tr("{name} kept its rate, which is not told")
         )
     elif found.kept is None:
         sentence = tr("whether {name} kept its rate is not known, for it is not told: it did {tps}")
-        if told:
+        if is_rate_known:
             sentence = tr("{name} did {tps}: too few seconds to say whether it kept its rate of {rate}")
     else:
         sentence = tr("{name} did not keep its rate, which is not told: its capacity is {tps}")
-        if told:
+        if is_rate_known:
             sentence = tr("{name} did not keep its rate of {rate}: its capacity is {tps}")
         if found.is_limited:
             sentence = tr("{name} did not keep its rate, which is not told: it did {tps}")
-            if told:
+            if is_rate_known:
                 sentence = tr("{name} did not keep its rate of {rate}: it did {tps}")
     return "; ".join((sentence.format(**names), *_shares(found, runs)))
 
@@ -136,8 +138,8 @@ def _rate_words(load: OfferedLoad) -> str:
     share = _share_words(load)
     if load.rate_tps is None:
         return share
-    told = tr("{rate} per second").format(rate=format_number(load.rate_tps))
-    return tr("{rate}, {share}").format(rate=told, share=share) if share else told
+    sentence = tr("{rate} per second").format(rate=format_number(load.rate_tps))
+    return tr("{rate}, {share}").format(rate=sentence, share=share) if share else sentence
 
 
 def _share_words(load: OfferedLoad) -> str:
@@ -149,11 +151,11 @@ def _share_words(load: OfferedLoad) -> str:
 
 
 def _capacity_words(mean: RunInterval) -> str:
-    told = tr("{tps} TPS").format(tps=format_tps(mean.mean))
+    sentence = tr("{tps} TPS").format(tps=format_tps(mean.mean))
     if mean.low is None or mean.high is None:
-        return told
+        return sentence
     return tr("{tps} (95 % interval {low} to {high})").format(
-        tps=told, low=format_tps(mean.low), high=format_tps(mean.high)
+        tps=sentence, low=format_tps(mean.low), high=format_tps(mean.high)
     )
 
 
@@ -198,14 +200,14 @@ def _load_words(load: OfferedLoad) -> str:
         return tr("as fast as clients could")
     if load.kind is LoadKind.NOT_KNOWN:
         return tr("not told")
-    told = tr("at a rate that is not told")
+    sentence = tr("at a rate that is not told")
     if share := _share_words(load):
-        told = tr("at {share}").format(share=share)
+        sentence = tr("at {share}").format(share=share)
     elif load.rate_tps is not None:
-        told = tr("at {rate} per second").format(rate=format_number(load.rate_tps))
+        sentence = tr("at {rate} per second").format(rate=format_number(load.rate_tps))
     if load.limit_ms is None:
-        return told
-    return tr("{rate}, limit {limit} ms").format(rate=told, limit=format_number(load.limit_ms))
+        return sentence
+    return tr("{rate}, limit {limit} ms").format(rate=sentence, limit=format_number(load.limit_ms))
 
 
 def rate_cell(found: KeptRate) -> str:
@@ -219,7 +221,7 @@ def shares_cell(found: KeptRate) -> str:
     """Return late and skipped shares for a table; empty if there are none."""
     if found.late is None and found.skipped is None:
         return ""
-    told = (
+    cells = (
         tr("not known") if share is None else f"{_percent(share)} %" for share in (found.late, found.skipped)
     )
-    return tr("{late}, {skipped}").format(**dict(zip(("late", "skipped"), told, strict=True)))
+    return tr("{late}, {skipped}").format(**dict(zip(("late", "skipped"), cells, strict=True)))

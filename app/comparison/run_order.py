@@ -11,8 +11,8 @@ def describe_order(comparison: RunComparison) -> str:
     """Return how the runs were interleaved; empty for a single configuration, or several campaigns."""
     if len(comparison.groups) < 2 or len({group.campaign for group in comparison.groups}) != 1:
         return ""
-    told = {(run.facts.order, run.facts.order_seed) for run in comparison.runs}
-    order, seed = told.pop() if len(told) == 1 else ("", None)
+    found = {(run.facts.order, run.facts.order_seed) for run in comparison.runs}
+    order, seed = found.pop() if len(found) == 1 else ("", None)
     if order == RunOrder.RANDOM and any(group.contest for group in comparison.groups):
         sentence = tr(
             "The runs were interleaved: every round held each configuration that was still in question once, "

@@ -21,7 +21,7 @@ from app.comparison.offered_load import (
     shares_cell,
     speed_comparable,
 )
-from app.comparison.overall.sequential import Contests
+from app.comparison.overall.sequential import SequentialPairs
 from app.comparison.verdict import PairVerdict
 from app.comparison.warmup_truncation import of_part
 from app.comparison.wording import format_difference, format_interval
@@ -74,7 +74,7 @@ class ComparisonRow:
     @property
     def name(self) -> str:
         """Name of the configuration in sentences about its condition."""
-        return self.group.told_name
+        return self.group.name_in_sentences
 
     @property
     def marks(self) -> tuple[str, ...]:
@@ -290,11 +290,11 @@ def build_rows(
     values = {group.name: group.by_repeat() for group in groups}
     nothing_durable = all(group.not_durable for group in groups)
     start, *after = (
-        replace(_row(group, first.told_name), is_ranked=nothing_durable or not group.not_durable)
+        replace(_row(group, first.name_in_sentences), is_ranked=nothing_durable or not group.not_durable)
         for group in groups
     )
     found = usable_anchors(anchors or {}, others, {name: each.values() for name, each in values.items()})
-    contests = Contests(groups)
+    contests = SequentialPairs(groups)
     fast = [group for group, row in zip(others, after, strict=True) if speed_comparable(start.load, row.load)]
     samples = [
         contests.samples(first, group) or samples_of(values, first, group, found.get(group.name))
@@ -307,7 +307,7 @@ def build_rows(
     for group, row in zip(others, after, strict=True):
         comparison = comparisons.get(group.name)
         anchor = None if comparison is None else found.get(group.name)
-        told = replace(
+        verdict = replace(
             row.judged,
             found=comparison,
             comparisons=judged,
@@ -317,7 +317,7 @@ def build_rows(
             else describe_loads(start.name, start.load, row.name, row.load),
         )
         references = () if anchor is None else reference_names(anchor)
-        rows.append(replace(row, judged=told, references=references))
+        rows.append(replace(row, judged=verdict, references=references))
     return tuple(rows)
 
 
@@ -360,7 +360,7 @@ def pair_samples(a: Mapping[int, float], b: Mapping[int, float], *, interleaved:
 
 
 def _row(group: ComparedGroup, baseline: str) -> ComparisonRow:
-    runs = group.taking_part
+    runs = group.included_runs
     common = common_load(run.facts.load for run in group.runs)
     load = kept_rate(
         common,
@@ -369,7 +369,7 @@ def _row(group: ComparedGroup, baseline: str) -> ComparisonRow:
         [run.facts.load if run.facts.load.share else common for run in runs],
     )
     figures = [run.figures for run in runs]
-    name = group.told_name
+    name = group.name_in_sentences
     mean = run_interval(tuple(tps for each in figures if (tps := each.get("tps")) is not None))
     return ComparisonRow(
         group=group,

@@ -72,19 +72,19 @@ class Reservation:
     @property
     def text(self) -> str:
         """The reservation as a clause."""
-        told = [_value_words(value) for value in self.values]
+        sentences = [_value_words(value) for value in self.values]
         match self.code:
             case ReservationCode.OTHER_PHASE:
                 return tr("another phase settled how often each ran")
             case ReservationCode.LEFT_OUT:
-                return tr("{weak}: left out").format(weak=told[0])
+                return tr("{weak}: left out").format(weak=sentences[0])
             case ReservationCode.NOT_RANKED:
-                return tr("{name} is NOT DURABLE, so it is not ranked").format(name=told[0])
+                return tr("{name} is NOT DURABLE, so it is not ranked").format(name=sentences[0])
             case ReservationCode.NOT_DURABLE | ReservationCode.UNSAFE:
                 what = tr("UNSAFE options") if self.code is ReservationCode.UNSAFE else tr("NOT DURABLE")
-                return tr("{what}: {names}").format(what=what, names=", ".join(told))
+                return tr("{what}: {names}").format(what=what, names=", ".join(sentences))
             case _:
-                return ", ".join(told)
+                return ", ".join(sentences)
 
 
 def _value_words(value: ReservationValue) -> str:
@@ -94,13 +94,15 @@ def _value_words(value: ReservationValue) -> str:
         case OthersCpu():
             return _others_words(value)
         case RunLengths(shortest_s, longest_s):
-            told = tr("the runs lasted from {short} to {long}")
-            return told.format(
+            sentence = tr("the runs lasted from {short} to {long}")
+            return sentence.format(
                 short=format_duration(round(shortest_s)), long=format_duration(round(longest_s))
             )
         case Stalls(first, (stalled, seconds), second, (more, of)):
-            told = tr("{first} stalled in {stalled} of {seconds} s, {second} in {more} of {of} s")
-            return told.format(first=first, stalled=stalled, seconds=seconds, second=second, more=more, of=of)
+            sentence = tr("{first} stalled in {stalled} of {seconds} s, {second} in {more} of {of} s")
+            return sentence.format(
+                first=first, stalled=stalled, seconds=seconds, second=second, more=more, of=of
+            )
         case ChanceOfFewRuns():
             return _chance_words(value)
         case str():
@@ -112,20 +114,20 @@ def _weak_words(found: WeakRuns) -> str:
     weak, runs = found.weak, found.runs
     disturbed = [run for run in weak if is_disturbed(run)]
     unknown = [run for run in weak if run.disturbances.not_known and not is_disturbed(run)]
-    unseen = [told for run in weak if (told := describe_unseen(run.shape))]
+    unseen = [sentence for run in weak if (sentence := describe_unseen(run.shape))]
     parts = []
     if disturbed:
         count, how = count_words(len(disturbed), runs), how_disturbed(disturbed)
         parts.append(tr("{count} ({how})").format(count=count, how=how))
     if unknown:
-        told = tr("it is not known whether {count} of {runs} runs were disturbed ({why})")
+        sentence = tr("it is not known whether {count} of {runs} runs were disturbed ({why})")
         if len(unknown) == runs:
-            told = trn(
+            sentence = trn(
                 "it is not known whether the run was disturbed ({why})",
                 "it is not known whether the {runs} runs were disturbed ({why})",
                 runs,
             )
-        parts.append(told.format(count=len(unknown), runs=runs, why=why_unknown(unknown)))
+        parts.append(sentence.format(count=len(unknown), runs=runs, why=why_unknown(unknown)))
     if unseen:
         parts.append(tr("of {count} of {runs} runs most is unknown ({why})"))
         parts[-1] = parts[-1].format(count=len(unseen), runs=runs, why=unseen[0])
@@ -148,16 +150,18 @@ def _others_words(found: OthersCpu) -> str:
 
 def _chance_words(found: ChanceOfFewRuns) -> str:
     """Return the variation at which chance would explain a difference, a clause."""
-    told = tr("chance alone explains it only where such runs spread by {needed} or more")
+    message = tr("chance alone explains it only where such runs spread by {needed} or more")
     if found.between_campaigns:
-        told = tr(
+        message = tr(
             "chance alone explains it only where such runs, of two campaigns, spread by {needed} or more"
         )
-    told = told.format(needed=spread_words(found.needed))
+    message = message.format(needed=spread_words(found.needed))
     if found.comparisons > 1:
-        told = tr("{told} (allowing for {count} comparisons)").format(told=told, count=found.comparisons)
+        message = tr("{told} (allowing for {count} comparisons)").format(
+            told=message, count=found.comparisons
+        )
     if found.known is None:
-        return told
+        return message
     source = tr("{runs} like runs of {configurations} configurations in this library")
     if found.of_these:
         source = tr("the repeats among these runs ({runs} runs of {configurations} configurations)")
@@ -165,7 +169,7 @@ def _chance_words(found: ChanceOfFewRuns) -> str:
     if found.is_explained:
         sentence = tr("{told}; {source} spread by {spread}, which may explain it")
     return sentence.format(
-        told=told,
+        told=message,
         source=source.format(runs=found.known.runs, configurations=found.known.configurations),
         spread=spread_words(found.known.spread),
     )
@@ -192,8 +196,8 @@ def how_disturbed(runs: Sequence[RunFacts]) -> str:
     for run in runs:
         for each in run.disturbances.found:
             amounts.setdefault(each.kind, []).append(each.amount)
-    told = [disturbance_words(kind, tuple(amounts[kind])) for kind in DisturbanceKind if kind in amounts]
-    return "; ".join(told[:_MOST_KINDS]) or tr("their files say so")
+    sentences = [disturbance_words(kind, tuple(amounts[kind])) for kind in DisturbanceKind if kind in amounts]
+    return "; ".join(sentences[:_MOST_KINDS]) or tr("their files say so")
 
 
 def count_words(disturbed: int, runs: int) -> str:
@@ -218,8 +222,8 @@ def describe_unseen(shape: RunStability | None) -> str:
     if shape is None or not shape.is_mostly_unseen:
         return ""
     missed, seconds = shape.jitter.missed_seconds, shape.jitter.seconds
-    told = tr("pgbench itself was blocked for {missed} of {seconds} s")
-    return told.format(missed=missed, seconds=missed + seconds)
+    sentence = tr("pgbench itself was blocked for {missed} of {seconds} s")
+    return sentence.format(missed=missed, seconds=missed + seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,8 +276,8 @@ class PairVerdict:
         is_indicative = self.found is not None and self.found.verdict is Verdict.INDICATIVE
         # All other verdicts begin with the name of a configuration, which keeps its case.
         begins_with_words = not self.rate and (self.found is None or (is_indicative and self.is_ranked))
-        told = self.text
-        return f"{told[:1].upper() if begins_with_words else told[:1]}{told[1:]}." if told else ""
+        clause = self.text
+        return f"{clause[:1].upper() if begins_with_words else clause[:1]}{clause[1:]}." if clause else ""
 
     @property
     def text(self) -> str:
@@ -282,9 +286,9 @@ class PairVerdict:
         beside = [each.text for each in self.reservations if not each.withdraws]
         pair = self.baseline, self.candidate
         if self.found is None:
-            told = "; ".join(filter(None, (self.not_compared, because)))
+            sentence = "; ".join(filter(None, (self.not_compared, because)))
         elif self.is_ranked or self.found.ratio is None:
-            told = describe(
+            sentence = describe(
                 *(self.found, pair),
                 comparisons=self.comparisons,
                 apart=self.apart,
@@ -292,5 +296,5 @@ class PairVerdict:
                 wording=self.wording,
             )
         else:
-            told = describe_unranked(self.found, pair, because, self.cost, wording=self.wording)
-        return "; ".join(filter(None, (self.rate, told, *beside)))
+            sentence = describe_unranked(self.found, pair, because, self.cost, wording=self.wording)
+        return "; ".join(filter(None, (self.rate, sentence, *beside)))

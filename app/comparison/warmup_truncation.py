@@ -50,19 +50,19 @@ def common_cut(shapes: Sequence[RunStability | None]) -> CommonCut:
     if not known:
         return CommonCut(0.0, CutReason.NOTHING, None, ())
     most_s = min(shape.duration_s for _, shape in known) / 2
-    wishes = [
+    options = [
         (float(shape.warm_up.cut_s), CutReason.WARM_UP, place)
         for place, shape in known
         if shape.warm_up.settled
     ]
-    wishes += [
+    options += [
         (shape.checkpoints[0][0], CutReason.CHECKPOINT, place)
         for place, shape in known
         if len(shape.checkpoints) > 1 and shape.duration_s >= FEWEST_FOR_A_CUT_S
     ]
     never = tuple(place for place, shape in known if shape.warm_up.settled is False)
     all_known = len(known) == len(shapes)
-    allowed = [wish for wish in wishes if 0 < wish[0] <= most_s and all_known]
+    allowed = [wish for wish in options if 0 < wish[0] <= most_s and all_known]
     if not allowed:
         return CommonCut(0.0, CutReason.NOTHING, None, never)
     seconds, reason, place = max(allowed, key=lambda wish: wish[0])
@@ -96,7 +96,7 @@ def describe_cut(cut: CommonCut, names: Sequence[str]) -> str:
     if not cut.seconds:
         return ""
     minutes, seconds = divmod(round(cut.seconds), 60)
-    told = {"time": f"{minutes}:{seconds:02}", "run": names[cut.run] if cut.run is not None else ""}
+    values = {"time": f"{minutes}:{seconds:02}", "run": names[cut.run] if cut.run is not None else ""}
     sentences = {
         CutReason.WARM_UP: tr(
             "The first {time} min of every run is left out of the comparison: so long does {run} warm up"
@@ -108,4 +108,4 @@ def describe_cut(cut: CommonCut, names: Sequence[str]) -> str:
         ),
         CutReason.CHOSEN: tr("The first {time} min of every run is left out of the comparison, as chosen."),
     }
-    return sentences[cut.reason].format(**told)
+    return sentences[cut.reason].format(**values)

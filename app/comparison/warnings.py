@@ -47,13 +47,13 @@ _SENTENCES: Final = {
 
 def comparison_notes(comparison: RunComparison) -> tuple[str, ...]:
     """Return remarks of campaigns, and unusual ways in which the comparison was made."""
-    told = describe_cut(comparison.cut, [run.name for run in comparison.runs])
+    sentence = describe_cut(comparison.cut, [run.name for run in comparison.runs])
     remarks = dict.fromkeys(one_line(each) for run in comparison.runs for each in run.facts.remarks)
     return (
         *list(remarks)[:_MOST_REMARKS],
         *_of_conditions(comparison),
         *describe_design(comparison),
-        *((told,) if told else ()),
+        *((sentence,) if sentence else ()),
     )
 
 
@@ -92,8 +92,8 @@ def _within(part: RunComparison) -> Iterator[str]:
 
 def _of_disturbances(comparison: RunComparison) -> Iterator[str]:
     """State which runs were or may have been disturbed, and how they are treated."""
-    aside = [run for run in comparison.runs if run.set_aside]
-    used = [run for group in comparison.groups for run in group.taking_part if is_weak(run.facts)]
+    aside = [run for run in comparison.runs if run.is_excluded]
+    used = [run for group in comparison.groups for run in group.included_runs if is_weak(run.facts)]
     for runs, sentence, unknown in (
         (
             used,
@@ -109,23 +109,24 @@ def _of_disturbances(comparison: RunComparison) -> Iterator[str]:
             tr("It is not known whether others disturbed {names}, which take no part: {how}."),
         ),
     ):
-        for is_told, told, words in ((True, sentence, how_disturbed), (False, unknown, why_unknown)):
+        for is_reported, message, words in ((True, sentence, how_disturbed), (False, unknown, why_unknown)):
             those = [
                 run
                 for run in runs
-                if is_disturbed(run.facts) is is_told and (is_told or run.facts.disturbances.not_known)
+                if is_disturbed(run.facts) is is_reported
+                and (is_reported or run.facts.disturbances.not_known)
             ]
             if those:
                 how = words([run.facts for run in those])
-                yield told.format(names=_some([run.name for run in those]), how=how)
+                yield message.format(names=_some([run.name for run in those]), how=how)
 
 
 def _some(names: Sequence[str]) -> str:
     """Return the first names, and how many more there are."""
     if len(names) <= _MOST_NAMES:
         return ", ".join(names)
-    told = ", ".join(names[: _MOST_NAMES - 1])
-    return tr("{names} and {count} more").format(names=told, count=len(names) - _MOST_NAMES + 1)
+    text = ", ".join(names[: _MOST_NAMES - 1])
+    return tr("{names} and {count} more").format(names=text, count=len(names) - _MOST_NAMES + 1)
 
 
 def _of_properties(differences: Sequence[PropertyDifference]) -> Iterator[str]:
@@ -191,8 +192,8 @@ def _of_campaigns(comparison: RunComparison) -> Iterator[str]:
 
 def _way_out(comparison: RunComparison) -> str:
     """Return what would allow a verdict between campaigns."""
-    told = tr("A configuration that ran unchanged in both, at least {runs} times in each, allows one.")
-    way_out = told.format(runs=RUNS_FOR_A_REFERENCE)
+    sentence = tr("A configuration that ran unchanged in both, at least {runs} times in each, allows one.")
+    way_out = sentence.format(runs=RUNS_FOR_A_REFERENCE)
     if not any(is_elsewhere(run.facts) for run in comparison.own_runs):
         return way_out
     more = tr(
@@ -244,7 +245,7 @@ def _of_durations(comparison: RunComparison) -> Iterator[str]:
 
 def _of_runs(comparison: RunComparison) -> Iterator[str]:
     for run in comparison.runs:
-        if run.left_out and not run.set_aside:
+        if run.left_out and not run.is_excluded:
             yield tr("{name} takes no part: {why}.").format(name=run.name, why=run.left_out)
     names = [run.name for run in comparison.runs]
     never = [names[place] for place in comparison.cut.never_settled]

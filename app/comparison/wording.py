@@ -126,25 +126,25 @@ def describe(
     match comparison:
         case Comparison(Verdict.HIGHER | Verdict.LOWER, float(ratio), interval=Interval() as interval):
             names |= {"comparisons": str(comparisons), "magnitude": magnitude(ratio, wording, baseline)}
-            told = _tell_difference(comparison, ratio, interval, names)
+            message = _describe_difference(comparison, ratio, interval, names)
         case Comparison(Verdict.EQUAL, narrow=Interval() as narrow):
-            told = _tell_equal(comparison, narrow, names)
+            message = _describe_equal(comparison, narrow, names)
         case Comparison(Verdict.INCONCLUSIVE):
             # For disturbed runs it is unknown how many more would be enough.
-            more = "" if because else _tell_more_runs(comparison)
-            told = "; ".join(filter(None, (_tell_not_apart(comparison, names), more)))
+            more = "" if because else _describe_more_runs(comparison)
+            message = "; ".join(filter(None, (_describe_inconclusive(comparison, names), more)))
         case Comparison(Verdict.INDICATIVE, float(ratio)):
             sentence = tr("indicative only: {candidate} was {magnitude} ({count}; a verdict takes 3)")
             if is_enough and because:
                 sentence = tr("indicative only, because {because}: {candidate} was {magnitude} ({count})")
             elif is_enough:
                 sentence = _APART.get(apart, sentence)
-            told = sentence.format(magnitude=magnitude(ratio, wording, baseline), because=because, **names)
+            message = sentence.format(magnitude=magnitude(ratio, wording, baseline), because=because, **names)
             because = "" if is_enough else because
         case _:
             sentence = tr("{baseline} and {candidate} cannot be compared: one has no run with transactions")
-            told = sentence.format(**names)
-    return "; ".join(filter(None, (told, because)))
+            message = sentence.format(**names)
+    return "; ".join(filter(None, (message, because)))
 
 
 def describe_unranked(
@@ -168,16 +168,16 @@ def describe_unranked(
         wording: of the difference.
     """
     ratio = comparison.ratio or 1.0
-    is_told = comparison.verdict in {Verdict.HIGHER, Verdict.LOWER} and not because
+    is_reported = comparison.verdict in {Verdict.HIGHER, Verdict.LOWER} and not because
     interval = comparison.interval
-    told = tr("{candidate} measured {magnitude} ({count}), but it is NOT DURABLE, so it is not ranked")
-    if is_told and interval is not None:
-        told = tr(
+    sentence = tr("{candidate} measured {magnitude} ({count}), but it is NOT DURABLE, so it is not ranked")
+    if is_reported and interval is not None:
+        sentence = tr(
             "{candidate} is {magnitude} ({confidence} interval {ends}, {count}), but it is NOT DURABLE, so "
             "it is not ranked"
         )
     sentences = [
-        told.format(
+        sentence.format(
             candidate=pair[1],
             magnitude=magnitude(ratio, wording, pair[0]),
             count=_count(comparison.runs, ""),
@@ -187,7 +187,7 @@ def describe_unranked(
     ]
     if ratio > 1 and cost:
         sentences.append(tr("This is what {cost} costs").format(cost=cost))
-    if not is_told:
+    if not is_reported:
         why = because or tr("a verdict takes {runs} runs of each").format(runs=RUNS_FOR_A_VERDICT)
         if not because and interval is not None:
             why = tr("chance alone may explain it ({confidence} interval {ends})").format(
@@ -235,10 +235,10 @@ def ends(interval: Interval, ratio: float) -> str:
 
 
 def _count(runs: tuple[int, int], apart: str) -> str:
-    told = tr("{first} and {second} runs").format(first=runs[0], second=runs[1])
+    sentence = tr("{first} and {second} runs").format(first=runs[0], second=runs[1])
     if runs[0] == runs[1]:
-        told = trn("{runs} run each", "{runs} runs each", runs[0]).format(runs=runs[0])
-    return tr("{count}, {apart}").format(count=told, apart=apart) if apart else told
+        sentence = trn("{runs} run each", "{runs} runs each", runs[0]).format(runs=runs[0])
+    return tr("{count}, {apart}").format(count=sentence, apart=apart) if apart else sentence
 
 
 def confidence(interval: Interval) -> str:
@@ -250,24 +250,24 @@ Names = dict[str, str]
 """Values of {baseline}, {candidate}, {count}, {magnitude} and {comparisons}."""
 
 
-def _tell_difference(comparison: Comparison, ratio: float, interval: Interval, names: Names) -> str:
+def _describe_difference(comparison: Comparison, ratio: float, interval: Interval, names: Names) -> str:
     sentence = tr("{candidate} is {magnitude} ({confidence} interval {ends}, {count})")
     if names["comparisons"] != "1":
         sentence = tr(
             "{candidate} is {magnitude} ({confidence} interval {ends}, allowing for {comparisons} "
             "comparisons, {count})"
         )
-    told = sentence.format(
+    message = sentence.format(
         confidence=confidence(interval),
         ends=ends(interval, ratio),
         **names,
     )
     if comparison.equivalent:
-        told += tr(", less than the {effect:g} % that would matter").format(effect=comparison.effect * 100)
-    return told
+        message += tr(", less than the {effect:g} % that would matter").format(effect=comparison.effect * 100)
+    return message
 
 
-def _tell_equal(comparison: Comparison, narrow: Interval, names: Names) -> str:
+def _describe_equal(comparison: Comparison, narrow: Interval, names: Names) -> str:
     sentence = tr(
         "{baseline} and {candidate} are practically equal: the difference is within {effect:g} % "
         "({confidence} interval {low} to {high} %, {count})"
@@ -289,15 +289,15 @@ def about(runs: int | None) -> str:
     return number_text(round(runs / step) * step, ",")
 
 
-def _tell_not_apart(comparison: Comparison, names: Names) -> str:
+def _describe_inconclusive(comparison: Comparison, names: Names) -> str:
     """State the measured difference with its interval; no winner is named."""
     if comparison.interval is None or comparison.ratio is None:
         return tr("{baseline} and {candidate} cannot be told apart with these runs").format(**names)
-    told = tr(
+    sentence = tr(
         "{baseline} and {candidate} cannot be told apart with these runs: of {candidate} against {baseline} "
         "{seen} was seen ({confidence} interval {ends}, {count})"
     )
-    return told.format(
+    return sentence.format(
         seen=format_difference(comparison),
         confidence=confidence(comparison.interval),
         ends=format_interval(comparison),
@@ -305,7 +305,7 @@ def _tell_not_apart(comparison: Comparison, names: Names) -> str:
     )
 
 
-def _tell_more_runs(comparison: Comparison) -> str:
+def _describe_more_runs(comparison: Comparison) -> str:
     """State how many more runs would help in an inconclusive comparison."""
     wanted = comparison.effect if comparison.more_runs_for is None else comparison.more_runs_for
     difference = tr("a difference of {effect:g} %").format(effect=comparison.effect * 100)
@@ -313,7 +313,7 @@ def _tell_more_runs(comparison: Comparison) -> str:
         difference = tr("a difference as large as the one seen")
     if comparison.more_runs is None:
         return tr("{difference} would take more than 10 000 of each").format(difference=difference)
-    told = tr("about {more} more of each would show {difference}")
+    sentence = tr("about {more} more of each would show {difference}")
     if comparison.reference_runs is not None:
-        told = tr("about {more} more of each, and of the reference, would show {difference}")
-    return told.format(more=about(comparison.more_runs), difference=difference)
+        sentence = tr("about {more} more of each, and of the reference, would show {difference}")
+    return sentence.format(more=about(comparison.more_runs), difference=difference)

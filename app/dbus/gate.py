@@ -289,7 +289,7 @@ class Gate:
         self._let_bytes = 0
         self._is_asked = False
         self._waits_for_reader = False
-        self._told, self._tell = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._wake_read, self._wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self._to_bus, self._to_us = bytearray(), bytearray()
         self._in, self._out = Reader(), Reader(_MOST_ANSWERED_BYTES)
         self._thread = threading.Thread(target=self._run, name="gate", daemon=True)
@@ -328,10 +328,10 @@ class Gate:
             self._bus, (0 if is_full else select.POLLIN) | (select.POLLOUT if self._to_bus else 0)
         )
         poller.register(self._mine, select.POLLIN | (select.POLLOUT if self._to_us else 0))
-        poller.register(self._told, select.POLLIN)
+        poller.register(self._wake_read, select.POLLIN)
         ready = dict(poller.poll(_LOOK_MS if self._waits_for_reader else None))
-        if ready.get(self._told):
-            os.read(self._told, 64)
+        if ready.get(self._wake_read):
+            os.read(self._wake_read, 64)
             self._waits_for_reader, self._is_asked = True, False
         if self._waits_for_reader and not self._unread_bytes():
             self._waits_for_reader, self._let_bytes = False, 0
@@ -407,4 +407,4 @@ class Gate:
         return int.from_bytes(fcntl.ioctl(self._mine, termios.TIOCOUTQ, b"\0" * 4), sys.byteorder)
 
     def _dealt_with(self) -> None:
-        os.write(self._tell, b"x")
+        os.write(self._wake_write, b"x")

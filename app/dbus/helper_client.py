@@ -209,21 +209,21 @@ class HelperClient:
         """
         places = {disk.device_number: place for place, disk in enumerate(disks)}
 
-        def tell() -> None:
+        def report() -> None:
             while progress is not None and (event := self.next_event(0)) is not None:
                 if event.name == "Looking" and event.about in places:
                     done, whole = event.values
                     progress((places[event.about] + done / max(whole, 1)) / len(places))
 
         def look() -> None:
-            tell()
+            report()
             watch()
 
         wires = [identity_to_wire(disk) for disk in disks]
         (answers,) = self.call(
             "Inspect", f"(a{IDENTITY})", wires, timeout_s=PERSON_S, interactive=interactive, watch=look
         )
-        tell()
+        report()
         return {number: _root_answer(*answer) for number, *answer in answers}
 
     def read(
@@ -238,7 +238,7 @@ class HelperClient:
 
         Raises:
             HelperBusyError: a session has claimed the disk.
-            CannotError: the kernel could not report later writes to the disk, so the reading would prove
+            UnavailableError: the kernel could not report later writes to the disk, so the reading would prove
                 nothing.
         """
         started_s = time.monotonic()
@@ -506,7 +506,7 @@ class HelperSession:
         May be called in another thread than the other methods.
 
         Raises:
-            CannotError: the storage does not support it.
+            UnavailableError: the storage does not support it.
             HelperBusyError: another maintenance is running.
         """
         limit_s = (

@@ -63,7 +63,7 @@ class HelperLostError(StorageError):
     code = "helper-lost"
 
 
-class CannotError(FootingError):
+class UnavailableError(FootingError):
     """This machine or filesystem does not support an operation.
 
     Attributes:
@@ -252,7 +252,7 @@ def _bad_user(_text: str) -> FootingError:
 
 def _unavailable(text: str) -> FootingError:
     reason = _CANNOT.get(text, text[:80])
-    return CannotError(tr("It cannot be had here: {reason}.").format(reason=reason), reason=text[:80])
+    return UnavailableError(tr("It cannot be had here: {reason}.").format(reason=reason), reason=text[:80])
 
 
 def _too_soon(text: str) -> FootingError:

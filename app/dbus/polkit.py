@@ -86,10 +86,10 @@ class AuthorizationRequest:
             if verdict is Authorization.CHALLENGE and interactive:
                 self._check(sender, action, details, timeout_s, second, flags=_ALLOW_USER_INTERACTION)
             else:
-                self._tell(verdict)
+                self._answer(verdict)
 
         def second(verdict: Authorization) -> None:
-            self._tell(Authorization.FAILED if verdict is Authorization.DENIED else verdict)
+            self._answer(Authorization.FAILED if verdict is Authorization.DENIED else verdict)
 
         self._check(sender, action, details, timeout_s, first, flags=0)
 
@@ -120,7 +120,7 @@ class AuthorizationRequest:
         """Close the dialog; ends in CANCELLED at once. No effect after the answer."""
         if self._done is not None:
             self._close_dialog()
-            self._tell(Authorization.CANCELLED)
+            self._answer(Authorization.CANCELLED)
 
     def _verdict(self, connection: Any, result: Any) -> Authorization:  # noqa: ANN401
         try:
@@ -147,7 +147,7 @@ class AuthorizationRequest:
             *_AUTHORITY, "CancelCheckAuthorization", arguments, None, flags, _CANCEL_TIMEOUT_MS, None, None
         )
 
-    def _tell(self, verdict: Authorization) -> None:
+    def _answer(self, verdict: Authorization) -> None:
         done, self._done = self._done, None
         if done is not None:
             done(verdict)
@@ -216,12 +216,12 @@ class OpenQuestions:
         if not has_room(users, caller.user, each=places.each, together=places.together):
             raise MethodError(places.refusal.code, places.refusal.text)
 
-        def tell(found: Authorization) -> None:
+        def report(found: Authorization) -> None:
             if asked in self._open:  # else it was called off
                 self._open.remove(asked)
                 decided(found)
 
-        asked = _Open(caller, action, AuthorizationRequest(self._bus.connection, tell), decided)
+        asked = _Open(caller, action, AuthorizationRequest(self._bus.connection, report), decided)
         self._open.append(asked)
         asked.question.ask(caller.name, action, details, interactive=interactive)
 

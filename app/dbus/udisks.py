@@ -186,9 +186,9 @@ class UdisksFollower:
             self.reason = ""
         except UdisksUnavailable as err:
             self._objects, self.reason = None, err.reason
-        self._tell()
+        self._report()
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         try:
             self._on_change(deepcopy(self._objects))
         except Exception:  # noqa: BLE001 - a border: one listener's mistake does not end following
@@ -198,7 +198,7 @@ class UdisksFollower:
         if self._objects is not None:
             path, interfaces = values
             self._objects.setdefault(path, {}).update(interfaces)
-            self._tell()
+            self._report()
 
     def _removed(self, _sender: str, _path: str, _iface: str, _signal: str, values: tuple[Any, ...]) -> None:
         if self._objects is not None:
@@ -208,7 +208,7 @@ class UdisksFollower:
                 known.pop(interface, None)
             if not known:
                 self._objects.pop(path, None)
-            self._tell()
+            self._report()
 
     def _changed(self, _sender: str, path: str, _iface: str, _signal: str, values: tuple[Any, ...]) -> None:
         if self._objects is not None:
@@ -218,7 +218,7 @@ class UdisksFollower:
             if invalidated:
                 self._fetch()
             else:
-                self._tell()
+                self._report()
 
     def _owner(self, _sender: str, _path: str, _iface: str, _signal: str, values: tuple[Any, ...]) -> None:
         _, _, owner = values
@@ -226,4 +226,4 @@ class UdisksFollower:
             self._fetch()
         else:
             self._objects, self.reason = None, tr("UDisks2 ended")
-            self._tell()
+            self._report()

@@ -45,7 +45,7 @@ from app.storage.layout.availability import (
     filesystem_availability,
     level_availability,
 )
-from app.storage.spare.inspect import TellDisk, tell_nobody
+from app.storage.spare.inspect import DiskProgress, ignore_progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +69,12 @@ MEASURING: Final = frozenset({"postgresql", "folder"})
 """Topics that must work for any measurement."""
 
 
-def examine_machine(support: Support, tell: TellDisk = tell_nobody) -> list[Check]:
+def examine_machine(support: Support, progress: DiskProgress = ignore_progress) -> list[Check]:
     """Return all checks that are useful before a campaign.
 
     Args:
         support: of this machine.
-        tell: called with the progress of the inspection of disks, in threads.
+        progress: called with the progress of the inspection of disks, in threads.
     """
     commands: list[CommandOutcome] = []
     checks = [
@@ -112,7 +112,7 @@ def examine_machine(support: Support, tell: TellDisk = tell_nobody) -> list[Chec
         *qt_checks(),
         Check("spare", None, disks),
         helper_check(),
-        *(Check("kept", None, sentence) for sentence in kept_disks(tell)),
+        *(Check("kept", None, sentence) for sentence in kept_disks(progress)),
         *storage_checks(support),
     ]
 
@@ -233,9 +233,11 @@ def helper_check() -> Check:
     message = tr("The helper {version} answers; pgfooting disks says which disks are spare.")
     message = message.format(version=version.program)
     if not service_presence(POLKIT).there:
-        told = tr("The helper {version} answers, but polkit is missing: nobody can be allowed to use disks.")
+        sentence = tr(
+            "The helper {version} answers, but polkit is missing: nobody can be allowed to use disks."
+        )
         hint = tr("On Debian and Ubuntu: sudo apt-get install {packages}").format(packages="polkitd")
-        return Check("disks", works=False, message=told.format(version=version.program), hint=hint)
+        return Check("disks", works=False, message=sentence.format(version=version.program), hint=hint)
     if version.test_devices:
         message += " " + tr("It takes loop devices for disks (TEST DEVICES, /etc/pgfooting/helper.conf).")
     return Check("disks", works=True, message=message)
@@ -257,8 +259,8 @@ def storage_checks(support: Support) -> list[Check]:
     packages = sorted(set(_helpful_packages(support)))
     if packages:
         message = tr("Missing programs and modules are in {packages} (Debian's names).")
-        told = message.format(packages=", ".join(packages))
-        checks.append(Check("packages", None, told, "\n".join(_install_lines(packages))))
+        sentence = message.format(packages=", ".join(packages))
+        checks.append(Check("packages", None, sentence, "\n".join(_install_lines(packages))))
     return checks
 
 

@@ -17,42 +17,42 @@ from app.hosts.disk_session import ask_root
 from app.storage.inspect.snapshot import Policy
 from app.storage.inspect.udisks_objects import Objects
 from app.storage.spare.disks import Listing, list_disks
-from app.storage.spare.inspect import TellDisk, tell_nobody
+from app.storage.spare.inspect import DiskProgress, ignore_progress
 
 _UDISKS_S: Final = 0.25
 """Time limit for UDisks2, which only adds to sysfs."""
 
 
-def find_disks(policy: Policy, tell: TellDisk = tell_nobody) -> Listing:
+def find_disks(policy: Policy, progress: DiskProgress = ignore_progress) -> Listing:
     """Return this machine's disks, with data of UDisks2 if it runs and answers in time.
 
     Args:
         policy: the caller's.
-        tell: called with the progress on a disk, in threads.
+        progress: called with the progress on a disk, in threads.
     """
     objects: Objects | None = None
     with ThreadPoolExecutor(1) as pool, suppress(UdisksUnavailable):
         objects = pool.submit(fetch_objects, _UDISKS_S).result()
-    return list_disks(policy, objects=objects, tell=tell)
+    return list_disks(policy, objects=objects, progress=progress)
 
 
-def find_disks_with_reasons(policy: Policy, tell: TellDisk = tell_nobody) -> Listing:
+def find_disks_with_reasons(policy: Policy, progress: DiskProgress = ignore_progress) -> Listing:
     """Return this machine's disks, with root's own reasons for those with remains of pgFooting.
 
     Asking root removes those remains that can be removed.
 
     Args:
         policy: the caller's.
-        tell: called with the progress on a disk, in threads.
+        progress: called with the progress on a disk, in threads.
     """
-    listing = find_disks(policy, tell)
+    listing = find_disks(policy, progress)
     left = [disk.identity for disk in listing.disks if disk.is_left_over]
-    told = ask_root(left) if left else {}
-    if any(answer.is_spare for answer in told.values()):
-        listing = find_disks(policy, tell)
+    answers = ask_root(left) if left else {}
+    if any(answer.is_spare for answer in answers.values()):
+        listing = find_disks(policy, progress)
 
     def answered(disk: Disk) -> Disk:
-        answer = told.get(disk.identity.device_number)
+        answer = answers.get(disk.identity.device_number)
         if answer is None or answer.is_spare or not disk.is_left_over:
             return disk
         return replace(disk, answer=SpareAnswer.NOT_SPARE, refusals=answer.refusals, questions=())
@@ -81,7 +81,7 @@ def kept_words(disk: Disk) -> str:
     return sentence.format(command=release_command(disk))
 
 
-def kept_disks(tell: TellDisk) -> tuple[str, ...]:
+def kept_disks(progress: DiskProgress) -> tuple[str, ...]:
     """Return a sentence for each disk with storage or remains of pgFooting, with its release command."""
-    disks = find_disks_with_reasons(read_policy(), tell).disks
+    disks = find_disks_with_reasons(read_policy(), progress).disks
     return tuple(f"{disk.path}: {kept_words(disk)}" for disk in disks if is_kept(disk))

@@ -34,9 +34,9 @@ _STATUS: Final = "sudo packaging/helper status"
 
 def called(environment: Mapping[str, str]) -> str:
     """Return the command as the user has to type it in a shell."""
-    told = environment.get(CALLED_VARIABLE, "")
+    name = environment.get(CALLED_VARIABLE, "")
     # Sentences get their values afterwards, so that braces would be taken for places of values.
-    return shlex.quote(told) if told.isprintable() and not {"{", "}"} & set(told) and told else COMMAND
+    return shlex.quote(name) if name.isprintable() and not {"{", "}"} & set(name) and name else COMMAND
 
 
 @cache
@@ -82,12 +82,12 @@ def name_commands(environment: Mapping[str, str], top: Path = TOP) -> Callable[[
     elif not environment.get(CALLED_VARIABLE) or {"{", "}"} & set(environment[CALLED_VARIABLE] + str(top)):
         return lambda sentence: sentence
     else:
-        told = environment[CALLED_VARIABLE]
-        folder = Path(told).parent if "/" in told else top / "packaging"
+        command = environment[CALLED_VARIABLE]
+        folder = Path(command).parent if "/" in command else top / "packaging"
         script, run = shlex.quote(str(folder / "helper")), shlex.quote(str(folder / "run"))
         helper = {_INSTALL: f"sudo {script} install", _STATUS: f"sudo {script} status", "packaging/run": run}
 
-    def say(sentence: str) -> str:
+    def with_names(sentence: str) -> str:
         if COMMAND not in sentence and "packaging/" not in sentence:
             return sentence
         for spoken, works in helper.items():
@@ -96,4 +96,4 @@ def name_commands(environment: Mapping[str, str], top: Path = TOP) -> Callable[[
             sentence = sentence.replace("packaging/run", wheel_installer())
         return SPOKEN.sub(lambda _: name, sentence)
 
-    return say
+    return with_names

@@ -120,14 +120,14 @@ def grouped_reasons(refusals: Sequence[DiskRefusal]) -> Iterator[tuple[str, str,
     groups: defaultdict[tuple[str, str], list[DiskRefusal]] = defaultdict(list)
     for refusal in refusals:
         groups[refusal.rule, refusal.message].append(refusal)
-    told: set[str] = set()
+    seen: set[str] = set()
     for (rule, message), members in groups.items():
         evidence = list(dict.fromkeys(member.evidence for member in members))
         shown = "; ".join(evidence[:_MOST_EVIDENCE])
         if len(evidence) > _MOST_EVIDENCE:
             shown += tr("; and {count} more").format(count=len(evidence) - _MOST_EVIDENCE)
-        remedies = [member.remedy for member in members if member.remedy and member.remedy not in told]
-        told.update(remedies)
+        remedies = [member.remedy for member in members if member.remedy and member.remedy not in seen]
+        seen.update(remedies)
         yield rule, message, shown, tuple(dict.fromkeys(remedies))[:_MOST_EVIDENCE]
 
 
@@ -151,12 +151,12 @@ def promise_words(looked: InspectionReport) -> str:
         "Before anything is written root looks at both ends ({edge} each) and about {places} places of "
         "{piece} between them, and refuses the disk if any of that is not zero or as pgFooting left it."
     )
-    told = text.format(
+    sentence = text.format(
         edge=format_size(looked.edge_bytes),
         places=number_text(looked.places, ","),
         piece=format_size(looked.place_bytes),
     )
-    return f"{told} {_escapes(looked)}"
+    return f"{sentence} {_escapes(looked)}"
 
 
 def _what(looked: InspectionReport) -> str:
@@ -235,6 +235,6 @@ def unreleased_words(item: UnreleasedItem) -> str:
     name = item.name
     if item.serial:
         name = tr("{name} (serial number {serial})").format(name=name, serial=item.serial)
-    told = tr("{name} could not be released.").format(name=name)
+    sentence = tr("{name} could not be released.").format(name=name)
     last = tr("It stays in the helper's journal, and is no spare disk until then.")
-    return " ".join(filter(None, (told, _stopped(item.reason), _stopped(item.remedy), last)))
+    return " ".join(filter(None, (sentence, _stopped(item.reason), _stopped(item.remedy), last)))

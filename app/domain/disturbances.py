@@ -54,7 +54,7 @@ seconds.
 _LEAST_SHARE_OF_IO: Final = 0.05
 
 
-class _NotTold(Exception):  # noqa: N818 - a state of the file, not an error of the program
+class _NotReported(Exception):  # noqa: N818 - a state of the file, not an error of the program
     """The file lacks the data; the text says which."""
 
 
@@ -87,14 +87,16 @@ class MeasuredActivity:
         """Return the mean of a series.
 
         Raises:
-            _NotTold: it is missing.
+            _NotReported: it is missing.
         """
         found = self.totals.get((metric, instance))
         if found is None and METRICS[metric].absent_is_zero:
             return 0.0
         if found is None or found[2] < 1 or not math.isfinite(found[0]):
             name = METRICS[metric].label
-            raise _NotTold(tr("the file has no series “{name}”").format(name=f"{name} {instance}".strip()))
+            raise _NotReported(
+                tr("the file has no series “{name}”").format(name=f"{name} {instance}".strip())
+            )
         return found[0] / (self.seconds if METRICS[metric].absent_is_zero else found[2])
 
     def share_of_time(self, metric: str) -> float:
@@ -106,10 +108,10 @@ class MeasuredActivity:
         """Return CPU seconds per second in per cent of all CPUs.
 
         Raises:
-            _NotTold: the number of CPUs is unknown.
+            _NotReported: the number of CPUs is unknown.
         """
         if self.cpus is None or self.cpus < 1:
-            raise _NotTold(tr("the file does not tell how many CPUs there were"))
+            raise _NotReported(tr("the file does not tell how many CPUs there were"))
         return 100 * max(0.0, used) / self.cpus
 
 
@@ -133,7 +135,7 @@ def _others_cpu(activity: MeasuredActivity) -> float:
 
 def _memory_pressure(activity: MeasuredActivity) -> float:
     if activity.needs_memory is None:
-        raise _NotTold(tr("the file does not tell how much memory the run needed"))
+        raise _NotReported(tr("the file does not tell how much memory the run needed"))
     return _unless_needed("pressure.memory_some")(activity)
 
 
@@ -142,7 +144,7 @@ def _unless_needed(metric: str) -> Callable[[MeasuredActivity], float]:
 
     def mean(activity: MeasuredActivity) -> float:
         if activity.needs_memory:
-            raise _NotTold(tr("the run itself needed more memory than it had"))
+            raise _NotReported(tr("the run itself needed more memory than it had"))
         return activity.mean(metric)
 
     return mean
@@ -157,7 +159,7 @@ def _frequency_limit(activity: MeasuredActivity) -> float:
 def _governor(activity: MeasuredActivity) -> float:
     before, after = activity.governors
     if not (before and after):
-        raise _NotTold(tr("the file does not tell the governor before and after the run"))
+        raise _NotReported(tr("the file does not tell the governor before and after the run"))
     return float(before != after)
 
 
@@ -415,7 +417,7 @@ def judge_disturbances(activity: MeasuredActivity) -> Disturbances:
     for kind, threshold in THRESHOLDS.items():
         try:
             measured.append(Disturbance(kind, _amount(threshold, activity)))
-        except _NotTold as err:
+        except _NotReported as err:
             unknown.append((kind, str(err)))
     found = (each for each in measured if each.amount >= THRESHOLDS[each.kind].least)
     return Disturbances(tuple(found), tuple(unknown), tuple(measured))
@@ -423,13 +425,13 @@ def judge_disturbances(activity: MeasuredActivity) -> Disturbances:
 
 def _amount(threshold: DisturbanceThreshold, activity: MeasuredActivity) -> float:
     if activity.seconds == 0:
-        raise _NotTold(tr("the file has no samples of what the machine did"))
+        raise _NotReported(tr("the file has no samples of what the machine did"))
     if activity.seconds < FEWEST_SECONDS:
         reason = tr("fewer than {count} seconds of its measurement have samples")
-        raise _NotTold(reason.format(count=FEWEST_SECONDS))
+        raise _NotReported(reason.format(count=FEWEST_SECONDS))
     if activity.beside and threshold.like_background:
-        raise _NotTold(tr("the run itself did this beside it: {work}").format(work=activity.beside))
+        raise _NotReported(tr("the run itself did this beside it: {work}").format(work=activity.beside))
     amount = threshold.amount(activity)
     if not math.isfinite(amount):
-        raise _NotTold(tr("the file holds numbers that cannot be"))
+        raise _NotReported(tr("the file holds numbers that cannot be"))
     return amount

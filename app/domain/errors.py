@@ -48,7 +48,7 @@ class ExitStatus(IntEnum):
     REFUSED = 3
     WORSE = 10
     """`compare --worse-than`: the new side is worse."""
-    UNTOLD = 11
+    INCONCLUSIVE = 11
     """`compare --worse-than`: inconclusive."""
     CANCELLED = 130
 

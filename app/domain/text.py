@@ -88,13 +88,13 @@ _numbers: Final = NUMBER_FORMATS.get(LANGUAGE, NumberFormat())
 CALLED: Final = called(os.environ)
 """The command as the user has to type it: as this process was started."""
 
-_say: Final = name_commands(os.environ)
+_with_command_names: Final = name_commands(os.environ)
 
 
 def _sentence(translated: str) -> str:
     """Return a sentence with the commands and numbers of this installation."""
-    told = _say(translated)
-    return told if _numbers.is_english and QUOTED not in told else Sentence.of(told, _numbers)
+    replaced = _with_command_names(translated)
+    return replaced if _numbers.is_english and QUOTED not in replaced else Sentence.of(replaced, _numbers)
 
 
 def number_text(value: float, form: str) -> str:

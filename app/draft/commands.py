@@ -56,7 +56,7 @@ from app.postgres.pgbench.argv import (
     warmup_workload,
 )
 from app.postgres.pgbench.filler import load_script
-from app.postgres.pgbench.script_wishes import wants_superuser
+from app.postgres.pgbench.script_demands import wants_superuser
 from app.postgres.pgbench.transaction_log import FULL_LOG_TPS, sampling_rate
 from app.postgres.settings import quote_value
 from app.postgres.tablespaces import Tablespaces, roles_of
@@ -219,8 +219,8 @@ def _on_server(
 
 
 def _for_the_template(line: CommandLine) -> CommandLine:
-    told = tr("Where no template is there, once, in its folder: {what}").format(what=line.comment)
-    return replace(line, comment=told)
+    sentence = tr("Where no template is there, once, in its folder: {what}").format(what=line.comment)
+    return replace(line, comment=sentence)
 
 
 def _copying(folders: PlannedFolders) -> CommandLine:
@@ -282,20 +282,20 @@ def _beside(
     comment = tr("Beside {phase}, again as soon as it has ended")
     if phase.every_s is not None:
         comment = tr("Beside {phase}, every {every}")
-    told = comment.format(phase=phase.name, every=format_duration(phase.every_s or 0))
+    sentence = comment.format(phase=phase.name, every=format_duration(phase.every_s or 0))
     if work is PG_BASEBACKUP:
         program = resolved.installation.program(PROGRAM)
         argv = base_backup_argv(program, Connection(folders.socket), phase.max_rate_bytes)
-        yield _program(tr("{what}, thrown away").format(what=told), *argv)
+        yield _program(tr("{what}, thrown away").format(what=sentence), *argv)
     elif isinstance(target, DiskTarget):
         kind = work.kind_on(filesystems_of(target))
         for text in maintenance_lines(target, kind) if kind is not None else ():
-            yield CommandLine(LineAction.ROOT, text, told)
+            yield CommandLine(LineAction.ROOT, text, sentence)
 
 
 def _phase_comment(turn: PhaseTurn) -> str:
-    told = tr("Measure: {phase}") if turn.phase.counts else tr("Measure, does not count: {phase}")
-    words = told.format(phase=turn.label)
+    sentence = tr("Measure: {phase}") if turn.phase.counts else tr("Measure, does not count: {phase}")
+    words = sentence.format(phase=turn.label)
     share = turn.phase.rate
     if not isinstance(share, RateShare):
         return words
@@ -351,8 +351,8 @@ def _loading(
     path = None
     if ratio is not None:
         path = f"{folders.private}/{LOAD_SCRIPT}"
-        told = tr("Rows that can be compressed {ratio}").format(ratio=ratio_words(ratio))
-        yield CommandLine(LineAction.FILE, load_script(ratio), told, path)
+        sentence = tr("Rows that can be compressed {ratio}").format(ratio=ratio_words(ratio))
+        yield CommandLine(LineAction.FILE, load_script(ratio), sentence, path)
         comments = (tr("Make the tables"), tr("Load the data"), tr("Vacuum them and make their keys"))
     spaces = roles_of(resolved.configuration.target)
     argvs = loading_argvs(pgbench, connection, scale, path, spaces)

@@ -32,7 +32,7 @@ STATED_TAKE_LONGER: Final = 2
 """
 LOAD_WRITES: Final = 2
 """Loading writes this many times the size: data and WAL. A copy is written once."""
-_WORTH_TELLING_S: Final = 60.0
+_WORTH_SHOWING_S: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +125,10 @@ def at_most_sentences(campaign: Campaign) -> tuple[str, ...]:
     """Return a remark on figures for all rounds if the campaign may end early; else empty."""
     if campaign.design is not Design.SEQUENTIAL:
         return ()
-    told = tr("That is for all {rounds} rounds: what is left out, or a campaign that ends earlier, has less.")
-    return (told.format(rounds=campaign.repeats),)
+    sentence = tr(
+        "That is for all {rounds} rounds: what is left out, or a campaign that ends earlier, has less."
+    )
+    return (sentence.format(rounds=campaign.repeats),)
 
 
 def _bringing_sentences(resolved: ResolvedCampaign, found: TemplatesFound | None) -> tuple[str, ...]:
@@ -136,22 +138,22 @@ def _bringing_sentences(resolved: ResolvedCampaign, found: TemplatesFound | None
     once_s = _making_seconds(dict.fromkeys(orders))
     copying_s = sum(order.data_bytes for order in orders) / COPY_BYTES_PER_S * resolved.campaign.repeats
     if not is_copied(resolved):
-        told = tr("Loading takes about {time} in all, before {runs}.")
-        first = told.format(time=roughly(loading_s), runs=_runs(runs))
+        sentence = tr("Loading takes about {time} in all, before {runs}.")
+        first = sentence.format(time=roughly(loading_s), runs=_runs(runs))
         targets = [each.configuration.target for each in resolved.configurations.values()]
         on_server = any(isinstance(target, ServerTarget) for target in targets)  # nothing is copied there
-        if on_server or loading_s - once_s - copying_s < _WORTH_TELLING_S:
+        if on_server or loading_s - once_s - copying_s < _WORTH_SHOWING_S:
             return (first,)
         could = tr("Made once and copied (page “Workload”) it would be about {time}.")
         return (f"{first} {could.format(time=roughly(once_s + copying_s))}",)
     if found is not None and found.obstacle:
-        told = tr(
+        sentence = tr(
             "The data will be loaded for every run all the same, which takes about {time} in all and writes "
             "twice as much as copying: {reason}"
         )
-        return (told.format(time=roughly(loading_s), reason=found.obstacle),)
-    told = tr("Copying takes about {copying} in all, before {runs}; loading would take about {loading}.")
-    first = told.format(copying=roughly(copying_s), runs=_runs(runs), loading=roughly(loading_s))
+        return (sentence.format(time=roughly(loading_s), reason=found.obstacle),)
+    sentence = tr("Copying takes about {copying} in all, before {runs}; loading would take about {loading}.")
+    first = sentence.format(copying=roughly(copying_s), runs=_runs(runs), loading=roughly(loading_s))
     kept = found.kept if found is not None else frozenset()
     missing = [order for order in dict.fromkeys(orders) if order not in kept]
     return (first, *_template_sentences(missing, found))
@@ -164,10 +166,12 @@ def _template_sentences(missing: list[DataSetOrder], found: TemplatesFound | Non
         return (tr("What is copied is there already{where}.").format(where=where),)
     size = format_size(sum(order.data_bytes for order in missing))
     if len(missing) == 1:
-        told = tr("The template is made once, in about {time}, and kept{where}: about {size}.")
+        sentence = tr("The template is made once, in about {time}, and kept{where}: about {size}.")
     else:
-        told = tr("{count} templates are made once, in about {time}, and kept{where}: about {size}.")
-    making = told.format(count=len(missing), time=roughly(_making_seconds(missing)), where=where, size=size)
+        sentence = tr("{count} templates are made once, in about {time}, and kept{where}: about {size}.")
+    making = sentence.format(
+        count=len(missing), time=roughly(_making_seconds(missing)), where=where, size=size
+    )
     removed = tr("Later campaigns use it too; `{command} templates` shows and removes it.")
     return (making, removed.format(command=CALLED))
 

@@ -146,9 +146,9 @@ class CampaignDraft:
         """Store the current listing of disks; None until they are listed again."""
         self._storage = replace(self._storage, listing=listing)
 
-    def see_inspection(self, told: Mapping[str, InspectionResult]) -> None:
+    def see_inspection(self, results: Mapping[str, InspectionResult]) -> None:
         """Store root's answers about disks, by kernel name."""
-        self._storage = replace(self._storage, inspected={**self._storage.inspected, **told})
+        self._storage = replace(self._storage, inspected={**self._storage.inspected, **results})
 
     def forget_refusals(self) -> None:
         """Discard negative answers to ask again: folders or packages may have appeared since.
@@ -421,13 +421,13 @@ def configuration_differences(configurations: Mapping[int, Configuration]) -> Ma
     """
     numbers = list(configurations)
     runs = [_beside_the_place(configurations[each]) for each in numbers]
-    told: dict[int, list[str]] = {number: [] for number in numbers}
+    differences: dict[int, list[str]] = {number: [] for number in numbers}
     for difference in compare_properties(runs).differences:
         for variant in difference.variants:
             words = tr("{name} {value}").format(name=difference.name, value=variant.value)
             for index in variant.runs:
-                told[numbers[index]].append(words)
-    return {number: ", ".join(words) for number, words in told.items()}
+                differences[numbers[index]].append(words)
+    return {number: ", ".join(words) for number, words in differences.items()}
 
 
 def _beside_the_place(configuration: Configuration) -> tuple[Property, ...]:

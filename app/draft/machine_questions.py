@@ -65,11 +65,11 @@ def _words(error: FootingError) -> str:
     if not isinstance(error, PlanError):
         return error.message
     allowed = tr("{message} Allowed: {allowed}.")
-    told = (
+    sentence = (
         allowed.format(message=each.message, allowed=each.hint) if each.hint else each.message
         for each in error.problems
     )
-    return "\n".join(dict.fromkeys(told))
+    return "\n".join(dict.fromkeys(sentence))
 
 
 @dataclass(frozen=True, slots=True)

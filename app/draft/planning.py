@@ -36,7 +36,7 @@ _DIFFERENCES: Final = (0.02, 0.05, 0.10, 0.20)
 """Differences of possible interest; repeats and time are shown for each."""
 _HOURS: Final = (1, 8, 48)
 """Available times: an hour, a night, a weekend; repeats and detectable difference are shown for each."""
-_MOST_REPEATS_TOLD: Final = 1000
+_MOST_REPEATS_SHOWN: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,25 +86,25 @@ def effect_sentences(
     spread, source = _spread(campaign, spreads or {})
     plan = Plan(comparisons, spread)
     per_repeat_s = None if about_s is None else about_s / campaign.repeats
-    told = [*no_verdict_sentences(campaign), _first(campaign, plan, source)]
-    told.append(_for_differences(plan, per_repeat_s))
+    sentences = [*no_verdict_sentences(campaign), _first(campaign, plan, source)]
+    sentences.append(_for_differences(plan, per_repeat_s))
     if per_repeat_s:
-        told.append(_for_times(plan, per_repeat_s))
+        sentences.append(_for_times(plan, per_repeat_s))
     if campaign.design is Design.SEQUENTIAL:
-        told.append(
+        sentences.append(
             tr(
                 "That is so for what stays in to the last round: of what a sequential design leaves out "
                 "before, little more is known than that it is unlikely to be the fastest."
             )
         )
-    return tuple(sentence for sentence in told if sentence)
+    return tuple(sentence for sentence in sentences if sentence)
 
 
 def no_verdict_sentences(campaign: Campaign) -> tuple[str, ...]:
     """Return why a campaign cannot give a verdict, if that is known beforehand."""
     if len(campaign.configurations) < 2:
         return ()
-    told = [
+    sentences = [
         tr(
             "There will be no verdict: pgFooting cannot tell its own work beside the measured phase ({work}) "
             "from what other programs do."
@@ -116,8 +116,8 @@ def no_verdict_sentences(campaign: Campaign) -> tuple[str, ...]:
             "There will be no verdict if the server runs on another machine: without “ssh” pgFooting does "
             "not see what else that machine does."
         )
-        told.append(sentence)
-    return tuple(told)
+        sentences.append(sentence)
+    return tuple(sentences)
 
 
 def _works_beside(campaign: Campaign) -> Iterator[str]:
@@ -197,8 +197,8 @@ def _for_differences(plan: Plan, per_repeat_s: float | None) -> str:
     parts = []
     for difference in _DIFFERENCES:
         repeats = plan.repeats(difference)
-        if repeats is None or repeats > _MOST_REPEATS_TOLD:
-            words = tr("more than {most} repeats").format(most=number_text(_MOST_REPEATS_TOLD, ","))
+        if repeats is None or repeats > _MOST_REPEATS_SHOWN:
+            words = tr("more than {most} repeats").format(most=number_text(_MOST_REPEATS_SHOWN, ","))
         else:
             words = tr("{repeats} repeats").format(repeats=repeats)
             if per_repeat_s is not None:
@@ -216,7 +216,7 @@ def _for_times(plan: Plan, per_repeat_s: float) -> str:
         repeats = int(hours * 3600 / per_repeat_s)
         if repeats < RUNS_FOR_A_VERDICT:
             continue
-        repeats = min(repeats, _MOST_REPEATS_TOLD)
+        repeats = min(repeats, _MOST_REPEATS_SHOWN)
         part = tr("in {hours} h {repeats} repeats show {difference}")
         shown = _percent(plan.detectable(repeats))
         parts.append(part.format(hours=hours, repeats=repeats, difference=shown))

@@ -54,22 +54,24 @@ class RecipeChoice:
             "Spare disks wanted: {least}, ticked: {count}. Tick “Spare disks” below, choose them on the "
             "next page, and come back."
         )
-        told = message.format(least=self.recipe.head.disks, count=len(self.disks))
+        sentence = message.format(least=self.recipe.head.disks, count=len(self.disks))
         if self.recipe.head.server is None:
-            return told
+            return sentence
         other = tr("Or tick “An existing server”, to measure it on a filesystem that is there.")
-        return f"{told} {other}"
+        return f"{sentence} {other}"
 
     @property
     def description(self) -> str:
         """The comparison, its storage, and what a quick variant cannot show."""
         head = self.recipe.head
-        told = [self.recipe.summary]
+        sentences = [self.recipe.summary]
         if head.source:
-            told.append(tr("Source: {source}.").format(source=head.source.rstrip(".")))
+            sentences.append(tr("Source: {source}.").format(source=head.source.rstrip(".")))
         if self.quick and head.quick is not None:
-            told.append(tr("What the quick variant cannot show: {what}").format(what=head.quick.cannot_show))
-        return " ".join(told)
+            sentences.append(
+                tr("What the quick variant cannot show: {what}").format(what=head.quick.cannot_show)
+            )
+        return " ".join(sentences)
 
     @property
     def steps(self) -> tuple[str, ...]:

@@ -46,7 +46,7 @@ from app.draft.disks.wear import WrittenVolume, synchronised_bytes, wear_sentenc
 from app.draft.planning import effect_sentences, no_verdict_sentences, roughly
 from app.execution.baseline.measurement import storages_to_ask
 from app.execution.resolve import ResolvedCampaign, ResolvedConfiguration, planned_seconds
-from app.hosts.folders.targets import NOBODY_KNOWS
+from app.hosts.folders.targets import UNKNOWN_FREE_BYTES
 from app.hosts.zfs_cache import arc_max_sentence
 from app.library.spreads import KnownSpread
 from app.postgres.presets import PRESETS
@@ -57,7 +57,7 @@ TRANSACTION_BYTES: Final = 16_000
 """Bytes written by a transaction on a server with the usual page size."""
 _TRANSACTION_PAGES: Final = 0.75
 """Increase of that per byte of page size."""
-_TOLD_TURNS: Final = 24
+_LISTED_TURNS: Final = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +195,7 @@ def _row(campaign: Campaign, resolved: ResolvedConfiguration) -> ReviewRow:
         resolved.scale.data_bytes,
         tr("scale {scale}: {reason}").format(scale=resolved.scale.scale, reason=resolved.scale.reason),
         resolved.need_bytes,
-        None if free_bytes >= NOBODY_KNOWS else free_bytes,
+        None if free_bytes >= UNKNOWN_FREE_BYTES else free_bytes,
         resolved.unsafe,
         run_commands(campaign, resolved, folders),
         removed_folders(resolved, folders),
@@ -249,8 +249,8 @@ def _turns_sentence(campaign: Campaign) -> str:
             "recorded."
         )
     order = [run.configuration.name for run in interleaved_order(campaign)]
-    names = ", ".join(order[:_TOLD_TURNS])
-    more = " …" if len(order) > _TOLD_TURNS else ""
+    names = ", ".join(order[:_LISTED_TURNS])
+    more = " …" if len(order) > _LISTED_TURNS else ""
     if campaign.order is RunOrder.RANDOM:
         sentence = tr("In turn, as drawn with {seed}: {names}{more}")
         return sentence.format(seed=campaign.order_seed, names=names, more=more)

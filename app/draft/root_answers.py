@@ -28,19 +28,21 @@ def inspect_disks(disks: Sequence[Disk], progress: Callable[[float], None]) -> M
     """
     client = HelperClient.open()
     try:
-        told = client.inspect([disk.identity for disk in disks], progress=progress)
+        results = client.inspect([disk.identity for disk in disks], progress=progress)
     finally:
         client.close()
     found: dict[str, InspectionResult] = {}
     for disk in disks:
-        if disk.identity.device_number in told:
-            found[disk.name] = _inspected(disk, told[disk.identity.device_number])
+        if disk.identity.device_number in results:
+            found[disk.name] = _inspected(disk, results[disk.identity.device_number])
     return found
 
 
-def _inspected(disk: Disk, told: RootAnswer) -> InspectionResult:
-    answer = SpareAnswer.SPARE if told.is_spare else SpareAnswer.NOT_SPARE
-    return InspectionResult(disk, answer, () if told.is_spare else told.refusals, told.looked)
+def _inspected(disk: Disk, root_answer: RootAnswer) -> InspectionResult:
+    answer = SpareAnswer.SPARE if root_answer.is_spare else SpareAnswer.NOT_SPARE
+    return InspectionResult(
+        disk, answer, () if root_answer.is_spare else root_answer.refusals, root_answer.looked
+    )
 
 
 def read_disk(

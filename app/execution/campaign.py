@@ -35,7 +35,7 @@ from app.domain.text import tr
 from app.execution.baseline.measurement import CampaignBaselines, storages_to_ask
 from app.execution.control import Cancellable, ControlServer, StopRequestedError
 from app.execution.data_set import begin_data_sets
-from app.execution.design import follow, tell_round, to_measure
+from app.execution.design import follow, report_round, to_measure
 from app.execution.disks.session import DiskConsent, end_disks, open_disks
 from app.execution.preflight import PreflightFinding, Severity, find_disturbances
 from app.execution.recovery import sweep_abandoned
@@ -174,10 +174,10 @@ def run_campaign(request: CampaignRequest, listener: CampaignListener, switch: C
         resolved = replace(resolved, campaign=campaign)
         before = read_before(there)
         if begun is not None:
-            _tell_begun(there, before, resolved, listener)
+            _report_begun(there, before, resolved, listener)
         runs = to_measure(campaign, there.results)
         runs += runs_to_repeat(replace(campaign, repeat_disturbed=campaign.total_runs), there.results)
-        _tell(request.describe(resolved), listener)
+        _report(request.describe(resolved), listener)
         servers = open_servers(stack, resolved, runs, request.load, listener, before)
         disks = open_disks(stack, resolved, runs, account, request.consent, listener)
         folder = new_folder(request.library, campaign) if begun is None else begun
@@ -190,9 +190,9 @@ def run_campaign(request: CampaignRequest, listener: CampaignListener, switch: C
         deaf = _listen(stack, switch, folder)
         stack.enter_context(switch.signals())
         listener.campaign_started(str(folder), campaign.total_runs)
-        _tell(filter(None, [deaf]), listener)
-        _tell((account_reason(account), *filter(None, [machine_lock.scope_note])), listener)
-        _tell_baselines(resolved, listener)
+        _report(filter(None, [deaf]), listener)
+        _report((account_reason(account), *filter(None, [machine_lock.scope_note])), listener)
+        _report_baselines(resolved, listener)
         findings = _prepare_machine(stack, resolved, folder, _beside(machine_lock), listener)
         execution = RunContext(
             campaign=campaign,
@@ -226,13 +226,15 @@ def _machine_lock(
         CancelledError: the user ended the waiting.
         FootingError: the state folder cannot be used.
     """
-    told = ""
+    reported = ""
 
     def wait(reason: str) -> None:
-        nonlocal told
-        if reason != told:
-            told = reason
-            listener.told("waiting", tr("{reason} This campaign waits for its end.").format(reason=reason))
+        nonlocal reported
+        if reason != reported:
+            reported = reason
+            listener.reported(
+                "waiting", tr("{reason} This campaign waits for its end.").format(reason=reason)
+            )
         switch.wait(time.monotonic() + _AGAIN_S)
 
     folder, name = str(request.library), file.campaign.name
@@ -252,9 +254,9 @@ def _beside(machine_lock: MachineLock) -> tuple[PreflightFinding, ...]:
     return (PreflightFinding("measured-beside", Severity.WARNING, machine_lock.held_by),)
 
 
-def _tell(sentences: Iterable[str], listener: CampaignListener) -> None:
+def _report(sentences: Iterable[str], listener: CampaignListener) -> None:
     for sentence in sentences:
-        listener.told("note", sentence)
+        listener.reported("note", sentence)
 
 
 def _begun_folder(request: CampaignRequest, file: CampaignFile) -> Path:
@@ -285,7 +287,7 @@ def _keep_trust(file: CampaignFile, folder: Path, campaign: Campaign) -> None:
             trust(campaign_digest((folder / CAMPAIGN_NAME).read_text(encoding="utf-8"), campaign))
 
 
-def _tell_begun(
+def _report_begun(
     there: BegunRuns, before: Sequence[Before], resolved: ResolvedCampaign, listener: CampaignListener
 ) -> None:
     """Report the ignored parts of a started campaign, and the changes since.
@@ -296,9 +298,9 @@ def _tell_begun(
     changes = check_changes(before, resolved, here=machine_now(), now_epoch_s=time.time())
     for reason in there.unreadable.values():
         message = tr("{reason} Its run is measured again; the file stays.")
-        listener.told("note", message.format(reason=reason))
+        listener.reported("note", message.format(reason=reason))
     for change in changes:
-        listener.told("changed", change)
+        listener.reported("changed", change)
 
 
 def _listen(stack: ExitStack, switch: Cancellable, folder: Path) -> str:
@@ -313,7 +315,7 @@ def _listen(stack: ExitStack, switch: Cancellable, folder: Path) -> str:
     return ""
 
 
-def _tell_baselines(resolved: ResolvedCampaign, listener: CampaignListener) -> None:
+def _report_baselines(resolved: ResolvedCampaign, listener: CampaignListener) -> None:
     """Report the measurement before the first run on each storage, and its duration."""
     count = len(storages_to_ask(resolved))
     if count:
@@ -321,7 +323,7 @@ def _tell_baselines(resolved: ResolvedCampaign, listener: CampaignListener) -> N
             "fio and pg_test_fsync ask the storage first what it can do by itself: about {seconds} s for "
             "each of {count} (io_baseline = false leaves that out)."
         )
-        listener.told("note", sentence.format(seconds=PLANNED_SECONDS, count=count))
+        listener.reported("note", sentence.format(seconds=PLANNED_SECONDS, count=count))
 
 
 def _prepare_machine(
@@ -340,7 +342,7 @@ def _prepare_machine(
         sleep_reason = err.reason
     findings = (*known, *find_disturbances(resolved, str(folder), sleep_reason))
     for finding in findings:
-        listener.told(
+        listener.reported(
             finding.severity.value, " ".join(part for part in (finding.message, finding.hint) if part)
         )
     return findings
@@ -375,7 +377,7 @@ def _run_all(
         if not _repeat_disturbed(execution, resolved, result, hopeless):
             return result
         course = follow(result.campaign, _known(result, done), rounds + 1)
-        tell_round(course, rounds + 1, result.results, execution.listener)
+        report_round(course, rounds + 1, result.results, execution.listener)
     attempts = -1
     while attempts < len(result.results):  # as long as that measures something
         attempts = len(result.results)
@@ -405,7 +407,7 @@ def _is_over_time(
     """Whether runs would not end within the campaign's time budget; reports it."""
     refusal = result.budget.refuses(runs, result.results, is_round=is_round)
     if refusal:
-        execution.listener.told("time-budget", refusal)
+        execution.listener.reported("time-budget", refusal)
     return bool(refusal)
 
 
@@ -433,13 +435,13 @@ def _attempt(
     if ended.state is RunState.DONE and ended.path is not None:
         remember_run(result.folder, Path(ended.path))
     if _is_without_disks(execution, resolved.configurations[name]):
-        _tell_without_disks(execution, resolved.configurations[name])
+        _report_without_disks(execution, resolved.configurations[name])
     elif (
         ended.state is RunState.FAILED and not ended.measured and not isinstance(ended.error, ServerLostError)
     ):
         hopeless.add(name)  # a failure before measuring would recur; a lost connection may be back
         message = tr("The other runs of {name} are left out, because they would fail in the same way.")
-        execution.listener.told("note", message.format(name=name))
+        execution.listener.reported("note", message.format(name=name))
     if execution.switch.requested is not None:
         result.stopped = True
         return False
@@ -454,8 +456,8 @@ def _repeat_disturbed(
         before = [each for each in result.results if each.planned.number == planned.number]
         reason = dict(before[-1].marks).get(DISTURBED, "")
         message = tr("{name}, repeat {repeat}, was disturbed and is measured again. {reason}")
-        told = message.format(name=planned.configuration.name, repeat=planned.repeat + 1, reason=reason)
-        execution.listener.told("note", told.strip())
+        sentence = message.format(name=planned.configuration.name, repeat=planned.repeat + 1, reason=reason)
+        execution.listener.reported("note", sentence.strip())
         goes_on = _attempt(execution, resolved, planned, result, hopeless)
         ended = result.results[-1]
         if ended.planned == planned and ended.state is RunState.DONE and ended.path is not None:
@@ -473,7 +475,7 @@ def _mark_repeated(execution: RunContext, before: Sequence[RunResult], again: Pa
         try:
             mark_ended_run(Path(each.path), REPEATED, tr("measured again as {file}").format(file=again.name))
         except RunFileError as error:  # e.g. it was moved; the attempts' numbers still distinguish them
-            execution.listener.told("note", error.message)
+            execution.listener.reported("note", error.message)
 
 
 def _is_without_disks(execution: RunContext, resolved: ResolvedConfiguration) -> bool:
@@ -482,9 +484,9 @@ def _is_without_disks(execution: RunContext, resolved: ResolvedConfiguration) ->
     return plan is not None and execution.disks is not None and bool(execution.disks.obstacle(plan))
 
 
-def _tell_without_disks(execution: RunContext, resolved: ResolvedConfiguration) -> None:
+def _report_without_disks(execution: RunContext, resolved: ResolvedConfiguration) -> None:
     assert execution.disks is not None  # noqa: S101 - asked before
     assert resolved.target.plan is not None  # noqa: S101 - as above
     message = tr("The other runs on these disks are left out. {reason}")
     reason = execution.disks.obstacle(resolved.target.plan)
-    execution.listener.told("left-out", message.format(reason=reason))
+    execution.listener.reported("left-out", message.format(reason=reason))

@@ -19,7 +19,7 @@ from app.hosts.server_under_test import ServerUnderTest
 from app.hosts.templates.making import CopiedData, DataSetOrder, TemplateMaker
 from app.hosts.templates.store import Template, TemplateStore, why_no_room, why_not_beside
 from app.hosts.templates.tree import DamagedTemplateError
-from app.postgres.pgbench.script_wishes import wants_superuser
+from app.postgres.pgbench.script_demands import wants_superuser
 from app.postgres.pgbench.summary import LoadTimes
 from app.probes.facts.files import StoredBytes
 from app.process.starter import Account, Recorder
@@ -118,7 +118,9 @@ def begin_data_sets(
     found = CampaignDataSets(account, resources)
     found.begin(resolved)
     if found.refused:
-        listener.told("note", tr("The data is loaded for every run: {reason}").format(reason=found.refused))
+        listener.reported(
+            "note", tr("The data is loaded for every run: {reason}").format(reason=found.refused)
+        )
     return found
 
 
@@ -135,10 +137,10 @@ def order_of(resolved: ResolvedConfiguration) -> DataSetOrder:
     )
 
 
-def with_tables(told: DataSetMetadata, found: StoredBytes) -> DataSetMetadata:
+def with_tables(data_set: DataSetMetadata, found: StoredBytes) -> DataSetMetadata:
     """Return a run file's description of a data set, with the layout of its tables on the storage."""
     return replace(
-        told,
+        data_set,
         extents=found.extents,
         tables_bytes=found.logical_bytes,
         tables_disk_bytes=found.disk_bytes,
@@ -197,8 +199,8 @@ class RunDataSet:
             self._copied = self._once_more(self._template, damage)
 
     def _once_more(self, template: Template, damage: DamagedTemplateError) -> CopiedData:
-        told = tr("The template {folder} is damaged ({reason}). It is removed and made anew.")
-        self.notes.append(told.format(folder=template.folder, reason=damage))
+        sentence = tr("The template {folder} is damaged ({reason}). It is removed and made anew.")
+        self.notes.append(sentence.format(folder=template.folder, reason=damage))
         assert self.copies is not None  # noqa: S101 - a template is of them
         try:
             self.copies.forget(template, self.record)

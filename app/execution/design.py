@@ -27,7 +27,7 @@ from app.statistics.selection import FEWEST_ROUNDS, Array, judge_round, within_p
 
 
 @dataclass(frozen=True, slots=True)
-class LeftEarly:
+class EarlyStop:
     """A configuration that is unlikely to be the fastest.
 
     Attributes:
@@ -52,7 +52,7 @@ class LeftEarly:
 
 
 @dataclass(slots=True)
-class Course:
+class SequentialState:
     """Decisions about the configurations of a campaign.
 
     Attributes:
@@ -60,7 +60,7 @@ class Course:
         decided: number of rounds after which a contest was decided, by the names of its last contestants.
     """
 
-    left_out: dict[str, LeftEarly] = field(default_factory=dict)
+    left_out: dict[str, EarlyStop] = field(default_factory=dict)
     decided: dict[tuple[str, ...], int] = field(default_factory=dict)
 
     def ended_after(self, name: str) -> int | None:
@@ -75,7 +75,7 @@ class Course:
         return ended is None or planned.repeat < ended
 
 
-def follow(campaign: Campaign, results: Sequence[RunResult], rounds: int) -> Course:
+def follow(campaign: Campaign, results: Sequence[RunResult], rounds: int) -> SequentialState:
     """Return the decisions of the first `rounds` rounds.
 
     Args:
@@ -83,7 +83,7 @@ def follow(campaign: Campaign, results: Sequence[RunResult], rounds: int) -> Cou
         results: of its runs, including later rounds.
         rounds: number of finished rounds; nothing is decided after the last one of a campaign.
     """
-    course = Course()
+    course = SequentialState()
     if campaign.design is not Design.SEQUENTIAL:
         return course
     runs = _Runs(campaign, results)
@@ -103,12 +103,17 @@ def follow(campaign: Campaign, results: Sequence[RunResult], rounds: int) -> Cou
 
 
 def _judge(
-    course: Course, campaign: Campaign, runs: _Runs, names: Sequence[str], going: Sequence[str], rounds: int
+    course: SequentialState,
+    campaign: Campaign,
+    runs: _Runs,
+    names: Sequence[str],
+    going: Sequence[str],
+    rounds: int,
 ) -> None:
     """Exclude what is unlikely to be the fastest after a round, and end a contest that is decided."""
     for name in going:
         if name in runs.marked and runs.last_round(name) <= rounds:
-            course.left_out[name] = LeftEarly(name, rounds, "", math.nan)
+            course.left_out[name] = EarlyStop(name, rounds, "", math.nan)
     left = [name for name in going if name not in course.left_out]
     if rounds >= FEWEST_ROUNDS:
         active = np.array([name in left and runs.counts(name, rounds) for name in names])
@@ -119,7 +124,7 @@ def _judge(
                 stays = runs.last_round(name) > rounds  # it has later runs, by whatever decision
                 if judged.out[place] and not stays:
                     behind = math.expm1(float(judged.differences.behind[place]))
-                    course.left_out[name] = LeftEarly(name, rounds, leader, behind)
+                    course.left_out[name] = EarlyStop(name, rounds, leader, behind)
             left = [name for name in left if name not in course.left_out]
             share = (campaign.precision or 0.0) / 100
             if share and bool(within_precision(judged, np.array([name in left for name in names]), share)):
@@ -206,7 +211,9 @@ def to_measure(campaign: Campaign, results: Sequence[RunResult]) -> list[Planned
     return [planned for planned in missing if course.holds(planned)]
 
 
-def tell_round(course: Course, rounds: int, results: list[RunResult], listener: CampaignListener) -> None:
+def report_round(
+    course: SequentialState, rounds: int, results: list[RunResult], listener: CampaignListener
+) -> None:
     """Report the decisions of a round, and mark the last run of each excluded configuration.
 
     Args:
@@ -220,18 +227,18 @@ def tell_round(course: Course, rounds: int, results: list[RunResult], listener: 
         places = [place for place, each in enumerate(results) if _is_done(each, name)]
         if name in marked or not places:
             continue
-        listener.told(LEFT_OUT, tr("{name}: {sentence}.").format(name=name, sentence=found.sentence))
+        listener.reported(LEFT_OUT, tr("{name}: {sentence}.").format(name=name, sentence=found.sentence))
         last = max(places, key=lambda place: (results[place].planned.repeat, results[place].planned.attempt))
         run = results[last]
         results[last] = replace(run, marks=(*run.marks, (LEFT_OUT, found.sentence)))
         try:
             mark_ended_run(Path(run.path or ""), LEFT_OUT, found.sentence)
         except RunFileError as error:  # e.g. it was moved; the remaining runs give the same course
-            listener.told("note", error.message)
+            listener.reported("note", error.message)
     for names, after in course.decided.items():
         if after == rounds:
             sentence = tr("After round {rounds} no further runs are needed of: {names}.")
-            listener.told("note", sentence.format(rounds=rounds, names=", ".join(names)))
+            listener.reported("note", sentence.format(rounds=rounds, names=", ".join(names)))
 
 
 def _is_done(result: RunResult, name: str) -> bool:

@@ -52,15 +52,15 @@ def failure_of_pgbench(code: int, reason: str, *, was_killed: bool) -> PgbenchEr
     return PgbenchError(tr("pgbench failed: {reason}").format(reason=reason), hint=_hint(reason))
 
 
-def full_disk(stderr: str, told: str = "") -> TargetLostError | None:
+def full_disk(stderr: str, output: str = "") -> TargetLostError | None:
     """Return the error for a server without room, if it reported that to pgbench; else None.
 
     Args:
         stderr: pgbench's output. During a load the reason precedes its last line, which has none.
-        told: the server's own answer why it accepts no more; empty if it was not asked, or accepts more.
+        output: the server's own answer why it accepts no more; empty if it was not asked, or accepts more.
     """
     found = _FULL.search(stderr)
-    reason = found["text"].strip() if found is not None else told
+    reason = found["text"].strip() if found is not None else output
     if not reason:
         return None
     message = tr("The disk of the server is full: {reason}.")

@@ -141,9 +141,9 @@ class LaunchedCampaign:
                 self._take(json.loads(line))
 
     def _take(self, event: dict[str, Any]) -> None:
-        told = {event.get("kind"): str(event.get("message", ""))} if event.get("event") == "told" else {}
-        self.waiting = told.get("waiting", "")  # until the next message
-        self.asking = told.get("asking", self.asking)
+        messages = {event.get("kind"): str(event.get("message", ""))} if event.get("event") == "told" else {}
+        self.waiting = messages.get("waiting", "")  # until the next message
+        self.asking = messages.get("asking", self.asking)
         if event.get("event") == "campaign":
             self.folder = Path(str(event["folder"]))
         elif event.get("event") == "run":

@@ -59,7 +59,7 @@ END_S: Final = 600.0
 
 
 @dataclass(frozen=True, slots=True)
-class BesideTurn:
+class BackgroundRun:
     """One repetition of background work.
 
     Attributes:
@@ -75,7 +75,7 @@ class BesideTurn:
     reason: str = ""
 
 
-class Beside:
+class BackgroundJob:
     """Background work during one phase, from `start` to `end`."""
 
     def __init__(
@@ -94,7 +94,7 @@ class Beside:
         self._phase = phase
         self._server = server
         self._over = threading.Event()
-        self._turns: list[BesideTurn] = []
+        self._turns: list[BackgroundRun] = []
         self._error: FootingError | None = None
         self._thread = threading.Thread(target=self._run, name="beside", daemon=True)
 
@@ -112,7 +112,7 @@ class Beside:
             raise self._error
 
     @property
-    def turns(self) -> tuple[BesideTurn, ...]:
+    def turns(self) -> tuple[BackgroundRun, ...]:
         """Every repetition that has ended, in order."""
         return tuple(self._turns)
 
@@ -149,7 +149,7 @@ class Beside:
                 self._error = footing_error(error)
                 ended = MaintenanceEnd(WorkEnd.FAILED.value, self._error.message, 0.0)
             how = WorkEnd(ended.how)
-            self._turns.append(BesideTurn(started_s, time.monotonic(), how, ended.message))
+            self._turns.append(BackgroundRun(started_s, time.monotonic(), how, ended.message))
             if how is not WorkEnd.DONE and not (how is WorkEnd.ENDED and self._over.is_set()):
                 words = tr("{label} failed: {reason}")
                 reason = ended.message or tr("somebody else ended it")
@@ -215,7 +215,7 @@ class MeasuredPhases:
     wait: Waiting
     look: Callable[[], object]
     under_way: str = field(default="", init=False)
-    _told: list[PhaseMetadata] = field(default_factory=list, init=False)
+    _phases: list[PhaseMetadata] = field(default_factory=list, init=False)
     _has_backup_role: bool = field(default=False, init=False)
     _reached: dict[str, list[float]] = field(default_factory=dict, init=False)
     _seen: dict[Workload, float] = field(default_factory=dict, init=False)
@@ -261,13 +261,13 @@ class MeasuredPhases:
     def _measure_phase(self, turn: PhaseTurn) -> None:
         phase, self.under_way = turn.phase, turn.label
         workload = workload_of(self._workload, phase, self._means())
-        told = self._describe(turn, workload)
-        self._told.append(told)
+        metadata = self._describe(turn, workload)
+        self._phases.append(metadata)
         if phase.maintenance and turn.time == 1:
             self._maintain(turn)
         name = PhaseName(Phase.MEASURE) if turn.is_own else PhaseName(Phase.PART, turn.number)
         with self.begin(name, workload.duration_s):
-            self._tell()
+            self._store_phases()
             if turn.is_own:
                 whole = describe_whole_workload(self._workload)
                 rate_tps, threads = workload.rate_tps, self._threads(phase)
@@ -295,11 +295,11 @@ class MeasuredPhases:
         if work is PG_BASEBACKUP and not self._has_backup_role:
             self.server.make_backup_role()
             self._has_backup_role = True
-        beside = Beside(work, phase, self.server, filesystems_of(self.planned.configuration.target))
-        told: list[BesideTurn] = []
+        beside = BackgroundJob(work, phase, self.server, filesystems_of(self.planned.configuration.target))
+        turns: list[BackgroundRun] = []
 
         def look() -> None:
-            self._tell_beside(phase, beside, told)
+            self._report_background(phase, beside, turns)
             beside.look()
 
         begun = tr("{label}: begun, for as long as the phase lasts")
@@ -310,7 +310,7 @@ class MeasuredPhases:
         except BaseException:
             with suppress(FootingError):  # the first error is the one to report
                 beside.end()
-            self._tell_beside(phase, beside, told)
+            self._report_background(phase, beside, turns)
             raise
         beside.end(self.look)
         look()
@@ -318,15 +318,17 @@ class MeasuredPhases:
             self._do(work.after)
         return summary
 
-    def _tell_beside(self, phase: WorkloadPhase, beside: Beside, told: list[BesideTurn]) -> None:
+    def _report_background(
+        self, phase: WorkloadPhase, beside: BackgroundJob, stored: list[BackgroundRun]
+    ) -> None:
         """Store every repetition so far, and record an event for each new one."""
         turns = beside.turns
-        if len(turns) == len(told) and self._told[-1].background.name:
+        if len(turns) == len(stored) and self._phases[-1].background.name:
             return
-        for turn in turns[len(told) :]:
+        for turn in turns[len(stored) :]:
             words = tr("{label}: {seconds}, {how}")
             seconds = format_duration(turn.ended_s - turn.started_s)
-            told.append(turn)
+            stored.append(turn)
             self.recorder.event(
                 BESIDE, words.format(label=beside.work.label, seconds=seconds, how=_HOW[turn.how])
             )
@@ -344,8 +346,8 @@ class MeasuredPhases:
                 for turn in turns
             ),
         )
-        self._told[-1] = replace(self._told[-1], background=metadata)
-        self._tell()
+        self._phases[-1] = replace(self._phases[-1], background=metadata)
+        self._store_phases()
 
     def _describe(self, turn: PhaseTurn, workload: Workload) -> PhaseMetadata:
         phase, rate = turn.phase, turn.phase.rate
@@ -368,8 +370,8 @@ class MeasuredPhases:
 
     def _keep(self, turn: PhaseTurn, workload: Workload, summary: PgbenchSummary) -> None:
         """Store pgbench's output of a phase, and remember it for the phases after it."""
-        self._told[-1] = replace(self._told[-1], pgbench=printed_values(summary))
-        self._tell()
+        self._phases[-1] = replace(self._phases[-1], pgbench=printed_values(summary))
+        self._store_phases()
         if turn.is_own:
             self.recorder.pgbench_summary(summary)
         else:
@@ -377,8 +379,8 @@ class MeasuredPhases:
         self._reached.setdefault(turn.phase.name, []).append(summary.tps)
         self._see(workload, summary.tps)
 
-    def _tell(self) -> None:
-        self.recorder.set_run(RunMetadata(phases=tuple(self._told)))
+    def _store_phases(self) -> None:
+        self.recorder.set_run(RunMetadata(phases=tuple(self._phases)))
 
     def _means(self) -> dict[str, float]:
         return {name: fmean(found) for name, found in self._reached.items()}
@@ -420,9 +422,9 @@ class MeasuredPhases:
                     done.append(
                         MaintenanceMetadata(name=work.name, duration_s=seconds, how=how.value, reason=why)
                     )
-                    self._told[-1] = replace(self._told[-1], maintenance=tuple(done))
-                    self._tell()
-                    self.recorder.event(MAINTAINED, _told(work, done[-1]), values_of(done[-1]))
+                    self._phases[-1] = replace(self._phases[-1], maintenance=tuple(done))
+                    self._store_phases()
+                    self.recorder.event(MAINTAINED, _event_sentence(work, done[-1]), values_of(done[-1]))
 
     def _do(self, work: Maintenance) -> None:
         """Do one piece of maintenance to its end.
@@ -459,7 +461,7 @@ class MeasuredPhases:
         self.wait(partial(self.server.maintain, (work.statement,)), look=look, cancel=self.server.stop)
 
 
-def _told(work: Maintenance, done: MaintenanceMetadata) -> str:
+def _event_sentence(work: Maintenance, done: MaintenanceMetadata) -> str:
     """Return the sentence of an event: the work, how it ended, and how long it took."""
     words = {
         WorkEnd.DONE: tr("{label}: {seconds}"),

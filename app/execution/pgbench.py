@@ -109,11 +109,11 @@ class PgbenchRuns:
             self.recorder.output(self.place.folder, LOAD_SCRIPT, LOAD_SCRIPT)
         spaces = roles_of(self.resolved.configuration.target)
         argvs = loading_argvs(self._program(), self.server.address, self.resolved.scale.scale, script, spaces)
-        told = [
+        lines = [
             self._load(argv, Phase.LOAD.value if number == 1 else f"{Phase.LOAD.value}{number}")
             for number, argv in enumerate(argvs, start=1)
         ]
-        return load_times(told)
+        return load_times(lines)
 
     def _load(self, argv: tuple[str, ...], name: str) -> tuple[str, float]:
         """Run one of the loading programs; its output is stored under this name.
@@ -131,7 +131,7 @@ class PgbenchRuns:
             stderr = ""
             with suppress(FootingError):  # the first error is the one to report
                 stderr = self._record_load(argv, child, started_s, name)
-            _tell_full_disk(stderr, error)
+            _raise_if_full_disk(stderr, error)
             raise
         ended_s = time.monotonic()
         stderr = self._record_load(argv, child, started_s, name)
@@ -190,7 +190,7 @@ class PgbenchRuns:
             stderr = ""
             with suppress(FootingError):  # the first error is the one to report
                 _, stderr = self._take_in(name, argv, child, started_s)
-            _tell_full_disk(stderr, error)
+            _raise_if_full_disk(stderr, error)
             raise
         stdout, stderr = self._take_in(name, argv, child, started_s)
         if child.returncode:
@@ -314,7 +314,7 @@ class PgbenchRuns:
             os.close(ended)
 
 
-def _tell_full_disk(stderr: str, error: BaseException) -> None:
+def _raise_if_full_disk(stderr: str, error: BaseException) -> None:
     """Raise if the server reported a full disk to pgbench.
 
     Args:

@@ -48,7 +48,7 @@ from app.execution.measured_phases import LogSampling, MeasuredPhases
 from app.execution.pgbench import PgbenchRuns
 from app.execution.resolve import ResolvedConfiguration
 from app.hosts.server_under_test import PgbenchPlace, ServerUnderTest
-from app.postgres.pgbench.script_wishes import wants_superuser
+from app.postgres.pgbench.script_demands import wants_superuser
 from app.postgres.pgbench.summary import LoadTimes
 from app.probes.base.probe import ProbeContext, ProbeUnavailable
 from app.probes.facts.files import StoredBytes
@@ -166,7 +166,7 @@ class Runner:
         server = self.server
         if self.baseline is not None:
             with self._phase(Phase.BASELINE, PLANNED_SECONDS):
-                self.baseline.measure(self.recorder, self._keep_writing, self._tell_left_over)
+                self.baseline.measure(self.recorder, self._keep_writing, self._report_left_over)
         with self._phase(Phase.PREPARE):
             pgbench = self._make_pgbench(server.prepare(self._keep_writing))
             reading = FactReading(server.sources)
@@ -185,8 +185,8 @@ class Runner:
                 self._bring(data, data.copy)
             self._start(pgbench, has_bench=data.is_copied)
             took = LoadTimes() if data.is_copied else pgbench.load()
-            told = data.describe(took)
-            self.recorder.set_run(RunMetadata(data_set=told))
+            metadata = data.describe(took)
+            self.recorder.set_run(RunMetadata(data_set=metadata))
         with self._phase(Phase.SETTLE):
             # Loading has vacuumed and analysed. The checkpoint gives every run the same start, without dirty
             # pages.
@@ -198,7 +198,7 @@ class Runner:
             self.recorder.server_facts(server.facts())
             for sentence in server.check_loaded():
                 self.recorder.mark(NOT_READ_BACK, sentence)
-            self._record_stored(told, sampled)
+            self._record_stored(metadata, sampled)
             if is_cold:
                 self._make_cold(pgbench)
         self._measured = MeasuredPhases(
@@ -245,7 +245,7 @@ class Runner:
         finally:
             for note in data.notes:
                 self.recorder.event("note", note)
-                self.listener.told("note", note)
+                self.listener.reported("note", note)
             data.notes.clear()
 
     @contextmanager
@@ -337,8 +337,8 @@ class Runner:
     def _record_health(self, moment: str) -> None:
         health = self.server.health()
         if health is not None:
-            told: Json = {number: dict(values) for number, values in health.items()}
-            self.recorder.facts(moment, {"disk_health": told})
+            entries: Json = {number: dict(values) for number, values in health.items()}
+            self.recorder.facts(moment, {"disk_health": entries})
 
     def _record_compressibility(self) -> CompressionSample:
         """Read back the compressibility of the loaded tables, if it was stated or the storage compresses."""
@@ -432,10 +432,10 @@ class Runner:
 
     def _release(self) -> None:
         for sentence in self.server.release():
-            self._tell_left_over(sentence)
+            self._report_left_over(sentence)
 
-    def _tell_left_over(self, sentence: str) -> None:
-        self.listener.told("left-over", sentence)
+    def _report_left_over(self, sentence: str) -> None:
+        self.listener.reported("left-over", sentence)
         self.recorder.event("left-over", sentence)
         self.recorder.mark("left-over" if self.server.setup is not None else "database-left", sentence)
 

@@ -47,7 +47,7 @@ from app.postgres.known_settings import check_settings
 from app.postgres.machine import Machine, read_machine
 from app.postgres.pgbench.argv import resolve_threads
 from app.postgres.pgbench.scale import ScaleChoice, resolve_scale
-from app.postgres.pgbench.script_wishes import wants_superuser
+from app.postgres.pgbench.script_demands import wants_superuser
 from app.postgres.presets import DATA_GROWTH
 from app.postgres.settings import (
     Origin,

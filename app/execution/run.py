@@ -35,7 +35,7 @@ from app.execution.servers import Servers, marks_of_server, server_of, with_serv
 from app.hosts.disk_session import DiskSession
 from app.hosts.existing_server import ExistingServer
 from app.hosts.folders.socket_folders import own_name
-from app.hosts.folders.targets import MEMORY_FOLDER, NOBODY_KNOWS
+from app.hosts.folders.targets import MEMORY_FOLDER, UNKNOWN_FREE_BYTES
 from app.hosts.helper import HelperHost
 from app.hosts.local import LocalHost
 from app.hosts.own_server import OwnServer
@@ -141,12 +141,14 @@ def _server(
             host=LocalHost(execution.account, execution.resources, recorder.command),
             reached=existing.address,
             look=existing.look,
-            tell=partial(_note, execution.listener, recorder),
+            report=partial(_note, execution.listener, recorder),
             lock=existing.lock,
             machine=existing.machine,
             is_asked=existing.is_asked,
             settings=planned.configuration.postgresql.settings,
-            room_bytes=resolved.target.room_bytes if resolved.target.room_bytes < NOBODY_KNOWS else None,
+            room_bytes=resolved.target.room_bytes
+            if resolved.target.room_bytes < UNKNOWN_FREE_BYTES
+            else None,
         )
     return OwnServer(
         host=_host(execution, resolved, recorder),
@@ -168,8 +170,8 @@ def _host(execution: RunContext, resolved: ResolvedConfiguration, recorder: Reco
         session=execution.disks,
         plan=plan,
         record=recorder.command,
-        progress=_StepTeller(execution.listener, recorder),
-        event=partial(_tell, execution.listener, recorder),
+        progress=_StepReporter(execution.listener, recorder),
+        event=partial(_report, execution.listener, recorder),
     )
 
 
@@ -188,35 +190,35 @@ def _baseline(
     )
 
 
-def _tell(listener: CampaignListener, recorder: Recorder, kind: str, message: str) -> None:
+def _report(listener: CampaignListener, recorder: Recorder, kind: str, message: str) -> None:
     """Record and report an event of the host; problems with disks also mark the run."""
     recorder.event(kind, message)
     if kind in DISK_MARKS:
         recorder.mark(kind, message)
-        listener.told(kind, message)
+        listener.reported(kind, message)
 
 
 def _note(listener: CampaignListener, recorder: Recorder, message: str) -> None:
     """Record and report a sentence."""
     recorder.event("note", message)
-    listener.told("note", message)
+    listener.reported("note", message)
 
 
 @dataclass(slots=True)
-class _StepTeller:
+class _StepReporter:
     """Shows the helper's progress, and writes it into the run file for others, at most twice a second."""
 
     listener: CampaignListener
     recorder: Recorder
     number: int = 0
-    told_s: float = 0.0
+    reported_s: float = 0.0
 
     def __call__(self, where: StepProgress) -> None:
         if where.operation == Operation.MAINTAIN and self.recorder.phase is not Phase.MAINTENANCE:
             return  # during pgbench, which stays the running command
-        if where.number == self.number and time.monotonic() < self.told_s + _STEP_EVERY_S:
+        if where.number == self.number and time.monotonic() < self.reported_s + _STEP_EVERY_S:
             return
-        self.number, self.told_s = where.number, time.monotonic()
+        self.number, self.reported_s = where.number, time.monotonic()
         text = f"{where.number}/{where.count} {where.text}"
         self.listener.step(text, where.fraction)
         running = RunningCommand(phase=self.recorder.phase_name.text, argv=(where.text,), step=where.number)
@@ -322,12 +324,14 @@ def _introduce(
         name = tr("{name} #{number}").format(name=name, number=planned.repeat + 1)
     if planned.attempt > 1:
         name = tr("{name}, attempt {attempt}").format(name=name, attempt=planned.attempt)
-    told = describe_run(planned, resolved, setup)
+    metadata = describe_run(planned, resolved, setup)
     plan = resolved.target.plan
     if execution.disks is not None and plan is not None:
-        told = replace(told, target=replace(told.target, described=tuple(execution.disks.texts[plan])))
-    told = replace(
-        told,
+        metadata = replace(
+            metadata, target=replace(metadata.target, described=tuple(execution.disks.texts[plan]))
+        )
+    metadata = replace(
+        metadata,
         id=secrets.token_hex(8),
         name=name,
         campaign=execution.campaign.name,
@@ -348,11 +352,11 @@ def _introduce(
     )
     existing = server_of(execution.servers, resolved)
     if existing is not None:
-        told = with_server(told, existing, resolved)
+        metadata = with_server(metadata, existing, resolved)
     if setup is not None:
         sha256 = fingerprint(setup.installation)
-        told = replace(told, installation=replace(told.installation, sha256=sha256))
-    recorder.set_run(told)
+        metadata = replace(metadata, installation=replace(metadata.installation, sha256=sha256))
+    recorder.set_run(metadata)
     of_server = marks_of_server(existing) if existing is not None else []
     for kind, reason in (*marks_before(resolved), *of_server):
         recorder.mark(kind, reason)

@@ -49,7 +49,7 @@ def describe_run(
 ) -> RunMetadata:
     """Return the metadata that follow from the plan; without installation and settings if `setup` is None."""
     configuration = planned.configuration
-    told = RunMetadata(
+    metadata = RunMetadata(
         configuration=configuration.name,
         number=planned.number,
         repeat=planned.repeat,
@@ -64,11 +64,11 @@ def describe_run(
         if isinstance(
             configuration.target, ServerTarget
         ):  # of pgFooting's database alone; no others were set
-            return replace(told, settings=_of_user(configuration.postgresql.settings))
-        return told
+            return replace(metadata, settings=_of_user(configuration.postgresql.settings))
+        return metadata
     installation = setup.installation
     return replace(
-        told,
+        metadata,
         installation=InstallationMetadata(
             version=installation.version,
             folder=installation.bin_directory,
@@ -216,14 +216,14 @@ def marks_before(resolved: ResolvedConfiguration) -> list[tuple[str, str]]:
     marks += _storage_marks(resolved)
     target = resolved.configuration.target
     if isinstance(target, ServerTarget):
-        told = tr(
+        sentence = tr(
             "the server was not started here: nothing is known of its disks, filesystem, caches and CPUs"
         )
         asked = tr(
             "the server was not started here: its disks, filesystem and CPUs are known as its machine tells "
             "them over ssh, its caches are not"
         )
-        marks.append((EXISTING_SERVER, asked if target.ssh else told))
+        marks.append((EXISTING_SERVER, asked if target.ssh else sentence))
     newer = newer_than_tested(resolved.installation.version, resolved.installation.major)
     if newer:
         marks.append(("newer-than-tested", newer))

@@ -172,8 +172,8 @@ def open_servers(
     for connection_string, configurations in wanted.items():
         address, connection = open_address(connection_string)
         stack.callback(connection.close)
-        told = tr("Looking at {name} for {seconds:.0f} s: what it is, and what others do there.")
-        listener.told("note", told.format(name=address.name, seconds=consent.look_s))
+        sentence = tr("Looking at {name} for {seconds:.0f} s: what it is, and what others do there.")
+        listener.reported("note", sentence.format(name=address.name, seconds=consent.look_s))
         look = look_at_server(connection, address, OWN_DATABASE, look_s=consent.look_s, sleep=time.sleep)
         check_server(look, _needs(address, configurations))
         lock = locks.get(look.identity)
@@ -183,15 +183,15 @@ def open_servers(
             lock.take()
         server = replace(_with_machine(address, look, _ssh_of(configurations)), lock=lock)
         for change in _changes(server, configurations, before):
-            listener.told("changed", change)
+            listener.reported("changed", change)
         opened[connection_string] = server
         connections[connection_string] = connection
     consent.confirm(tuple(opened.values()))
     for connection_string, connection in connections.items():
         address = opened[connection_string].address
         if drop_own(connection, address, ends_sessions=False):
-            told = tr("The database {database} that an earlier campaign left on {name} was dropped.")
-            listener.told("note", told.format(database=OWN_DATABASE, name=address.name))
+            sentence = tr("The database {database} that an earlier campaign left on {name} was dropped.")
+            listener.reported("note", sentence.format(database=OWN_DATABASE, name=address.name))
     return opened
 
 
@@ -199,8 +199,8 @@ def _changes(
     server: OpenServer, configurations: Sequence[ResolvedConfiguration], before: Sequence[Before]
 ) -> tuple[str, ...]:
     names = {each.configuration.name for each in configurations}
-    told = [server_changes(each, server.look, server.facts) for each in before if each.name in names]
-    return tuple(dict.fromkeys(sentence for sentences in told for sentence in sentences))
+    changes = [server_changes(each, server.look, server.facts) for each in before if each.name in names]
+    return tuple(dict.fromkeys(sentence for sentences in changes for sentence in sentences))
 
 
 def _ssh_of(configurations: Sequence[ResolvedConfiguration]) -> str:
@@ -272,7 +272,9 @@ def marks_of_server(server: OpenServer) -> list[tuple[str, str]]:
     return [(BURST_CREDIT, burst_sentence(what))] if service else []
 
 
-def with_server(told: RunMetadata, server: OpenServer, resolved: ResolvedConfiguration) -> RunMetadata:
+def with_server(
+    run_metadata: RunMetadata, server: OpenServer, resolved: ResolvedConfiguration
+) -> RunMetadata:
     """Return a run file's metadata with those of an existing server."""
     look, target = server.look, resolved.configuration.target
     metadata = ServerMetadata(
@@ -293,7 +295,7 @@ def with_server(told: RunMetadata, server: OpenServer, resolved: ResolvedConfigu
         room_bytes=target.room_bytes if isinstance(target, ServerTarget) else None,
     )
     return replace(
-        told,
-        target=replace(told.target, server=metadata),
-        installation=replace(told.installation, version=look.version),
+        run_metadata,
+        target=replace(run_metadata.target, server=metadata),
+        installation=replace(run_metadata.installation, version=look.version),
     )

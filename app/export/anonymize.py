@@ -192,15 +192,15 @@ class Anonymizer:
         """Anonymise a text: keep only known words and those of hardware and software."""
         if not self.active:
             return text
-        told = self._sentences.get(text)
-        if told is None:
-            told = _ADDRESS.sub(lambda match: self._word("address", match[0]), self.text(text))
-            told = self._sentences[text] = _WORD.sub(self._known_or_named, told)
-        return told
+        replaced = self._sentences.get(text)
+        if replaced is None:
+            replaced = _ADDRESS.sub(lambda match: self._word("address", match[0]), self.text(text))
+            replaced = self._sentences[text] = _WORD.sub(self._known_or_named, replaced)
+        return replaced
 
     def _known_or_named(self, match: re.Match[str]) -> str:
-        is_told = match[0].casefold() in self._kept or is_known(match[0])
-        return match[0] if is_told else self._word("name", match[0])
+        is_reported = match[0].casefold() in self._kept or is_known(match[0])
+        return match[0] if is_reported else self._word("name", match[0])
 
     def identity(self, text: str) -> str:
         """Return a random number that identifies a run; treat any other text as a sentence."""

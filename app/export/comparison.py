@@ -23,7 +23,7 @@ from app.comparison.figures import (
     compare_figures,
 )
 from app.comparison.groups import ComparedGroup, ComparedRun
-from app.comparison.limits import StorageRow, bottlenecks, describe_what_is_unshown, storage_rows
+from app.comparison.limits import StorageRow, bottlenecks, describe_part_limitations, storage_rows
 from app.comparison.offered_load import KeptRate
 from app.comparison.overall.conditions import is_held
 from app.comparison.overall.factor_verdicts import FactorVerdict, describe_factor, judge_factors
@@ -96,7 +96,7 @@ def comparison_as_json(comparison: RunComparison) -> dict[str, Json]:
         "cut_reason": comparison.cut.reason.value,
         "warnings": list(comparison_warnings(comparison)),
         "notes": list(comparison_notes(comparison)),
-        "cannot_show": describe_what_is_unshown(comparison),
+        "cannot_show": describe_part_limitations(comparison),
         "differences": [
             {
                 "topic": each.topic,
@@ -308,7 +308,7 @@ def _reference(comparison: RunComparison, anchor: Anchor | None, start: int) -> 
     names = [group.name for group in comparison.groups]
     return {
         "groups": [start + names.index(each.name) for each in (anchor.first, anchor.other)],
-        "runs": [len(each.taking_part) for each in (anchor.first, anchor.other)],
+        "runs": [len(each.included_runs) for each in (anchor.first, anchor.other)],
         "ratio": anchor.change.ratio,
         "interval": _interval(anchor.change.interval),
     }

@@ -17,7 +17,7 @@ from typing import BinaryIO, Final, NamedTuple, TextIO
 
 from app import VERSION
 from app.analysis.bottleneck import Bottleneck, read_bottleneck
-from app.analysis.cannot_show import read_unshown
+from app.analysis.cannot_show import read_limitations
 from app.analysis.phase_figures import read_phase_figures
 from app.domain.columns import CellKind, Column
 from app.domain.disturbances import THRESHOLDS
@@ -179,10 +179,10 @@ def write_csv(paths: Iterable[Path], stream: TextIO, disguise: Anonymizer) -> No
 
 def _exported(run: RunFile, disguise: Anonymizer) -> Iterator[ExportedValue]:
     """Yield every value of a run, anonymised."""
-    told, origin_ms = run.metadata, _origin_ms(run)
+    metadata, origin_ms = run.metadata, _origin_ms(run)
     phases = [(times.started_ms, times.name.text) for times in reversed(run.phases())]
-    identity = disguise.identity(known(told.id, ""))
-    name = disguise.sentence(known(told.name, ""))
+    identity = disguise.identity(known(metadata.id, ""))
+    name = disguise.sentence(known(metadata.name, ""))
     marks = disguise.sentence(" ".join(dict.fromkeys(kind for kind, _ in marks_of(run))))
     for t_ms, metric, instance, unit, value in _values(run):
         yield ExportedValue(
@@ -244,13 +244,13 @@ def describe_run(run: RunFile) -> dict[str, Json]:
             "not_known": {kind.value: why for kind, why in judged.unknown},
         },
         "bottleneck": bottleneck_as_json(read_bottleneck(run)),
-        "cannot_show": [{"kind": each.limit.value, "words": each.words} for each in read_unshown(run)],
+        "cannot_show": [{"kind": each.limit.value, "words": each.words} for each in read_limitations(run)],
         "phases": [
             {"phase": times.name.text, "started_ms": times.started_ms, "ended_ms": times.ended_ms}
             for times in run.phases()
         ],
         "workload_phases": [
-            {**values_of(each.told), "label": each.told.label, "summary": dict(each.figures)}
+            {**values_of(each.metadata), "label": each.metadata.label, "summary": dict(each.figures)}
             for each in read_phase_figures(run)
         ],
         "events": [
@@ -321,8 +321,8 @@ def format_of(output: Path, known: Iterable[str] = FORMATS) -> str:
         message = tr("{path} does not say a format: an export ends with {known}.")
         if os.path.isdir(output):  # noqa: PTH112 - Path.is_dir raises where a folder may not be entered
             message = tr("{path} is a folder; name a file in it that ends with {known}.")
-        told = message.format(path=output, known=", ".join(endings))
-        raise UsageError(told, hint=did_you_mean(ending, endings) if ending else "")
+        sentence = message.format(path=output, known=", ".join(endings))
+        raise UsageError(sentence, hint=did_you_mean(ending, endings) if ending else "")
     return ending
 
 

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 def with_readable(
-    paths: Sequence[Path], work: Callable[[Sequence[Path]], T], tell: Callable[[str], object]
+    paths: Sequence[Path], work: Callable[[Sequence[Path]], T], report: Callable[[str], object]
 ) -> T:
     """Return the result of `work` for the readable ones of these run files.
 
@@ -26,7 +26,7 @@ def with_readable(
     Args:
         paths: run files.
         work: raises RunFileError for an unreadable file; then it is called again without those.
-        tell: called with a sentence for each skipped file.
+        report: called with a sentence for each skipped file.
 
     Raises:
         RunFileError: none can be read, or the only one.
@@ -40,7 +40,7 @@ def with_readable(
         if not good or not problems:
             raise
         for problem in problems:
-            tell(tr("Left out: {problem}").format(problem=problem.message))
+            report(tr("Left out: {problem}").format(problem=problem.message))
         return work(good)
 
 

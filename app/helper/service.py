@@ -23,7 +23,7 @@ from app.helper.base import audit
 from app.helper.base.audit import INTERFACE
 from app.helper.methods import METHODS, Access, method
 from app.helper.session.describe import described
-from app.helper.session.inspection import Tell, inspected, read_whole
+from app.helper.session.inspection import Progress, inspected, read_whole
 from app.helper.session.kept import check_kept, inspect_kept, release_kept
 from app.helper.session.lifetime import Lifetime, LifetimeAction, RateLimit, expired
 from app.helper.session.requests import REQUESTS
@@ -236,13 +236,13 @@ class Helper:
 
         worker.add(caller, answer, check)
 
-    def _looking(self, caller: Caller) -> Tell:
+    def _looking(self, caller: Caller) -> Progress:
         """Return a function that reports the progress on a disk to a caller; called in any thread."""
 
-        def tell(number: str, done: int, whole: int) -> None:
+        def progress(number: str, done: int, whole: int) -> None:
             self.bus.soon(lambda: self.bus.emit(caller.name, "Looking", number, done, whole))
 
-        return tell
+        return progress
 
     def _call_off_reads(self, is_meant: Callable[[str, str], bool]) -> None:
         """End the reading of disks: of a connection that has left, or that a session claims."""
@@ -336,7 +336,7 @@ class Helper:
         if owned.session.is_working:
             owned.lifetime.renew(now_s)
         match owned.lifetime.due(now_s):
-            case LifetimeAction.TELL:
+            case LifetimeAction.WARN:
                 left_s = owned.lifetime.left_s(now_s)
                 audit.note("the session of %s ends in %.0f s unless it is used", owned.owner, left_s)
                 self.bus.emit(owned.owner, "Expiring", owned.handle, int(left_s))

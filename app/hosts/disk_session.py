@@ -23,7 +23,7 @@ from app.domain.messages.message import message_from_wire
 from app.domain.step_progress import StepProgress, progress_from_wire
 from app.domain.storage_plan.plan import Role, StoragePlan
 from app.domain.text import tr
-from app.hosts.server_under_test import Watch, look_at_nothing
+from app.hosts.server_under_test import Watch, watch_nothing
 from app.storage.inspect.snapshot import Policy
 from app.storage.spare.disks import list_disks
 
@@ -48,8 +48,8 @@ class UnmakeOutcome:
     def sentences(self) -> tuple[str, ...]:
         """Everything not released with its reason, a sentence each; empty if all is free."""
         error = "" if self.error is None else f"{self.error.message} {self.error.hint}".strip()
-        is_told = any(each.reason for each in self.left)
-        return (*(() if is_told or not error else (error,)), *map(unreleased_words, self.left))
+        is_reported = any(each.reason for each in self.left)
+        return (*(() if is_reported or not error else (error,)), *map(unreleased_words, self.left))
 
 
 def recover(disks: Sequence[DiskIdentity], *, interactive: bool = False) -> UnmakeOutcome:
@@ -119,9 +119,9 @@ def _not_spare(
         FootingError: root does not answer, or only with a password.
     """
     names = _names(disks)
-    told = client.inspect(disks, interactive=interactive)
+    answers = client.inspect(disks, interactive=interactive)
     for disk in disks:
-        answer = told.get(disk.device_number)
+        answer = answers.get(disk.device_number)
         if answer is None or answer.is_spare:
             continue
         grouped = list(grouped_reasons(answer.refusals))
@@ -242,7 +242,7 @@ class DiskSession:
         failed = (self.failed.get(disk.device_number, "") for _, disk in plan.members())
         return next(filter(None, failed), "")
 
-    def make(self, plan: StoragePlan, told: StepListener, watch: Watch = look_at_nothing) -> MountedFolders:
+    def make(self, plan: StoragePlan, listener: StepListener, watch: Watch = watch_nothing) -> MountedFolders:
         """Make a plan and return its mount points.
 
         Raises:
@@ -254,12 +254,12 @@ class DiskSession:
         self._made = True
         try:
             self.session.make(list(self.texts).index(plan))
-            ended = self._wait({"Ready", "Unmade", "Ended"}, told, watch)
+            ended = self._wait({"Ready", "Unmade", "Ended"}, listener, watch)
         except HelperBusyError as error:  # the session is ours: no other caller's work is in the way
             message = tr("The helper has not finished what this campaign asked it before.")
             raise StorageError(message) from error
         except BaseException:
-            self.unmake(told)
+            self.unmake(listener)
             raise
         if ended.name == "Ready":
             storage, further, private = ended.values
@@ -271,14 +271,14 @@ class DiskSession:
             raise StorageError(" ".join((message, *remains.sentences)))
         raise remains.error or lost()
 
-    def unmake(self, told: StepListener) -> UnmakeOutcome:
+    def unmake(self, listener: StepListener) -> UnmakeOutcome:
         """Unmake the storage, if any; never raises for failures of the helper."""
         if not self._made:
             return UnmakeOutcome(None, ())
         self._made = False
         try:
             self.session.unmake()
-            ended = self._wait({"Unmade", "Ended"}, told, look_at_nothing)
+            ended = self._wait({"Unmade", "Ended"}, listener, watch_nothing)
         except FootingError as error:
             self.is_lost = self.is_lost or isinstance(error, HelperLostError)
             return UnmakeOutcome(error, ())
@@ -289,7 +289,7 @@ class DiskSession:
         if self._ended is None:
             try:
                 self.session.release()
-                self._ended = self._remains(self._wait({"Ended"}, None, look_at_nothing))
+                self._ended = self._remains(self._wait({"Ended"}, None, watch_nothing))
             except FootingError as error:
                 self.is_lost = self.is_lost or isinstance(error, HelperLostError)
                 self._ended = UnmakeOutcome(error, self.left)
@@ -306,11 +306,11 @@ class DiskSession:
         self.left = tuple(map(unreleased_from_wire, left))
         return UnmakeOutcome(_error_of(values), self.left)
 
-    def check(self, told: StepListener | None = None) -> None:
+    def check(self, listener: StepListener | None = None) -> None:
         """Return while the storage exists.
 
         Args:
-            told: gets root's steps during the run, of a maintenance.
+            listener: gets root's steps during the run, of a maintenance.
 
         Raises:
             HelperLostError: the helper has gone, and the storage will.
@@ -324,7 +324,7 @@ class DiskSession:
             if event.name == "Lost":
                 self._made, self.is_lost = False, True
                 raise lost()
-            _report(event, told)
+            _report(event, listener)
             event = self._next_event(0)
 
     def _next_event(self, timeout_s: float) -> HelperSignal | None:
@@ -335,7 +335,7 @@ class DiskSession:
                 self.session.renew()
         return event
 
-    def _wait(self, names: set[str], told: StepListener | None, watch: Watch) -> HelperSignal:
+    def _wait(self, names: set[str], listener: StepListener | None, watch: Watch) -> HelperSignal:
         silent_since_s = time.monotonic()
         while time.monotonic() < silent_since_s + SILENCE_S:
             event = self._next_event(_LOOK_S)
@@ -348,19 +348,19 @@ class DiskSession:
                 raise lost()
             if event.name in names:
                 return event
-            _report(event, told)
+            _report(event, listener)
         raise lost(tr("not a word for an hour"))
 
 
-def _report(event: HelperSignal, told: StepListener | None) -> None:
+def _report(event: HelperSignal, listener: StepListener | None) -> None:
     """Report a step that has ended or advanced; signals of a newer helper are ignored."""
-    if told is not None and event.name == "Executed":
+    if listener is not None and event.name == "Executed":
         text, code, seconds, output = event.values
         started_s = event.received_s - seconds
         exit_code = None if code == _NO_EXIT_CODE else code
-        told.executed(ExecutedStep(text, exit_code, started_s, seconds, output))
-    elif told is not None and event.name == "Progress":
-        told.working(progress_from_wire(event.values))
+        listener.executed(ExecutedStep(text, exit_code, started_s, seconds, output))
+    elif listener is not None and event.name == "Progress":
+        listener.working(progress_from_wire(event.values))
 
 
 _NO_EXIT_CODE: Final = -1000

@@ -21,7 +21,7 @@ from app.hosts.local import LocalHost
 from app.hosts.server_under_test import PgbenchPlace, Watch
 from app.hosts.templates.making import CopiedData
 from app.hosts.templates.store import Template
-from app.postgres.existing.address import ServerAddress, said
+from app.postgres.existing.address import ServerAddress, error_line
 from app.postgres.existing.look import ServerLook, not_known
 from app.postgres.existing.own_database import (
     OWN_DATABASE,
@@ -72,7 +72,7 @@ class ExistingServer:
         host: gives the folder of pgbench on this machine.
         reached: its address.
         look: its state before the campaign.
-        tell: gets a sentence for the user.
+        report: gets a sentence for the user.
         settings: of the campaign, for our database alone.
         room_bytes: limit of our database; None if unknown.
         machine: its machine; None if that is not queried.
@@ -83,7 +83,7 @@ class ExistingServer:
     host: LocalHost
     reached: ServerAddress
     look: ServerLook
-    tell: Callable[[str], None]
+    report: Callable[[str], None]
     settings: tuple[tuple[str, str], ...] = ()
     room_bytes: int | None = None
     machine: RemoteMachine | None = None
@@ -279,7 +279,7 @@ class ExistingServer:
                 for statement in _SPILL:
                     connection.execute(statement)
         except psycopg.errors.DiskFull as error:
-            return said(error)
+            return error_line(error)
         except ANSWER_ERRORS:
             return ""
         return ""
@@ -349,17 +349,17 @@ class ExistingServer:
             ServerError: it refuses, or stayed unreachable: no other run waits for it again.
         """
         end_s = time.monotonic() + _BACK_S
-        is_told = False
+        is_reported = False
         while True:
             try:
                 return self._connect()
             except ServerLostError as error:
                 if time.monotonic() >= end_s:
                     raise ServerError(error.message, hint=error.hint) from error
-                if not is_told:
+                if not is_reported:
                     message = tr("Waiting until the server can be reached, {minutes:.0f} minutes at most.")
-                    self.tell(f"{error.message} {message.format(minutes=_BACK_S / 60)}")
-                    is_told = True
+                    self.report(f"{error.message} {message.format(minutes=_BACK_S / 60)}")
+                    is_reported = True
             watch()
             time.sleep(_AGAIN_S)
 
@@ -380,4 +380,4 @@ class ExistingServer:
         # A server's answer to a statement has a SQLSTATE; a cut connection, and a failed one, have none.
         is_lost = isinstance(error, psycopg.OperationalError) and error.sqlstate is None
         kind = ServerLostError if is_lost else ServerError
-        return kind(message.format(name=self.reached.name, reason=said(error)))
+        return kind(message.format(name=self.reached.name, reason=error_line(error)))

@@ -22,7 +22,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from app.dbus.helper_errors import CannotError, lost
+from app.dbus.helper_errors import UnavailableError, lost
 from app.domain.campaign.configuration import DiskTarget, Target
 from app.domain.disk import DiskIdentity
 from app.domain.errors import FootingError, TargetError, TargetLostError
@@ -40,7 +40,7 @@ from app.hosts.folders.page_cache import empty_page_cache
 from app.hosts.folders.private_folder import PrivateFolder
 from app.hosts.folders.run_folders import RunFolders, TablespaceFolder
 from app.hosts.recovery.cleanup import CleanupAction, SweepEvent
-from app.hosts.server_under_test import ProcessRole, Watch, look_at_nothing
+from app.hosts.server_under_test import ProcessRole, Watch, watch_nothing
 from app.process.starter import Account, CommandOutcome, Hold, Recorder, as_account
 from app.storage.system.kernel_log import naming_pattern
 
@@ -89,7 +89,7 @@ class Members:
             if found:
                 yield MemberFault(disk, f"{self._name(disk)}: {found}")
 
-    def told_by_kernel(self, lines: Sequence[str]) -> Iterator[MemberFault]:
+    def reported_by_kernel(self, lines: Sequence[str]) -> Iterator[MemberFault]:
         """Yield each disk that fails by a kernel message, with the first such message."""
         for disk in self._disks:
             node = self._nodes[disk.device_number]
@@ -182,7 +182,7 @@ class HelperHost:
     _drops_caches: bool = field(default=False, init=False)
     _members: Members = field(default_factory=lambda: Members(()), init=False)
 
-    def prepare(self, target: Target, need_bytes: int, watch: Watch = look_at_nothing) -> RunFolders:
+    def prepare(self, target: Target, need_bytes: int, watch: Watch = watch_nothing) -> RunFolders:
         """Let the helper make the storage, and make the data directory's folder in it.
 
         Raises:
@@ -243,7 +243,7 @@ class HelperHost:
             TargetLostError: one is not, or fails; reported and remembered, so that no other run uses it.
         """
         found = list(self._members.troubles())
-        found += self._members.told_by_kernel(self._kernel_lines())
+        found += self._members.reported_by_kernel(self._kernel_lines())
         for trouble in found:
             if trouble.disk.device_number not in self.session.failed:
                 self.session.failed[trouble.disk.device_number] = trouble.text
@@ -263,12 +263,12 @@ class HelperHost:
         """Return a hook that moves a process into the control group of its part."""
         return partial(self._adopt, part)
 
-    def loaded(self, of: RunFolders, watch: Watch = look_at_nothing) -> None:  # noqa: ARG002 - as the protocol
+    def loaded(self, of: RunFolders, watch: Watch = watch_nothing) -> None:  # noqa: ARG002 - as the protocol
         """Drop the machine's page cache if memory is limited: loaded data would be found in it."""
         if self._drops_caches:
             self._drop_caches(watch)
 
-    def empty_caches(self, of: RunFolders, watch: Watch = look_at_nothing) -> None:
+    def empty_caches(self, of: RunFolders, watch: Watch = watch_nothing) -> None:
         """Drop all clean caches of the machine, including a filesystem's own (ARC of ZFS).
 
         The files themselves are dropped too, for machines where root may not write drop_caches.
@@ -282,7 +282,7 @@ class HelperHost:
     def _drop_caches(self, watch: Watch) -> None:
         try:
             self.session.session.drop_caches(watch)
-        except CannotError as error:
+        except UnavailableError as error:
             sentence = tr("The caches of the machine were not emptied after loading. {reason}")
             self.event("note", sentence.format(reason=error.message))
 
@@ -337,7 +337,7 @@ class HelperHost:
             return
         try:
             self.session.session.limit(limit_bytes)
-        except CannotError as error:
+        except UnavailableError as error:
             message = tr("The memory limit of {size} cannot be set here. {reason}")
             hint = tr("Leave memory_limit out, or choose a data set that is larger than memory.")
             size = format_size(limit_bytes)
@@ -380,7 +380,7 @@ class HelperHost:
     def _adopt(self, part: ProcessRole, pid: int) -> None:
         try:
             self.session.session.adopt(part.value, pid)
-        except CannotError as error:
+        except UnavailableError as error:
             note = tr("PostgreSQL and pgbench are not in control groups of their own. {reason}")
             self.event("note", note.format(reason=error.message))
 

@@ -20,7 +20,7 @@ from app.hosts.folders.socket_folders import SOCKET_PLACES, is_in_memory, privat
 from app.hosts.folders.targets import CheckedTarget, check_target
 from app.hosts.recovery.cleanup import CleanupAction, SweepEvent, clear
 from app.hosts.recovery.resource_journal import ResourceJournal, ResourceKind
-from app.hosts.server_under_test import ProcessRole, Watch, look_at_nothing
+from app.hosts.server_under_test import ProcessRole, Watch, watch_nothing
 from app.process.starter import Account, Hold, Recorder
 
 __all__ = ["LocalHost", "RunFolders"]
@@ -38,7 +38,7 @@ class LocalHost:
         self._resources = resources
         self._record = record
 
-    def prepare(self, target: Target, need_bytes: int, watch: Watch = look_at_nothing) -> RunFolders:  # noqa: ARG002
+    def prepare(self, target: Target, need_bytes: int, watch: Watch = watch_nothing) -> RunFolders:  # noqa: ARG002
         """Check a target and make the folders of one run.
 
         Args:
@@ -94,10 +94,10 @@ class LocalHost:
         """Return no hook: processes of this user stay in their control group."""
         return None
 
-    def loaded(self, of: RunFolders, watch: Watch = look_at_nothing) -> None:
+    def loaded(self, of: RunFolders, watch: Watch = watch_nothing) -> None:
         """Do nothing between loading and measuring: dropping the machine's cache needs root."""
 
-    def empty_caches(self, of: RunFolders, watch: Watch = look_at_nothing) -> None:
+    def empty_caches(self, of: RunFolders, watch: Watch = watch_nothing) -> None:
         """Write the filesystem's dirty pages and drop the files from the page cache, which needs no root.
 
         Raises:

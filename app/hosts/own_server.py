@@ -122,12 +122,12 @@ def check_file_attributes(group: GroupChoice, files: Iterable[Path]) -> tuple[st
     wanted = filesystem(group.filesystem).attributes_of_files(options)
     if wanted is None:
         return ()
-    told = tr("The attributes of the files on {label} cannot be read back ({reason}).")
+    sentence = tr("The attributes of the files on {label} cannot be read back ({reason}).")
     label = filesystem(group.filesystem).label
     try:
         wrong = dict(_wrong(wanted, files))
     except OSError as error:
-        return (told.format(label=label, reason=error.strerror),)
+        return (sentence.format(label=label, reason=error.strerror),)
     if not wrong:
         return ()
     message = tr(
@@ -306,13 +306,13 @@ class OwnServer:
         tables, indexes = table_files(*asked), index_files(*asked)
         relations = [(Role.TABLES, path) for path in tables] + [(Role.INDEXES, path) for path in indexes]
         check_places(_spaces(folders), folders.data_directory, relations)
-        told = [
+        differences = [
             *check_file_attributes(self.target.tables or self.target.data, tables),
             *check_file_attributes(self.target.wal or self.target.data, wal),
         ]
         if self.target.indexes is not None:
-            told += check_file_attributes(self.target.indexes, indexes)
-        return tuple(dict.fromkeys(told))
+            differences += check_file_attributes(self.target.indexes, indexes)
+        return tuple(dict.fromkeys(differences))
 
     def shut_down(self) -> None:
         """Shut it down cleanly."""

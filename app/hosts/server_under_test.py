@@ -314,7 +314,7 @@ Watch = Callable[[], None]
 """Called often during long work; an exception ends it, and everything is undone."""
 
 
-def look_at_nothing() -> None:
+def watch_nothing() -> None:
     """Watch nothing."""
 
 
@@ -330,7 +330,7 @@ class Host(Protocol):
 
     account: Account
 
-    def prepare(self, target: Target, need_bytes: int, watch: Watch = look_at_nothing) -> RunFolders:
+    def prepare(self, target: Target, need_bytes: int, watch: Watch = watch_nothing) -> RunFolders:
         """Make storage and the folders of one run.
 
         Args:
@@ -356,10 +356,10 @@ class Host(Protocol):
     def hold(self, part: ProcessRole) -> Hold | None:
         """Return the hook for a process before its program is executed; None for none."""
 
-    def loaded(self, of: RunFolders, watch: Watch = look_at_nothing) -> None:
+    def loaded(self, of: RunFolders, watch: Watch = watch_nothing) -> None:
         """Do the work between loading and measuring; `watch` is called often during long work."""
 
-    def empty_caches(self, of: RunFolders, watch: Watch = look_at_nothing) -> None:
+    def empty_caches(self, of: RunFolders, watch: Watch = watch_nothing) -> None:
         """Drop the machine's caches of the data; no server works on it.
 
         Raises:
@@ -373,7 +373,7 @@ class Host(Protocol):
 
         Raises:
             TargetError: the storage is not root's.
-            CannotError: the storage does not support it.
+            UnavailableError: the storage does not support it.
             FootingError: another one is running, or the helper is lost.
         """
 

@@ -70,8 +70,8 @@ def check_arc_max(campaign: Campaign, folders: Iterable[str], root: Path = Path(
         "The campaign needs zfs_arc_max = {wanted}, and this machine has {there}. It is a parameter of the "
         "whole machine, which pgFooting never sets."
     )
-    told = message.format(wanted=_words(wanted), there=_words(there))
-    raise CampaignError(told, field="zfs_arc_max", hint=_commands(wanted, parameter))
+    sentence = message.format(wanted=_words(wanted), there=_words(there))
+    raise CampaignError(sentence, field="zfs_arc_max", hint=_commands(wanted, parameter))
 
 
 def _read(parameter: Path) -> int | None:

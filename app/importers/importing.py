@@ -252,7 +252,7 @@ class _Importer:
         machines = read_machines(tree, notes)
         names = ConfigurationNames()
         for candidate in CandidateFinder(tree, frozenset(machines), []):
-            names.note(candidate.key, conditions_of(candidate.told_summary))
+            names.note(candidate.key, conditions_of(candidate.known_summary))
         finder = CandidateFinder(tree, frozenset(machines), left)
         tables = [
             member for files in tree.folders.values() for member in members_of(files, FileType.TIME_TABLE)
@@ -260,20 +260,22 @@ class _Importer:
         total = finder.count + len(tables)
         done = 0
         for candidate in finder:
-            progress(done, total, str(candidate.row_told or candidate.folder))
+            progress(done, total, str(candidate.row_source or candidate.folder))
             done += 1
             self._one(
-                partial(build_run, candidate, machines, names), str(candidate.row_told or candidate.folder)
+                partial(build_run, candidate, machines, names), str(candidate.row_source or candidate.folder)
             )
         for member in tables:
-            progress(done, total, member.told)
+            progress(done, total, member.shown_path)
             done += 1
-            self._one(partial(_build_table, member, tree), member.told)
+            self._one(partial(_build_table, member, tree), member.shown_path)
         progress(total, total, "")
         for files in tree.folders.values():
             left += [
                 SkippedFile(
-                    each.member.told, _REASONS[each.kind], is_problem=each.kind is FileType.UNREAD_ARCHIVE
+                    each.member.shown_path,
+                    _REASONS[each.kind],
+                    is_problem=each.kind is FileType.UNREAD_ARCHIVE,
                 )
                 for each in files
                 if each.kind in _REASONS
@@ -298,14 +300,14 @@ class _Importer:
         folder = self._library / slug(f"imported {run.folder}", _NAME_LENGTH)
         folder.mkdir(exist_ok=True)
         path = folder / f"{slug(run.name, _NAME_LENGTH)}-{id_[:8]}{SUFFIX}"
-        if bad.told:
-            run.notes += bad.told
+        if bad.messages:
+            run.notes += bad.messages
             reason = trn(
                 "{count} line was not understood and left out: {first}",
                 "{count} lines were not understood and left out, the first: {first}",
-                len(bad.told),
+                len(bad.messages),
             )
-            run.marks.append(("damaged-log", reason.format(count=len(bad.told), first=bad.told[0])))
+            run.marks.append(("damaged-log", reason.format(count=len(bad.messages), first=bad.messages[0])))
         run = shown_run(run)
         self._known[id_] = write_run(run, path)
         sources = [series.source for series in run.series if series.metric == TPS]
@@ -335,7 +337,7 @@ def _stored_tps(path: Path) -> float | None:
 
 def as_json(report: ImportReport, library: Path) -> Mapping[str, Json]:
     """Return a report for other programs."""
-    told: dict[str, Json] = {
+    document: dict[str, Json] = {
         "library": str(library),
         "imported": [
             {
@@ -356,4 +358,4 @@ def as_json(report: ImportReport, library: Path) -> Mapping[str, Json]:
             {"path": each.path, "reason": each.reason, "problem": each.is_problem} for each in report.left
         ],
     }
-    return {key: shown_json(value) for key, value in told.items()}
+    return {key: shown_json(value) for key, value in document.items()}

@@ -117,10 +117,10 @@ def parse_fio(text: str, task: FioTask) -> FioAnswer:
     document = _document(text)
     job = document["jobs"][0] if isinstance(document.get("jobs"), list) and document["jobs"] else None
     if not isinstance(job, dict):
-        raise FioError(_said(text) or tr("fio printed no result."))
+        raise FioError(_error_text(text) or tr("fio printed no result."))
     code = job.get("error")
     if code:
-        message = tr("fio failed: {reason}").format(reason=_said(text) or _reason(code))
+        message = tr("fio failed: {reason}").format(reason=_error_text(text) or _reason(code))
         raise FioError(message, is_direct_refused=task.is_direct and code == _INVALID)
     direction = "write" if task.job.writes else "read"
     side = job.get(direction)
@@ -173,13 +173,13 @@ def _document(text: str) -> dict[str, Any]:
     try:
         document = json.loads(text[start:])
     except (ValueError, RecursionError) as err:
-        raise FioError(_said(text) or tr("fio printed no result.")) from err
+        raise FioError(_error_text(text) or tr("fio printed no result.")) from err
     if not isinstance(document, dict):
         raise FioError(tr("fio printed no result."))
     return document
 
 
-def _said(text: str) -> str:
+def _error_text(text: str) -> str:
     """Return fio's first error message before the JSON; empty if there is none."""
     for line in text.partition("\n{")[0].splitlines():
         if line.startswith("fio: ") and "error=" in line:

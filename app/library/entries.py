@@ -331,35 +331,39 @@ def _unreadable(path: Path, problem: str) -> LibraryEntry:
 
 def _entry(path: Path, run: RunFile) -> LibraryEntry:
     state = effective_state(path, run.state)
-    told, summary, marks = run.metadata, run.summary(), marks_of(run)  # after that: a finished run has them
+    metadata, summary, marks = (
+        run.metadata,
+        run.summary(),
+        marks_of(run),
+    )  # after that: a finished run has them
     if state is RunState.INCOMPLETE and not summary:
         summary = summarise(run)  # its runner did not finish it
-    told, environment = completed(told), read_environment_facts(run.facts("before"))
+    metadata, environment = completed(metadata), read_environment_facts(run.facts("before"))
     return LibraryEntry(
-        id=or_none(told.id),
+        id=or_none(metadata.id),
         path=str(path),
-        name=or_none(told.name),
+        name=or_none(metadata.name),
         state=state.value,
-        campaign=or_none(told.campaign),
-        configuration=or_none(told.configuration) or None,
-        target=or_none(told.target.kind),
+        campaign=or_none(metadata.campaign),
+        configuration=or_none(metadata.configuration) or None,
+        target=or_none(metadata.target.kind),
         filesystem=environment.filesystem or None,
-        raid=or_none(told.target.raid),
-        scale=or_none(told.scale),
-        workload=or_none(told.workload.label),
-        clients=or_none(told.workload.clients),
+        raid=or_none(metadata.target.raid),
+        scale=or_none(metadata.scale),
+        workload=or_none(metadata.workload.label),
+        clients=or_none(metadata.workload.clients),
         tps=summary.get("tps"),
         p99_ms=summary.get("latency_p99_ms"),
         jitter_cv=summary.get("jitter_cv"),
-        started=or_none(told.started_epoch_s),
+        started=or_none(metadata.started_epoch_s),
         duration_s=summary.get("duration_s"),
         marks=tuple(sorted({kind for kind, _ in marks})),
-        postgresql=or_none(told.installation.version) or None,
+        postgresql=or_none(metadata.installation.version) or None,
         machine=machine_label(environment) or None,
-        options=option_words(told, environment),
-        keys=workload_words(told),
-        tags=tuple(tag for tag in known(told.tags, ()) if tag),
-        note=known(told.note, ""),
+        options=option_words(metadata, environment),
+        keys=workload_words(metadata),
+        tags=tuple(tag for tag in known(metadata.tags, ()) if tag),
+        note=known(metadata.note, ""),
     )
 
 

@@ -80,8 +80,8 @@ def _copy(path: Path, library: Path) -> Path:
         if run.state is RunState.RUNNING and is_live(path.parent):
             message = tr("{name} is still being measured; copy it when it has ended.")
             raise RunFileError(message.format(name=path.name))
-        told = run.metadata
-        campaign = known(told.campaign_folder, "") or known(told.campaign, "")
+        metadata = run.metadata
+        campaign = known(metadata.campaign_folder, "") or known(metadata.campaign, "")
     folder = library / (slug(campaign, 80) if campaign else "from-elsewhere")
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from app import TOP, VERSION
 from app.library.entries import LibraryEntry
-from app.runfile.kept import Signature
+from app.runfile.file_cache import Signature
 
 _READERS: Final = (
     "domain/disturbances.py",
@@ -95,7 +95,7 @@ class LibraryIndex:
                 if connection.execute("PRAGMA user_version").fetchone()[0] != index_format():
                     return {}
                 rows = connection.execute("SELECT path, told FROM run").fetchall()
-            return {os.fsdecode(path): _unfold(json.loads(told)) for path, told in rows}
+            return {os.fsdecode(path): _unfold(json.loads(stored)) for path, stored in rows}
         except (sqlite3.Error, OSError, ValueError, TypeError, KeyError):
             self._forget()
             return {}
@@ -141,7 +141,7 @@ def _fold(run: IndexedRun) -> list[Any]:
     return [run.signature, asdict(run.entry), run.spark]
 
 
-def _unfold(told: list[Any]) -> IndexedRun:
-    signature, values, spark = told
+def _unfold(stored: list[Any]) -> IndexedRun:
+    signature, values, spark = stored
     entry = LibraryEntry(**{**values, **{name: tuple(values[name]) for name in _LISTS}})
     return IndexedRun(tuple(tuple(map(int, part)) for part in signature), entry, tuple(map(float, spark)))  # type: ignore[misc]

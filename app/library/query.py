@@ -232,7 +232,7 @@ _DATE: Final = re.compile(r"today|yesterday|\d+d|\d{4}(-\d\d){0,2}")
 _FIELD: Final = re.compile(r"(?P<name>[a-z_]+):.*")
 _SHOWN: Final = 8
 """Maximum number of values listed in a message."""
-_TOLD: Final = 80
+_MOST_SHOWN: Final = 80
 """Maximum number of characters of a term in a message."""
 
 _KNOWN: Final[dict[str, tuple[str, ...]]] = {
@@ -252,14 +252,14 @@ def query_mistakes(terms: Sequence[Term], entries: Sequence[LibraryEntry]) -> It
                 "“{term}” is no date: a year, month or day such as 2026-11-24, today, yesterday, or days "
                 "back such as 7d."
             )
-            near = did_you_mean(term.text[:_TOLD], ("today", "yesterday"))
+            near = did_you_mean(term.text[:_MOST_SHOWN], ("today", "yesterday"))
             yield _with(message.format(term=_written(term)), near)
         named = None if term.field else _FIELD.fullmatch(term.text)
         if named is not None and not any(term.text in haystack(entry) for entry in entries):
             message = tr("“{name}:” is no field of a run; fields are {fields}.")
             known = " ".join(f"{field}:" for field in FIELDS)
-            near = did_you_mean(f"{named['name'][:_TOLD]}:", [f"{field}:" for field in FIELDS])
-            yield _with(message.format(name=named["name"][:_TOLD], fields=known), near)
+            near = did_you_mean(f"{named['name'][:_MOST_SHOWN]}:", [f"{field}:" for field in FIELDS])
+            yield _with(message.format(name=named["name"][:_MOST_SHOWN], fields=known), near)
 
 
 def query_remarks(terms: Sequence[Term], entries: Sequence[LibraryEntry]) -> Iterator[str]:
@@ -273,7 +273,7 @@ def query_remarks(terms: Sequence[Term], entries: Sequence[LibraryEntry]) -> Ite
         if not here:
             message = tr("No run here has {term}; none says anything of “{field}:”.")
         values = ", ".join(here[:_SHOWN]) + (" …" if len(here) > _SHOWN else "")
-        near = "" if term.text in known else did_you_mean(term.text[:_TOLD], known)
+        near = "" if term.text in known else did_you_mean(term.text[:_MOST_SHOWN], known)
         yield _with(message.format(term=_written(term), values=values, field=term.field), near)
 
 
@@ -282,7 +282,7 @@ def _wanted(term: Term) -> Term:
 
 
 def _written(term: Term) -> str:
-    return write_term(term.field, term.text)[:_TOLD]
+    return write_term(term.field, term.text)[:_MOST_SHOWN]
 
 
 def _with(sentence: str, another: str) -> str:

@@ -18,7 +18,7 @@ from app.domain.errors import FootingError
 from app.domain.run import Phase, RunState
 from app.library.entries import LibraryEntry, read_entry, run_paths
 from app.library.index import IndexedRun, LibraryIndex
-from app.runfile.kept import Signature, signature_of
+from app.runfile.file_cache import Signature, signature_of
 from app.runfile.reader import RunFile
 
 SPARK_POINTS: Final = 60

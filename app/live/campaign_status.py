@@ -147,11 +147,11 @@ class CampaignWatch:
 
     def _disk_ending(self, runs: Sequence[RunStatus]) -> DiskEnding | None:
         """Return the outcome for the disks of an ended campaign, or the prospect if its runner died."""
-        told = read_disk_ending(self.folder)
+        ending = read_disk_ending(self.folder)
         targets = () if self._campaign is None else [each.target for each in self._campaign.configurations]
         died = any(run.state is RunState.INCOMPLETE for run in runs)
-        if told is not None or not died or not any(isinstance(each, DiskTarget) for each in targets):
-            return told
+        if ending is not None or not died or not any(isinstance(each, DiskTarget) for each in targets):
+            return ending
         return DiskEnding(
             free=tr(
                 "The helper gives the disks of a runner that died back by itself, released and not zeroed. "
@@ -277,21 +277,21 @@ def _unreadable(path: Path, state: RunState, problem: str) -> RunStatus:
 
 
 def _read(path: Path, run: RunFile, unfinished: RunState) -> RunStatus:
-    told = run.metadata
-    started, ended = or_none(told.started_epoch_s), or_none(told.ended_epoch_s)
+    metadata = run.metadata
+    started, ended = or_none(metadata.started_epoch_s), or_none(metadata.ended_epoch_s)
     phases = run.phases()
     begun = [times.started_ms for times in phases if times.phase in _BENCHMARK]
     return RunStatus(
-        number=known(told.number, 0),
-        configuration=known(told.configuration, ""),
-        repeat=known(told.repeat, 0),
-        state=unfinished if known(told.state, RunState.RUNNING) == RunState.RUNNING else run.state,
+        number=known(metadata.number, 0),
+        configuration=known(metadata.configuration, ""),
+        repeat=known(metadata.repeat, 0),
+        state=unfinished if known(metadata.state, RunState.RUNNING) == RunState.RUNNING else run.state,
         path=path,
-        name=known(told.name, path.stem),
+        name=known(metadata.name, path.stem),
         tps=run.summary().get("tps"),
         measured=any(times.phase in {Phase.PART, Phase.MEASURE} for times in phases),
         started_epoch_s=started,
         length_s=None if started is None or ended is None else ended - started,
         before_benchmark_s=begun[0] / 1000 if begun else None,
-        problem="" if isinstance(told.error, NotKnown) else told.error.sentences[0],
+        problem="" if isinstance(metadata.error, NotKnown) else metadata.error.sentences[0],
     )

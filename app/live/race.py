@@ -158,10 +158,10 @@ class Race:
             t_s: the moment.
             speed: recorded seconds per real second, which determines the width of the newest mean.
         """
-        told = [self._standing(run, t_s, speed) for run in self.runs]
+        standings = [self._standing(run, t_s, speed) for run in self.runs]
         if not self.is_ranked:
-            return tuple(told)
-        order = sorted(told, key=lambda each: -1.0 if each.mean is None else each.mean, reverse=True)
+            return tuple(standings)
+        order = sorted(standings, key=lambda each: -1.0 if each.mean is None else each.mean, reverse=True)
         return tuple(
             replace(each, rank=None if each.mean is None else place) for place, each in enumerate(order, 1)
         )
@@ -256,21 +256,21 @@ def make_race(
         RunFileError: a file is no longer readable.
     """
     names = name_runs([identity_of(data) for data, _ in chosen])
-    runs, told = [], list(left_out)
+    runs, excluded = [], list(left_out)
     for (data, colour), name in zip(chosen, names, strict=True):
         run = _racing_run(data, with_warning(name.run, name.warning), name.warning, colour)
         if len(run.t_s):
             runs.append(run)
         else:
             sentence = tr("{name} is not in the race: it has no TPS by the second.")
-            told.append(sentence.format(name=one_line(run.name)))
+            excluded.append(sentence.format(name=one_line(run.name)))
     if len(runs) < FEWEST:
         message = tr("A race takes at least two runs whose TPS are known by the second.")
-        raise UsageError(" ".join([message, *told]))
+        raise UsageError(" ".join([message, *excluded]))
     if not is_ranked:
         apart = tr("These runs are of different conditions, so they are not ranked.")
         note = " ".join(filter(None, (note, apart)))
-    return Race(tuple(runs), tuple(told), note, is_ranked)
+    return Race(tuple(runs), tuple(excluded), note, is_ranked)
 
 
 def _racing_run(data: RunData, name: str, warning: str, colour: int) -> RacingRun:

@@ -150,7 +150,7 @@ def take_snapshot(data: RunData, moment: SnapshotContext, commands: Sequence[Com
         finished=finished,
         log=_log_lines(data, commands, moment.now_ms),
         quiet_s=moment.quiet_s if phase in _SAMPLED and not finished else 0.0,
-        problem=moment.problem or _told_error(data),
+        problem=moment.problem or _error_text(data),
     )
 
 
@@ -171,9 +171,9 @@ def _part_of(data: RunData, name: PhaseName) -> PhaseMetadata | None:
     """Return the run's metadata of a phase, for a workload with several; None for any other phase."""
     if name.phase not in {Phase.PART, Phase.MEASURE}:
         return None
-    told = known(data.metadata.phases, ())
+    phases = known(data.metadata.phases, ())
     return next(
-        (each for each in told if (each.number == name.number) or (each.is_own and not name.number)), None
+        (each for each in phases if (each.number == name.number) or (each.is_own and not name.number)), None
     )
 
 
@@ -264,16 +264,16 @@ def _with_progress(running: RunningCommand, step: Known[StorageStep]) -> str:
 
 def what_happens(data: RunData, phase: Phase) -> str:
     """Return the activity of a phase of this run, as text."""
-    told = data.metadata
-    workload = told.workload
+    metadata = data.metadata
+    workload = metadata.workload
     if phase is Phase.BASELINE:
         return tr("fio and pg_test_fsync ask the storage what it can do")
     if phase is Phase.PREPARE:
-        return tr("checking the machine and preparing {path}").format(path=known(told.target.path, ""))
+        return tr("checking the machine and preparing {path}").format(path=known(metadata.target.path, ""))
     if phase is Phase.INITDB:
-        return tr("initdb of PostgreSQL {version}").format(version=known(told.installation.version, ""))
+        return tr("initdb of PostgreSQL {version}").format(version=known(metadata.installation.version, ""))
     if phase is Phase.LOAD:
-        return tr("pgbench --initialize --scale={scale}").format(scale=or_none(told.scale) or "?")
+        return tr("pgbench --initialize --scale={scale}").format(scale=or_none(metadata.scale) or "?")
     if phase in _SAMPLED:
         return tr("pgbench: {scripts}, clients {clients}, threads {threads}, protocol {protocol}").format(
             scripts=known(workload.label, ""),
@@ -308,6 +308,6 @@ def _command_line(command: CommandRecord, now_ms: float) -> str:
     return tr("{command} (exit status {status})").format(command=text, status=command.exit_code)
 
 
-def _told_error(data: RunData) -> str:
+def _error_text(data: RunData) -> str:
     error = data.metadata.error
     return "" if isinstance(error, NotKnown) or data.state is RunState.RUNNING else error.text

@@ -66,7 +66,7 @@ def campaign_keys() -> str:
         for table, fields in TABLES.items()
         for part in (
             f"### {plain_markdown(table or top)}",
-            "\n".join(f"- **{each.name}**: {marked_markdown(_told(each))}" for each in fields),
+            "\n".join(f"- **{each.name}**: {marked_markdown(_field_text(each))}" for each in fields),
         )
     ]
     dimension = "\n".join(
@@ -76,7 +76,7 @@ def campaign_keys() -> str:
     return "\n\n".join([*parts, f"### {plain_markdown('[[dimension]]')}", dimension])
 
 
-def _told(field: CampaignField) -> str:
+def _field_text(field: CampaignField) -> str:
     allowed = tr("Allowed: {allowed}.").format(allowed=field.kind.allowed)
     return " ".join((field.sentence, *_remarks(field.sentence), allowed))
 
@@ -160,8 +160,8 @@ def _options_of(spec: FilesystemSpec) -> Iterator[str]:
         )
     for preset in spec.presets:
         chosen = ", ".join(f"{item.option} = {_word(item.value)}" for item in preset.choices)
-        told = tr("{label}. It chooses {choices}.") if chosen else tr("{label}. It chooses nothing.")
-        sentence = told.format(label=preset.label.rstrip("."), choices=chosen)
+        message = tr("{label}. It chooses {choices}.") if chosen else tr("{label}. It chooses nothing.")
+        sentence = message.format(label=preset.label.rstrip("."), choices=chosen)
         heading = tr("Preset {name}").format(name=preset.id)
         yield f"- **{heading}**: {plain_markdown(sentence)}"
     for lack in spec.lacks:
@@ -175,14 +175,16 @@ def _values(option: OptionSpec) -> str:
 
 
 def _effect(option: OptionSpec) -> str:
-    told = [option.effect]
+    sentences = [option.effect]
     for value, classes in option.risks:
         costs = ", ".join(each.label for each in classes if each is not Safety.SAFE)
         if costs:
-            told.append(tr("{value} costs: {costs}.").format(value=_word(value), costs=costs))
+            sentences.append(tr("{value} costs: {costs}.").format(value=_word(value), costs=costs))
     if option.written_whole:
-        told.append(tr("Below the size of a page it costs: {costs}.").format(costs=Safety.TORN_PAGES.label))
-    return " ".join(told)
+        sentences.append(
+            tr("Below the size of a page it costs: {costs}.").format(costs=Safety.TORN_PAGES.label)
+        )
+    return " ".join(sentences)
 
 
 def _word(value: OptionValue) -> str:

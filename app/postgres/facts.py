@@ -230,7 +230,7 @@ def check_in_effect(
         return
     message = tr("The server does not have the settings that were chosen: {settings}. Nothing was measured.")
     words = tr("{name} is {found} instead of {chosen} (from: {source})")
-    told = "; ".join(
+    sentence = "; ".join(
         words.format(
             name=item.name,
             found=item.value or tr("(empty)"),
@@ -239,7 +239,9 @@ def check_in_effect(
         )
         for item in wrong
     )
-    raise SettingError(message.format(settings=told), hint=tr("Something else than this campaign sets them."))
+    raise SettingError(
+        message.format(settings=sentence), hint=tr("Something else than this campaign sets them.")
+    )
 
 
 def _read(conninfo: str, names: Iterable[str]) -> list[InEffect]:

@@ -93,12 +93,12 @@ def parse_refusal(output: str) -> StartupFailure:
     running: dict[str, _Complaint] = {}
     for number, line in enumerate(lines):
         match = _LINE.match(line) or _PLAIN.match(line)
-        told = match.groupdict() if match else {}
-        severity = told.get("severity", "ERROR")
+        groups = match.groupdict() if match else {}
+        severity = groups.get("severity", "ERROR")
         if match is None or severity not in _RANK:
             continue
-        text = told["text"] or told["child"]
-        process = (_PROCESS.findall(told.get("prefix", "")) or [""])[-1]
+        text = groups["text"] or groups["child"]
+        process = (_PROCESS.findall(groups.get("prefix", "")) or [""])[-1]
         unknown, value = _UNKNOWN.search(text), _VALUE.search(text)
         if unknown or value:
             name = unknown["name"] if unknown else (value["name"] or value["other"] if value else "")

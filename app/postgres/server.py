@@ -75,7 +75,7 @@ def size_of(path: str) -> int:
         return 0
 
 
-def says_ready(data_directory: str, pid: int) -> bool:
+def reports_ready(data_directory: str, pid: int) -> bool:
     """Return whether postmaster.pid belongs to process `pid` and reports in its eighth line that it is ready.
 
     The line is LOCK_FILE_LINE_PM_STATUS of pidfile.h (10 and newer): ``starting``, ``ready``, ``standby``,
@@ -217,9 +217,9 @@ class Server:
         argv = (self.installation.program("postgres"), "--single", "-D", self.data_directory)
         statement = password_statement(self.secret)
         failure = tr("The data directory {path} could not be taken over")
-        told = self._command((*argv, MAINTENANCE_DATABASE), INITDB_TIMEOUT_S, failure, statement.encode())
-        if "ERROR:" in told:  # it goes on after an error, and ends well
-            reason = parse_refusal(told).text
+        ended = self._command((*argv, MAINTENANCE_DATABASE), INITDB_TIMEOUT_S, failure, statement.encode())
+        if "ERROR:" in ended:  # it goes on after an error, and ends well
+            reason = parse_refusal(ended).text
             raise ServerError(f"{failure.format(path=self.data_directory)}: {reason}")
         self.sync()
 
@@ -313,7 +313,7 @@ class Server:
 
     def _await_readiness(self, process: subprocess.Popen[bytes], timeout_s: float) -> None:
         deadline_s = time.monotonic() + timeout_s
-        while not says_ready(self.data_directory, process.pid):
+        while not reports_ready(self.data_directory, process.pid):
             with suppress(subprocess.TimeoutExpired):
                 process.wait(POLL_S)
                 raise self.failure(tr("The server did not start"))

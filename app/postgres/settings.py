@@ -13,7 +13,7 @@ from typing import Final
 
 from app.domain.campaign.configuration import PostgresChoice, Workload
 from app.domain.campaign.phases import most_clients, wants_backup
-from app.domain.campaign.server_options import Fate, ServerOption
+from app.domain.campaign.server_options import ServerOption, SettingStatus
 from app.domain.errors import CampaignError
 from app.domain.options.filesystem_spec import parse_switch
 from app.domain.text import tr, trn
@@ -216,7 +216,7 @@ def server_settings(
     wanted += [
         Setting(option.name, option.text, option.why, option.source, Origin.FILESYSTEM)
         for option in filesystem
-        if option.fate is Fate.APPLIED
+        if option.fate is SettingStatus.APPLIED
     ]
     if wants_backup(workload):
         wanted += [Setting(name, value, why, "", Origin.PGFOOTING) for name, value, why in _FOR_BACKUPS]

@@ -70,7 +70,7 @@ class CampaignListener:
     def second(self, second: ProgressReport) -> None:
         """A second of warm-up or measurement has passed."""
 
-    def told(self, kind: str, message: str) -> None:
+    def reported(self, kind: str, message: str) -> None:
         """A warning or another event for the user."""
 
     def step(self, text: str, fraction: float | None) -> None:

@@ -22,7 +22,7 @@ _PANIC: Final = re.compile(r"\bPANIC:\s+(?P<text>.*\S)\s*$")
 _MOST_COMPLAINTS: Final = 2
 
 
-def says_aborted(text: str) -> bool:
+def reports_aborted(text: str) -> bool:
     """Return whether pgbench says that a client gave up, after which its figures are incomplete."""
     return _ABORTED.search(text) is not None
 

@@ -34,7 +34,7 @@ from app.probes.sources.clock import ClockEvent, ClockEventKind, ClockWatch
 from app.probes.sources.server_log import OpenLog, ServerEvent, ServerLogTail
 from app.process.starter import CommandOutcome
 from app.recording.events import ProgressReport
-from app.recording.pgbench_failures import says_aborted
+from app.recording.pgbench_failures import reports_aborted
 from app.recording.pgbench_streams import BenchmarkStreams, StreamUpdate, progress_samples
 from app.runfile.metadata.run_metadata import RunMetadata
 from app.runfile.metadata.typed_json import values_of
@@ -72,7 +72,7 @@ class Recorder:
         self._p99_ms: float | None = None
         self._left_over_rows = 0
         self._lost: list[tuple[str, str]] = []
-        self._failure_told = False
+        self._is_failure_reported = False
         self.failure: RunFileError | None = None
         self.client_aborted = False
         self.next_flush_s = time.monotonic() + FLUSH_S
@@ -90,8 +90,8 @@ class Recorder:
                     work(self.writer)
             except RunFileError as error:
                 self.failure = error
-        if self.failure is not None and not self._failure_told:
-            self._failure_told = True
+        if self.failure is not None and not self._is_failure_reported:
+            self._is_failure_reported = True
             raise self.failure
 
     # --- input from other parts
@@ -142,9 +142,9 @@ class Recorder:
         """Label the run."""
         self._write(lambda writer: writer.add_mark(kind, reason))
 
-    def set_run(self, told: RunMetadata) -> None:
+    def set_run(self, metadata: RunMetadata) -> None:
         """Store the known fields of the run; other fields in the file stay."""
-        values = values_of(told)
+        values = values_of(metadata)
         self._write(lambda writer: writer.set_run(values))
 
     def facts(self, moment: str, facts: Mapping[str, Json]) -> None:
@@ -153,14 +153,14 @@ class Recorder:
 
     def whole_phase(self, seconds: float, means: Mapping[str, float]) -> None:
         """Store the kernel's counters over the whole measured phase."""
-        told: dict[str, Json] = {"seconds": round(seconds, 3), "cpus": os.cpu_count(), "means": dict(means)}
-        self.facts(WHOLE_PHASE, told)
+        values: dict[str, Json] = {"seconds": round(seconds, 3), "cpus": os.cpu_count(), "means": dict(means)}
+        self.facts(WHOLE_PHASE, values)
 
-    def server_facts(self, told: ServerFacts) -> None:
+    def server_facts(self, facts: ServerFacts) -> None:
         """Store the running server's facts."""
-        settings: Json = {item.name: {"value": item.value, "source": item.source} for item in told.settings}
-        value: Json = {"version": told.version_text, "configure": told.configure, "settings": settings}
-        self.facts("before", {"server": value, SERVER_DEFAULTS: dict(told.defaults)})
+        settings: Json = {item.name: {"value": item.value, "source": item.source} for item in facts.settings}
+        value: Json = {"version": facts.version_text, "configure": facts.configure, "settings": settings}
+        self.facts("before", {"server": value, SERVER_DEFAULTS: dict(facts.defaults)})
 
     def pgbench_summary(self, summary: PgbenchSummary) -> None:
         """Store pgbench's own figures of the measured run."""
@@ -171,12 +171,12 @@ class Recorder:
         """Label the run if pgbench printed unknown lines."""
         if summary.other_lines:
             lines = " · ".join(line.strip()[:_LONGEST_LINE] for line in summary.other_lines[:_MOST_LINES])
-            told = trn(
+            sentence = trn(
                 "pgbench printed {count} line that is not understood, and is kept: {lines}",
                 "pgbench printed {count} lines that are not understood, and are kept: {lines}",
                 len(summary.other_lines),
             )
-            self.mark("unknown-lines", told.format(count=len(summary.other_lines), lines=lines))
+            self.mark("unknown-lines", sentence.format(count=len(summary.other_lines), lines=lines))
 
     # --- pgbench and the server
 
@@ -365,17 +365,17 @@ class Recorder:
 
     def _write_lost_log(self, reason: str) -> None:
         message = tr("The latencies of single transactions are unknown from here on: {reason}")
-        told = message.format(reason=reason)
-        self.writer.add_event(self.writer.t_ms(), "latency-log", told)
+        sentence = message.format(reason=reason)
+        self.writer.add_event(self.writer.t_ms(), "latency-log", sentence)
         self.writer.add_unavailable(self.writer.t_ms(), "transaction-log", reason)
-        self.writer.add_mark("partial-latencies", told)
+        self.writer.add_mark("partial-latencies", sentence)
 
     def _write_news(self, news: StreamUpdate, phase: PhaseName) -> None:
         # Complaints are stored at once; progress lines, which are samples already, when pgbench has ended:
         # to rewrite an hour of them every second would cost the library's device 200 KB a second.
         if news.others:
             self.writer.append_output(f"{phase.stem}.stderr", news.others)
-            self.client_aborted = self.client_aborted or says_aborted(news.others)
+            self.client_aborted = self.client_aborted or reports_aborted(news.others)
         for line in news.lines:
             t_ms = self._t_ms_of(line.time_s)
             self._progress.extend((t_ms, sample) for sample in progress_samples(line))

@@ -124,7 +124,7 @@ class Bar:
         tip: lines of explanation.
         published: whether it is a published figure: a mark, no bar.
         tag: letters before the name.
-        told: replaces value and note after the bar; empty to show these.
+        value_text: replaces value and note after the bar; empty to show these.
         warning: after them, such as that it is not durable.
     """
 
@@ -138,7 +138,7 @@ class Bar:
     tip: str = ""
     published: bool = False
     tag: str = ""
-    told: str = ""
+    value_text: str = ""
     warning: str = ""
 
 

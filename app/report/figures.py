@@ -68,10 +68,10 @@ def longest_s(runs: Iterable[ReportedRun]) -> float:
 def sources(runs: Iterable[ReportedRun]) -> str:
     """Return the sentence that ends every figure."""
     known = list(runs)
-    told = "; ".join(run.source for run in known)
-    if len(told) > _LONGEST:
-        told = tr("runs {tags}, listed under “Runs”").format(tags=", ".join(run.tag for run in known))
-    return tr("Source: {runs}.").format(runs=told)
+    sentence = "; ".join(run.source for run in known)
+    if len(sentence) > _LONGEST:
+        sentence = tr("runs {tags}, listed under “Runs”").format(tags=", ".join(run.tag for run in known))
+    return tr("Source: {runs}.").format(runs=sentence)
 
 
 def overlay(

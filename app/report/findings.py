@@ -98,19 +98,19 @@ def find(facts: Sequence[RunFacts], data: Sequence[RunData]) -> Findings:
     if alone:
         whole = compare_runs(facts, cut_s=cut_s)
     configurations = group_runs(whole, data)
-    told = compare_runs(_with_short_names(whole, configurations), cut_s=cut_s)
+    comparison = compare_runs(_with_short_names(whole, configurations), cut_s=cut_s)
     judged = tuple(
         replace(
             each,
-            verdict=under(each.row.condition, told.rows[each.group].judged.sentence),
-            told_name=told.rows[each.group].name,
+            verdict=under(each.row.condition, comparison.rows[each.group].judged.sentence),
+            name_in_sentences=comparison.rows[each.group].name,
         )
         for each in configurations
     )
     ending = common_ending([group.name for group in whole.groups]).strip(_JOINTS)
     return Findings(
         title=_title(whole),
-        comparison=told,
+        comparison=comparison,
         conditions=tuple(
             ReportedCondition(
                 part.condition,
@@ -118,12 +118,12 @@ def find(facts: Sequence[RunFacts], data: Sequence[RunData]) -> Findings:
                 describe_fastest(find_fastest(part)),
                 part,
             )
-            for part in told.parts
+            for part in comparison.parts
         ),
-        warnings=comparison_warnings(told),
-        notes=comparison_notes(told),
+        warnings=comparison_warnings(comparison),
+        notes=comparison_notes(comparison),
         ending=ending,
-        factors=judge_factors(told),
+        factors=judge_factors(comparison),
     )
 
 

@@ -16,6 +16,7 @@ from app.report.attachments import attachments
 from app.report.blocks import Block, Report, Text, TextRole
 from app.report.figures import MOST_LINES, charts_of, key_of, overlay, sources
 from app.report.findings import Findings, find
+from app.report.options import DEFAULT_OPTIONS, SECTION_LABELS, ReportOptions, Section
 from app.report.pages.comparison_pages import (
     checkpoint_figure,
     difference_pages,
@@ -29,7 +30,6 @@ from app.report.pages.phase_pages import phase_pages
 from app.report.pages.take_with_you_page import take_with_you_page
 from app.report.report_data import clip, read_runs
 from app.report.run_tables import figure_pages
-from app.report.wishes import AS_IT_COMES, SECTION_LABELS, ReportWishes, Section
 
 _LATEST_EPOCH_S: Final = 253402300799.0
 """The end of the year 9999, after which there are no dates; files from elsewhere may contain any number."""
@@ -55,20 +55,20 @@ MOST_WORDS: Final = 4000
 """Most letters of purpose and conclusion: a page."""
 
 
-def _bounded(wishes: ReportWishes) -> ReportWishes:
+def _bounded(options: ReportOptions) -> ReportOptions:
     """Return the wishes with printable texts; long ones are shortened with a note."""
     return replace(
-        wishes,
-        title=clip(one_line(wishes.title), MOST_TITLE),
-        author=clip(one_line(wishes.author), MOST_TITLE),
-        purpose=clip(wishes.purpose.strip(), MOST_WORDS),
-        conclusion=clip(wishes.conclusion.strip(), MOST_WORDS),
+        options,
+        title=clip(one_line(options.title), MOST_TITLE),
+        author=clip(one_line(options.author), MOST_TITLE),
+        purpose=clip(options.purpose.strip(), MOST_WORDS),
+        conclusion=clip(options.conclusion.strip(), MOST_WORDS),
     )
 
 
-def compose(found: Findings, wishes: ReportWishes) -> Report:
+def compose(found: Findings, options: ReportOptions) -> Report:
     """Return the report of findings, as wanted."""
-    words = _bounded(wishes)
+    words = _bounded(options)
     sections = list(words.sections)
     if Section.RUNS not in sections:
         sections.insert(len(sections) - (sections[-1:] == [Section.TAKE_WITH_YOU]), Section.RUNS)
@@ -86,31 +86,31 @@ def compose(found: Findings, wishes: ReportWishes) -> Report:
     )
 
 
-def read_report(paths: Iterable[Path], wishes: ReportWishes = AS_IT_COMES) -> Report:
+def read_report(paths: Iterable[Path], options: ReportOptions = DEFAULT_OPTIONS) -> Report:
     """Return the report of these run files.
 
     Args:
         paths: at least one; the first one's configuration is the baseline.
-        wishes: its options.
+        options: its options.
 
     Raises:
         RunFileError: a file cannot be read.
     """
-    return compose(read_findings(paths, anonymous=wishes.anonymous), wishes)
+    return compose(read_findings(paths, anonymous=options.anonymous), options)
 
 
-def _costs(found: Findings, _wishes: ReportWishes) -> Iterator[Block]:
+def _costs(found: Findings, _wishes: ReportOptions) -> Iterator[Block]:
     yield from figure_pages(found)
     yield from checkpoint_figure(found.configurations)
 
 
-def _environment(found: Findings, wishes: ReportWishes) -> Iterator[Block]:
+def _environment(found: Findings, options: ReportOptions) -> Iterator[Block]:
     title = SECTION_LABELS[Section.ENVIRONMENT]
     yield Text(TextRole.HEADING, title, bookmark=title, new_page=True)
-    yield from environment(found.runs, differences=Section.DIFFERENCES in wishes.sections)
+    yield from environment(found.runs, differences=Section.DIFFERENCES in options.sections)
 
 
-_Pages = Callable[[Findings, ReportWishes], Iterable[Block]]
+_Pages = Callable[[Findings, ReportOptions], Iterable[Block]]
 
 _PAGES: Final[Mapping[Section, _Pages]] = {
     Section.DIFFERENCES: lambda found, _: difference_pages(found),
@@ -172,10 +172,10 @@ def _picture_blocks(found: Findings) -> Iterable[Block]:
     for configuration in found.configurations:
         for reason in (*configuration.not_durable, *configuration.unsafe):
             sentence = tr("{warning}: {tag} {name}: {reason}")
-            told = sentence.format(
+            message = sentence.format(
                 warning=configuration.warning, tag=configuration.tag, name=configuration.name, reason=reason
             )
-            yield Text(TextRole.WARNING, told)
+            yield Text(TextRole.WARNING, message)
     if len(found.configurations) <= MOST_LINES:
         yield key_of(found.configurations)
     for chart in charts:

@@ -70,7 +70,7 @@ class ReportedConfiguration:
         row: of the table of the comparison.
         verdict: against the baseline, a sentence with short names; empty for the baseline.
         is_baseline: whether the others of its condition are compared with it.
-        told_name: its name in sentences of the comparison.
+        name_in_sentences: its name in sentences of the comparison.
     """
 
     look: int
@@ -82,7 +82,7 @@ class ReportedConfiguration:
     row: ComparisonRow
     verdict: str = ""
     is_baseline: bool = False
-    told_name: str = ""
+    name_in_sentences: str = ""
 
     @property
     def shown(self) -> ReportedRun:
@@ -169,7 +169,7 @@ def _disguised(facts: RunFacts, disguise: Anonymizer) -> RunFacts:
         unavailable=tuple((text(source), text(reason)) for source, reason in facts.unavailable),
         unshown=tuple(replace(each, words=text(each.words)) for each in facts.unshown),
         load=_with_share_of(facts.load, text),
-        phases=tuple(replace(each, told=_with_names(each.told, text)) for each in facts.phases),
+        phases=tuple(replace(each, metadata=_with_names(each.metadata, text)) for each in facts.phases),
         plan=None if facts.plan is None else _disguised_plan(facts.plan, text),
     )
 
@@ -193,14 +193,14 @@ def _with_share_of(load: OfferedLoad, text: Callable[[str], str]) -> OfferedLoad
     return replace(load, share=replace(load.share, of=text(load.share.of)))
 
 
-def _with_names(told: PhaseMetadata, text: Callable[[str], str]) -> PhaseMetadata:
+def _with_names(phase: PhaseMetadata, text: Callable[[str], str]) -> PhaseMetadata:
     """Return the same phase with replaced names chosen by users."""
-    label, of = or_none(told.workload.label), or_none(told.rate_of)
+    label, of = or_none(phase.workload.label), or_none(phase.rate_of)
     return replace(
-        told,
-        name=text(told.name),
+        phase,
+        name=text(phase.name),
         rate_of=None if of is None else text(of),
-        workload=told.workload if label is None else replace(told.workload, label=text(label)),
+        workload=phase.workload if label is None else replace(phase.workload, label=text(label)),
     )
 
 
@@ -263,7 +263,7 @@ def bounded(facts: RunFacts) -> RunFacts:
         properties=tuple(replace(item, name=clip(item.name, MOST_NAME)) for item in _few(facts.properties)),
         load=_with_share_of(facts.load, _bounded_name),
         phases=tuple(
-            replace(each, told=_with_names(each.told, _bounded_name))
+            replace(each, metadata=_with_names(each.metadata, _bounded_name))
             for each in _few(facts.phases, MOST_PHASES)
         ),
         commands=tuple(map(_bounded_command, _few(facts.commands))) + _rest_of_commands(facts.commands),
@@ -287,5 +287,5 @@ def _rest_of_commands(commands: Sequence[CommandRecord]) -> tuple[CommandRecord,
     """Return a line with the number of omitted commands."""
     if len(commands) <= MOST_ENTRIES:
         return ()
-    told = tr("{count} more in the run file").format(count=len(commands) - MOST_ENTRIES)
-    return (replace(commands[-1], account="…", argv=(told,), exit_code=0),)
+    sentence = tr("{count} more in the run file").format(count=len(commands) - MOST_ENTRIES)
+    return (replace(commands[-1], account="…", argv=(sentence,), exit_code=0),)

@@ -86,14 +86,17 @@ def compression_table(runs: Sequence[ReportedRun]) -> Iterator[Block]:
 def devices_sentence(runs: Sequence[ReportedRun]) -> str:
     """Return which devices the costs refer to; empty if no run has such costs."""
     having = [run for run in runs if any(run.facts.summary.get(name) is not None for name in _OF_DEVICES)]
-    told: dict[str, list[str]] = {}
+    runs_by_devices: dict[str, list[str]] = {}
     for run in having:
-        told.setdefault(
+        runs_by_devices.setdefault(
             one_line(run.facts.devices) or tr("devices that the run file does not name"), []
         ).append(run.tag)
-    if not told:
+    if not runs_by_devices:
         return ""
-    parts = [each if len(told) == 1 else f"{', '.join(tags)}: {each}" for each, tags in told.items()]
+    parts = [
+        each if len(runs_by_devices) == 1 else f"{', '.join(tags)}: {each}"
+        for each, tags in runs_by_devices.items()
+    ]
     sentence = tr("Operations, bytes and flushes are those of {devices}, other programs included.")
     return sentence.format(devices="; ".join(parts))
 
@@ -132,13 +135,13 @@ def baseline_blocks(configuration: ReportedConfiguration) -> Iterator[Block]:
     yield Text(TextRole.SUBHEADING, tr("What the storage can do by itself (fio, pg_test_fsync)"))
     if facts.baseline.jobs:
         yield plain_table(JOB_COLUMNS, facts.baseline.jobs, size=TableSize.SMALL)
-    told = (
+    sentences = (
         *sync_sentences(facts.baseline),
         *(each.sentence for each in facts.used),
         *facts.baseline.problems,
     )
-    if told:
-        yield Text(TextRole.NOTE, " ".join(map(one_line, told)))
+    if sentences:
+        yield Text(TextRole.NOTE, " ".join(map(one_line, sentences)))
 
 
 def _storages(found: Findings) -> Iterator[Block]:
@@ -176,8 +179,8 @@ def figure_pages(found: Findings) -> Iterator[Block]:
     devices = devices_sentence(found.runs)
     runs = [run.compared for run in found.runs]
     closed = any(is_closed_loop(run.facts.load, run.figures) for run in runs)
-    told = (sentence.format(sign=_DIFFERS), CLOSED_LOOP_NOTE if closed else "", devices)
-    yield Text(TextRole.NOTE, " ".join(filter(None, told)))
+    notes = (sentence.format(sign=_DIFFERS), CLOSED_LOOP_NOTE if closed else "", devices)
+    yield Text(TextRole.NOTE, " ".join(filter(None, notes)))
     yield from _storages(found)
 
 

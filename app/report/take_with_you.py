@@ -29,7 +29,7 @@ from app.campaign_file.trust import is_harmless
 from app.comparison.differences import PropertyDifference, what_differs
 from app.comparison.overall.conditions import Condition, chosen_settings, footing_of
 from app.comparison.overall.factor_verdicts import describe_factor
-from app.comparison.overall.fastest import among_fastest, is_proved, tells_speed, under
+from app.comparison.overall.fastest import among_fastest, is_proved, shows_speed, under
 from app.comparison.wording import SPEED, magnitude
 from app.domain.disk import DiskIdentity
 from app.domain.errors import FootingError
@@ -149,8 +149,8 @@ def _sizes(plan: StoragePlan) -> Iterator[str]:
     for role, group in plan.by_role.items():
         if group.partition_bytes:
             words = tr("{place}: measured on a partition of {size} at the beginning of each disk")
-            told = words.format(place=PLACES[role], size=format_size(group.partition_bytes))
-            yield comment(told)
+            sentence = words.format(place=PLACES[role], size=format_size(group.partition_bytes))
+            yield comment(sentence)
 
 
 def _is_pool(plan: StoragePlan, role: Role) -> bool:
@@ -171,12 +171,12 @@ def _named(line: str, plan: StoragePlan, names: Names, disks: int) -> str:
 
 
 def _fstab_line(argv: tuple[str, ...], plan: StoragePlan) -> str:
-    told = {name: argv[argv.index(name) + 1] for name in _WITH_MOUNT}
-    [role] = [role for role in plan.by_role if told["--target"] == f"{_FOLDER}/{MOUNT_NAMES[role]}"]
-    options = [each for each in told["--options"].split(",") if not _OURS.match(each)]
+    values = {name: argv[argv.index(name) + 1] for name in _WITH_MOUNT}
+    [role] = [role for role in plan.by_role if values["--target"] == f"{_FOLDER}/{MOUNT_NAMES[role]}"]
+    options = [each for each in values["--options"].split(",") if not _OURS.match(each)]
     source = f"pg{role.value}" if _is_pool(plan, role) else f"UUID=$UUID_{role.value.upper()}"
-    last = "0 0" if told["--types"] in {"zfs", "btrfs", "xfs"} else "0 2"
-    return f"{source}  {PLACES[role]}  {told['--types']}  {','.join(options) or 'defaults'}  {last}"
+    last = "0 0" if values["--types"] in {"zfs", "btrfs", "xfs"} else "0 2"
+    return f"{source}  {PLACES[role]}  {values['--types']}  {','.join(options) or 'defaults'}  {last}"
 
 
 def _queue(plan: StoragePlan) -> Iterator[str]:
@@ -246,19 +246,19 @@ class TakenConfiguration:
 
     Attributes:
         name: of the configuration, with its tag.
-        told: results of the whole configuration, as sentences.
+        sentences: results of the whole configuration, as sentences.
         warnings: its safety costs; empty for none.
         parts: to be typed.
     """
 
     name: str
-    told: tuple[str, ...]
+    sentences: tuple[str, ...]
     warnings: tuple[str, ...]
     parts: tuple[TakenPart, ...]
 
     def as_text(self) -> str:
         """Return everything as text; each line is a comment or can be typed."""
-        head = [f"pgFooting {VERSION}: {TITLE}", self.name, *self.told, *self.warnings]
+        head = [f"pgFooting {VERSION}: {TITLE}", self.name, *self.sentences, *self.warnings]
         lines = [comment(each) for each in head]
         for part in self.parts:
             lines += ["", comment(f"--- {part.heading}"), *part.lines]
@@ -278,7 +278,7 @@ def winners(found: Findings) -> tuple[_Won, ...]:
     fastest = [
         (condition, each) for condition in found.conditions if (each := _fastest_of(condition, footing))
     ]
-    fastest = [each for each in fastest if tells_speed(each[0].part)] or fastest
+    fastest = [each for each in fastest if shows_speed(each[0].part)] or fastest
     if not fastest:
         return ()
     behind: dict[Condition, list[float]] = {}
@@ -312,7 +312,7 @@ def _fastest_of(
     ]
     safe = _safe(measured)
     names = [row.name for row in among_fastest(condition.part)]
-    among = [each for each in safe if each.told_name in names]
+    among = [each for each in safe if each.name_in_sentences in names]
     chosen = among or (safe or measured)[:1]
     return list({footing[each.full_name]: each for each in reversed(chosen)}.values())[::-1]
 
@@ -324,13 +324,15 @@ def _safe(configurations: Sequence[ReportedConfiguration]) -> list[ReportedConfi
 def _safe_names(condition: ReportedCondition) -> list[str]:
     """Return the names of configurations with a result that trade no safety for speed."""
     safe = _safe(condition.configurations)
-    return [each.told_name for each in safe if each.row.mean.mean is not None]
+    return [each.name_in_sentences for each in safe if each.row.mean.mean is not None]
 
 
 def _is_proved(condition: ReportedCondition, chosen: ReportedConfiguration) -> bool:
     """Return whether runs prove that a configuration is among the fastest of those that may win."""
     names = [row.name for row in among_fastest(condition.part)]
-    return len(_safe_names(condition)) < 2 or (is_proved(condition.part) and chosen.told_name in names)
+    return len(_safe_names(condition)) < 2 or (
+        is_proved(condition.part) and chosen.name_in_sentences in names
+    )
 
 
 def take_with_you(found: Findings) -> tuple[TakenConfiguration, ...]:
@@ -348,14 +350,18 @@ def _taken(found: Findings, won: Sequence[_Won], under_what: str) -> TakenConfig
     facts = chosen.shown.facts
     properties = tuple(item for item in facts.properties if item.is_known)
     parts = [*_storage(facts.plan, properties, effects), *_server(properties, effects)]
-    told = [under(condition.name, sentence) for condition, each in won for sentence in _told(condition, each)]
+    sentences = [
+        under(condition.name, sentence)
+        for condition, each in won
+        for sentence in _result_sentences(condition, each)
+    ]
     proved = all(_is_proved(condition, each) for condition, each in won)
     if under_what:
         sentence = tr("For {condition}: nothing is among the fastest under every condition.")
         if not proved:
             sentence = tr("For {condition}: nothing has the highest mean under every condition.")
-        told.insert(0, sentence.format(condition=under_what))
-    told += [
+        sentences.insert(0, sentence.format(condition=under_what))
+    sentences += [
         f"{describe_factor(each)}."
         for each in found.factors.verdicts
         if each.condition in {condition.name for condition, _ in won}
@@ -363,10 +369,10 @@ def _taken(found: Findings, won: Sequence[_Won], under_what: str) -> TakenConfig
     alone = all(
         len(_safe_names(condition)) < 2 or len(among_fastest(condition.part)) < 2 for condition, _ in won
     )
-    told.append(_last_words(proved=proved, alone=alone, safe=not chosen.warning))
+    sentences.append(_last_words(proved=proved, alone=alone, safe=not chosen.warning))
     return TakenConfiguration(
         name=f"{chosen.tag}  {chosen.full_name}",
-        told=tuple(told),
+        sentences=tuple(sentences),
         warnings=tuple(map(one_line, dict.fromkeys((*chosen.not_durable, *chosen.unsafe)))),
         parts=tuple(parts),
     )
@@ -374,18 +380,18 @@ def _taken(found: Findings, won: Sequence[_Won], under_what: str) -> TakenConfig
 
 def _last_words(*, proved: bool, alone: bool, safe: bool) -> str:
     what = tr("those measured that trade no safety for speed") if safe else tr("those measured")
-    told = tr("The fastest of {what} with this workload on this machine; others may want others.")
+    sentence = tr("The fastest of {what} with this workload on this machine; others may want others.")
     if not alone:
-        told = tr(
+        sentence = tr(
             "Among the fastest of {what} with this workload on this machine, not told apart from others; "
             "others may want others."
         )
     if not proved:
-        told = tr(
+        sentence = tr(
             "The highest mean of {what} with this workload on this machine, not proved to be the fastest; "
             "others may want others."
         )
-    return told.format(what=what)
+    return sentence.format(what=what)
 
 
 def taken_text(found: Findings) -> str:
@@ -402,7 +408,7 @@ def taken_text(found: Findings) -> str:
     return "\n".join(each.as_text() for each in taken)
 
 
-def _told(condition: ReportedCondition, chosen: ReportedConfiguration) -> Iterator[str]:
+def _result_sentences(condition: ReportedCondition, chosen: ReportedConfiguration) -> Iterator[str]:
     """Yield the results of a configuration under a condition."""
     mean = chosen.row.mean
     when = days(run.facts for run in chosen.runs)
@@ -416,7 +422,7 @@ def _told(condition: ReportedCondition, chosen: ReportedConfiguration) -> Iterat
     for faster in condition.configurations:
         if faster.warning and (faster.row.mean.mean or 0.0) > (mean.mean or 0.0):
             sentence = tr("{name} had a higher mean and is not taken: it trades safety for speed.")
-            tag, name = faster.tag, faster.told_name
+            tag, name = faster.tag, faster.name_in_sentences
             yield sentence.format(name=name if f"{name} ".startswith(f"{tag} ") else f"{tag} {name}")
     if condition.fastest:
         yield condition.fastest
@@ -440,25 +446,25 @@ def measured_effects(won: Sequence[_Won]) -> Mapping[Key, tuple[str, ...]]:
             if only is not None:
                 here, there = (_value_of(only, index) for index in (0, 1))
                 sentence = tr("{here} here, {there} in {tag}: {verdict}")
-                told = sentence.format(here=here, there=there, tag=other.tag, verdict=verdict)
-                effects.setdefault((only.topic, only.name), []).append(under(condition.name, told))
-    return {key: tuple(told) for key, told in effects.items()}
+                effect = sentence.format(here=here, there=there, tag=other.tag, verdict=verdict)
+                effects.setdefault((only.topic, only.name), []).append(under(condition.name, effect))
+    return {key: tuple(sentences) for key, sentences in effects.items()}
 
 
 def _verdict_between(
     condition: ReportedCondition, chosen: ReportedConfiguration, other: ReportedConfiguration
 ) -> str:
     """Return the table's statement on two configurations; empty if one has no result."""
-    told = other if chosen.is_baseline else chosen if other.is_baseline else None
-    if told is not None:
-        return next(row.verdict for row in condition.part.rows if row.name == told.told_name)
+    compared = other if chosen.is_baseline else chosen if other.is_baseline else None
+    if compared is not None:
+        return next(row.verdict for row in condition.part.rows if row.name == compared.name_in_sentences)
     here, there = chosen.row.mean.mean, other.row.mean.mean
     if not here or not there:
         return ""
     sentence = tr("{name} measured {magnitude}; both are compared with {baseline}")
-    seen = magnitude(there / here, SPEED, chosen.told_name)
+    seen = magnitude(there / here, SPEED, chosen.name_in_sentences)
     first = condition.part.groups[0].name
-    return sentence.format(name=other.told_name, magnitude=seen, baseline=first)
+    return sentence.format(name=other.name_in_sentences, magnitude=seen, baseline=first)
 
 
 def _value_of(difference: PropertyDifference, run: int) -> str:
@@ -491,20 +497,20 @@ def _storage(
 ) -> Iterator[TakenPart]:
     mine = [item for item in properties if item.topic == TARGET]
     known = {item.name: one_line(item.value) for item in mine}
-    told = tuple(_beside(mine, effects))
+    comments = tuple(_beside(mine, effects))
     made = None
     with suppress(KeyError, ValueError):  # of another version, or invalid
         made = None if plan is None else storage_commands(plan)
     if made is not None:
         heading = tr("Storage, as root: the disks lose everything that is on them")
-        yield TakenPart(heading, (*told, *made.commands))
+        yield TakenPart(heading, (*comments, *made.commands))
         note = tr("for $UUID_... the value that the commands gave it; blkid tells it")
         has_ids = any("$UUID" in line for line in made.fstab)
         yield TakenPart("/etc/fstab", (*([comment(note)] if has_ids else []), *made.fstab))
         return
     heading = tr("Storage: pgFooting did not make it; this is what it was")
     words = [comment(f"{name}: {clip(value, _MOST)}") for name, value in known.items()]
-    yield TakenPart(heading, (*told, *words))
+    yield TakenPart(heading, (*comments, *words))
     options = [each for each in known.get(tr("mount options"), "").split(",") if _KERNELS.fullmatch(each)]
     kind = known.get(_FILESYSTEM, "")
     if kind in _IN_FSTAB and options:
@@ -516,7 +522,7 @@ def _storage(
 def _beside(items: Sequence[Property], effects: Mapping[Key, tuple[str, ...]]) -> Iterator[str]:
     """Yield the measured effects of properties, then the properties that were never varied."""
     for item in items:
-        yield from (comment(f"{item.name}: {told}") for told in effects.get(item.key, ()))
+        yield from (comment(f"{item.name}: {effect}") for effect in effects.get(item.key, ()))
     names = [one_line(item.name) for item in items if item.key not in effects and item.name not in _FOLLOWS]
     names = [name for name in names if not name.startswith(_DEVICE)]
     if names:
@@ -529,15 +535,15 @@ def _server(properties: Sequence[Property], effects: Mapping[Key, tuple[str, ...
     checksums = found.get("checksums")
     if checksums is not None:
         option = "--data-checksums" if checksums == tr("yes") else "--no-data-checksums"
-        told = [comment(f"checksums: {each}") for each in effects.get((POSTGRESQL, "checksums"), ())]
+        effect = [comment(f"checksums: {each}") for each in effects.get((POSTGRESQL, "checksums"), ())]
         older = tr("PostgreSQL before 18 knows no --no-data-checksums: without either it makes none")
         line = f"initdb --pgdata={next(iter(PLACES.values()))}/data {option}"
         note = [] if checksums == tr("yes") else [comment(older)]
-        yield TakenPart(tr("The cluster, as postgres"), (*told, *note, line))
+        yield TakenPart(tr("The cluster, as postgres"), (*effect, *note, line))
     settings = [item for item in properties if item.topic == SETTING]
     lines: list[str] = []
     for item in settings:
-        lines += [comment(told) for told in effects.get(item.key, ())]
+        lines += [comment(sentences) for sentences in effects.get(item.key, ())]
         lines += _setting(item)
     alone = [one_line(item.name) for item in settings if item.key not in effects]
     if alone:

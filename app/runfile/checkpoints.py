@@ -30,14 +30,14 @@ def checkpoint_spans(
     """
     found: list[Span] = []
     started: float | None = None
-    told = False
+    is_reported = False
     for event in events:
         t_s = (event.t_ms - measured.started_ms) / 1000
         if event.kind == STARTED:
-            started, told = t_s, True
+            started, is_reported = t_s, True
         elif event.kind == COMPLETE and started is not None:
             found.append((started, min(t_s, duration_s)))
             started = None
     if started is not None:
         found.append((started, duration_s))
-    return tuple(span for span in found if 0 <= span[0] < duration_s) if told else None
+    return tuple(span for span in found if 0 <= span[0] < duration_s) if is_reported else None

@@ -55,9 +55,9 @@ def read_disturbances(run: RunFile) -> Disturbances:
     counted = totals_of_whole_phase(whole)
     is_short = max((count for _, _, count in totals.values()), default=0) < FEWEST_SECONDS
     totals = {**totals, **counted} if is_short else {**counted, **totals}
-    told, facts = run.metadata, read_environment_facts(run.facts("before"))
+    metadata, facts = run.metadata, read_environment_facts(run.facts("before"))
     cpus = whole.get("cpus")
-    data_bytes, limit = or_none(told.data_bytes), or_none(told.target.memory_limit_bytes)
+    data_bytes, limit = or_none(metadata.data_bytes), or_none(metadata.target.memory_limit_bytes)
     needs: bool | None = True if limit is not None else None
     if limit is None and data_bytes is not None and facts.memory_bytes:
         needs = data_bytes >= facts.memory_bytes / 2
@@ -71,7 +71,7 @@ def read_disturbances(run: RunFile) -> Disturbances:
                 for _, source, _ in run.unavailable()
             ),
             governors=(facts.governor, read_environment_facts(run.facts("after")).governor),
-            beside=next((each.background.name for each in known(told.phases, ()) if each.is_own), ""),
+            beside=next((each.background.name for each in known(metadata.phases, ()) if each.is_own), ""),
         )
     )
 

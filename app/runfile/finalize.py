@@ -15,7 +15,7 @@ from app.domain.metrics import METRICS
 from app.domain.run import RunState
 from app.runfile.histogram_decoding import percentiles
 from app.runfile.summary import DEFINITIONS
-from app.runfile.writer import compact, write_errors_told
+from app.runfile.writer import compact, report_write_errors
 
 PERCENTS: Final = (50.0, 95.0, 99.0)
 """Percentiles of each second, stored in a finished file as series latency.p50 ..., next to the histograms."""
@@ -51,7 +51,7 @@ def finish_run_file(  # noqa: PLR0913 - all that a finished file says, each by i
     Raises:
         RunFileError: the file cannot be written or is damaged; it is unchanged.
     """
-    with write_errors_told(path):
+    with report_write_errors(path):
         connection = sqlite3.connect(path, isolation_level=None, timeout=10)
         try:
             if not is_durable:

@@ -336,7 +336,7 @@ class RunFile:
         # A WAL file on a read-only medium has no index of its journal and needs `immutable`.
         beside = os.access(os.path.dirname(os.path.realpath(path)), os.W_OK)  # noqa: PTH120
         flags = "mode=ro" if beside or not in_wal_mode else "mode=ro&immutable=1"
-        with self._told():
+        with self._errors_reported():
             self._file = BoundedConnection(path, flags)
         try:
             self._refuse_strange()
@@ -345,7 +345,7 @@ class RunFile:
             raise
 
     def _refuse_strange(self) -> None:
-        with self._told():
+        with self._errors_reported():
             strange = strange_part(self._file.connection)
         if strange:
             message = tr("{path} is no run file as pgFooting writes them: {what}. Nothing of it was read.")
@@ -364,7 +364,7 @@ class RunFile:
         self._file.close()
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _errors_reported(self) -> Iterator[None]:
         try:
             yield
         except (sqlite3.Error, ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
@@ -395,7 +395,7 @@ class RunFile:
     @property
     def values(self) -> dict[str, Json]:
         """All keys of table `run`."""
-        with self._told():
+        with self._errors_reported():
             rows = self._rows("SELECT key, value FROM run", most_text=_MOST_VALUES_BYTES)
             found = {name_value(key): json_value(value) for key, value in rows}
             for name in _NAMES:
@@ -406,13 +406,13 @@ class RunFile:
     @property
     def state(self) -> RunState:
         """The state as stored; `running` may mean that the runner died."""
-        with self._told():
+        with self._errors_reported():
             rows = list(self._rows("SELECT value FROM run WHERE key = 'state'"))
             return RunState(text_value(json_value(rows[0][0] if rows else None)))
 
     def phases(self) -> tuple[PhaseTimes, ...]:
         """The phases so far, in order."""
-        with self._told():
+        with self._errors_reported():
             found = []
             for name, start, end in self._rows("SELECT name, started_ms, ended_ms FROM phase"):
                 named = read_phase_name(name_value(name))
@@ -427,7 +427,7 @@ class RunFile:
 
     def series(self) -> tuple[Series, ...]:
         """All series of the file."""
-        with self._told():
+        with self._errors_reported():
             return tuple(
                 Series(
                     name_value(metric),
@@ -451,7 +451,7 @@ class RunFile:
             instance: device, thread ...
             after_ms: only samples later than this, to follow a growing file.
         """
-        with self._told():
+        with self._errors_reported():
             rows = self._numbers(_SAMPLES, (metric, instance, after_ms, after_ms))
             table = np.array(rows, dtype=np.float64).reshape(-1, 2)
         t_ms = table[:, 0]
@@ -464,7 +464,7 @@ class RunFile:
 
         pgbench's last report has no tick of the sampler: its number is negative, and it is always returned.
         """
-        with self._told():
+        with self._errors_reported():
             found = [
                 LiveTick(
                     whole_value(number),
@@ -481,7 +481,7 @@ class RunFile:
 
     def series_numbers(self) -> dict[int, tuple[str, str]]:
         """Return (metric, instance) by the number of the series."""
-        with self._told():
+        with self._errors_reported():
             return {
                 whole_value(number): (name_value(metric), name_value(instance))
                 for number, metric, instance in self._rows("SELECT id, metric, instance FROM series")
@@ -499,7 +499,7 @@ class RunFile:
         """
         wanted = None if metrics is None else json.dumps(list(metrics))
         found: dict[int, tuple[float, float, int]] = {}
-        with self._told():
+        with self._errors_reported():
             for series, total, maximum, count in self._numbers(
                 _TOTALS, (wanted, wanted, *(start_ms, end_ms) * 2)
             ):
@@ -509,11 +509,11 @@ class RunFile:
                 else:
                     found[series] = (known[0] + total, max(known[1], float(maximum)), known[2] + count)
             names = self.series_numbers()
-            return {names[series]: told for series, told in found.items()}
+            return {names[series]: result for series, result in found.items()}
 
     def latency_seconds(self, *, after_ms: int = -1) -> Iterator[LatencySecond]:
         """The per-second latency histograms later than `after_ms`, ascending."""
-        with self._told():
+        with self._errors_reported():
             for batch in self._file.rows(
                 "SELECT t_ms, transactions, latency_sum_us, skipped, failed, partial, buckets"
                 " FROM histogram WHERE t_ms > ? ORDER BY t_ms",
@@ -530,7 +530,7 @@ class RunFile:
 
     def partial_latency_seconds(self) -> tuple[int, ...]:
         """The starts, in ms, of the seconds with possibly missing lines of the transaction log."""
-        with self._told():
+        with self._errors_reported():
             rows = self._numbers("SELECT t_ms FROM histogram WHERE partial ORDER BY t_ms")
             return tuple(int(row[0]) for row in rows)
 
@@ -540,7 +540,7 @@ class RunFile:
 
     def numbered_events(self, *, after_id: int = 0) -> tuple[tuple[int, RunEvent], ...]:
         """Events with their numbers, ascending, to follow a growing file."""
-        with self._told():
+        with self._errors_reported():
             return tuple(
                 (
                     whole_value(number),
@@ -553,7 +553,7 @@ class RunFile:
 
     def commands(self) -> tuple[CommandRecord, ...]:
         """Every executed program."""
-        with self._told():
+        with self._errors_reported():
             return tuple(
                 CommandRecord(
                     whole_value(start),
@@ -572,7 +572,7 @@ class RunFile:
 
     def facts(self, moment: str) -> dict[str, Json]:
         """Facts of the environment at a moment, 'before' or 'after'."""
-        with self._told():
+        with self._errors_reported():
             rows = self._rows(
                 "SELECT name, value FROM fact WHERE moment = ?", (moment,), most_text=_MOST_VALUES_BYTES
             )
@@ -580,13 +580,13 @@ class RunFile:
 
     def output(self, name: str) -> str | None:
         """Output of a program, None if nothing is stored."""
-        with self._told():
+        with self._errors_reported():
             rows = list(self._rows("SELECT text FROM output WHERE name = ?", (name,)))
             return text_value(rows[0][0], MOST_TEXT_BYTES) if rows else None
 
     def unavailable(self) -> tuple[tuple[int, str, str], ...]:
         """(t_ms, source, reason) of sources that do not exist or failed."""
-        with self._told():
+        with self._errors_reported():
             return tuple(
                 (whole_value(t_ms), name_value(source), text_value(reason))
                 for t_ms, source, reason in self._rows(
@@ -596,14 +596,14 @@ class RunFile:
 
     def marks(self) -> tuple[tuple[str, str], ...]:
         """(kind, reason) labels of the run: the stored ones, and those derived from the file's contents."""
-        with self._told():
+        with self._errors_reported():
             rows = self._rows("SELECT kind, reason FROM mark ORDER BY kind, reason")
             stored = [(name_value(kind), text_value(reason)) for kind, reason in rows]
         return judged_marks(stored, self.metadata, read_environment_facts(self.facts("before")))
 
     def summary(self) -> dict[str, float | None]:
         """The stored figures; empty while the run lasts."""
-        with self._told():
+        with self._errors_reported():
             return {
                 name_value(name): None if value is None else number_value(value)
                 for name, value in self._rows("SELECT name, value FROM summary")
@@ -612,7 +612,7 @@ class RunFile:
     def phase_figures(self) -> dict[int, dict[str, float | None]]:
         """The stored figures of the workload's phases other than `measure`, by their number."""
         found: dict[int, dict[str, float | None]] = {}
-        with self._told():
+        with self._errors_reported():
             if next(self._rows("PRAGMA user_version"))[0] == ONE_PHASE_FORMAT:
                 return found
             for number, name, value in self._rows("SELECT phase, name, value FROM phase_figure"):
@@ -622,7 +622,7 @@ class RunFile:
 
     def ticks(self) -> NDArray[np.float64]:
         """Rows of (number, t_ms, lateness_us, missed)."""
-        with self._told():
+        with self._errors_reported():
             rows = self._numbers(
                 "SELECT number, t_ms, lateness_us, missed FROM tick WHERE number >= 0 ORDER BY number"
             )
@@ -634,7 +634,7 @@ class RunFile:
         Raises:
             CorruptRunFileError: damaged anywhere.
         """
-        with self._told():
+        with self._errors_reported():
             verdict = next(self._rows("PRAGMA quick_check(1)"))[0]
         if verdict != "ok":
             message = tr("The run file {path} is damaged: {reason}.")

@@ -45,7 +45,7 @@ def strange_part(connection: sqlite3.Connection) -> str:
     found = connection.execute(_OBJECTS).fetchmany(len(known) + 1)
     strange = sorted((row for row in found if row not in known), key=str)
     if strange:
-        kind, name = (_told(word) for word in strange[0][:2])
+        kind, name = (_shown(word) for word in strange[0][:2])
         message = tr("its {kind} “{name}” is none of format {version}")
         return message.format(kind=kind, name=name, version=version)
     if len(found) != len(known) or len(set(found)) != len(known):
@@ -54,5 +54,5 @@ def strange_part(connection: sqlite3.Connection) -> str:
     return ""
 
 
-def _told(word: object) -> str:
+def _shown(word: object) -> str:
     return str(word)[:40]

@@ -20,7 +20,7 @@ from app.domain.errors import CorruptRunFileError
 from app.domain.run import Phase, RunState
 from app.domain.text import tr
 from app.runfile.disturbance import marks_of
-from app.runfile.kept import KeptByFile
+from app.runfile.file_cache import FileCache
 from app.runfile.latency_series import SECOND_MS, LatencySeries
 from app.runfile.metadata.environment import counted_devices, read_environment_facts
 from app.runfile.metadata.offered_load import LoadKind, offered_load
@@ -356,11 +356,11 @@ class RunData:
     @property
     def regions(self) -> tuple[PhaseRegion, ...]:
         """The phases of a workload with several, in order; empty for a run with one phase."""
-        told = known(self.metadata.phases, ())
-        parts = {each.number: each for each in told}
-        own = next((each.number for each in told if each.is_own), 0)
+        phases = known(self.metadata.phases, ())
+        parts = {each.number: each for each in phases}
+        own = next((each.number for each in phases if each.is_own), 0)
         found = []
-        for times in self.phases if told else ():
+        for times in self.phases if phases else ():
             if times.phase in {Phase.PART, Phase.MEASURE}:
                 part = parts.get(times.number or own, PhaseMetadata())
                 end_ms = self.last_ms if times.ended_ms is None else float(times.ended_ms)
@@ -405,7 +405,7 @@ def load_run_data(path: Path) -> RunData:
         return view_of(run, run.events(), last_ms, FileSource(path))
 
 
-kept_run_data: Final = KeptByFile(
+kept_run_data: Final = FileCache(
     load_run_data, most=0, is_final=lambda run: run.state is not RunState.RUNNING
 )
 """The same for a run that is already shown, with the series read for that."""
@@ -418,20 +418,20 @@ def _last_tick_ms(run: RunFile) -> float:
 
 def view_of(run: RunFile, events: tuple[RunEvent, ...], last_ms: float, source: SeriesSource) -> RunData:
     """Return a run from the small tables of its file, with its samples in `source`."""
-    told, phases, marks = run.metadata, run.phases(), marks_of(run)
+    metadata, phases, marks = run.metadata, run.phases(), marks_of(run)
     measured = next((times for times in phases if times.phase is Phase.MEASURE), None)
     end_ms = last_ms if measured is None or measured.ended_ms is None else float(measured.ended_ms)
     return RunData(
         path=run.path,
-        id=known(told.id, ""),
-        name=known(told.name, run.path.stem),
-        campaign=known(told.campaign, ""),
-        state=_state(told),
+        id=known(metadata.id, ""),
+        name=known(metadata.name, run.path.stem),
+        campaign=known(metadata.campaign, ""),
+        state=_state(metadata),
         marks=tuple(sorted({kind for kind, _ in marks})),
-        metadata=told,
+        metadata=metadata,
         phases=phases,
         measure_start_ms=None if measured is None else measured.started_ms,
-        planned_s=or_none(told.workload.duration_s) or None,
+        planned_s=or_none(metadata.workload.duration_s) or None,
         duration_s=0.0 if measured is None else max(0.0, (end_ms - measured.started_ms) / 1000),
         events=events,
         summary=figures_of(run),
@@ -442,8 +442,8 @@ def view_of(run: RunFile, events: tuple[RunEvent, ...], last_ms: float, source: 
     )
 
 
-def _state(told: RunMetadata) -> RunState:
-    state = known(told.state, "")
+def _state(metadata: RunMetadata) -> RunState:
+    state = known(metadata.state, "")
     try:
         return RunState(state)
     except ValueError as error:

@@ -86,20 +86,20 @@ def summarise(run: RunFile, cut_s: float = 0.0, part: int = 0) -> dict[str, floa
     reports, end_ms = _reports(run, measured, cut_s)
     start_ms = reports.start_ms
     figures: dict[str, float | None] = {figure.name: None for figure in FIGURES}
-    told = run.metadata.of_phase(part)
-    figures |= _after_cut(run, reports) if cut_s else _throughput(told, start_ms, end_ms, reports)
+    metadata = run.metadata.of_phase(part)
+    figures |= _after_cut(run, reports) if cut_s else _throughput(metadata, start_ms, end_ms, reports)
     starts_s = _checkpoint_starts(run, measured, start_ms, end_ms)
-    figures |= _shape(told, reports, starts_s or ())
-    if starts_s is not None and known(told.workload.label, "") not in _NO_CHECKPOINTS:
+    figures |= _shape(metadata, reports, starts_s or ())
+    if starts_s is not None and known(metadata.workload.label, "") not in _NO_CHECKPOINTS:
         figures["checkpoint_cycles"] = float(max(0, len(starts_s) - 1))
-    limit_ms = figures["latency_limit_ms"] = offered_load(told).limit_ms
-    printed = not isinstance(told.pgbench, NotKnown)
+    limit_ms = figures["latency_limit_ms"] = offered_load(metadata).limit_ms
+    printed = not isinstance(metadata.pgbench, NotKnown)
     figures |= _latencies(run, start_ms, end_ms, limit_ms, is_whole=not cut_s, is_printed=printed)
     figures |= _costs(run, start_ms, end_ms, figures["tps"])
     if not part:  # of the loaded data, not of a phase
-        figures |= _loading(told)
-        figures |= _stored(told)
-        figures |= _cached(told)
+        figures |= _loading(metadata)
+        figures |= _stored(metadata)
+        figures |= _cached(metadata)
     ticks = run.ticks()
     during = (ticks[:, 1] > start_ms) & (ticks[:, 1] <= end_ms)
     figures["missed_ticks"] = float(ticks[during, 3].sum())
@@ -123,9 +123,9 @@ class _Reports:
     lengths_s: NDArray[np.float64]
 
 
-def _loading(told: RunMetadata) -> dict[str, float | None]:
+def _loading(metadata: RunMetadata) -> dict[str, float | None]:
     """Return the times of loading, and the number of the tables' extents; empty for earlier files."""
-    data_set = or_none(told.data_set)
+    data_set = or_none(metadata.data_set)
     if data_set is None:
         return {}
     return {
@@ -136,9 +136,9 @@ def _loading(told: RunMetadata) -> dict[str, float | None]:
     }
 
 
-def _stored(told: RunMetadata) -> dict[str, float | None]:
+def _stored(metadata: RunMetadata) -> dict[str, float | None]:
     """Return the tables' compressibility, and the result of a compressing filesystem, in percent."""
-    stored, sampled = or_none(told.stored), or_none(told.sampled)
+    stored, sampled = or_none(metadata.stored), or_none(metadata.sampled)
     figures = {"rows_ratio": None if sampled is None else sampled.ratio}
     if stored is None or stored.logical_bytes <= 0:
         return figures
@@ -147,9 +147,9 @@ def _stored(told: RunMetadata) -> dict[str, float | None]:
     return figures | {"tables_on_disk": 100 * stored.disk_bytes / stored.logical_bytes}
 
 
-def _cached(told: RunMetadata) -> dict[str, float | None]:
+def _cached(metadata: RunMetadata) -> dict[str, float | None]:
     """Return the data still cached after the caches were emptied, in percent."""
-    cached = or_none(told.cached)
+    cached = or_none(metadata.cached)
     if cached is None or cached.data_bytes <= 0:
         return {}
     return {"data_cached": 100 * cached.cached_bytes / cached.data_bytes}
@@ -177,18 +177,18 @@ def _plain(value: float | None) -> float | None:
 
 
 def _throughput(
-    told: RunMetadata, start_ms: float, end_ms: float, reports: _Reports
+    metadata: RunMetadata, start_ms: float, end_ms: float, reports: _Reports
 ) -> dict[str, float | None]:
     """Return TPS from pgbench's own summary; without one, from its reports weighted by their length."""
-    if told.printed("tps") is not None:
+    if metadata.printed("tps") is not None:
         return {
-            "tps": told.printed("tps"),
-            "transactions": told.printed("transactions"),
-            "failed": told.printed("failed"),
-            "skipped": told.printed("skipped"),
-            "late": told.printed("above_latency_limit"),
-            "latency_mean_ms": told.printed("latency_ms"),
-            "lag_mean_ms": told.printed("lag_ms"),
+            "tps": metadata.printed("tps"),
+            "transactions": metadata.printed("transactions"),
+            "failed": metadata.printed("failed"),
+            "skipped": metadata.printed("skipped"),
+            "late": metadata.printed("above_latency_limit"),
+            "latency_mean_ms": metadata.printed("latency_ms"),
+            "lag_mean_ms": metadata.printed("lag_ms"),
             "duration_s": (end_ms - start_ms) / 1000,
         }
     return _reported(reports)
@@ -252,9 +252,9 @@ def _checkpoint_starts(
     return tuple(started - cut_s for started, _ in spans if started >= cut_s - EDGE_S)
 
 
-def report_interval_s(told: RunMetadata, lengths_s: NDArray[np.float64]) -> int:
+def report_interval_s(metadata: RunMetadata, lengths_s: NDArray[np.float64]) -> int:
     """Return the seconds per report: 1 in our own runs, as requested; imported runs vary."""
-    if known(told.target.kind, "") != IMPORTED or not len(lengths_s):
+    if known(metadata.target.kind, "") != IMPORTED or not len(lengths_s):
         return 1
     return usual_length_s(lengths_s)
 
@@ -264,13 +264,15 @@ def usual_length_s(lengths_s: NDArray[np.float64]) -> int:
     return max(1, round(float(np.median(lengths_s))))
 
 
-def _shape(told: RunMetadata, reports: _Reports, checkpoints_s: Sequence[float]) -> dict[str, float | None]:
-    interval_s = report_interval_s(told, reports.lengths_s)
+def _shape(
+    metadata: RunMetadata, reports: _Reports, checkpoints_s: Sequence[float]
+) -> dict[str, float | None]:
+    interval_s = report_interval_s(metadata, reports.lengths_s)
     tps = seconds_of(reports.t_ms, reports.tps, reports.start_ms, interval_s)
     if len(tps) < 2:
         return {}
     try:
-        found = _shape_of(tps, known(told.tps_one_in, 0) or 1.0, checkpoints_s, interval_s)
+        found = _shape_of(tps, known(metadata.tps_one_in, 0) or 1.0, checkpoints_s, interval_s)
     except ValueError as error:  # negative, or impossibly large
         raise CorruptRunFileError(tr("The run file is damaged: its seconds hold impossible TPS.")) from error
     return found if interval_s == 1 else found | unseen_between_reports(found)
@@ -411,11 +413,11 @@ def figures_of(run: RunFile) -> dict[str, float | None]:
     """Return the stored figures, with those recomputed that an earlier version defined otherwise."""
     stored = run.summary()
     if has_older_definitions(run, stored):
-        stored |= _judged_anew(run)
+        stored |= _judged_again(run)
     if not stored.get("skipped") or "latency_limit_ms" in stored:
         return stored
-    anew = summarise(run)
-    return stored | {name: anew.get(name) for name in (*_PERCENTILES, "late", "latency_limit_ms")}
+    recomputed = summarise(run)
+    return stored | {name: recomputed.get(name) for name in (*_PERCENTILES, "late", "latency_limit_ms")}
 
 
 def summarise_phases(run: RunFile) -> dict[int, dict[str, float | None]]:
@@ -463,13 +465,13 @@ def has_older_definitions(run: RunFile, stored: Mapping[str, float | None]) -> b
         run: its file.
         stored: its figures; empty while it lasts.
     """
-    told = run.metadata
-    newest = DEFINITIONS if known(told.target.kind, "") == IMPORTED else _OF_OWN_RUNS
-    return bool(stored) and known(told.figure_definitions, 0) < newest
+    metadata = run.metadata
+    newest = DEFINITIONS if known(metadata.target.kind, "") == IMPORTED else _OF_OWN_RUNS
+    return bool(stored) and known(metadata.figure_definitions, 0) < newest
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def _judged_anew(run: RunFile) -> dict[str, float | None]:
+def _judged_again(run: RunFile) -> dict[str, float | None]:
     """Return the `_REDEFINED` figures by today's definitions; empty if the seconds give none."""
     measured = run.phase(Phase.MEASURE)
     if measured is None:

@@ -72,7 +72,7 @@ def schema_script(version: int) -> str:
 
 
 @contextmanager
-def write_errors_told(path: Path) -> Iterator[None]:
+def report_write_errors(path: Path) -> Iterator[None]:
     """Turn SQLite's errors into one sentence with the path."""
     try:
         yield
@@ -113,7 +113,7 @@ class RunFileWriter:
         self.started_monotonic_s = time.monotonic() if started_monotonic_s is None else started_monotonic_s
         self._series: dict[tuple[str, str], int] = {}
         self._partial_from_ms: int | None = None
-        with write_errors_told(path):
+        with report_write_errors(path):
             path.touch(mode=0o600, exist_ok=False)
             self._connection = sqlite3.connect(path, isolation_level=None, timeout=10)
             try:
@@ -146,7 +146,7 @@ class RunFileWriter:
         Raises:
             RunFileError: the filesystem is full or gone; nothing of the transaction is kept.
         """
-        with write_errors_told(self.path):
+        with report_write_errors(self.path):
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield

@@ -176,12 +176,12 @@ def independent_sets(campaigns: Sequence[Iterable[Hashable]]) -> tuple[tuple[int
             campaign = parent[campaign]
         return campaign
 
-    told = [tuple(each) for each in campaigns]
-    for each in told:
+    remaining = [tuple(each) for each in campaigns]
+    for each in remaining:
         for campaign in each:
             parent[root(campaign)] = root(each[0])
     found: dict[Hashable, list[int]] = {}
-    for place, each in enumerate(told):
+    for place, each in enumerate(remaining):
         found.setdefault(("set", root(each[0])) if each else ("cell", place), []).append(place)
     return tuple(map(tuple, found.values()))
 
@@ -204,9 +204,9 @@ def compare_levels(
         compare_over_cells(pairs, effect=effect, alpha=alpha, alpha_of_cells=of_cells) for pairs in levels
     ]
     for name in ("comparison", "over_cells"):
-        told = [getattr(each, name).p_value for each in found]
-        judged = [place for place, p_value in enumerate(told) if p_value is not None]
-        allowed = holm_levels([told[place] for place in judged], alpha)
+        p_values = [getattr(each, name).p_value for each in found]
+        judged = [place for place, p_value in enumerate(p_values) if p_value is not None]
+        allowed = holm_levels([p_values[place] for place in judged], alpha)
         for place, level in zip(judged, allowed, strict=True):
             again = compare_over_cells(levels[place], effect=effect, alpha=level, alpha_of_cells=of_cells)
             found[place] = replace(found[place], **{name: getattr(again, name)})

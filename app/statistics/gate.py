@@ -37,7 +37,7 @@ class GateVerdict(StrEnum):
 
     WORSE = "worse"
     NOT_WORSE = "not-worse"
-    UNTOLD = "cannot-be-told"
+    INCONCLUSIVE = "cannot-be-told"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +85,9 @@ def judge_gate(
     sides = [np.array([_log_mean(campaign) for campaign in side]) for side in (base, new)]
     counts = (len(base), len(new))
     spreads = tuple(float(side.std(ddof=1)) if len(side) > 1 else None for side in sides)
-    told_spreads = (_as_share(spreads[0]), _as_share(spreads[1]))
+    reported_spreads = (_as_share(spreads[0]), _as_share(spreads[1]))
     if not all(counts):
-        return GateEstimate(GateVerdict.UNTOLD, None, None, None, counts, told_spreads, None)
+        return GateEstimate(GateVerdict.INCONCLUSIVE, None, None, None, counts, reported_spreads, None)
     difference, limit = float(sides[1].mean() - sides[0].mean()), math.log1p(-worse_by)
     variances = [0.0 if spread is None else spread**2 for spread in spreads]
     if min(counts) < FEWEST_CAMPAIGNS:
@@ -96,10 +96,10 @@ def judge_gate(
         more = _more_needed(variances, counts, difference - limit, among) if known else None
         missing = FEWEST_CAMPAIGNS - min(counts)
         more = max(more, missing) if more is not None else (None if known else missing)
-        return GateEstimate(GateVerdict.UNTOLD, ratio, None, None, counts, told_spreads, more)
+        return GateEstimate(GateVerdict.INCONCLUSIVE, ratio, None, None, counts, reported_spreads, more)
     low = difference - _half(variances, counts, ALPHA)
     high = difference + _half(variances, counts, ALPHA / among)
-    verdict, more = GateVerdict.UNTOLD, None
+    verdict, more = GateVerdict.INCONCLUSIVE, None
     if high < limit - _ROUNDING:
         verdict, more = GateVerdict.WORSE, 0
     elif low > limit + _ROUNDING:
@@ -107,7 +107,7 @@ def judge_gate(
     else:
         more = _more_needed(variances, counts, difference - limit, among)
     return GateEstimate(
-        verdict, math.exp(difference), math.exp(low), math.exp(high), counts, told_spreads, more
+        verdict, math.exp(difference), math.exp(low), math.exp(high), counts, reported_spreads, more
     )
 
 
@@ -143,11 +143,11 @@ def _more_needed(
     """Return the further campaigns per side for a verdict, if difference and spreads stay the same."""
     alpha = ALPHA / among if distance < 0 else ALPHA
 
-    def would_tell(more: int) -> bool:
+    def would_decide(more: int) -> bool:
         many = (counts[0] + more, counts[1] + more)
         return _half(variances, many, alpha) + _half(variances, many, 1 - POWER) <= abs(distance)
 
     least = max(1, FEWEST_CAMPAIGNS - min(counts))
     wanted = range(least, _MOST_ADVISED + 1)
-    place = bisect_left(wanted, 1, key=lambda more: int(would_tell(more)))
+    place = bisect_left(wanted, 1, key=lambda more: int(would_decide(more)))
     return wanted[place] if place < len(wanted) else None

@@ -412,18 +412,18 @@ def steady_state(
     places = np.arange(rounds) - (rounds - 1) / 2
     slope = float(places @ means / (places @ places)) * (rounds - 1) / mean
     spread = float(np.ptp(means)) / mean
-    told = tuple(float(value) for value in means)
+    means_found = tuple(float(value) for value in means)
     relative = [part / mean for part in parts]
     variance, pieces = _unevenness(_without_cycle(relative) if cycles else relative)
     if pieces < FEWEST_PIECES:
-        return SteadyState(None, spread, slope, told, pieces)
+        return SteadyState(None, spread, slope, means_found, pieces)
     error = math.sqrt(variance * rounds / sum(map(len, known)))  # of the mean of a round
     degrees = max(1.0, pieces - 2)
     trend = student_t_quantile(1 - _ERROR / 4, degrees) * error * (rounds - 1) / math.sqrt(places @ places)
     pairs = rounds * (rounds - 1)
     apart = student_t_quantile(1 - _ERROR / 2 / pairs, degrees) * error * math.sqrt(2)
     changed = abs(slope) > max(SLOPE_LIMIT, trend) or spread > max(SPREAD_LIMIT, apart)
-    return SteadyState(not changed, spread, slope, told, pieces)
+    return SteadyState(not changed, spread, slope, means_found, pieces)
 
 
 def _without_cycle(parts: Sequence[Array]) -> list[Array]:

@@ -101,7 +101,7 @@ class Execution:
     _mounted: dict[str, str] = field(default_factory=dict)
     _undoing: bool = False
     _ended: CompletedProgram | None = None
-    _told: str = ""
+    _output: str = ""
     _program_s: float = 0.0
     _where: tuple[int, int] = (0, 0)
 
@@ -180,7 +180,7 @@ class Execution:
             raise CancelledError(say("cancelled-before", step=step.why))
         text, started_s, before_s = describe(step), time.monotonic(), self._program_s
         self._where = (number, count)
-        self._ended, self._told, skipped, is_done = None, "", "", False
+        self._ended, self._output, skipped, is_done = None, "", "", False
         self.hooks.progress(StepProgress(operation_of(step), number, count, text))
         try:
             skipped, is_done = self._execute(step), True
@@ -189,11 +189,11 @@ class Execution:
         finally:
             if is_done or self._ended:
                 now_s = time.monotonic()
-                self._tell_done(text, now_s - started_s, self._program_s - before_s, skipped)
+                self._report_done(text, now_s - started_s, self._program_s - before_s, skipped)
 
-    def _tell_done(self, text: str, seconds: float, program_s: float, skipped: str) -> None:
+    def _report_done(self, text: str, seconds: float, program_s: float, skipped: str) -> None:
         ended = self._ended
-        code, said = (ended.exit_code, f"{ended.stdout}{ended.stderr}") if ended else (None, self._told)
+        code, said = (ended.exit_code, f"{ended.stdout}{ended.stderr}") if ended else (None, self._output)
         self._done.append(StepResult(text, code, seconds, program_s, said, skipped))
         self.hooks.done(self._done[-1])
 
@@ -220,7 +220,7 @@ class Execution:
                     waiting.await_node(node, size_bytes, self._is_cancelled)
             case AwaitSync(node):
                 with self._counted():
-                    waiting.await_sync(node, self._tell_sync, self._is_cancelled)
+                    waiting.await_sync(node, self._report_sync, self._is_cancelled)
             case RecordPool():
                 self._record_pool(step)
             case ReadBack():
@@ -234,7 +234,7 @@ class Execution:
             case SetQueue():
                 return self._queue().set(step)
             case RestoreQueue():
-                skipped, self._told = self._queue().restore(step)
+                skipped, self._output = self._queue().restore(step)
                 return skipped
             case SetReadAhead():
                 set_read_ahead(step)
@@ -495,7 +495,7 @@ class Execution:
     def _is_cancelled(self) -> bool:
         return not self._undoing and self.hooks.is_cancelled()
 
-    def _tell_sync(self, text: str, fraction: float | None, left_s: float | None) -> None:
+    def _report_sync(self, text: str, fraction: float | None, left_s: float | None) -> None:
         self.hooks.progress(StepProgress(Operation.SYNCHRONISE, *self._where, text, fraction, left_s))
 
     @contextmanager

@@ -20,7 +20,7 @@ _LONGEST_LINE: Final = 4000
 """Limits of an error message, which may contain untrusted text."""
 
 
-def _tell(error: FootingError) -> None:
+def _print_error(error: FootingError) -> None:
     from app.terminal.plain_text import plain_lines  # noqa: PLC0415 - only where something went wrong
 
     lines = [
@@ -42,7 +42,9 @@ def _flush_output() -> int | None:
         raise
     except OSError as error:
         drop_output()
-        _tell(FootingError(tr("The output cannot be written: {reason}.").format(reason=error.strerror)))
+        _print_error(
+            FootingError(tr("The output cannot be written: {reason}.").format(reason=error.strerror))
+        )
         return int(ExitStatus.FAILED)
     return None
 
@@ -57,10 +59,10 @@ def run_guarded(command: Callable[[], int]) -> int:
             status = end.code if isinstance(end.code, int) else 0
         failure = _flush_output()
     except FootingError as error:
-        _tell(error)
+        _print_error(error)
         return int(error.exit_status)
     except KeyboardInterrupt:
-        _tell(CancelledError(tr("Stopped.")))
+        _print_error(CancelledError(tr("Stopped.")))
         return int(ExitStatus.CANCELLED)
     except BrokenPipeError:
         # The reader of our output (head, less) is gone: end as a program in C would.
@@ -71,7 +73,7 @@ def run_guarded(command: Callable[[], int]) -> int:
     except Exception as error:
         logging.getLogger(__name__).debug("command failed", exc_info=error)
         internal = InternalError.of(error)
-        _tell(internal)
+        _print_error(internal)
         return int(internal.exit_status)
     else:
         return status if failure is None else failure

@@ -36,6 +36,6 @@ def json_text(text: str) -> str:
     return _HARMFUL.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
-def tell_left_out(sentence: str) -> None:
+def print_left_out(sentence: str) -> None:
     """Print on standard error that one of several items is skipped."""
     sys.stderr.write(f"{COMMAND}: {plain(sentence)}\n")

@@ -75,39 +75,39 @@ def files(names: Iterable[str]) -> Iterator[str]:
 
 def metadata() -> str:
     """Return what the wheel and the source archive say of themselves."""
-    told = project()
+    described = project()
     lines = [
         "Metadata-Version: 2.4",
-        f"Name: {told['name']}",
-        f"Version: {told['version']}",
-        f"Summary: {told['description']}",
-        f"Keywords: {','.join(told['keywords'])}",
-        *(f"Maintainer-email: {each['name']} <{each['email']}>" for each in told["maintainers"]),
-        f"License-Expression: {told['license']}",
-        *(f"License-File: {name}" for name in told["license-files"]),
-        *(f"Classifier: {each}" for each in told["classifiers"]),
-        *(f"Project-URL: {name}, {address}" for name, address in told["urls"].items()),
-        f"Requires-Python: {told['requires-python']}",
-        *(f"Requires-Dist: {each}" for each in told["dependencies"]),
+        f"Name: {described['name']}",
+        f"Version: {described['version']}",
+        f"Summary: {described['description']}",
+        f"Keywords: {','.join(described['keywords'])}",
+        *(f"Maintainer-email: {each['name']} <{each['email']}>" for each in described["maintainers"]),
+        f"License-Expression: {described['license']}",
+        *(f"License-File: {name}" for name in described["license-files"]),
+        *(f"Classifier: {each}" for each in described["classifiers"]),
+        *(f"Project-URL: {name}, {address}" for name, address in described["urls"].items()),
+        f"Requires-Python: {described['requires-python']}",
+        *(f"Requires-Dist: {each}" for each in described["dependencies"]),
     ]
-    for extra, wanted in told["optional-dependencies"].items():
+    for extra, wanted in described["optional-dependencies"].items():
         lines.append(f"Provides-Extra: {extra}")
         lines += [f'Requires-Dist: {each}; extra == "{extra}"' for each in wanted]
     lines += ["Description-Content-Type: text/markdown; charset=UTF-8", ""]
-    return "\n".join([*lines, (TOP / told["readme"]).read_text(encoding="utf-8")])
+    return "\n".join([*lines, (TOP / described["readme"]).read_text(encoding="utf-8")])
 
 
 def information() -> Members:
     """Return the members of the folder that describes the package, but the list of all members."""
-    told = project()
-    scripts = "".join(f"{name} = {place}\n" for name, place in told["scripts"].items())
-    generator = f"Generator: pgfooting {told['version']}\n"
+    described = project()
+    scripts = "".join(f"{name} = {place}\n" for name, place in described["scripts"].items())
+    generator = f"Generator: pgfooting {described['version']}\n"
     wheel = f"Wheel-Version: 1.0\n{generator}Root-Is-Purelib: true\nTag: py3-none-any\n"
     return [
         ("METADATA", metadata().encode()),
         ("WHEEL", wheel.encode()),
         ("entry_points.txt", f"[console_scripts]\n{scripts}".encode()),
-        *((f"licenses/{name}", (TOP / name).read_bytes()) for name in told["license-files"]),
+        *((f"licenses/{name}", (TOP / name).read_bytes()) for name in described["license-files"]),
     ]
 
 

@@ -36,9 +36,9 @@ class CountingError(Exception):
     """Nothing can be counted; says why."""
 
 
-def collected(told: str) -> dict[int, int]:
+def collected(text: str) -> dict[int, int]:
     """Return the instructions of every process that has ended, from what callgrind said."""
-    return {int(pid): int(count) for pid, count in _COLLECTED.findall(told)}
+    return {int(pid): int(count) for pid, count in _COLLECTED.findall(text)}
 
 
 class Counter(Protocol):

@@ -242,7 +242,7 @@ def run(kind: str, folder: Path, runs: int, frames: int, repeats: int, *, days: 
     return found
 
 
-def tell(label: str, results: Sequence[dict[str, float]]) -> None:
+def print_results(label: str, results: Sequence[dict[str, float]]) -> None:
     """Print the medians of several processes."""
     median = {name: statistics.median(result[name] for result in results) for name in results[0]}
     names = ("frame_cpu", "frame", "frame95", "frame_worst", "pan", "pan95", "zoom")
@@ -286,8 +286,8 @@ def main() -> None:
                 ours.append(run("ours", folder, runs, frames, repeats, days=days))
                 few = max(10, frames // (20 if days else 5))
                 plain.append(run("plain", folder, runs, few, 1, days=days))
-            tell(f"{label}, ours", ours)
-            tell(f"{label}, plain pyqtgraph", plain)
+            print_results(f"{label}, ours", ours)
+            print_results(f"{label}, plain pyqtgraph", plain)
 
 
 if __name__ == "__main__":

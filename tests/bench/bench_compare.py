@@ -100,7 +100,7 @@ def rest(ms: int) -> None:
     loop.exec()
 
 
-def tell(name: str, taken: list[tuple[float, float]]) -> None:
+def print_times(name: str, taken: list[tuple[float, float]]) -> None:
     """Print medians and extremes."""
     clock, cpu = sorted(each[0] for each in taken), sorted(each[1] for each in taken)
     line = f"{name:34} {statistics.median(clock):8.1f} {clock[0]:8.1f} {clock[-1]:8.1f}"
@@ -123,10 +123,10 @@ def measure(runs: list[ListedRun], rounds: int) -> None:
         page.stop()
         page.hide()
         finish_background(120)
-    tell("click to the result (300)", results)
-    tell("and from there to the charts", charts)
-    tell("tick of a run (16)", toggles)
-    tell("tick with envelopes", bands)
+    print_times("click to the result (300)", results)
+    print_times("and from there to the charts", charts)
+    print_times("tick of a run (16)", toggles)
+    print_times("tick with envelopes", bands)
 
 
 def main() -> None:

@@ -116,8 +116,8 @@ def list_once(library: Path, environment: dict[str, str]) -> dict[str, float]:
     done = subprocess.run(
         argv, cwd=TOP, env=environment, capture_output=True, text=True, check=True, timeout=300
     )
-    told: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
-    return told
+    output: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return output
 
 
 def main() -> None:
@@ -143,7 +143,7 @@ def main() -> None:
                 f"{runs:5} runs without an index: first rows after {cold['first_ms']:.0f} ms, all after"
                 f" {cold['listed_ms']:.0f} ms ({time.monotonic() - began_s:.1f} s with the start of Qt)"
             )
-            told = [list_once(library, environment) for _ in range(STARTS)]
+            found = [list_once(library, environment) for _ in range(STARTS)]
             parts = []
             for name, words in (
                 ("listed_ms", "listed"),
@@ -153,7 +153,7 @@ def main() -> None:
                 ("scroll_worst_ms", "worst"),
                 ("tick_ms", "ticked"),
             ):
-                values = [one[name] for one in told]
+                values = [one[name] for one in found]
                 parts.append(f"{words} {statistics.median(values):.1f} ms ({min(values):.1f})")
             print(f"{runs:5} runs with one: " + ", ".join(parts))
 

@@ -139,10 +139,10 @@ def main() -> int:
         began_s = time.monotonic()
         found = shares(size)
         certain = certain_bytes(strata_of(size))
-        told = looked_words(InspectionReport(EDGE_BYTES, 1, SAMPLE_BYTES, certain)).partition(
+        sentence = looked_words(InspectionReport(EDGE_BYTES, 1, SAMPLE_BYTES, certain)).partition(
             "of others of "
         )[2]
-        print(f"\n{size / 10**9:,.0f} GB; told: {told.partition(' or more')[0]}", end="")
+        print(f"\n{size / 10**9:,.0f} GB; told: {sentence.partition(' or more')[0]}", end="")
         print(f" (in truth {format_size(certain)}); {time.monotonic() - began_s:.0f} s")
         print("   data      " + "".join(f"{density:>10.0%}" for density in DENSITIES))
         for length in DATA:

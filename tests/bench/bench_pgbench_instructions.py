@@ -66,16 +66,16 @@ def executed(bench: Rig, valgrind: str, workload: Workload, one_in: int | None, 
         one_in: sampling of the log; None for no log.
         progress: whether there are progress lines.
     """
-    told: list[str] = []
+    lines: list[str] = []
     bench.bare(
         workload,
         "" if one_in is None else "counted",
-        lambda folder: told.append((folder / "bare.stderr").read_text()),
+        lambda folder: lines.append((folder / "bare.stderr").read_text()),
         one_in=one_in or 1,
         progress=progress,
         under=(valgrind, *CALLGRIND),
     )
-    (count,) = collected(told[0]).values()
+    (count,) = collected(lines[0]).values()
     return count
 
 
@@ -89,7 +89,7 @@ def per_transaction(
     return (most - few) / (4 * count * workload.clients)
 
 
-def tell(script: BuiltinScript, counted: Counted, server: float) -> bool:
+def print_counts(script: BuiltinScript, counted: Counted, server: float) -> bool:
     """Print one workload, and return whether the limit is kept.
 
     Args:
@@ -113,11 +113,11 @@ def tell(script: BuiltinScript, counted: Counted, server: float) -> bool:
     return ours <= MOST_PERCENT
 
 
-def tell_percentiles(bench: Rig) -> None:
+def print_percentiles(bench: Rig) -> None:
     """Print what pgbench's own help says of percentiles or histograms."""
     argv = (bench.resolved.installation.program("pgbench"), "--help")
-    told = subprocess.run(argv, capture_output=True, text=True, check=True).stdout.splitlines()
-    lines = [line.strip() for line in told if "percentile" in line or "histogram" in line]
+    output = subprocess.run(argv, capture_output=True, text=True, check=True).stdout.splitlines()
+    lines = [line.strip() for line in output if "percentile" in line or "histogram" in line]
     print(f"percentiles in pgbench --help: {'; '.join(lines) or 'none'}")
 
 
@@ -134,7 +134,7 @@ def main() -> int:
     found: dict[BuiltinScript, Counted] = {}
     try:
         with rig(builtin_workload(SCRIPTS[0], 5), None, settings=(*SETTINGS, *STEADY)) as bench:
-            tell_percentiles(bench)
+            print_percentiles(bench)
             for script in SCRIPTS:
                 workload = builtin_workload(script, 5)
                 one_in = sampling_rate(workload, bench.bare(workload).summary.tps)
@@ -146,7 +146,7 @@ def main() -> int:
     except FootingError as error:
         print(f"could not measure: {error}", file=sys.stderr)
         return 1
-    kept = [tell(script, counted, server[script]) for script, counted in found.items()]
+    kept = [print_counts(script, counted, server[script]) for script, counted in found.items()]
     return 0 if all(kept) else 1
 
 

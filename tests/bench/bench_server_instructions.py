@@ -132,16 +132,16 @@ def per_transaction(
     return Transaction(counts, tps)
 
 
-def tell(found: Sequence[tuple[str, Transaction]]) -> None:
+def print_counts(found: Sequence[tuple[str, Transaction]]) -> None:
     """Print a line for each variant: counts, and their ratio to the mean of what is bare."""
     bare = [each.counts for name, each in found if name == BARE]
     for name, each in found:
-        told = []
+        seen = []
         for counted, value in each.counts.items():
             base = sum(counts[counted] for counts in bare) / len(bare)
             if counted != OF_PROBES:
-                told.append(f"{value:12,.3f} {counted} ({value / base:.4f})")
-        print(f"  {name:18}{' '.join(told)}   {each.tps:8,.0f} TPS", flush=True)
+                seen.append(f"{value:12,.3f} {counted} ({value / base:.4f})")
+        print(f"  {name:18}{' '.join(seen)}   {each.tps:8,.0f} TPS", flush=True)
 
 
 def judge(script: BuiltinScript, found: Sequence[tuple[str, Transaction]]) -> bool:
@@ -203,7 +203,7 @@ def count_by_kernel(bench: Rig, native: Mapping[BuiltinScript, float]) -> bool:
                 bench, KernelCounter(pid), BARE, workload, one_in
             )  # reads the same rows into memory
             found = [(v, per_transaction(bench, KernelCounter(pid), v, workload, one_in)) for v in VARIANTS]
-            tell(found)
+            print_counts(found)
             kept.append(judge(script, found))
     except CountingError as error:
         print(f"  not counted: {error}")
@@ -243,16 +243,16 @@ def count_instructions(bench: Rig, valgrind: str, count: int, native: Mapping[Bu
     kept = []
     for settings, variants in (({}, VARIANTS), (defaults, (DEFAULTS,))):
         counted.start(settings)
-        for script, told in found.items():
+        for script, result in found.items():
             workload = workload_of(script, count if script is BuiltinScript.SELECT_ONLY else count // 4)
             per_transaction(bench, counted, BARE, workload, 1)  # reads the same rows into memory
             for variant in variants:
                 each = per_transaction(bench, counted, variant, workload, one_in_of(script, native))
-                told.append((variant, each))
+                result.append((variant, each))
             print(f"{script.value}, for a transaction (ratio to bare), under callgrind:")
-            tell(told)
+            print_counts(result)
             if variants is VARIANTS:
-                kept += [judge(script, told), judge_probes(script, told, native[script])]
+                kept += [judge(script, result), judge_probes(script, result, native[script])]
     print("default settings: " + ", ".join(f"{name} = '{value}'" for name, value in defaults.items()))
     return all(kept)
 

@@ -97,7 +97,7 @@ sys.exit(ui.program.program.show_window(request, ICON))
 
 
 def start(library: Path, environment: dict[str, str], chosen: int = 0) -> list[dict[str, float]]:
-    """Start the window once and return what it told."""
+    """Start the window once and return what it printed."""
     argv = [sys.executable, "-c", CHILD, str(time.monotonic()), str(library), str(chosen)]
     done = subprocess.run(
         argv, cwd=TOP, env=environment, stdout=subprocess.PIPE, text=True, check=True, timeout=120
@@ -122,14 +122,14 @@ def environment_for(scratch: Path, platform: str, **more: str) -> dict[str, str]
 
 def measure(name: str, library: Path, environment: dict[str, str]) -> None:
     """Start several times and print medians."""
-    told = [start(library, environment) for _ in range(STARTS)]
-    painted = [one[0]["painted_s"] for one in told]
-    cpu = statistics.median(one[0]["cpu_s"] for one in told)
-    memory = statistics.median(one[-1]["memory_mib"] for one in told)
+    found = [start(library, environment) for _ in range(STARTS)]
+    painted = [one[0]["painted_s"] for one in found]
+    cpu = statistics.median(one[0]["cpu_s"] for one in found)
+    memory = statistics.median(one[-1]["memory_mib"] for one in found)
     print(
         f"{name:<12} on screen after {statistics.median(painted):.2f} s (best {min(painted):.2f},"
         f" worst {max(painted):.2f}; {cpu:.2f} s of CPU), library read after"
-        f" {statistics.median(one[1]['read_s'] for one in told):.2f} s, {memory:.0f} MiB"
+        f" {statistics.median(one[1]['read_s'] for one in found):.2f} s, {memory:.0f} MiB"
     )
 
 
@@ -174,10 +174,10 @@ def main() -> None:
                     server.wait()
         else:
             print("Xvfb is not installed: not measured under X11")
-        told = [start(library, offscreen, arguments.runs) for _ in range(5)]
-        times = [one[2]["shown_s"] for one in told]
+        found = [start(library, offscreen, arguments.runs) for _ in range(5)]
+        times = [one[2]["shown_s"] for one in found]
         shown = statistics.median(times)
-        settled = statistics.median(one[3]["settled_memory_mib"] for one in told)
+        settled = statistics.median(one[3]["settled_memory_mib"] for one in found)
         words = f"{1000 * shown:.0f} ms from choosing to painted (best {1000 * min(times):.0f})"
         print(f"{arguments.runs} runs of an hour: {words}, then {settled:.0f} MiB")
 

@@ -23,7 +23,7 @@ from app.domain.messages.message import WireMessage, message_to_wire
 from app.domain.messages.message import say as say_code
 from app.domain.step_progress import Operation, StepProgress, progress_to_wire
 from app.domain.storage_plan.kept_disk import KeptContent, KeptDisk, kept_to_wire
-from tests.bus.service_stand_in import say
+from tests.bus.service_stand_in import print_line
 
 XML = (Path(__file__).parents[2] / "app/helper/interface.xml").read_text(encoding="utf-8")
 NAME = "org.pgfooting.Helper1"
@@ -43,7 +43,7 @@ class StandIn:
         self.service = BusService(NAME, PATH, XML, self)
 
     def __call__(self, call: Call, answer: Reply) -> None:
-        say(f"{call.method} {call.interactive}")
+        print_line(f"{call.method} {call.interactive}")
         getattr(self, f"_{call.method}")(call, answer)
 
     def _Version(self, _call: Call, answer: Reply) -> None:  # noqa: N802
@@ -70,8 +70,8 @@ class StandIn:
         if self.behaviour == "refuses":
             raise MethodError(*self.text.split(":", 1))
         if self.behaviour == "keeps":
-            told = message_to_wire(say_code("not-as-shown", disk=digest)), message_to_wire("Look.")
-            answer.give("kept", *told)
+            found = message_to_wire(say_code("not-as-shown", disk=digest)), message_to_wire("Look.")
+            answer.give("kept", *found)
         elif self.behaviour != "waits":
             answer.give("wiped", *NO_MESSAGES)
 
@@ -144,11 +144,11 @@ class StandIn:
             refusal_to_wire(DiskRefusal("D18", "It was not given back.", "xfs is there", "Look at it."))
         ]
         looked = (16 << 20, 1280, 65536, 2 << 30, 0.0, 0.0)
-        told = ("not spare", reasons, looked) if self.behaviour == "keeps" else ("spare", [], looked)
+        found = ("not spare", reasons, looked) if self.behaviour == "keeps" else ("spare", [], looked)
         for disk in disks:
             for done in (0, 320, 1280):
                 self.service.emit(call.sender, "Looking", disk[4], done, 1280)
-        answer.give([(disk[4], *told) for disk in disks])
+        answer.give([(disk[4], *found) for disk in disks])
 
     def _Adopt(self, _call: Call, _answer: Reply) -> None:  # noqa: N802
         raise MethodError("Unavailable", "no-cgroup2")
@@ -159,4 +159,4 @@ class StandIn:
 
 if __name__ == "__main__":
     stand_in = StandIn(sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else "")
-    stand_in.service.run(lambda: say("ready"))
+    stand_in.service.run(lambda: print_line("ready"))

@@ -12,7 +12,7 @@ from typing import Any
 
 from gi.repository import Gio, GLib  # noqa: TID251 - this is the service, not the program
 
-from tests.bus.stand_in import serve, tell
+from tests.bus.stand_in import print_line, serve
 
 XML = """
 <node><interface name="org.freedesktop.login1.Manager"><method name="Inhibit">
@@ -28,13 +28,13 @@ def main(behaviour: str) -> None:
 
     def on_released(descriptor: int, condition: object) -> bool:
         os.close(descriptor)
-        tell("released")
+        print_line("released")
         return False
 
     def on_call(parameters: Any, invocation: Any) -> None:  # noqa: ANN401 - Gio's
         if behaviour == "silent":
             kept.append(invocation)
-            tell("asked")
+            print_line("asked")
             return
         if behaviour == "refuse":
             invocation.return_dbus_error("org.freedesktop.DBus.Error.AccessDenied", "Permission denied")
@@ -46,7 +46,7 @@ def main(behaviour: str) -> None:
         os.close(writing)
         reply = GLib.Variant("(h)", (handle,))
         invocation.return_value_with_unix_fd_list(reply, descriptors)
-        tell(" | ".join(("locked", *parameters.unpack())))
+        print_line(" | ".join(("locked", *parameters.unpack())))
 
     serve(Gio.BusType.SYSTEM, "org.freedesktop.login1", XML, on_call)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from gi.repository import Gio, GLib  # noqa: TID251 - this is the service, not the program
 
-from tests.bus.stand_in import serve, tell
+from tests.bus.stand_in import print_line, serve
 
 XML = """
 <node><interface name="org.freedesktop.Notifications"><method name="Notify">
@@ -28,7 +28,7 @@ def main(behaviour: str) -> None:
     kept: list[Any] = []
 
     def on_call(parameters: Any, invocation: Any) -> None:  # noqa: ANN401 - Gio's
-        tell(json.dumps(parameters.unpack()))
+        print_line(json.dumps(parameters.unpack()))
         if behaviour == "silent":
             kept.append(invocation)
         elif behaviour == "refuse":

@@ -73,7 +73,7 @@ class StandIn:
         )
 
     def _WatchMe(self, call: Call, answer: Reply) -> None:  # noqa: N802
-        self.service.watch(call.sender, lambda: say(f"gone {call.sender}"))
+        self.service.watch(call.sender, lambda: print_line(f"gone {call.sender}"))
         answer.give()
 
     def _Tell(self, call: Call, answer: Reply) -> None:  # noqa: N802
@@ -109,19 +109,19 @@ class StandIn:
         self.service.later(0.05, self.service.stop)
 
 
-def say(line: str) -> None:
+def print_line(line: str) -> None:
     """Print a line at once."""
     print(line, flush=True)  # noqa: T201 - what the tests read
 
 
 def main() -> int:
-    """Serve until told to stop."""
+    """Serve until asked to stop."""
     try:
-        StandIn().service.run(lambda: say("ready"))
+        StandIn().service.run(lambda: print_line("ready"))
     except BusError as err:
-        say(f"error {err.reason}")
+        print_line(f"error {err.reason}")
         return 1
-    say("stopped")
+    print_line("stopped")
     return 0
 
 

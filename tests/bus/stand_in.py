@@ -9,7 +9,7 @@ from typing import Any
 from gi.repository import Gio, GLib  # noqa: TID251 - this is the service, not the program
 
 
-def tell(text: str) -> None:
+def print_line(text: str) -> None:
     """Print a line that the test reads."""
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
@@ -33,7 +33,7 @@ def serve(bus: object, name: str, xml: str, on_call: Callable[[Any, Any], None])
         connection,
         name,
         Gio.BusNameOwnerFlags.NONE,
-        lambda *_arguments: tell("ready"),
+        lambda *_arguments: print_line("ready"),
         lambda *_arguments: loop.quit(),
     )
     loop.run()

@@ -15,7 +15,6 @@ import pytest
 from app.dbus import helper_client
 from app.dbus.helper_client import INTERFACE_NUMBER, HelperClient, HelperSignal
 from app.dbus.helper_errors import (
-    CannotError,
     DiskRefusedError,
     ExpiredError,
     HelperBusyError,
@@ -23,6 +22,7 @@ from app.dbus.helper_errors import (
     HelperStartsError,
     NoHelperError,
     NotAuthorisedError,
+    UnavailableError,
 )
 from app.domain.disk import DiskRefusal, InspectionReport, UnreleasedItem
 from app.domain.disk_answers import ReadProgress
@@ -147,10 +147,10 @@ DISK = PLANS[0].data.disks[0]
 def test_disk_verdict_includes_search_coverage(helping: Helping) -> None:
     helping("keeps")
     with closing(HelperClient.open()) as client:
-        told = client.inspect([DISK])[DISK.device_number]
-    assert told.is_spare is False
-    assert told.refusals == (DiskRefusal("D18", "It was not given back.", "xfs is there", "Look at it."),)
-    assert told.looked == InspectionReport(16 << 20, 1280, 65536, 2 << 30)
+        results = client.inspect([DISK])[DISK.device_number]
+    assert results.is_spare is False
+    assert results.refusals == (DiskRefusal("D18", "It was not given back.", "xfs is there", "Look at it."),)
+    assert results.looked == InspectionReport(16 << 20, 1280, 65536, 2 << 30)
 
 
 def test_search_progress_over_all_disks(helping: Helping) -> None:
@@ -159,8 +159,8 @@ def test_search_progress_over_all_disks(helping: Helping) -> None:
     shares: list[float] = []
     with closing(HelperClient.open()) as client:
         client._events.put(HelperSignal("Looking", (1, 2), 0.0, "8:48"))  # of another question
-        told = client.inspect(disks, progress=shares.append)
-    assert sorted(told) == ["8:16", "8:32"]
+        results = client.inspect(disks, progress=shares.append)
+    assert sorted(results) == ["8:16", "8:32"]
     assert shares == [0, 0.125, 0.5, 0.5, 0.625, 1]
 
 
@@ -169,13 +169,13 @@ def test_full_read_ends_with_verdict(helping: Helping) -> None:
     seen: list[ReadProgress] = []
     with closing(HelperClient.open()) as client:
         client._events.put(HelperSignal("Expiring", ("of another session",), 0.0))
-        told = client.read(DISK, seen.append)
+        found = client.read(DISK, seen.append)
     assert client.connection.is_closed()
     assert next_line(process) == "Version False"
     assert next_line(process) == "Read True", "a person may be asked"
-    assert told.is_spare
-    assert told.looked is not None
-    assert told.looked.read_s == 1.8e9
+    assert found.is_spare
+    assert found.looked is not None
+    assert found.looked.read_s == 1.8e9
     assert {progress.whole for progress in seen} <= {1000}
 
 
@@ -228,10 +228,10 @@ def test_vanished_helper_lost_not_missing(helping: Helping, opened: Callable[[],
     process.wait()
     with pytest.raises(HelperLostError) as caught:
         disks.session.health()
-    told = f"{caught.value.message} {caught.value.hint}"
-    assert "The helper was lost" in told
-    assert "not installed" not in told
-    assert "othing was touched" not in told
+    text = f"{caught.value.message} {caught.value.hint}"
+    assert "The helper was lost" in text
+    assert "not installed" not in text
+    assert "othing was touched" not in text
     with pytest.raises(HelperLostError):
         disks.check()
     assert disks.is_lost
@@ -293,7 +293,7 @@ def test_rate_limited_call_retried(helping: Helping, opened: Callable[[], DiskSe
 
 def test_machine_limits_have_reasons(helping: Helping, opened: Callable[[], DiskSession]) -> None:
     helping("works")
-    with pytest.raises(CannotError, match="control groups of version 2") as caught:
+    with pytest.raises(UnavailableError, match="control groups of version 2") as caught:
         opened().session.adopt("server", 1)
     assert caught.value.reason == "no-cgroup2"
 
@@ -353,8 +353,8 @@ def test_refusals_have_sentence_and_status(
 @pytest.mark.parametrize(("behaviour", "version"), [("older-version", -1), ("newer-version", 1)])
 def test_helper_version_mismatch_refused(helping: Helping, behaviour: str, version: int) -> None:
     helping(behaviour)
-    told = f"speaks version {INTERFACE_NUMBER + version}, this program version {INTERFACE_NUMBER}"
-    with pytest.raises(NoHelperError, match=told) as caught:
+    text = f"speaks version {INTERFACE_NUMBER + version}, this program version {INTERFACE_NUMBER}"
+    with pytest.raises(NoHelperError, match=text) as caught:
         HelperClient.open()
     assert "packaging/helper install" in caught.value.hint
 

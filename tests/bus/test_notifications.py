@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from app import APPLICATION_ID
-from app.cli.commands.when_done import EndedCampaign, tell_desktop
+from app.cli.commands.when_done import EndedCampaign, notify_desktop
 from app.dbus.desktop.notifications import LONGEST_TEXT, notify
 from app.preferences import Preferences
 from tests.fix_bus import Serving, next_line
@@ -35,7 +35,7 @@ def desktop(
     return start
 
 
-def told(service: Serving) -> list[Any]:
+def received_notifications(service: Serving) -> list[Any]:
     found: list[Any] = json.loads(next_line(service))
     return found
 
@@ -43,7 +43,7 @@ def told(service: Serving) -> list[Any]:
 def test_notification_follows_specification(desktop: Callable[[str], Serving]) -> None:
     service = desktop("take")
     assert notify("Campaign has ended", "All 10 runs are done.")
-    name, replaces, icon, summary, body, actions, hints, expires = told(service)
+    name, replaces, icon, summary, body, actions, hints, expires = received_notifications(service)
     assert (name, replaces, icon) == ("pgFooting", 0, APPLICATION_ID)
     assert (summary, body, actions, expires) == ("Campaign has ended", "All 10 runs are done.", [], -1)
     assert hints["desktop-entry"] == APPLICATION_ID
@@ -54,7 +54,7 @@ def test_markup_escaped_and_long_names_cut(
 ) -> None:
     service = desktop("take")
     assert notify("x", "<b>“a” & b</b>" + "y" * 10_000)
-    body = told(service)[4]
+    body = received_notifications(service)[4]
     assert body.startswith("&lt;b&gt;“a” &amp; b&lt;/b&gt;y")
     assert len(body) < 2 * LONGEST_TEXT
 
@@ -62,13 +62,13 @@ def test_markup_escaped_and_long_names_cut(
 def test_refusing_service_is_no_error(desktop: Callable[[str], Serving]) -> None:
     service = desktop("refuse")
     assert not notify("x", "y")
-    assert told(service)[3] == "x"
+    assert received_notifications(service)[3] == "x"
 
 
 def test_silent_service_times_out(desktop: Callable[[str], Serving]) -> None:
     service = desktop("silent")
     assert not notify("x", "y", timeout_s=0.2)
-    assert told(service)[3] == "x"
+    assert received_notifications(service)[3] == "x"
 
 
 def test_bus_without_desktop_is_no_error(bus: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,9 +98,12 @@ def test_silent_bus_times_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_campaign_end_notified_when_preferred(desktop: Callable[[str], Serving]) -> None:
     service = desktop("take")
     one, two = EndedCampaign("One", "2 of 2 all runs are done"), EndedCampaign("Two", "stopped")
-    assert not tell_desktop([one], Preferences(notify=False))
-    assert not tell_desktop([], Preferences())
-    assert tell_desktop([one], Preferences())
-    assert told(service)[3:5] == ["One", "2 of 2 all runs are done"]
-    assert tell_desktop([one, two], Preferences())
-    assert told(service)[3:5] == ["2 campaigns have ended", "One: 2 of 2 all runs are done\nTwo: stopped"]
+    assert not notify_desktop([one], Preferences(notify=False))
+    assert not notify_desktop([], Preferences())
+    assert notify_desktop([one], Preferences())
+    assert received_notifications(service)[3:5] == ["One", "2 of 2 all runs are done"]
+    assert notify_desktop([one, two], Preferences())
+    assert received_notifications(service)[3:5] == [
+        "2 campaigns have ended",
+        "One: 2 of 2 all runs are done\nTwo: stopped",
+    ]

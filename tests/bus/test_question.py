@@ -37,11 +37,11 @@ class Answer:
 
 
 def test_polkit_subject_and_first_without_dialog() -> None:
-    bus, told = Authority(), list[Authorization]()
-    AuthorizationRequest(bus, told.append).ask(":1.7", "an.action", {"disks": "S1"}, interactive=True)
+    bus, answers = Authority(), list[Authorization]()
+    AuthorizationRequest(bus, answers.append).ask(":1.7", "an.action", {"disks": "S1"}, interactive=True)
     bus.finish[0](bus, Answer(authorized=False, challenge=True))
     bus.finish[1](bus, Answer(authorized=True, challenge=False))
-    assert told == [Authorization.AUTHORIZED]
+    assert answers == [Authorization.AUTHORIZED]
     assert [method for method, _ in bus.asked] == ["CheckAuthorization"] * 2
     subjects = [arguments[0] for _, arguments in bus.asked]
     assert subjects == [("system-bus-name", {"name": ":1.7"})] * 2
@@ -49,7 +49,7 @@ def test_polkit_subject_and_first_without_dialog() -> None:
 
 
 def test_forbidden_dialog_not_requested() -> None:
-    bus, told = Authority(), list[Authorization]()
-    AuthorizationRequest(bus, told.append).ask(":1.7", "an.action", {}, interactive=False)
+    bus, answers = Authority(), list[Authorization]()
+    AuthorizationRequest(bus, answers.append).ask(":1.7", "an.action", {}, interactive=False)
     bus.finish[0](bus, Answer(authorized=False, challenge=True))
-    assert (told, len(bus.asked)) == ([Authorization.CHALLENGE], 1)
+    assert (answers, len(bus.asked)) == ([Authorization.CHALLENGE], 1)

@@ -127,10 +127,10 @@ def test_departed_caller_noticed(service: Serving) -> None:
 
 
 def test_signal_reaches_only_receiver(service: Serving) -> None:
-    with client() as told, client() as curious:
-        mine, others = told.signals(), curious.signals()
-        told.call("Tell")
-        told.call("Echo", "(s)", "the signal came before")
+    with client() as receiver, client() as curious:
+        mine, others = receiver.signals(), curious.signals()
+        receiver.call("Tell")
+        receiver.call("Echo", "(s)", "the signal came before")
         curious.call("Echo", "(s)", "and this is after it")
         assert mine == [("Told", ("only you",))]
         assert others == []

@@ -35,7 +35,7 @@ class StandIn:
         assert self._process.stdout is not None
         assert self._process.stdout.readline() == "ready\n"
 
-    def tell(self, line: str) -> None:
+    def send(self, line: str) -> None:
         assert self._process.stdin is not None
         self._process.stdin.write(f"{line}\n")
         self._process.stdin.flush()
@@ -101,17 +101,17 @@ class Listener:
     """What the follower told, in order."""
 
     def __init__(self) -> None:
-        self.told: queue.Queue[Objects | None] = queue.Queue()
+        self.received: queue.Queue[Objects | None] = queue.Queue()
         self.threads: set[str] = set()
 
     def __call__(self, objects: Objects | None) -> None:
         self.threads.add(threading.current_thread().name)
-        self.told.put(objects)
+        self.received.put(objects)
 
     def until(self, holds: Callable[[Objects | None], bool]) -> Objects | None:
         deadline = time.monotonic() + LIMIT_S
         while True:
-            objects = self.told.get(timeout=max(0.0, deadline - time.monotonic()))
+            objects = self.received.get(timeout=max(0.0, deadline - time.monotonic()))
             if holds(objects):
                 return objects
 
@@ -132,13 +132,13 @@ def kind_of(objects: Objects | None, name: str = "sdb") -> object:
 def test_changes_followed_in_own_thread(stand_in: Callable[[str], StandIn], following: Listener) -> None:
     service = stand_in("answer")
     following.until(lambda objects: kind_of(objects) == "")
-    service.tell(f"change {BLOCKS}/sdb IdType ext4")
+    service.send(f"change {BLOCKS}/sdb IdType ext4")
     following.until(lambda objects: kind_of(objects) == "ext4")
-    service.tell(f"invalidate {BLOCKS}/sdb IdType xfs")
+    service.send(f"invalidate {BLOCKS}/sdb IdType xfs")
     following.until(lambda objects: kind_of(objects) == "xfs")
-    service.tell(f"add {BLOCKS}/sdc")
+    service.send(f"add {BLOCKS}/sdc")
     following.until(lambda objects: kind_of(objects, "sdc") == "")
-    service.tell(f"remove {BLOCKS}/sdb")
+    service.send(f"remove {BLOCKS}/sdb")
     following.until(lambda objects: objects is not None and kind_of(objects) is None)
     assert following.threads == {"udisks"}
 
@@ -150,7 +150,7 @@ def test_restarted_service_followed_again(stand_in: Callable[[str], StandIn], fo
     following.until(lambda objects: objects is None)
     second = stand_in("answer")
     following.until(lambda objects: kind_of(objects) == "")
-    second.tell(f"change {BLOCKS}/sdb IdType ext4")
+    second.send(f"change {BLOCKS}/sdb IdType ext4")
     following.until(lambda objects: kind_of(objects) == "ext4")
 
 
@@ -169,7 +169,7 @@ def test_service_end_reported(stand_in: Callable[[str], StandIn]) -> None:
 def test_listener_snapshot_immutable(stand_in: Callable[[str], StandIn], following: Listener) -> None:
     service = stand_in("answer")
     kept = following.until(lambda objects: kind_of(objects) == "")
-    service.tell(f"change {BLOCKS}/sdb IdType ext4")
+    service.send(f"change {BLOCKS}/sdb IdType ext4")
     following.until(lambda objects: kind_of(objects) == "ext4")
     assert kind_of(kept) == ""
 
@@ -181,6 +181,6 @@ def test_nothing_is_told_after_the_end(stand_in: Callable[[str], StandIn]) -> No
     follower.start()
     listener.until(lambda objects: kind_of(objects) == "")
     follower.stop()
-    service.tell(f"add {BLOCKS}/sdc")
+    service.send(f"add {BLOCKS}/sdc")
     assert fetch_objects(LIMIT_S)
-    assert listener.told.empty()
+    assert listener.received.empty()

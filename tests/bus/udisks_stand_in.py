@@ -66,14 +66,14 @@ class StandIn:
             }
             self.objects[f"{ROOT}/block_devices/{name}"] = {BLOCK: block, **more}
         interface = Gio.DBusNodeInfo.new_for_xml(WEAR_XML).interfaces[0]
-        self._connection.register_object(drive, interface, self._tell_wear, None, None)
+        self._connection.register_object(drive, interface, self._read_wear, None, None)
 
-    def _tell_wear(self, *arguments: Any) -> None:  # noqa: ANN401 - as Gio calls it
-        told = {
+    def _read_wear(self, *arguments: Any) -> None:  # noqa: ANN401 - as Gio calls it
+        values = {
             "total_data_written": GLib.Variant("t", 12 * 10**12),
             "percent_used": GLib.Variant("y", 4),
         }
-        arguments[6].return_value(GLib.Variant("(a{sv})", (told,)))
+        arguments[6].return_value(GLib.Variant("(a{sv})", (values,)))
 
     def _call(self, *arguments: Any) -> None:  # noqa: ANN401 - as Gio calls it
         invocation = arguments[6]

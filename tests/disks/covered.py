@@ -21,14 +21,14 @@ def words_of(spec: FilesystemSpec, level: Level, preset: FilesystemPreset) -> tu
     )
 
 
-def tell_covered(words: tuple[str, ...]) -> None:
+def record_covered(words: tuple[str, ...]) -> None:
     """Note, where somebody wants to know, that a layout was made and unmade on this machine's own kernel."""
     if _VARIABLE in os.environ:
         with Path(os.environ[_VARIABLE]).open("a") as file:
             file.writelines(f"{word}\n" for word in words)
 
 
-def told_covered() -> frozenset[str]:
+def recorded_covered() -> frozenset[str]:
     """Return the words that were noted; none where nobody asked."""
     try:
         return frozenset(Path(os.environ[_VARIABLE]).read_text().splitlines())

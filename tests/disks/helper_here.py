@@ -43,20 +43,20 @@ def view_of_proc(folder: Path) -> Path:
 def live_for(seconds: str) -> None:
     """Have sessions live for so long, which the owner is told half of it before; looked at often."""
     patch.object(lifetime, "LIFETIME_S", float(seconds)).start()
-    patch.object(lifetime, "TOLD_S", float(seconds) / 2).start()
+    patch.object(lifetime, "WARNING_S", float(seconds) / 2).start()
     patch.object(service, "LOOK_S", 0.1).start()
 
 
-def tell_programs(path: Path) -> None:
+def trace_programs(path: Path) -> None:
     """Write arguments and environment of every program that is started as a line of JSON."""
 
-    def told(name: str, values: tuple[Any, ...]) -> None:
+    def record(name: str, values: tuple[Any, ...]) -> None:
         if name == "subprocess.Popen":
             _, argv, _, environment = values
             with path.open("a") as file:
                 file.write(json.dumps([list(argv), list(environment.values())]) + "\n")
 
-    sys.addaudithook(told)
+    sys.addaudithook(record)
 
 
 def gain_no_program_text() -> None:
@@ -93,7 +93,7 @@ if __name__ == "__main__":
     if os.environ.get("TEST_KILLED_AFTER_ZEROING"):
         be_killed_after_zeroing(int(os.environ["TEST_KILLED_AFTER_ZEROING"]))
     if os.environ.get("TEST_STARTED_PROGRAMS"):
-        tell_programs(Path(os.environ["TEST_STARTED_PROGRAMS"]))
+        trace_programs(Path(os.environ["TEST_STARTED_PROGRAMS"]))
     if os.environ.get("TEST_SESSION_LIFETIME"):
         live_for(os.environ["TEST_SESSION_LIFETIME"])
     if os.environ.get("TEST_READS"):

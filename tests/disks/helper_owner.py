@@ -91,8 +91,8 @@ class Owner:
 
     def execute(self, *plans: StoragePlan, uid: int = NOBODY) -> None:
         """Have the disks of plans claimed."""
-        plan_id, _, told = self.describe(*plans)
-        (self.session,) = self.client.call("Execute", "(ssu)", plan_id, told, uid)
+        plan_id, _, described = self.describe(*plans)
+        (self.session,) = self.client.call("Execute", "(ssu)", plan_id, described, uid)
 
     def make(self, number: int = 0) -> str:
         """Have a plan made; return the folder of the storage."""

@@ -101,8 +101,8 @@ def prove_recorded(file: RunFile, spec: FilesystemSpec, preset: FilesystemPreset
     """Assert that a run file says so; return what the loaded tables take, where that was read back."""
     file.check()
     assert file.values["state"] == "done", preset.id
-    told = [event.message for event in file.events() if event.kind == ROOT_STEP]
-    assert told.count(AS_ASKED) == 1, (preset.id, told)
+    sentences = [event.message for event in file.events() if event.kind == ROOT_STEP]
+    assert sentences.count(AS_ASKED) == 1, (preset.id, sentences)
     unseen = {each for each in preset.options if spec.option(each).unseen}
     marked = [reason for kind, reason in file.marks() if kind == NOT_READ_BACK]
     assert {reason.partition(" = ")[0] for reason in marked} == unseen, preset.id

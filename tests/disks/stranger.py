@@ -29,7 +29,7 @@ def main(disk: DiskIdentity) -> None:
     """Ask until told to stop."""
     over = threading.Event()
     sys.stdin.readline()
-    threading.Thread(target=_end_when_told, args=(over,), daemon=True).start()
+    threading.Thread(target=_end_on_request, args=(over,), daemon=True).start()
     _, glib = load_gio()
     names: Counter[str] = Counter()
     many = [("", "", "", 0, disk.device_number, 0)] * 2400
@@ -73,7 +73,7 @@ def main(disk: DiskIdentity) -> None:
         os._exit(0)  # what is open need not be waited for
 
 
-def _end_when_told(over: threading.Event) -> None:
+def _end_on_request(over: threading.Event) -> None:
     sys.stdin.readline()
     over.set()
 
@@ -83,8 +83,8 @@ def _ask_to_erase(disk: DiskIdentity, over: threading.Event, names: Counter[str]
     with client() as connection:
         while not over.is_set():
             try:
-                plan_id, _, told = Owner(connection).describe(plan_over(disk))
-                connection.call("Execute", "(ssu)", plan_id, told, os.getuid(), interactive=True)
+                plan_id, _, described = Owner(connection).describe(plan_over(disk))
+                connection.call("Execute", "(ssu)", plan_id, described, os.getuid(), interactive=True)
             except RemoteError as err:
                 names[f"erase: {err.name.rpartition('.')[2]} {err.text[:20]}"] += 1
 

@@ -24,23 +24,23 @@ class TerminalAgent:
 
     def __init__(self, pid: int) -> None:
         self.terminal, theirs = pty.openpty()
-        told, tell = os.pipe()
+        read_end, write_end = os.pipe()
         self._process = subprocess.Popen(
-            ["pkttyagent", "--process", str(pid), "--notify-fd", str(tell)],
-            stdin=theirs, stdout=theirs, stderr=theirs, pass_fds=[tell], start_new_session=True,
+            ["pkttyagent", "--process", str(pid), "--notify-fd", str(write_end)],
+            stdin=theirs, stdout=theirs, stderr=theirs, pass_fds=[write_end], start_new_session=True,
             preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # noqa: PLW1509 - one thread
         )  # fmt: skip
         os.close(theirs)
-        os.close(tell)
-        assert os.read(told, 1) == b""  # closed when it is registered
-        os.close(told)
+        os.close(write_end)
+        assert os.read(read_end, 1) == b""  # closed when it is registered
+        os.close(read_end)
         self.shown = ""
 
     def wait_for(self, text: str) -> None:
-        told = select.poll()  # select() knows no descriptor above 1023
-        told.register(self.terminal, select.POLLIN)
+        poller = select.poll()  # select() knows no descriptor above 1023
+        poller.register(self.terminal, select.POLLIN)
         while text not in self.shown:
-            assert told.poll(LIMIT_S * 1000), self.shown
+            assert poller.poll(LIMIT_S * 1000), self.shown
             self.shown += os.read(self.terminal, 4096).decode()
 
     def wait_for_prompt(self) -> None:

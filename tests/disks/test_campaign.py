@@ -123,8 +123,8 @@ def test_campaign_leaves_spare_disk_free(
         assert all(command.exit_code == 0 for command in commands)
         lines = [command_line(each) for each in read_run_facts(path).commands if each.account == "root"]
         wiped = f"# {disk}p1: our signature ({filesystem}) is wiped from our partition"
-        told = ["umount", wiped, f"# {disk}: our partition table is removed"]
-        places = [next(at for at, line in enumerate(lines) if what in line) for what in told]
+        texts = ["umount", wiped, f"# {disk}: our partition table is removed"]
+        places = [next(at for at, line in enumerate(lines) if what in line) for what in texts]
         assert places[0] < places[1] < places[2], "what root wiped is told in words, among its commands"
         assert all(command.duration_ms < 60_000 for command in commands)
         assert f"mkfs.{filesystem} " in "\n".join(map(str, target["described"]))
@@ -335,8 +335,8 @@ def test_cold_caches_on_spare_disk(
             assert cached.data_bytes > 50 * MIB
             assert cached.cached_bytes <= MOST_CACHED * cached.data_bytes
             assert (run.output("server.log") or "").count("database system is ready") == 2
-            told = [each.message for each in run.events() if "caches of the machine" in each.message]
-            assert all("read-only" in sentence for sentence in told), "only where root may not drop them"
+            sentences = [each.message for each in run.events() if "caches of the machine" in each.message]
+            assert all("read-only" in sentence for sentence in sentences), "only where root may not drop them"
     assert nothing_left(disk)
 
 

@@ -63,11 +63,11 @@ def test_baseline_of_four_disks_under_two_minutes(
     asked_s = 0.0
     for path in campaign_bench.run_files():
         with RunFile(path) as run:
-            told = run.metadata.io_baseline
-            assert isinstance(told, IoBaseline)
-            assert {each.job for each in told.jobs} == {job.id.value for job in FIO_JOBS}, told.problems
-            assert {each.method for each in told.sync_methods} == set(FSYNC_METHODS)
-            assert flush_verdict(told) is FlushVerdict.LOOP
+            found = run.metadata.io_baseline
+            assert isinstance(found, IoBaseline)
+            assert {each.job for each in found.jobs} == {job.id.value for job in FIO_JOBS}, found.problems
+            assert {each.method for each in found.sync_methods} == set(FSYNC_METHODS)
+            assert flush_verdict(found) is FlushVerdict.LOOP
             asked = run.phase(Phase.BASELINE)
             assert asked is not None
             assert asked.ended_ms is not None

@@ -59,13 +59,13 @@ def test_rows_compress_as_stated(
     for path in campaign_bench.run_files():
         with RunFile(path) as run:
             name = str(run.values["name"])
-            told = run.metadata
-            sampled = or_none(told.sampled)
+            metadata = run.metadata
+            sampled = or_none(metadata.sampled)
             assert sampled is not None
             assert sampled.ratio == pytest.approx(RATIO, rel=RATIO_TOLERANCE)
             marks = dict(run.marks())
             assert OTHER_COMPRESSIBILITY not in marks
-            stored = or_none(told.stored)
+            stored = or_none(metadata.stored)
             assert (stored is None) == (name == options[0])
             if stored is not None:
                 share = compressed_share(stored)
@@ -168,10 +168,10 @@ def test_full_template_disk_reloads_with_reason(small_templates: Path, campaign_
     assert list(small_templates.iterdir()) == [filling], "nothing is left of what could not be made"
     for path in campaign_bench.run_files():
         with RunFile(path) as run:
-            told = or_none(run.metadata.data_set)
-            assert told is not None
-            assert told.state == "loaded"
-            assert "No template could be made" in told.reason
-            assert str(small_templates) in told.reason
+            data_set = or_none(run.metadata.data_set)
+            assert data_set is not None
+            assert data_set.state == "loaded"
+            assert "No template could be made" in data_set.reason
+            assert str(small_templates) in data_set.reason
     shown = campaign_bench.command("show", str(campaign_bench.run_files()[1])).stdout
     assert "No template could be made" in shown

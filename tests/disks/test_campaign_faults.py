@@ -100,7 +100,7 @@ def test_killed_helper_successor_frees_disk(
     successor.end()
 
 
-def told(running: RunningCampaign, kind: str) -> list[str]:
+def messages_of(running: RunningCampaign, kind: str) -> list[str]:
     return [event["message"] for event in running.events if event.get("kind") == kind]
 
 
@@ -125,11 +125,11 @@ def test_dead_helper_restarted_once(
         assert "not installed" not in everything
         assert "othing was touched" not in everything
         assert nothing_left(disk), log.read_text()
-        assert told(running, "left-over") == []
-        assert "started again" in " ".join(told(running, "helper-lost"))
-        (left_out,) = told(running, "left-out")
+        assert messages_of(running, "left-over") == []
+        assert "started again" in " ".join(messages_of(running, "helper-lost"))
+        (left_out,) = messages_of(running, "left-out")
         assert "The helper was lost" in left_out
-        (free,) = told(running, "disks")
+        (free,) = messages_of(running, "disks")
         assert free == f"The disk {disk} ({serial_of(disk)}) is free again: released, not zeroed."
         (folder,) = campaign_bench.library.iterdir()
         assert read_disk_ending(folder) == DiskEnding(free)
@@ -146,10 +146,10 @@ def test_lost_helper_claims_nothing_free(
     running.until_second(2)
     helper.kill()
     assert running.end() == 1
-    left = " ".join(told(running, "left-over"))
+    left = " ".join(messages_of(running, "left-over"))
     assert "The helper could not be started again." in left
     assert "journalctl -u pgfooting-helper" in left
-    assert told(running, "disks") == []
+    assert messages_of(running, "disks") == []
     assert "not installed" not in str(running.events)
     with run_of(campaign_bench) as run:
         assert "left-over" in dict(run.marks())
@@ -193,7 +193,7 @@ def break_writes(disk: str, place: Path) -> None:
     log = os.open("/dev/kmsg", os.O_RDONLY | os.O_NONBLOCK)
     os.lseek(log, 0, os.SEEK_END)
 
-    def is_told() -> bool:
+    def is_reported() -> bool:
         with suppress(OSError), (storage() / "more").open("ab") as file:  # where it was never written
             file.write(bytes(MIB))
             file.flush()
@@ -210,7 +210,7 @@ def break_writes(disk: str, place: Path) -> None:
         with suppress(OSError), filler.open("wb", buffering=0) as file:
             while True:
                 file.write(bytes(MIB))
-        wait_until(is_told)
+        wait_until(is_reported)
     finally:
         filler.unlink()
         os.close(log)
@@ -237,7 +237,7 @@ def test_failing_disk_named_others_continue(
     runs = [event for event in running.events if event["event"] == "finished"]
     states = [(Path(event["path"]).name[3:-8], event["state"]) for event in runs]
     assert sorted(states) == [("broken-r1", "failed"), ("sound-r1", "done"), ("sound-r2", "done")], states
-    (left_out,) = told(running, "left-out")
+    (left_out,) = messages_of(running, "left-out")
     assert f"{broken} (serial number {serial}): the kernel reports: " in left_out
     (path,) = [Path(event["path"]) for event in runs if event["state"] == "failed"]
     with RunFile(path) as run:
@@ -247,7 +247,7 @@ def test_failing_disk_named_others_continue(
         assert "error" in line
         assert Path(broken).name in line
         assert [event.message for event in run.events() if event.kind == "disk-failed"] == [reason]
-    (free,) = told(running, "disks")
+    (free,) = messages_of(running, "disks")
     assert broken in free
     assert sound in free
     assert nothing_left(broken, sound)
@@ -279,17 +279,17 @@ def test_changed_disk_dropped_from_campaign(
     (ended,) = [event for event in running.events if event["event"] == "finished"]
     assert ended["message"].startswith(f"{disk} (serial number {serial_of_it}): ")
     assert "its size changed from 1 GiB" in ended["message"] or "capacity change" in ended["message"]
-    (left_out,) = told(running, "left-out")
+    (left_out,) = messages_of(running, "left-out")
     assert disk in left_out
     with run_of(campaign_bench) as run:
         marks = dict(run.marks())
         assert marks["disk-failed"].startswith(f"{disk} ")
         assert [event.kind for event in run.events()].count("disk-failed") >= 1
         assert run.values["state"] == "failed"
-    left = " ".join(told(running, "left-over"))
+    left = " ".join(messages_of(running, "left-over"))
     assert disk in left, "root does not write to what is not the disk that was chosen"
     assert "another campaign" not in str(running.events)
-    assert told(running, "disks") == []
+    assert messages_of(running, "disks") == []
     ungrow(disk)
     helper.end()
     successor = Running()

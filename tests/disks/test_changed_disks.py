@@ -226,8 +226,8 @@ sys.stdout.buffer.write(data)
 
 def test_crash_keeps_partition_being_written(scene: Scene, tmp_path: Path) -> None:
     killed_while_ready(scene.disk)
-    told_to_end = tmp_path / "end"
-    argv = (sys.executable, "-c", _GUEST, scene.partition, str(told_to_end))
+    ended_orderly = tmp_path / "end"
+    argv = (sys.executable, "-c", _GUEST, scene.partition, str(ended_orderly))
     with subprocess.Popen(argv, stdout=subprocess.PIPE) as guest:
         assert guest.stdout is not None
         guest.stdout.readline()
@@ -238,7 +238,7 @@ def test_crash_keeps_partition_being_written(scene: Scene, tmp_path: Path) -> No
             assert len(journaled()) == 1
             assert "D18" in inspected(scene.disk)
         finally:
-            told_to_end.touch()
+            ended_orderly.touch()
         last = guest.stdout.read()
     with Path(scene.partition).open("rb") as device:
         assert device.read(len(last)) == last

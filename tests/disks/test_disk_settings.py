@@ -86,12 +86,12 @@ def test_foreign_change_kept_and_reported(helper: Running, disks: list[str]) -> 
         give(disk, "kyber", "512")
         owner.signals.clear()
         assert owner.call("Unmake") == ()
-        told = []
+        found = []
         while (signal := owner.wait_for("Executed", "Unmade"))[0] == "Executed":
-            told += [signal[5]] if "kyber" in signal[5] else []
+            found += [signal[5]] if "kyber" in signal[5] else []
         assert signal[2:] == ("", "", "", [])
         words = "which somebody has set since it became none. It is left alone; before it was mq-deadline."
-        assert told == [f"{disk}: scheduler is kyber now, {words}"]
+        assert found == [f"{disk}: scheduler is kyber now, {words}"]
         assert show(disk) == ("kyber", "256")
         owner.release()
     assert show(disk) == ("kyber", "256")

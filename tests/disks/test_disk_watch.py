@@ -34,7 +34,7 @@ def run(*argv: str) -> str:
     return subprocess.run(argv, check=True, capture_output=True, text=True).stdout.strip()
 
 
-class Told:
+class WatchedChanges:
     """What the watch told, and how long it took."""
 
     def __init__(self, record: Callable[[str, object], None]) -> None:
@@ -47,20 +47,20 @@ class Told:
     def until(self, what: str, holds: Callable[[Listing], bool], since_s: float) -> Listing:
         """Wait until a listing is as wanted, and record after how many seconds it was told."""
         while True:
-            told_s, listing, _ = self._queue.get(timeout=LIMIT_S)
+            reported_s, listing, _ = self._queue.get(timeout=LIMIT_S)
             if holds(listing):
-                self._record("seconds", f"{what}: {told_s - since_s:.2f}")
-                print(f"{what}: {told_s - since_s:.2f} s")  # noqa: T201 - shown with -s
+                self._record("seconds", f"{what}: {reported_s - since_s:.2f}")
+                print(f"{what}: {reported_s - since_s:.2f} s")  # noqa: T201 - shown with -s
                 return listing
 
 
 @pytest.fixture
-def told(tmp_path: Path, record_property: Callable[[str, object], None]) -> Iterator[Told]:
-    told = Told(record_property)
+def changes(tmp_path: Path, record_property: Callable[[str, object], None]) -> Iterator[WatchedChanges]:
+    found = WatchedChanges(record_property)
     with readable_proc(tmp_path) as proc:
-        watch = DiskWatch(told, Policy(accept_loop_devices=True), SourceFolders(proc=proc, as_root=True))
+        watch = DiskWatch(found, Policy(accept_loop_devices=True), SourceFolders(proc=proc, as_root=True))
         watch.start()
-        yield told
+        yield found
         watch.stop()
 
 
@@ -89,39 +89,39 @@ def image(tmp_path: Path) -> Iterator[Path]:
         run("losetup", "--detach", device)
 
 
-def live(told: Told, image: Path, mount_point: Path) -> None:
+def live(changes: WatchedChanges, image: Path, mount_point: Path) -> None:
     """A disk comes, gets a filesystem, is mounted, unmounted and goes."""
     mount_point.mkdir()
     start = time.monotonic()
     device = attached(image)
-    told.until("attached", lambda listing: disk_of(listing, device) is not None, start)
+    changes.until("attached", lambda listing: disk_of(listing, device) is not None, start)
     run("mkfs.ext4", "-q", device)
     start = time.monotonic()
     run("mount", device, str(mount_point))
-    mounted = told.until("mounted", lambda listing: "mounted at" in str(disk_of(listing, device)), start)
+    mounted = changes.until("mounted", lambda listing: "mounted at" in str(disk_of(listing, device)), start)
     assert answer_of(mounted, device) is SpareAnswer.NOT_SPARE
     start = time.monotonic()
     run("umount", str(mount_point))
-    told.until("unmounted", lambda listing: "mounted" not in str(disk_of(listing, device)), start)
+    changes.until("unmounted", lambda listing: "mounted" not in str(disk_of(listing, device)), start)
     start = time.monotonic()
     run("losetup", "--detach", device)
-    told.until("detached", lambda listing: disk_of(listing, device) is None, start)
+    changes.until("detached", lambda listing: disk_of(listing, device) is None, start)
 
 
-def test_the_kernel_alone_tells_of_every_change(told: Told, image: Path, tmp_path: Path) -> None:
-    live(told, image, tmp_path / "mount point")
+def test_the_kernel_alone_tells_of_every_change(changes: WatchedChanges, image: Path, tmp_path: Path) -> None:
+    live(changes, image, tmp_path / "mount point")
 
 
 def test_with_udisks_every_change_is_told_too(
-    system_daemons: None, told: Told, image: Path, tmp_path: Path
+    system_daemons: None, changes: WatchedChanges, image: Path, tmp_path: Path
 ) -> None:
-    live(told, image, tmp_path / "mount point")
+    live(changes, image, tmp_path / "mount point")
 
 
-def test_udisks_findings_reported(system_daemons: None, told: Told, image: Path) -> None:
+def test_udisks_findings_reported(system_daemons: None, changes: WatchedChanges, image: Path) -> None:
     device = attached(image)
-    told.until("attached", lambda listing: disk_of(listing, device) is not None, time.monotonic())
+    changes.until("attached", lambda listing: disk_of(listing, device) is not None, time.monotonic())
     run("mkfs.xfs", "-q", device)
     start = time.monotonic()
     run("udevadm", "trigger", "--action=change", "--settle", device)
-    told.until("UDisks2 sees XFS", lambda listing: "UDisks2" in str(disk_of(listing, device)), start)
+    changes.until("UDisks2 sees XFS", lambda listing: "UDisks2" in str(disk_of(listing, device)), start)

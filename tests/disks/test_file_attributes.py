@@ -72,5 +72,5 @@ def test_inherited_attributes_and_false_claims(shop: Workshop) -> None:
 def test_filesystem_without_attributes() -> None:
     with pytest.raises(OSError, match="Inappropriate ioctl|not supported"):
         attributes_of(Path("/proc/self/status"))
-    (told,) = check_file_attributes(BTRFS, [Path("/proc/self/status")])
-    assert "cannot be read back" in told
+    (found,) = check_file_attributes(BTRFS, [Path("/proc/self/status")])
+    assert "cannot be read back" in found

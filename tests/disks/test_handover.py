@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from app.helper.storage.ownership import hand_over
+from app.helper.storage.ownership import give_folder
 from tests.disks.helper_owner import NOBODY
 
 pytestmark = [
@@ -52,7 +52,7 @@ def test_root_mount_folder_given_not_contents(mount: Mount) -> None:
     folder = mount("storage")
     below = folder / "lost+found"
     below.mkdir(mode=0o700)
-    hand_over(str(folder), NOBODY, NOBODY)
+    give_folder(str(folder), NOBODY, NOBODY)
     assert (of(folder), of(below)) == ((NOBODY, NOBODY, 0o700), (0, 0, 0o700))
 
 
@@ -61,7 +61,7 @@ def test_link_to_mount_not_followed(mount: Mount, tmp_path: Path) -> None:
     link.symlink_to(folder)
     before = of(folder), of(link)
     with pytest.raises(OSError, match="storage"):
-        hand_over(str(link), NOBODY, NOBODY)
+        give_folder(str(link), NOBODY, NOBODY)
     assert (of(folder), of(link)) == before
 
 
@@ -70,7 +70,7 @@ def test_plain_folder_not_given(system_namespace: None, tmp_path: Path) -> None:
     folder.mkdir(mode=0o755)
     before = of(folder)
     with pytest.raises(PermissionError):
-        hand_over(str(folder), NOBODY, NOBODY)
+        give_folder(str(folder), NOBODY, NOBODY)
     assert of(folder) == before
 
 
@@ -78,5 +78,5 @@ def test_owned_mount_not_given_to_another(mount: Mount) -> None:
     folder = mount("storage", uid=OTHER)
     before = of(folder)
     with pytest.raises(PermissionError):
-        hand_over(str(folder), NOBODY, NOBODY)
+        give_folder(str(folder), NOBODY, NOBODY)
     assert of(folder) == before

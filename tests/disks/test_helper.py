@@ -137,14 +137,14 @@ def test_what_is_executed_is_what_was_described(helper: Running, make_loop: Call
     disk = make_loop(2 * GIB, partscan=True)
     with client() as connection:
         owner = Owner(connection)
-        plan_id, texts, told = owner.describe(plan_of(disk, filesystem="xfs"), plan_of(disk))
+        plan_id, texts, described = owner.describe(plan_of(disk, filesystem="xfs"), plan_of(disk))
         lines = [line for text in texts for line in text]
-        assert told == hashlib.sha256("\n".join(lines).encode()).hexdigest()
+        assert described == hashlib.sha256("\n".join(lines).encode()).hexdigest()
         assert [next(line.split()[0] for line in text if "mkfs" in line) for text in texts] == [
             "mkfs.xfs",
             "mkfs.ext4",
         ]
-        (owner.session,) = connection.call("Execute", "(ssu)", plan_id, told, NOBODY)
+        (owner.session,) = connection.call("Execute", "(ssu)", plan_id, described, NOBODY)
         for number, text in enumerate(texts):
             owner.call("Make", "u", number)
             done = []
@@ -325,8 +325,8 @@ def test_kernel_lines_of_own_disks_once(helper: Running, make_loop: Callable[...
             "none",
         ):
             kernel.write_text(f"test: {line}\n")
-        told = [line for line in owner.call("KernelLog")[0] if line.startswith("test: ")]
-        assert told == [f"test: I/O error, dev {name}, sector 1", f"test: {name}p1: two"]
+        described = [line for line in owner.call("KernelLog")[0] if line.startswith("test: ")]
+        assert described == [f"test: I/O error, dev {name}, sector 1", f"test: {name}p1: two"]
         assert not any(line.startswith("test: ") for line in owner.call("KernelLog")[0])
         owner.release()
 
@@ -390,21 +390,23 @@ def test_plan_bound_to_caller_text_and_use(helper: Running, make_loop: Callable[
     plan = plan_of(make_loop(2 * GIB, partscan=True))
     with client() as connection, client() as thief:
         owner = Owner(connection)
-        plan_id, _, told = owner.describe(plan)
-        for wrong in ((plan_id, "0" * 64), ("0" * 32, told), ("", ""), (plan_id, "\N{SNOWMAN}")):
+        plan_id, _, described = owner.describe(plan)
+        for wrong in ((plan_id, "0" * 64), ("0" * 32, described), ("", ""), (plan_id, "\N{SNOWMAN}")):
             assert error_of(partial(connection.call, "Execute", "(ssu)", *wrong, NOBODY)) == (
                 "Unknown",
                 "Unknown",
             )
-        assert error_of(lambda: thief.call("Execute", "(ssu)", plan_id, told, NOBODY))[0] == "Unknown"
-        (owner.session,) = connection.call("Execute", "(ssu)", plan_id, told, NOBODY)
+        assert error_of(lambda: thief.call("Execute", "(ssu)", plan_id, described, NOBODY))[0] == "Unknown"
+        (owner.session,) = connection.call("Execute", "(ssu)", plan_id, described, NOBODY)
         owner.make()
         assert error_of(lambda: thief.call("Release", "(s)", owner.session))[0] == "Unknown"
         assert error_of(lambda: connection.call("Release", "(s)", "0" * 32))[0] == "Unknown"
         other_id, _, other_digest = Owner(thief).describe(plan)
         assert error_of(lambda: thief.call("Execute", "(ssu)", other_id, other_digest, NOBODY))[0] == "Busy"
         owner.release()
-        assert error_of(lambda: connection.call("Execute", "(ssu)", plan_id, told, NOBODY))[0] == "Unknown"
+        assert (
+            error_of(lambda: connection.call("Execute", "(ssu)", plan_id, described, NOBODY))[0] == "Unknown"
+        )
 
 
 @pytest.mark.parametrize("uid", [0, 4_000_000_000])
@@ -412,8 +414,8 @@ def test_storage_never_given_to_root_or_unknown(
     helper: Running, make_loop: Callable[..., str], uid: int
 ) -> None:
     with client() as connection:
-        plan_id, _, told = Owner(connection).describe(plan_of(make_loop(2 * GIB, partscan=True)))
-        assert error_of(lambda: connection.call("Execute", "(ssu)", plan_id, told, uid))[0] == "BadUser"
+        plan_id, _, described = Owner(connection).describe(plan_of(make_loop(2 * GIB, partscan=True)))
+        assert error_of(lambda: connection.call("Execute", "(ssu)", plan_id, described, uid))[0] == "BadUser"
 
 
 def test_bad_options_are_refused_with_their_field(helper: Running, make_loop: Callable[..., str]) -> None:

@@ -103,7 +103,7 @@ class Watch:
                 self.seconds.append(time.perf_counter() - started_s)
                 time.sleep(0.02)
 
-    def told(self) -> str:
+    def summary(self) -> str:
         """The times in words."""
         ms = sorted(1000 * each for each in self.seconds)
         return (
@@ -136,9 +136,9 @@ def test_generated_calls_do_and_learn_nothing(
     assert sorted(path.name for path in RUN.iterdir()) == ["lock"]
     for method in ("Execute", *OWNED):
         assert f"refused: {method} by" in log
-    told = f"{began_bytes / 1e6:.1f} MB, then {helper.resident_bytes() / 1e6:.1f} MB"
+    described = f"{began_bytes / 1e6:.1f} MB, then {helper.resident_bytes() / 1e6:.1f} MB"
     with capsys.disabled():
-        print(f"\n  {found['names']}\n  meanwhile {watch.told()}; memory {told}")  # noqa: T201
+        print(f"\n  {found['names']}\n  meanwhile {watch.summary()}; memory {described}")  # noqa: T201
     assert helper.resident_bytes() < 48 * MIB
 
 
@@ -148,9 +148,9 @@ def test_huge_messages_keep_helper_small(
     began_bytes = helper.resident_bytes()
     out, _ = hostile(SEED, CALLS // 3, HUGE).communicate(timeout=10 * LIMIT_S)
     assert json.loads(out)["names"]["org.pgfooting.Helper1.Error.TooMany"] > 0
-    told = f"{began_bytes / 1e6:.1f} MB, then {helper.resident_bytes() / 1e6:.1f} MB"
+    described = f"{began_bytes / 1e6:.1f} MB, then {helper.resident_bytes() / 1e6:.1f} MB"
     with capsys.disabled():
-        print(f"\n  messages of up to 16 MB: memory {told}")  # noqa: T201
+        print(f"\n  messages of up to 16 MB: memory {described}")  # noqa: T201
     assert helper.resident_bytes() < began_bytes + 8 * MIB
 
 
@@ -283,10 +283,10 @@ def test_description_flood_blocks_no_caller(
         [*argv, json.dumps(astuple(SPARE.identify(disk)))],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=PROJECT,
     ) as flood:  # fmt: skip
-        assert said(flood) == "ready"
+        assert error_output(flood) == "ready"
         with Watch() as watch:
             names: list[str] = []
-            reader = threading.Thread(target=lambda: names.append(said(flood)))
+            reader = threading.Thread(target=lambda: names.append(error_output(flood)))
             reader.start()
             while not names:
                 with client() as other:
@@ -304,7 +304,7 @@ def test_description_flood_blocks_no_caller(
         go_on(flood)
     with capsys.disabled():
         slowest = f"{len(seconds)} descriptions of another user, slowest {1000 * max(seconds):.0f} ms"
-        print(f"\n  {found}; meanwhile {watch.told()}; {slowest}")  # noqa: T201
+        print(f"\n  {found}; meanwhile {watch.summary()}; {slowest}")  # noqa: T201
 
 
 def can(action: Callable[[], object]) -> bool:
@@ -326,7 +326,7 @@ def test_a_hundred_clients_at_once_are_served(
             for wait in waiting:
                 can(wait)
     with capsys.disabled():
-        print(f"\n  2,100 calls of 100 clients: {watch.told()}; {helper.resident_bytes() / 1e6:.1f} MB")  # noqa: T201
+        print(f"\n  2,100 calls of 100 clients: {watch.summary()}; {helper.resident_bytes() / 1e6:.1f} MB")  # noqa: T201
     assert client_can_ask()
 
 
@@ -335,7 +335,7 @@ def client_can_ask() -> bool:
         return bool(connection.call("Version"))
 
 
-def said(process: subprocess.Popen[str]) -> str:
+def error_output(process: subprocess.Popen[str]) -> str:
     assert process.stdout is not None
     return process.stdout.readline().strip()
 

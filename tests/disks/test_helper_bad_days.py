@@ -208,8 +208,8 @@ def test_an_owner_that_vanishes_between_leaves_nothing(helper: Running, scene: S
         Owner(connection).describe(plan)
     with client() as connection:
         owner = Owner(connection)
-        plan_id, _, told = owner.describe(plan)
-        connection.begin("Execute", "(ssu)", plan_id, told, 65534)
+        plan_id, _, described = owner.describe(plan)
+        connection.begin("Execute", "(ssu)", plan_id, described, 65534)
         connection.connection.flush_sync(None)
     wait_until(lambda: can_begin(scene))
     for after in ("Execute", "Unmake", "Unmade", "Release"):

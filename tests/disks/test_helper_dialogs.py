@@ -149,8 +149,8 @@ def test_simultaneous_root_calls_one_wins(helper: Running, disks: list[str]) -> 
         owners = [Owner(first), Owner(second)]
         described = [owner.describe(plan_of(disk)) for owner, disk in zip(owners, disks, strict=True)]
         calls = [
-            owner.client.begin("Execute", "(ssu)", plan_id, told, NOBODY)
-            for owner, (plan_id, _, told) in zip(owners, described, strict=True)
+            owner.client.begin("Execute", "(ssu)", plan_id, texts, NOBODY)
+            for owner, (plan_id, _, texts) in zip(owners, described, strict=True)
         ]
         errors = []
         for owner, wait in zip(owners, calls, strict=True):

@@ -133,8 +133,8 @@ def test_killed_installation_completed_or_removed(layers: None, count: int, next
         wait_until(lambda: len(changed()) > count)
         os.killpg(running.pid, signal.SIGKILL)
     assert running.returncode == -signal.SIGKILL
-    told = helper("status")
-    assert (told.returncode, "interrupted" in told.stderr) == (1, True), told.stderr
+    described = helper("status")
+    assert (described.returncode, "interrupted" in described.stderr) == (1, True), described.stderr
     done = helper(next_command)
     assert done.returncode == 0, done.stderr
     assert helper("status").returncode == (0 if next_command == "install" else 1)

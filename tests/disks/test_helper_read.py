@@ -18,7 +18,7 @@ from app.domain.disk import DiskIdentity, looked_from_wire
 from app.domain.disk_answers import looked_words
 from app.domain.storage_plan.wire import IDENTITY, identity_to_wire
 from app.domain.units import GIB, KIB, MIB
-from app.storage.inspect.sampling import telling_places
+from app.storage.inspect.sampling import revealing_places
 from tests.disks.helper_owner import SPARE, Owner, client, plan_of, readable
 from tests.disks.layout_proof import leftovers
 from tests.fix_helper import Running, error_of, wait_until
@@ -57,7 +57,7 @@ def read(connection: Any, disk: str) -> tuple[str, list[Any], Any]:  # noqa: ANN
 
 def between_places(size_bytes: int) -> int:
     """Return an offset that nothing but chance would look at."""
-    places = sorted(telling_places(size_bytes))
+    places = sorted(revealing_places(size_bytes))
     return next(low + 2 * MIB for low, high in itertools.pairwise(places) if high - low > 8 * MIB)
 
 
@@ -193,8 +193,8 @@ def test_command_reads_disk_and_reports(helper: Running, make_loop: Callable[...
     put(disk, between_places(2 * GIB), b"x")
     done = subprocess.run([*command, "--json"], capture_output=True, text=True, check=False)
     assert done.returncode == 3, done
-    (told,) = json.loads(done.stdout)["disks"]
-    assert (told["answer"], told["refusals"][0]["rule"]) == ("not spare", "D08b")
+    (described,) = json.loads(done.stdout)["disks"]
+    assert (described["answer"], described["refusals"][0]["rule"]) == ("not spare", "D08b")
     missing = subprocess.run([*command[:-1], "NOBODY"], capture_output=True, text=True, check=False)
     assert missing.returncode == 2
     assert "No disk here has the serial number or WWN NOBODY" in missing.stderr

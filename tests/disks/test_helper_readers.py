@@ -19,7 +19,7 @@ from app.storage.execution import Hooks
 from app.storage.layout.conditions import SessionPartition
 from app.storage.system import state
 from app.storage.system.device import exclusive
-from app.storage.system.time_limits import Patience
+from app.storage.system.time_limits import TimeBudget
 from app.storage.wiping.wipe import InUseError, Wiper
 from tests.disks.helper_owner import SPARE, Owner, client, plan_of
 from tests.disks.layout_proof import leftovers
@@ -90,8 +90,8 @@ def test_reader_keeps_no_start_for_long(
     assert not Path(f"{disk}p1").exists()
     assert leftovers([disk], RUN) == NOTHING_LEFT
     with capsys.disabled():
-        told = ", ".join(f"{each:.1f} s" for each in seconds)
-        print(f"\n  started with a reader, with a reader, without: {told}")  # noqa: T201
+        described = ", ".join(f"{each:.1f} s" for each in seconds)
+        print(f"\n  started with a reader, with a reader, without: {described}")  # noqa: T201
 
 
 def test_reader_during_wipe_named(system_daemons: None, disk: str) -> None:
@@ -100,7 +100,7 @@ def test_reader_during_wipe_named(system_daemons: None, disk: str) -> None:
     subprocess.run(["partx", "--update", disk], check=True)
     node = f"{disk}p1"
     ours = SessionPartition(disk, node, "", "", PARTITION_TYPE, MIB, 64 * MIB)
-    patience = Patience(0.0)
+    patience = TimeBudget(0.0)
     hooks = Hooks(SPARE.identify, SPARE.refusals, users=SPARE.users, patience=patience)
     wiper = Wiper({disk: SPARE.identify(disk)}, hooks, {}, _not_asked, _not_asked, _not_asked, _not_asked)
     with Path(node).open("rb") as file:

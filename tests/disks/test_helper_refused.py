@@ -89,8 +89,8 @@ def test_client_claim_of_spare_refused(served: Running, shop: Workshop, kind: Ki
         shop.settle()
         before = sectors_written(shop.path)
         now = current(plan, shop.path)
-        for plan_id, _, told in (described, owner.describe(now)):
-            text = refusal(lambda: connection.call("Execute", "(ssu)", plan_id, told, NOBODY))  # noqa: B023
+        for plan_id, _, texts in (described, owner.describe(now)):
+            text = refusal(lambda: connection.call("Execute", "(ssu)", plan_id, texts, NOBODY))  # noqa: B023
             number = SPARE.identify(shop.path).device_number
             assert f"{number} {kind.rule} " in text or " D15 " in text, text
             if now == plan:
@@ -167,10 +167,10 @@ def test_swapped_disk_under_number_refused(
     mine = Path("/sys/class/block", Path(disk).name, "loop/backing_file").read_text().strip()
     with client() as connection:
         owner = Owner(connection)
-        plan_id, _, told = owner.describe(plan)
+        plan_id, _, described = owner.describe(plan)
         swap(disk, str(image))
         try:
-            text = refusal(lambda: connection.call("Execute", "(ssu)", plan_id, told, NOBODY))
+            text = refusal(lambda: connection.call("Execute", "(ssu)", plan_id, described, NOBODY))
             assert " D15 " in text
             assert refusal(lambda: owner.describe(plan))
         finally:

@@ -87,13 +87,15 @@ def file_of(disk: str) -> str:
 
 
 def shown(connection: HelperConnection, disk: str) -> tuple[KeptDisk, str]:
-    wire, told = connection.call("InspectKept", f"({IDENTITY})", identity_to_wire(SPARE.identify(disk)))
-    return kept_from_wire(wire), told
+    wire, shown_digest = connection.call(
+        "InspectKept", f"({IDENTITY})", identity_to_wire(SPARE.identify(disk))
+    )
+    return kept_from_wire(wire), shown_digest
 
 
-def release(connection: HelperConnection, disk: str, told: str) -> tuple[str, str, str]:
+def release(connection: HelperConnection, disk: str, shown_digest: str) -> tuple[str, str, str]:
     wire = identity_to_wire(SPARE.identify(disk))
-    outcome, *texts = connection.call("ReleaseKept", f"({IDENTITY}s)", wire, told)
+    outcome, *texts = connection.call("ReleaseKept", f"({IDENTITY}s)", wire, shown_digest)
     message, hint = map(message_from_wire, texts)
     return outcome, message, hint
 
@@ -109,13 +111,13 @@ def test_a_kept_disk_is_released_and_spare(crashed: Crashed, filesystem: str) ->
     disk = crashed(filesystem)
     with client() as connection:
         assert answer_of(connection, disk)[1] >= {"D18"}
-        kept, told = shown(connection, disk)
+        kept, shown_digest = shown(connection, disk)
         assert (kept.will_wipe, kept.is_table_ours, kept.obstacles) == (True, True, ())
         assert kept.began_s > 1.7e9
         (content,) = [each for each in kept.contents if each.node == f"{disk}p1"]
         assert (content.type, content.label) == (filesystem, "")
         assert 0 < content.used_bytes < content.size_bytes
-        assert release(connection, disk, told) == ("wiped", "", "")
+        assert release(connection, disk, shown_digest) == ("wiped", "", "")
         assert journaled() == []
         wait_until(lambda: answer_of(connection, disk) == ("spare", set()))  # udevd looks again
         owner = Owner(connection)
@@ -140,11 +142,11 @@ def test_foreign_data_shown_before_release(crashed: Crashed) -> None:
         use(disk)
         outcome, message, hint = release(connection, disk, before)
         assert (outcome, "not as it was shown" in message, bool(hint)) == ("kept", True, True)
-        kept, told = shown(connection, disk)
+        kept, shown_digest = shown(connection, disk)
         (content,) = [each for each in kept.contents if each.label]
         assert (content.label, content.mounted_at) == ("CUSTOMERS", "/run/used")
         assert content.used_bytes > 20 * MIB
-        assert release(connection, disk, told)[0] == "wiped"
+        assert release(connection, disk, shown_digest)[0] == "wiped"
 
 
 def test_changed_table_dropped_unwritten(crashed: Crashed) -> None:
@@ -154,9 +156,9 @@ def test_changed_table_dropped_unwritten(crashed: Crashed) -> None:
         file.write(b"\1")  # of the boot code, by one byte
     before = digest(disk)
     with client() as connection:
-        kept, told = shown(connection, disk)
+        kept, shown_digest = shown(connection, disk)
         assert (kept.will_wipe, kept.is_table_ours) == (False, False)
-        assert release(connection, disk, told) == ("dropped", "", "")
+        assert release(connection, disk, shown_digest) == ("dropped", "", "")
         assert (digest(disk), journaled()) == (before, [])
         answer, rules = answer_of(connection, disk)
         assert (answer, "D08" in rules, "D18" in rules) == ("not spare", True, False)
@@ -167,10 +169,10 @@ def test_a_foreign_filesystem_in_ours_is_dropped(crashed: Crashed) -> None:
     run("mkfs.xfs", "-f", "-L", "PRECIOUS", f"{disk}p1")
     before = digest(disk)
     with client() as connection:
-        kept, told = shown(connection, disk)
+        kept, shown_digest = shown(connection, disk)
         assert (kept.will_wipe, kept.is_table_ours) == (False, True)
         assert "PRECIOUS" in {each.label for each in kept.contents}
-        assert release(connection, disk, told)[0] == "dropped"
+        assert release(connection, disk, shown_digest)[0] == "dropped"
         assert (digest(disk), answer_of(connection, disk)[0]) == (before, "not spare")
 
 
@@ -181,9 +183,9 @@ def test_a_mounted_disk_is_not_released(crashed: Crashed) -> None:
     with client() as connection:
         run("mount", "-o", "ro", f"{disk}p1", str(folder))
         try:
-            kept, told = shown(connection, disk)
+            kept, shown_digest = shown(connection, disk)
             assert any("/run/elsewhere" in each.evidence for each in kept.obstacles)
-            outcome, message, _ = release(connection, disk, told)
+            outcome, message, _ = release(connection, disk, shown_digest)
             assert (outcome, "/run/elsewhere" in message) == ("kept", True)
         finally:
             run("umount", str(folder))
@@ -193,8 +195,8 @@ def test_a_mounted_disk_is_not_released(crashed: Crashed) -> None:
 def test_an_open_disk_is_not_released(crashed: Crashed) -> None:
     disk = crashed()
     with client() as connection, Path(f"{disk}p1").open("r+b", buffering=0):
-        told = shown(connection, disk)[1]
-        assert release(connection, disk, told)[0] == "kept"
+        shown_digest = shown(connection, disk)[1]
+        assert release(connection, disk, shown_digest)[0] == "kept"
         assert len(journaled()) == 1
 
 
@@ -202,10 +204,10 @@ def test_absent_or_other_disk_refused(crashed: Crashed) -> None:
     disk = crashed()
     identity = SPARE.identify(disk)
     with client() as connection:
-        told = shown(connection, disk)[1]
+        shown_digest = shown(connection, disk)[1]
         for other in (replace(identity, device_number="7:999"), replace(identity, diskseq=1)):
             wire = identity_to_wire(other)
-            call = connection.begin("ReleaseKept", f"({IDENTITY}s)", wire, told)
+            call = connection.begin("ReleaseKept", f"({IDENTITY}s)", wire, shown_digest)
             assert error_of(call)[0] == "DiskRefused"
         assert len(journaled()) == 1
 
@@ -232,13 +234,13 @@ def test_disk_of_live_session_refused(helper: Running, make_loop: Callable[..., 
 def test_two_disks_one_after_the_other(crashed_mirror: tuple[str, str]) -> None:
     one, other = crashed_mirror
     with client() as connection:
-        told = shown(connection, one)[1]
+        shown_digest = shown(connection, one)[1]
         before = digest(other)
-        assert release(connection, one, told)[0] == "wiped"
+        assert release(connection, one, shown_digest)[0] == "wiped"
         assert (digest(other), len(journaled())) == (before, 1)
-        kept, told = shown(connection, other)
+        kept, shown_digest = shown(connection, other)
         assert (kept.will_wipe, kept.is_table_ours) == (True, True)
-        assert release(connection, other, told)[0] == "wiped"
+        assert release(connection, other, shown_digest)[0] == "wiped"
         assert journaled() == []
         for disk in (one, other):
             wait_until(lambda disk=disk: answer_of(connection, disk) == ("spare", set()))  # type: ignore[misc]
@@ -252,22 +254,22 @@ def test_one_of_two_disks_is_gone(crashed_mirror: tuple[str, str]) -> None:
         assert release(connection, one, shown(connection, one)[1])[0] == "wiped"
         assert len(journaled()) == 1
         run("losetup", "--partscan", other, file)
-        kept, told = shown(connection, other)
+        kept, shown_digest = shown(connection, other)
         assert kept.will_wipe
         assert "D18" in answer_of(connection, other)[1]
-        assert release(connection, other, told)[0] == "wiped"
+        assert release(connection, other, shown_digest)[0] == "wiped"
         assert journaled() == []
 
 
 def test_one_of_two_disks_is_changed(crashed_mirror: tuple[str, str]) -> None:
     one, other = crashed_mirror
     with client() as connection:
-        told = shown(connection, other)[1]
+        shown_digest = shown(connection, other)[1]
         with Path(other).open("r+b", buffering=0) as file:
             file.seek(420)
             file.write(b"\1")
         before = digest(other)
-        assert release(connection, other, told)[0] == "kept", "it was shown otherwise"
+        assert release(connection, other, shown_digest)[0] == "kept", "it was shown otherwise"
         assert release(connection, one, shown(connection, one)[1])[0] == "wiped"
         assert release(connection, other, shown(connection, other)[1])[0] == "dropped"
         assert (digest(other), journaled()) == (before, [])
@@ -276,9 +278,9 @@ def test_one_of_two_disks_is_changed(crashed_mirror: tuple[str, str]) -> None:
 def test_two_persons_release_one_disk_each(crashed_mirror: tuple[str, str]) -> None:
     answers: list[str] = []
 
-    def ask(disk: str, told: str) -> None:
+    def ask(disk: str, shown_digest: str) -> None:
         with client() as connection:
-            answers.append(release(connection, disk, told)[0])
+            answers.append(release(connection, disk, shown_digest)[0])
 
     with client() as connection:
         both = [Thread(target=ask, args=(disk, shown(connection, disk)[1])) for disk in crashed_mirror]
@@ -305,11 +307,11 @@ with client() as connection:
 """
 
 
-def asking(disk: str, told: str, *interactive: str) -> subprocess.Popen[str]:
+def asking(disk: str, shown_digest: str, *interactive: str) -> subprocess.Popen[str]:
     """A user of this machine who is no administrator, and asks once a line is written to its input."""
     identity = json.dumps(astuple(SPARE.identify(disk)))
     return subprocess.Popen(
-        [*AS_NOBODY, sys.executable, "-c", ASKING, identity, told, *interactive],
+        [*AS_NOBODY, sys.executable, "-c", ASKING, identity, shown_digest, *interactive],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=PROJECT,
     )  # fmt: skip
 
@@ -318,8 +320,8 @@ def test_who_is_not_authorised_releases_nothing(crashed: Crashed) -> None:
     disk = crashed()
     before = digest(disk)
     with client() as connection:
-        told = shown(connection, disk)[1]
-    said, _ = asking(disk, told).communicate("go\n", timeout=LIMIT_S)
+        shown_digest = shown(connection, disk)[1]
+    said, _ = asking(disk, shown_digest).communicate("go\n", timeout=LIMIT_S)
     assert "NotAuthorized" in said
     assert (digest(disk), len(journaled())) == (before, 1)
 
@@ -329,8 +331,8 @@ def test_the_dialog_names_the_disk(crashed: Crashed, password: str) -> None:
     disk = crashed()
     set_password()
     with client() as connection:
-        told = shown(connection, disk)[1]
-    user = asking(disk, told, "interactive")
+        shown_digest = shown(connection, disk)[1]
+    user = asking(disk, shown_digest, "interactive")
     agent = TerminalAgent(user.pid)
     assert user.stdin is not None
     user.stdin.write("go\n")
@@ -354,14 +356,14 @@ def test_killed_while_it_releases(crashed: Crashed, count: int, *, ours: bool) -
     Running.last.end()
     Running(environment={"TEST_KILLED_AFTER_ZEROING": str(count)})
     with client() as connection:
-        told = shown(connection, disk)[1]
+        shown_digest = shown(connection, disk)[1]
         with pytest.raises(RemoteError):
-            release(connection, disk, told)
+            release(connection, disk, shown_digest)
     Running()
     with client() as connection:
-        kept, told = shown(connection, disk)
+        kept, shown_digest = shown(connection, disk)
         assert kept.will_wipe is ours
-        assert release(connection, disk, told)[0] == ("wiped" if ours else "dropped")
+        assert release(connection, disk, shown_digest)[0] == ("wiped" if ours else "dropped")
         assert journaled() == []
 
 
@@ -369,12 +371,12 @@ def test_of_two_at_once_one_releases(crashed: Crashed) -> None:
     disk = crashed()
     answers: list[Any] = []
     with client() as connection:
-        told = shown(connection, disk)[1]
+        shown_digest = shown(connection, disk)[1]
 
     def ask() -> None:
         with client() as connection:
             try:
-                answers.append(release(connection, disk, told)[0])
+                answers.append(release(connection, disk, shown_digest)[0])
             except RemoteError as err:
                 answers.append(err.text)
 
@@ -399,7 +401,7 @@ def test_journal_of_previous_version_offered(crashed: Crashed) -> None:
     Running()
     with client() as connection:
         assert "D18" in answer_of(connection, disk)[1]
-        kept, told = shown(connection, disk)
+        kept, shown_digest = shown(connection, disk)
         assert (kept.will_wipe, kept.began_s) == (False, 0)
-        assert release(connection, disk, told)[0] == "dropped"
+        assert release(connection, disk, shown_digest)[0] == "dropped"
         assert (digest(disk), journaled()) == (before, [])

@@ -99,14 +99,14 @@ def test_users_answered_during_stranger_flood(
             stranger.stdin.write("go\n")
             stranger.stdin.flush()
             assert stranger.stdout.readline() == "ready\n"
-        told = [answered(wanted, user) for user in (0, games) * ROUNDS]
+        described = [answered(wanted, user) for user in (0, games) * ROUNDS]
         assert all(stranger.poll() is None for stranger in strangers)
         heard = [json.loads(stranger.communicate("over\n", timeout=LIMIT_S)[0]) for stranger in strangers]
-    slowest = {name: max(each[name] for each in told) for name in told[0]}
+    slowest = {name: max(each[name] for each in described) for name in described[0]}
     with capsys.disabled():
         words = ", ".join(f"{name} {1000 * value:.0f} ms" for name, value in slowest.items())
         memory = f"memory {helper.resident_bytes() / 1e6:.1f} MB"
-        print(f"\n  slowest of {len(told)}: {words}; {memory}\n  strangers: {heard}")  # noqa: T201
+        print(f"\n  slowest of {len(described)}: {words}; {memory}\n  strangers: {heard}")  # noqa: T201
     assert sorted(slowest) == ["Describe", "Execute", "Inspect", "Version", "the bus itself"]
     assert "Traceback" not in helper.log.read_text()
     assert any(name.startswith("TooMany") for name in heard[0])

@@ -23,7 +23,7 @@ from app.domain.versions import KERNEL, parse_version
 from app.storage.checks.hooks import ExecutionReport
 from app.storage.checks.readback import ReadBackError
 from app.storage.spare.spare import SpareDisks
-from tests.disks.covered import tell_covered, words_of
+from tests.disks.covered import record_covered, words_of
 from tests.disks.layout_loops import SENTINEL_BYTES, MakeLoop, loops, spare_loops
 from tests.disks.layout_proof import digest, fill, leftovers, make_and_unmake
 
@@ -103,7 +103,7 @@ def test_a_layout_is_made_and_unmade_twice(
             make_and_unmake(plan, nodes, folder, spare)
     assert digest(other) == before
     if not is_refused:  # a guest has another kernel, which may take what this one refuses
-        tell_covered(words_of(spec, level, preset))
+        record_covered(words_of(spec, level, preset))
 
 
 @pytest.mark.parametrize("copies", ["3", "4"])

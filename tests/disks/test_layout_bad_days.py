@@ -128,13 +128,13 @@ def test_killed_at_any_step_freed_or_offered(scene: Scene, filesystem: str, leve
             ended = True
         undo = undo_of(journal.begun[:number])
         for _ in range(2):  # who comes next may be killed too, and the one after finds all done
-            told = ""
+            text = ""
             try:
                 again(scene, journal).unmake(undo)
             except StorageError as err:
-                told = err.message
+                text = err.message
                 release_offered(scene.disks, journal, undo)
-            assert ("did not unmount it itself" in told) if told and not ended else not told
+            assert ("did not unmount it itself" in text) if text and not ended else not text
         assert scene.is_as_before(), journal.begun[-1]
         if ended:
             assert number > 3
@@ -406,7 +406,7 @@ def whole_disk(node: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "expected"),
     [
         (xfs, "xfs, UUID"),
         (ext4_of_two_partitions, "byte for byte"),
@@ -421,7 +421,7 @@ def whole_disk(node: str) -> None:
 def test_foreign_disk_content_kept_and_reported(
     scene: Scene,
     change: Callable[[str], None],
-    told: str,
+    expected: str,
     filesystem: str,
     level: Level,
 ) -> None:
@@ -431,7 +431,7 @@ def test_foreign_disk_content_kept_and_reported(
     before, said = digest(node), ""
     for _ in range(2):
         said = unmade(scene, journal)
-        assert told in said
+        assert expected in said
         assert node in said
         assert digest(node) == before
     assert digest(scene.other) == scene.before

@@ -80,7 +80,7 @@ def release(shop: Workshop, written_end: int) -> None:
         disks.release({shop.path: disks.identify(shop.path)}, {shop.path: written_end})
 
 
-def start_anew(shop: Workshop) -> None:
+def restart(shop: Workshop) -> None:
     """Make the record one of another boot: the kernel's count says nothing any more."""
     (record,) = records(shop).glob("*.json")
     values = json.loads(record.read_text())
@@ -127,7 +127,7 @@ def test_zeroed_disk_spare_with_coverage(large: Workshop) -> None:
 def test_unchanged_released_disk_spare(shop: Workshop, *, other_boot: bool) -> None:
     release(shop, PART_BYTES)
     if other_boot:
-        start_anew(shop)
+        restart(shop)
     decision, content = looked(shop)
     assert (decision.answer, decision.refusals) == (SpareAnswer.SPARE, ())
     assert content.comparison is not None
@@ -148,7 +148,7 @@ def test_overwritten_released_disk_refused(
     release(shop, PART_BYTES)
     fill(shop, start, length)
     if other_boot:
-        start_anew(shop)
+        restart(shop)
     decision, _ = looked(shop)
     messages = {each.message for each in decision.refusals if each.rule == "D08b"}
     assert messages == {"It was changed since pgFooting released it."}
@@ -191,5 +191,5 @@ def test_uncounted_disk_judged_by_samples(shop: Workshop) -> None:
 def test_foreign_data_behind_partition_not_recorded(shop: Workshop) -> None:
     fill(shop, PART_BYTES + 64 * MIB, 64 * MIB)
     release(shop, PART_BYTES)
-    start_anew(shop)
+    restart(shop)
     assert "secret places" in data_found(shop)

@@ -62,12 +62,12 @@ def test_quick_recipe_on_spare_disks(
             run.check()
             assert run.values["state"] == "done", path
     # What this machine has not is told once, and stands in the campaign, the runs and the comparison.
-    told = [line for line in said.splitlines() if " left out" in line]
+    lines = [line for line in said.splitlines() if " left out" in line]
     compared = campaign_bench.command("compare", "--json", str(folder), "--library", library)
     notes = json.loads(compared.stdout)["notes"]
     assert notes[: len(campaign.remarks)] == list(campaign.remarks)
     assert campaign.remarks[0].startswith("Quick variant, which cannot show: ")
-    assert len(told) == len(campaign.remarks) - 1
+    assert len(lines) == len(campaign.remarks) - 1
     assert nothing_left(*disks)
     pdf = tmp_path / f"{name}.pdf"
     painted = campaign_bench.command("report", str(folder), "-o", str(pdf), "--library", library)

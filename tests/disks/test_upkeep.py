@@ -27,8 +27,8 @@ HEAD = (
 
 
 def phase(**keys: str) -> str:
-    told = "".join(f"{name} = {value}\n" for name, value in keys.items())
-    return f'[[workload.phase]]\nname = "after"\n{told}'
+    text = "".join(f"{name} = {value}\n" for name, value in keys.items())
+    return f'[[workload.phase]]\nname = "after"\n{text}'
 
 
 @pytest.mark.parametrize(
@@ -91,8 +91,8 @@ def test_upkeep_beside_phase_ends_with_it(
     (path,) = campaign_bench.run_files()
     with RunFile(path) as run:
         run.check()
-        before, after, last_told = known(run.metadata.phases, ())
-        assert before.background.name == last_told.background.name == ""
+        before, after, last_phase = known(run.metadata.phases, ())
+        assert before.background.name == last_phase.background.name == ""
         assert f'"{after.background.name}"' == keys["background"]
         assert after.background.done >= 2
         by_root = [each.argv for each in run.commands() if each.account == "root"]

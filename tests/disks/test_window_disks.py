@@ -152,8 +152,8 @@ def test_dismissed_password_keeps_serial(
         window.keep_picture("asked")
         assert serial_of(disk) in agent.shown
         agent.type("wrong")
-        told = window.wait_for_notice("Nothing was touched")
-    assert "password was wrong" in told
+        found = window.wait_for_notice("Nothing was touched")
+    assert "password was wrong" in found
     assert nothing_left(disk)
     window.new_benchmark()
     window.go_to("review")
@@ -254,9 +254,9 @@ def test_foreign_format_stays_red_until_given_up(
     assert ended["disks"] == ""
     assert "disks not released" in ended["marks"]
     (path,) = mine.run_files()
-    for told in (ended["banner"], window.runs(), as_user(mine, "show", str(path)), as_user(mine, "disks")):
-        assert "xfs" in told, told
-        assert "PRECIOUS" in told, told
+    for found in (ended["banner"], window.runs(), as_user(mine, "show", str(path)), as_user(mine, "disks")):
+        assert "xfs" in found, found
+        assert "PRECIOUS" in found, found
     window.keep_picture("kept-library")
     window.new_benchmark()
     window.go_to("disks")

@@ -128,9 +128,9 @@ def test_disk_events_shown_within_a_second(
         change()
         changed_s = time.monotonic()
         qtbot.waitUntil(seen, timeout=PATIENCE_MS)
-        told = f"{what}: {time.monotonic() - changed_s:.2f} ({changed_s - began_s:.2f} for the change itself)"
-        record_property("seconds", told)
-        print(told)  # noqa: T201 - shown with -s
+        text = f"{what}: {time.monotonic() - changed_s:.2f} ({changed_s - began_s:.2f} for the change itself)"
+        record_property("seconds", text)
+        print(text)  # noqa: T201 - shown with -s
 
     made: list[str] = []
     seconds(
@@ -166,12 +166,12 @@ def test_the_helper_answers_in_its_own_words(
         listed = list_disks(Policy(accept_loop_devices=True), SourceFolders(proc=proc, as_root=True)).disks
     here = {disk.path: disk for disk in listed}
     shares: list[float] = []
-    told = inspect_disks([here[blank], here[taken]], shares.append)
-    assert told[here[blank].name].answer is SpareAnswer.SPARE
-    assert told[here[taken].name].answer is SpareAnswer.NOT_SPARE
+    results = inspect_disks([here[blank], here[taken]], shares.append)
+    assert results[here[blank].name].answer is SpareAnswer.SPARE
+    assert results[here[taken].name].answer is SpareAnswer.NOT_SPARE
     assert shares == sorted(shares)
     assert shares[0] < 0.5
-    assert any(refusal.rule == "D08" for refusal in told[here[taken].name].refusals)
+    assert any(refusal.rule == "D08" for refusal in results[here[taken].name].refusals)
     target = DiskTarget(
         GroupChoice((here[blank].identity.key(),), Level.SINGLE, "xfs", partition_bytes=2 * GIB)
     )

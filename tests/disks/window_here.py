@@ -66,14 +66,14 @@ def state_of_window() -> str:
     window = Hand.window
     wizard = window.campaigns.wizard
     page = window.campaigns.live_page
-    told = [window.notice.words.text()]
-    told += [] if wizard is None else [str(wizard.flow.step), wizard.reason.text()]
+    sentences = [window.notice.words.text()]
+    sentences += [] if wizard is None else [str(wizard.flow.step), wizard.reason.text()]
     if wizard is not None:
         disks = wizard.pages[Step.DISKS]
         assert isinstance(disks, DisksPage)
-        told += [f"{row.key}: {row.answer}: {row.reason}" for row in disks.table.disks.rows]
-    told += [] if page is None else [page.banner.words.text()]
-    return " | ".join(told)
+        sentences += [f"{row.key}: {row.answer}: {row.reason}" for row in disks.table.disks.rows]
+    sentences += [] if page is None else [page.banner.words.text()]
+    return " | ".join(sentences)
 
 
 def _scroll_to(widget: QWidget) -> None:
@@ -291,7 +291,7 @@ class Hand:
     def kept(self) -> str:
         """Return what the dialog says of a disk that the journal keeps."""
         dialog = self._kept()
-        return f"{dialog.told.text()} {dialog.error.text()}"
+        return f"{dialog.contents.text()} {dialog.error.text()}"
 
     def close_kept(self) -> None:
         """Leave the disk as it is."""

@@ -32,7 +32,7 @@ from tests.gui.shown_texts import (
     untranslated,
 )
 from tests.gui.test_report_pdf import cases_of
-from tests.gui.test_report_web_page import told
+from tests.gui.test_report_web_page import block_texts
 from tests.gui.test_wizard_disks import draft_on_disks
 from ui.background import finish_background
 from ui.charts.figures.figure import FigureView
@@ -223,7 +223,7 @@ def test_report_and_its_dialog(qtbot: QtBot, looks: Looks, tmp_path: Path) -> No
             tabs.setCurrentIndex(index)
             looks.at(f"report {index}", dialog)
     dialog.close()
-    for text in () if IS_LARGE else told(read_report(paths).blocks):
+    for text in () if IS_LARGE else block_texts(read_report(paths).blocks):
         looks.wrong |= {f"in a report: {piece!r} in {text!r}" for piece in english_in(text, looks.known)}
 
 

@@ -140,9 +140,9 @@ def markup_for_screen_readers() -> set[str]:
     for widget in QApplication.allWidgets():
         if not widget.isVisible():
             continue
-        told = QAccessible.queryAccessibleInterface(widget)
+        interface = QAccessible.queryAccessibleInterface(widget)
         for kind in (QAccessible.Text.Name, QAccessible.Text.Description):
-            text = told.text(kind)
+            text = interface.text(kind)
             if _TAG.search(text) or _ENTITY.search(text):
                 found.add(f"{kind.name} of {describe(widget)}: {text[:160]!r}")
     return found

@@ -128,11 +128,11 @@ def test_focused_run_checkpoints_and_stalls_described(two: ChartStack) -> None:
 def test_nothing_is_worked_out_before_somebody_asks(two: ChartStack, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 
-    def tell(_stack: ChartStack) -> str:
+    def describe(_stack: ChartStack) -> str:
         asked.append("asked")
         return "words"
 
-    monkeypatch.setattr(ChartStack, "accessible_text", tell)
+    monkeypatch.setattr(ChartStack, "accessible_text", describe)
     two.show_times(10, 30)
     two.grab()
     assert not asked
@@ -249,13 +249,13 @@ def test_growing_run_described_and_announced(
     def said() -> list[str]:
         look()
         look()  # the first one may have begun before the file grew
-        told_now = [
+        described_now = [
             each.message()  # type: ignore[attr-defined] # of an announcement
             for each in listened
             if each.type() is QAccessible.Event.Announcement
         ]
         listened.clear()
-        return told_now
+        return described_now
 
     writer = bench.begin(1)
     bench.grow(writer, 0, WARM_UP_S - 2)
@@ -324,7 +324,7 @@ def test_nothing_is_announced_where_nobody_listens(qtbot: QtBot, monkeypatch: py
     widget = QWidget()
     qtbot.addWidget(widget)
     texts.announce(widget, "Words.")
-    texts.tell_changed(widget)
+    texts.announce_change(widget)
     assert not sent
 
 

@@ -201,9 +201,9 @@ def test_curves_of_chart_look_different() -> None:
         assert len(set(looks)) == len(looks), chart.id
 
 
-def named(tmp_path: Path, *told: tuple[str, str]) -> list[RunData]:
+def named(tmp_path: Path, *runs: tuple[str, str]) -> list[RunData]:
     found = []
-    for number, (name, configuration) in enumerate(told):
+    for number, (name, configuration) in enumerate(runs):
         data = load_run_data(write_run(tmp_path / f"n{number}.footing", Shape(seconds=5), name))
         found.append(replace(data, metadata=replace(data.metadata, configuration=configuration)))
     return found

@@ -379,12 +379,12 @@ def test_title_clear_of_axis_above(stack: ChartStack) -> None:
 
 
 def test_charts_chosen_ordered_unknown_omitted(stack: ChartStack, runs: list[RunData]) -> None:
-    told: list[list[str]] = []
-    stack.charts_changed.connect(told.append)
+    lines: list[list[str]] = []
+    stack.charts_changed.connect(lines.append)
     stack.set_runs(traces(runs)[:2])
     stack.set_charts(["cpu", "no such chart", "tps", "cpu"])
     assert stack.chart_ids == ("cpu", "tps")
-    assert told == [["cpu", "tps"]]
+    assert lines == [["cpu", "tps"]]
     assert all(chart.lines for chart in stack.charts)
     stack.set_charts([])
     stack.grab()
@@ -634,16 +634,16 @@ def test_degraded_array_noted_above_charts(tmp_path: Path) -> None:
 
 
 def test_device_charts_name_devices(stack: ChartStack, runs: list[RunData]) -> None:
-    told = [replace(runs[0], devices="loop0 (loop device)"), replace(runs[1], devices="sda"), runs[2]]
+    found = [replace(runs[0], devices="loop0 (loop device)"), replace(runs[1], devices="sda"), runs[2]]
     stack.set_charts(("tps", "iops", "throughput"))
 
     def headings(*shown: RunData) -> list[str]:
         stack.set_runs(traces(list(shown)))
         return [chart.heading.devices for chart in stack.charts]
 
-    assert headings(told[0]) == ["", "of loop0 (loop device)", "of loop0 (loop device)"]
-    assert headings(told[0], told[1]) == ["", *["of loop0 (loop device); sda"] * 2]
-    assert headings(told[2]) == ["", *["of devices not known"] * 2]
+    assert headings(found[0]) == ["", "of loop0 (loop device)", "of loop0 (loop device)"]
+    assert headings(found[0], found[1]) == ["", *["of loop0 (loop device); sda"] * 2]
+    assert headings(found[2]) == ["", *["of devices not known"] * 2]
     many = [replace(run, devices=f"sd{letter}") for run, letter in zip(runs, "abcd", strict=True)]
     assert headings(*many) == ["", *["of the devices of each run"] * 2]
 
@@ -672,10 +672,10 @@ def test_latency_charts_note_closed_loop(stack: ChartStack, runs: list[RunData])
         stack.set_runs(traces(list(shown)))
         return [chart.heading.load for chart in stack.charts]
 
-    closed, at_a_rate, not_told = of_rate(runs[0], None), of_rate(runs[1], 500.0), runs[2]
+    closed, at_a_rate, closed_loops = of_rate(runs[0], None), of_rate(runs[1], 500.0), runs[2]
     assert headings(closed) == ["", "closed loop: waiting to start not counted"]
     assert headings(closed, at_a_rate) == headings(closed)
-    assert headings(at_a_rate) == headings(not_told) == ["", ""]
+    assert headings(at_a_rate) == headings(closed_loops) == ["", ""]
 
 
 def test_closed_loop_note_painted(stack: ChartStack, runs: list[RunData]) -> None:

@@ -175,15 +175,15 @@ def test_narrow_terminal_omits_same_columns_first(
         compare_command(compare_arguments(paths))
     else:
         show_table(campaign_result(paths), Console())
-    told = capsys.readouterr().out
-    _, found, rest = told.partition("Left out here: ")
+    output = capsys.readouterr().out
+    _, found, rest = output.partition("Left out here: ")
     left_out = rest.partition(".")[0].split(", ")
     optional = [column for column in COMPARISON_COLUMNS if column.optional is not None]
     turns = [column.heading for column in sorted(optional, key=lambda column: column.optional or 0)]
     assert found
     assert left_out == turns[: len(left_out)]
     assert left_out[0] == "Interval of it", "what is said of the difference once more"
-    table = told[told.index("95 % interval") : told.index("Left out here")]
+    table = output[output.index("95 % interval") : output.index("Left out here")]
     assert all(f"new {name}" in table for name, _ in CONFIGURATIONS)
     assert "%" in table[table.index("Difference") :], "the difference itself stays"
 

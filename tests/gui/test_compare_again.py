@@ -50,8 +50,10 @@ def write(folder: Path, *, text: str | None = None, rate_tps: float | None = Non
     for number in range(4):
         name = ("plain", "async")[number % 2]
         workload: dict[str, Json] = {"label": "tpcb-like", "clients": 4, "rate_tps": rate_tps}
-        told: dict[str, Json] = {"workload": workload, **({"campaign_file": text} if text else {})}
-        trial = Trial(f"{name} #{number // 2 + 1}", name, number // 2, 900.0 + 100 * (number % 2), more=told)
+        values: dict[str, Json] = {"workload": workload, **({"campaign_file": text} if text else {})}
+        trial = Trial(
+            f"{name} #{number // 2 + 1}", name, number // 2, 900.0 + 100 * (number % 2), more=values
+        )
         paths.append(write_trial(folder / "one" / f"{number}.footing", trial))
     return paths
 
@@ -112,13 +114,13 @@ def test_refusal_to_repeat_gives_reason(
     words: str,
 ) -> None:
     show(qtbot, page, write(tmp_path, text=text, rate_tps=rate_tps))
-    told: list[str] = []
+    lines: list[str] = []
     asked: list[Campaign] = []
-    page.told.connect(told.append)
+    page.notified.connect(lines.append)
     page.again_asked.connect(asked.append)
     press(page)
-    qtbot.waitUntil(lambda: bool(told))
-    assert words in told[0]
+    qtbot.waitUntil(lambda: bool(lines))
+    assert words in lines[0]
     assert not asked
 
 
@@ -136,13 +138,13 @@ def test_foreign_programs_not_taken_from_run(qtbot: QtBot, page: ComparePage, tm
         "[[configuration]]", f'[postgresql]\ninstallation = "{folder}"\n[[configuration]]', 1
     )
     show(qtbot, page, write(tmp_path, text=text))
-    told: list[str] = []
+    lines: list[str] = []
     asked: list[Campaign] = []
-    page.told.connect(told.append)
+    page.notified.connect(lines.append)
     page.again_asked.connect(asked.append)
     press(page)
-    qtbot.waitUntil(lambda: bool(told or asked))
-    assert str(folder) in told[0]
+    qtbot.waitUntil(lambda: bool(lines or asked))
+    assert str(folder) in lines[0]
     assert not asked
 
 

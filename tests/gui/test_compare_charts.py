@@ -202,5 +202,5 @@ def test_small_or_empty_figures_painted_and_described(
     size = QSizeF(width, 200)
     for x in range(0, width, 40):
         for y in range(0, 200, 20):
-            assert "nan" not in figure.tell(size, theme, QPointF(x, y))
+            assert "nan" not in figure.text_at(size, theme, QPointF(x, y))
     assert figure.csv().endswith("\r\n")

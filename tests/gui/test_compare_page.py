@@ -114,18 +114,18 @@ def sweep_of(folder: Path) -> list[Path]:
 
 def test_differences_first_and_statistical_verdict(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
     show(qtbot, page, write_campaign(tmp_path))
-    told = words(page)
-    assert told.index("What differs") < told.index("Verdict") < told.index("Each run for itself")
-    assert "xfs is 10.0 % faster than ext4 (95 % interval" in told
-    assert "Target: filesystem" in told
-    assert "phase for itself" not in told
+    texts = words(page)
+    assert texts.index("What differs") < texts.index("Verdict") < texts.index("Each run for itself")
+    assert "xfs is 10.0 % faster than ext4 (95 % interval" in texts
+    assert "Target: filesystem" in texts
+    assert "phase for itself" not in texts
 
 
 def test_phases_after_configurations_with_verdicts(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
     show(qtbot, page, write_phased_campaign(tmp_path, ext4_and_xfs()))
-    told = words(page)
-    assert told.index("Configurations") < told.index("Each phase for itself") < told.index("Each run for")
-    phases = told[told.index("Each phase for itself") : told.index("Each run for itself")]
+    texts = words(page)
+    assert texts.index("Configurations") < texts.index("Each phase for itself") < texts.index("Each run for")
+    phases = texts[texts.index("Each phase for itself") : texts.index("Each run for itself")]
     assert "reads (1 of 2)  select-only" in phases
     assert "5,000 TPS  (4,975 to 5,025)  runs: 3  p95 ms 0.80  p99 ms 0.80" in phases
     assert "writes: xfs is 20.0 % faster than ext4" in phases
@@ -134,11 +134,11 @@ def test_phases_after_configurations_with_verdicts(qtbot: QtBot, page: ComparePa
 
 def test_matrix_single_runs_have_factor_verdict(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
     show(qtbot, page, write_matrix(tmp_path))
-    told = words(page)
-    assert told.index("Over all cells") < told.index("Verdict") < told.index("Configurations")
-    assert "filesystem: btrfs is 19." in told
-    assert "the interval holds for the mean over these cells" in told
-    assert "chance alone explains it only where such runs spread by" in told
+    texts = words(page)
+    assert texts.index("Over all cells") < texts.index("Verdict") < texts.index("Configurations")
+    assert "filesystem: btrfs is 19." in texts
+    assert "the interval holds for the mean over these cells" in texts
+    assert "chance alone explains it only where such runs spread by" in texts
 
 
 def test_single_runs_beside_library_spread(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
@@ -222,9 +222,9 @@ def test_result_shows_answer_bars_and_caveats(qtbot: QtBot, page: ComparePage, t
     assert isinstance(figure, BarFigure)
     assert [bar.label for group in figure.groups for bar in group.bars] == ["xfs", "ext4"]
     assert all(bar.interval is not None for group in figure.groups for bar in group.bars)
-    told = view.text.toPlainText()
-    assert told.startswith("Before you use it\nAll runs measured 5 s or less: that says next to nothing.")
-    assert "xfs is 10.0 % faster" not in told  # it is the answer, once
+    output = view.text.toPlainText()
+    assert output.startswith("Before you use it\nAll runs measured 5 s or less: that says next to nothing.")
+    assert "xfs is 10.0 % faster" not in output  # it is the answer, once
 
 
 def test_back_button_returns_as_labelled(qtbot: QtBot, page: ComparePage) -> None:
@@ -331,7 +331,7 @@ def test_small_multiples_share_scales_and_pointer(
     assert figure.times == (0.0, 300.0)  # type: ignore[attr-defined]
     assert figure.csv().splitlines()[0].startswith("t_s,ext4 #1: TPS")
     size = QSizeF(view.figure.sheet.size())
-    assert figure.tell(size, view.theme, QPointF(size.width() / 4, size.height() / 2)).count(":") == 1
+    assert figure.text_at(size, view.theme, QPointF(size.width() / 4, size.height() / 2)).count(":") == 1
     before = pixels(view.figure.sheet)
     view.figure.sheet._at = QPointF(size.width() / 4, size.height() / 2)
     assert (pixels(view.figure.sheet) != before).any()
@@ -453,10 +453,10 @@ def test_non_durable_runs_stand_apart(qtbot: QtBot, page: ComparePage, tmp_path:
         for number, (name, tps) in enumerate((("fast", 3000.0), ("ext4", 1000.0), ("xfs", 1100.0)))
     ]
     show(qtbot, page, paths)
-    told = words(page)
-    assert "fast measured 3.0 times as fast as ext4" in told
-    assert "but it is NOT DURABLE, so it is not ranked" in told
-    assert "fast  NOT DURABLE" in told
+    texts = words(page)
+    assert "fast measured 3.0 times as fast as ext4" in texts
+    assert "but it is NOT DURABLE, so it is not ranked" in texts
+    assert "fast  NOT DURABLE" in texts
     assert [page.baseline.itemText(place) for place in range(page.baseline.count())] == ["ext4", "xfs"]
     assert page.content.names == ("fast (NOT DURABLE)", "ext4", "xfs")
     assert page.content.comparison is not None
@@ -512,12 +512,12 @@ def test_table_matches_verdicts_and_copies(qtbot: QtBot, page: ComparePage, tmp_
     assert text.startswith("Configuration,Runs,TPS,")
     assert "xfs is 10.0 % faster than ext4" in text
     headings = [view.table.horizontalHeaderItem(number) for number in range(view.table.columnCount())]
-    told = {each.text(): each.toolTip() for each in headings if each is not None}
-    assert "holds what endless repeats would give" in told["95 % interval"]
-    p99 = list(told).index("p99")
+    values = {each.text(): each.toolTip() for each in headings if each is not None}
+    assert "holds what endless repeats would give" in values["95 % interval"]
+    p99 = list(values).index("p99")
     assert view.table.item(0, p99).text().endswith(" ms"), "the heading has no unit"  # type: ignore[union-attr]
-    assert "Latency, 99th percentile, ms" in told["p99"]
-    assert "99 of 100 transactions" in told["p99"]
+    assert "Latency, 99th percentile, ms" in values["p99"]
+    assert "99 of 100 transactions" in values["p99"]
     header = view.table.horizontalHeader()
     widest = 30 * header.fontMetrics().averageCharWidth()
     assert all(header.sectionSizeHint(number) < widest for number in range(header.count()))
@@ -589,8 +589,8 @@ def test_what_differs_has_one_colour_a_configuration(qtbot: QtBot, page: Compare
     paths = write_campaign(tmp_path)
     with qtbot.waitSignal(page.settled):
         page.show_runs(listed(paths), {str(path): number % 2 for number, path in enumerate(paths)})
-    told = words(page)
-    assert told[: told.index("Verdict")].count("■") == 2, "three repeats of each of two filesystems"
+    texts = words(page)
+    assert texts[: texts.index("Verdict")].count("■") == 2, "three repeats of each of two filesystems"
 
 
 @pytest.mark.parametrize("kind", ["png", "svg", "csv"])
@@ -616,10 +616,10 @@ def test_unreadable_files_named_others_shown(qtbot: QtBot, page: ComparePage, tm
         [*write_campaign(tmp_path), bad["text"], bad["cut"], bad["newer"], tmp_path / "gone.footing"],
     )
     assert len(page.content.runs) == 6
-    told = words(page)
-    assert told.count("text.footing") >= 1
-    assert "gone.footing" in told
-    assert "xfs is 10.0 % faster" in told
+    texts = words(page)
+    assert texts.count("text.footing") >= 1
+    assert "gone.footing" in texts
+    assert "xfs is 10.0 % faster" in texts
 
 
 def test_file_deleted_while_shown(qtbot: QtBot, page: ComparePage, two_long: list[Path]) -> None:
@@ -671,9 +671,9 @@ def test_mixed_runs_shown_with_gaps(qtbot: QtBot, page: ComparePage, tmp_path: P
     ]
     shutil.copy(paths[1], tmp_path / "copy.footing")
     show(qtbot, page, [*paths, tmp_path / "copy.footing"])
-    told = words(page)
+    texts = words(page)
     for sentence in ("it is failed", "it is the same run as one", "measured 1 s only", "conditions, each"):
-        assert sentence in told, sentence
+        assert sentence in texts, sentence
     for spec in VIEWS:
         page.choose_view(spec.id)
         qtbot.wait(50)
@@ -691,8 +691,8 @@ def test_names_are_plain_text_wherever_they_stand(qtbot: QtBot, page: ComparePag
     assert "<b>bold</b> &amp; {x}" in words(page)
     view = opened(page, "bars", BarsView)
     sheet = view.figure.sheet
-    told = view.figure.figure.tell(QSizeF(sheet.size()), view.theme, QPointF(50, 45))  # type: ignore[union-attr]
-    assert told.startswith("<b>bold</b>")
+    found = view.figure.figure.text_at(QSizeF(sheet.size()), view.theme, QPointF(50, 45))  # type: ignore[union-attr]
+    assert found.startswith("<b>bold</b>")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="as another user the modes of the files suffice")
@@ -770,9 +770,9 @@ def write_day(path: Path) -> Path:
 def test_day_beside_minute(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
     minute = write_run(tmp_path / "minute.footing", Shape(60, 4800, 2), "minute")
     show(qtbot, page, [write_day(tmp_path / "day.footing"), minute])
-    told = words(page)
-    assert "They lasted from 01:00 (minute) to 24:00:00 (day)" in told
-    assert "minute was" in told
+    texts = words(page)
+    assert "They lasted from 01:00 (minute) to 24:00:00 (day)" in texts
+    assert "minute was" in texts
     view = opened(page, "over-time", OverTimeView)
     assert view.stack.times[1] == 86_400
     assert [line.label for line in view.stack.charts[0].lines] == ["day", "minute"]
@@ -787,9 +787,9 @@ def test_day_beside_minute(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> N
 def test_limits_and_caveats_below_verdict(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
     paths = [write_run(tmp_path / f"{seed}.footing", Shape(seconds=30, seed=seed)) for seed in (1, 2)]
     show(qtbot, page, paths)
-    told = page.text.toPlainText()
-    assert told.index("Verdict") < told.index("imited by writing and flushing WAL")
-    assert told.index("imited by") < told.index("What these figures cannot show: ")
+    output = page.text.toPlainText()
+    assert output.index("Verdict") < output.index("imited by writing and flushing WAL")
+    assert output.index("imited by") < output.index("What these figures cannot show: ")
 
 
 def test_reference_of_two_campaigns_named(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ from pytestqt.qtbot import QtBot
 
 from app.analysis.facts import read_run_facts
 from app.report.blocks import BarFigure as ReportBars
+from app.report.options import ReportOptions
 from app.report.report import read_report
-from app.report.wishes import ReportWishes
 from tests.fix_phases import PhasedRun, PhaseShape, ext4_and_xfs, write_phased_campaign
 from ui.charts.figures.bars import FiguresSideBySide
 from ui.compare.content import NOT_YET, Choices, Content, LoadedRun, compare_content
@@ -116,8 +116,8 @@ def test_many_phases_keep_row_height(
     figure.paint_pointer(painter, size, theme, middle)
     painter.end()
     assert image != before
-    assert figure.tell(size, theme, middle).startswith(figure.parts[-1].title)
-    assert figure.tell(size, theme, QPointF(-5, -5)) == ""
+    assert figure.text_at(size, theme, middle).startswith(figure.parts[-1].title)
+    assert figure.text_at(size, theme, QPointF(-5, -5)) == ""
     view = PhasesView(theme)
     qtbot.addWidget(view)
 
@@ -131,7 +131,7 @@ def test_report_charts_before_phase_table(tmp_path: Path) -> None:
     assert sorted(bar.label for bar in free.bars) == ["ext4", "xfs"]
     for bar in free.bars:
         assert bar.value is not None
-        assert bar.told
+        assert bar.value_text
         assert len(bar.points) == 3
 
 
@@ -142,6 +142,7 @@ def test_report_of_many_long_phases(tmp_path: Path) -> None:
     paths = write_phased_campaign(tmp_path, runs)
     target = tmp_path / "report.pdf"
     save(
-        SaveRequest(tuple(paths), target, "a4", ReportWishes(), replace=True), left_out=lambda _sentence: None
+        SaveRequest(tuple(paths), target, "a4", ReportOptions(), replace=True),
+        left_out=lambda _sentence: None,
     )
     assert target.stat().st_size > 10_000

@@ -43,7 +43,7 @@ from ui.widgets.choice_button import ChoiceButton
 Make = Callable[[type[QWidget]], QWidget]
 
 
-def dress(widget: QWidget, scheme: Scheme, style: FlatStyle) -> None:
+def apply_style(widget: QWidget, scheme: Scheme, style: FlatStyle) -> None:
     widget.setPalette(qt_palette(PALETTES[scheme]))
     for each in (widget, *widget.findChildren(QWidget)):
         each.setStyle(style)
@@ -53,7 +53,7 @@ def shown(qtbot: QtBot, widget: QWidget, scheme: Scheme) -> QImage:
     qtbot.addWidget(widget)
     style = FlatStyle("Fusion")
     style.setParent(widget)
-    dress(widget, scheme, style)
+    apply_style(widget, scheme, style)
     widget.show()
     return widget.grab().toImage()
 

@@ -47,7 +47,7 @@ from ui.race.content import load_race
 from ui.race.window import RaceWindow
 from ui.report.dialog import ReportDialog, ReportRequest
 from ui.theme import Scheme, Theme
-from ui.widgets.tab_order import go_as_read
+from ui.widgets.tab_order import set_reading_tab_order
 from ui.widgets.texts import expose_data_to_screen_readers
 from ui.window.commands.help_window import HelpWindow
 from ui.window.commands.manual_window import ManualWindow
@@ -201,9 +201,9 @@ def looks(qtbot: QtBot) -> Iterator[Looks]:
     made = Looks(qtbot)
     yield made
     assert made.seen
-    told = [f"{name}: {each}" for name, wrong in made.wrong.items() for each in wrong]
-    if told:
-        pytest.fail("\n".join(told), pytrace=False)
+    lines = [f"{name}: {each}" for name, wrong in made.wrong.items() for each in wrong]
+    if lines:
+        pytest.fail("\n".join(lines), pytrace=False)
 
 
 def show(qtbot: QtBot, window: QWidget) -> None:
@@ -238,7 +238,7 @@ def test_unordered_unreachable_and_nameless_found(qtbot: QtBot) -> None:
 
 def test_late_parts_and_proxies_keep_order(qtbot: QtBot) -> None:
     dialog = QDialog()
-    go_as_read(dialog)
+    set_reading_tab_order(dialog)
     one, two, three = column_of(dialog)
     show(qtbot, dialog)
     late, group = QPushButton("late"), QWidget()
@@ -262,7 +262,7 @@ def test_late_parts_and_proxies_keep_order(qtbot: QtBot) -> None:
 
 def test_links_of_text_in_tab_order(qtbot: QtBot) -> None:
     dialog = QDialog()
-    go_as_read(dialog)
+    set_reading_tab_order(dialog)
     one, two, three = column_of(dialog)
     text = QTextBrowser()
     text.setHtml('<a href="first">first</a> <a href="second">second</a>')
@@ -286,7 +286,7 @@ def test_links_of_text_in_tab_order(qtbot: QtBot) -> None:
 
 def test_tab_in_window_of_at_most_one(qtbot: QtBot) -> None:
     dialog = QDialog()
-    go_as_read(dialog)
+    set_reading_tab_order(dialog)
     show(qtbot, dialog)
     dialog.activateWindow()
     qtbot.waitUntil(dialog.isActiveWindow)
@@ -329,7 +329,7 @@ def test_the_live_page(qtbot: QtBot, looks: Looks, light: Theme, own_state: Path
     bench = LiveBench.create(tmp_path)
     bench.grow(bench.begin(1), 0, 40)
     window, page = QMainWindow(), LivePage(light)
-    go_as_read(window)
+    set_reading_tab_order(window)
     window.setCentralWidget(page)
     show(qtbot, window)
     with qtbot.waitSignal(page.poller.watched):

@@ -341,7 +341,7 @@ def is_own_or_escaped(value: ast.expr) -> bool:
             return ast.unparse(value) == "command.help"
 
 
-def told_before(call: ast.Call, where: str) -> bool:
+def is_announced_before(call: ast.Call, where: str) -> bool:
     """Whether the text of a tool tip is a name that was given what `tooltip` returned."""
     name = ast.unparse(call.args[1])
     return f"{name} = tooltip(" in (UI / where.partition(":")[0]).read_text(encoding="utf-8")
@@ -357,7 +357,7 @@ def test_tool_tips_escape_foreign_text() -> None:
     wrong += [
         where
         for where, call in others
-        if not is_own_or_escaped(call.args[1]) and not told_before(call, where)
+        if not is_own_or_escaped(call.args[1]) and not is_announced_before(call, where)
     ]
     assert wrong == []
 

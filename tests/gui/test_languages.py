@@ -71,14 +71,14 @@ print(box.text(), number_text(7.5, ".1f"), box.value())
 """
 
 
-@pytest.mark.parametrize(("language", "told"), [("en", "7.5"), ("de", "7,5")])
-def test_number_fields_accept_shown_format(language: str, told: str) -> None:
+@pytest.mark.parametrize(("language", "typed"), [("en", "7.5"), ("de", "7,5")])
+def test_number_fields_accept_shown_format(language: str, typed: str) -> None:
     """Whatever the system's own locale writes."""
     environment = os.environ | {"LANGUAGE": language, "LC_NUMERIC": "de_DE.UTF-8", "LANG": "de_DE.UTF-8"}
     environment |= {"QT_QPA_PLATFORM": "offscreen", "PYTHONPATH": str(TOP)}
     argv = (sys.executable, "-P", "-c", _ASK_NUMBER)
     found = subprocess.run(argv, cwd=TOP, env=environment, capture_output=True, text=True, check=True)
-    assert found.stdout.split() == [told, told, "7.5"]
+    assert found.stdout.split() == [typed, typed, "7.5"]
 
 
 @pytest.mark.parametrize("language", NUMBER_FORMATS)
@@ -91,7 +91,7 @@ def test_numbers_are_written_as_qt_writes_them(language: str, value: float) -> N
 @pytest.mark.parametrize("language", [name for name in languages() if name != ENGLISH])
 def test_menu_shortcuts_unique_in_translation(language: str) -> None:
     messages = read_messages(catalogue_path(language).read_text(encoding="utf-8"))
-    told = {each.source: each.translations[0] for each in messages if not each.is_fuzzy}
-    texts = [told[command.text] for command in COMMANDS]
+    values = {each.source: each.translations[0] for each in messages if not each.is_fuzzy}
+    texts = [values[command.text] for command in COMMANDS]
     keys = Counter(text.partition("&")[2][:1].casefold() for text in texts)
     assert [text for text in texts if keys[text.partition("&")[2][:1].casefold()] > 1] == []

@@ -50,14 +50,17 @@ def with_writes(per_s: float) -> IoBaseline:
     return replace(KNOWN, jobs=(), sync_device=replace(KNOWN.sync_device, writes=per_s, flushes=None))
 
 
-def told(stack: ChartStack, chart: int = 0) -> list[str]:
+def limit_texts(stack: ChartStack, chart: int = 0) -> list[str]:
     return [line.label for line in stack.charts[chart].limits]
 
 
 def test_near_limit_drawn_far_limit_not(stack: ChartStack, tmp_path: Path) -> None:
     stack.set_runs(traces([run_on(tmp_path / "a.footing", KNOWN)]))
-    assert told(stack) == [WRITES, FLUSHES]  # 200,001 reads where the run read 40 would flatten the rest
-    assert told(stack, 1) == []  # 2,100 MB/s of 90
+    assert limit_texts(stack) == [
+        WRITES,
+        FLUSHES,
+    ]  # 200,001 reads where the run read 40 would flatten the rest
+    assert limit_texts(stack, 1) == []  # 2,100 MB/s of 90
     for line in stack.charts[0].limits:
         assert (line.main.t_s[0], line.main.t_s[-1]) == (stack.times[0], pytest.approx(stack.times[1], abs=1))
     assert stack.charts[0].values[1] >= 9950
@@ -65,25 +68,25 @@ def test_near_limit_drawn_far_limit_not(stack: ChartStack, tmp_path: Path) -> No
 
 def test_run_without_measured_storage_has_none(stack: ChartStack, tmp_path: Path) -> None:
     stack.set_runs(traces([run_on(tmp_path / "a.footing", None)]))
-    assert told(stack) == []
+    assert limit_texts(stack) == []
     stack.set_runs(traces([run_on(tmp_path / "b.footing", KNOWN)]))
-    assert told(stack) == [WRITES, FLUSHES]
+    assert limit_texts(stack) == [WRITES, FLUSHES]
     stack.set_runs([])
-    assert told(stack) == []
+    assert limit_texts(stack) == []
 
 
 def test_shared_storage_line_and_too_many_limits(stack: ChartStack, tmp_path: Path) -> None:
     same = [run_on(tmp_path / f"same {seed}.footing", KNOWN, seed=seed) for seed in range(2)]
     stack.set_runs(traces(same))
-    assert told(stack).count(WRITES) == 1
+    assert limit_texts(stack).count(WRITES) == 1
     others = [
         run_on(tmp_path / f"{number}.footing", with_writes(10_000 + 1000 * number))
         for number in range(MOST + 1)
     ]
     stack.set_runs(traces(others[:MOST]))
-    assert len(told(stack)) == MOST
+    assert len(limit_texts(stack)) == MOST
     stack.set_runs(traces(others))
-    assert told(stack) == []
+    assert limit_texts(stack) == []
 
 
 def test_growing_run_line_reaches_planned_end(
@@ -102,11 +105,11 @@ def test_growing_run_line_reaches_planned_end(
     monkeypatch.setattr(chart.layer, "set_saved", count)
     for t_s in range(6, 60):
         stack.update_live(run.until(float(t_s)))
-    assert told(stack) == [WRITES, FLUSHES]
+    assert limit_texts(stack) == [WRITES, FLUSHES]
     assert chart.limits[0].main.t_s[-1] == pytest.approx(60, abs=1)
     assert painted == []
     stack.set_live(None)
-    assert told(stack) == []
+    assert limit_texts(stack) == []
 
 
 def test_limit_drawn_once_near(stack: ChartStack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,10 +121,10 @@ def test_limit_drawn_once_near(stack: ChartStack, tmp_path: Path, monkeypatch: p
         chart.heading, "set_keys", lambda keys, _: explained.extend(key.label for key in keys)
     )
     stack.set_live(run.until(1.0), 0, "live")
-    assert told(stack) == []
+    assert limit_texts(stack) == []
     for t_s in range(2, int(high_s) + 2):
         stack.update_live(run.until(float(t_s)))
-    assert told(stack) == ["writes: can do 30,000"]
+    assert limit_texts(stack) == ["writes: can do 30,000"]
     assert "writes: can do 30,000" in explained
 
 

@@ -77,8 +77,8 @@ def current_step(page: LivePage) -> tuple[str, str]:
 
 def test_setup_times_negative_in_log() -> None:
     """Of a negative time, hours, minutes and seconds are those of its amount."""
-    told = [line_text(LogLine(t_ms, "note", "so")) for t_ms in (-53_000, -3_700_000, -400, 0, 61_000)]
-    assert [line.split()[0] for line in told] == ["−00:53", "−1:01:40", "00:00", "00:00", "01:01"]  # noqa: RUF001 - minus
+    found = [line_text(LogLine(t_ms, "note", "so")) for t_ms in (-53_000, -3_700_000, -400, 0, 61_000)]
+    assert [line.split()[0] for line in found] == ["−00:53", "−1:01:40", "00:00", "00:00", "01:01"]  # noqa: RUF001 - minus
 
 
 def test_ended_campaign_lists_free_and_kept_disks(qtbot: QtBot, page: LivePage, bench: LiveBench) -> None:

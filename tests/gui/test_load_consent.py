@@ -98,8 +98,8 @@ def asked(qtbot: QtBot, pages: CampaignPages) -> LoadDialog:
     assert pages.load_consent is not None
     dialog = pages.load_consent.dialog
     assert dialog is not None
-    told = dialog.told.text()
-    assert told.splitlines()[1:4] == [CONNECTION, OTHER, "and asks its machine over ssh: machine"]
+    texts = dialog.summary.text()
+    assert texts.splitlines()[1:4] == [CONNECTION, OTHER, "and asks its machine over ssh: machine"]
     assert not dialog.servers.fields
     dialog.connect_.click()
     qtbot.waitUntil(lambda: len(dialog.servers.fields) == 2, timeout=PATIENCE_MS)
@@ -116,9 +116,9 @@ def test_starts_after_each_server_name_typed(
     dialog = asked(qtbot, pages)
     assert started.looked_at == [{CONNECTION: "", OTHER: "machine"}]
     assert not dialog.connect_.isVisible()
-    told = "\n".join(text.text() for text in dialog.servers.told)
-    assert "Server\ndb:5432" in told
-    assert "<b>bold</b> [2J" in told, "of a hostile name no markup and no sequence is left"
+    texts = "\n".join(text.text() for text in dialog.servers.texts)
+    assert "Server\ndb:5432" in texts
+    assert "<b>bold</b> [2J" in texts, "of a hostile name no markup and no sequence is left"
     assert not dialog.load.isEnabled()
     QTest.keyClicks(dialog.servers.fields[CONNECTION], "db:5432")
     QTest.keyClicks(dialog.servers.fields[OTHER], "other:543")
@@ -157,8 +157,8 @@ def test_no_connection_before_consent(
     assert pages.load_consent is not None
     dialog = pages.load_consent.dialog
     assert dialog is not None
-    assert CONNECTION in dialog.told.text()
-    assert "PGPASSWORD" in dialog.told.text()
+    assert CONNECTION in dialog.summary.text()
+    assert "PGPASSWORD" in dialog.summary.text()
     dialog.reject()
     assert started.looked_at == []
 
@@ -176,8 +176,8 @@ def test_unreachable_server_reported_and_nothing_started(
     dialog = pages.load_consent.dialog
     assert dialog is not None
     dialog.connect_.click()
-    qtbot.waitUntil(lambda: "cannot be reached" in dialog.told.text(), timeout=PATIENCE_MS)
-    assert "spelling" in dialog.told.text()
+    qtbot.waitUntil(lambda: "cannot be reached" in dialog.summary.text(), timeout=PATIENCE_MS)
+    assert "spelling" in dialog.summary.text()
     assert not dialog.load.isEnabled()
     dialog.reject()
     assert started.launched == []

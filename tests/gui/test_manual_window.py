@@ -45,10 +45,10 @@ def shown_chapter(manual: ManualWindow) -> str:
 def test_chapters_shown_without_markdown_marks(manual: ManualWindow) -> None:
     for row, chapter in enumerate(CHAPTERS):
         manual.chapters.setCurrentRow(row)
-        told = manual.text.toPlainText()
-        assert told.startswith(chapter_title(chapter))
-        assert "**" not in told
-        assert "|---" not in told
+        output = manual.text.toPlainText()
+        assert output.startswith(chapter_title(chapter))
+        assert "**" not in output
+        assert "|---" not in output
 
 
 def test_link_to_heading_in_other_chapter(manual: ManualWindow) -> None:
@@ -101,8 +101,8 @@ def test_talk_chapter_names_race_keys(manual: ManualWindow) -> None:
     manual.show_chapter("talks")
     keys = re.findall(r"\b([VSCBDH]|Space|Esc)\b(?= )", HINT)
     assert len(keys) == 8
-    told = manual.text.toPlainText()
-    assert all(re.search(rf"\b{key}\b", told) for key in keys)
+    output = manual.text.toPlainText()
+    assert all(re.search(rf"\b{key}\b", output) for key in keys)
 
 
 def test_settings_folder_named_for_removal(manual: ManualWindow) -> None:
@@ -114,7 +114,7 @@ def test_settings_folder_named_for_removal(manual: ManualWindow) -> None:
 def test_commands_shown_with_options(manual: ManualWindow) -> None:
     manual.show_chapter("commands", anchor_of("pgfooting compare"))
     assert manual.text.textCursor().block().text() == "pgfooting compare"
-    told = manual.text.toPlainText()
+    output = manual.text.toPlainText()
     for name, each in build_parser().commands.items():
-        assert f"pgfooting {name}" in told
-        assert all(option in told for option in each.told_options)
+        assert f"pgfooting {name}" in output
+        assert all(option in output for option in each.listed_options)

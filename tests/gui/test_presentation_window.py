@@ -88,11 +88,11 @@ def test_fast_playback_shows_means(qtbot: QtBot, talk: TalkWindow, replay: Repla
     while replay.speed < 60:
         QTest.keyClick(talk, Qt.Key.Key_Plus)
     talk.show_watched(SingleRun(replay).poll())
-    told = float(talk.values["tps"].text().replace(",", ""))
+    text = float(talk.values["tps"].text().replace(",", ""))
     assert talk.values["tps"].text() != newest
     before = tps[t_s <= replay.position_s]
-    assert before[-60:].min() < told < before[-60:].max()
-    assert told == pytest.approx(before[-60:].mean(), rel=0.1)
+    assert before[-60:].min() < text < before[-60:].max()
+    assert text == pytest.approx(before[-60:].mean(), rel=0.1)
 
 
 def test_replaced_charts_leave_no_garbage(talk: TalkWindow) -> None:

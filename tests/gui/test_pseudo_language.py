@@ -32,8 +32,8 @@ def test_room_for_long_texts_and_none_untranslated(tmp_path: Path, direction: st
     argv += ["-p", "tests.pseudo_language", PAGES]
     if direction:
         environment["PAGES_FROM_RIGHT"] = "1"
-    told = subprocess.run(argv, cwd=TOP, env=environment, capture_output=True, text=True, check=False)
-    assert told.returncode == 0, told.stdout[-20_000:] + told.stderr[-2000:]
+    ended = subprocess.run(argv, cwd=TOP, env=environment, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stdout[-20_000:] + ended.stderr[-2000:]
 
 
 SCREEN = {"name": "one", "x": 0, "y": 0, "width": 1280, "height": 800, "logicalDpi": 96, "dpr": 1}
@@ -56,10 +56,10 @@ def test_room_for_what_is_twice_as_large(tmp_path: Path, more: dict[str, str]) -
         "PYTHONPATH": str(TOP),
     }
     argv = [sys.executable, "-m", "pytest", "-q", "--tb=short", "-p", "no:cacheprovider", "-p", "no:randomly"]
-    told = subprocess.run(
+    ended = subprocess.run(
         [*argv, PAGES], cwd=TOP, env=environment | more, capture_output=True, text=True, check=False
     )
-    assert told.returncode == 0, told.stdout[-20_000:] + told.stderr[-2000:]
+    assert ended.returncode == 0, ended.stdout[-20_000:] + ended.stderr[-2000:]
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from tests.fix_runs import Shape, write_run
 from ui.live.full_screen import SCHEMES
 from ui.live.words import NOTHING
 from ui.race.content import RaceContent, load_race
-from ui.race.starting import RaceStarter, RaceWish, usual_speed
+from ui.race.starting import RaceChoice, RaceStarter, usual_speed
 from ui.race.window import RaceWindow, rounded
 from ui.theme import Scheme, Theme
 from ui.widgets.texts import plain_label
@@ -34,10 +34,10 @@ RIGHT_TO_LEFT = "قرص \u202eسريع\u202c #1"
 
 
 def write_runs(folder: Path, shapes: Sequence[Shape], names: Sequence[str] = ()) -> list[Path]:
-    told = names or [f"fs{number} #1" for number in range(len(shapes))]
+    labels = names or [f"fs{number} #1" for number in range(len(shapes))]
     return [
         write_run(folder / f"{number}.footing", shape, name)
-        for number, (shape, name) in enumerate(zip(shapes, told, strict=True))
+        for number, (shape, name) in enumerate(zip(shapes, labels, strict=True))
     ]
 
 
@@ -166,8 +166,8 @@ def test_numbers_change_twice_a_second_at_most(enter: Enter, tmp_path: Path) -> 
         seen.append({row.key: row.number for row in room.window.board.rows}[str(tmp_path / "0.footing")])
     changes = sum(one != other for one, other in pairwise(seen))
     assert changes <= 20
-    told = [float(text.replace(",", "")) for text in seen[60:]]
-    assert max(told) < 1.03 * min(told), "seconds scatter by five percent, their mean does not"
+    found = [float(text.replace(",", "")) for text in seen[60:]]
+    assert max(found) < 1.03 * min(found), "seconds scatter by five percent, their mean does not"
 
 
 def test_numbers_have_three_digits_that_count() -> None:
@@ -322,23 +322,23 @@ def test_six_names_with_warnings_fit(enter: Enter, tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def told() -> list[str]:
+def notices() -> list[str]:
     return []
 
 
 @pytest.fixture
-def starter(qtbot: QtBot, told: list[str]) -> Iterator[RaceStarter]:
+def starter(qtbot: QtBot, notices: list[str]) -> Iterator[RaceStarter]:
     window = plain_label("the main window")
     qtbot.addWidget(window)
     window.show()
-    made = RaceStarter(window, Theme(Scheme.LIGHT), told.append)
+    made = RaceStarter(window, Theme(Scheme.LIGHT), notices.append)
     yield made
     made.stop()
 
 
 def test_full_screen_race_returns_to_window(qtbot: QtBot, starter: RaceStarter, tmp_path: Path) -> None:
     paths = write_runs(tmp_path, [Shape(seconds=600, seed=1), Shape(seconds=600, seed=2)])
-    starter.start(RaceWish(paths))
+    starter.start(RaceChoice(paths))
     qtbot.waitUntil(lambda: starter.window is not None)
     assert starter.window is not None
     assert starter.window.isFullScreen()
@@ -366,11 +366,11 @@ def test_closed_race_stops(qtbot: QtBot, tmp_path: Path) -> None:
     ("count", "words"), [(1, "one alone can be replayed"), (7, "7 runs of 7 configurations")]
 )
 def test_one_and_seven_runs_refused(
-    qtbot: QtBot, starter: RaceStarter, told: list[str], tmp_path: Path, count: int, words: str
+    qtbot: QtBot, starter: RaceStarter, notices: list[str], tmp_path: Path, count: int, words: str
 ) -> None:
-    starter.start(RaceWish(write_runs(tmp_path, [Shape(seconds=12, seed=n) for n in range(count)])))
-    qtbot.waitUntil(lambda: bool(told))
-    assert words in told[0]
+    starter.start(RaceChoice(write_runs(tmp_path, [Shape(seconds=12, seed=n) for n in range(count)])))
+    qtbot.waitUntil(lambda: bool(notices))
+    assert words in notices[0]
     assert starter.window is None
 
 

@@ -15,7 +15,7 @@ from pytestqt.qtbot import QtBot
 from shiboken6 import delete
 
 from app.domain.run import RunState
-from app.report.wishes import DEFAULT_SECTIONS, Section
+from app.report.options import DEFAULT_SECTIONS, Section
 from tests.fix_main_window import until_read
 from tests.fix_report import Case, write_cases
 from tests.fix_runs import Shape
@@ -48,9 +48,9 @@ def choose(dialog: ReportDialog, kind: str) -> None:
 
 
 def test_report_written_and_dialog_closes(qtbot: QtBot, dialog: ReportDialog, tmp_path: Path) -> None:
-    with qtbot.waitSignal(dialog.written, timeout=60_000) as told:
+    with qtbot.waitSignal(dialog.written, timeout=60_000) as signal:
         dialog.save_to(tmp_path / "out.pdf")
-    assert told.args == [tmp_path / "out.pdf"]
+    assert signal.args == [tmp_path / "out.pdf"]
     assert (tmp_path / "out.pdf").read_bytes().startswith(b"%PDF-")
     assert not dialog.isVisible()
     assert dialog.progress.maximum() > 3
@@ -163,11 +163,11 @@ def test_author_text_and_section_order_persist(
     assert "What differs" not in entries
     again = ReportDialog(ReportRequest((tmp_path / "a.footing",), "Trial"), settings)
     qtbot.addWidget(again)
-    assert again.form.wishes == form.wishes
+    assert again.form.options == form.options
     other = ReportDialog(ReportRequest((tmp_path / "a.footing",), "Another one"), settings)
     qtbot.addWidget(other)
-    assert (other.form.wishes.title, other.form.wishes.conclusion) == ("", "")
-    assert other.form.wishes.author == "Jo Example"
+    assert (other.form.options.title, other.form.options.conclusion) == ("", "")
+    assert other.form.options.author == "Jo Example"
 
 
 def test_list_of_runs_is_mandatory(dialog: ReportDialog) -> None:

@@ -25,8 +25,8 @@ from pytestqt.qtbot import QtBot
 from app.domain.errors import CancelledError, FootingError, RefusedError, RunFileError, UsageError
 from app.domain.run import RunState
 from app.report.blocks import Bar, BarFigure, Report, Text, TextRole, letters
+from app.report.options import ReportOptions, Section
 from app.report.report import read_report
-from app.report.wishes import ReportWishes, Section
 from app.runfile.metadata.typed_json import values_of
 from tests.fix_report import UNSAFE, Case, write_cases
 from tests.fix_runs import Shape
@@ -135,8 +135,10 @@ def test_typefaces_of_pdf_and_svg(qtbot: QtBot, paths: list[Path], tmp_path: Pat
 @pytest.mark.parametrize("paths", ["three"], indirect=True)
 def test_another_program_finds_every_sentence_too(qtbot: QtBot, paths: list[Path], tmp_path: Path) -> None:
     output = save(SaveRequest(tuple(paths), tmp_path / "out.pdf"))
-    told = subprocess.run(("pdftotext", str(output), "-"), capture_output=True, text=True, check=True).stdout
-    found = plain(re.sub(r"pgFooting[^\n]*·[^\n]*\n+page[^\n]*", " ", told))
+    printed = subprocess.run(
+        ("pdftotext", str(output), "-"), capture_output=True, text=True, check=True
+    ).stdout
+    found = plain(re.sub(r"pgFooting[^\n]*·[^\n]*\n+page[^\n]*", " ", printed))
     assert not [text for text in sentences(read_report(paths)) if text not in found]
 
 
@@ -166,15 +168,15 @@ def test_nothing_off_paper_and_answer_first(
     qtbot: QtBot, outside: list[str], paths: list[Path], paper: Paper
 ) -> None:
     report = read_report(paths)
-    told: list[tuple[int, int]] = []
+    found: list[tuple[int, int]] = []
 
     def go_on(number: int, count: int) -> bool:
-        told.append((number, count))
+        found.append((number, count))
         return True
 
     reader = PdfReader(BytesIO(report_pdf(report, paper, go_on)))
     assert not outside
-    assert told == [(number, len(reader.pages)) for number in range(1, len(reader.pages) + 1)]
+    assert found == [(number, len(reader.pages)) for number in range(1, len(reader.pages) + 1)]
     for figure in (block for block in report.blocks if isinstance(block, BarFigure)):
         assert plain(figure.caption) in plain(reader.pages[0].extract_text())
 
@@ -306,7 +308,7 @@ def laid_out(report: Report, paper: Paper, folder: Path) -> Pages:
 def test_inner_pages_at_least_half_full(
     qtbot: QtBot, paths: list[Path], paper: Paper, tmp_path: Path
 ) -> None:
-    pages = laid_out(read_report(paths, ReportWishes(sections=tuple(Section))), paper, tmp_path)
+    pages = laid_out(read_report(paths, ReportOptions(sections=tuple(Section))), paper, tmp_path)
     for placed in pages.placed[:-1]:
         piece, y = placed[-1]
         assert y + piece.height - paper.top >= 0.5 * paper.text_height
@@ -414,7 +416,7 @@ def test_heading_words_unbroken_beside_marks(qtbot: QtBot, tmp_path: Path) -> No
 
 BARS = {
     "a mark behind a long interval": (
-        Bar("folder", 4783, (3847, 5947), points=(4300.0, 5100.0), tag="A", told="4,783, disturbed"),
+        Bar("folder", 4783, (3847, 5947), points=(4300.0, 5100.0), tag="A", value_text="4,783, disturbed"),
         Bar(
             "memory",
             8692,
@@ -422,13 +424,13 @@ BARS = {
             points=(7079.0, 10306.0),
             colour_index=1,
             tag="B",
-            told="8,692, disturbed",
+            value_text="8,692, disturbed",
             warning="NOT DURABLE",
         ),
     ),
     "nothing done, and nothing known": (
-        Bar(LONG_NAME, 0.0, tag="A", told="0", warning="NOT DURABLE"),
-        Bar("b", None, colour_index=1, tag="B", told="no result"),
+        Bar(LONG_NAME, 0.0, tag="A", value_text="0", warning="NOT DURABLE"),
+        Bar("b", None, colour_index=1, tag="B", value_text="no result"),
     ),
     "many small ones": tuple(
         Bar(
@@ -436,12 +438,12 @@ BARS = {
             1e6 - number,
             colour_index=number,
             tag=letters(number),
-            told="1,000,000, disturbed",
+            value_text="1,000,000, disturbed",
             warning="UNSAFE",
         )
         for number in range(17)
     ),
-    "one alone": (Bar("a", 1.0, tag="A", told="1"),),
+    "one alone": (Bar("a", 1.0, tag="A", value_text="1"),),
 }
 
 
@@ -509,8 +511,8 @@ def test_three_hundred_letter_names_on_paper(
     names = (RIGHT_TO_LEFT[:300], "x" * 150 + " " + "y" * 149)
     cases = [Case(name, 0, Shape(8, 5000), name[:20], campaign=names[0]) for name in names]
     paths = write_cases(tmp_path, cases)
-    wishes = ReportWishes(title=names[0], author=names[1], conclusion=names[0] * 3, sections=tuple(Section))
-    reader = PdfReader(BytesIO(report_pdf(read_report(paths, wishes), paper)))
+    options = ReportOptions(title=names[0], author=names[1], conclusion=names[0] * 3, sections=tuple(Section))
+    reader = PdfReader(BytesIO(report_pdf(read_report(paths, options), paper)))
     assert not outside
     assert reader.metadata is not None
     assert str(reader.metadata.title).startswith(names[0][:50])

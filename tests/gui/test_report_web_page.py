@@ -15,8 +15,8 @@ from typing_extensions import override
 
 from app.domain.errors import RefusedError
 from app.report.blocks import BarFigure, Block, Facts, Grid, ReportTable, Text, TimeFigure, Together
+from app.report.options import ReportOptions
 from app.report.report import read_report
-from app.report.wishes import ReportWishes
 from tests.fix_report import Case, write_cases
 from tests.fix_runs import Shape
 from ui.report.save import SaveRequest, save
@@ -69,7 +69,7 @@ def plain(text: str) -> str:
     return re.sub(r"\s+", " ", text).strip()
 
 
-def told(blocks: tuple[Block, ...]) -> Iterator[str]:
+def block_texts(blocks: tuple[Block, ...]) -> Iterator[str]:
     """Yield every sentence and cell that is in a report."""
     for block in blocks:
         match block:
@@ -84,7 +84,7 @@ def told(blocks: tuple[Block, ...]) -> Iterator[str]:
             case BarFigure() | TimeFigure() | Grid():
                 yield block.caption
             case Together():
-                yield from told(block.blocks)
+                yield from block_texts(block.blocks)
             case _:
                 pass
 
@@ -101,7 +101,9 @@ def paths(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 def test_page_holds_all_report_text(qtbot: QtBot, paths: list[Path], tmp_path: Path) -> None:
     page = Page(save(SaveRequest(tuple(paths), tmp_path / "out.html")).read_text(encoding="utf-8"))
-    missing = [text for text in told(read_report(paths).blocks) if text and plain(text) not in page.text]
+    missing = [
+        text for text in block_texts(read_report(paths).blocks) if text and plain(text) not in page.text
+    ]
     assert missing == []
 
 
@@ -127,8 +129,8 @@ def test_charts_are_drawings_with_a_name(qtbot: QtBot, paths: list[Path], tmp_pa
 
 
 def test_own_text_kept_when_anonymous(qtbot: QtBot, paths: list[Path], tmp_path: Path) -> None:
-    wishes = ReportWishes(title="Disks <for> 2027", author="A & B", conclusion="Buy two.", anonymous=True)
-    content = save(SaveRequest(tuple(paths), tmp_path / "out.html", wishes=wishes)).read_text(
+    options = ReportOptions(title="Disks <for> 2027", author="A & B", conclusion="Buy two.", anonymous=True)
+    content = save(SaveRequest(tuple(paths), tmp_path / "out.html", options=options)).read_text(
         encoding="utf-8"
     )
     page = Page(content)

@@ -18,7 +18,7 @@ from pytestqt.qtbot import QtBot
 
 from app import TOP
 from ui.program.program import FirstWindow, bring_to_front
-from ui.program.second_start import TAKEN, OpenRequest, hand_over, instance_socket, lock_place
+from ui.program.second_start import TAKEN, OpenRequest, instance_socket, lock_place, send_request
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def window(qtbot: QtBot, place: Path) -> Iterator[Window]:
     made.first.close()
 
 
-def say(place: Path, words: bytes) -> bytes:
+def send(place: Path, words: bytes) -> bytes:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as peer:
         peer.settimeout(30)
         peer.connect(str(place))
@@ -63,11 +63,11 @@ def say(place: Path, words: bytes) -> bytes:
 
 def beside(qtbot: QtBot, call: Callable[..., object], *arguments: object) -> list[object]:
     """Call it in a thread while the window lives; return what it returned."""
-    told: list[object] = []
-    thread = threading.Thread(target=lambda: told.append(call(*arguments)))
+    requests: list[object] = []
+    thread = threading.Thread(target=lambda: requests.append(call(*arguments)))
     thread.start()
     qtbot.waitUntil(lambda: not thread.is_alive())
-    return told
+    return requests
 
 
 def test_second_start_shows_runs_in_first(qtbot: QtBot, runtime: Path, tmp_path: Path) -> None:
@@ -112,9 +112,9 @@ def test_what_a_killed_window_left_is_replaced(qtbot: QtBot, place: Path) -> Non
     left = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     left.bind(str(place))
     left.close()  # as the kernel does: the file stays
-    assert not hand_over(place, OpenRequest())
+    assert not send_request(place, OpenRequest())
     window = Window(place)
-    assert beside(qtbot, hand_over, place, OpenRequest(("/a run",))) == [True]
+    assert beside(qtbot, send_request, place, OpenRequest(("/a run",))) == [True]
     window.first.close()
     assert window.taken == [OpenRequest(("/a run",))]
     assert not place.exists()
@@ -132,13 +132,13 @@ def test_hung_window_delays_start_briefly(place: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr("ui.program.second_start._STARTING_S", 0.2)
     held = lock_place(place)
     assert held is not None
-    assert not hand_over(place, OpenRequest())
+    assert not send_request(place, OpenRequest())
     os.close(held)
 
 
 def test_own_window_without_lock(qtbot: QtBot, place: Path) -> None:
     Path(f"{place}.lock").symlink_to("/etc/passwd")
-    assert not hand_over(place, OpenRequest())
+    assert not send_request(place, OpenRequest())
     window = Window(place)
     assert qtbot is not None
     assert not window.first.is_listening
@@ -162,8 +162,8 @@ def test_own_window_without_lock(qtbot: QtBot, place: Path) -> None:
 def test_malformed_request_ignored_next_taken(
     qtbot: QtBot, window: Window, place: Path, words: bytes
 ) -> None:
-    assert beside(qtbot, say, place, words) == [b""]
-    assert beside(qtbot, say, place, OpenRequest(("/b",)).line()) == [TAKEN]
+    assert beside(qtbot, send, place, words) == [b""]
+    assert beside(qtbot, send, place, OpenRequest(("/b",)).line()) == [TAKEN]
     assert window.taken == [OpenRequest(("/b",))]
 
 

@@ -224,9 +224,9 @@ def test_window_hang_changes_no_sample(qtbot: QtBot, open_window: OpenWindow, be
         t_ms, tps = done.samples("pgbench.tps", after_ms=int(began_ms))
     meanwhile = ticks[(ticks[:, 1] > began_ms) & (ticks[:, 1] <= ended_ms)]
     assert len(meanwhile) > 1
-    told = (t_ms > began_ms) & (t_ms <= ended_ms)
-    assert told.any(), "pgbench's seconds are there as well"
-    assert (tps[told] > 0).all()
+    found = (t_ms > began_ms) & (t_ms <= ended_ms)
+    assert found.any(), "pgbench's seconds are there as well"
+    assert (tps[found] > 0).all()
     qtbot.waitUntil(lambda: not window.live.statuses, timeout=PATIENCE_MS)
 
 

@@ -96,7 +96,7 @@ def test_a_long_reason_lies_over_nothing(qtbot: QtBot, window: MainWindow, libra
     window.care.edit([str(library / "one" / "00-ext4.footing")])
     box = details(window)
     qtbot.waitExposed(box)
-    box._tell(FootingError("It cannot be written because of this and that. " * 12))
+    box._show_error(FootingError("It cannot be written because of this and that. " * 12))
     qtbot.waitUntil(box.problem.isVisible)
     qtbot.wait(1)
     buttons = box.save.parentWidget()

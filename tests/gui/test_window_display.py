@@ -117,8 +117,8 @@ def test_all_missing_qt_libraries_are_named(
     monkeypatch.setattr(
         "app.process.qt_libraries.missing_library", lambda name: name if name in lacked else ""
     )
-    told = window_error("libGL.so.1")
-    assert "the libraries libGL.so.1, libglib-2.0.so.0, which are not" in told.message
+    found = window_error("libGL.so.1")
+    assert "the libraries libGL.so.1, libglib-2.0.so.0, which are not" in found.message
     assert "the library libX11.so.6, which is not" in _alone(monkeypatch).message
 
 
@@ -205,9 +205,9 @@ def test_arguments_name_library_runs_replay_and_speed(tmp_path: Path) -> None:
 )
 def test_wrong_arguments_exit_2(arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_window(arguments) == 2
-    told = capsys.readouterr().err
-    assert told.startswith("pgfooting: ")
-    assert words in told
+    errors = capsys.readouterr().err
+    assert errors.startswith("pgfooting: ")
+    assert words in errors
 
 
 def test_no_opengl_is_loaded_or_needed(own_state: Path, tmp_path: Path) -> None:

@@ -55,8 +55,8 @@ def unfold(panel: FactsPanel, section: str) -> None:
 def test_what_differs_has_one_colour_a_configuration(panel: FactsPanel, tmp_path: Path) -> None:
     paths = write_campaign(tmp_path)
     panel.show_runs([(read_run_facts(path), number % 2) for number, path in enumerate(paths)])
-    told = text(panel)
-    assert told[told.index(DIFFERS) : told.index(VERDICT)].count("■") == 2
+    found = text(panel)
+    assert found[found.index(DIFFERS) : found.index(VERDICT)].count("■") == 2
 
 
 def test_no_runs_hint(panel: FactsPanel) -> None:
@@ -65,12 +65,12 @@ def test_no_runs_hint(panel: FactsPanel) -> None:
 
 def test_differences_then_verdict_then_figures(panel: FactsPanel, tmp_path: Path) -> None:
     show(panel, *write_campaign(tmp_path))
-    told = text(panel)
-    assert told.index(DIFFERS) < told.index(VERDICT) < told.index(FIGURES_HEADING)
-    assert "Target: filesystem" in told
-    assert "■■■ ext4\n" in told
-    assert "■■■ xfs\n" in told
-    assert "xfs is 10.0 % faster than ext4 (95 % interval" in told
+    found = text(panel)
+    assert found.index(DIFFERS) < found.index(VERDICT) < found.index(FIGURES_HEADING)
+    assert "Target: filesystem" in found
+    assert "■■■ ext4\n" in found
+    assert "■■■ xfs\n" in found
+    assert "xfs is 10.0 % faster than ext4 (95 % interval" in found
 
 
 def test_swatches_have_the_colours_of_the_lines(panel: FactsPanel, tmp_path: Path, light: Theme) -> None:
@@ -112,11 +112,11 @@ def test_all_differences_here_and_on_compare(panel: FactsPanel, tmp_path: Path, 
 def test_one_run_has_figures_and_marks(panel: FactsPanel, tmp_path: Path) -> None:
     trial = Trial(name="a", marks=(("unsafe", "fsync = off: a crash loses the data directory"),), tps=3527.4)
     show(panel, write_trial(tmp_path / "a.footing", trial))
-    told = text(panel)
-    assert DIFFERS not in told
-    assert "unsafe: fsync = off: a crash loses the data directory" in told
-    assert "transactions per second" in told
-    assert "3,527" in told
+    found = text(panel)
+    assert DIFFERS not in found
+    assert "unsafe: fsync = off: a crash loses the data directory" in found
+    assert "transactions per second" in found
+    assert "3,527" in found
 
 
 def test_focused_run_in_detail(panel: FactsPanel, tmp_path: Path) -> None:
@@ -171,8 +171,8 @@ def test_names_lose_what_all_of_them_share(panel: FactsPanel, tmp_path: Path) ->
         trial = Trial(name=f"{whole} #1", configuration=whole, filesystem=name, tps=1000 + 500 * number)
         paths.append(write_trial(tmp_path / f"{name}.footing", trial))
     show(panel, *paths)
-    told = text(panel)
-    verdict = told[told.index(VERDICT) : told.index("■ ext4 stripe scale 1000 simple-update #1")]
+    found = text(panel)
+    verdict = found[found.index(VERDICT) : found.index("■ ext4 stripe scale 1000 simple-update #1")]
     assert "xfs was 50.0 % faster than ext4" in verdict
     assert "stripe" not in verdict, "said once, of the run that is told in detail"
 

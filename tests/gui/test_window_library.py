@@ -151,8 +151,8 @@ def test_row_described_to_screen_reader(model: LibraryModel, tmp_path: Path) -> 
     trial = Trial(name="x", tps=4321, state=RunState.STOPPED, marks=(("unsafe", "fsync = off"),))
     path = write_trial(tmp_path / "x.footing", trial)
     model.set_runs(listed(tmp_path))
-    told = str(model.index_of(str(path)).data(Qt.ItemDataRole.AccessibleTextRole))
-    assert told.startswith("x, 4,321 transactions per second, whole run, stopped early, unsafe, ext4")
+    text = str(model.index_of(str(path)).data(Qt.ItemDataRole.AccessibleTextRole))
+    assert text.startswith("x, 4,321 transactions per second, whole run, stopped early, unsafe, ext4")
 
 
 def test_foreign_names_plain_on_one_line(model: LibraryModel, tmp_path: Path) -> None:

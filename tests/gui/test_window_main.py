@@ -111,10 +111,10 @@ print("ui.wizard.wizard" in sys.modules)
 def test_wizard_loaded_after_window_shown(tmp_path: Path) -> None:
     homes = {f"XDG_{name}_HOME": str(tmp_path / name) for name in ("CONFIG", "DATA", "STATE", "CACHE")}
     program = [sys.executable, "-c", _OPENED, str(tmp_path / "library")]
-    told = subprocess.run(
+    ended = subprocess.run(
         program, env={**os.environ, **homes}, capture_output=True, text=True, check=False, cwd=TOP
     )
-    assert told.stdout.split() == ["False", "True"], told.stderr
+    assert ended.stdout.split() == ["False", "True"], ended.stderr
 
 
 def test_empty_library_shows_start_page(qtbot: QtBot, open_window: OpenWindow, tmp_path: Path) -> None:
@@ -319,7 +319,7 @@ def test_long_names_at_double_type_size(
     window = open_window(library, width=size[0], height=size[1])
     until_read(qtbot, window)
     choose(qtbot, window, path)
-    window.notice.tell(LONG_NAME * 3)
+    window.notice.show_message(LONG_NAME * 3)
     QApplication.sendPostedEvents()
     assert (window.width(), window.height()) == size
     page = window.runs_page
@@ -486,14 +486,14 @@ def test_vanished_runs_forgotten_silently(qtbot: QtBot, open_window: OpenWindow,
 
 
 def test_running_campaign_shown_in_one_line(tmp_path: Path) -> None:
-    told = describe_status(status_of(tmp_path))
-    assert told == "Trial: run 2 of 3, b #1 · about 02:05 left"
+    sentence = describe_status(status_of(tmp_path))
+    assert sentence == "Trial: run 2 of 3, b #1 · about 02:05 left"
 
 
 def test_campaign_line_shows_and_stops(qtbot: QtBot, tmp_path: Path) -> None:
     line = CampaignLine()
     qtbot.addWidget(line)
-    line.tell((status_of(tmp_path),))
+    line.show_campaigns((status_of(tmp_path),))
     with qtbot.waitSignal(line.show_asked) as asked:
         line.show_button.click()
     assert asked.args == [tmp_path]
@@ -651,8 +651,8 @@ def test_mnemonics_unique_on_every_page(
     qtbot: QtBot, window: MainWindow, library: Path, tmp_path: Path
 ) -> None:
     choose(qtbot, window, library / "one" / "00-ext4.footing")
-    window.notice.tell("“x”: moved to the trash.", "Un&do", lambda: None)
-    window.campaign_line.tell((status_of(tmp_path),))
+    window.notice.show_message("“x”: moved to the trash.", "Un&do", lambda: None)
+    window.campaign_line.show_campaigns((status_of(tmp_path),))
     window.campaign_line.show()
     window.show_runs()
     assert len(letters(window)) > 8
@@ -706,9 +706,9 @@ def test_help_lists_keys_and_machine(
     QTest.keyClick(window.windowHandle(), Qt.Key.Key_F1)
     helping = window.findChild(HelpWindow)
     assert helping is not None
-    told = helping.keys.toPlainText()
+    output = helping.keys.toPlainText()
     for keys, text in key_lines():
-        assert f"{keys}  {text}" in told
+        assert f"{keys}  {text}" in output
     assert len(key_lines()) == len(KEYS) + sum(bool(command.keys) for command in shown_commands())
     for term in GLOSSARY:
         assert f"{term.word}  {term.meaning}" in helping.words.toPlainText()

@@ -100,7 +100,7 @@ def library_arrives(_qtbot: QtBot, library: Path, _folder: Path) -> bool:
 
 
 def notify_arrives(_qtbot: QtBot, _library: Path, _folder: Path) -> bool:
-    return not when_done.tell_desktop([EndedCampaign("x", "It is done.")], read_preferences()[0])
+    return not when_done.notify_desktop([EndedCampaign("x", "It is done.")], read_preferences()[0])
 
 
 def when_done_arrives(_qtbot: QtBot, _library: Path, _folder: Path) -> bool:
@@ -154,15 +154,15 @@ def test_repeats_preset_in_wizard(open_window: OpenWindow, qtbot: QtBot, tmp_pat
 
 def test_delayed_effects_announced(qtbot: QtBot, tmp_path: Path) -> None:
     dialog = open_dialog(qtbot)
-    told: list[str] = []
-    dialog.told.connect(told.append)
+    lines: list[str] = []
+    dialog.notified.connect(lines.append)
     dialog.accept_all()
-    assert told == []
+    assert lines == []
     dialog = open_dialog(qtbot)
-    dialog.told.connect(told.append)
+    dialog.notified.connect(lines.append)
     fill(dialog, tmp_path / "elsewhere")
     dialog.accept_all()
-    assert told == ["Language and library count from the next start of pgFooting."]
+    assert lines == ["Language and library count from the next start of pgFooting."]
 
 
 def test_cancel_writes_nothing(qtbot: QtBot, tmp_path: Path) -> None:
@@ -189,10 +189,10 @@ def test_damaged_file_reported_and_kept(qtbot: QtBot) -> None:
     preferences_path().parent.mkdir(parents=True)
     preferences_path().write_text("theme = 3")
     dialog = open_dialog(qtbot)
-    told: list[str] = []
-    dialog.told.connect(told.append)
+    lines: list[str] = []
+    dialog.notified.connect(lines.append)
     dialog.accept_all()
-    assert "preferences.toml.damaged" in told[0]
+    assert "preferences.toml.damaged" in lines[0]
     assert preferences_path().with_name("preferences.toml.damaged").read_text() == "theme = 3"
 
 

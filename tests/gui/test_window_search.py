@@ -82,7 +82,7 @@ def test_words_and_fields_select_runs(panel: LibraryPanel) -> None:
 
 
 @pytest.mark.parametrize(
-    ("typed", "told"),
+    ("typed", "expected"),
     [
         ("foo:bar", "“foo:” is no field of a run"),
         ("-fs:xsf", "No run here has fs:xsf; runs here have ext4, btrfs, xfs. Did you mean “xfs”?"),
@@ -91,10 +91,10 @@ def test_words_and_fields_select_runs(panel: LibraryPanel) -> None:
         ("controller", ""),
     ],
 )
-def test_unknown_terms_reported_as_in_list(panel: LibraryPanel, typed: str, told: str) -> None:
+def test_unknown_terms_reported_as_in_list(panel: LibraryPanel, typed: str, expected: str) -> None:
     panel.search.line.setText(typed)
-    assert panel.remarks.text().startswith(told)
-    assert bool(panel.remarks.text()) == bool(told) == panel.remarks.isVisibleTo(panel)
+    assert panel.remarks.text().startswith(expected)
+    assert bool(panel.remarks.text()) == bool(expected) == panel.remarks.isVisibleTo(panel)
     assert panel.search.line.accessibleDescription() == panel.remarks.text()
     panel.search.line.clear()
     assert not panel.remarks.isVisibleTo(panel)

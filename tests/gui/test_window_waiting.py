@@ -61,13 +61,13 @@ def test_stop_ends_waiting(qtbot: QtBot, window: MainWindow) -> None:
 
 def test_running_refuses_others(open_window: OpenWindow, tmp_path: Path) -> None:
     pages = open_window(tmp_path / "library", begin=False).campaigns
-    told: list[str] = []
-    pages.told.connect(told.append)
+    lines: list[str] = []
+    pages.notified.connect(lines.append)
     pages.take_live((CampaignStatus("first", tmp_path, live=True, runs=()),))
     pages.start(CAMPAIGN)
     pages.go_on(tmp_path)
     pages.again(tmp_path)
-    assert told == ["“first” is still being measured."] * 3
+    assert lines == ["“first” is still being measured."] * 3
     assert pages.load_consent is None
     assert not pages.starter.is_busy
     pages.open_wizard()

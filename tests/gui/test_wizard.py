@@ -338,9 +338,9 @@ def test_review_shows_commands_time_and_removal(qtbot: QtBot, make_wizard: MakeW
     assert page.time.text().startswith("6 runs, about 4 min")
     assert "removed" in page.removed.text()
     assert "quiet machine" in page.effect.text()
-    told = page.disturbances
-    qtbot.waitUntil(lambda: "Looking" not in told.notes.text(), timeout=PATIENCE_MS)
-    assert told.warnings.text() or told.notes.text()
+    found = page.disturbances
+    qtbot.waitUntil(lambda: "Looking" not in found.notes.text(), timeout=PATIENCE_MS)
+    assert found.warnings.text() or found.notes.text()
     page.configuration.setCurrentIndex(1)
     assert "/dev/shm/pgfooting-XXXXXXXX/data" in page.commands.toPlainText()
     assert wizard.next.text() == "&Start"
@@ -856,7 +856,7 @@ def test_questions_first_own_question_on_top(make_wizard: MakeWizard) -> None:
     assert texts[0] == "My own comparison"
     assert {"Which filesystem?  vondra-2022", "What do barriers cost?  barriers"} < set(texts)
     assert not chooser.use.isEnabled()
-    assert chooser.told.text() == ""
+    assert chooser.remarks.text() == ""
 
 
 def test_question_fills_pages_with_quick_variant(
@@ -866,9 +866,9 @@ def test_question_fills_pages_with_quick_variant(
     monkeypatch.setattr(adapt, "check_settings", lambda *_args: None)
     wizard = make_wizard(known_draft())
     chooser = ask(wizard, "durability")
-    assert "fsync and synchronous_commit on and off" in chooser.told.text()
+    assert "fsync and synchronous_commit on and off" in chooser.remarks.text()
     chooser.quick.setChecked(True)
-    assert "cannot show: Five seconds" in chooser.told.text()
+    assert "cannot show: Five seconds" in chooser.remarks.text()
     with qtbot.waitSignal(chooser.loaded, timeout=PATIENCE_MS):
         chooser.use.click()
     campaign = wizard.draft.to_campaign()
@@ -886,7 +886,7 @@ def test_disk_recipe_uses_ticked_disks(
     wizard = make_wizard(known_draft())
     chooser = ask(wizard, "mount-options-2011")
     assert not chooser.use.isEnabled()
-    assert "Spare disks wanted: 2, ticked: 0." in chooser.told.text()
+    assert "Spare disks wanted: 2, ticked: 0." in chooser.remarks.text()
     assert chooser.use.accessibleDescription()
     choose_disks(wizard.draft)
     wizard.pages[Step.WHERE].refresh()
@@ -899,9 +899,9 @@ def test_disk_recipe_uses_ticked_disks(
     assert isinstance(first, DiskTarget)
     assert first.names == chosen[:3]
     assert len(campaign.configurations) == 14
-    assert "“XFS noatime,noquota,nobarrier” is left out." in chooser.told.text()
+    assert "“XFS noatime,noquota,nobarrier” is left out." in chooser.remarks.text()
     ask(wizard, "durability")
-    assert "left out" not in chooser.told.text()
+    assert "left out" not in chooser.remarks.text()
 
 
 def test_question_on_prepared_server(
@@ -913,9 +913,9 @@ def test_question_on_prepared_server(
     page = page_of(wizard, WherePage)
     chooser = ask(wizard, "lentfer-2009")
     assert chooser.steps.isHidden()
-    assert "Or tick “An existing server”" in chooser.told.text()
+    assert "Or tick “An existing server”" in chooser.remarks.text()
     page.server.click()
-    assert "Say below how the server is reached" in chooser.told.text()
+    assert "Say below how the server is reached" in chooser.remarks.text()
     assert not chooser.use.isEnabled()
     page.connection.setText("host=db user=bench")
     page.connection.textEdited.emit("host=db user=bench")

@@ -37,7 +37,7 @@ from app.domain.options.raid import Level
 from app.domain.problem import Problem
 from app.domain.storage_plan.kept_disk import KeptDisk, ReleaseOutcome
 from app.domain.storage_plan.plan import Role
-from app.draft.disks.filesystems import say_lines
+from app.draft.disks.filesystems import set_options
 from app.draft.disks.table import DiskRow, InspectionResult, assign
 from app.draft.draft import CampaignDraft
 from app.draft.fields.environment import DraftEnvironment
@@ -507,7 +507,7 @@ def test_leftover_disk_released_by_root(
     assert "D18: pgFooting's journal names it. xfs, label PRECIOUS" in page.why.text()
     assert "→ Look at it." in page.why.text()
     (dialog,) = wizard.findChildren(ReleaseDialog)
-    qtbot.waitUntil(lambda: len(kept) == 1 and "CUSTOMERS" in dialog.told.text())
+    qtbot.waitUntil(lambda: len(kept) == 1 and "CUSTOMERS" in dialog.contents.text())
     assert ("umount /srv" in dialog.error.text(), dialog.field.isEnabled()) == (True, False)
     dialog.reject()
     qtbot.waitUntil(lambda: not wizard.findChildren(ReleaseDialog))
@@ -592,7 +592,7 @@ def test_a_kept_disk_is_released_by_dialog(
     qtbot.waitUntil(lambda: bool(wizard.findChildren(ReleaseDialog)))
     (dialog,) = wizard.findChildren(ReleaseDialog)
     qtbot.waitUntil(dialog.field.isEnabled)
-    assert ("CUSTOMERS" in dialog.told.text(), dialog.release.isEnabled()) == (True, False)
+    assert ("CUSTOMERS" in dialog.contents.text(), dialog.release.isEnabled()) == (True, False)
     QTest.keyClicks(dialog.field, "nope")
     assert not dialog.release.isEnabled()
     dialog.field.clear()
@@ -962,28 +962,28 @@ def test_nothing_on_the_page_of_filesystems_moves(
     assert moved(cards, wizard) == []
     settle()
     before = places(wizard)
-    told = 0
+    found = 0
     for name, editor in page.editors.items():
         control = editor.control
         if isinstance(control, QCheckBox):
             control.click()
             assert moved(before, wizard) == [], name
-            told += bool(editor.badge.text())
+            found += bool(editor.badge.text())
             control.click()
         elif isinstance(control, QComboBox):
             for index in (*range(control.count()), 0):
                 control.setCurrentIndex(index)
                 assert moved(before, wizard) == [], (name, control.itemText(index))
-                told += bool(editor.badge.text() or editor.note.text())
+                found += bool(editor.badge.text() or editor.note.text())
         else:
             control.setFocus()
             QTest.keyClicks(control, "soon")
             assert editor.error.text()
             assert moved(before, wizard) == [], name
             control.clear()
-            editor.said.emit(name, "")
+            editor.entered.emit(name, "")
         assert moved(before, wizard) == [], name
-    assert told, "something was said that could have moved something"
+    assert found, "something was said that could have moved something"
     for index in range(page.preset.count()):
         page.preset.setCurrentIndex(index)
         assert moved(before, wizard) == [], page.preset.itemText(index)
@@ -1033,7 +1033,7 @@ def test_another_filesystem_is_compared_with_two_clicks(open_wizard: OpenWizard)
     assert draft.parts.configurations[-1].made.typed == {}
     assert not made.unsafe.isVisible()
     draft.parts.configurations[-1].made.typed["compres"] = "lzo"  # of a campaign file
-    page.tell()
+    page.report_change()
     assert "Did you mean “compress”?" in page.editor._place.error.text()
 
 
@@ -1109,7 +1109,7 @@ def test_serial_retyped_for_each_campaign(
 
 def test_unsafe_options_marked_on_page(open_wizard: OpenWizard) -> None:
     draft = draft_on_disks(1)
-    say_lines(draft.parts.disks.data.made, "barrier = false")
+    set_options(draft.parts.disks.data.made, "barrier = false")
     page = page_of(open_wizard(Step.FILESYSTEM, draft), FilesystemPage)
     assert "Write barriers: off (mount -o nobarrier)" in page.unsafe.text()
     assert "NOT DURABLE" in page.findings.text()

@@ -148,7 +148,7 @@ def test_changed_options_visible_and_named(
     assert isinstance(barrier.control, QCheckBox)
     assert barrier.word.text() == "off: nobarrier"
     barrier.control.click()
-    commit.said.emit("commit", "30")
+    commit.entered.emit("commit", "30")
     assert page.chosen.text() == "Chosen against the defaults: nobarrier, commit=30"
     for editor in (barrier, commit):
         marked = editor.grab().toImage().pixelColor(1, editor.height() // 2)
@@ -173,11 +173,11 @@ def test_changed_options_visible_and_named(
 def test_risks_of_option_listed_once(open_page: OpenPage) -> None:
     page = open_page()
     page.cards["btrfs"].click()
-    page.editors["datacow"].said.emit("datacow", "false")
-    told = page.unsafe.text()
-    assert told.count("UNSAFE: Copy on write: off (mount -o nodatacow)") == 1
-    assert "no checksums" in told
-    assert "half-written pages" in told
+    page.editors["datacow"].entered.emit("datacow", "false")
+    text = page.unsafe.text()
+    assert text.count("UNSAFE: Copy on write: off (mount -o nodatacow)") == 1
+    assert "no checksums" in text
+    assert "half-written pages" in text
 
 
 def test_preset_values_shown_as_chosen(open_page: OpenPage) -> None:
@@ -350,7 +350,7 @@ def test_tablespaces_get_disks_level_and_filesystem(qtbot: QtBot, open_page: Ope
     page.cards["xfs"].click()
     page.group_buttons[Role.INDEXES].click()
     assert page.cards["ext4"].isChecked()
-    page.editors["commit"].said.emit("commit", "soon")
+    page.editors["commit"].entered.emit("commit", "soon")
     assert "“soon” is not allowed" in page.editors["commit"].error.text()
     page.options.clear.click()
     page.data_button.click()

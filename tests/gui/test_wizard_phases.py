@@ -130,12 +130,12 @@ def test_recipe_phases_shown_and_kept(qtbot: QtBot) -> None:
     before = [PhaseDraft(dict(each.texts), list(each.scripts)) for each in draft.parts.phases]
     page = WorkloadPage(draft, Theme(Scheme.DARK))
     qtbot.addWidget(page)
-    told: list[bool] = []
-    page.changed.connect(lambda: told.append(True))
+    found: list[bool] = []
+    page.changed.connect(lambda: found.append(True))
     page.load()
     for row in range(len(before)):
         page.phases.table.selectRow(row)
-    assert (draft.parts.phases, told) == (before, [])  # looking changes nothing
+    assert (draft.parts.phases, found) == (before, [])  # looking changes nothing
     assert [row[:3] for row in cells(page.phases)][2] == ["TPC-B", "3", "tpcb-like"]
     assert "no" in cells(page.phases)[0]
     page.close()

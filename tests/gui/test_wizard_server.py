@@ -75,9 +75,9 @@ def test_server_starts_after_name_typed(qtbot: QtBot, make_wizard: MakeWizard, t
     servers = page._loaded.servers
     assert not servers.fields
     look_there(qtbot, page)
-    told = "\n".join(text.text() for text in servers.told)
+    texts = "\n".join(text.text() for text in servers.texts)
     for words in ("Server\ndb:5432", "shop (3 GiB)", "<b>bold</b> [2J", "pgfooting_bench"):
-        assert words in told
+        assert words in texts
     assert not wizard.next.isEnabled()
     assert "Type the name of the server, db:5432" in wizard.reason.text()
     field = servers.fields[CONNECTION]
@@ -125,11 +125,11 @@ def test_reference_needs_own_name_typed(
     assert not wizard.next.isEnabled()
     QTest.keyClicks(more.editor.server.connection, OTHER)
     QTest.keyClicks(more.editor.server.room, "lots")
-    told = more.editor.server.fields["target.server.room"].error
-    qtbot.waitUntil(lambda: "lots" in told.text())
+    result = more.editor.server.fields["target.server.room"].error
+    qtbot.waitUntil(lambda: "lots" in result.text())
     more.editor.server.room.clear()
     QTest.keyClicks(more.editor.server.room, "20 GiB")
-    qtbot.waitUntil(lambda: not told.text())
+    qtbot.waitUntil(lambda: not result.text())
     go_on(qtbot, wizard, Step.REVIEW)
     campaign = wizard.draft.to_campaign()
     made = ServerTarget(OTHER, 20 << 30, "machine")
@@ -183,24 +183,24 @@ def test_no_connection_before_last_page(
     assert asked == []
     assert not wizard.next.isEnabled()
     assert "nothing was connected to yet" in wizard.reason.text()
-    told = page._loaded.contact.text()
-    assert told.splitlines()[1:3] == [CONNECTION, "and asks its machine over ssh: machine"]
-    assert "PGPASSWORD" in told
+    text = page._loaded.contact.text()
+    assert text.splitlines()[1:3] == [CONNECTION, "and asks its machine over ssh: machine"]
+    assert "PGPASSWORD" in text
     look_there(qtbot, page)
     assert asked == [ServerQuestion(CONNECTION, "machine")]
     assert not page._loaded.look.isVisible()
     assert not page._loaded.contact.isVisible()
     assert "machine" not in str(json.loads(draft_text(wizard.draft.parts))["parts"].get("contacted"))
     wizard.draft.parts.values["target.server.connection"] = OTHER
-    page.tell()
+    page.report_change()
     assert page._loaded.look.isVisible(), "what was said of one server holds for no other"
     assert OTHER in page._loaded.contact.text()
     assert not page._loaded.servers.fields
     wizard.draft.parts.values["target.server.connection"] = CONNECTION
-    page.tell()
+    page.report_change()
     assert not page._loaded.look.isVisible()
     wizard.draft.forget_confirmations()
-    page.tell()
+    page.report_change()
     look_there(qtbot, page)
     assert asked == [ServerQuestion(CONNECTION, "machine")] * 2, "after a campaign began it is looked at anew"
 
@@ -250,7 +250,7 @@ def test_running_server_hides_refused_options(
     wizard._open_page()
     assert page.checksums.isVisible()
     wizard.draft.choose_place(Place.FOLDER, ticked=True)
-    page.tell()
+    page.report_change()
     assert page.preset.isVisible()
     assert not page.as_it_is.isVisible()
     assert "a server of its own" in explained(page)

@@ -33,10 +33,10 @@ __all__ = [
     "begin_rounds",
     "go_on",
     "install",
+    "print_seconds",
+    "print_waiting",
     "release_outside",
     "start_outside",
-    "tell_outside",
-    "tell_waiting",
 ]
 
 _ROUNDS = Path("/home", USER, "rounds")
@@ -70,13 +70,13 @@ def start_outside(*serials: str) -> None:
     (folder / "campaign.toml").write_text(campaign(("mirror", table), duration="5min"))
     words = ["run", f"{folder}/campaign.toml", "--output", f"{folder}/library", "--progress", "json"]
     words += [word for serial in serials for word in ("--erase", serial)]
-    with (folder / "told").open("wb") as told, (folder / "said").open("wb") as said:
+    with (folder / "told").open("wb") as output, (folder / "said").open("wb") as said:
         subprocess.Popen(
-            as_user(*words), stdin=subprocess.DEVNULL, stdout=told, stderr=said, start_new_session=True
+            as_user(*words), stdin=subprocess.DEVNULL, stdout=output, stderr=said, start_new_session=True
         )
 
 
-def tell_outside(*serials: str) -> None:
+def print_seconds(*serials: str) -> None:
     """Print as JSON what the campaign has told, what its run file holds, and what is left of it."""
     folder = folder_of(serials)
     lines = [line for line in (folder / "told").read_text().splitlines() if line.endswith("}")]
@@ -120,8 +120,8 @@ def release_outside(*serials: str) -> None:
     refused = [
         [each.rule for each in left.refusals({node: spare.identify(node)})[node]] for node in devices(serials)
     ]
-    told = {user.remedy for disk in seen for user in spare.users(node_of(disk.device_number), disk)}
-    commands = {each.partition(": ")[2] for each in told if "mdadm --stop" in each}
+    output = {user.remedy for disk in seen for user in spare.users(node_of(disk.device_number), disk)}
+    commands = {each.partition(": ")[2] for each in output if "mdadm --stop" in each}
     for command in commands:
         subprocess.run(shlex.split(command), check=True)
     wiped = [
@@ -157,9 +157,9 @@ def begin_rounds(serial: str) -> None:
     text = campaign(("ext4", table), duration="20s").replace("repeats = 1", "repeats = 3")
     (_ROUNDS / "campaign.toml").write_text(text)
     words = as_user("run", f"{_ROUNDS}/campaign.toml", "--progress", "json", "--erase", serial)
-    with (_ROUNDS / "told").open("wb") as told, (_ROUNDS / "said").open("wb") as said:
+    with (_ROUNDS / "told").open("wb") as output, (_ROUNDS / "said").open("wb") as said:
         runner = subprocess.Popen(
-            words, stdin=subprocess.DEVNULL, stdout=told, stderr=said, start_new_session=True
+            words, stdin=subprocess.DEVNULL, stdout=output, stderr=said, start_new_session=True
         )
 
     def is_measuring_the_second() -> bool:
@@ -173,10 +173,10 @@ def begin_rounds(serial: str) -> None:
     wait_until(is_measuring_the_second, "the second run does not measure")
 
 
-def tell_waiting(serial: str) -> None:
+def print_waiting(serial: str) -> None:
     """Wait until nothing is left of campaigns on a virtio disk and print as JSON what waits."""
     wait_until(lambda: nothing_left_on(devices([serial])) == [], "something is left")
-    sys.stdout.write(_said_to_user("unfinished", "--json").replace("\n", ""))
+    sys.stdout.write(_shown_to_user("unfinished", "--json").replace("\n", ""))
 
 
 def go_on(serial: str, folder: str) -> None:
@@ -191,19 +191,19 @@ def go_on(serial: str, folder: str) -> None:
             run.check()
             runs.append([path.name, run.values["number"], str(run.values["state"])])
     events = [json.loads(line) for line in ended.stdout.splitlines()]
-    told = {
+    output = {
         "status": ended.returncode,
         "said": ended.stderr,
         "measured": len([each for each in events if each["event"] == "finished"]),
         "runs": runs,
         "asked": _times_asked() - before,
         "left": nothing_left_on(devices([serial])),
-        "waiting": json.loads(_said_to_user("unfinished", "--json")),
+        "waiting": json.loads(_shown_to_user("unfinished", "--json")),
     }
-    print(json.dumps(told))  # noqa: T201 - the answer
+    print(json.dumps(output))  # noqa: T201 - the answer
 
 
-def _said_to_user(*words: str) -> str:
+def _shown_to_user(*words: str) -> str:
     return subprocess.run(as_user(*words), check=True, capture_output=True, text=True).stdout
 
 

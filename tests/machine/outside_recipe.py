@@ -46,5 +46,5 @@ def run_recipe(name: str, *serials: str) -> None:
             symlinks=True,
         )
     shutil.rmtree(folder)
-    told = {"status": ended.returncode, "out": ended.stdout, "said": ended.stderr}
-    sys.stdout.write(json.dumps({**told, "seconds": seconds, "left": left}))
+    output = {"status": ended.returncode, "out": ended.stdout, "said": ended.stderr}
+    sys.stdout.write(json.dumps({**output, "seconds": seconds, "left": left}))

@@ -55,8 +55,8 @@ def until_it_measures(start: Start, disk: RigBlockDevice) -> Campaign:
 
 def check_seconds_kept(running: Campaign, state: str) -> None:
     """The run file says how it ended, and has every second that was told, in their order."""
-    told = [event for event in running.events if event["event"] == "second" and event["phase"] == "measure"]
-    assert len(told) >= 3
+    found = [event for event in running.events if event["event"] == "second" and event["phase"] == "measure"]
+    assert len(found) >= 3
     (run,) = running.run_files()
     with run:
         run.check()
@@ -65,8 +65,8 @@ def check_seconds_kept(running: Campaign, state: str) -> None:
         assert measured is not None
         _, kept = run.samples("pgbench.tps", after_ms=measured.started_ms)
         left = iter(kept.tolist())  # on a machine as slow as this, not every second that is kept is told
-        for event in told:
-            assert any(value == pytest.approx(event["tps"]) for value in left), (kept, told)
+        for event in found:
+            assert any(value == pytest.approx(event["tps"]) for value in left), (kept, found)
 
 
 def recover() -> None:

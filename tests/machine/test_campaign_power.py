@@ -34,7 +34,7 @@ def wait_for(
 ) -> dict[str, Any]:
     """Ask what was told and what is left on these disks until it is as wanted."""
     deadline = time.monotonic() + PATIENCE_S
-    while not wanted(found := json.loads(in_guest(guest, "tell_outside", *serials).splitlines()[-1])):
+    while not wanted(found := json.loads(in_guest(guest, "print_seconds", *serials).splitlines()[-1])):
         assert time.monotonic() < deadline, found
     return dict(found)
 
@@ -45,10 +45,10 @@ def measure(guest: Guest, serials: Sequence[str]) -> dict[str, Any]:
     return wait_for(guest, serials, lambda found: len(found["told"]) >= 3 or found["finished"])
 
 
-def check_kept(found: dict[str, Any], told: list[float]) -> None:
+def check_kept(found: dict[str, Any], seconds: list[float]) -> None:
     """Every second that was told is in the run file, in order; so slow a machine does not tell every one."""
     left = iter(found["kept"])
-    for tps in told:
+    for tps in seconds:
         assert any(value == pytest.approx(tps) for value in left), found
 
 
@@ -74,8 +74,8 @@ def test_pulled_disk_keeps_seconds_frees_other(
     measure(guest, PULLED)
     guest.remove_disk(1)
     # The array goes on without it, as it should: what is left of it must come apart all the same.
-    told = len(wait_for(guest, PULLED, lambda found: bool(found["told"]))["told"])
-    wait_for(guest, PULLED, lambda found: len(found["told"]) > told + 1 or found["finished"])
+    seconds = len(wait_for(guest, PULLED, lambda found: bool(found["told"]))["told"])
+    wait_for(guest, PULLED, lambda found: len(found["told"]) > seconds + 1 or found["finished"])
     guest.output_of("pkill", "--signal", "INT", "--full", "^python3 -P -m app run")
     found = wait_for(guest, PULLED, lambda found: bool(found["finished"]) and not found["left"])
     assert found["disks"] == 1
@@ -83,7 +83,7 @@ def test_pulled_disk_keeps_seconds_frees_other(
 
 
 def test_disks_are_offered_after_a_power_cut(guest: Guest) -> None:
-    told = measure(guest, CUT_OFF)["told"]
+    seconds = measure(guest, CUT_OFF)["told"]
     guest.cut_power()
     guest.boot()
     offered = json.loads(in_guest(guest, "release_outside", *CUT_OFF).splitlines()[-1])
@@ -92,4 +92,4 @@ def test_disks_are_offered_after_a_power_cut(guest: Guest) -> None:
     assert all("D18" in rules for rules in offered["refused"])
     found = wait_for(guest, CUT_OFF, lambda found: not found["left"])
     assert (found["disks"], found["state"]) == (2, "incomplete")
-    check_kept(found, told[:-1])  # the last one may have been on its way to the disk
+    check_kept(found, seconds[:-1])  # the last one may have been on its way to the disk

@@ -55,7 +55,7 @@ def test_campaign_continues_after_reboot(guest: Guest, end: Callable[[Guest], No
     in_guest(guest, "begin_rounds", DISK)
     end(guest)
     assert guest.output_of("cat", "/proc/sys/kernel/random/boot_id") != boot
-    (waiting,) = json.loads(in_guest(guest, "tell_waiting", DISK))
+    (waiting,) = json.loads(in_guest(guest, "print_waiting", DISK))
     assert (waiting["done"], waiting["runs"]) == (1, RUNS)
     ended: dict[str, Any] = json.loads(in_guest(guest, "go_on", DISK, waiting["folder"]))
     assert ended["status"] == 0, ended

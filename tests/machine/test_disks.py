@@ -17,7 +17,7 @@ from tests.machine.test_refused import RIG
 pytestmark = [pytest.mark.machine, pytest.mark.inside(*RIG)]
 
 
-def told(*prefix: str) -> dict[str, Any]:
+def describe_disks(*prefix: str) -> dict[str, Any]:
     """Return what the command says, by serial."""
     argv = [*prefix, "python3", "-m", "app", "disks", "--json"]
     done = subprocess.run(argv, capture_output=True, text=True, check=True)
@@ -27,7 +27,7 @@ def told(*prefix: str) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def as_root() -> dict[str, Any]:
-    return told()
+    return describe_disks()
 
 
 def test_bus_rotation_and_names_are_told() -> None:
@@ -47,7 +47,7 @@ def test_wwn_is_key_where_present(as_root: dict[str, Any]) -> None:
 
 
 def test_root_gets_answer_user_gets_question(as_root: dict[str, Any]) -> None:
-    user = told("runuser", "-u", "tester", "--")
+    user = describe_disks("runuser", "-u", "tester", "--")
     assert (as_root["as_root"], user["as_root"]) == (True, False)
     for serial in ("RIGVIRTIO1", "RIGSATA3", "RIGSCSI4", "RIGNVME5"):
         assert as_root[serial]["answer"] == "spare"
@@ -58,11 +58,11 @@ def test_root_gets_answer_user_gets_question(as_root: dict[str, Any]) -> None:
 
 
 def test_user_sees_disk_content_from_udev(record_property: Callable[[str, object], None]) -> None:
-    path = f"/dev/{told()['RIGSATA3']['name']}"
+    path = f"/dev/{describe_disks()['RIGSATA3']['name']}"
     subprocess.run(["mkfs.ext4", "-q", path], check=True)
     try:
         subprocess.run(["udevadm", "settle"], check=True)
-        found = told("runuser", "-u", "tester", "--")["RIGSATA3"]
+        found = describe_disks("runuser", "-u", "tester", "--")["RIGSATA3"]
     finally:
         subprocess.run(["wipefs", "--all", path], check=True, capture_output=True)
         subprocess.run(["blkdiscard", "--zeroout", path], check=True)

@@ -93,10 +93,10 @@ def run(guest: Guest, name: str, disks: int) -> dict[str, object]:
     """Run the quick variant of a recipe in the guest; no other disk is touched, and nothing is left."""
     before = guest.output_of("sha256sum", SENTINEL)
     serials = [f"RIGVIRTIO{number}" for number in range(1, disks + 1)]
-    told: dict[str, object] = json.loads(in_guest(guest, "run_recipe", name, *serials).splitlines()[-1])
+    document: dict[str, object] = json.loads(in_guest(guest, "run_recipe", name, *serials).splitlines()[-1])
     assert guest.output_of("sha256sum", SENTINEL) == before
-    assert told["left"] == [], told
-    return told
+    assert document["left"] == [], document
+    return document
 
 
 def pgfooting(*arguments: str) -> str:
@@ -125,8 +125,8 @@ def test_quick_recipe_comparison_and_pdf(
     guest: Guest, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     here = RECIPES[name]
-    told = run(guest, name, here.disks)
-    assert told["status"] == ExitStatus.DONE, f"{told['out']}{told['said']}"
+    found = run(guest, name, here.disks)
+    assert found["status"] == ExitStatus.DONE, f"{found['out']}{found['said']}"
     folder = guest.share / name
     campaign = load_campaign(folder / "campaign.toml")
     names = [each.name for each in campaign.configurations]
@@ -142,8 +142,8 @@ def test_quick_recipe_comparison_and_pdf(
         each.check()
         each.close()
     assert all((each.workload.duration_s or 0) <= MOST_QUICK_SECONDS for each in campaign.configurations)
-    assert str(told["said"]).count(" left out") == (1 if here.left_out else 0)
-    assert here.said in str(told["said"])
+    assert str(found["said"]).count(" left out") == (1 if here.left_out else 0)
+    assert here.said in str(found["said"])
     library = ("--library", str(tmp_path))
     table = pgfooting("compare", str(folder), *library)
     compared = json.loads(pgfooting("compare", "--json", str(folder), *library))
@@ -153,8 +153,8 @@ def test_quick_recipe_comparison_and_pdf(
     pgfooting("report", str(folder), "-o", str(pdf), *library)
     pages = len(PdfReader(pdf).pages)
     assert pages > 1
-    (tmp_path / "told.txt").write_text(f"{told['out']}\n{told['said']}\n{table}")
-    came_to = f"{len(names)} cells, {len(planned)} runs, {told['seconds']:.0f} s, {pages} pages"
+    (tmp_path / "told.txt").write_text(f"{found['out']}\n{found['said']}\n{table}")
+    came_to = f"{len(names)} cells, {len(planned)} runs, {found['seconds']:.0f} s, {pages} pages"
     with capsys.disabled():
         print(f"\n{name}: {came_to}, {pdf}")  # noqa: T201 - the table of recipes
 
@@ -162,7 +162,7 @@ def test_quick_recipe_comparison_and_pdf(
 @pytest.mark.parametrize("name", REFUSED)
 def test_unmeasurable_recipe_refused_with_reason(guest: Guest, name: str) -> None:
     disks, reason = REFUSED[name]
-    told = run(guest, name, disks)
-    assert told["status"] != ExitStatus.DONE
-    assert reason in str(told["said"])
+    found = run(guest, name, disks)
+    assert found["status"] != ExitStatus.DONE
+    assert reason in str(found["said"])
     assert not (guest.share / name).exists()

@@ -395,18 +395,18 @@ for disk in list_disks(Policy()).disks:
 """
 
 
-def told(guest: Guest, serial: str) -> list[str]:
+def refusal_rules(guest: Guest, serial: str) -> list[str]:
     lines = guest.output_of("python3", "-c", ASK).splitlines()
     return [line.partition("|")[2] for line in lines if line.startswith(f"{serial}|")]
 
 
 def test_failing_disk_refused(start_guest: Callable[..., Guest], note: Note) -> None:
     guest = start_guest("nvme:1G")
-    assert told(guest, "RIGNVME1") == ["spare"]
+    assert refusal_rules(guest, "RIGNVME1") == ["spare"]
     disk = {"path": "/machine/peripheral/disk1", "property": "smart_critical_warning"}
     guest.monitor.execute("qom-set", **disk, value=4)
-    (refusal,) = told(guest, "RIGNVME1")
+    (refusal,) = refusal_rules(guest, "RIGNVME1")
     assert refusal.startswith("D16|reliability is degraded")
     note("NVMe critical warning", "D16", refusal.partition("|")[2])
     guest.monitor.execute("qom-set", **disk, value=0)
-    assert told(guest, "RIGNVME1") == ["spare"]
+    assert refusal_rules(guest, "RIGNVME1") == ["spare"]

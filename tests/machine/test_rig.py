@@ -122,15 +122,15 @@ def test_polkit_tells_who_is_at_the_machine(guest: Guest) -> None:
 
 
 def test_a_command_without_end_is_ended(guest: Guest) -> None:
-    with pytest.raises(GuestError, match="in time") as told:
+    with pytest.raises(GuestError, match="in time") as raised:
         guest.run(["sleep", "infinity"], limit_s=1)
-    assert told.value.status == TIMED_OUT
+    assert raised.value.status == TIMED_OUT
 
 
 def test_dying_guest_reports_last_words(guest: Guest) -> None:
-    with pytest.raises(GuestError, match="sysrq triggered crash") as told:
+    with pytest.raises(GuestError, match="sysrq triggered crash") as raised:
         guest.run(["bash", "-c", "echo c >/proc/sysrq-trigger; sleep 100"], limit_s=300)
-    assert told.value.status == DIED
+    assert raised.value.status == DIED
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ def main(arguments: Sequence[str]) -> int:
     files = [str(Path(file).resolve().relative_to(PROJECT)) for file in options.files] or tried_files(PROJECT)
     folder = options.cache.resolve() / _digest()[:16]
     status = _try_changes(options.scratch.resolve(), folder, files, until)
-    return status or _tell(files, State(folder, PROJECT, TESTS))
+    return status or _print_report(files, State(folder, PROJECT, TESTS))
 
 
 def _options(arguments: Sequence[str]) -> argparse.Namespace:
@@ -107,14 +107,16 @@ def _try_changes(scratch: Path, folder: Path, files: Sequence[str], until: float
 # --- what came of it
 
 
-def _tell(files: Sequence[str], state: State) -> int:
+def _print_report(files: Sequence[str], state: State) -> int:
     """Print what came of the changes; return the status."""
     changes = changes_in_order(PROJECT, files)
     outcomes, known = state.outcomes, read_known()
     kinds = Counter(
         outcomes[change.name].kind if change.name in outcomes else "not tried" for change in changes
     )
-    _say(f"{len(changes)} checks: " + ", ".join(f"{number} {kind}" for kind, number in kinds.most_common()))
+    _print_lines(
+        f"{len(changes)} checks: " + ", ".join(f"{number} {kind}" for kind, number in kinds.most_common())
+    )
     for kind, said in (
         ("not executed", "Executed by no test of unit and bus (disks and machine are not tried)"),
         ("not tried", "Not tried: there was no time left"),
@@ -155,10 +157,10 @@ def _found_now(
 def _print(heading: str, lines: Iterator[str] | Sequence[str]) -> None:
     texts = list(lines)
     if texts:
-        _say(f"\n{heading} ({len(texts)}):", *(f"  {line}" for line in texts))
+        _print_lines(f"\n{heading} ({len(texts)}):", *(f"  {line}" for line in texts))
 
 
-def _say(*lines: str) -> None:
+def _print_lines(*lines: str) -> None:
     sys.stdout.writelines(f"{line}\n" for line in lines)
 
 

@@ -33,7 +33,7 @@ _PATIENCE: Final = re.compile(r"(?!_?KEPT).*_S|_?AGAIN.*")
 """Constants that say how long somebody is waited for: half of it is as right."""
 _HARMLESS_FLAGS: Final = {"O_RDONLY", "O_CLOEXEC"}
 """The one is 0; the other Python sets by itself."""
-_SENTENCES: Final = {"tr", "say", "joined", "unstopped"}
+_SENTENCES: Final = {"tr", "say", "joined", "without_full_stop"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +92,10 @@ def changes_of(file: str, source: bytes, refusing: frozenset[str]) -> list[Chang
     """
     finder = _Finder(file, source, refusing)
     finder.visit(ast.parse(source))
-    return sorted(_told_apart(finder.found), key=lambda change: (change.start, change.what))
+    return sorted(_without_duplicates(finder.found), key=lambda change: (change.start, change.what))
 
 
-def _told_apart(changes: list[Change]) -> Iterator[Change]:
+def _without_duplicates(changes: list[Change]) -> Iterator[Change]:
     seen: Counter[tuple[str, str, str]] = Counter()
     for change in changes:
         seen[change.name] += 1

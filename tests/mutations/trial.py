@@ -165,11 +165,11 @@ def _learned(session: pytest.Session, items: Sequence[pytest.Item]) -> Tests:
     folder = Path(os.environ["TMPDIR"]).parent / "learned"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    told = folder / "told"
-    _forked(lambda: _learn(session, items, told), _after(LEARNING_S))
+    result_file = folder / "told"
+    _forked(lambda: _learn(session, items, result_file), _after(LEARNING_S))
     good: dict[str, float] = {}
     with suppress(OSError):
-        for line in Path(f"{told}.seconds").read_text().splitlines():
+        for line in Path(f"{result_file}.seconds").read_text().splitlines():
             seconds, _, name = line.partition(" ")
             good[name] = float(seconds)
     data = coverage.Coverage(data_file=str(folder / "all"), config_file=False)
@@ -200,19 +200,19 @@ def _by_file(items: Sequence[pytest.Item]) -> Iterator[tuple[Path, list[pytest.I
     yield from files.items()
 
 
-def _learn(session: pytest.Session, items: Sequence[pytest.Item], told: Path) -> None:
+def _learn(session: pytest.Session, items: Sequence[pytest.Item], result_file: Path) -> None:
     """Run tests with their lines measured, in what they start as well (sitecustomize of the scratch copy)."""
     measured = coverage.Coverage(
-        data_file=f"{told}.coverage",
+        data_file=f"{result_file}.coverage",
         config_file=False,
         include=[os.environ["MUTATIONS_SOURCE"]],
         data_suffix=True,
     )
     failures = session.config.pluginmanager.get_plugin("mutation-failures")
     assert isinstance(failures, _Failures)
-    os.environ["MUTATIONS_DATA"] = f"{told}.coverage"
+    os.environ["MUTATIONS_DATA"] = f"{result_file}.coverage"
     measured.start()
-    with Path(f"{told}.seconds").open("w") as seconds:
+    with Path(f"{result_file}.seconds").open("w") as seconds:
         for item, following in zip(items, [*items[1:], None], strict=True):
             os.environ["MUTATIONS_TEST"] = item.nodeid
             measured.switch_context(item.nodeid)
@@ -234,27 +234,27 @@ def _tried(session: pytest.Session, change: Change, tests: Tests, finder: str) -
     items = [by_name[name] for name in names]
     if not items:
         return Outcome("not executed", "")
-    told = Path(os.environ["TMPDIR"]).parent / "failed"
-    told.unlink(missing_ok=True)
+    result_file = Path(os.environ["TMPDIR"]).parent / "failed"
+    result_file.unlink(missing_ok=True)
 
     def trial() -> None:
         _put_in(change)
 
         def begin(nodeid: str) -> None:
-            told.write_text(nodeid)
+            result_file.write_text(nodeid)
 
         name = _run(session, items, begin)
-        told.write_text(name)
+        result_file.write_text(name)
         sys.exit(1 if name else 0)
 
     def is_late() -> bool:
-        limit_s = PATIENCE_S + PATIENCE * tests.seconds.get(told.read_text(), 0)
-        return time.time() - told.stat().st_mtime > limit_s
+        limit_s = PATIENCE_S + PATIENCE * tests.seconds.get(result_file.read_text(), 0)
+        return time.time() - result_file.stat().st_mtime > limit_s
 
-    told.touch()
+    result_file.touch()
     with _on_disk(change):
         code = _forked(trial, is_late)
-    test = told.read_text()
+    test = result_file.read_text()
     if code == 0:
         return Outcome("survived", "")
     return Outcome("found" if code == 1 else "hangs" if code is None else "dies", test)

@@ -121,10 +121,10 @@ def test_base_backups_last_as_long_as_phase(campaign_bench: CampaignBench) -> No
         assert all(after.started_ms >= before.ended_ms for before, after in pairwise(turns))
         (cut,) = slowly.background.turns
         assert (cut.how, slowly.background.max_rate_bytes) == ("ended", 256 * 1024)
-        for told, name in ((beside, "phase:2"), (slowly, "measure")):
+        for found, name in ((beside, "phase:2"), (slowly, "measure")):
             (times,) = (each for each in run.phases() if each.name.text == name)
-            first, last = told.background.turns[0], told.background.turns[-1]
-            slowest_ms = max(turn.ended_ms - turn.started_ms for turn in told.background.turns)
+            first, last = found.background.turns[0], found.background.turns[-1]
+            slowest_ms = max(turn.ended_ms - turn.started_ms for turn in found.background.turns)
             ended_ms = times.ended_ms or 0
             assert first.started_ms < ended_ms
             assert last.how == "ended" or ended_ms - last.ended_ms <= slowest_ms + 1000

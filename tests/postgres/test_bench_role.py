@@ -22,7 +22,7 @@ from app.postgres.pgbench.argv import (
     benchmark_argv,
     initialise_argv,
 )
-from app.postgres.pgbench.script_wishes import find_superuser
+from app.postgres.pgbench.script_demands import find_superuser
 from app.process.starter import CommandOutcome, run_command
 from tests.fix_postgres import PgbenchServer, Workbench
 

@@ -114,11 +114,13 @@ def test_every_pair_measured_as_chosen(
     assert running.errors is not None
     assert files.keys() == wanted.keys(), running.errors.read_text()
     red = {
-        file: told
+        file: wrong
         for file, (name, repeat) in wanted.items()
-        if (told := what_is_wrong(files[file], rows[name], repeat, places, values))
+        if (wrong := what_is_wrong(files[file], rows[name], repeat, places, values))
     }
-    assert not red, "\n".join(f"{file}: {rows[wanted[file][0]]}: {told}" for file, told in red.items())
+    assert not red, "\n".join(
+        f"{file}: {rows[wanted[file][0]]}: {mistakes}" for file, mistakes in red.items()
+    )
 
 
 def what_is_wrong(path: Path, row: Row, repeat: int, places: Places, values: dict[str, Values]) -> str:

@@ -33,5 +33,5 @@ def test_repeats_across_campaigns_as_reference(
     assert len({path.parent for path in folders}) == 2, "two campaigns"
     assert what_differs([facts[path] for path in folders]).are_repeats
     assert not what_differs([facts[memory], facts[folders[1]]]).are_repeats
-    told = json.loads(campaign_bench.command("compare", "--json", *map(str, files)).stdout)
-    assert "different campaigns" in json.dumps(told), "one run of each is no verdict"
+    output = json.loads(campaign_bench.command("compare", "--json", *map(str, files)).stdout)
+    assert "different campaigns" in json.dumps(output), "one run of each is no verdict"

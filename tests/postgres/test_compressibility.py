@@ -220,16 +220,16 @@ def test_campaign_loads_and_reports_ratio(campaign_bench: CampaignBench) -> None
 
 def check_loading(run: RunFile) -> None:
     """What loading took is a part of its phase, and a figure of the run."""
-    told, figures, phase = known(run.metadata.data_set, None), figures_of(run), run.phase(Phase.LOAD)
-    assert told is not None
+    data_set, figures, phase = known(run.metadata.data_set, None), figures_of(run), run.phase(Phase.LOAD)
+    assert data_set is not None
     assert phase is not None
     assert phase.ended_ms is not None
-    parts = (told.rows_s, told.vacuum_s, told.index_s)
+    parts = (data_set.rows_s, data_set.vacuum_s, data_set.index_s)
     assert parts == tuple(figures[name] for name in ("load_rows_s", "load_vacuum_s", "load_index_s"))
     seconds = [part for part in parts if part is not None]
     assert len(seconds) == 3
     assert 0 < sum(seconds) <= (phase.ended_ms - phase.started_ms) / 1000
-    assert told.state == "loaded"
+    assert data_set.state == "loaded"
 
 
 def test_plain_rows_without_compression(

@@ -22,12 +22,12 @@ def templates(bench: CampaignBench) -> list[Path]:
     return sorted(Path(bench.environment["PGFOOTING_TEMPLATES"]).glob("*"))
 
 
-def told_of(path: Path) -> DataSetMetadata:
+def data_set_of(path: Path) -> DataSetMetadata:
     with RunFile(path) as run:
         run.check()
-        told = or_none(run.metadata.data_set)
-    assert told is not None
-    return told
+        data_set = or_none(run.metadata.data_set)
+    assert data_set is not None
+    return data_set
 
 
 def commands_of(path: Path) -> list[str]:
@@ -44,23 +44,23 @@ def test_template_made_copied_and_replaced(
     first, second = campaign_bench.run_files()
     (template,) = templates(campaign_bench)
     for path in (first, second):
-        told = told_of(path)
-        assert (told.state, told.caches, told.reason) == ("copied", "filled", "")
-        assert template.name == f"data-{told.template}"
-        assert told.files is not None
-        assert told.files > 900
-        assert told.size_bytes is not None
-        assert told.size_bytes > 30 * 2**20
-        assert told.copy_s is not None
-        assert told.tables_bytes is not None
-        assert told.tables_bytes > 10 * 2**20
-        assert (told.extents, told.tables_encoded_bytes) == (None, None), "tmpfs tells no extents"
+        found = data_set_of(path)
+        assert (found.state, found.caches, found.reason) == ("copied", "filled", "")
+        assert template.name == f"data-{found.template}"
+        assert found.files is not None
+        assert found.files > 900
+        assert found.size_bytes is not None
+        assert found.size_bytes > 30 * 2**20
+        assert found.copy_s is not None
+        assert found.tables_bytes is not None
+        assert found.tables_bytes > 10 * 2**20
+        assert (found.extents, found.tables_encoded_bytes) == (None, None), "tmpfs tells no extents"
         with RunFile(path) as run:
             assert figures_of(run)["load_rows_s"] is None
             assert figures_of(run)["tps"]
             assert run.metadata.workload.data_set == "copied"
             assert "not properly shut down" not in (run.output("server.log") or "")
-    assert told_of(first).sha256 == told_of(second).sha256
+    assert data_set_of(first).sha256 == data_set_of(second).sha256
     assert "initdb" in commands_of(first)
     assert "initdb" not in commands_of(second), "it copies what the first one made"
     shown = campaign_bench.command("show", str(second)).stdout
@@ -75,7 +75,7 @@ def test_template_made_copied_and_replaced(
     with RunFile(third) as run:
         (note,) = [event.message for event in run.events() if "damaged" in event.message]
     assert "removed and made anew" in note
-    assert told_of(third).state == "copied"
+    assert data_set_of(third).state == "copied"
     assert [path.name for path in templates(campaign_bench)] == [template.name]
     assert "initdb" in commands_of(third)
 
@@ -89,10 +89,10 @@ def test_no_template_on_storage_under_test(
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert "The data is loaded for every run" in ended.stdout + ended.stderr
     for path in campaign_bench.run_files():
-        told = told_of(path)
-        assert told.state == "loaded"
-        assert "lies on the storage under test" in told.reason
-        assert told.tables_bytes is not None
+        found = data_set_of(path)
+        assert found.state == "loaded"
+        assert "lies on the storage under test" in found.reason
+        assert found.tables_bytes is not None
         with RunFile(path) as run:
             assert figures_of(run)["load_rows_s"] is not None
     assert templates(campaign_bench) == []

@@ -42,13 +42,13 @@ def test_disturbed_run_repeated_within_limit(
     again, first = campaign_bench.run_files()
     assert (first.name, again.name) == ("01-memory-r1.footing", "01-memory-r1-2.footing")
     with RunFile(first) as run:
-        told = dict(marks_of(run))
+        values = dict(marks_of(run))
         assert run.metadata.attempt == 1
-    assert told[DISTURBED].startswith("other programs used ")
-    assert told[REPEATED] == f"measured again as {again.name}"
+    assert values[DISTURBED].startswith("other programs used ")
+    assert values[REPEATED] == f"measured again as {again.name}"
     with RunFile(again) as run:
-        told = dict(marks_of(run))
+        values = dict(marks_of(run))
         assert (run.metadata.attempt, run.metadata.name) == (2, "memory, attempt 2")
-    assert DISTURBED in told
-    assert REPEATED not in told
+    assert DISTURBED in values
+    assert REPEATED not in values
     assert "disturbed" in ended.stdout

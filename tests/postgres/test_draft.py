@@ -82,7 +82,7 @@ def test_reviewed_commands_are_executed(
     assert resolved is not None
     assert environment.account is not None
     (row,) = make_review(resolved).rows
-    told = [RANDOM.sub("*", line.text) for line in row.commands if line.action is LineAction.PROGRAM]
+    found = [RANDOM.sub("*", line.text) for line in row.commands if line.action is LineAction.PROGRAM]
     written = [line.text for line in row.commands if line.file.endswith("/load.sql")]
 
     done = campaign_bench.run(format_campaign(draft.to_campaign()))
@@ -90,8 +90,8 @@ def test_reviewed_commands_are_executed(
     (path,) = campaign_bench.run_files()
     # A machine that does more in the warm-up than is logged in full gets the share that the review announces.
     executed = [SHARE.sub("", RANDOM.sub("*", line)) for line in commands_of(path)]
-    assert told == [line for line in executed if line in told]
-    assert len(told) == count
+    assert found == [line for line in executed if line in found]
+    assert len(found) == count
     with RunFile(path) as run:
         assert written == ([run.output("load.sql")] if ratio else [])
 

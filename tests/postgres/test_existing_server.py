@@ -44,14 +44,14 @@ LOOK_S = 0.3
 WORKLOAD = Workload(scale=1, size=None, clients=2, threads=1, duration_s=3, warmup_s=1)
 
 
-class Telling(CampaignListener):
+class RecordingListener(CampaignListener):
     """Keeps what it is told."""
 
     def __init__(self) -> None:
         self.sentences: list[str] = []
 
     @override
-    def told(self, kind: str, message: str) -> None:
+    def reported(self, kind: str, message: str) -> None:
         self.sentences.append(message)
 
 
@@ -114,14 +114,14 @@ def test_existing_server_left_unchanged(elsewhere: Elsewhere, campaign_bench: Ca
     assert elsewhere.process.poll() is None
     (path,) = campaign_bench.run_files()
     with RunFile(path) as run:
-        told = run.metadata
-        server = or_none(told.target.server)
+        metadata = run.metadata
+        server = or_none(metadata.target.server)
         assert server is not None
         assert (server.host_name, server.user_name, server.has_monitor) == (elsewhere.name, "bench", False)
         assert server.round_trip_ms is not None
-        assert told.installation.version == server.version == elsewhere.installation.version
+        assert metadata.installation.version == server.version == elsewhere.installation.version
         assert {kind for kind, _ in run.marks()} >= {EXISTING_SERVER}
-        assert [(each.name, each.value) for each in or_none(told.settings) or ()] == [("work_mem", "5MB")]
+        assert [(each.name, each.value) for each in or_none(metadata.settings) or ()] == [("work_mem", "5MB")]
         facts = run.facts("before")
         settings = facts["server"]["settings"]  # type: ignore[index, call-overload]
         assert settings["work_mem"] == {"value": "5MB", "source": "database"}  # type: ignore[index, call-overload]
@@ -156,9 +156,9 @@ def test_limited_role_logs_no_errors(elsewhere: Elsewhere, campaign_bench: Campa
     ended = campaign_bench.run(campaign(connection), "--load", elsewhere.name)
     assert ended.returncode == 0, ended.stderr
     elsewhere.stop(signal.SIGINT)
-    told = log.read_text()[before:].splitlines()
-    assert "shutting down" in " ".join(told), "it is the log of this server"
-    assert [line for line in told if " ERROR: " in line] == []
+    lines = log.read_text()[before:].splitlines()
+    assert "shutting down" in " ".join(lines), "it is the log of this server"
+    assert [line for line in lines if " ERROR: " in line] == []
 
 
 def test_nobody_agreed_and_nothing_was_done(elsewhere: Elsewhere, campaign_bench: CampaignBench) -> None:
@@ -176,7 +176,7 @@ def test_leftovers_of_dead_campaign_dropped(elsewhere: Elsewhere, campaign_bench
     running.until_second(1)
     kill(running.process)
     assert elsewhere.has_ours()
-    listener = Telling()
+    listener = RecordingListener()
     elsewhere.ask(
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'bench'"
     )  # pgbench died with its runner; the server notices that later
@@ -236,7 +236,7 @@ def test_lost_lock_retaken_unless_foreign(elsewhere: Elsewhere, tmp_path: Path) 
     with ExitStack() as stack, resources:
         (ours,) = open_there(stack, connection, elsewhere.account, CampaignListener()).values()
         host = LocalHost(elsewhere.account, resources, lambda _outcome: None)
-        server = ExistingServer(host, ours.address, ours.look, tell=lambda _sentence: None, lock=ours.lock)
+        server = ExistingServer(host, ours.address, ours.look, report=lambda _sentence: None, lock=ours.lock)
         end_its_sessions()
         server.prepare(lambda: None)
         assert "Another campaign" in refusal(elsewhere, connection).message

@@ -20,7 +20,7 @@ from app.runfile.metadata.typed_json import or_none
 from app.runfile.reader import RunFile
 from tests.fix_campaign import CampaignBench
 from tests.fix_existing import PASSWORD, Elsewhere
-from tests.postgres.test_existing_server import Telling, campaign, open_there
+from tests.postgres.test_existing_server import RecordingListener, campaign, open_there
 
 pytestmark = pytest.mark.long
 
@@ -98,9 +98,9 @@ def test_remote_disk_full_while_loading(with_room_for_wal: Elsewhere, campaign_b
     text = campaign(connection, extra=two).replace("repeats = 1", "repeats = 2")
     ended = campaign_bench.run(text, "--load", server.name)
     assert ended.returncode == 1
-    told = " ".join(ended.stdout.split())
-    assert f"large: {FULL}could not extend file" in told, told
-    assert "Make room there" in told
+    output = " ".join(ended.stdout.split())
+    assert f"large: {FULL}could not extend file" in output, output
+    assert "Make room there" in output
     files = campaign_bench.run_files()
     (large,) = (path for path in files if "large" in path.name)  # what fails before measuring fails again
     assert the_error(large).startswith(FULL)
@@ -189,7 +189,7 @@ def test_remote_wal_full_database_dropped_later(
     if OWN_DATABASE in server.databases():  # the server was gone, or went on with what others left it
         with RunFile(path) as run:
             assert "The next campaign there drops it." in dict(run.marks())["database-left"]
-        listener = Telling()
+        listener = RecordingListener()
         with ExitStack() as stack:
             open_there(stack, f"host=127.0.0.1 port={server.port} user=bench", server.account, listener)
         assert any("an earlier campaign left" in sentence for sentence in listener.sentences)

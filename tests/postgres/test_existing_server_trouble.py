@@ -25,7 +25,7 @@ from tests.delaying_proxy import delaying_proxy
 from tests.fix_campaign import CampaignBench, kill
 from tests.fix_existing import Elsewhere
 from tests.fix_postgres import TEMPLATE_SECRET, give
-from tests.postgres.test_existing_server import Telling, campaign, open_there
+from tests.postgres.test_existing_server import RecordingListener, campaign, open_there
 
 pytestmark = pytest.mark.long
 
@@ -79,7 +79,7 @@ def test_cut_connection_cleaned_by_next_campaign(
         proxy.mend()
         while elsewhere.ask("SELECT 1 FROM pg_stat_activity WHERE usename = 'bench'"):
             pass  # the server notices that the clients are gone
-        listener = Telling()
+        listener = RecordingListener()
         with ExitStack() as stack:
             open_there(stack, connection, elsewhere.account, listener)
         assert not elsewhere.has_ours()
@@ -134,8 +134,8 @@ def test_runs_continue_after_connection_returns(
         running = campaign_bench.start(text, "--load", f"127.0.0.1:{proxy.port}")
         running.until_phase(phase)
         proxy.cut()
-        told = running.until(lambda event: "Waiting until the server" in str(event.get("message")))
-        assert told["kind"] == "note"
+        found = running.until(lambda event: "Waiting until the server" in str(event.get("message")))
+        assert found["kind"] == "note"
         proxy.mend()
         assert running.end() == 1
     states = []
@@ -151,17 +151,17 @@ def test_vain_wait_happens_once(
     elsewhere: Elsewhere, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(existing_server, "_BACK_S", 2.0)
-    told: list[str] = []
+    lines: list[str] = []
     resources = ResourceJournal.create(str(tmp_path), "x", elsewhere.account, state_folder=tmp_path)
     with ExitStack() as stack, resources:
         (ours,) = open_there(stack, elsewhere.role("bench"), elsewhere.account, CampaignListener()).values()
         host = LocalHost(elsewhere.account, resources, lambda _outcome: None)
-        server = existing_server.ExistingServer(host, ours.address, ours.look, tell=told.append)
+        server = existing_server.ExistingServer(host, ours.address, ours.look, report=lines.append)
         elsewhere.stop()
         with pytest.raises(ServerError) as caught:
             server.prepare(lambda: None)
     assert not isinstance(caught.value, ServerLostError), "the campaign leaves the other runs out"
-    (sentence,) = told
+    (sentence,) = lines
     assert "Waiting until the server can be reached" in sentence
 
 

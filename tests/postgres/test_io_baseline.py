@@ -285,10 +285,10 @@ def test_one_baseline_per_storage(
     for path in campaign_bench.run_files():
         with RunFile(path) as run:
             found.append((run.phase(Phase.BASELINE) is not None, run.metadata.io_baseline))
-    (first, told), (second, again) = found
+    (first, result), (second, again) = found
     assert (first, second) == (True, False)
-    assert isinstance(told, IoBaseline)
-    assert told == again
-    assert len(told.jobs) == len(FIO_JOBS)
+    assert isinstance(result, IoBaseline)
+    assert result == again
+    assert len(result.jobs) == len(FIO_JOBS)
     shown = campaign_bench.command("show", str(campaign_bench.run_files()[1])).stdout
     assert "fio" in shown

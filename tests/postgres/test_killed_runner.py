@@ -82,7 +82,7 @@ def test_killed_runner_leaves_readable_file(
     running.process.send_signal(signal.SIGKILL)
     running.process.wait(PATIENCE_S)
     await_end(children)
-    shown = told_seconds(running)
+    shown = printed_seconds(running)
 
     (listed,) = campaign_bench.listed()  # the first thing of pgFooting that runs again
 
@@ -100,7 +100,7 @@ def test_killed_runner_leaves_readable_file(
     assert campaign_bench.listed() == [listed]
 
 
-def told_seconds(running: Running) -> list[float]:
+def printed_seconds(running: Running) -> list[float]:
     """Return the TPS of every second of measurement that the runner had shown."""
     return [e["tps"] for e in running.events if e["event"] == "second" and e["phase"] == "measure"]
 

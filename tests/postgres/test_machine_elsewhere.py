@@ -67,8 +67,8 @@ def test_server_machine_series_and_facts(
         # Whatever else was found: a hypervisor may take CPU time from this machine while it is measured.
         unknown = dict(read_disturbances(run).unknown)
         assert "postgres" in unknown[DisturbanceKind.OTHERS_CPU], "whose CPU time it was is not known"
-        told = {each.name: each.value for each in properties_of(run.metadata, before)}
-    assert told["asked over"].startswith("ssh, ")
+        values = {each.name: each.value for each in properties_of(run.metadata, before)}
+    assert values["asked over"].startswith("ssh, ")
 
 
 def test_refused_ssh_still_measured(
@@ -82,9 +82,9 @@ def test_refused_ssh_still_measured(
         assert not any(each.metric.startswith(("cpu.", "memory.")) for each in run.series())
         (reason,) = {reason for _, source, reason in run.unavailable() if source == "remote-machine"}
         assert "no key that ssh has without asking" in reason
-        told = read_environment_facts(run.facts("before"))
-        assert "in vain" in told.reached.words
-        assert told.online_cpus is None
+        facts = read_environment_facts(run.facts("before"))
+        assert "in vain" in facts.reached.words
+        assert facts.online_cpus is None
 
 
 def test_cut_ssh_fails_nothing(
@@ -149,5 +149,5 @@ def test_campaign_with_refused_ssh(elsewhere: Elsewhere, campaign_bench: Campaig
     (path,) = campaign_bench.run_files()
     with RunFile(path) as run:
         assert not any(each.metric.startswith("cpu.") for each in run.series())
-        told = read_environment_facts(run.facts("before"))
-        assert "Connection refused" in told.reached.words
+        facts = read_environment_facts(run.facts("before"))
+        assert "Connection refused" in facts.reached.words

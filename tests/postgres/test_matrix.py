@@ -23,9 +23,9 @@ def matrix(bench: CampaignBench) -> str:
 
 
 def test_dry_run_starts_nothing(campaign_bench: CampaignBench) -> None:
-    told = campaign_bench.run(matrix(campaign_bench), "--dry-run")
-    assert told.returncode == ExitStatus.DONE, told.stderr
-    words = " ".join(told.stdout.split())
+    found = campaign_bench.run(matrix(campaign_bench), "--dry-run")
+    assert found.returncode == ExitStatus.DONE, found.stderr
+    words = " ".join(found.stdout.split())
     assert "clients 1, safe" in words
     assert "clients 2, fast" not in words
     assert "4 combinations are 3 configurations" in words

@@ -81,10 +81,10 @@ def test_database_size_predicted(
     for scale in (1, 4):
         load(server, database_account, scale) if not sizes else load_again(server, database_account, scale)
         sizes.append(asked(server, "SELECT pg_database_size(current_database())", BENCH_DATABASE))
-    told = [data_bytes_of(scale, size_kb * KIB) for scale in (1, 4)]
-    print(f"{size_kb} kB: {sizes}, told {told}")  # noqa: T201 - shown with -s
-    assert sizes == pytest.approx(told, rel=0.03)
-    assert sizes[1] - sizes[0] == pytest.approx(told[1] - told[0], rel=0.02), "a unit of scale"
+    found = [data_bytes_of(scale, size_kb * KIB) for scale in (1, 4)]
+    print(f"{size_kb} kB: {sizes}, told {found}")  # noqa: T201 - shown with -s
+    assert sizes == pytest.approx(found, rel=0.03)
+    assert sizes[1] - sizes[0] == pytest.approx(found[1] - found[0], rel=0.02), "a unit of scale"
 
 
 def load_again(server: Server, account: Account, scale: int) -> None:
@@ -132,9 +132,12 @@ def test_campaign_over_page_sizes_compared(
         with RunFile(path) as run:
             run.check()
             assert run.values["state"] == "done"
-            told, environment = run.metadata, read_environment_facts(run.facts("before"))
-            assert (told.installation.block_size, environment.page_bytes) == (size_kb * KIB, size_kb * KIB)
-            assert told.data_bytes == data_bytes_of(2, size_kb * KIB)
+            metadata, environment = run.metadata, read_environment_facts(run.facts("before"))
+            assert (metadata.installation.block_size, environment.page_bytes) == (
+                size_kb * KIB,
+                size_kb * KIB,
+            )
+            assert metadata.data_bytes == data_bytes_of(2, size_kb * KIB)
             assert {event.kind for event in run.events()} <= ORDINARY_EVENTS
             marks = {kind for kind, _ in run.marks()} - {"disturbed", "not-steady", "client-bound"}
             assert marks <= {"no-checkpoint-cycle"}, run.marks()

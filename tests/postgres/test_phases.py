@@ -65,7 +65,7 @@ def test_each_phase_has_own_results(campaign_bench: CampaignBench, tmp_path: Pat
         stems = ("phase1", "phase2", "phase3", "measure")
         figures = read_phase_figures(run)
         for stem, each in zip(stems, figures, strict=True):  # each pgbench wrote files of its own
-            printed = known(each.told.pgbench, {})
+            printed = known(each.metadata.pgbench, {})
             assert f"\ntps = {printed['tps']:f} " in (run.output(f"{stem}.stdout") or "")
             assert each.figures["tps"] == printed["tps"]
             assert each.figures["transactions"] == printed["transactions"]
@@ -74,12 +74,12 @@ def test_each_phase_has_own_results(campaign_bench: CampaignBench, tmp_path: Pat
         assert run.summary()["tps"] == figures[-1].figures["tps"]
         assert "select only" in (run.output("phase1.stdout") or "")
         assert "select only" in (run.output("warm-up.stdout") or "")  # as the first phase
-        mean = fmean(each.figures["tps"] or 0 for each in figures if each.told.name == "writes")
+        mean = fmean(each.figures["tps"] or 0 for each in figures if each.metadata.name == "writes")
         assert half.workload.rate_tps == pytest.approx(mean / 2)
         assert run.metadata.workload.rate_tps == half.workload.rate_tps
         assert (figures[-1].figures["tps"] or 0) < 0.8 * mean
         logged = sum(second.transactions for second in run.latency_seconds())
-        full = [each for each in figures if each.told.transaction_log_one_in == 1]
+        full = [each for each in figures if each.metadata.transaction_log_one_in == 1]
         assert logged >= sum(each.figures["transactions"] or 0 for each in full)
         assert not run.partial_latency_seconds()
         events = [event.message for event in run.events() if event.kind == "maintenance"]
@@ -113,5 +113,5 @@ def test_measurements_before_failing_phase_kept(campaign_bench: CampaignBench) -
         assert run.summary() == {}
         good, bad = read_phase_figures(run)
         assert (good.figures["tps"] or 0) > 0
-        assert bad.told.name == "bad"
+        assert bad.metadata.name == "bad"
         assert not bad.figures.get("tps")

@@ -108,9 +108,9 @@ def test_phases_of_2009_on_two_servers(
     runs = measure(campaign_bench, "lentfer-2009", {"HAMMER2": elsewhere, "UFS": beside})
     assert len(runs) == 6, "three of each"
     with RunFile(runs[0]) as run:
-        told = run.metadata
-        assert str(or_none(told.configuration)) in {"HAMMER2", "UFS"}
-        assert any("shared_buffers = 512MB" in each for each in or_none(told.remarks) or ())
+        metadata = run.metadata
+        assert str(or_none(metadata.configuration)) in {"HAMMER2", "UFS"}
+        assert any("shared_buffers = 512MB" in each for each in or_none(metadata.remarks) or ())
     shown = campaign_bench.command("show", str(runs[0])).stdout
     for words in ("existing-server: ", "selects again", "TPC-B"):
         assert words in shown
@@ -132,7 +132,7 @@ def test_phases_of_2009_on_two_servers(
     assert PASSWORD.encode() not in everything
 
 
-def made_anew(server: Elsewhere, installation: Installation, account: Account, folder: Path) -> Elsewhere:
+def recreated(server: Elsewhere, installation: Installation, account: Account, folder: Path) -> Elsewhere:
     """Return the server of the same port after its owner stopped it and made another cluster."""
     server.stop()
     data = give(folder / "anew", account)
@@ -151,8 +151,8 @@ def test_recreated_server_differs_from_kept(
     for each in (elsewhere, beside):
         each.role("bench", RIGHTS)
     first = measure(over_ssh, "ufs-zfs-2008", {"UFS": elsewhere, "reference": beside}, "--ssh", HOST)
-    anew = made_anew(elsewhere, elsewhere.installation, elsewhere.account, open_folder)
-    second = measure(over_ssh, "ufs-zfs-2008", {"ZFS": anew, "reference": beside}, "--ssh", HOST)
+    again = recreated(elsewhere, elsewhere.installation, elsewhere.account, open_folder)
+    second = measure(over_ssh, "ufs-zfs-2008", {"ZFS": again, "reference": beside}, "--ssh", HOST)
     assert (len(first), len(second)) == (6, 6)
     compared = " ".join(over_ssh.command("compare", *map(str, (*first, *second))).stdout.split())
     assert "different clusters of PostgreSQL, or one that was made anew" in compared

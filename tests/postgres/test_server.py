@@ -150,8 +150,8 @@ def test_another_user_refused(workbench: Workbench) -> None:
     socket.chmod(0o777)
     assert "no password supplied" in _psql(server, "nobody", "pgfooting")
     server.make_bench()
-    told = _psql(server, "nobody", "pgfooting_bench", "pgbench")
-    assert 'Peer authentication failed for user "pgfooting_bench"' in told
+    found = _psql(server, "nobody", "pgfooting_bench", "pgbench")
+    assert 'Peer authentication failed for user "pgfooting_bench"' in found
     assert "no pg_hba.conf entry" in _psql(server, "nobody", "nobody")
 
 
@@ -160,8 +160,8 @@ def test_nobody_is_the_superuser_without_the_secret(workbench: Workbench) -> Non
     server.start()
     argv = [server.installation.program("pgbench"), "-n", "-t", "1", "-h", server.socket_directory]
     argv += ["-U", "pgfooting", "postgres"]  # as the server's own user, as pgbench in a run
-    told = run_command(argv, account=server.account, timeout_s=60, record=lambda _: None)
-    assert "no password supplied" in told.stderr
+    ended = run_command(argv, account=server.account, timeout_s=60, record=lambda _: None)
+    assert "no password supplied" in ended.stderr
     other = connection_string(server.socket_directory, server.account.name, "postgres", "guessed")
     with pytest.raises(ServerError, match="password authentication failed"):
         connect(other)

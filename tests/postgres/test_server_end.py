@@ -115,7 +115,7 @@ def test_interrupting_the_start_leaves_nothing(workbench: Workbench, monkeypatch
         seen.append(pid)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("app.postgres.server.says_ready", interrupt)
+    monkeypatch.setattr("app.postgres.server.reports_ready", interrupt)
     with pytest.raises(KeyboardInterrupt):
         server.start()
     assert server.pid is None

@@ -368,8 +368,8 @@ def test_unknown_figures_are_never_zero(bench: Bench) -> None:
         assert rooms.isdisjoint({"device", "storage", "array", "zfs", "btrfs"})
         assert "postgres" not in {instance for metric, instance in series if metric.startswith("process.")}
         assert "process.server_processes" not in {metric for metric, _ in series}
-        told = {source for _, source, reason in run.unavailable() if reason == WHY}
-        assert told >= {"server.log", "block-devices", "arrays", "zfs", "btrfs", "process.cpu_user postgres"}
+        found = {source for _, source, reason in run.unavailable() if reason == WHY}
+        assert found >= {"server.log", "block-devices", "arrays", "zfs", "btrfs", "process.cpu_user postgres"}
         before = run.facts("before")
         assert before["storage"] == {"unreadable": WHY}
         said = before["server"]
@@ -458,6 +458,6 @@ def test_unreadable_compressibility_reported(bench: Bench) -> None:
     with RunFile(bench.file) as run:
         assert OTHER_COMPRESSIBILITY not in dict(run.marks())
         assert summarise(run)["rows_ratio"] is None
-        told = [each.message for each in run.events() if "cannot be read back" in each.message]
-        assert told == [f"How far the loaded tables can be compressed cannot be read back ({WHY})."]
+        sentences = [each.message for each in run.events() if "cannot be read back" in each.message]
+        assert sentences == [f"How far the loaded tables can be compressed cannot be read back ({WHY})."]
         assert run.metadata.workload.compressibility == 2.0

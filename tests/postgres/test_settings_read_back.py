@@ -159,7 +159,7 @@ def test_own_settings_in_any_spelling(workbench: Workbench) -> None:
 
 
 @pytest.mark.parametrize(
-    ("statement", "told"),
+    ("statement", "expected"),
     [
         ("ALTER SYSTEM SET full_page_writes = on", "full_page_writes is on instead of off"),
         ("ALTER SYSTEM SET work_mem = '5MB'", "work_mem is 5MB instead of 7MB"),
@@ -167,7 +167,7 @@ def test_own_settings_in_any_spelling(workbench: Workbench) -> None:
         ("ALTER ROLE pgfooting SET random_page_cost = 3", "random_page_cost is 3 instead of 1.5"),
     ],
 )
-def test_mismatch_names_values_and_source(workbench: Workbench, statement: str, told: str) -> None:
+def test_mismatch_names_values_and_source(workbench: Workbench, statement: str, expected: str) -> None:
     server = workbench.server()
     (case,) = (case for case in distinct_cases() if "zfs recommended" in case.names)
     restart(server, settings(case.options, ("work_mem", "7MB"), ("random_page_cost", "1.5")))
@@ -177,7 +177,7 @@ def test_mismatch_names_values_and_source(workbench: Workbench, statement: str, 
     if "SYSTEM" in statement:  # our file is read before postgresql.auto.conf
         server.stop()
         server.start()
-    with pytest.raises(SettingError, match=told) as caught:
+    with pytest.raises(SettingError, match=expected) as caught:
         server.check_settings()
     assert "from: " in caught.value.message
     assert "Nothing was measured" in caught.value.message
@@ -230,8 +230,8 @@ def test_other_checksums_not_measured(
     ended = campaign_bench.run(text, "--trust")
     assert ended.returncode == 1, ended.stdout + ended.stderr
     asked = "on" if chosen == "true" else "off"
-    told = f"data_checksums is {found} instead of {asked} (from: how it was built and made)"
-    assert told in ended.stdout
+    words = f"data_checksums is {found} instead of {asked} (from: how it was built and made)"
+    assert words in ended.stdout
     (path,) = campaign_bench.run_files()
     with RunFile(path) as run:
         assert run.values["state"] == "failed"

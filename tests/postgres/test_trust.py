@@ -16,7 +16,7 @@ from app.domain.errors import ExitStatus
 from app.library.trusted_campaigns import trust
 from app.postgres.installations.find import Installation
 from app.postgres.pgbench.argv import BenchmarkRequest, Connection, PgbenchProgram, benchmark_argv
-from app.postgres.pgbench.script_wishes import find_programs
+from app.postgres.pgbench.script_demands import find_programs
 from app.process.starter import run_command
 from tests.fix_campaign import PATIENCE_S, TOP, CampaignBench, campaign_text
 from tests.fix_postgres import Workbench

@@ -64,9 +64,9 @@ def test_no_translation_nested_where_xgettext_misses() -> None:
 @pytest.mark.parametrize("language", CATALOGUES)
 def test_translation_keeps_placeholders(language: str) -> None:
     wrong = [
-        (source, told)
-        for source, told in pairs(language)
-        if Counter(_VALUE.findall(source)).keys() != Counter(_VALUE.findall(told)).keys()
+        (source, translated)
+        for source, translated in pairs(language)
+        if Counter(_VALUE.findall(source)).keys() != Counter(_VALUE.findall(translated)).keys()
     ]
     assert wrong == []
 
@@ -74,9 +74,9 @@ def test_translation_keeps_placeholders(language: str) -> None:
 @pytest.mark.parametrize("language", CATALOGUES)
 def test_translation_keeps_mnemonic(language: str) -> None:
     wrong = [
-        (source, told)
-        for source, told in pairs(language)
-        if len(_MNEMONIC.findall(source)) != len(_MNEMONIC.findall(told))
+        (source, translated)
+        for source, translated in pairs(language)
+        if len(_MNEMONIC.findall(source)) != len(_MNEMONIC.findall(translated))
     ]
     assert wrong == []
 
@@ -88,17 +88,19 @@ def test_translation_keeps_leading_and_trailing_text(language: str) -> None:
     def edges(text: str) -> tuple[str, str]:
         return text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :]
 
-    assert [(source, told) for source, told in pairs(language) if edges(source) != edges(told)] == []
+    assert [
+        (source, translated) for source, translated in pairs(language) if edges(source) != edges(translated)
+    ] == []
 
 
 @pytest.mark.parametrize("language", CATALOGUES)
 def test_translation_adds_no_markup_keeps_code(language: str) -> None:
     wrong = []
-    for source, told in pairs(language):
-        brought = set(_TAG.findall(told)) - set(_TAG.findall(source))
-        typed = Counter(_CODE.findall(source)) - Counter(_CODE.findall(told))
+    for source, translated in pairs(language):
+        brought = set(_TAG.findall(translated)) - set(_TAG.findall(source))
+        typed = Counter(_CODE.findall(source)) - Counter(_CODE.findall(translated))
         if brought or typed:
-            wrong.append((source, told))
+            wrong.append((source, translated))
     assert wrong == []
 
 
@@ -128,5 +130,5 @@ _ENGLISH_NUMBER = re.compile(
 @pytest.mark.slow
 def test_numbers_localized(language: str) -> None:
     assert NUMBER_FORMATS[language].decimal == ","
-    told = [text for each in messages(language) for text in each.translations if each.source]
-    assert [text for text in told if _ENGLISH_NUMBER.search(text)] == []
+    translated = [text for each in messages(language) for text in each.translations if each.source]
+    assert [text for text in translated if _ENGLISH_NUMBER.search(text)] == []

@@ -48,7 +48,7 @@ needs_python = pytest.mark.skipif(
     not Path(SYSTEM_PYTHON).exists(), reason="the other account needs a Python that it can reach"
 )
 
-TELL = """
+PRINT_FACTS = """
 import ctypes, json, os, signal
 value = ctypes.c_int()
 ctypes.CDLL(None).prctl(2, ctypes.byref(value))
@@ -79,9 +79,11 @@ def records() -> Records:
     return Records()
 
 
-def told(account: Account, records: Records) -> dict[str, object]:
+def account_facts(account: Account, records: Records) -> dict[str, object]:
     python = sys.executable if account.is_current else SYSTEM_PYTHON
-    outcome = run_command((python, "-I", "-c", TELL), account=account, timeout_s=PATIENCE_S, record=records)
+    outcome = run_command(
+        (python, "-I", "-c", PRINT_FACTS), account=account, timeout_s=PATIENCE_S, record=records
+    )
     assert outcome.succeeded, outcome.stderr
     found: dict[str, object] = json.loads(outcome.stdout)
     return found
@@ -109,7 +111,7 @@ def ends(pid: int) -> bool:
 
 
 def test_child_cannot_gain_privileges(records: Records) -> None:
-    found = told(current_account(), records)
+    found = account_facts(current_account(), records)
     assert found["uids"] == [os.geteuid()] * 3
     assert found["death"] == signal.SIGKILL
     assert found["new_privileges"] == "1"
@@ -185,7 +187,7 @@ def test_hold_skipped_after_early_failure(tmp_path: Path) -> None:
 @needs_python
 def test_child_of_account_keeps_no_root(records: Records) -> None:
     account = someone_else()
-    found = told(account, records)
+    found = account_facts(account, records)
     assert found["uids"] == [account.uid] * 3
     assert found["gids"] == [account.gid] * 3
     assert found["groups"] == sorted(account.groups)
@@ -415,9 +417,9 @@ def test_spawn_keeps_process_id() -> None:
 
 
 def test_program_memory_limit(tmp_path: Path) -> None:
-    told = tmp_path / "limits"
+    path = tmp_path / "limits"
     for memory_bytes in (256 * MIB, None):
-        with told.open("wb") as output:
+        with path.open("wb") as output:
             child = spawn(
                 ("cat", "/proc/self/limits"),
                 account=current_account(),
@@ -426,7 +428,7 @@ def test_program_memory_limit(tmp_path: Path) -> None:
                 memory_bytes=memory_bytes,
             )
             assert child.wait(PATIENCE_S) == 0
-        (line,) = (each for each in told.read_text().splitlines() if each.startswith("Max data size"))
+        (line,) = (each for each in path.read_text().splitlines() if each.startswith("Max data size"))
         limited = line.split()[3:5] == [str(256 * MIB)] * 2
         assert limited is (memory_bytes is not None)
 
@@ -597,10 +599,10 @@ def test_an_answer_names_only_data(name: str, tmp_path: Path) -> None:
 
 def test_f19_soft_limit_of_open_files(records: Records) -> None:
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
-    tell = "import resource; print(resource.getrlimit(resource.RLIMIT_NOFILE)[0])"
+    command = "import resource; print(resource.getrlimit(resource.RLIMIT_NOFILE)[0])"
     resource.setrlimit(resource.RLIMIT_NOFILE, (256, before[1]))
     try:
-        argv = (sys.executable, "-I", "-c", tell)
+        argv = (sys.executable, "-I", "-c", command)
         outcome = run_command(argv, account=current_account(), timeout_s=PATIENCE_S, record=records)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)

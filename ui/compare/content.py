@@ -72,8 +72,8 @@ class Content:
     @cached_property
     def names(self) -> tuple[str, ...]:
         """A short name for each run, with its warning, without common words."""
-        told = {trace.run_id: trace.label for trace in self.traces}
-        return tuple(told.get(run.path, run.name) for run in self.runs)
+        labels = {trace.run_id: trace.label for trace in self.traces}
+        return tuple(labels.get(run.path, run.name) for run in self.runs)
 
     def group_colour(self, group: ComparedGroup) -> int:
         """Return the number of a group's colour: that of its first run."""

@@ -182,7 +182,7 @@ class DistributionView(View):
         splitter.setSizes(list_and_charts(self))
         self.empty = EmptyState(theme, "chart-line")
         none = tr("None of these runs holds the latencies of its transactions, of which this is made.")
-        self.empty.tell(tr("Latencies"), none)
+        self.empty.set_texts(tr("Latencies"), none)
         self._charts = splitter
         self._pages = QStackedWidget()
         for page in (self._charts, self.empty):
@@ -251,7 +251,7 @@ class DistributionView(View):
             return []
         named = []
         for group in comparison.groups:
-            paths = [self.content.runs[run.index].path for run in group.taking_part]
+            paths = [self.content.runs[run.index].path for run in group.included_runs]
             found = [self._known[path] for path in paths if path in self._known]
             if found:
                 colour = self.content.group_colour(group)
@@ -285,9 +285,9 @@ def _read(cuts: dict[str, float]) -> dict[str, Distribution]:
 def _remarks(named: list[Named]) -> str:
     without = [name for _, _, name, found in named if not found.histogram.total]
     sampled = [f"{name} 1:{found.one_in}" for _, _, name, found in named if found.one_in > 1]
-    told = []
+    remarks = []
     if without:
-        told.append(tr("No latencies: {names}.").format(names=", ".join(without)))
+        remarks.append(tr("No latencies: {names}.").format(names=", ".join(without)))
     if sampled:
-        told.append(tr("Sampled: {names}.").format(names=", ".join(sampled)))
-    return " ".join(told)
+        remarks.append(tr("Sampled: {names}.").format(names=", ".join(sampled)))
+    return " ".join(remarks)

@@ -10,7 +10,7 @@ from PySide6.QtGui import QColor, QTextDocument
 from app.analysis.labels import format_tps, one_line
 from app.analysis.sentences import WITHIN_RUN_NOTE
 from app.comparison.differences import PropertyDifference, describe_sameness, what_differs
-from app.comparison.limits import describe_bottlenecks, describe_what_is_unshown
+from app.comparison.limits import describe_bottlenecks, describe_part_limitations
 from app.comparison.overall.factor_verdicts import EXPLANATION, describe_factors, describe_not_counted
 from app.comparison.overall.phases import (
     COMPARED_PHASE_COLUMNS,
@@ -105,8 +105,8 @@ class ComparisonWriter(PlainWriter):
                 self._line(
                     tr("One configuration only: there is nothing to compare it with."), colour=self._ink.quiet
                 )
-            for told in filter(None, (describe_bottlenecks(part), describe_what_is_unshown(part))):
-                self._line(told)
+            for text in filter(None, (describe_bottlenecks(part), describe_part_limitations(part))):
+                self._line(text)
 
     def _write_factors(self, content: Content) -> None:
         if not content.factors.verdicts:
@@ -115,8 +115,8 @@ class ComparisonWriter(PlainWriter):
         self._line(EXPLANATION, colour=self._ink.quiet, small=True)
         for sentence in describe_factors(content.factors):
             self._line(sentence)
-        if told := describe_not_counted(content.factors):
-            self._line(told, colour=self._ink.quiet)
+        if message := describe_not_counted(content.factors):
+            self._line(message, colour=self._ink.quiet)
 
     def _write_configurations(self, content: Content) -> None:
         if content.comparison is None:
@@ -183,22 +183,22 @@ def _whose(content: Content, places: Sequence[int]) -> str:
         names += [group.name] if len(found) == len(group.runs) else found
     if len(names) <= _MOST_NAMES:
         return ", ".join(names)
-    told = ", ".join(names[: _MOST_NAMES - 1])
-    return tr("{names} and {count} more").format(names=told, count=len(names) - _MOST_NAMES + 1)
+    text = ", ".join(names[: _MOST_NAMES - 1])
+    return tr("{names} and {count} more").format(names=text, count=len(names) - _MOST_NAMES + 1)
 
 
 def _row_words(row: ComparisonRow) -> str:
     """Return the table row of a configuration as a line of text."""
     interval = column_of(COMPARISON_COLUMNS, ComparisonColumn.INTERVAL).cell(row)
     runs = column_of(COMPARISON_COLUMNS, ComparisonColumn.RUNS).cell(row)
-    told = [
+    sentences = [
         tr("{tps} TPS").format(tps=format_tps(row.mean.mean)) if row.mean.mean is not None else tr("no TPS")
     ]
     if interval:
-        told.append(f"({interval})")
-    told.append(tr("runs: {runs}").format(runs=runs))
+        sentences.append(f"({interval})")
+    sentences.append(tr("runs: {runs}").format(runs=runs))
     if row.comparison is not None and (difference := format_difference(row.comparison)):
-        told.append(difference)
+        sentences.append(difference)
     if row.references:
-        told.append(tr("reference: {names}").format(names=", ".join(row.references)))
-    return "  ".join(told)
+        sentences.append(tr("reference: {names}").format(names=", ".join(row.references)))
+    return "  ".join(sentences)

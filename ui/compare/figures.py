@@ -146,7 +146,7 @@ def _interval(
     """Return (whiskers, whether they are those within a run, lines that explain them)."""
     if mean.ends is not None:
         return mean.ends, False, [tr("{runs} runs").format(runs=mean.runs)]
-    members = group.taking_part
+    members = group.included_runs
     if name != TPS or len(members) != 1:
         return None, False, [runs_note(mean.runs)] if mean.runs else []
     own = members[0].own_interval
@@ -169,8 +169,8 @@ def make_heat(comparison: RunComparison, name: str, across: Dimension, down: Dim
 
 def _heat_cell(mean: RunInterval | None, is_lost: bool, configurations: int) -> Cell:  # noqa: FBT001 - private
     if mean is None:
-        told = tr("{count} configurations: nothing is averaged over them")
-        return Cell(None, tip=told.format(count=configurations) if configurations else "")
+        sentence = tr("{count} configurations: nothing is averaged over them")
+        return Cell(None, tip=sentence.format(count=configurations) if configurations else "")
     note = mark_words(NOT_DURABLE) if is_lost else runs_note(mean.runs)
     return Cell(mean.mean, note, _interval_words(mean))
 

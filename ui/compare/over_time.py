@@ -90,7 +90,7 @@ class OverTimeView(View):
         if self.axis.choice == CHECKPOINT:
             self._show_folded()
         else:
-            self._tell("")
+            self._show_words("")
             self._show(self.content.traces)
 
     def _show(self, traces: tuple[RunTrace, ...]) -> None:
@@ -112,9 +112,9 @@ class OverTimeView(View):
             self._op = BackgroundOp(
                 lambda: {path: _fold(data, charts, len(wanted)) for path, data in wanted.items()},
                 self._take_folded,
-                lambda error: self._tell(error.message),
+                lambda error: self._show_words(error.message),
             ).start()
-            self._tell(NOT_YET)
+            self._show_words(NOT_YET)
             return
         traces, without = [], []
         for trace in self.content.traces:
@@ -123,7 +123,9 @@ class OverTimeView(View):
                 without.append(trace.label)
             else:
                 traces.append(replace(trace, data=folded))
-        self._tell(tr("Without a checkpoint: {names}.").format(names=", ".join(without)) if without else "")
+        self._show_words(
+            tr("Without a checkpoint: {names}.").format(names=", ".join(without)) if without else ""
+        )
         self._show(tuple(traces))
 
     def _take_folded(self, folded: dict[str, RunData | None]) -> None:
@@ -131,7 +133,7 @@ class OverTimeView(View):
         if self.axis.choice == CHECKPOINT:
             self._show_folded()
 
-    def _tell(self, words: str) -> None:
+    def _show_words(self, words: str) -> None:
         self.message.setText(one_line(words))
         self.message.setVisible(bool(words))
 

@@ -68,12 +68,12 @@ class ComparePage(QWidget):
 
     Signals:
         settled: the comparison and the data of the charts are read.
-        told: a sentence for the user.
+        notified: a sentence for the user.
         again_asked: a `Campaign` that repeats the runs at one rate, to be started.
     """
 
     settled = Signal()
-    told = Signal(str)
+    notified = Signal(str)
     again_asked = Signal(object)
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
@@ -223,8 +223,8 @@ class ComparePage(QWidget):
         self._op = BackgroundOp(lambda: with_series(content.runs, charts, shown), take, self._fail).start()
 
     def _take_facts(self, found: list[LoadedRun], content: Content) -> None:
-        told = (run.problem for run in found if run.problem)
-        self._problems = tuple(dict.fromkeys((*self._problems, *told)))
+        problems = (run.problem for run in found if run.problem)
+        self._problems = tuple(dict.fromkeys((*self._problems, *problems)))
         ranked = () if content.comparison is None else content.comparison.ranked
         names = sorted((row.group.runs[0].index, row.group.name) for row in ranked)
         self.baseline.offer([(name, name) for _, name in names])
@@ -284,7 +284,7 @@ class ComparePage(QWidget):
             self._set_content(self.content.with_focus(path))
 
     def _fail(self, error: FootingError) -> None:
-        self.told.emit(one_line(f"{error.message} {error.hint}"))
+        self.notified.emit(one_line(f"{error.message} {error.hint}"))
 
     # Views
 

@@ -58,18 +58,18 @@ def headline_words(comparison: RunComparison) -> tuple[str, str] | None:
     if first is None or first.mean.mean is None:
         return None
     group, mean = first.group, first.mean
-    told = with_warning(group.name, group.warning)
+    message = with_warning(group.name, group.warning)
     is_highest = all((row.mean.mean or 0.0) <= (mean.mean or 0.0) for row in comparison.rows)
     if mean.low is None or mean.high is None:
         sentence = tr("{name}: highest mean, indicative only")
         if not is_highest:
             sentence = tr("{name}: highest mean of what is durable, indicative only")
-        return format_tps(mean.mean), comparison.measured(sentence.format(name=told))
+        return format_tps(mean.mean), comparison.measured(sentence.format(name=message))
     sentence = tr("{name}: highest mean, 95 % interval {low} to {high}")
     if not is_highest:
         sentence = tr("{name}: highest mean of what is durable, 95 % interval {low} to {high}")
-    told = sentence.format(name=told, low=format_tps(mean.low), high=format_tps(mean.high))
-    return format_tps(mean.mean), comparison.measured(told)
+    message = sentence.format(name=message, low=format_tps(mean.low), high=format_tps(mean.high))
+    return format_tps(mean.mean), comparison.measured(message)
 
 
 class Headline(QWidget):
@@ -107,10 +107,12 @@ class Headline(QWidget):
 
     def show_comparison(self, comparison: RunComparison) -> None:
         """Show the main figure of a comparison; hidden if there is none."""
-        told = headline_words(comparison)
-        for label, text in zip((self.value, self.words), told or ("", ""), strict=True):
+        sentence = headline_words(comparison)
+        for label, text in zip((self.value, self.words), sentence or ("", ""), strict=True):
             label.setText(text)
-        self.setVisible(told is not None)  # last: showing lays out at once, a text only with the next event
+        self.setVisible(
+            sentence is not None
+        )  # last: showing lays out at once, a text only with the next event
 
     def _apply_theme(self) -> None:
         self.value.setFont(self._theme.number_font(_SCALE, bold=True))

@@ -386,7 +386,7 @@ class ViewHolder(QStackedWidget):
         self.spec = spec
         self._theme, self._made = theme, made
         self.empty = EmptyState(theme, "chart-line")
-        self.empty.tell(spec.title, "")
+        self.empty.set_texts(spec.title, "")
         self.addWidget(self.empty)
         self.view: View | None = None
         self._stale = True
@@ -402,7 +402,7 @@ class ViewHolder(QStackedWidget):
             self.addWidget(self.view)
             self._made(self.view)
         why = self.view.why_not(content)
-        self.empty.tell(self.spec.title, why)
+        self.empty.set_texts(self.spec.title, why)
         self.setCurrentWidget(self.empty if why else self.view)
         if not why and self._stale:
             self._stale = False
@@ -410,5 +410,5 @@ class ViewHolder(QStackedWidget):
                 self.view.set_content(content)
             except FootingError as error:  # a run was deleted since its facts were read
                 self._stale = True
-                self.empty.tell(self.spec.title, one_line(f"{error.message} {error.hint}"))
+                self.empty.set_texts(self.spec.title, one_line(f"{error.message} {error.hint}"))
                 self.setCurrentWidget(self.empty)

@@ -77,7 +77,7 @@ class ChartFeed:
             if another or live.label != self._label:
                 self.colour, self._label = live.colour_index, live.label
                 self._stack.set_live(data, live.colour_index, live.label, live.warning)
-        elif _says_more(data, self.live):
+        elif _is_newer(data, self.live):
             self._stack.update_live(data)
         else:
             return
@@ -90,7 +90,7 @@ class ChartFeed:
         return [each for each in watched.earlier if each.status.configuration in shown]
 
 
-def _says_more(data: RunData, shown: RunData | None) -> bool:
+def _is_newer(data: RunData, shown: RunData | None) -> bool:
     """Return whether a second has passed: a replay is polled more often than it changes."""
     if shown is None or data.state is not shown.state or len(data.events) != len(shown.events):
         return True

@@ -12,7 +12,7 @@ from typing_extensions import override
 
 from ui.style import qt_palette
 from ui.theme import STRONGER, Scheme, Theme
-from ui.widgets.tab_order import go_as_read
+from ui.widgets.tab_order import set_reading_tab_order
 from ui.widgets.texts import plain_label
 
 SCHEMES: Final = (Scheme.DARK, Scheme.LIGHT, Scheme.PROJECTOR)
@@ -41,7 +41,7 @@ class FullScreenWindow(QWidget):
 
     def __init__(self, scheme: Scheme, title: str, hint: str) -> None:
         super().__init__(None)
-        go_as_read(self)
+        set_reading_tab_order(self)
         self.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # it contains only charts and numbers
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(title)
@@ -55,7 +55,7 @@ class FullScreenWindow(QWidget):
         self._hint_timer.timeout.connect(self.hint.hide)
         self._hint_timer.start()
         self._keys: Keys = {}
-        self.theme.changed.connect(self.dress)
+        self.theme.changed.connect(self.apply_style)
 
     def listen(self, keys: Keys) -> None:
         """Add key actions to those that every such window has."""
@@ -74,7 +74,7 @@ class FullScreenWindow(QWidget):
         shown = schemes.index(self.theme.scheme) if self.theme.scheme in schemes else -1
         self.theme.set_scheme(schemes[(shown + 1) % len(schemes)])
 
-    def dress(self) -> None:
+    def apply_style(self) -> None:
         """Adapt type and colours to the screen; called after either changes."""
         palette = QPalette(qt_palette(self.theme.palette))
         palette.setColor(QPalette.ColorRole.Window, self.theme.background)
@@ -104,7 +104,7 @@ class FullScreenWindow(QWidget):
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self.dress()
+        self.apply_style()
 
     @override
     def closeEvent(self, event: QCloseEvent) -> None:

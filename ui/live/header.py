@@ -42,7 +42,7 @@ def run_problem(run: RunSnapshot) -> str:
 
 def array_words(data: RunData) -> list[str]:
     """Return the current problems of the arrays below the run, a sentence each."""
-    told = []
+    sentences = []
     for metric, array in data.series_keys():
         if metric not in {"array.missing_members", "array.sync_remaining"}:
             continue
@@ -51,27 +51,27 @@ def array_words(data: RunData) -> list[str]:
             continue
         if metric == "array.missing_members":
             sentence = tr("The array {array} runs without {count} of its disks: its figures are not its own.")
-            told.append(sentence.format(array=array, count=int(values[-1])))
+            sentences.append(sentence.format(array=array, count=int(values[-1])))
         else:
             sentence = tr("The array {array} synchronises while it is measured: {left} are left.")
-            told.append(sentence.format(array=array, left=format_size(float(values[-1]))))
-    return told
+            sentences.append(sentence.format(array=array, left=format_size(float(values[-1]))))
+    return sentences
 
 
 def banner_text(watched: LiveState) -> str:
     """Return all problems of the watched campaign or run."""
-    told = [] if watched.run is None else [run_problem(watched.run), *array_words(watched.run.data)]
+    sentences = [] if watched.run is None else [run_problem(watched.run), *array_words(watched.run.data)]
     if watched.problem:
-        told.append(watched.problem)
+        sentences.append(watched.problem)
     if watched.status is not None:
-        told += watched.status.disks.kept if watched.status.disks is not None else ()
+        sentences += watched.status.disks.kept if watched.status.disks is not None else ()
         shown = None if watched.run is None else watched.run.data.path
-        told += [
+        sentences += [
             f"{run.name}: {run.problem}"
             for run in watched.status.runs
             if run.problem and run.path != shown and run.state in {RunState.FAILED, RunState.INCOMPLETE}
         ]
-    return "\n".join(dict.fromkeys(filter(None, told)))
+    return "\n".join(dict.fromkeys(filter(None, sentences)))
 
 
 def join_problems(seen: str, said: str) -> str:
@@ -111,7 +111,7 @@ class Banner(QFrame):
         palette.setColor(QPalette.ColorRole.Window, self._theme.background)
         self.setPalette(palette)
 
-    def tell(self, sentences: str) -> None:
+    def show_sentences(self, sentences: str) -> None:
         """Show sentences, or hide."""
         if sentences != self.words.text():
             self.words.setText(sentences)

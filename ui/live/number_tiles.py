@@ -340,7 +340,7 @@ class NumberTile(QFrame):
             self._scale = scale
             self.value.setFont(self._theme.number_font(scale, bold=True))
 
-    def tell(self, value: str, beneath: str) -> None:
+    def show_value(self, value: str, beneath: str) -> None:
         """Show a number and a line beneath it."""
         if self.value.text() != value:
             self.value.setText(value)
@@ -375,7 +375,7 @@ class BigNumbers(QWidget):
     def clear(self) -> None:
         """Show that there is no data yet."""
         for tile in self.tiles.values():
-            tile.tell(NOTHING, "")
+            tile.show_value(NOTHING, "")
             tile.spark.show_series(np.empty(0), np.empty(0), 0.0)
 
     def show_run(self, run: RunSnapshot) -> None:
@@ -391,7 +391,7 @@ class BigNumbers(QWidget):
                 beneath = _mean_words(tile.spec.id, numbers, data) if summarised else ""
             else:
                 beneath = _BETWEEN.join(filter(None, (mean_so_far(tile.spec, data), beneath)))
-            tile.tell(value, beneath)
+            tile.show_value(value, beneath)
             tile.spark.show_series(*tile.spec.series(data), now_s)
         self._fit()
 

@@ -48,7 +48,7 @@ from ui.live.words import (
 )
 from ui.theme import MEDIUM, SMALL, Theme
 from ui.widgets.elided import ElidedLabel
-from ui.widgets.texts import announce, is_listened_to, tell_changed
+from ui.widgets.texts import announce, announce_change, is_listened_to
 
 EVERY_S: Final = 60.0
 """Seconds between announcements of figures: the listener does something else in between."""
@@ -57,17 +57,17 @@ EVERY_S: Final = 60.0
 class Announcer:
     """Announce changes: a start, an end, or figures after a while."""
 
-    def __init__(self, say: Callable[[str], None], clock_s: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, speak: Callable[[str], None], clock_s: Callable[[], float] = time.monotonic) -> None:
         """Create an announcer without history.
 
         Args:
-            say: called with each sentence.
+            speak: called with each sentence.
             clock_s: the listener's clock: a fast replay is not announced more often.
         """
-        self._say = say
+        self._speak = speak
         self._clock_s = clock_s
-        self._told_s = -EVERY_S
-        self._told: tuple[Path, str, bool, bool] | None = None
+        self._shown_s = -EVERY_S
+        self._announced: tuple[Path, str, bool, bool] | None = None
         self._figures = ""
 
     def follow(self, watched: LiveState) -> None:
@@ -76,33 +76,33 @@ class Announcer:
         if run is None:
             return
         stage = run.data.path, PHASE_NAMES[run.phase] + run.phase_label, run.finished, watched.ended
-        if stage != self._told:
-            self._told = stage
-            self._tell(" ".join(filter(None, (_stage_words(run), _end_words(watched)))))
-        elif not run.finished and self._clock_s() >= self._told_s + EVERY_S:
+        if stage != self._announced:
+            self._announced = stage
+            self._announce(" ".join(filter(None, (_stage_words(run), _end_words(watched)))))
+        elif not run.finished and self._clock_s() >= self._shown_s + EVERY_S:
             figures = figures_words(run)
             if figures != self._figures:  # a paused replay has nothing to announce
                 self._figures = figures
-                self._tell(figures)
+                self._announce(figures)
 
-    def _tell(self, sentence: str) -> None:
-        self._told_s = self._clock_s()
-        self._say(sentence)
+    def _announce(self, sentence: str) -> None:
+        self._shown_s = self._clock_s()
+        self._speak(sentence)
 
 
 def figures_words(run: RunSnapshot) -> str:
     """Return phase, clock and newest figures of a current run, in a sentence."""
     numbers = run.numbers
-    told = [
+    sentences = [
         tr("{phase}, {clock}.").format(
             phase=_phase_of(run), clock=clock_words(run.phase_elapsed_s, run.phase_planned_s)
         )
     ]
     if numbers.tps is not None:
-        told.append(tr("{tps} transactions per second.").format(tps=format_rate(numbers.tps)))
+        sentences.append(tr("{tps} transactions per second.").format(tps=format_rate(numbers.tps)))
     if numbers.p99_ms is not None:
-        told.append(tr("99th percentile {latency} ms.").format(latency=format_number(numbers.p99_ms)))
-    return " ".join(told)
+        sentences.append(tr("99th percentile {latency} ms.").format(latency=format_number(numbers.p99_ms)))
+    return " ".join(sentences)
 
 
 def _phase_of(run: RunSnapshot) -> str:
@@ -122,8 +122,8 @@ def _stage_words(run: RunSnapshot) -> str:
     numbers = shown_numbers(run)
     if format_rate(numbers.tps) == NOTHING:
         return tr("{run} has ended.").format(run=name)
-    told = tr("{run} has ended: {tps} transactions per second, 99th percentile {latency} ms.")
-    return told.format(run=name, tps=format_rate(numbers.tps), latency=format_number(numbers.p99_ms))
+    sentence = tr("{run} has ended: {tps} transactions per second, 99th percentile {latency} ms.")
+    return sentence.format(run=name, tps=format_rate(numbers.tps), latency=format_number(numbers.p99_ms))
 
 
 def _end_words(watched: LiveState) -> str:
@@ -324,7 +324,7 @@ class LivePage(QWidget):
         self._folder: Path | None = None
         self._request: Request | None = None
         self._watched = LiveState()
-        self._told_end = False
+        self._announced_end = False
         self._problem = ""
         self._dialog: StopDialog | None = None
         self._talk: TalkWindow | None = None
@@ -462,14 +462,14 @@ class LivePage(QWidget):
 
     def _begin(self, folder: Path | None) -> None:
         self.poller.stop()
-        self._folder, self._request, self._watched, self._told_end = folder, None, LiveState(), False
+        self._folder, self._request, self._watched, self._announced_end = folder, None, LiveState(), False
         self._problem = ""
         self.charts_button.setChecked(False)
         self._forget_result()
         self.chart_feed.clear()
         self.numbers.clear()
         self.phases.clear()
-        self.banner.tell("")
+        self.banner.show_sentences("")
         self.command.show_line("")
         self.log.show_lines(())
 
@@ -482,24 +482,24 @@ class LivePage(QWidget):
             self._show()
         if is_listened_to() and (self.isVisible() or watched.ended):
             self.announcer.follow(watched)
-        if watched.ended and self._folder is not None and not self._told_end:
-            self._told_end = True
+        if watched.ended and self._folder is not None and not self._announced_end:
+            self._announced_end = True
             self.finished.emit(self._folder)
 
     def _announce(self, sentence: str) -> None:
         """Let a screen reader say it, and update the accessible text of the charts."""
         announce(self, sentence)
-        tell_changed(self.charts)
+        announce_change(self.charts)
 
     def _on_failed(self, error: FootingError) -> None:
         """Report that nothing could be read; polling continues."""
-        self.banner.tell(" ".join(part for part in (error.message, error.hint) if part))
+        self.banner.show_sentences(" ".join(part for part in (error.message, error.hint) if part))
 
     def _show(self) -> None:
         watched, source = self._watched, self.replay.source if self.replay.isVisibleTo(self) else None
         is_whole = self.middle.currentWidget() is not self.charts
         self.header.show_watched(watched, self._request, replay=source is not None, whole=is_whole)
-        self.banner.tell(self._banner_text(watched))
+        self.banner.show_sentences(self._banner_text(watched))
         if source is not None:
             self.replay.follow()
             if source.paused:

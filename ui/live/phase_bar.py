@@ -91,8 +91,8 @@ def _current(run: RunSnapshot, name: str, usual: Mapping[Phase, float]) -> Step:
     about_s = usual.get(run.phase)
     if about_s:
         words = tr("{elapsed} of about {usual}")
-        told = words.format(elapsed=format_duration(elapsed_s), usual=format_duration(about_s))
-        return Step(name, told, min(1.0, elapsed_s / about_s), current=True)
+        sentence = words.format(elapsed=format_duration(elapsed_s), usual=format_duration(about_s))
+        return Step(name, sentence, min(1.0, elapsed_s / about_s), current=True)
     return Step(name, format_duration(elapsed_s), None, current=True)
 
 
@@ -135,8 +135,8 @@ class PhaseBar(QWidget):
         if (steps, remaining, failed) != (self.steps, self.remaining, self._failed):
             self.steps, self.remaining, self._failed = steps, remaining, failed
             current = next((step for step in steps if step.current), None)
-            told = "" if current is None else f"{current.name}, {current.words}. {remaining}".strip()
-            show_tip(self, told)
+            text = "" if current is None else f"{current.name}, {current.words}. {remaining}".strip()
+            show_tip(self, text)
             self.update()
 
     def clear(self) -> None:

@@ -114,8 +114,8 @@ class TalkWindow(FullScreenWindow):
     # Appearance
 
     @override
-    def dress(self) -> None:
-        super().dress()
+    def apply_style(self) -> None:
+        super().apply_style()
         points = max(NUMBER_POINTS, self.points_of(self.height() * _SHARE_OF_HEIGHT))
         for value in self.values.values():
             value.setFont(self.sized(points, bold=True))
@@ -145,9 +145,9 @@ class TalkWindow(FullScreenWindow):
         numbers = shown_numbers(run)
         for spec in self._numbers:
             self.values[spec.id].setText(self._steady(spec, run) or spec.value(numbers))
-        told = "" if run.finished or numbers.tps is not None else _so_far(watched.earlier)
-        self.so_far.show_line(told)
-        self.so_far.setVisible(bool(told))
+        text = "" if run.finished or numbers.tps is not None else _so_far(watched.earlier)
+        self.so_far.show_line(text)
+        self.so_far.setVisible(bool(text))
         self._feed.show(watched)
 
     def _steady(self, spec: NumberSpec, run: RunSnapshot) -> str:
@@ -241,5 +241,5 @@ def _so_far(earlier: Sequence[EarlierRun]) -> str:
         tps = each.data.summary.get("tps")
         if tps is not None:
             found.setdefault(each.status.configuration, []).append(tps)
-    told = [f"{name} {format_rate(sum(rates) / len(rates))}" for name, rates in found.items()]
-    return tr("TPS so far: {configurations}").format(configurations=", ".join(told)) if told else ""
+    lines = [f"{name} {format_rate(sum(rates) / len(rates))}" for name, rates in found.items()]
+    return tr("TPS so far: {configurations}").format(configurations=", ".join(lines)) if lines else ""

@@ -21,7 +21,7 @@ from app.domain.text import tr
 from app.execution.control import Request
 from ui.theme import LARGE, MEDIUM, SMALL, Theme
 from ui.widgets.elided import ElidedLabel
-from ui.widgets.tab_order import go_as_read
+from ui.widgets.tab_order import set_reading_tab_order
 from ui.widgets.texts import plain_label
 
 
@@ -73,7 +73,7 @@ class StopDialog(QDialog):
 
     def __init__(self, name: str, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        go_as_read(self)
+        set_reading_tab_order(self)
         self.setWindowTitle(tr("Stop the campaign"))
         self.setWindowModality(Qt.WindowModality.WindowModal)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)

@@ -18,7 +18,7 @@ from app.domain.errors import FootingError, UsageError
 from app.domain.text import CALLED, tr
 from app.process.qt_libraries import missing_library, soname_in, window_error
 from app.terminal.log import configure_logging
-from ui.program.second_start import ACTIVATION, OpenRequest, hand_over, instance_socket
+from ui.program.second_start import ACTIVATION, OpenRequest, instance_socket, send_request
 
 ICON: Final = TOP / "resources" / "icons" / f"{APPLICATION_ID}.svg"
 
@@ -141,14 +141,14 @@ def run_window(argv: Sequence[str]) -> int:
             return 0
         os.environ.update(check_display(os.environ))
     except FootingError as error:
-        return _tell(error)
+        return _show_error(error)
     try:
         from ui.program.program import show_window  # noqa: PLC0415 - mistakes are told before Qt is loaded
     except ImportError as error:
         soname = soname_in(str(error))
         if not soname:
             raise
-        return _tell(window_error(soname))
+        return _show_error(window_error(soname))
     return show_window(request, ICON)
 
 
@@ -158,10 +158,10 @@ def _is_shown_already(request: WindowRequest) -> bool:
     if place is None or request.replay:
         return False
     runs = tuple(str(path.absolute()) for path in request.runs)
-    return hand_over(place, OpenRequest(runs, os.environ.get(ACTIVATION, "")))
+    return send_request(place, OpenRequest(runs, os.environ.get(ACTIVATION, "")))
 
 
-def _tell(error: FootingError) -> int:
+def _show_error(error: FootingError) -> int:
     sys.stderr.write(f"{COMMAND}: {error.message}\n")
     if error.hint:
         sys.stderr.write(f"  {error.hint}\n")

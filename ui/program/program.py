@@ -189,7 +189,7 @@ class SystemSignals(QObject):
         self._writer.close()
 
 
-def _tell_mistakes(tell: Callable[[str], None]) -> None:
+def _show_exceptions(notify: Callable[[str], None]) -> None:
     """Show unexpected exceptions in the window; log their tracebacks."""
 
     def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
@@ -197,8 +197,8 @@ def _tell_mistakes(tell: Callable[[str], None]) -> None:
             sys.__excepthook__(kind, error, trace)
             return
         _log.error("unexpected", exc_info=(kind, error, trace))
-        told = InternalError.of(error)
-        tell(f"{told.message} {told.hint}")
+        internal = InternalError.of(error)
+        notify(f"{internal.message} {internal.hint}")
 
     sys.excepthook = hook
 
@@ -222,10 +222,10 @@ def _play(window: MainWindow, theme: Theme, settings: WindowSettings, request: W
     if len(request.replay) == 1:
         window.campaigns.replay(str(request.replay[0]), request.speed or 1.0, talk=request.talk)
     elif request.replay:
-        from ui.race.starting import RaceWish, start_race  # noqa: PLC0415 - not needed to show the window
+        from ui.race.starting import RaceChoice, start_race  # noqa: PLC0415 - not needed to show the window
 
-        wish = RaceWish(request.replay, None, request.library, request.speed)
-        start_race(window, theme, settings.qt, window.notice.tell, wish)
+        choice = RaceChoice(request.replay, None, request.library, request.speed)
+        start_race(window, theme, settings.qt, window.notice.show_message, choice)
 
 
 def _translate_qt(app: QApplication) -> None:
@@ -246,14 +246,14 @@ def show_window(request: WindowRequest, icon: Path) -> int:
     apply_theme(app, theme)
     settings = WindowSettings(open_settings())
     window = MainWindow(request.library, theme, settings)
-    _tell_mistakes(window.notice.tell)
+    _show_exceptions(window.notice.show_message)
     signals = SystemSignals(window.close_without_question)
     window.show()
 
     def begin() -> None:
         window.begin()
         if refusal:
-            window.notice.tell(refusal)
+            window.notice.show_message(refusal)
         if request.runs:
             window.open_files(request.runs)
         _play(window, theme, settings, request)

@@ -93,7 +93,7 @@ def lock_place(place: Path) -> int | None:
     return descriptor
 
 
-def hand_over(place: Path, request: OpenRequest) -> bool:
+def send_request(place: Path, request: OpenRequest) -> bool:
     """Ask the open window to show the request; return whether it does.
 
     Waits for a window that holds the lock and does not listen yet, but not for one that does not answer.

@@ -23,7 +23,7 @@ _USUAL_LENGTH_S: Final = 90.0
 
 
 @dataclass(frozen=True, slots=True)
-class RaceWish:
+class RaceChoice:
     """The chosen runs and settings of a race.
 
     Attributes:
@@ -51,25 +51,25 @@ class RaceStarter(QObject):
         window: of the current race; None for none.
     """
 
-    def __init__(self, window: QWidget, theme: Theme, tell: Callable[[str], object]) -> None:
+    def __init__(self, window: QWidget, theme: Theme, notify: Callable[[str], object]) -> None:
         super().__init__(window)
         self._theme = theme
-        self._tell = tell
+        self._notify = notify
         self._op: BackgroundOp[RaceContent] | None = None
         self.window: RaceWindow | None = None
         window.installEventFilter(self)
 
-    def start(self, wish: RaceWish, charts: Sequence[str] = ()) -> None:
+    def start(self, choice: RaceChoice, charts: Sequence[str] = ()) -> None:
         """Read these runs and show their race; problems are reported.
 
         Args:
-            wish: runs and settings.
+            choice: runs and settings.
             charts: ids of the first charts.
         """
         self.stop()
         self._op = BackgroundOp(
-            lambda: load_race(wish.paths, wish.colours, wish.library, charts),
-            lambda content: self._show(content, wish.speed),
+            lambda: load_race(choice.paths, choice.colours, choice.library, charts),
+            lambda content: self._show(content, choice.speed),
             self._fail,
         ).start()
 
@@ -90,7 +90,7 @@ class RaceStarter(QObject):
 
     def _fail(self, error: FootingError) -> None:
         self._op = None
-        self._tell(" ".join(part for part in (error.message, error.hint) if part))
+        self._notify(" ".join(part for part in (error.message, error.hint) if part))
 
     def _forget(self) -> None:
         self.window = None
@@ -103,11 +103,11 @@ class RaceStarter(QObject):
 
 
 def start_race(
-    window: QWidget, theme: Theme, settings: QSettings, tell: Callable[[str], object], wish: RaceWish
+    window: QWidget, theme: Theme, settings: QSettings, notify: Callable[[str], object], choice: RaceChoice
 ) -> RaceStarter:
     """Start a race from a main window; charts come in the order of its live page."""
-    starter = window.findChild(RaceStarter) or RaceStarter(window, theme, tell)
+    starter = window.findChild(RaceStarter) or RaceStarter(window, theme, notify)
     stored = settings.value("live/charts")
     names = [stored] if isinstance(stored, str) else stored
-    starter.start(wish, [str(name) for name in names] if isinstance(names, list) else ())
+    starter.start(choice, [str(name) for name in names] if isinstance(names, list) else ())
     return starter

@@ -162,7 +162,7 @@ class RaceWindow(FullScreenWindow):
         self.clock = ReplayClock(0.0, content.race.end_s, speed=speed, clock_s=clock_s)
         self._clock_s = clock_s
         self._chart = 0
-        self._said: tuple[str, bool] | None = None
+        self._announced: tuple[str, bool] | None = None
         self._said_s = clock_s() - _SAID_EVERY_S
         self.title, self.time = ElidedLabel(self), plain_label(parent=self)
         self.remark = ElidedLabel(self)
@@ -237,8 +237,8 @@ class RaceWindow(FullScreenWindow):
         }
 
     @override
-    def dress(self) -> None:
-        super().dress()
+    def apply_style(self) -> None:
+        super().apply_style()
         height = self.height()
         small = max(_FEWEST_PIXELS, height * _SMALL_SHARE)
         self.title.setFont(self.sized(self.points_of(max(_FEWEST_PIXELS, height * _TITLE_SHARE)), bold=True))
@@ -256,24 +256,28 @@ class RaceWindow(FullScreenWindow):
         """Show the moment of the clock."""
         now_s = self._clock_s()
         position_s = self.clock.position_s
-        told_s = self._told_s(position_s)
-        standings = self.content.race.standings(told_s, self.clock.speed)
+        reported_s = self._shown_s(position_s)
+        standings = self.content.race.standings(reported_s, self.clock.speed)
         is_ranked = self.content.race.is_ranked
         self.board.set_heading(*_headings(standings[0].width_s, is_ranked=is_ranked))
         self.board.show_rows([board_row(each, quiet=not self.clock.at_end) for each in standings])
         self.charts.show_until(position_s)
         self._show_time(position_s)
         if standings[0].mean is not None:
-            self._say(standings[0].run.run_id, at_end=self.clock.at_end, now_s=now_s)
+            self._announce(standings[0].run.run_id, at_end=self.clock.at_end, now_s=now_s)
 
-    def _say(self, leader: str, *, at_end: bool, now_s: float) -> None:
+    def _announce(self, leader: str, *, at_end: bool, now_s: float) -> None:
         """Announce the board if another run leads, and at the end."""
         stage = leader, at_end
-        if stage != self._said and (at_end or now_s >= self._said_s + _SAID_EVERY_S) and is_listened_to():
-            self._said, self._said_s = stage, now_s
+        if (
+            stage != self._announced
+            and (at_end or now_s >= self._said_s + _SAID_EVERY_S)
+            and is_listened_to()
+        ):
+            self._announced, self._said_s = stage, now_s
             announce(self.board, self.board.accessible_text())
 
-    def _told_s(self, position_s: float) -> float:
+    def _shown_s(self, position_s: float) -> float:
         """Return the moment of the shown figures: the exact one while paused or at the end."""
         if self.clock.paused or self.clock.at_end:
             return position_s

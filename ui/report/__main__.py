@@ -11,10 +11,10 @@ from pathlib import Path
 from app import COMMAND
 from app.domain.errors import ExitStatus
 from app.process.qt_libraries import report_error, soname_in
-from app.report.wishes import add_wishes, wishes_of
+from app.report.options import add_report_options, read_report_options
 from app.terminal.error_boundary import run_guarded
 from app.terminal.log import configure_logging
-from app.terminal.plain_text import tell_left_out
+from app.terminal.plain_text import print_left_out
 
 
 def main(argv: Sequence[str]) -> int:
@@ -30,7 +30,7 @@ def _save(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog=COMMAND)
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--paper", default="a4")
-    add_wishes(parser)
+    add_report_options(parser)
     parser.add_argument("--anonymous", action="store_true")
     parser.add_argument("--force", action="store_true")
     parser.add_argument("runs", nargs="+", type=Path)
@@ -47,11 +47,13 @@ def _save(argv: Sequence[str]) -> int:
         raise report_error(soname) from error
     os.environ["QT_QPA_PLATFORM"] = "offscreen"  # nothing is shown, so no display is needed
     app = QGuiApplication([COMMAND])
-    request = SaveRequest(tuple(given.runs), given.output, given.paper, wishes_of(given), given.force)
+    request = SaveRequest(
+        tuple(given.runs), given.output, given.paper, read_report_options(given), given.force
+    )
     left_out: list[str] = []
     save(request, left_out=left_out.append)
     for sentence in left_out:
-        tell_left_out(sentence)
+        print_left_out(sentence)
     del app
     return ExitStatus.FAILED if left_out else ExitStatus.DONE
 

@@ -44,9 +44,9 @@ from app.domain.errors import FootingError, UsageError
 from app.domain.text import tr
 from app.export.unreadable_files import with_readable
 from app.preferences import preferred_paper, read_preferences
+from app.report.options import DEFAULT_SECTIONS, SECTION_LABELS, ReportOptions, Section, read_sections
 from app.report.report import MOST_TITLE, read_findings
 from app.report.take_with_you import taken_text
-from app.report.wishes import DEFAULT_SECTIONS, SECTION_LABELS, ReportWishes, Section, read_sections
 from app.runfile.output_file import slug
 from ui.background import BackgroundOp
 from ui.report.flow import PAPERS
@@ -54,7 +54,7 @@ from ui.report.preview import PreviewRequest, ReportPreview
 from ui.report.save import SaveRequest, save
 from ui.widgets.elided import ElidedComboBox
 from ui.widgets.screen_room import screen_room
-from ui.widgets.tab_order import go_as_read
+from ui.widgets.tab_order import set_reading_tab_order
 from ui.widgets.texts import plain_label
 
 
@@ -208,7 +208,7 @@ class SectionList(QWidget):
 _LINES: Final = 3
 
 
-class WishesForm(QWidget):
+class ReportOptionsForm(QWidget):
     """The options of a report; the last texts for the same runs are restored.
 
     Signals:
@@ -269,9 +269,9 @@ class WishesForm(QWidget):
         form.addRow(tr("&Sections"), self.sections)
 
     @property
-    def wishes(self) -> ReportWishes:
+    def options(self) -> ReportOptions:
         """The chosen options."""
-        return ReportWishes(
+        return ReportOptions(
             title=self.title.text(),
             author=self.author.text(),
             purpose=self.purpose.toPlainText(),
@@ -287,14 +287,14 @@ class WishesForm(QWidget):
 
     def keep(self) -> None:
         """Store all options for the next report, and the texts for reports of the same runs."""
-        wishes = self.wishes
+        options = self.options
         self._settings.beginGroup(_GROUP)
         for name in ("author", "anonymous"):
-            self._settings.setValue(name, getattr(wishes, name))
-        self._settings.setValue("sections", ",".join(wishes.sections))
+            self._settings.setValue(name, getattr(options, name))
+        self._settings.setValue("sections", ",".join(options.sections))
         self._settings.setValue("about", self._about)
         for name in ("title", "purpose", "conclusion"):
-            self._settings.setValue(name, getattr(wishes, name))
+            self._settings.setValue(name, getattr(options, name))
         self._settings.endGroup()
 
     def _last_sections(self) -> tuple[Section, ...]:
@@ -375,14 +375,14 @@ class ReportDialog(QDialog):
 
     def __init__(self, asked: ReportRequest, settings: QSettings, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        go_as_read(self)
+        set_reading_tab_order(self)
         self._asked, self._settings = asked, settings
         self._op: BackgroundOp[Path] | None = None
         self.setWindowTitle(tr("Report"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.kind = _choices(_KINDS)
         self.paper = _choices({name: paper.name for name, paper in PAPERS.items()})
-        self.form = WishesForm(asked.title, settings)
+        self.form = ReportOptionsForm(asked.title, settings)
         self.preview = ReportPreview(asked.runs)
         self.taken = TakenText(asked.runs)
         self.progress = QProgressBar()
@@ -404,12 +404,12 @@ class ReportDialog(QDialog):
 
     def _lay_out(self) -> None:
         count = len(self._asked.runs)
-        told = (
+        sentence = (
             tr("Of the ticked run.") if count == 1 else tr("Of the {count} ticked runs.").format(count=count)
         )
         if count > 1:
-            told += " " + tr("The others are compared with the configuration of the first.")
-        lead = plain_label(told)
+            sentence += " " + tr("The others are compared with the configuration of the first.")
+        lead = plain_label(sentence)
         lead.setWordWrap(True)
         self.form.fields.insertRow(0, tr("Pap&er"), self.paper)
         self.form.fields.insertRow(0, tr("&What"), self.kind)
@@ -456,10 +456,10 @@ class ReportDialog(QDialog):
     def _show_preview(self) -> None:
         """Update the preview of the chosen format."""
         if self.kind.currentData() == "txt":
-            self.taken.show_text(anonymous=self.form.wishes.anonymous)
+            self.taken.show_text(anonymous=self.form.options.anonymous)
         if self.kind.currentData() in _REPORTS:
             paper = PAPERS[str(self.paper.currentData())]
-            self.preview.show_report(PreviewRequest(self.form.wishes, paper))
+            self.preview.show_report(PreviewRequest(self.form.options, paper))
 
     def _choose_file(self) -> None:
         kind = str(self.kind.currentData())
@@ -483,7 +483,7 @@ class ReportDialog(QDialog):
         self._settings.endGroup()
         self.form.keep()
         paper = str(self.paper.currentData())
-        request = SaveRequest(self._asked.runs, output, paper, self.form.wishes, replace=True)
+        request = SaveRequest(self._asked.runs, output, paper, self.form.options, replace=True)
         self._show_working(working=True)
         relay = _Relay()
         relay.paged.connect(self._on_paged, Qt.ConnectionType.QueuedConnection)

@@ -18,8 +18,8 @@ from app.domain.text import tr
 from app.export.unreadable_files import with_readable
 from app.report.blocks import Report
 from app.report.findings import Findings
+from app.report.options import ReportOptions
 from app.report.report import compose, read_findings
-from app.report.wishes import ReportWishes
 from ui.background import BackgroundOp
 from ui.painting import painting
 from ui.report.canvas import MM_PER_INCH, Canvas, colour
@@ -95,7 +95,7 @@ _WAIT_MS: Final = 400
 class PreviewRequest:
     """The runs and options of a preview."""
 
-    wishes: ReportWishes
+    options: ReportOptions
     paper: Paper
 
 
@@ -105,11 +105,11 @@ class _Page(QLabel):
     def __init__(self) -> None:
         super().__init__()
         self.setTextFormat(Qt.TextFormat.PlainText)
-        self.told: Callable[[], str] = str
+        self.describe: Callable[[], str] = str
 
     def accessible_text(self) -> str:
         """Return the text of the page."""
-        return self.told()
+        return self.describe()
 
 
 class ReportPreview(QWidget):
@@ -127,7 +127,7 @@ class ReportPreview(QWidget):
         self._pages: PageImages | None = None
         self._number = 0
         self.page = _Page()
-        self.page.told = self._told
+        self.page.describe = self._accessible_text
         self.page.setWordWrap(True)
         self.page.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.page.setAccessibleName(tr("Preview of the page"))
@@ -151,7 +151,7 @@ class ReportPreview(QWidget):
         layout.addWidget(self.page, 1)
         layout.addWidget(self.where)
         layout.addLayout(row)
-        self._tell(tr("The pages are being made …"))
+        self._show_words(tr("The pages are being made …"))
 
     def show_report(self, wanted: PreviewRequest) -> None:
         """Show this after a moment without other requests."""
@@ -181,12 +181,12 @@ class ReportPreview(QWidget):
         runs, known = self._runs, self._read
 
         def make() -> PageImages:
-            anonymous = wanted.wishes.anonymous
+            anonymous = wanted.options.anonymous
             if anonymous not in known:
                 known[anonymous] = with_readable(
                     runs, lambda paths: read_findings(paths, anonymous=anonymous), lambda _: None
                 )
-            return PageImages(compose(known[anonymous], wanted.wishes), wanted.paper)
+            return PageImages(compose(known[anonymous], wanted.options), wanted.paper)
 
         return make
 
@@ -204,7 +204,7 @@ class ReportPreview(QWidget):
             return
         self._op = None
         self._pages = None
-        self._tell(f"{error.message} {error.hint}".strip())
+        self._show_words(f"{error.message} {error.hint}".strip())
         self._begin()
 
     def _turn(self, step: int) -> None:
@@ -212,12 +212,12 @@ class ReportPreview(QWidget):
         self._show()
         announce(self.page, self.where.text())
 
-    def _told(self) -> str:
+    def _accessible_text(self) -> str:
         if self._pages is None:
             return self.page.text()
         return f"{self.where.text()}. {self._pages.words(self._number)}"
 
-    def _tell(self, words: str) -> None:
+    def _show_words(self, words: str) -> None:
         self.page.setPixmap(QPixmap())
         self.page.setText(words)
         self.where.clear()
@@ -232,8 +232,8 @@ class ReportPreview(QWidget):
         image = self._pages.paint(self._number, max(1, round(width * ratio)))
         image.setDevicePixelRatio(ratio)
         self.page.setPixmap(QPixmap.fromImage(image))
-        told = tr("Page {number} of {count}").format(number=self._number + 1, count=self.pages)
-        self.where.setText(told)
+        sentence = tr("Page {number} of {count}").format(number=self._number + 1, count=self.pages)
+        self.where.setText(sentence)
         self.back.setEnabled(self._number > 0)
         self.on.setEnabled(self._number < self.pages - 1)
 

@@ -57,9 +57,9 @@ from app.report.blocks import (
     Together,
     letters,
 )
+from app.report.options import DEFAULT_OPTIONS, ReportOptions
 from app.report.report import read_findings, read_picture, read_report
 from app.report.take_with_you import taken_text
-from app.report.wishes import AS_IT_COMES, ReportWishes
 from app.runfile.output_file import check_output, write_output
 from ui.charts.data.registry import CHARTS
 from ui.painting import painting
@@ -311,8 +311,8 @@ def _drawing(report: Report, blocks: Sequence[Block]) -> str:
     drawing = svg[svg.index("<svg") :]
     drawing = re.sub(r"<(title|desc)>.*?</\1>\s*", "", drawing, flags=re.DOTALL)
     drawing = drawing.replace("<svg ", f'<svg role="img" aria-label="{escape(name)}" ', 1).strip()
-    told = f"<figcaption>{escape(caption)}</figcaption>" if caption else ""
-    return f"<figure>{drawing}{told}</figure>"
+    text = f"<figcaption>{escape(caption)}</figcaption>" if caption else ""
+    return f"<figure>{drawing}{text}</figure>"
 
 
 def _title(block: Block) -> str:
@@ -462,7 +462,7 @@ def _attach(writer: PdfWriter, attachments: Sequence[Attachment]) -> None:
         content[NameObject("/Type")] = NameObject("/EmbeddedFile")
         content[NameObject("/Subtype")] = NameObject("/" + each.media_type)
         packed = content.flate_encode()
-        told = DictionaryObject(
+        specification = DictionaryObject(
             {
                 NameObject("/Type"): NameObject("/Filespec"),
                 NameObject("/F"): TextStringObject(each.name),
@@ -472,7 +472,7 @@ def _attach(writer: PdfWriter, attachments: Sequence[Attachment]) -> None:
                 NameObject("/EF"): DictionaryObject({NameObject("/F"): writer._add_object(packed)}),  # noqa: SLF001 - as above
             }
         )
-        names += [TextStringObject(each.name), writer._add_object(told)]  # noqa: SLF001 - as above
+        names += [TextStringObject(each.name), writer._add_object(specification)]  # noqa: SLF001 - as above
     if names:
         files = DictionaryObject({NameObject("/Names"): names})
         writer.root_object[NameObject("/Names")] = DictionaryObject({NameObject("/EmbeddedFiles"): files})
@@ -501,14 +501,14 @@ class SaveRequest:
         output: its suffix chooses between report (.pdf, .html), picture (.png, .svg) and the winning
             configuration (.txt).
         paper: of a report, a key of `PAPERS`.
-        wishes: options of a report; for a picture only whether it is anonymous.
+        options: options of a report; for a picture only whether it is anonymous.
         replace: whether an existing file may be replaced.
     """
 
     runs: tuple[Path, ...]
     output: Path
     paper: str = "a4"
-    wishes: ReportWishes = AS_IT_COMES
+    options: ReportOptions = DEFAULT_OPTIONS
     replace: bool = False
 
 
@@ -555,10 +555,10 @@ def _content(request: SaveRequest, ending: str, progress: Progress | None) -> by
         if paper is None:
             message = tr("“{paper}” is no known size of paper; known are {known}.")
             raise UsageError(message.format(paper=request.paper, known=", ".join(PAPERS)))
-        return report_pdf(read_report(request.runs, request.wishes), paper, progress)
+        return report_pdf(read_report(request.runs, request.options), paper, progress)
     if ending == ".html":
-        return report_html(read_report(request.runs, request.wishes)).encode()
+        return report_html(read_report(request.runs, request.options)).encode()
     if ending == ".txt":
-        return taken_text(read_findings(request.runs, anonymous=request.wishes.anonymous)).encode()
-    picture = read_picture(request.runs, anonymous=request.wishes.anonymous)
+        return taken_text(read_findings(request.runs, anonymous=request.options.anonymous)).encode()
+    picture = read_picture(request.runs, anonymous=request.options.anonymous)
     return report_png(picture) if ending == ".png" else report_svg(picture)

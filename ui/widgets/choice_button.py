@@ -64,14 +64,14 @@ class ChoiceButton(QPushButton):
     def allow(self) -> None:
         """Enable it."""
         self.setEnabled(True)
-        self._tell(self._sentence)
+        self._show_sentence(self._sentence)
 
     def refuse(self, reason: str) -> None:
         """Disable it and show the reason."""
         self.setEnabled(False)
-        self._tell(reason)
+        self._show_sentence(reason)
 
-    def _tell(self, sentence: str) -> None:
+    def _show_sentence(self, sentence: str) -> None:
         self.sentence.setText(sentence)
         self._paint_icon()
         self.setAccessibleName(self._plain_title)

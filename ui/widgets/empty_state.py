@@ -51,7 +51,7 @@ class EmptyState(QWidget):
         theme.changed.connect(self._apply_theme)
         self._apply_theme()
 
-    def tell(self, title: str, sentence: str, button: str = "") -> None:
+    def set_texts(self, title: str, sentence: str, button: str = "") -> None:
         """Set the texts; `button` is the button's label, empty for none."""
         self.title.setText(title)
         self.sentence.setText(sentence)

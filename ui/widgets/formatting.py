@@ -45,8 +45,8 @@ SEPARATOR: Final = " · "
 
 def tooltip(*lines: str) -> str:
     """Return a tool tip that shows these lines as plain text and wraps long ones."""
-    told = [html.escape(line) for line in lines if line]
-    return f"<qt>{'<br>'.join(told)}</qt>" if told else ""
+    texts = [html.escape(line) for line in lines if line]
+    return f"<qt>{'<br>'.join(texts)}</qt>" if texts else ""
 
 
 def moment(epoch_s: float | None) -> str:

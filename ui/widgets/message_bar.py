@@ -38,7 +38,7 @@ class Notice(QFrame):
         self.action.clicked.connect(self._act)
         self.hide()
 
-    def tell(self, sentence: str, action: str = "", do: Callable[[], None] | None = None) -> None:
+    def show_message(self, sentence: str, action: str = "", do: Callable[[], None] | None = None) -> None:
         """Show a sentence in place of the last one, optionally with a button for an action."""
         self.words.setText(sentence)
         self.words.setAccessibleDescription(sentence)

@@ -175,11 +175,11 @@ class PlainWriter:
     def _put_words(self, table: QTextTable, row: int, column: int, text: str, colour: QColor) -> None:
         table.cellAt(row, column).firstCursorPosition().insertText(text, self._format(colour=colour))
 
-    def _put_figure(self, table: QTextTable, row: int, column: int, told: str) -> None:
+    def _put_figure(self, table: QTextTable, row: int, column: int, text: str) -> None:
         """Put a number into a cell, with its unit small and muted after it."""
-        number, _, unit = told.rpartition(" ")
+        number, _, unit = text.rpartition(" ")
         has_unit = bool(number) and not any(map(str.isdigit, unit))
-        self._put_cell(table, row, column, number if has_unit else told, self._ink.text)
+        self._put_cell(table, row, column, number if has_unit else text, self._ink.text)
         if has_unit:
             cell = table.cellAt(row, column).lastCursorPosition()
             cell.insertText(f" {unit}", self._format(colour=self._ink.quiet, small=True))

@@ -27,7 +27,7 @@ _BACK: Final = (
 )
 
 
-def go_as_read(window: QWidget) -> None:
+def set_reading_tab_order(window: QWidget) -> None:
     """Make Tab and Shift+Tab move through a window in reading order, from now on."""
     _TabKeys(window)
 

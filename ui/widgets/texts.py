@@ -276,7 +276,7 @@ def announce(widget: QWidget, sentence: str) -> None:
         QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(widget, sentence))
 
 
-def tell_changed(widget: QWidget) -> None:
+def announce_change(widget: QWidget) -> None:
     """Notify screen readers that the data of a widget have changed."""
     if is_listened_to():
         QAccessible.updateAccessibility(QAccessibleEvent(widget, QAccessible.Event.DescriptionChanged))

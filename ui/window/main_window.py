@@ -104,7 +104,7 @@ class MainWindow(QMainWindow):
         self.pages = QStackedWidget()
         self.opener = RunOpener(self, settings, library)
         self.campaigns = CampaignPages(self, theme, library, settings.qt)
-        self.care = RunFileActions(self, theme, self.runs_page.model, self.reader, self.notice.tell)
+        self.care = RunFileActions(self, theme, self.runs_page.model, self.reader, self.notice.show_message)
         self.runs_page.library.folder = library
         self.tools = ToolUser(self, self._tool_context)
         self.commands = make_actions(self, {**self._deeds(), **self.tools.deeds()})
@@ -166,7 +166,7 @@ class MainWindow(QMainWindow):
         start.waiting.put_away_asked.connect(self._put_away)
         start.waiting.draft_put_away.connect(self._put_draft_away)
         start.waiting.draft_asked.connect(self._open_kept)
-        self.runs_page.told.connect(self.notice.tell)
+        self.runs_page.notified.connect(self.notice.show_message)
         self.runs_page.benchmark_asked.connect(self.campaigns.open_wizard)
         self.runs_page.focus_changed.connect(lambda _path: self._enable_commands())
         self.runs_page.model.chosen_changed.connect(self._enable_commands)
@@ -179,20 +179,20 @@ class MainWindow(QMainWindow):
         self.runs_page.library.changes_asked.connect(self.campaigns.again_with_changes)
         self.opener.elsewhere.connect(self.care.offer_copy)
         self.reader.read.connect(self._take_runs)
-        self.reader.failed.connect(self.notice.tell)
+        self.reader.failed.connect(self.notice.show_message)
         self.live.changed.connect(self._take_live)
         self.live.ended.connect(lambda _folder: self.reader.refresh())
         self.campaign_line.show_asked.connect(self.campaigns.show_live)
         self.campaign_line.stop_asked.connect(lambda: self.campaigns.ask_to_stop(self.live.statuses))
-        self.campaigns.starter.waits.connect(lambda _sentence: self._tell_line())
+        self.campaigns.starter.waits.connect(lambda _sentence: self._show_campaign_line())
         for maker in (self.campaigns, self.tools):
             maker.page_made.connect(self.pages.addWidget)
             maker.page_wanted.connect(self._go)
-        for told in (self.campaigns.told, self.campaigns.refused, self.opener.told):
-            told.connect(self.notice.tell)
+        for signal in (self.campaigns.notified, self.campaigns.refused, self.opener.notified):
+            signal.connect(self.notice.show_message)
         self.opener.opened.connect(self._show_opened)
         self.campaigns.begun.connect(lambda _folder: self.live.look())
-        self.campaigns.ended.connect(self._tell_end)
+        self.campaigns.ended.connect(self._announce_end)
         self.campaigns.runs_wanted.connect(self._show_campaign)
         self.campaigns.runs_used.connect(self.tools.use_named)
         self.campaigns.result_settled.connect(self._enable_commands)
@@ -222,7 +222,9 @@ class MainWindow(QMainWindow):
         self.live.look()
         self._look_at_machine()
         self._do(BackgroundOp(import_pages, lambda _none: None, _ignore))
-        self._do(BackgroundOp(read_kept, self._take_kept, lambda error: self.notice.tell(error.message)))
+        self._do(
+            BackgroundOp(read_kept, self._take_kept, lambda error: self.notice.show_message(error.message))
+        )
         self._do(BackgroundOp(sweep, self._take_swept, _ignore))
 
     def refresh(self) -> None:
@@ -251,7 +253,7 @@ class MainWindow(QMainWindow):
         self.start_page.waiting.show_waiting(found)
         if found and self.pages.currentWidget() is not self.start_page and not self.notice.isVisible():
             folder = found[0].folder
-            self.notice.tell(one_line(found[0].sentence), tr("&Go on"), lambda: self._go_on(folder))
+            self.notice.show_message(one_line(found[0].sentence), tr("&Go on"), lambda: self._go_on(folder))
 
     def _take_kept(self, parts: DraftParts | None) -> None:
         """Offer the draft from before the window was closed."""
@@ -265,7 +267,7 @@ class MainWindow(QMainWindow):
         )
         self.start_page.waiting.show_draft(sentence)
         if self.pages.currentWidget() is not self.start_page and not self.notice.isVisible():
-            self.notice.tell(one_line(sentence), tr("Go on with &it …"), self._open_kept)
+            self.notice.show_message(one_line(sentence), tr("Go on with &it …"), self._open_kept)
 
     def _open_kept(self) -> None:
         kept, self._kept = self._kept, None
@@ -312,11 +314,11 @@ class MainWindow(QMainWindow):
         own = [each.folder for each in statuses if each.folder.resolve().is_relative_to(library)]
         if own and not self._page_chosen and not self.live.has_looked:
             self.campaigns.show_live(own[0])
-        self._tell_line()
+        self._show_campaign_line()
         self._enable_commands()
 
-    def _tell_line(self) -> None:
-        self.campaign_line.tell(self.live.statuses, self.campaigns.waiting_words())
+    def _show_campaign_line(self) -> None:
+        self.campaign_line.show_campaigns(self.live.statuses, self.campaigns.waiting_words())
         self._update_line()
 
     # Pages
@@ -362,12 +364,12 @@ class MainWindow(QMainWindow):
         self.reader.refresh()
         self.show_runs()
 
-    def _tell_end(self, folder: Path) -> None:
+    def _announce_end(self, folder: Path) -> None:
         self.reader.refresh()
         if self.pages.currentWidget() is self.campaigns.live_page:
             return  # it says so itself
         sentence = tr("The campaign has ended; its runs are in the library.")
-        self.notice.tell(sentence, tr("&Show its runs"), lambda: self._show_campaign(folder))
+        self.notice.show_message(sentence, tr("&Show its runs"), lambda: self._show_campaign(folder))
 
     def _follow_page(self) -> None:
         page = self.pages.currentWidget()
@@ -436,7 +438,7 @@ class MainWindow(QMainWindow):
             focus=self.runs_page.focus if is_library else "",
             page=page,
             show_page=show_page,
-            tell=self.notice.tell,
+            notify=self.notice.show_message,
             open_files=self.opener.open_files,
             refresh=self.reader.refresh,
             ask_campaign=self.campaigns.open_wizard_with,
@@ -498,7 +500,7 @@ class MainWindow(QMainWindow):
                 self,
                 status.name,
                 close,
-                partial(ask_runner, status.folder, Request.STOP, self.notice.tell, close),
+                partial(ask_runner, status.folder, Request.STOP, self.notice.show_message, close),
             )
             return
         self._remember()

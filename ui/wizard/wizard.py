@@ -46,7 +46,7 @@ from ui.theme import LARGE, MEDIUM, SMALL, Theme
 from ui.widgets.fields import describe_button, plain, push_button
 from ui.widgets.formatting import one_line
 from ui.widgets.screen_room import screen_room
-from ui.widgets.tab_order import go_as_read
+from ui.widgets.tab_order import set_reading_tab_order
 from ui.widgets.texts import Rule, Text, show_tip
 from ui.wizard.background.disk_feed import DiskFeed, MakeWatch, RootAnswers, follow_disks
 from ui.wizard.background.validation import BackgroundValidation
@@ -301,7 +301,7 @@ class Wizard(QDialog):
             make_watch: creates the watcher of this machine's disks.
         """
         super().__init__(parent)
-        go_as_read(self)
+        set_reading_tab_order(self)
         self._settings = settings if settings is not None else QSettings()
         self._library = library
         self.setWindowTitle(tr("New benchmark"))
@@ -364,7 +364,7 @@ class Wizard(QDialog):
                 self.roots.asking.connect(page.show_asking)
                 self.roots.progressed.connect(page.show_progress)
                 page.read_wanted.connect(self._on_read_wanted)
-                self.whole_read.told.connect(page.show_reading)
+                self.whole_read.progressed.connect(page.show_reading)
             area = QScrollArea()
             area.setWidgetResizable(True)
             area.setFrameShape(QFrame.Shape.NoFrame)

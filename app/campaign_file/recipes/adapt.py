@@ -105,11 +105,11 @@ def with_remarks(adapted: Adapted, head: RecipeHead | None, *, quick: bool) -> C
         quick: whether it is the quick variant, which cannot show everything.
     """
     campaign = adapted.campaign
-    told = list(campaign.remarks)
+    remarks = list(campaign.remarks)
     if quick and head is not None and head.quick is not None:
-        told.append(tr("Quick variant, which cannot show: {what}").format(what=head.quick.cannot_show))
-    told += left_out_sentences(adapted.left_out)
-    return replace(campaign, remarks=tuple(map(_one_sentence, told[:MOST_SENTENCES])))
+        remarks.append(tr("Quick variant, which cannot show: {what}").format(what=head.quick.cannot_show))
+    remarks += left_out_sentences(adapted.left_out)
+    return replace(campaign, remarks=tuple(map(_one_sentence, remarks[:MOST_SENTENCES])))
 
 
 def _one_sentence(text: str) -> str:
@@ -208,9 +208,9 @@ def keep(campaign: Campaign, change: Callable[[Configuration], Configuration | s
         else:
             kept.append(changed)
     if not kept:
-        told = dict.fromkeys(each.reason for each in left_out)
+        reasons = dict.fromkeys(each.reason for each in left_out)
         message = tr("Nothing of “{name}” can be measured here. {reasons}")
-        raise CampaignError(message.format(name=campaign.name, reasons=" ".join(told)))
+        raise CampaignError(message.format(name=campaign.name, reasons=" ".join(reasons)))
     return Adapted(replace(campaign, configurations=tuple(kept), matrix=None), tuple(left_out))
 
 

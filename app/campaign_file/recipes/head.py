@@ -312,5 +312,5 @@ def _read_recipe(path: Path) -> Recipe:
     head = parse_head(text) or RecipeHead(question=summary)
     quick = head.quick and replace(head.quick, cannot_show=tr(head.quick.cannot_show))
     server = head.server and replace(head.server, prepare=tuple(map(tr, head.server.prepare)))
-    told = replace(head, question=tr(head.question), quick=quick, server=server)
-    return Recipe(path.stem, path, tr(summary), told)
+    translated = replace(head, question=tr(head.question), quick=quick, server=server)
+    return Recipe(path.stem, path, tr(summary), translated)

@@ -109,8 +109,8 @@ def named_servers(
             [*names, *usual[len(names) :]], connections, machines, strict=False
         )
     )
-    for told in ([each.name for each in found], [each.target.connection for each in found]):
-        if len(set(told)) < len(told):
+    for candidates in ([each.name for each in found], [each.target.connection for each in found]):
+        if len(set(candidates)) < len(candidates):
             raise UsageError(tr("Each server has a name (--as) and a connection (--server) of its own."))
     return found
 
@@ -188,8 +188,8 @@ def on_servers(campaign: Campaign, head: RecipeHead | None, servers: Sequence[Na
         for server in servers
     )
     settings = settings_words(campaign)
-    told = tr("The server is as its owner set it up; the recipe wants: {settings}.")
-    remarks = (told.format(settings=settings),) if settings else ()
+    sentence = tr("The server is as its owner set it up; the recipe wants: {settings}.")
+    remarks = (sentence.format(settings=settings),) if settings else ()
     return replace(
         campaign,
         name=_name_there(campaign.name, servers),
@@ -204,8 +204,8 @@ def on_servers(campaign: Campaign, head: RecipeHead | None, servers: Sequence[Na
 def _name_there(name: str, servers: Sequence[NamedServer]) -> str:
     """Return a name that distinguishes campaigns of one recipe: by the servers other than a reference."""
     usual = {tr("server"), "reference", tr("reference")}
-    told = ", ".join([name, *(each.name for each in servers if each.name not in usual)])
-    return told if len(told) <= Name().longest else name
+    text = ", ".join([name, *(each.name for each in servers if each.name not in usual)])
+    return text if len(text) <= Name().longest else name
 
 
 def _workload_there(workload: Workload, variant: ServerVariant) -> Workload:

@@ -30,7 +30,7 @@ from app.helper.base.audit import read_policy
 from app.hosts.disk_session import UnmakeOutcome, recover
 from app.storage.inspect.snapshot import Policy
 from app.storage.spare.disks import Listing
-from app.storage.spare.inspect import TellDisk
+from app.storage.spare.inspect import DiskProgress
 from app.terminal.plain_text import json_text, plain
 
 _UNTRUE: Final = frozenset({"virtio", "xen", "loop"})
@@ -60,8 +60,8 @@ def disks_command(arguments: argparse.Namespace) -> int:
             sys.stderr.write(f"{COMMAND}: {plain(sentence)}\n")
         listing = _find_disks(policy)
     else:
-        with inspection_progress() as tell:
-            listing = find_disks_with_reasons(policy, tell)
+        with inspection_progress() as progress:
+            listing = find_disks_with_reasons(policy, progress)
     if arguments.read:
         read = read_whole(listing.disks, arguments.read)
         listing = Listing((read,), (), as_root=True)
@@ -93,12 +93,12 @@ def with_roots_answers(listing: Listing) -> tuple[Listing, FootingError | None]:
         return listing, None
     try:
         with terminal_agent():
-            told = inspect_disks(asked, lambda _share: None)
+            results = inspect_disks(asked, lambda _share: None)
     except FootingError as error:
         return listing, error
 
     def answered(disk: Disk) -> Disk:
-        answer = told.get(disk.name)
+        answer = results.get(disk.name)
         if answer is None or disk not in asked:
             return disk
         refusals = tuple(answer.refusals)
@@ -108,8 +108,8 @@ def with_roots_answers(listing: Listing) -> tuple[Listing, FootingError | None]:
 
 
 def _find_disks(policy: Policy) -> Listing:
-    with inspection_progress() as tell:
-        return find_disks(policy, tell)
+    with inspection_progress() as progress:
+        return find_disks(policy, progress)
 
 
 def show_disks(listing: Listing, console: Console, unanswered: FootingError | None = None) -> None:
@@ -200,7 +200,7 @@ def _description(disk: Disk) -> Iterator[str]:
 
 
 @contextmanager
-def inspection_progress(console: Console | None = None) -> Iterator[TellDisk]:
+def inspection_progress(console: Console | None = None) -> Iterator[DiskProgress]:
     """Yield a progress callback for the inspected places of disks: bars on a terminal, removed at the end.
 
     Several threads may call it, each for disks of its own.
@@ -210,13 +210,13 @@ def inspection_progress(console: Console | None = None) -> Iterator[TellDisk]:
     tasks: dict[str, TaskID] = {}
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bars:
 
-        def tell(name: str, done: int, whole: int) -> None:
+        def progress(name: str, done: int, whole: int) -> None:
             if name not in tasks:
                 words = tr("places of {name}").format(name=plain(name))
                 tasks[name] = bars.add_task(words, total=whole)
             bars.update(tasks[name], completed=done)
 
-        yield tell
+        yield progress
 
 
 # --- `--read SERIAL`: root reads every byte of one disk, with progress, until Ctrl-C
@@ -237,8 +237,8 @@ def read_whole(disks: Sequence[Disk], serial: str) -> Disk:
         FootingError: root cannot be asked.
     """
     disk = _named(disks, serial)
-    with terminal_agent(), _telling(disk) as told:
-        answer = read_disk(disk, told)
+    with terminal_agent(), _telling(disk) as progress:
+        answer = read_disk(disk, progress)
     return replace(disk, answer=answer.answer, refusals=answer.refusals, questions=(), looked=answer.looked)
 
 
@@ -257,11 +257,11 @@ def _telling(disk: Disk) -> Iterator[Callable[[ReadProgress], None]]:
 
 @dataclass(slots=True)
 class _Lines:
-    told_s: float = -_LINE_S
+    reported_s: float = -_LINE_S
 
     def __call__(self, now: ReadProgress) -> None:
-        if now.seconds - self.told_s >= _LINE_S:
-            self.told_s = now.seconds
+        if now.seconds - self.reported_s >= _LINE_S:
+            self.reported_s = now.seconds
             sys.stderr.write(f"{now.sentence()}\n")
             sys.stderr.flush()
 

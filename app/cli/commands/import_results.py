@@ -65,12 +65,12 @@ def import_command(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json(as_json(report, library))
     else:
-        _tell(report, library, Console())
+        _print_report(report, library, Console())
     found_any = bool(report.imported or report.present)
     return ExitStatus.DONE if found_any and not report.problems else ExitStatus.FAILED
 
 
-def _tell(report: ImportReport, library: Path, console: Console) -> None:
+def _print_report(report: ImportReport, library: Path, console: Console) -> None:
     if report.imported:
         sentence = tr("Imported into {library}: {count}")
         print_line(console, sentence.format(library=library, count=len(report.imported)), style="bold")
@@ -86,8 +86,8 @@ def _tell(report: ImportReport, library: Path, console: Console) -> None:
                 len(means),
             )
             print_line(console, sentence.format(count=len(means)))
-        _tell_missing(report.imported, console)
-        _tell_notes(report.imported, console)
+        _print_missing(report.imported, console)
+        _print_notes(report.imported, console)
     if report.present:
         _section(console, tr("In the library already"))
         for name, path in report.present[:_MOST_PRESENT]:
@@ -96,7 +96,7 @@ def _tell(report: ImportReport, library: Path, console: Console) -> None:
         if more > 0:
             print_line(console, tr("and {count} more").format(count=more))
         print_line(console, tr("They were left as they are; delete a run to import it anew."))
-    _tell_left(report.left, console)
+    _print_left(report.left, console)
     if not report.imported and not report.present:
         print_line(console, tr("Nothing was imported: no result of pgbench that can be read was found."))
 
@@ -129,7 +129,7 @@ IMPORTED_COLUMNS: Final[tuple[Column[ImportedRun], ...]] = (
 """Columns of the imported runs."""
 
 
-def _tell_missing(runs: Sequence[ImportedRun], console: Console) -> None:
+def _print_missing(runs: Sequence[ImportedRun], console: Console) -> None:
     """Print unknown facts; the same fact of several runs only once."""
     found: dict[tuple[str, str], list[str]] = {}
     for each in runs:
@@ -149,7 +149,7 @@ def _whose(names: Sequence[str], total: int) -> str:
     return f"({shown})" if more <= 0 else tr("({names} and {more} more)").format(names=shown, more=more)
 
 
-def _tell_notes(runs: Sequence[ImportedRun], console: Console) -> None:
+def _print_notes(runs: Sequence[ImportedRun], console: Console) -> None:
     notes = [(each.name, note) for each in runs for note in each.notes]
     if notes:
         _section(console, tr("While reading"))
@@ -157,7 +157,7 @@ def _tell_notes(runs: Sequence[ImportedRun], console: Console) -> None:
         print_line(console, f"{name}: {note}")
 
 
-def _tell_left(found: Sequence[SkippedFile], console: Console) -> None:
+def _print_left(found: Sequence[SkippedFile], console: Console) -> None:
     left = [SkippedFile(shown(each.path), shown(each.reason), is_problem=each.is_problem) for each in found]
     problems = [each for each in left if each.is_problem]
     if problems:
@@ -172,9 +172,9 @@ def _tell_left(found: Sequence[SkippedFile], console: Console) -> None:
         for each in others:
             by_reason.setdefault(each.reason, Counter())[each.path.rpartition("/")[2]] += 1
         for reason, names in by_reason.items():
-            told = [
+            names_shown = [
                 f"{name} ({count})" if count > 1 else name for name, count in names.most_common(_MOST_NAMES)
             ]
-            more = len(names) - len(told)
-            told += [tr("{count} more").format(count=more)] if more > 0 else []
-            print_line(console, f"{', '.join(told)}: {reason}")
+            more = len(names) - len(names_shown)
+            names_shown += [tr("{count} more").format(count=more)] if more > 0 else []
+            print_line(console, f"{', '.join(names_shown)}: {reason}")

@@ -29,7 +29,7 @@ from app.domain.errors import ExitStatus, UsageError, did_you_mean
 from app.domain.text import CALLED, tr
 from app.hosts.folders.account import server_account
 from app.process.starter import CommandOutcome
-from app.terminal.plain_text import tell_left_out
+from app.terminal.plain_text import print_left_out
 
 _SUFFIX: Final = ".toml"
 
@@ -58,7 +58,7 @@ def recipes_command(arguments: argparse.Namespace) -> int:
         if arguments.json:
             print_json(_described(recipe, campaign))
         else:
-            _tell(recipe, campaign, console)
+            _print_recipe(recipe, campaign, console)
         return ExitStatus.DONE
     recipes = list_recipes()
     if arguments.json:
@@ -72,15 +72,15 @@ def recipes_command(arguments: argparse.Namespace) -> int:
 
 
 def _described(recipe: Recipe, campaign: Campaign | None = None) -> dict[str, Any]:
-    told: dict[str, Any] = {"name": recipe.name, "summary": recipe.summary, "path": str(recipe.path)}
-    told |= asdict(recipe.head)
+    entry: dict[str, Any] = {"name": recipe.name, "summary": recipe.summary, "path": str(recipe.path)}
+    entry |= asdict(recipe.head)
     if campaign is not None:
-        told["configurations"] = [item.name for item in campaign.configurations]
-        told["server_steps"] = server_steps(recipe.name, campaign, recipe.head)
-    return told
+        entry["configurations"] = [item.name for item in campaign.configurations]
+        entry["server_steps"] = server_steps(recipe.name, campaign, recipe.head)
+    return entry
 
 
-def _tell(recipe: Recipe, campaign: Campaign, console: Console) -> None:
+def _print_recipe(recipe: Recipe, campaign: Campaign, console: Console) -> None:
     head = recipe.head
     print_line(console, f"{recipe.name}: {head.question}", style="bold")
     print_indented(console, recipe.summary, 2)
@@ -93,8 +93,8 @@ def _tell(recipe: Recipe, campaign: Campaign, console: Console) -> None:
     ]
     if head.quick is not None:
         kept = ", ".join(head.quick.configurations)
-        told = [tr("Only: {names}.").format(names=kept)] if kept else []
-        parts.append((tr("The quick variant (--quick)"), [*told, head.quick.cannot_show]))
+        messages = [tr("Only: {names}.").format(names=kept)] if kept else []
+        parts.append((tr("The quick variant (--quick)"), [*messages, head.quick.cannot_show]))
     steps = enumerate(server_steps(recipe.name, campaign, head), 1)
     numbered = [tr("{number}. {step}").format(number=at, step=step) for at, step in steps]
     parts.append((tr("On a server that already runs (--server), step by step"), numbered))
@@ -110,17 +110,17 @@ def _tell(recipe: Recipe, campaign: Campaign, console: Console) -> None:
 
 def _needs(head: RecipeHead, most: int) -> list[str]:
     """Return a recipe's requirements, a sentence each."""
-    told: list[str] = []
+    lines: list[str] = []
     if head.disks:
         count = (
             str(most) if most == head.disks else tr("{least} to {most}").format(least=head.disks, most=most)
         )
-        told.append(
+        lines.append(
             tr("Spare disks, which are erased: {count} (--disks SERIAL,SERIAL,…).").format(count=count)
         )
     if head.postgresql:
-        told.append(tr("PostgreSQL {version} or later.").format(version=head.postgresql))
-    return [*told, *head.needs]
+        lines.append(tr("PostgreSQL {version} or later.").format(version=head.postgresql))
+    return [*lines, *head.needs]
 
 
 def campaign_to_run(
@@ -151,7 +151,7 @@ def campaign_to_run(
     places = RecipePlaces(serials, servers=servers)
     adapted = adapt_recipe(file, places, quick=quick, account=account, record=commands.append)
     for sentence in left_out_sentences(adapted.left_out):
-        tell_left_out(sentence)
+        print_left_out(sentence)
     campaign = with_remarks(adapted, file.head, quick=quick)
     return CampaignFile(format_campaign(campaign), campaign, file.head)
 

@@ -60,8 +60,8 @@ class ReleaseQuestion:
             sys.stderr.write(f"{plain(text)}\n")
         if kept.obstacles:
             message = tr("{disk} cannot be released now.").format(disk=disk.path)
-            told = "\n".join(map(plain, obstacle_words(kept)))
-            raise RefusedError(f"{message} {NOTHING_TOUCHED}", hint=told)
+            sentence = "\n".join(map(plain, obstacle_words(kept)))
+            raise RefusedError(f"{message} {NOTHING_TOUCHED}", hint=sentence)
         if self.confirmed:
             return
         if not self.can_ask():
@@ -89,7 +89,7 @@ def release_disk(disk: Disk, question: ReleaseQuestion, *, as_json: bool) -> Non
         question(disk, kept)
         outcome = release_kept(disk, digest)
     if as_json:
-        told = {"disk": disk.as_mapping(), "kept": asdict(kept), "outcome": outcome.value}
-        sys.stdout.write(json_text(json.dumps(told, ensure_ascii=False, indent=1)) + "\n")
+        entry = {"disk": disk.as_mapping(), "kept": asdict(kept), "outcome": outcome.value}
+        sys.stdout.write(json_text(json.dumps(entry, ensure_ascii=False, indent=1)) + "\n")
         return
     sys.stdout.write(plain(ENDINGS[outcome].format(disk=disk.path)) + "\n")

@@ -23,14 +23,14 @@ from app.campaign_file.reader import CampaignFile, read_campaign_file
 from app.campaign_file.recipes.on_servers import named_servers
 from app.campaign_file.trust import Ask, Concern, check_trust, foreign_programs
 from app.cli.commands.recipes import campaign_to_run, refuse_mistaken_recipe
-from app.cli.commands.runs.named_runs import tell_left_over
-from app.cli.commands.when_done import EndedCampaign, run_when_done, tell_desktop
+from app.cli.commands.runs.named_runs import print_left_over
+from app.cli.commands.when_done import EndedCampaign, notify_desktop, run_when_done
 from app.cli.terminal.consent import ErasureQuestion, LoadQuestion, TrustPrompt
 from app.cli.terminal.progress import Progress
 from app.cli.terminal.tables import print_line, print_sentence, print_table
 from app.cli.terminal.terminal_agent import terminal_agent
 from app.comparison.comparison import RunComparison, compare_runs
-from app.comparison.limits import describe_what_is_unshown
+from app.comparison.limits import describe_part_limitations
 from app.comparison.overall.fastest import describe_fastest, find_fastest
 from app.comparison.table import COMPARISON_COLUMNS, columns_for
 from app.comparison.warnings import comparison_notes
@@ -54,7 +54,7 @@ from app.library.trusted_campaigns import is_trusted
 from app.preferences import Preferences, read_preferences
 from app.process.starter import CommandOutcome
 from app.recording.events import RunResult
-from app.terminal.plain_text import plain, tell_left_out
+from app.terminal.plain_text import plain, print_left_out
 from app.terminal.standard_streams import drop_output
 
 _MOST_ROWS: Final = 40
@@ -261,12 +261,12 @@ def keep_freed_memory() -> bool:
 
 def run_command(arguments: argparse.Namespace) -> int:
     """Measure campaigns one after the other and print their tables."""
-    tell_left_over(sweep_abandoned())
+    print_left_over(sweep_abandoned())
     keep_freed_memory()
     sources = [_source_of(arguments, name) for name in arguments.campaigns]
     trust: Ask = TrustPrompt(trusted=arguments.trust)
     if arguments.dry_run:
-        return _tell_plans(sources, trust)
+        return _print_plans(sources, trust)
     preferences, refusal = read_preferences()
     if refusal:
         sys.stderr.write(f"{COMMAND}: {plain(refusal)}\n")
@@ -274,7 +274,7 @@ def run_command(arguments: argparse.Namespace) -> int:
     if len(sources) == 1:
         result = _run(arguments, sources[0], trust)
         ended = [QueuedEnd(sources[0], result, status=_status_of(result))]
-        _tell_end(ended, preferences, when_done)
+        _announce_end(ended, preferences, when_done)
         return worst_status(ended)
     # Errors and questions come before the first campaign: the user may be away later.
     agreed = agree_to_all(sources, trust)
@@ -295,29 +295,29 @@ def run_command(arguments: argparse.Namespace) -> int:
     ends += [QueuedEnd(source) for source in sources[len(ends) :]]
     if arguments.progress == "auto":
         show_queue(ends, Console())
-    _tell_end(ends, preferences, when_done)
+    _announce_end(ends, preferences, when_done)
     return worst_status(ends)
 
 
-def _tell_plans(sources: Sequence[CampaignSource], trust: Ask) -> int:
+def _print_plans(sources: Sequence[CampaignSource], trust: Ask) -> int:
     """Print the plan of each campaign; of a started one, the plan of the whole."""
     for source in sources:
         plan_command(source.read(), trust)
     return ExitStatus.DONE
 
 
-def _tell_end(ends: Sequence[QueuedEnd], preferences: Preferences, when_done: str) -> None:
+def _announce_end(ends: Sequence[QueuedEnd], preferences: Preferences, when_done: str) -> None:
     """Notify the desktop and run the command when done; not if the user, who is present, stopped it."""
     if any(each.result is not None and each.result.stopped for each in ends):
         return
-    told = [
+    campaigns = [
         EndedCampaign(
             each.name, f"{each.runs} {each.end}".strip(), None if each.result is None else each.result.folder
         )
         for each in ends
     ]
-    tell_desktop(told, preferences)
-    sentence = run_when_done(when_done, told, worst_status(ends))
+    notify_desktop(campaigns, preferences)
+    sentence = run_when_done(when_done, campaigns, worst_status(ends))
     if sentence:
         sys.stderr.write(f"{COMMAND}: {plain(sentence)}\n")
 
@@ -384,7 +384,7 @@ def _run(arguments: argparse.Namespace, source: CampaignSource, trust: Ask) -> C
             hint = tr("Stopped. The same command with --resume measures what is missing.")
             print_line(console, hint, style="yellow")
     else:
-        _tell_failures(result)
+        _print_failures(result)
     return result
 
 
@@ -406,7 +406,7 @@ def judge_files(paths: Iterable[str | None], *, baseline: str = "") -> RunCompar
     """
     found = [Path(path) for path in paths if path is not None]
     try:
-        facts = with_readable(found, lambda some: [read_run_facts(path) for path in some], tell_left_out)
+        facts = with_readable(found, lambda some: [read_run_facts(path) for path in some], print_left_out)
     except RunFileError:
         return None
     return compare_runs(facts, baseline=baseline)
@@ -439,12 +439,12 @@ def _show_condition(part: RunComparison, console: Console) -> None:
         console.print()
         print_line(console, part.condition, style="bold")
     print_table(console, columns_for(COMPARISON_COLUMNS, part.rows), part.rows)
-    told = (describe_fastest(find_fastest(part)), *part.verdicts)
-    for sentence in filter(None, (*told, describe_what_is_unshown(part))):
+    sentences = (describe_fastest(find_fastest(part)), *part.verdicts)
+    for sentence in filter(None, (*sentences, describe_part_limitations(part))):
         print_sentence(console, sentence)
 
 
-def _tell_failures(result: CampaignResult) -> None:
+def _print_failures(result: CampaignResult) -> None:
     """Print failures on standard error, if standard output is for programs."""
     for run in result.results:
         if run.error is not None:

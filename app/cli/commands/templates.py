@@ -62,8 +62,8 @@ def templates_command(arguments: argparse.Namespace) -> int:
         return ExitStatus.DONE
     found, unknown = store.all(), store.unknown()
     if arguments.json:
-        told: list[Json] = [_as_json(each) for each in found]
-        print_json({"folder": store.folder, "templates": told, "unknown": list(unknown)})
+        entries: list[Json] = [_as_json(each) for each in found]
+        print_json({"folder": store.folder, "templates": entries, "unknown": list(unknown)})
         return ExitStatus.DONE
     console = Console()
     if not found:

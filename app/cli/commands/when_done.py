@@ -37,7 +37,7 @@ class EndedCampaign:
     folder: Path | None = None
 
 
-def tell_desktop(ended: Sequence[EndedCampaign], preferences: Preferences) -> bool:
+def notify_desktop(ended: Sequence[EndedCampaign], preferences: Preferences) -> bool:
     """Notify the desktop that campaigns have ended; return whether it accepted the notification."""
     if not preferences.notify or not ended:
         return False

@@ -268,8 +268,8 @@ def doctor_command(arguments: argparse.Namespace) -> int:
     if arguments.options is not None:
         show_options(arguments.options, support, as_json=arguments.json)
         return ExitStatus.DONE
-    with inspection_progress() as tell:
-        checks = examine_machine(support, tell)
+    with inspection_progress() as progress:
+        checks = examine_machine(support, progress)
     if arguments.json:
         print_json(
             {

@@ -231,18 +231,18 @@ def _needs_load(names: Iterable[str]) -> RefusedError:
 
 def _show_contacts(contacts: Sequence[Contact]) -> None:
     console = Console(stderr=True)
-    told = [tr("This campaign connects to:")]
+    sentences = [tr("This campaign connects to:")]
     for each in contacts:
-        told.append(f"  {each.name}  ({each.connection})")
+        sentences.append(f"  {each.name}  ({each.connection})")
         if each.ssh:
-            told.append(tr("  and asks its machine over ssh: {host}").format(host=each.ssh))
-    told.append(
+            sentences.append(tr("  and asks its machine over ssh: {host}").format(host=each.ssh))
+    sentences.append(
         tr(
             "libpq offers a server the password that it finds: that of PGPASSWORD whichever server it is, "
             "those of ~/.pgpass by host."
         )
     )
-    for text in told:
+    for text in sentences:
         console.print(plain(text), soft_wrap=True, markup=False, highlight=False)
 
 

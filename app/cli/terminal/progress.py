@@ -208,7 +208,7 @@ class Progress(CampaignListener):
         )
 
     @override
-    def told(self, kind: str, message: str) -> None:
+    def reported(self, kind: str, message: str) -> None:
         style = "red" if kind in DISK_MARKS else "yellow"
         self._show("told", f"  {kind}: {message}", style, kind=kind, message=message)
 

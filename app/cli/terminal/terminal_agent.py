@@ -37,13 +37,13 @@ def terminal_agent() -> Iterator[None]:
     if os.geteuid() == 0 or program is None or not is_terminal():
         yield
         return
-    reading, told = os.pipe()
-    argv = [program, "--process", str(os.getpid()), "--notify-fd", str(told)]
+    reading, write_end = os.pipe()
+    argv = [program, "--process", str(os.getpid()), "--notify-fd", str(write_end)]
     argv += ["--fallback"] if (SESSIONS / str(os.getuid())).exists() else []
     try:
-        agent = subprocess.Popen(argv, pass_fds=(told,))  # noqa: S603 - a fixed program and numbers
+        agent = subprocess.Popen(argv, pass_fds=(write_end,))  # noqa: S603 - a fixed program and numbers
     finally:
-        os.close(told)
+        os.close(write_end)
     try:
         select.select(
             [reading], [], [], _READY_S

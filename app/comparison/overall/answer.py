@@ -41,8 +41,8 @@ def find_answer(comparison: RunComparison) -> Answer:
     For three or more configurations: the fastest ones; for two: the verdict; with too few runs for a verdict:
     the highest mean, and that it proves nothing. For several conditions, the answer of each.
     """
-    told = [describe_fastest(find_fastest(part)) or _of_few(part) for part in comparison.parts]
-    answers = [under(part.condition, each) for part, each in zip(comparison.parts, told, strict=True)]
+    sentences = [describe_fastest(find_fastest(part)) or _of_few(part) for part in comparison.parts]
+    answers = [under(part.condition, each) for part, each in zip(comparison.parts, sentences, strict=True)]
     first = answers if len(answers) <= MOST_CONDITIONS + 1 else answers[:MOST_CONDITIONS]
     left = answers[len(first) :]
     more = tr("{count} more conditions follow among the verdicts.").format(count=len(left))
@@ -50,7 +50,7 @@ def find_answer(comparison: RunComparison) -> Answer:
         under(part.condition, verdict)
         for part in comparison.parts
         for verdict in part.verdicts
-        if verdict not in told
+        if verdict not in sentences
     )
     return Answer(
         " ".join((*first, more) if left else first),
@@ -81,16 +81,16 @@ def _of_few(comparison: RunComparison) -> str:
     mean, name = first.mean, with_warning(first.name, first.group.warning)
     unit = comparison.measured(tr("transactions per second"))
     if len(measured) == 1:
-        told = tr("{name}: {tps} {unit} in the mean of {runs}.")
+        message = tr("{name}: {tps} {unit} in the mean of {runs}.")
         runs = tr("one run") if mean.runs == 1 else tr("{count} runs").format(count=mean.runs)
-        return told.format(name=name, tps=format_tps(mean.mean), runs=runs, unit=unit)
+        return message.format(name=name, tps=format_tps(mean.mean), runs=runs, unit=unit)
     ranked = comparison.ranked
     if len(ranked) == 2 and (sentence := ranked[1].judged.sentence):
         return sentence
     unranked = [row for row in measured if not row.is_ranked]
     if len(ranked) == 1 and unranked and (sentence := unranked[0].judged.sentence):
         return sentence
-    told = tr(
+    message = tr(
         "{name} has the highest mean, {tps} {unit}. These runs do not show that it is really the fastest."
     )
-    return told.format(name=name, tps=format_tps(mean.mean), unit=unit)
+    return message.format(name=name, tps=format_tps(mean.mean), unit=unit)

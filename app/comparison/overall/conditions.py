@@ -258,19 +258,20 @@ def name_conditions(runs: Sequence[RunFacts], asked: PropertyRole | None = None)
     Returns:
         Unique names; an empty one for a single condition.
     """
-    told: list[tuple[str, ...]] = [() for _ in runs]
+    described: list[tuple[str, ...]] = [() for _ in runs]
     chosen = chosen_settings(runs)
     for role in sorted(held_fixed(asked), key=list(PropertyRole).index):
         held = [_held(run, {role}, chosen) for run in runs]
         for key in dict.fromkeys(key for each in held for key in each):
             more = [
-                (*names, _words(role, key, each.get(key))) for names, each in zip(told, held, strict=True)
+                (*names, _words(role, key, each.get(key)))
+                for names, each in zip(described, held, strict=True)
             ]
-            if len(set(more)) > len(set(told)):
-                told = more
+            if len(set(more)) > len(set(described)):
+                described = more
     if len(runs) < 2:
         return ("",) * len(runs)
-    names = [", ".join(filter(None, each)) or tr("none of these") for each in told]
+    names = [", ".join(filter(None, each)) or tr("none of these") for each in described]
     return tuple(
         name if names.count(name) == 1 else f"{name} [{1 + names[:place].count(name)}]".strip()
         for place, name in enumerate(names)

@@ -356,7 +356,7 @@ class _Judge:
         groups = self.comparison.groups
         weak = [run for place in paired for run in groups[place].disturbed]
         sides = [
-            [run.facts for key in laid.shared for place in side[key] for run in groups[place].taking_part]
+            [run.facts for key in laid.shared for place in side[key] for run in groups[place].included_runs]
             for side in (laid.first, laid.second)
         ]
         others = None if weak else what_others_took(sides, found.comparison)
@@ -453,12 +453,12 @@ def describe_not_counted(found: FactorVerdicts) -> str:
 def describe_factor(verdict: FactorVerdict) -> str:
     """Return a verdict as a sentence without a full stop."""
     weak = () if verdict.weak is None or verdict.is_indicative else (verdict.weak.text,)
-    parts = (_told(verdict), *weak, *_more(verdict))
-    told = tr("{what}: {told}").format(what=verdict.factor, told="; ".join(parts))
-    return under(verdict.condition, told)
+    parts = (_result_text(verdict), *weak, *_more(verdict))
+    sentence = tr("{what}: {told}").format(what=verdict.factor, told="; ".join(parts))
+    return under(verdict.condition, sentence)
 
 
-def _told(verdict: FactorVerdict) -> str:
+def _result_text(verdict: FactorVerdict) -> str:
     names = {
         "baseline": verdict.baseline,
         "candidate": verdict.candidate,
@@ -477,7 +477,7 @@ def _told(verdict: FactorVerdict) -> str:
         ).format(**names)
     match verdict.found.comparison:
         case Comparison(Verdict.HIGHER | Verdict.LOWER, float(ratio), interval=Interval() as interval):
-            told = tr(
+            sentence = tr(
                 "{candidate} is {magnitude} over {cells} ({confidence} interval {ends}{allowing}; "
                 "single cells {range}; {runs})"
             ).format(
@@ -489,8 +489,8 @@ def _told(verdict: FactorVerdict) -> str:
             )
             if verdict.found.comparison.equivalent:
                 effect = 100 * verdict.found.comparison.effect
-                told += tr(", less than the {effect:g} % that would matter").format(effect=effect)
-            return told
+                sentence += tr(", less than the {effect:g} % that would matter").format(effect=effect)
+            return sentence
         case Comparison(Verdict.EQUAL, narrow=Interval() as narrow, effect=effect):
             return tr(
                 "{baseline} and {candidate} are practically equal over {cells}: the mean difference is "
@@ -503,7 +503,7 @@ def _told(verdict: FactorVerdict) -> str:
                 **names,
             )
         case Comparison(Verdict.INCONCLUSIVE, interval=Interval() as interval) as found:
-            told = tr(
+            sentence = tr(
                 "{baseline} and {candidate} cannot be told apart over {cells}: of {candidate} against "
                 "{baseline} {seen} was seen ({confidence} interval {ends}{allowing}; single cells {range}; "
                 "{runs})"
@@ -514,13 +514,13 @@ def _told(verdict: FactorVerdict) -> str:
                 allowing=_allowing(verdict),
                 **names,
             )
-            return "; ".join(filter(None, (told, _wanted(verdict))))
+            return "; ".join(filter(None, (sentence, _wanted(verdict))))
         case found:
             return _indicative(verdict, found, names)
 
 
 def _indicative(verdict: FactorVerdict, found: Comparison, names: dict[str, str]) -> str:
-    told = tr(
+    sentence = tr(
         "indicative only: over {cells} {candidate} was {magnitude} (single cells {range}; {runs}; {why})"
     )
     why = tr("a verdict takes {count} cells").format(count=RUNS_FOR_A_VERDICT)
@@ -531,22 +531,22 @@ def _indicative(verdict: FactorVerdict, found: Comparison, names: dict[str, str]
         ).format(count=RUNS_FOR_A_VERDICT)
     if verdict.weak is not None:
         why = verdict.weak.text
-    return told.format(magnitude=magnitude(found.ratio or 1.0, SPEED, verdict.baseline), why=why, **names)
+    return sentence.format(magnitude=magnitude(found.ratio or 1.0, SPEED, verdict.baseline), why=why, **names)
 
 
 def _cells_in_words(verdict: FactorVerdict) -> str:
-    told = tr("{count} cells").format(count=verdict.found.cells)
+    sentence = tr("{count} cells").format(count=verdict.found.cells)
     if verdict.over:
         names = ", ".join(verdict.over[:_MOST_NAMED])
         if len(verdict.over) > _MOST_NAMED:
             names = tr("{names} and {count} more").format(names=names, count=len(verdict.over) - _MOST_NAMED)
-        told = tr("{cells} ({names})").format(cells=told, names=names)
+        sentence = tr("{cells} ({names})").format(cells=sentence, names=names)
     if verdict.found.sets is None:
-        return told
+        return sentence
     if verdict.found.sets == 1:
-        return tr("{cells} in 1 set that shares campaigns").format(cells=told)
+        return tr("{cells} in 1 set that shares campaigns").format(cells=sentence)
     told_of = tr("{cells}, by the mean of {sets} sets that share no campaign")
-    return told_of.format(cells=told, sets=verdict.found.sets)
+    return told_of.format(cells=sentence, sets=verdict.found.sets)
 
 
 def _allowing(verdict: FactorVerdict) -> str:
@@ -573,10 +573,10 @@ def _range(verdict: FactorVerdict) -> str:
 
 def _runs(verdict: FactorVerdict) -> str:
     least, most = verdict.runs
-    told = tr("{least} to {most} runs in each").format(least=least, most=most)
+    sentence = tr("{least} to {most} runs in each").format(least=least, most=most)
     if least == most:
-        told = trn("{runs} run in each", "{runs} runs in each", most).format(runs=most)
-    return told if verdict.interleaved else tr("{runs}, not interleaved").format(runs=told)
+        sentence = trn("{runs} run in each", "{runs} runs in each", most).format(runs=most)
+    return sentence if verdict.interleaved else tr("{runs}, not interleaved").format(runs=sentence)
 
 
 def _wanted(verdict: FactorVerdict) -> str:
@@ -597,7 +597,7 @@ def _wanted(verdict: FactorVerdict) -> str:
 
 def _more(verdict: FactorVerdict) -> tuple[str, ...]:
     """Return additions to the verdict: cells without a counterpart, and properties that change with it."""
-    told = [
+    sentences = [
         _only(count).format(count=count, level=level)
         for count, level in zip(verdict.unpaired, (verdict.baseline, verdict.candidate), strict=True)
         if count
@@ -607,8 +607,8 @@ def _more(verdict: FactorVerdict) -> tuple[str, ...]:
         if len(verdict.goes_with) > _MOST_NAMED:
             left = len(verdict.goes_with) - _MOST_NAMED
             names = tr("{names} and {count} more").format(names=names, count=left)
-        told.append(tr("with it differ: {names}").format(names=names))
-    return tuple(told)
+        sentences.append(tr("with it differ: {names}").format(names=names))
+    return tuple(sentences)
 
 
 def _only(count: int) -> str:

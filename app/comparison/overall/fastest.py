@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from app.analysis.labels import with_warning
 from app.comparison.comparison import RunComparison
 from app.comparison.disturbed_runs import could_be_others
-from app.comparison.overall.sequential import Contests
+from app.comparison.overall.sequential import SequentialPairs
 from app.comparison.table import ComparisonRow, pair_samples
 from app.domain.text import tr
 from app.statistics.best import possibly_best
@@ -43,7 +43,7 @@ def find_fastest(comparison: RunComparison) -> Fastest | None:
     Args:
         comparison: of one condition (`RunComparison.parts`).
     """
-    if len(comparison.rows) < _FEWEST or comparison.groups[0].disturbed or not tells_speed(comparison):
+    if len(comparison.rows) < _FEWEST or comparison.groups[0].disturbed or not shows_speed(comparison):
         return None
     judged = [
         row
@@ -56,7 +56,7 @@ def find_fastest(comparison: RunComparison) -> Fastest | None:
     if len(rows) < _FEWEST:
         return None
     groups = [row.group for row in rows]
-    contests = Contests(groups)
+    contests = SequentialPairs(groups)
 
     def samples(one: int, other: int) -> Samples:
         pair = groups[one], groups[other]
@@ -64,7 +64,7 @@ def find_fastest(comparison: RunComparison) -> Fastest | None:
         return contests.samples(*pair) or pair_samples(*values, interleaved=True)
 
     def is_real(one: int, other: int, interval: Interval) -> bool:
-        runs = [[run.facts for run in groups[each].taking_part] for each in (one, other)]
+        runs = [[run.facts for run in groups[each].included_runs] for each in (one, other)]
         return not could_be_others(runs, interval)
 
     family = [row.comparison for row in judged if row.comparison is not None]
@@ -74,7 +74,7 @@ def find_fastest(comparison: RunComparison) -> Fastest | None:
     return Fastest(maybe[0], tuple(maybe[1:]), len(rows), left)
 
 
-def tells_speed(part: RunComparison) -> bool:
+def shows_speed(part: RunComparison) -> bool:
     """Return whether TPS of a condition show speed: not if a rate was kept, or late work skipped."""
     loads = [row.load for row in part.ranked if row.runs]
     return all(not each.at_a_rate or (each.kept is False and not each.is_limited) for each in loads)
@@ -117,31 +117,31 @@ def describe_fastest(found: Fastest | None) -> str:
     if found is None:
         return ""
     names = [with_warning(row.name, row.group.warning) for row in (found.best, *found.others)]
-    told = tr("Fastest: {name}; each of the other {count} is slower beyond chance")
+    message = tr("Fastest: {name}; each of the other {count} is slower beyond chance")
     if len(names) == found.judged:
-        told = tr("Fastest: {name}, but none of the other {count} can be told from it: {others}")
+        message = tr("Fastest: {name}, but none of the other {count} can be told from it: {others}")
     elif found.others:
-        told = tr("Fastest: {name}; not distinguishable from it: {others}")
-    told = told.format(name=names[0], others=", ".join(names[1:]), count=found.judged - 1)
+        message = tr("Fastest: {name}; not distinguishable from it: {others}")
+    message = message.format(name=names[0], others=", ".join(names[1:]), count=found.judged - 1)
     if found.not_judged:
         left = ", ".join(row.name for row in found.not_judged)
-        told = tr("{told}; not compared: {names}").format(told=told, names=left)
+        message = tr("{told}; not compared: {names}").format(told=message, names=left)
     sentence = tr("{told} (95 times in 100 the truly fastest one is among those named).")
     if not found.others:
         sentence = tr("{told} (95 times in 100 it truly is the fastest).")
-    return sentence.format(told=told)
+    return sentence.format(told=message)
 
 
 def fastest_sentences(comparison: RunComparison) -> tuple[str, ...]:
     """Return which configurations may be the fastest under each condition, as far as known."""
-    told = ((part.condition, describe_fastest(find_fastest(part))) for part in comparison.parts)
-    return tuple(under(condition, sentence) for condition, sentence in told if sentence)
+    described = ((part.condition, describe_fastest(find_fastest(part))) for part in comparison.parts)
+    return tuple(under(condition, sentence) for condition, sentence in described if sentence)
 
 
 def under(condition: str, sentence: str) -> str:
     """Return a sentence with its condition; unchanged if there is only one."""
-    told = tr("{condition}: {sentence}")
-    return told.format(condition=condition, sentence=sentence) if condition and sentence else sentence
+    message = tr("{condition}: {sentence}")
+    return message.format(condition=condition, sentence=sentence) if condition and sentence else sentence
 
 
 def under_conditions(

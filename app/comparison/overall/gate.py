@@ -34,13 +34,13 @@ _MOST_CHANGES: Final = 12
 GATE_STATUS: Final = {
     GateVerdict.NOT_WORSE: ExitStatus.DONE,
     GateVerdict.WORSE: ExitStatus.WORSE,
-    GateVerdict.UNTOLD: ExitStatus.UNTOLD,
+    GateVerdict.INCONCLUSIVE: ExitStatus.INCONCLUSIVE,
 }
 
 GATE_WORDS: Final = {
     GateVerdict.NOT_WORSE: tr("not worse"),
     GateVerdict.WORSE: tr("worse"),
-    GateVerdict.UNTOLD: tr("cannot be told"),
+    GateVerdict.INCONCLUSIVE: tr("cannot be told"),
 }
 
 GATE_EXPLANATION: Final = tr(
@@ -91,7 +91,7 @@ class UpgradeGate:
         found = {each.estimate.verdict for each in self.configurations}
         if GateVerdict.WORSE in found:
             return GateVerdict.WORSE
-        return GateVerdict.UNTOLD if GateVerdict.UNTOLD in found else GateVerdict.NOT_WORSE
+        return GateVerdict.INCONCLUSIVE if GateVerdict.INCONCLUSIVE in found else GateVerdict.NOT_WORSE
 
 
 def judge_sides(comparison: RunComparison, base: Collection[str], worse_by: float) -> UpgradeGate:
@@ -118,8 +118,8 @@ def judge_sides(comparison: RunComparison, base: Collection[str], worse_by: floa
     common = [name for name in names[0] if name in names[1]]
     for name in (*names[0], *names[1]):
         if name not in common:
-            told = tr("{name} ran on one side only, and takes no part.").format(name=one_line(name))
-            left_out.append(told)
+            sentence = tr("{name} ran on one side only, and takes no part.").format(name=one_line(name))
+            left_out.append(sentence)
     if not common:
         raise UsageError(
             tr("No configuration has runs on both sides that take part."),
@@ -172,9 +172,9 @@ def _judge(
         (changed if _is_between(difference, len(facts[0])) else varied).append(difference)
     means = [_by_campaign(side) for side in sides]
     estimate = judge_gate(means[0], means[1], worse_by, among)
-    weak = _why_untold(facts, estimate, 1 - worse_by)
+    weak = _why_inconclusive(facts, estimate, 1 - worse_by)
     if weak is not None:
-        estimate = replace(estimate, verdict=GateVerdict.UNTOLD, more=None)
+        estimate = replace(estimate, verdict=GateVerdict.INCONCLUSIVE, more=None)
     return GatedConfiguration(
         one_line(name),
         estimate,
@@ -185,7 +185,7 @@ def _judge(
     )
 
 
-def _why_untold(
+def _why_inconclusive(
     sides: Sequence[Sequence[RunFacts]], estimate: GateEstimate, limit: float
 ) -> Reservation | None:
     """Return why disturbances on one side may explain a verdict; None if they cannot.
@@ -198,7 +198,7 @@ def _why_untold(
     runs = [run for side in sides for run in side]
     if weak := [run for run in runs if is_weak(run)]:
         return Reservation(ReservationCode.DISTURBED, (WeakRuns(tuple(weak), len(runs)),))
-    if estimate.verdict is GateVerdict.UNTOLD or estimate.low is None or estimate.high is None:
+    if estimate.verdict is GateVerdict.INCONCLUSIVE or estimate.low is None or estimate.high is None:
         return None
     found = could_be_others(sides, Interval(estimate.low, estimate.high, 1 - ALPHA), limit)
     return None if found is None else Reservation(ReservationCode.OTHERS_CPU, (found,))
@@ -275,12 +275,12 @@ def _sentence(each: GatedConfiguration, worse_by: float) -> str:
         "fewest": FEWEST_CAMPAIGNS,
     }
     if each.weak is not None:
-        told = tr(
+        sentence = tr(
             "{name}: it cannot be told whether it is worse. TPS changed by {difference} ({base} campaigns of "
             "the base, {new} of the new side), but {weak}. Measure both sides while nothing else uses the "
             "machine."
         )
-        return told.format(weak=each.weak.text, **values)
+        return sentence.format(weak=each.weak.text, **values)
     if estimate.verdict is GateVerdict.WORSE:
         return tr(
             "{name} is worse: TPS changed by {difference} ({base} campaigns of the base, {new} of the new "
@@ -296,7 +296,7 @@ def _sentence(each: GatedConfiguration, worse_by: float) -> str:
             "{name}: it cannot be told whether it is worse. There are {base} campaigns of the base and {new} "
             "of the new side, and a verdict takes {fewest} of each; TPS changed by {difference}."
         ).format(**values)
-    told = tr(
+    sentence = tr(
         "{name}: it cannot be told whether it is worse. TPS changed by {difference} ({base} campaigns of the "
         "base, {new} of the new side). With 95 % certainty that is {low} or above, likewise {high} or below, "
         "and a loss of {limit} is allowed."
@@ -307,7 +307,7 @@ def _sentence(each: GatedConfiguration, worse_by: float) -> str:
         more = tr("With about {more} campaigns more of each side it could be told.").format(
             more=estimate.more
         )
-    return f"{told} {more}"
+    return f"{sentence} {more}"
 
 
 GATE_COLUMNS: Final = (

@@ -109,7 +109,9 @@ def compare_phases(comparison: RunComparison) -> tuple[ComparedPhase, ...]:
     Args:
         comparison: of whole runs.
     """
-    phases = [{_key(each): each for each in run.facts.phases if each.told.counts} for run in comparison.runs]
+    phases = [
+        {_key(each): each for each in run.facts.phases if each.metadata.counts} for run in comparison.runs
+    ]
     return tuple(
         _compared(part, [each.get(key) for each in phases])
         for part in comparison.parts
@@ -129,7 +131,7 @@ def phase_rows(phases: Sequence[ComparedPhase]) -> tuple[PhaseRow, ...]:
 
 
 def _key(each: PhaseFigures) -> _Key:
-    return each.told.name, each.told.time, executed_words(each.told)
+    return each.metadata.name, each.metadata.time, executed_words(each.metadata)
 
 
 def _compared(comparison: RunComparison, found: Sequence[PhaseFigures | None]) -> ComparedPhase:
@@ -145,23 +147,23 @@ def _compared(comparison: RunComparison, found: Sequence[PhaseFigures | None]) -
             runs[run.index] = run
     phase = with_runs(comparison, runs)
     having = [
-        (group.name, each.told)
+        (group.name, each.metadata)
         for group in phase.groups
         for run in group.runs
         if (each := found[run.index]) is not None
     ]
-    reached, told = frozenset(name for name, _ in having), having[0][1]
-    if not told.is_own:  # the other phase decided which groups were dropped when
+    reached, metadata = frozenset(name for name, _ in having), having[0][1]
+    if not metadata.is_own:  # the other phase decided which groups were dropped when
         groups = tuple(replace(group, contest="") for group in phase.groups)
         phase = replace(phase, groups=groups)
     rows = build_rows(phase.groups, effect=comparison.effect, anchors=comparison.anchors.by_group)
     is_compared = phase.groups[0].name in reached
-    settled = {group.name for group in comparison.groups if group.contest and not told.is_own}
+    settled = {group.name for group in comparison.groups if group.contest and not metadata.is_own}
     return ComparedPhase(
-        under(comparison.condition, one_line(told.label)),
-        one_line(told.name),
-        told.time,
-        one_line(executed_words(told)),
+        under(comparison.condition, one_line(metadata.label)),
+        one_line(metadata.name),
+        metadata.time,
+        one_line(executed_words(metadata)),
         tuple(
             _judged(phase, row, is_compared=is_compared, is_settled=row.group.name in settled) for row in rows
         ),
@@ -171,7 +173,9 @@ def _compared(comparison: RunComparison, found: Sequence[PhaseFigures | None]) -
 
 def _runs_of(group: ComparedGroup, found: Sequence[PhaseFigures | None]) -> Iterator[ComparedRun]:
     """Yield the runs of a configuration with figures and load of one phase."""
-    loads = {run.index: phase_load(each.told) for run in group.runs if (each := found[run.index]) is not None}
+    loads = {
+        run.index: phase_load(each.metadata) for run in group.runs if (each := found[run.index]) is not None
+    }
     common = common_load(loads.values())
     for run in group.runs:
         each = found[run.index]
@@ -194,19 +198,19 @@ def _judged(
         is_compared: whether the first configuration has the phase.
         is_settled: whether another phase settled how often the configuration ran.
     """
-    told, first = row.judged, phase.groups[0]
+    verdict, first = row.judged, phase.groups[0]
     if row.group is not first and not is_compared:
-        why = tr("{name} has no such phase: nothing is compared with it").format(name=first.told_name)
-        told = replace(told, found=None, not_compared=why)
-    elif told.found is None:
-        told = with_disturbed_rate(row)
+        why = tr("{name} has no such phase: nothing is compared with it").format(name=first.name_in_sentences)
+        verdict = replace(verdict, found=None, not_compared=why)
+    elif verdict.found is None:
+        verdict = with_disturbed_rate(row)
     elif is_settled:
-        told = told.with_reservation(Reservation(ReservationCode.OTHER_PHASE, ()))
+        verdict = verdict.with_reservation(Reservation(ReservationCode.OTHER_PHASE, ()))
     elif because := phase.why_indicative(row.group):
-        told = told.with_reservation(because)
+        verdict = verdict.with_reservation(because)
     else:
-        told = without_what_others_took(phase, row)
-    return replace(row, judged=with_safety(phase, row, told))
+        verdict = without_what_others_took(phase, row)
+    return replace(row, judged=with_safety(phase, row, verdict))
 
 
 EXPLANATION: Final = tr(

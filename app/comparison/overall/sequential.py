@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _MOST_NAMES: Final = 12
 
 
-class Contests:
+class SequentialPairs:
     """Configurations grouped by the contest they took part in."""
 
     def __init__(self, groups: Sequence[ComparedGroup]) -> None:
@@ -77,11 +77,11 @@ def describe_design(comparison: RunComparison) -> Iterator[str]:
         left = [group for group in groups if not group.left_out]
         if out:
             sentence = tr("Left out early: {reasons}.")
-            told = [tr("{name} ({reason})").format(name=each.name, reason=each.left_out) for each in out]
-            more = len(told) - _MOST_NAMES
+            sentences = [tr("{name} ({reason})").format(name=each.name, reason=each.left_out) for each in out]
+            more = len(sentences) - _MOST_NAMES
             if more > 0:
-                told = [*told[:_MOST_NAMES], tr("and {count} more").format(count=more)]
-            yield sentence.format(reasons="; ".join(told))
+                sentences = [*sentences[:_MOST_NAMES], tr("and {count} more").format(count=more)]
+            yield sentence.format(reasons="; ".join(sentences))
         yield from _what_is_left(left)
         rivals = {name for group in groups for name in group.facts.rivals}
         if len(rivals) > len(groups):

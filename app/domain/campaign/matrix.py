@@ -121,7 +121,7 @@ def labels_of(dimensions: Sequence[MatrixDimension]) -> tuple[tuple[str, ...], .
     for place, each in enumerate(dimensions):
         others = {word for other, more in enumerate(words) if other != place for word in more}
         own = words[place]
-        if not each.key or (all(map(_tells, own)) and not others & set(own)):
+        if not each.key or (all(map(_is_telling_word, own)) and not others & set(own)):
             found.append(tuple(own))
         else:
             found.append(tuple(f"{each.name} {word}" for word in own))
@@ -161,22 +161,22 @@ def describe_matrix(matrix: Matrix) -> tuple[str, ...]:
         for each in matrix.dimensions
     ]
     sentence = tr("{dimensions}: {product} combinations are {count} configurations.")
-    told = [
+    sentences = [
         sentence.format(dimensions=" x ".join(parts), product=math.prod(sizes), count=len(matrix.cells)),
     ]
     if matrix.left_out:
-        told.append(tr("[[exclude]] leaves {count} of them out.").format(count=matrix.left_out))
+        sentences.append(tr("[[exclude]] leaves {count} of them out.").format(count=matrix.left_out))
     for place, each in enumerate(matrix.dimensions):
         idle = sum(cell[place] is None for cell in matrix.cells)
         if idle:
             words = tr("{name} changes nothing in {idle} of {count} configurations, which are there once.")
-            told.append(words.format(name=each.name, idle=idle, count=len(matrix.cells)))
-    return tuple(told)
+            sentences.append(words.format(name=each.name, idle=idle, count=len(matrix.cells)))
+    return tuple(sentences)
 
 
 def _word(value: DimensionValue) -> str:
     return _SPOKEN.get(value.name, value.name) if len(value.changes) == 1 else value.name
 
 
-def _tells(word: str) -> bool:
+def _is_telling_word(word: str) -> bool:
     return word[:1].isalpha() and word.lower() not in _SWITCHES and word not in _SPOKEN.values()

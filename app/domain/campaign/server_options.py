@@ -23,7 +23,7 @@ from app.domain.options.option_spec import USUAL_PAGE_BYTES, OptionSpec, Safety
 from app.domain.text import tr
 
 
-class Fate(StrEnum):
+class SettingStatus(StrEnum):
     """Whether an option applies."""
 
     APPLIED = "applied"
@@ -56,7 +56,7 @@ class ServerOption:
     is_own: bool
     why: str
     source: str
-    fate: Fate
+    fate: SettingStatus
     instead: str = ""
 
     @property
@@ -77,10 +77,10 @@ class ServerOption:
     @property
     def note(self) -> str:
         """Why it is not applied; empty if it is."""
-        if self.fate is Fate.APPLIED:
+        if self.fate is SettingStatus.APPLIED:
             return ""
         reason = why_no_effect(self.option)
-        if self.fate is Fate.OVERRULED:
+        if self.fate is SettingStatus.OVERRULED:
             reason = tr("your own setting says {value}.").format(value=self.instead)
         sentence = tr("{name} = {value}, advised for {label}, is not applied: {reason}")
         return sentence.format(name=self.name, value=self.text, label=self.label, reason=reason)
@@ -123,7 +123,9 @@ def _is_agreed(target: DiskTarget) -> bool:
 
 def contradiction(target: DiskTarget, own: Mapping[str, str]) -> ServerOption | None:
     """Return a user's option that a server setting of theirs contradicts; None if there is none."""
-    found = (item for item in server_options(target, own) if item.is_own and item.fate is Fate.OVERRULED)
+    found = (
+        item for item in server_options(target, own) if item.is_own and item.fate is SettingStatus.OVERRULED
+    )
     return next(found, None)
 
 
@@ -198,10 +200,10 @@ def _of_group(
         is_own = option.id in typed
         why, source = ("", "") if is_own else reasons[option.id]
         instead = own.get(option.id, "")
-        fate = Fate.APPLIED
+        fate = SettingStatus.APPLIED
         if not (has_wal if option.of_wal else has_data):
-            fate = Fate.ELSEWHERE
+            fate = SettingStatus.ELSEWHERE
         elif _contradicts(option, instead, value):
-            fate = Fate.OVERRULED
+            fate = SettingStatus.OVERRULED
         key = f"{prefix}options.{option.id}"
         yield ServerOption(key, spec.label, option, value, is_own, why, source, fate, instead)

@@ -108,7 +108,7 @@ SUPERBLOCK: Final = SuperblockPlace(Area(1024, 1024), Area(1024, 1024), 1024 + 0
 def mkfs_arguments(made: Creation) -> Arguments:
     """Return the arguments of mke2fs(8), which creates all ext filesystems."""
     pairs = (("-q", ""), ("-U", made.uuid), *made.written)
-    if not made.says("-b"):
+    if not made.sets("-b"):
         pairs += (("-b", str(made.block_bytes)),)
     if made.geometry:
         stride, width = _in_blocks(made.geometry, made.block_bytes)

@@ -48,7 +48,7 @@ from app.domain.units import GIB, KIB, MIB
 def mkfs_arguments(made: Creation) -> Arguments:
     """Return the arguments of mkfs.xfs(8)."""
     pairs = (("-q", ""), ("-m", f"uuid={made.uuid}"), *made.written)
-    if not made.says("-b"):
+    if not made.sets("-b"):
         pairs += (("-b", f"size={made.block_bytes}"),)
     if made.geometry and "su" not in made.options:  # in bytes, and in disks
         pairs += (("-d", f"su={made.geometry.chunk_bytes}"), ("-d", f"sw={made.geometry.data_disks}"))

@@ -469,15 +469,15 @@ def say(code: str, /, **values: object) -> Message:
 
 def joined(between: str, parts: Iterable[str]) -> str:
     """Join texts, without empty ones; messages stay messages."""
-    told = tuple(filter(None, parts))
-    if len(told) == 1:
-        return told[0]
-    if not any(isinstance(each, Message) for each in told):
-        return between.join(told)
-    return Message(JOINED, {"between": between, "parts": told})
+    known = tuple(filter(None, parts))
+    if len(known) == 1:
+        return known[0]
+    if not any(isinstance(each, Message) for each in known):
+        return between.join(known)
+    return Message(JOINED, {"between": between, "parts": known})
 
 
-def unstopped(text: str) -> str:
+def without_full_stop(text: str) -> str:
     """Return a text without its full stop, for use within another sentence."""
     if isinstance(text, Message):
         return Message(UNSTOPPED, {"text": text}) if text.endswith(".") else text
@@ -588,9 +588,9 @@ def _restored(code: str, values: Mapping[str, Value]) -> str:
     try:
         return Message(code, {name: _as_read(each) for name, each in values.items()})
     except (KeyError, IndexError, ValueError, TypeError, AttributeError):
-        told = ", ".join(f"{name}: {each}" for name, each in values.items() if not isinstance(each, tuple))
+        text = ", ".join(f"{name}: {each}" for name, each in values.items() if not isinstance(each, tuple))
         return tr("“{code}” ({values}), a message of another version of pgFooting").format(
-            code=code, values=told
+            code=code, values=text
         )
 
 

@@ -307,7 +307,7 @@ def _version_findings(circumstances: Circumstances) -> Iterator[ConflictFinding]
             yield ConflictFinding("C31", Action.REFUSE, name, f"{what}: {reason}.")
 
 
-_TOLD: Final = {
+_PROGRAMS: Final = {
     Stage.MOUNT: "mount",
     Stage.POOL: "zpool",
     Stage.DATASET: "zfs",
@@ -339,6 +339,6 @@ def _spelling(spec: FilesystemSpec, word: str) -> str:
             if written is not None and written.item == word:
                 said = f'"{value}"' if isinstance(value, str) else shown(value)
                 sentence = tr("“{word}” is what {program} is told. Say {name} = {value}.")
-                program = _TOLD.get(option.stage, spec.mkfs)
+                program = _PROGRAMS.get(option.stage, spec.mkfs)
                 return sentence.format(word=word, program=program, name=option.id, value=said)
     return ""

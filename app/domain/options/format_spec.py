@@ -66,7 +66,7 @@ class Creation:
         """Return the chosen or default block size."""
         return int(self.options.get("block_size", BLOCK_BYTES))
 
-    def says(self, flag: str) -> bool:
+    def sets(self, flag: str) -> bool:
         """Return whether a declaration sets a flag of the mkfs program."""
         return any(said == flag for said, _ in self.written)
 
@@ -179,12 +179,12 @@ class FormatSpec:
     def arguments(self, stage: Stage, chosen: Mapping[str, OptionValue]) -> Arguments:
         """Return the arguments of a stage: fixed ones, then chosen ones, in the order of declaration."""
         always = [(item.flag, item.item) for item in self.always if item.stage is stage]
-        told = [
+        tokens = [
             option.written(chosen[option.id])
             for option in self.options
             if option.stage is stage and option.id in chosen
         ]
-        return (*always, *((each.flag, each.item) for each in told if each is not None))
+        return (*always, *((each.flag, each.item) for each in tokens if each is not None))
 
     def option(self, option_id: str) -> FormatOption:
         """Return an option.

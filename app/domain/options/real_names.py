@@ -32,10 +32,10 @@ def real_name(option: OptionSpec) -> str:
     values = [value for value in _values(option) if value != usual]
     if isinstance(option.kind, Toggle) and usual is None:
         values = [True]
-    told = [token for value in values if (token := option.spelling.token(value)) is not None]
-    if not told:  # the kernel only has a word for the default
-        told = list(filter(None, (option.spelling.token(value) for value in _values(option))))
-    names = dict.fromkeys(map(_name_of, told))
+    tokens = [token for value in values if (token := option.spelling.token(value)) is not None]
+    if not tokens:  # the kernel only has a word for the default
+        tokens = list(filter(None, (option.spelling.token(value) for value in _values(option))))
+    names = dict.fromkeys(map(_name_of, tokens))
     return _with_flag(option, ", ".join(list(names)[:_MOST_WORDS]))
 
 
@@ -43,7 +43,7 @@ def shown_name(option: OptionSpec) -> str:
     """Return the real name for a check box: which of its two states the word means."""
     name = real_name(option)
     if isinstance(option.kind, Toggle) and option.default is True and option.stage is not Stage.SERVER:
-        return tr("off: {word}").format(word=name) if _says_off(option) else name
+        return tr("off: {word}").format(word=name) if _means_off(option) else name
     return name
 
 
@@ -55,7 +55,7 @@ def real_words(option: OptionSpec) -> tuple[str, ...]:
     return tuple(dict.fromkeys((option.id, real_name(option), *tokens)))
 
 
-def told_as(spec: FilesystemSpec, option: OptionSpec, value: OptionValue) -> str:
+def spelled_as(spec: FilesystemSpec, option: OptionSpec, value: OptionValue) -> str:
     """Return how a value is passed to the program: ``mount -o nobarrier``; empty without an argument."""
     token = option.spelling.token(value)
     if token is None:
@@ -83,7 +83,7 @@ def _values(option: OptionSpec) -> tuple[OptionValue, ...]:
             return ()
 
 
-def _says_off(option: OptionSpec) -> bool:
+def _means_off(option: OptionSpec) -> bool:
     """Return whether the word means "off" by itself: ``nobarrier`` does, ``autotrim`` is a name."""
     off = option.spelling.token(False)  # noqa: FBT003 - the value of a switch
     return off is not None and "=" not in off

@@ -15,8 +15,8 @@ def shown(text: object, most: int = FEW) -> str:
         text: any foreign value.
         most: maximum number of characters; a longer text is cut.
     """
-    told = str(text)
+    plain = str(text)
     escaped = "".join(
-        each if each.isprintable() else each.encode("unicode_escape").decode("ascii") for each in told[:most]
+        each if each.isprintable() else each.encode("unicode_escape").decode("ascii") for each in plain[:most]
     )
-    return escaped if len(told) <= most and len(escaped) <= most else f"{escaped[:most]}…"
+    return escaped if len(plain) <= most and len(escaped) <= most else f"{escaped[:most]}…"

@@ -9,7 +9,7 @@ from app.domain.filesystems import FILESYSTEMS
 from app.domain.options.checks import preset_problems, unavailable
 from app.domain.options.raid import layout
 from app.domain.text import tr
-from app.draft.disks.filesystems import say
+from app.draft.disks.filesystems import set_option
 from app.draft.disks.options import OptionGroup, part_of, shown_value, tried_values
 from app.draft.disks.table import StorageFacts
 from app.draft.disks.target import chosen_values, preset_of, spec_of, write_option
@@ -98,7 +98,7 @@ class _Offering:
             now = values.get(option.id, option.default)
             for value in (each for each in tried_values(option) if each != now):
                 other = self.made.copy()
-                say(other, option, write_option(option, value))
+                set_option(other, option, write_option(option, value))
                 label = f"{option.label}: {shown_value(option, value)}"
                 token = option.spelling.token(value)
                 if token:
@@ -140,8 +140,8 @@ class _Offering:
             return problem
         reasons = level_availability(spec, level, support).reasons
         missing = preset_problems(spec, spec.preset(preset_of(made)), support.versions)
-        told = [f"{reason.message} {reason.remedy}".strip() for reason in reasons]
-        return " ".join((*told, *(each.message for each in missing)))
+        sentences = [f"{reason.message} {reason.remedy}".strip() for reason in reasons]
+        return " ".join((*sentences, *(each.message for each in missing)))
 
 
 def _wal(parts: DraftParts, each: ConfigurationDraft) -> Iterator[Alternative]:

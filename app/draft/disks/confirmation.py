@@ -11,7 +11,7 @@ from app.domain.text import tr
 from app.draft.disks.table import ROLE_WORDS, StorageFacts, model_of, role_of, serial_of
 from app.draft.fields.state import DraftParts
 from app.draft.fields.storage_state import DisksDraft
-from app.storage.inspect.sampling import EDGE_BYTES, SAMPLE_BYTES, certain_bytes, strata_of, telling_places
+from app.storage.inspect.sampling import EDGE_BYTES, SAMPLE_BYTES, certain_bytes, revealing_places, strata_of
 
 FIELD = "erase"
 
@@ -73,10 +73,10 @@ def confirmations(parts: DraftParts, facts: StorageFacts) -> tuple[Confirmation,
 def looking_words(parts: DraftParts, facts: StorageFacts) -> str:
     """Return the checks done on the disks to be erased, else those planned; a line for each kind."""
     disks = [disk for key in erased_keys(parts) if (disk := facts.disk(key)) is not None]
-    told = list(map(looking_at, disks))
-    if len(set(told)) == 1:
-        return told[0]
-    return "\n".join(f"{serial_of(disk)}: {words}" for disk, words in zip(disks, told, strict=True))
+    found = list(map(looking_at, disks))
+    if len(set(found)) == 1:
+        return found[0]
+    return "\n".join(f"{serial_of(disk)}: {words}" for disk, words in zip(disks, found, strict=True))
 
 
 def looking_at(disk: Disk) -> str:
@@ -85,7 +85,7 @@ def looking_at(disk: Disk) -> str:
         return looked_words(disk.looked)
     size = disk.identity.size_bytes
     strata = strata_of(size)
-    places = len(strata) + len(telling_places(size))
+    places = len(strata) + len(revealing_places(size))
     return promise_words(InspectionReport(EDGE_BYTES, places, SAMPLE_BYTES, certain_bytes(strata)))
 
 

@@ -153,7 +153,7 @@ def choose_preset(made: MadeDraft, preset_id: str) -> None:
     made.typed.clear()
 
 
-def say(made: MadeDraft, option: OptionSpec, text: str) -> None:
+def set_option(made: MadeDraft, option: OptionSpec, text: str) -> None:
     """Set an option; an empty text, or the value that applies anyway, unsets it."""
     preset = spec_of(made).preset(preset_of(made)).options
     counts = preset.get(option.id, option.default)
@@ -163,7 +163,7 @@ def say(made: MadeDraft, option: OptionSpec, text: str) -> None:
         made.typed[option.id] = text
 
 
-def say_lines(made: MadeDraft, text: str) -> None:
+def set_options(made: MadeDraft, text: str) -> None:
     """Set all options of the filesystem: one per line, such as ``recordsize = 8 KiB``."""
     said: dict[str, str] = {}
     for line in text.splitlines():

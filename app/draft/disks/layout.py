@@ -114,19 +114,21 @@ def _group(title: str, role: Role, group: GroupDraft, facts: StorageFacts, size:
         _disk(key, role, number, facts, None if group.whole_disk else size)
         for number, key in enumerate(group.disks, 1)
     )
-    array, told, partitions = "", "", ""
+    array, facts_text, partitions = "", "", ""
     if found is None:
-        told = tr("{filesystem} has no level “{level}”").format(
+        facts_text = tr("{filesystem} has no level “{level}”").format(
             filesystem=spec_of(made).label, level=level.label
         )
     elif problem := found.problem(count):
-        told = problem.rstrip(".")
+        facts_text = problem.rstrip(".")
     else:
         array = _array(found)
-        told = _facts(found, group, made, facts, size)
+        facts_text = _facts(found, group, made, facts, size)
         partitions = _partitions(group, facts, size)
     is_pairs = level is Level.RAID10 and count % 2 == 0 and not (found and found.assembler is Assembler.BTRFS)
-    return DrawnGroup(title, members, is_pairs and bool(array), array, spec_of(made).label, told, partitions)
+    return DrawnGroup(
+        title, members, is_pairs and bool(array), array, spec_of(made).label, facts_text, partitions
+    )
 
 
 def _facts(

@@ -74,7 +74,7 @@ def level_offers(
             continue
         reasons = {spec.label: unmakeable(spec, level, disks, support) for spec in having}
         wrong = {label: reason for label, reason in reasons.items() if reason}
-        told = " ".join(
+        sentence = " ".join(
             tr("Not with {labels}: {reason}").format(
                 labels=", ".join(label for label, other in wrong.items() if other == reason), reason=reason
             )
@@ -82,9 +82,9 @@ def level_offers(
         )
         none = len(wrong) == len(having)
         others = makers_words(level, disks, support) if none else ""
-        told = f"{told} {others}".strip()
+        sentence = f"{sentence} {others}".strip()
         takes_others = all(layout(level, spec.assembler(level)).problem(disks) for spec in having)
-        found.append(LevelOffer(level, "" if takes_others else told, told if none else ""))
+        found.append(LevelOffer(level, "" if takes_others else sentence, sentence if none else ""))
     return tuple(found)
 
 
@@ -126,10 +126,10 @@ def _choice(level: Level, group: GroupDraft, made: MadeDraft, facts: StorageFact
         need = needs(found)
         return LevelChoice(level, f"{level.label}: {need}", obstacle or need, "", words)
     usable = usable_words(found, sizes, copies_of(made))
-    told = tr("Whole disks: {usable}; {survives}.").format(
+    message = tr("Whole disks: {usable}; {survives}.").format(
         usable=usable, survives=survives_words(found, len(sizes), copies_of(made))
     )
-    return LevelChoice(level, f"{level.label}: {usable}", "", told, words)
+    return LevelChoice(level, f"{level.label}: {usable}", "", message, words)
 
 
 def needs(found: ArrayLayout) -> str:

@@ -17,7 +17,7 @@ from app.domain.options.filesystem_spec import Circumstances, FilesystemSpec
 from app.domain.options.kinds import Choice, Integer, OptionValue, Toggle
 from app.domain.options.option import Stage
 from app.domain.options.option_spec import OptionSpec, Safety
-from app.domain.options.real_names import real_name, real_words, shown_name, told_as
+from app.domain.options.real_names import real_name, real_words, shown_name, spelled_as
 from app.domain.text import tr
 from app.domain.units import format_size
 from app.domain.versions import Versions
@@ -28,7 +28,7 @@ _MOST_STEPS: Final = 16
 """Sizes that are powers of two are offered as a list up to this many values."""
 _FEW: Final = 6
 """Up to this many values are all offered for comparison, unless the declaration lists some."""
-_MOST_TOLD: Final = 3
+_MOST_LISTED: Final = 3
 """Filesystems listed as having an option."""
 
 
@@ -99,7 +99,7 @@ class OptionRow:
         word: its real name in mount, mkfs, zpool or zfs.
         usual: default of tools and kernel, as text.
         is_changed: whether the effective value differs from that.
-        told: command line fragment for the effective value, such as ``mount -o nobarrier``; empty for none.
+        spelled: command line fragment for the effective value, such as ``mount -o nobarrier``, or empty.
     """
 
     option: OptionSpec
@@ -117,7 +117,7 @@ class OptionRow:
     word: str = ""
     usual: str = ""
     is_changed: bool = False
-    told: str = ""
+    spelled: str = ""
 
     def matches(self, text: str) -> bool:
         """Whether a search matches: every word of it is in its label or in one of its real names."""
@@ -198,14 +198,14 @@ class _Making:
             shown_name(option),
             tr("left to the tools") if option.default is None else shown_value(option, option.default),
             (value is not None and value != option.default) or option.id in made.typed,
-            "" if value is None else told_as(spec, option, value),
+            "" if value is None else spelled_as(spec, option, value),
         )
 
 
 def changed_words(page: OptionsPage) -> str:
     """Return the options that differ from the defaults of tools and kernel, by real name; empty for none."""
     return ", ".join(
-        row.told.partition(" -o ")[2] or row.told or f"{row.option.label}: {row.text}"
+        row.spelled.partition(" -o ")[2] or row.spelled or f"{row.option.label}: {row.text}"
         for row in page.rows
         if row.is_changed and not row.wrong
     )
@@ -226,7 +226,7 @@ def explain_no_match(spec: FilesystemSpec, text: str) -> str:
         for option in other.options
         if wanted and other.levels and other is not spec and _is_named(option, wanted)
     ]
-    return " ".join((tr("{label} has no such option.").format(label=spec.label), *having[:_MOST_TOLD]))
+    return " ".join((tr("{label} has no such option.").format(label=spec.label), *having[:_MOST_LISTED]))
 
 
 def _is_named(option: OptionSpec, wanted: Sequence[str]) -> bool:

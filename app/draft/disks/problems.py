@@ -63,7 +63,7 @@ def _of_disks(parts: DraftParts, facts: StorageFacts) -> Iterator[Problem]:
         return
     for row in disk_rows(parts.disks, facts):
         if row.role is not None and row.obstacle:
-            yield Problem(_FIELDS[row.role], _told(row))
+            yield Problem(_FIELDS[row.role], _row_problem(row))
     for role, group in parts.disks.groups.items():
         prefix = PREFIXES[role]
         for finding in check(circumstances(group, group.made, facts)):
@@ -71,7 +71,7 @@ def _of_disks(parts: DraftParts, facts: StorageFacts) -> Iterator[Problem]:
                 yield Problem(f"{prefix}data", finding.message)
 
 
-def _told(row: DiskRow) -> str:
+def _row_problem(row: DiskRow) -> str:
     if row.disk is None:
         message = tr("{use}: the disk {key} is not there any more. Plug it in again, or take it away.")
         return message.format(use=row.use, key=row.key)
@@ -124,7 +124,9 @@ def _of_copies(parts: DraftParts, facts: StorageFacts) -> Iterator[Problem]:
         if each.place is not Place.DISKS or (each.made is None and each.disks is None):
             continue
         disks = parts.disks_of(each)
-        messages = [_told(row) for row in disk_rows(disks, facts) if row.role and row.obstacle and each.disks]
+        messages = [
+            _row_problem(row) for row in disk_rows(disks, facts) if row.role and row.obstacle and each.disks
+        ]
         if facts.support is not None:
             made = each.made or disks.data.made
             around = circumstances(disks.data, made, facts, server=server, zfs_log=len(disks.zfs_log))

@@ -82,18 +82,20 @@ class StorageFacts:
         return next((disk for disk in self.disks if disk.identity.key() == key), None)
 
     def _answered(self, disk: Disk) -> Disk:
-        told = self.inspected.get(disk.name)
-        if told is None or not (told.disk == disk or _is_kept_still(told, disk)):
+        result = self.inspected.get(disk.name)
+        if result is None or not (result.disk == disk or _is_kept_still(result, disk)):
             return disk
-        return replace(disk, answer=told.answer, refusals=told.refusals, questions=(), looked=told.looked)
+        return replace(
+            disk, answer=result.answer, refusals=result.refusals, questions=(), looked=result.looked
+        )
 
 
-def _is_kept_still(told: InspectionResult, disk: Disk) -> bool:
+def _is_kept_still(result: InspectionResult, disk: Disk) -> bool:
     """Whether root's reason for an unreleased disk still counts, even if the disk looks different.
 
     Root's check makes udev re-read the disk, which changes its listing for a moment.
     """
-    return told.is_journaled and disk.is_left_over and told.disk.identity == disk.identity
+    return result.is_journaled and disk.is_left_over and result.disk.identity == disk.identity
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,14 +250,14 @@ def reasons(row: DiskRow) -> str:
         return tr("A disk with the serial number or WWN {key} was chosen and is not there any more.").format(
             key=plain_line(row.key)
         )
-    told = list(_told(row.disk.refusals))
-    if not told:
-        told.append(row.reason[:1].upper() + row.reason[1:] + ".")
+    reasons_found = list(_reasons(row.disk.refusals))
+    if not reasons_found:
+        reasons_found.append(row.reason[:1].upper() + row.reason[1:] + ".")
         if row.disk.answer is SpareAnswer.SPARE and row.disk.looked is not None:
-            told[-1] = looked_words(row.disk.looked)
+            reasons_found[-1] = looked_words(row.disk.looked)
     if row.disk.questions:
-        told.append(tr("“Ask root” lets root look now, at what others may not see."))
-    return "\n".join((_full_name(row.disk), *told))
+        reasons_found.append(tr("“Ask root” lets root look now, at what others may not see."))
+    return "\n".join((_full_name(row.disk), *reasons_found))
 
 
 def _full_name(disk: Disk) -> str:
@@ -271,7 +273,7 @@ def _full_name(disk: Disk) -> str:
     return ", ".join(words)
 
 
-def _told(refusals: Sequence[DiskRefusal]) -> Iterator[str]:
+def _reasons(refusals: Sequence[DiskRefusal]) -> Iterator[str]:
     for rule, message, evidence, remedies in grouped_reasons(refusals):
         yield f"{rule}: {message} {evidence}".strip()
         for remedy in remedies:

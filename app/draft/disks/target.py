@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from app.campaign_file.disks import make_disk_group, told
+from app.campaign_file.disks import as_file_problem, make_disk_group
 from app.campaign_file.kinds import CampaignField, parse_size
 from app.campaign_file.partial import array_keys, queue_keys
 from app.campaign_file.problems import InvalidValueError
@@ -76,7 +76,7 @@ def read_target(disks: DisksDraft, made: MadeDraft | None = None, *, wal_apart: 
         return found
     log = tuple(disks.zfs_log) if on_zfs else ()
     target = DiskTarget(data, zfs_log=log, memory_limit_bytes=limit, **further)
-    found.problems += [told(each, PREFIX) for each in target_problems(target)]
+    found.problems += [as_file_problem(each, PREFIX) for each in target_problems(target)]
     found.target = None if found.problems else target
     return found
 

@@ -17,7 +17,7 @@ from app.execution.resolve import ResolvedCampaign
 from app.storage.layout.disk_target import group_layout
 from app.storage.layout.partitions import planned_bytes
 
-_LEAST_TOLD: Final = 0.001
+_LEAST_SHOWN: Final = 0.001
 """Smallest shown share of a disk or its life; below it the figure is shown as less."""
 
 
@@ -91,13 +91,13 @@ def _endurance_sentences(
     """Yield the estimated share of the drives' life that this uses, else where to find it."""
     known: dict[DiskIdentity, DriveWear] = {}
     for disk in per_disk:
-        told = wear.get(disk.device_number)
-        if told is not None and told.endurance_bytes:
-            known[disk] = told
-    shares = {disk: per_disk[disk] / (told.endurance_bytes or 1) for disk, told in known.items()}
+        worn = wear.get(disk.device_number)
+        if worn is not None and worn.endurance_bytes:
+            known[disk] = worn
+    shares = {disk: per_disk[disk] / (drive.endurance_bytes or 1) for disk, drive in known.items()}
     if shares:
         worst = max(shares, key=lambda disk: shares[disk])
-        told = known[worst]
+        worn = known[worst]
         sentence = tr(
             "That is {share} of the life of {disk}, an estimate: the drive counts {written} "
             "written so far (measured), and says itself that this took {used} of its life, which makes "
@@ -105,16 +105,16 @@ def _endurance_sentences(
         )
         used = (
             tr("less than {share}").format(share="1\u00a0%")
-            if told.is_least
-            else f"{told.used_percent}\u00a0%"
+            if worn.is_least
+            else f"{worn.used_percent}\u00a0%"
         )
-        endurance = format_size(told.endurance_bytes or 0)
+        endurance = format_size(worn.endurance_bytes or 0)
         yield sentence.format(
-            share=_bounded_share(shares[worst], is_least=is_least, is_most=told.is_least),
+            share=_bounded_share(shares[worst], is_least=is_least, is_most=worn.is_least),
             disk=worst.model.strip() or worst.key(),
-            written=format_size(told.written_bytes),
+            written=format_size(worn.written_bytes),
             used=used,
-            endurance=tr("at least {size}").format(size=endurance) if told.is_least else endurance,
+            endurance=tr("at least {size}").format(size=endurance) if worn.is_least else endurance,
         )
     if len(known) < len(per_disk):
         yield (
@@ -128,17 +128,17 @@ def _endurance_sentences(
 
 def _bounded_share(share: float, *, is_least: bool, is_most: bool) -> str:
     """Return a share and whether it may be more (more is written) or less (the drive endures more)."""
-    told = _share_words(share)
-    if share < _LEAST_TOLD or not (is_least or is_most):
-        return told
+    sentence = _share_words(share)
+    if share < _LEAST_SHOWN or not (is_least or is_most):
+        return sentence
     if is_least and is_most:
-        return tr("about {share}").format(share=told)
-    return (tr("at least {share}") if is_least else tr("at most {share}")).format(share=told)
+        return tr("about {share}").format(share=sentence)
+    return (tr("at least {share}") if is_least else tr("at most {share}")).format(share=sentence)
 
 
 def _share_words(share: float) -> str:
     digits = 1 if 0 < share < 0.1 else 0
-    if share < _LEAST_TOLD:
+    if share < _LEAST_SHOWN:
         return tr("less than {share}").format(share="0.1\u00a0%")
     return number_text(share * 100, f",.{digits}f") + "\u00a0%"
 

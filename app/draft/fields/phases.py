@@ -111,7 +111,7 @@ class PlannedPhase:
         return self.part.texts.get(name, "").strip() or self.above.get(name, "")
 
 
-def _said(name: str) -> Column[PlannedPhase]:
+def _text_column(name: str) -> Column[PlannedPhase]:
     heading, kind = _HEADINGS[name]
     return Column(name, heading, lambda row: row.text(name), kind)
 
@@ -150,19 +150,19 @@ _HEADINGS: Final = {
 _IN_COLUMNS: Final = {*_HEADINGS, "script", "duration", "transactions", "counts"}
 
 PHASE_COLUMNS: Final[tuple[Column[PlannedPhase], ...]] = (
-    _said(NAME),
-    _said("times"),
+    _text_column(NAME),
+    _text_column("times"),
     Column(
         "script",
         tr("Script"),
         lambda row: scripts_words(row.part.scripts) or row.above["script"],
         CellKind.WORDS,
     ),
-    _said("clients"),
+    _text_column("clients"),
     Column("length", tr("Lasts"), _length, CellKind.LABEL),
-    _said("rate"),
-    _said("maintenance"),
-    _said("background"),
+    _text_column("rate"),
+    _text_column("maintenance"),
+    _text_column("background"),
     Column("counts", tr("Compared"), _counts, CellKind.LABEL),
     Column("else", tr("Else"), _else, CellKind.WORDS),
 )

@@ -132,7 +132,7 @@ class ValueOffer:
         risks: safety costs, a few words each.
         obstacle: why it is unavailable here; empty if it is available.
         ticked: whether it is measured.
-        told: its command line fragment, such as ``nobarrier``; empty for none.
+        spelled: its command line fragment, such as ``nobarrier``; empty for none.
         is_tried: whether it is, out of many values, worth comparing.
     """
 
@@ -142,7 +142,7 @@ class ValueOffer:
     risks: tuple[str, ...] = ()
     obstacle: str = ""
     ticked: bool = False
-    told: str = ""
+    spelled: str = ""
     is_tried: bool = True
 
 
@@ -364,7 +364,7 @@ class _Making:
             sentence.strip(),
             tuple(each.label for each in costs),
             unavailable(option, versions, value),
-            told=option.spelling.token(value) or "",
+            spelled=option.spelling.token(value) or "",
             is_tried=value in tried_values(option),
         )
 

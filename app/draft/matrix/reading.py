@@ -78,12 +78,12 @@ def read_draft_matrix(
     dimensions = (*of_list, *parts.dimensions)
     read = read_dimensions(reader, [plain_dimension(each) for each in dimensions])
     if read is None:
-        return DraftMatrix(None, _told(problems, dimensions, len(of_list)))
+        return DraftMatrix(None, _page_problems(problems, dimensions, len(of_list)))
     base = _without_decided(_without_warmup(base, read), read)
     matrix = expand(reader, base, read, _still_there(parts, base, read), top["name",].value or "")
     if matrix is not None:
         reader.check_configurations(top, Stated(), matrix.configurations)
-    return DraftMatrix(matrix, _told(problems, dimensions, len(of_list)))
+    return DraftMatrix(matrix, _page_problems(problems, dimensions, len(of_list)))
 
 
 def shared_of(
@@ -155,7 +155,9 @@ def _still_there(
     return found
 
 
-def _told(problems: Problems, dimensions: Sequence[MatrixDimension], of_list: int) -> tuple[Problem, ...]:
+def _page_problems(
+    problems: Problems, dimensions: Sequence[MatrixDimension], of_list: int
+) -> tuple[Problem, ...]:
     """Return the reader's problems as sentences for the page, with dimensions by name."""
     found: dict[tuple[str, str], Problem] = {}
     for each in problems.found:

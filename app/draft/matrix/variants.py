@@ -78,8 +78,8 @@ def _group(row: DimensionRow) -> VariantGroup:
     others = [each for each in row.values if not _is_base(row, each) and (each.is_tried or each.ticked)]
     named = [each for each in others if each.is_tried and row.group is RowGroup.OPTIONS]
     found = [_variant(row, (each,), each.label) for each in others]
-    if len(found) == 1 and others[0].told:
-        words = tr("the same with {word}").format(word=others[0].told)
+    if len(found) == 1 and others[0].spelled:
+        words = tr("the same with {word}").format(word=others[0].spelled)
         return VariantGroup(label, (replace(found[0], label=words),))
     if 1 < len(named) <= _MOST_TOGETHER:
         sizes = ", ".join(each.label for each in named)
@@ -152,11 +152,11 @@ def _with_risks(each: ValueOffer) -> str:
 
 def comparison_words(rows: Sequence[DimensionRow]) -> str:
     """Return everything that is measured with several values, in a line; empty for nothing."""
-    told = []
+    lines = []
     for row in rows:
         if row.is_compared:
             values = [*(each.label for each in row.values if each.ticked), *filter(None, (row.typed,))]
             is_switch = {tr("on"), tr("off")} >= set(values)
             name = row.label if is_switch or not row.word else row.word
-            told.append(", ".join(values) if row.key == FILESYSTEM else f"{name} {', '.join(values)}")
-    return "; ".join(told)
+            lines.append(", ".join(values) if row.key == FILESYSTEM else f"{name} {', '.join(values)}")
+    return "; ".join(lines)

@@ -255,9 +255,9 @@ class BaselineMeasurement:
             else:
                 path = f"{self.storage.data_folder}/{_FILE}"
                 task = FioTask(job, path, file_bytes, written.result.is_direct, job.seconds)
-            told = self._run_fio(program, task)
-            if told is not None:
-                results.append(told.result)
+            measured = self._run_fio(program, task)
+            if measured is not None:
+                results.append(measured.result)
         version = written.version if written is not None else ""
         return replace(found, jobs=tuple(results), file_bytes=file_bytes, fio_version=version)
 
@@ -267,23 +267,23 @@ class BaselineMeasurement:
         path = f"{self.storage.data_folder}/{_FILE}"
         if mount_of(self.storage.data_folder).filesystem not in _ANSWERS_FROM_ARC:
             task = FioTask(job, path, min(room, MOST_FILE_BYTES), is_direct=True, seconds=job.seconds)
-            told = self._run_fio(program, task)
-            if told is not None or not self._is_direct_refused:
-                return told
+            measured = self._run_fio(program, task)
+            if measured is not None or not self._is_direct_refused:
+                return measured
             self._problems.pop()
         self._problems.append(tr("The filesystem has no direct I/O past its cache."))
         wanted = 2 * self.memory_bytes
         task = FioTask(job, path, min(2 * room, wanted), is_direct=False, seconds=CACHED_WRITE_SECONDS)
-        told = self._run_fio(program, task)
-        if told is not None and told.size_bytes < wanted // MIB * MIB:
+        measured = self._run_fio(program, task)
+        if measured is not None and measured.size_bytes < wanted // MIB * MIB:
             sentence = tr(
                 "In {seconds} s, and with the room there is, a file of {size} was written, less than twice "
                 "the memory ({memory}): reads may have been answered from the cache."
             )
-            size, memory = format_size(told.size_bytes), format_size(self.memory_bytes)
-            told_words = sentence.format(seconds=CACHED_WRITE_SECONDS, size=size, memory=memory)
-            self._problems.append(told_words)
-        return told
+            size, memory = format_size(measured.size_bytes), format_size(self.memory_bytes)
+            remark = sentence.format(seconds=CACHED_WRITE_SECONDS, size=size, memory=memory)
+            self._problems.append(remark)
+        return measured
 
     def _run_fio(self, program: str, task: FioTask) -> FioAnswer | None:
         """Return fio's result; on failure None, and record the problem."""
@@ -359,8 +359,8 @@ class BaselineMeasurement:
             ProgramError: it could not be started.
         """
         private = self.storage.private
-        told = RunMetadata(running_command=RunningCommand(phase=Phase.BASELINE.value, argv=argv))
-        self.recorder.set_run(told)
+        metadata = RunMetadata(running_command=RunningCommand(phase=Phase.BASELINE.value, argv=argv))
+        self.recorder.set_run(metadata)
         self._started += 1  # keeps the output of a first try
         output = Path(private.path, f"{self._started}-{name}.stdout")
         errors = Path(private.path, f"{self._started}-{name}.stderr")
@@ -522,7 +522,7 @@ class StorageBaseline:
         recorder.set_run(RunMetadata(io_baseline=found))
         for problem in found.problems:
             recorder.event("baseline", problem)
-            self.listener.told("note", problem)
+            self.listener.reported("note", problem)
 
 
 def storages_to_ask(resolved: ResolvedCampaign) -> tuple[ResolvedConfiguration, ...]:

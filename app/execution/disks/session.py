@@ -113,7 +113,7 @@ def open_disks(
         texts = dict(zip(plans, description.texts, strict=True))
         named = {", ".join(names): texts[plan] for plan, names in plans.items()}
         consent.confirm(ErasePrompt(_disks_of(plans), named, client.version.test_devices))
-        listener.told("asking", tr("An administrator is asked whether the disks may be erased."))
+        listener.reported("asking", tr("An administrator is asked whether the disks may be erased."))
         with consent.agent():
             session = client.execute(description, account.uid)
         disks = DiskSession(client, session, texts, client.version.test_devices)
@@ -134,7 +134,7 @@ def _release(disks: DiskSession, listener: CampaignListener) -> None:
     if disks.has_ended:
         return
     for sentence in disks.release().sentences:
-        listener.told("left-over", sentence)
+        listener.reported("left-over", sentence)
 
 
 _LONGEST_BYTES: Final = 64 * 1024
@@ -160,9 +160,9 @@ def end_disks(session: DiskSession, folder: Path, listener: CampaignListener) ->
         remains = session.recover()
     ending = ending_of(session.disks, remains, list_disks(Policy(accept_loop_devices=True)).disks)
     for sentence in ending.kept:
-        listener.told("left-over", sentence)
+        listener.reported("left-over", sentence)
     if ending.free:
-        listener.told("disks", ending.free)
+        listener.reported("disks", ending.free)
     with suppress(OSError):  # a full library: it was reported
         _write(folder / DISKS_NAME, ending)
 

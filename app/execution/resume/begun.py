@@ -247,7 +247,7 @@ def _read_done(path: Path) -> DoneRun | None:
         with RunFile(path) as run:
             if effective_state(path, run.state) is not RunState.DONE:
                 return None
-            told, figures, judged = run.metadata, run.summary(), read_disturbances(run)
+            metadata, figures, judged = run.metadata, run.summary(), read_disturbances(run)
             marks = marks_of(run, judged)
             weak = is_weak(marks, judged, read_shape(run))
     except FootingError:
@@ -257,12 +257,12 @@ def _read_done(path: Path) -> DoneRun | None:
         message = tr("The run file {path} is damaged: {reason}.")
         raise UsageError(message.format(path=path, reason=error)) from error
     kinds = tuple(dict.fromkeys(kind for kind, _ in marks))
-    return DoneRun(or_none(told.configuration) or "", figures, kinds, length_of(told), weak)
+    return DoneRun(or_none(metadata.configuration) or "", figures, kinds, length_of(metadata), weak)
 
 
-def length_of(told: RunMetadata) -> float | None:
+def length_of(metadata: RunMetadata) -> float | None:
     """Return the seconds of a run from start to end; None if its clock gives none."""
-    started, ended = or_none(told.started_epoch_s), or_none(told.ended_epoch_s)
+    started, ended = or_none(metadata.started_epoch_s), or_none(metadata.ended_epoch_s)
     return ended - started if started is not None and ended is not None and ended > started else None
 
 

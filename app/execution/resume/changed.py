@@ -41,18 +41,18 @@ class Before:
 
     Attributes:
         name: of the configuration.
-        told: metadata of the run file.
+        metadata: metadata of the run file.
         facts: of its environment.
     """
 
     name: str
-    told: RunMetadata
+    metadata: RunMetadata
     facts: Mapping[str, Json]
 
     @property
     def server(self) -> ServerMetadata | None:
         """The existing server that it measured; None for one started by pgFooting."""
-        return or_none(self.told.target.server)
+        return or_none(self.metadata.target.server)
 
 
 def read_before(runs: BegunRuns) -> tuple[Before, ...]:
@@ -95,28 +95,28 @@ def check_changes(
     Raises:
         RefusedError: another machine, other disks, or another filesystem than at the start.
     """
-    told: list[str] = []
+    changes: list[str] = []
     now = read_environment_facts(here)
     for each in before:
         was = read_environment_facts(each.facts)
         if not was.reached.over:  # else they are facts of a server's machine: `server_changes`
             _check_machine(was, now)
-            told += _machine_changes(was, now)
+            changes += _machine_changes(was, now)
         configuration = resolved.configurations.get(each.name)
         if configuration is not None and each.server is None:
             _check_disks(each, configuration)
             _check_mount(each, configuration)
-            told += _server_changes(each, configuration)
-        told += _program_changes(each)
-        started = or_none(each.told.started_epoch_s)
+            changes += _server_changes(each, configuration)
+        changes += _program_changes(each)
+        started = or_none(each.metadata.started_epoch_s)
         if started is not None and started > now_epoch_s:
-            told.append(
+            changes.append(
                 tr(
                     "The clock was set back: a run of this campaign began later than now. The order of the "
                     "runs goes by their numbers; their dates are wrong."
                 )
             )
-    return tuple(dict.fromkeys(told))
+    return tuple(dict.fromkeys(changes))
 
 
 def server_changes(before: Before, look: ServerLook, facts: EnvironmentFacts | None) -> tuple[str, ...]:
@@ -140,14 +140,14 @@ def server_changes(before: Before, look: ServerLook, facts: EnvironmentFacts | N
         )
         identifiers = message.format(name=before.name, was=was.system_identifier, now=look.system_identifier)
         raise RefusedError(identifiers, hint=_ANEW)
-    told: list[str] = []
+    changes: list[str] = []
     machine_was = read_environment_facts(before.facts)
     if facts is not None and machine_was.reached.over == facts.reached.over:
         _check_machine_there(before.name, machine_was, facts)
-        told += _machine_changes(machine_was, facts)
+        changes += _machine_changes(machine_was, facts)
     if was.version and was.version != look.version:
-        told.append(_version_words(before.name, was.version, look.version))
-    return tuple(told)
+        changes.append(_version_words(before.name, was.version, look.version))
+    return tuple(changes)
 
 
 def _check_machine_there(name: str, was: EnvironmentFacts, now: EnvironmentFacts) -> None:
@@ -195,7 +195,7 @@ def _check_machine(was: EnvironmentFacts, now: EnvironmentFacts) -> None:
 
 def _check_disks(before: Before, now: ResolvedConfiguration) -> None:
     """Refuse disks other than those of before, in the same places."""
-    was, plan = before.told.target.plan, now.target.plan
+    was, plan = before.metadata.target.plan, now.target.plan
     if isinstance(was, NotKnown) or was is None or plan is None:
         return
     places = _members(was), _members(plan)
@@ -259,7 +259,7 @@ def _mount(storage: Json) -> tuple[str, str] | None:
 
 
 def _server_changes(before: Before, now: ResolvedConfiguration) -> Iterator[str]:
-    was, here = known(before.told.installation.version, ""), now.installation.version
+    was, here = known(before.metadata.installation.version, ""), now.installation.version
     if was and was != here:
         yield _version_words(before.name, was, here)
 
@@ -270,7 +270,7 @@ def _version_words(name: str, was: str, now: str) -> str:
 
 
 def _program_changes(before: Before) -> Iterator[str]:
-    was = known(before.told.program_version, "")
+    was = known(before.metadata.program_version, "")
     if was and was != VERSION:
         sentence = tr("pgFooting {was} measured before, {now} goes on.")
         yield sentence.format(was=was, now=VERSION)

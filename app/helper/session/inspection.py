@@ -22,13 +22,15 @@ from app.storage.spare.content import opened_disk
 from app.storage.spare.rules import SpareDecision, decide
 from app.storage.spare.spare import SpareDisks
 
-Tell = Callable[[str, int, int], None]
+Progress = Callable[[str, int, int], None]
 """Called with a device number, the amount read and the total: places, or bytes if all are read."""
-Told = tuple[str, str, list[tuple[str, WireMessage, WireMessage, WireMessage]], tuple[int | float, ...]]
+InspectionAnswer = tuple[
+    str, str, list[tuple[str, WireMessage, WireMessage, WireMessage]], tuple[int | float, ...]
+]
 """An answer on the bus: device number, answer, reasons, extent of the inspection."""
 
 _DATA: Final = "D08b"
-_TELL_S: Final = 0.25
+_REPORT_S: Final = 0.25
 
 
 @dataclass(slots=True)
@@ -36,28 +38,28 @@ class _Pace:
     """Report the progress on one disk, at limited frequency."""
 
     number: str
-    tell: Tell
-    told_s: float = 0.0
+    progress: Progress
+    reported_s: float = 0.0
 
     def __call__(self, done: int, whole: int) -> None:
         now_s = time.monotonic()
-        if now_s - self.told_s >= _TELL_S:
-            self.told_s = now_s
-            self.tell(self.number, done, whole)
+        if now_s - self.reported_s >= _REPORT_S:
+            self.reported_s = now_s
+            self.progress(self.number, done, whole)
 
 
-def inspected(wire: Sequence[Any], leftovers: Leftovers, tell: Tell) -> Told:
+def inspected(wire: Sequence[Any], leftovers: Leftovers, progress: Progress) -> InspectionAnswer:
     """Return the answer of Inspect for one identity."""
     chosen = identity_from_wire(wire)
     try:
-        return _told(chosen, _seen(chosen, leftovers, tell)[1])
+        return _answer_of(chosen, _seen(chosen, leftovers, progress)[1])
     except (OSError, KeyError):
-        return _told(chosen, _GONE)
+        return _answer_of(chosen, _GONE)
 
 
 def read_whole(
-    wire: Sequence[Any], leftovers: Leftovers, tell: Tell, is_cancelled: Callable[[], bool]
-) -> Told:
+    wire: Sequence[Any], leftovers: Leftovers, progress: Progress, is_cancelled: Callable[[], bool]
+) -> InspectionAnswer:
     """Read every byte of a disk, record the result, and return the answer of Read.
 
     Skips a disk that is refused for another reason, and one with data at its ends or in the samples.
@@ -67,18 +69,18 @@ def read_whole(
     """
     chosen = identity_from_wire(wire)
     try:
-        facts, decision = _seen(chosen, leftovers, tell)
+        facts, decision = _seen(chosen, leftovers, progress)
         content = facts.content.known(None)
         others = [each for each in (*decision.refusals, *decision.questions) if each.rule != _DATA]
         if content is None or others or content.edges or content.samples:
-            return _told(chosen, decision)
+            return _answer_of(chosen, decision)
         # SECURITY: a record that no write could end would call a disk blank for ever.
         if not facts.marks.appearance:
             raise MethodError("Unavailable", "not-counted")
-        found = _read(facts, leftovers.disks, _Pace(chosen.device_number, tell), is_cancelled)
-        return _told(chosen, found or _seen(chosen, leftovers, tell)[1])
+        found = _read(facts, leftovers.disks, _Pace(chosen.device_number, progress), is_cancelled)
+        return _answer_of(chosen, found or _seen(chosen, leftovers, progress)[1])
     except (OSError, KeyError):
-        return _told(chosen, _GONE)
+        return _answer_of(chosen, _GONE)
 
 
 def _read(
@@ -93,7 +95,7 @@ def _read(
     identity = facts.identity.value
     assert identity is not None  # noqa: S101 - the rules let nothing else pass
 
-    def tell(done: int, whole: int) -> None:
+    def progress(done: int, whole: int) -> None:
         if is_cancelled():
             raise MethodError("Busy", "called-off")
         pace(done, whole)
@@ -101,7 +103,7 @@ def _read(
     audit.note("every byte of %s is read", facts.name)
     with opened_disk(disks.places, facts.name, facts.number, os.O_DIRECT) as fd:
         try:
-            first = read_every_byte(fd, identity.size_bytes, tell)
+            first = read_every_byte(fd, identity.size_bytes, progress)
         except OSError as err:
             return _refused(say("not-read-to-end"), error_text(err))
     now = read_disk(disks.places, facts.name)
@@ -112,7 +114,7 @@ def _read(
     return None
 
 
-def _seen(chosen: DiskIdentity, leftovers: Leftovers, tell: Tell) -> tuple[DiskFacts, SpareDecision]:
+def _seen(chosen: DiskIdentity, leftovers: Leftovers, progress: Progress) -> tuple[DiskFacts, SpareDecision]:
     """Return a disk and the rules' decision, after unmaking its leftovers as far as possible.
 
     Raises:
@@ -120,7 +122,7 @@ def _seen(chosen: DiskIdentity, leftovers: Leftovers, tell: Tell) -> tuple[DiskF
     """
     leftovers.retry([chosen])
     disks, node = leftovers.disks, node_of(chosen.device_number)
-    name, pace = node.rpartition("/")[2], _Pace(chosen.device_number, tell)
+    name, pace = node.rpartition("/")[2], _Pace(chosen.device_number, progress)
     snapshot = disks.look(frozenset({name}), lambda _name, done, whole: pace(done, whole))
     decision = decide(snapshot, name, disks.policy, chosen=chosen)
     left = leftovers.refusal(node, chosen)
@@ -129,7 +131,7 @@ def _seen(chosen: DiskIdentity, leftovers: Leftovers, tell: Tell) -> tuple[DiskF
     return snapshot.disk(name), decision
 
 
-def _told(chosen: DiskIdentity, decision: SpareDecision) -> Told:
+def _answer_of(chosen: DiskIdentity, decision: SpareDecision) -> InspectionAnswer:
     reasons = [refusal_to_wire(each) for each in (*decision.refusals, *decision.questions)]
     answer = SpareAnswer.SPARE if decision.answer is SpareAnswer.SPARE else SpareAnswer.NOT_SPARE
     return chosen.device_number, answer.value, reasons, looked_to_wire(decision.looked)

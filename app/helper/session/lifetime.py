@@ -14,7 +14,7 @@ from app.domain.errors import FootingError
 from app.domain.messages.message import say
 
 LIFETIME_S: Final = 12 * 3600.0
-TOLD_S: Final = 3600.0
+WARNING_S: Final = 3600.0
 """How long before its end the owner is warned."""
 
 
@@ -34,7 +34,7 @@ class LifetimeAction(Enum):
     """Next action on a session."""
 
     NOTHING = auto()
-    TELL = auto()
+    WARN = auto()
     END = auto()
 
 
@@ -44,16 +44,16 @@ class Lifetime:
 
     Attributes:
         renewed_s: time of its last use.
-        is_told: whether the owner was warned since.
+        is_reported: whether the owner was warned since.
     """
 
     renewed_s: float
-    is_told: bool = False
+    is_reported: bool = False
 
     def renew(self, now_s: float) -> None:
         """Restart the lifetime."""
         self.renewed_s = now_s
-        self.is_told = False
+        self.is_reported = False
 
     def left_s(self, now_s: float) -> float:
         """Return the seconds left."""
@@ -64,9 +64,9 @@ class Lifetime:
         left_s = self.left_s(now_s)
         if left_s == 0:
             return LifetimeAction.END
-        if left_s <= TOLD_S and not self.is_told:
-            self.is_told = True
-            return LifetimeAction.TELL
+        if left_s <= WARNING_S and not self.is_reported:
+            self.is_reported = True
+            return LifetimeAction.WARN
         return LifetimeAction.NOTHING
 
 

@@ -307,7 +307,7 @@ class Session:
     def _make(self, number: int) -> None:
         layout = self.described.layouts[number]
         if (left := self._still_made_on(layout)) is not None:
-            self._told_unmade(left)  # SECURITY: what was made before is not ours to write over
+            self._report_unmade(left)  # SECURITY: what was made before is not ours to write over
             return
         audit.note("making %s for user %d", layout.id, self.user)
         hooks = Hooks(
@@ -322,18 +322,18 @@ class Session:
             held=self._claim.held,
         )
         made = ProvisionedStorage(layout, self.user, self._journal, self._listener, hooks)
-        error = _error_of(self._claim.lend) or _error_of(made.make)
+        error = _error_of(self._claim.release_for_programs) or _error_of(made.make)
         if error is None:
             self._made = made
             self._settle(SessionState.MAKING, SessionState.READY)
             self._listener.ready(*made.places())
         else:
             self._made = made if made.left() else None
-            self._told_unmade(error)
+            self._report_unmade(error)
 
     def _unmake(self) -> None:
         if self._made is not None:  # else making it was stopped, and reported
-            self._told_unmade(self._free())
+            self._report_unmade(self._free())
 
     def _free(self) -> FootingError | None:
         assert self._made is not None  # noqa: S101 - asked by both callers
@@ -342,7 +342,7 @@ class Session:
             self._made = None
         return error
 
-    def _told_unmade(self, error: FootingError | None) -> None:
+    def _report_unmade(self, error: FootingError | None) -> None:
         if self._made is None:
             self._claim.keep()
         self._settle(None, SessionState.STUCK if self._made else SessionState.IDLE)

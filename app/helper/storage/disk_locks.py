@@ -121,7 +121,7 @@ class DiskLocks:
             if not self._keep_idle(node):
                 audit.note("%s is in use although nothing is made of it", node)
 
-    def lend(self) -> None:
+    def release_for_programs(self) -> None:
         """Let programs claim the disks: something is about to be made of them."""
         self._idle.close()
         self._look_again()

@@ -38,7 +38,7 @@ from app.storage.layout.steps import Mark, Wipe, WipeTable, mark_fact, undo_of
 from app.storage.spare.spare import SpareDisks
 from app.storage.system import state
 from app.storage.system.answers import NoAnswerError, check_answers
-from app.storage.system.time_limits import Patience
+from app.storage.system.time_limits import TimeBudget
 from app.storage.wiping.offered import OfferedDisk, look_at
 from app.storage.wiping.saved import SavedSignatures
 
@@ -113,7 +113,7 @@ class Leftovers:
     def begin(self) -> None:
         """Begin to unmake leftovers and return at once; their disks are refused until then."""
         for entry in self.journal.entries()[0]:
-            self._start(entry.session, Patience(BOOT_S))
+            self._start(entry.session, TimeBudget(BOOT_S))
 
     def recover(self, wait_s: float = BOOT_S, limit_s: float | None = None) -> list[str]:
         """Unmake leftovers; acts only if the journal's identifiers are found again on the disks.
@@ -127,7 +127,7 @@ class Leftovers:
         """
         entries, bad = self.journal.entries()
         left = [f"{path}: not understood" for path in bad]
-        patience = Patience(wait_s)
+        patience = TimeBudget(wait_s)
         begun = [self._start(entry.session, patience) for entry in entries]
         _await(begun, limit_s)
         for each in begun:
@@ -139,7 +139,7 @@ class Leftovers:
 
     def retry(self, chosen: Sequence[DiskIdentity]) -> None:
         """Unmake the leftovers of some disks before an answer about them; waits for a limited time."""
-        patience = Patience(ASKED_S)
+        patience = TimeBudget(ASKED_S)
         wanted = [
             entry.session for entry in self.journal.entries()[0] if any(entry.holds(disk) for disk in chosen)
         ]
@@ -203,7 +203,7 @@ class Leftovers:
             audit.note("releasing disks of %s as a person agreed", entry.session)
             recovery = _Recovery(entry.session)
             try:
-                _unmake(entry, self.journal, self.disks, Patience(ASKED_S), recovery, agreed)
+                _unmake(entry, self.journal, self.disks, TimeBudget(ASKED_S), recovery, agreed)
             except FootingError:
                 # Other disks of the session may be left: only the agreed ones matter.
                 now = self.journal.entry(entry.session)
@@ -245,7 +245,7 @@ class Leftovers:
             return _refusal(say("journal-not-understood", path=bad[0]), remedy)
         return None
 
-    def _start(self, session: uuid.UUID, patience: Patience) -> _Recovery:
+    def _start(self, session: uuid.UUID, patience: TimeBudget) -> _Recovery:
         """Return the recovery of a session: a running one, else a new one."""
         with self._guard:
             before = self._under_way.get(session)
@@ -262,7 +262,7 @@ class Leftovers:
             recovery.thread.start()
             return recovery
 
-    def _recover(self, recovery: _Recovery, patience: Patience) -> None:
+    def _recover(self, recovery: _Recovery, patience: TimeBudget) -> None:
         session = recovery.session
         entry = self.journal.entry(session)
         if entry is None:
@@ -313,7 +313,7 @@ def _unmake(
     entry: JournalEntry,
     journal: Journal,
     disks: SpareDisks,
-    patience: Patience,
+    patience: TimeBudget,
     recovery: _Recovery,
     agreed: Mapping[DiskIdentity, str],
 ) -> None:

@@ -37,7 +37,7 @@ from app.storage.layout.steps import QUICK_S, Command, Step
 from app.storage.system.programs import CompletedProgram, InterruptedProgramError, run_program
 from app.storage.system.time_limits import WITHOUT_END_S
 
-Told = Callable[[Any], None]
+OnEnd = Callable[[Any], None]
 """Called at the end with a `MaintenanceResult`, or a `MethodError`."""
 MaintenanceResult = tuple[str, str, float]
 """Outcome (`DONE`, `ENDED`, `FAILED`), message of a failure, seconds."""
@@ -112,7 +112,7 @@ class MaintenanceThread:
         commands: Sequence[MaintenanceCommand],
         execution: Execution,
         listener: SessionListener,
-        done: Told,
+        done: OnEnd,
         is_cancelled: Callable[[], bool],
         left: Sequence[MaintenanceCommand] = (),
     ) -> None:

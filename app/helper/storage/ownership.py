@@ -175,7 +175,7 @@ _BUSY: Final = "busy"
 """In umount(8)'s message about a filesystem in use."""
 
 
-def hand_over(folder: str, uid: int, gid: int) -> None:
+def give_folder(folder: str, uid: int, gid: int) -> None:
     """Give the root folder of a freshly mounted filesystem to a user, mode 0700.
 
     Raises:
@@ -248,8 +248,8 @@ def who_holds(folders: Iterable[str], uid: int, said: str) -> str:
         return say("processes-work", who=_names(users))
     if not watched.devices or _BUSY not in said:
         return ""
-    told = say("user-unseen", user=_user_name(uid))
-    return joined(" ", (told, say("processes-hide", who=hiding))) if (hiding := who_hides()) else told
+    user = say("user-unseen", user=_user_name(uid))
+    return joined(" ", (user, say("processes-hide", who=hiding))) if (hiding := who_hides()) else user
 
 
 def who_hides() -> str:

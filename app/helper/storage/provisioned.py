@@ -19,8 +19,8 @@ from app.helper.base import audit
 from app.helper.base.audit import PRIVATE, RUN, make_private_folder
 from app.helper.storage.control_groups import ControlGroup
 from app.helper.storage.journal import BEGAN, Journal, JournalEntry, Writer
-from app.helper.storage.maintenance import MaintenanceThread, Told, commands_for, commands_left
-from app.helper.storage.ownership import Process, end_users, hand_over, who_holds
+from app.helper.storage.maintenance import MaintenanceThread, OnEnd, commands_for, commands_left
+from app.helper.storage.ownership import Process, end_users, give_folder, who_holds
 from app.helper.storage.pending_plans import PlannedLayout
 from app.helper.storage.signals import SessionListener
 from app.storage.execution import Execution, Hooks
@@ -79,7 +79,7 @@ class ProvisionedStorage:
             self._execution.make(self._steps)
             entry = pwd.getpwuid(self.user)
             for path in self._mount_points():
-                hand_over(str(path), entry.pw_uid, entry.pw_gid)
+                give_folder(str(path), entry.pw_uid, entry.pw_gid)
         except Exception:  # it has undone itself; the journal forgets only what is confirmed gone
             self.unmake()
             raise
@@ -101,7 +101,7 @@ class ProvisionedStorage:
         self._writer.journal.remove(self.layout.id)
         self._is_gone = True
 
-    def maintain(self, kind: Maintenance, done: Told, is_cancelled: Callable[[], bool]) -> None:
+    def maintain(self, kind: Maintenance, done: OnEnd, is_cancelled: Callable[[], bool]) -> None:
         """Begin a maintenance in a separate thread.
 
         Args:

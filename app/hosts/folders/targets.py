@@ -120,7 +120,7 @@ MEMORY_FOLDER: Final = "/dev/shm"  # noqa: S108 - what is made there has a rando
 OWN_NAME: Final = re.compile(r"pgfooting-[0-9a-f]{16}")
 """Names of pgFooting's folders, and the only ones that it deletes."""
 
-NOBODY_KNOWS: Final = 2**62
+UNKNOWN_FREE_BYTES: Final = 2**62
 """Free bytes of a server that was not started here, if no limit is given."""
 _EVERY_DISK: Final = Policy(accept_loop_devices=True)
 
@@ -182,7 +182,7 @@ def check_target(
         case DiskTarget():
             return _check_disks(target, need_bytes)
         case ServerTarget():
-            return CheckedTarget("", target.connection, target.room_bytes or NOBODY_KNOWS)
+            return CheckedTarget("", target.connection, target.room_bytes or UNKNOWN_FREE_BYTES)
 
 
 def _check_disks(target: DiskTarget, data_set_bytes: int) -> CheckedTarget:

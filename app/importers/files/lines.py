@@ -36,12 +36,12 @@ class Lines:
     is_cut: bool = False
 
 
-def read_lines(stream: Readable, told: str) -> Iterator[Lines]:
+def read_lines(stream: Readable, shown_path: str) -> Iterator[Lines]:
     """Yield all lines of a file, about a MiB at a time.
 
     Args:
         stream: of the file.
-        told: name of the file, for the error.
+        shown_path: name of the file, for the error.
 
     Raises:
         ForeignDataError: a line that is too long for any text; names file and line.
@@ -54,7 +54,7 @@ def read_lines(stream: Readable, told: str) -> Iterator[Lines]:
         if len(rest) > LONGEST_LINE:
             number += text.count(b"\n", 0, end)
             message = tr("{file}, line {line}: longer than {size} characters; this is no text.")
-            raise ForeignDataError(message.format(file=told, line=number, size=LONGEST_LINE))
+            raise ForeignDataError(message.format(file=shown_path, line=number, size=LONGEST_LINE))
         if end:
             lines = Lines(number, _unix(text[:end]))
             number += lines.text.count(b"\n")
@@ -63,7 +63,7 @@ def read_lines(stream: Readable, told: str) -> Iterator[Lines]:
         yield Lines(number, rest.rstrip(b"\r"), is_cut=True)
 
 
-def read_text(stream: Readable, told: str) -> str:
+def read_text(stream: Readable, shown_path: str) -> str:
     """Return a whole text of moderate size; invalid UTF-8 becomes a replacement character.
 
     Raises:
@@ -72,12 +72,12 @@ def read_text(stream: Readable, told: str) -> str:
     parts, size = [], 0
     while chunk := stream.read(CHUNK_BYTES):
         size += len(chunk)
-        check_text_size(size, told)
+        check_text_size(size, shown_path)
         parts.append(chunk)
     return _unix(b"".join(parts)).decode("utf-8", "replace").removeprefix("\ufeff")
 
 
-def check_text_size(size: int, told: str) -> None:
+def check_text_size(size: int, shown_path: str) -> None:
     """Check that a text to be read as a whole is of moderate size.
 
     Raises:
@@ -85,7 +85,7 @@ def check_text_size(size: int, told: str) -> None:
     """
     if size > MOST_TEXT_BYTES:
         message = tr("{file} is larger than {size} MiB: too large for such a text.")
-        raise ForeignDataError(message.format(file=told, size=MOST_TEXT_BYTES // 1024**2))
+        raise ForeignDataError(message.format(file=shown_path, size=MOST_TEXT_BYTES // 1024**2))
 
 
 def _unix(text: bytes) -> bytes:
@@ -101,11 +101,11 @@ class BadLines:
     """Counts and keeps the bad lines of one run.
 
     Attributes:
-        told: file, line and text of each.
+        messages: file, line and text of each.
     """
 
     def __init__(self) -> None:
-        self.told: list[str] = []
+        self.messages: list[str] = []
 
     def add(self, file: str, number: int, line: bytes | str, reason: str = "") -> None:
         """Add a line.
@@ -116,9 +116,9 @@ class BadLines:
         text = line.decode("utf-8", "backslashreplace") if isinstance(line, bytes) else line
         shown = "".join(char if char.isprintable() else "\ufffd" for char in text.strip())[:_SHOWN]
         what = reason or tr("not understood")
-        self.told.append(
+        self.messages.append(
             tr("{file}, line {line}: {what}: “{text}”").format(file=file, line=number, what=what, text=shown)
         )
-        if len(self.told) > MOST_BAD_LINES:
+        if len(self.messages) > MOST_BAD_LINES:
             message = tr("{file}: more than {count} lines are not understood, the first is {first}.")
-            raise ForeignDataError(message.format(file=file, count=MOST_BAD_LINES, first=self.told[0]))
+            raise ForeignDataError(message.format(file=file, count=MOST_BAD_LINES, first=self.messages[0]))

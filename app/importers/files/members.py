@@ -62,7 +62,7 @@ class ForeignFile:
         return self.disk.stem if self.disk.suffix in _PACKED else self.disk.name
 
     @property
-    def told(self) -> str:
+    def shown_path(self) -> str:
         """Its name for users."""
         return f"{self.disk}: {self.inner}" if self.inner else str(self.disk)
 
@@ -209,7 +209,7 @@ class _Limited:
 
 
 @contextmanager
-def _told(path: Path) -> Iterator[None]:
+def _errors_with_path(path: Path) -> Iterator[None]:
     try:
         yield
     except EOFError as error:
@@ -262,7 +262,7 @@ class MemberStream:
         Raises:
             ForeignDataError: the archive is damaged, cut off, or not trustworthy.
         """
-        with _told(self._path):
+        with _errors_with_path(self._path):
             return self._file.read(size)
 
 
@@ -275,7 +275,7 @@ def read_members(path: Path, identity: tuple[int, int] | None = None) -> Iterato
     Raises:
         ForeignDataError: damaged, cut off, or not trustworthy; names the archive and the member.
     """
-    with _told(path), _unpacked(path, identity) as limited:
+    with _errors_with_path(path), _unpacked(path, identity) as limited:
         begin = b""
         while len(begin) < tarfile.BLOCKSIZE and (piece := limited.read(tarfile.BLOCKSIZE - len(begin))):
             begin += piece
@@ -368,7 +368,7 @@ def opened(members: Iterable[ForeignFile]) -> Iterator[tuple[ForeignFile, Readab
                 yield member, file
         except OSError as error:
             message = tr("{path} cannot be read: {reason}.")
-            raise ForeignDataError(message.format(path=member.told, reason=error.strerror)) from error
+            raise ForeignDataError(message.format(path=member.shown_path, reason=error.strerror)) from error
     for archive, wanted in by_archive.items():
         identity = next(iter(wanted.values())).identity
         for inner, stream in read_members(archive, identity):
@@ -390,9 +390,9 @@ def text_of(member: ForeignFile) -> str:
     Raises:
         ForeignDataError: it cannot be read, or is too large.
     """
-    check_text_size(member.size, member.told)
+    check_text_size(member.size, member.shown_path)
     try:
-        return "".join(read_text(stream, each.told) for each, stream in opened([member]))
+        return "".join(read_text(stream, each.shown_path) for each, stream in opened([member]))
     except OSError as error:
         message = tr("{path} cannot be read: {reason}.")
-        raise ForeignDataError(message.format(path=member.told, reason=error.strerror)) from error
+        raise ForeignDataError(message.format(path=member.shown_path, reason=error.strerror)) from error

@@ -194,7 +194,7 @@ def is_results(head: bytes) -> bool:
     return _FIRST.match(head) is not None
 
 
-def parse_results(text: str, told: str, bad: BadLines) -> tuple[ResultRow, ...]:
+def parse_results(text: str, shown_path: str, bad: BadLines) -> tuple[ResultRow, ...]:
     """Return the rows of a table.
 
     Raises:
@@ -205,11 +205,11 @@ def parse_results(text: str, told: str, bad: BadLines) -> tuple[ResultRow, ...]:
         match = _ROW.fullmatch(line.strip())
         if match is None:
             if line.strip():
-                bad.add(told, number, line)
+                bad.add(shown_path, number, line)
             continue
         if len(rows) >= MOST_ROWS:
             message = tr("{file} has more than {count} rows: no benchmark has as many runs.")
-            raise ForeignDataError(message.format(file=told, count=MOST_ROWS))
+            raise ForeignDataError(message.format(file=shown_path, count=MOST_ROWS))
         rows.append(
             ResultRow(
                 line=number,

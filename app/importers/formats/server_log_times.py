@@ -46,7 +46,7 @@ def zone_of(offset_s: float | None, zone_name: str) -> Zone:
         zone_name: the setting log_timezone; empty if unknown.
     """
 
-    def told(name: str) -> tzinfo | None:
+    def zone(name: str) -> tzinfo | None:
         if name in _UTC_NAMES:
             return UTC
         if offset_s is not None:
@@ -56,7 +56,7 @@ def zone_of(offset_s: float | None, zone_name: str) -> Zone:
         except (ZoneInfoNotFoundError, ValueError, OSError):
             return None
 
-    return told
+    return zone
 
 
 def server_events(lines: Iterable[bytes], zone: Zone) -> Iterator[ServerEvent]:

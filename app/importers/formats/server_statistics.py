@@ -100,17 +100,17 @@ class _Rows:
         return commits[-1] - commits[0] if commits else 0.0
 
 
-def read_statistics(stream: Readable, told: str, bad: BadLines) -> ServerStatistics | None:
+def read_statistics(stream: Readable, shown_path: str, bad: BadLines) -> ServerStatistics | None:
     """Return the series of a file; None if it has fewer than two rows.
 
     Raises:
         ForeignDataError: too many invalid rows, or no header.
     """
-    reader = _Reader(told, bad)
-    for number, line in _numbered(stream, told):
+    reader = _Reader(shown_path, bad)
+    for number, line in _numbered(stream, shown_path):
         reader.feed(number, line)
     if not reader.header:
-        raise ForeignDataError(tr("{file} is empty.").format(file=told))
+        raise ForeignDataError(tr("{file} is empty.").format(file=shown_path))
     databases = reader.databases
     chosen = max(databases, key=lambda name: databases[name].growth(), default="")
     columns = databases[chosen].columns if databases else {"epoch": array("d")}
@@ -119,7 +119,7 @@ def read_statistics(stream: Readable, told: str, bad: BadLines) -> ServerStatist
     note = ""
     if len(databases) > 1:
         note = tr("{file}: of {count} databases the one with most commits, {name}").format(
-            file=told, count=len(databases), name=chosen
+            file=shown_path, count=len(databases), name=chosen
         )
     epoch_s = np.array(columns["epoch"])
     series = tuple(_rates(epoch_s, columns))
@@ -135,11 +135,11 @@ class _Reader:
         offset_s: of the clock in column ts.
     """
 
-    def __init__(self, told: str, bad: BadLines) -> None:
+    def __init__(self, shown_path: str, bad: BadLines) -> None:
         self.header: list[str] = []
         self.databases: dict[str, _Rows] = {}
         self.offset_s: float | None = None
-        self._told = told
+        self._shown_path = shown_path
         self._bad = bad
         self._separator = "|"
         self._names: tuple[str, ...] = ()
@@ -160,7 +160,7 @@ class _Reader:
             return
         row = _row(self.header, cells, self._names)
         if row is None:
-            self._bad.add(self._told, number, line)
+            self._bad.add(self._shown_path, number, line)
             return
         place = cells[self.header.index("datname")] if "datname" in self.header else ""
         rows = self.databases.setdefault(place, _Rows(self._names))
@@ -170,8 +170,8 @@ class _Reader:
             self.offset_s = _offset_s(cells[self.header.index("ts")])
 
 
-def _numbered(stream: Readable, told: str) -> Iterator[tuple[int, str]]:
-    for lines in read_lines(stream, told):
+def _numbered(stream: Readable, shown_path: str) -> Iterator[tuple[int, str]]:
+    for lines in read_lines(stream, shown_path):
         for number, line in enumerate(lines.text.decode("utf-8", "replace").splitlines(), lines.first):
             if line.strip():
                 yield number, line
@@ -180,10 +180,10 @@ def _numbered(stream: Readable, told: str) -> Iterator[tuple[int, str]]:
 def _row(header: list[str], cells: list[str], names: tuple[str, ...]) -> dict[str, float] | None:
     if len(cells) != len(header):
         return None
-    told = dict(zip(header, cells, strict=True))
+    values = dict(zip(header, cells, strict=True))
     try:
-        row = {name: _lsn(told[name]) if name == "lsn" else float(told[name]) for name in names}
-        row["epoch"] = float(told["epoch"])
+        row = {name: _lsn(values[name]) if name == "lsn" else float(values[name]) for name in names}
+        row["epoch"] = float(values["epoch"])
     except (ValueError, KeyError):
         return None
     # NaN compares false too.

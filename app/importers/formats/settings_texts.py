@@ -83,10 +83,12 @@ def parse_settings(text: str) -> ServerSettings:
     for row in rows[1:]:
         if len(row) != len(header):
             continue
-        told = {name: cell.strip() for name, cell in zip(header, row, strict=True)}
-        values[told["name"]] = value = _value(told["setting"], told.get("unit", ""))
-        if told.get("source") in _CHOSEN and not _BY_INITDB.fullmatch(told["name"]):
-            chosen.append((told["name"], value))
+        cells_by_name = {name: cell.strip() for name, cell in zip(header, row, strict=True)}
+        values[cells_by_name["name"]] = value = _value(
+            cells_by_name["setting"], cells_by_name.get("unit", "")
+        )
+        if cells_by_name.get("source") in _CHOSEN and not _BY_INITDB.fullmatch(cells_by_name["name"]):
+            chosen.append((cells_by_name["name"], value))
     if "source" not in header and len(values) <= _FEW:
         chosen = [each for each in values.items() if each[0] not in _SHOWN_ONLY]
     return ServerSettings(tuple(chosen), values)

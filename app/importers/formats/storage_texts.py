@@ -124,9 +124,9 @@ class StorageInfo:
 def read_storage(text: str) -> StorageInfo | None:
     """Return the facts from any of these tools' outputs; None for another text."""
     for reader in (_zpool, _zfs, _btrfs, _mdadm, _mdstat, _mounted, _traced):
-        told = reader(text)
-        if told is not None:
-            return told
+        storage_read = reader(text)
+        if storage_read is not None:
+            return storage_read
     return None
 
 

@@ -90,12 +90,12 @@ class TimeTable:
     """One run.
 
     Attributes:
-        told: the given keys, as text, numbers checked.
+        given: the given keys, as text, numbers checked.
         t_s: end of each interval since the start, ascending.
         series: values by metric, NaN for an empty cell.
     """
 
-    told: Mapping[str, str]
+    given: Mapping[str, str]
     t_s: Array
     series: Mapping[str, Array]
 
@@ -122,7 +122,7 @@ def read_time_table(stream: Readable, file: str) -> TimeTable:
 class _Reader:
     def __init__(self, file: str) -> None:
         self._file = file
-        self._told: dict[str, str] = {}
+        self._given: dict[str, str] = {}
         self._names: list[str] = []
         self._separator = ","
         self._times = array("d")
@@ -143,7 +143,7 @@ class _Reader:
             COLUMNS[name]: np.array(values)
             for name, values in zip(self._names[1:], self._values, strict=True)
         }
-        return TimeTable(self._told, np.array(self._times), series)
+        return TimeTable(self._given, np.array(self._times), series)
 
     def _feed_key(self, number: int, line: str) -> None:
         match = _KEY.fullmatch(line.strip())
@@ -156,7 +156,7 @@ class _Reader:
             raise self._wrong(number, tr("{key} is no whole number: “{text}”").format(key=key, text=value))
         if KEYS[key] in {"number", "seconds since 1970"}:
             self._number(number, key, value)
-        self._told[key] = value
+        self._given[key] = value
 
     def _feed_header(self, number: int, line: str) -> None:
         self._separator = max(_SEPARATORS, key=line.count)

@@ -88,41 +88,41 @@ def log_format(survey: LogSurvey, *, has_lag: bool | None) -> LogFormat:
 
 
 def read_transactions(
-    stream: Readable, told: str, format_: LogFormat, bad: BadLines
+    stream: Readable, shown_path: str, format_: LogFormat, bad: BadLines
 ) -> Iterator[TransactionBatch]:
     """Yield the transactions of one file.
 
     Raises:
         ForeignDataError: too many invalid lines.
     """
-    for lines in read_lines(stream, told):
+    for lines in read_lines(stream, shown_path):
         if lines.is_cut:
-            bad.add(told, lines.first, lines.text, tr("cut off at the end of the file"))
+            bad.add(shown_path, lines.first, lines.text, tr("cut off at the end of the file"))
             continue
-        yield _batch(lines, told, format_, bad)
+        yield _batch(lines, shown_path, format_, bad)
 
 
-def _batch(lines: Lines, told: str, format_: LogFormat, bad: BadLines) -> TransactionBatch:
+def _batch(lines: Lines, shown_path: str, format_: LogFormat, bad: BadLines) -> TransactionBatch:
     try:
         batch = parse_transactions(lines.text, format_)
     except PgbenchError:
-        return parse_transactions(_good_lines(lines, told, format_, bad), format_)
+        return parse_transactions(_good_lines(lines, shown_path, format_, bad), format_)
     if batch.transactions and not (
         int(batch.epoch_us.min()) >= FIRST_US and int(batch.epoch_us.max()) < LAST_US
     ):
-        return parse_transactions(_good_lines(lines, told, format_, bad), format_)
+        return parse_transactions(_good_lines(lines, shown_path, format_, bad), format_)
     return batch
 
 
-def _good_lines(lines: Lines, told: str, format_: LogFormat, bad: BadLines) -> bytes:
+def _good_lines(lines: Lines, shown_path: str, format_: LogFormat, bad: BadLines) -> bytes:
     optional = format_.has_lag + format_.has_retries
     good = []
     for number, line in enumerate(lines.text.splitlines(keepends=True), lines.first):
         match = _LINE.fullmatch(line)
         if match is None or match[6].count(b" ") != optional:
-            bad.add(told, number, line)
+            bad.add(shown_path, number, line)
         elif not FIRST_US <= _end_us(match) < LAST_US:
-            bad.add(told, number, line, tr("its time is not in seconds since 1970"))
+            bad.add(shown_path, number, line, tr("its time is not in seconds since 1970"))
         else:
             good.append(line)
     return b"".join(good)

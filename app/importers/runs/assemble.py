@@ -40,7 +40,7 @@ from app.runfile.metadata.run_metadata import (
     WorkloadMetadata,
 )
 from app.runfile.metadata.safety import judged_marks
-from app.runfile.metadata.typed_json import NOT_KNOWN, Known, if_told, known
+from app.runfile.metadata.typed_json import NOT_KNOWN, Known, if_known, known
 
 _EVENT_MARGIN_S: Final = 5.0
 _DEFAULT: Final = "default"
@@ -61,7 +61,7 @@ class RunFiles:
         log: of pgbench.
         statistics: of the server, in the same folder.
         row: in a table of results.
-        row_told: file and line of it.
+        row_source: file and line of it.
         alike: summary of another run with the same mode, for a run that has only its row.
     """
 
@@ -74,7 +74,7 @@ class RunFiles:
     log: ThreadLogs | None = None
     statistics: tuple[ForeignFile, ...] = ()
     row: ResultRow | None = None
-    row_told: str = ""
+    row_source: str = ""
     alike: PgbenchSummary | None = None
 
     @property
@@ -83,7 +83,7 @@ class RunFiles:
         return self.output.summary if self.output else None
 
     @property
-    def told_summary(self) -> PgbenchSummary | None:
+    def known_summary(self) -> PgbenchSummary | None:
         """The summary, or that of another run with the same mode."""
         return self.summary or self.alike
 
@@ -132,7 +132,7 @@ def build_run(
     environment.machine = dict(machines.get(candidate.place.machine, {}))
     timeline = read_timeline(_sources(candidate), bad)
     workload = _workload(candidate)
-    conditions = conditions_of(candidate.told_summary)
+    conditions = conditions_of(candidate.known_summary)
     configuration, repeat = names.settle(
         candidate.key,
         conditions,
@@ -197,7 +197,7 @@ def _configuration(
     if not any(parts):
         parts = [candidate.title]
     parts += [tr("scale {scale}").format(scale=scale) if scale else "", known(workload.label, "")]
-    conditions = conditions_of(candidate.told_summary)
+    conditions = conditions_of(candidate.known_summary)
     parts += names.differing(candidate.key, conditions, label_of)
     return " ".join(part for part in parts if part)
 
@@ -221,16 +221,16 @@ def _metadata(
         scale=candidate.scale,
         data_bytes=environment.data_bytes,
         installation=InstallationMetadata(
-            version=if_told(environment.version or _server_version(candidate.summary) or None),
+            version=if_known(environment.version or _server_version(candidate.summary) or None),
             folder=environment.build.get("BINDIR", ""),
             origin=IMPORTED,
             configure=environment.build.get("CONFIGURE", ""),
             block_size=_block_size(environment),
         ),
         imported=ImportMetadata(
-            path=str(candidate.folder), files=tuple(_files(candidate)), row=candidate.row_told
+            path=str(candidate.folder), files=tuple(_files(candidate)), row=candidate.row_source
         ),
-        transaction_log_one_in=if_told(None if timeline.log_one_in is None else _whole(timeline.log_one_in)),
+        transaction_log_one_in=if_known(None if timeline.log_one_in is None else _whole(timeline.log_one_in)),
         tps_one_in=NOT_KNOWN if tps_one_in in {None, 1.0} else _whole(tps_one_in or 1.0),
         pgbench=_printed(candidate) or NOT_KNOWN,
     )
@@ -244,7 +244,7 @@ def _metadata(
             SettingMetadata(name=name, value=value, origin=IMPORTED) for name, value in settings.chosen
         ),
         postgresql=PostgresqlMetadata(
-            preset=IMPORTED, checksums=if_told(None if checksums is None else checksums == "on")
+            preset=IMPORTED, checksums=if_known(None if checksums is None else checksums == "on")
         ),
     )
 
@@ -253,14 +253,14 @@ def _block_size(environment: Environment) -> Known[int | None]:
     """Return the bytes of a data page: from the server's settings, else from its build."""
     shown = environment.settings.values.get("block_size", "") if environment.settings else ""
     size = int(shown) if shown.isdecimal() and len(shown) < 7 else None
-    return if_told(size or block_size_of(environment.build.get("CONFIGURE", "")))
+    return if_known(size or block_size_of(environment.build.get("CONFIGURE", "")))
 
 
 def _printed(candidate: RunFiles) -> dict[str, Json]:
     """Return pgbench's own figures, from its summary or from the row that repeats its TPS."""
     if candidate.summary is not None:
-        told = asdict(candidate.summary)
-        return {key: value for key, value in told.items() if isinstance(value, int | float | str)}
+        values = asdict(candidate.summary)
+        return {key: value for key, value in values.items() if isinstance(value, int | float | str)}
     return {"tps": candidate.row.tps} if candidate.row else {}
 
 
@@ -275,14 +275,17 @@ def _server_version(summary: PgbenchSummary | None) -> str:
 
 def _files(candidate: RunFiles) -> list[str]:
     members = (*(candidate.log.members if candidate.log else ()), *candidate.statistics)
-    return [*([candidate.output.file] if candidate.output else []), *(member.told for member in members)]
+    return [
+        *([candidate.output.file] if candidate.output else []),
+        *(member.shown_path for member in members),
+    ]
 
 
 def _outputs(candidate: RunFiles) -> dict[str, str]:
     if candidate.output is None:
         return {}
-    told = {"pgbench.stdout": candidate.output.stdout, "pgbench.stderr": candidate.output.stderr}
-    return {name: text for name, text in told.items() if text.strip()}
+    texts = {"pgbench.stdout": candidate.output.stdout, "pgbench.stderr": candidate.output.stderr}
+    return {name: text for name, text in texts.items() if text.strip()}
 
 
 def _marks(
@@ -355,7 +358,9 @@ def _events(
     members = [each.member for each in candidate.tree.context(candidate.folder, FileType.SERVER_LOG)]
     try:
         for member, stream in opened(members):
-            lines = (line for piece in read_lines(stream, member.told) for line in piece.text.splitlines())
+            lines = (
+                line for piece in read_lines(stream, member.shown_path) for line in piece.text.splitlines()
+            )
             for event in server_events(lines, zone):
                 t_s = event.epoch_s - timeline.origin_s
                 if -_EVENT_MARGIN_S <= t_s <= timeline.duration_s + _EVENT_MARGIN_S:
@@ -397,11 +402,11 @@ def workload_of(summary: PgbenchSummary) -> WorkloadMetadata:
             ScriptMetadata(label=label_of(title), weight=weight, path=title if "/" in title else None)
             for title, weight in titles
         ),
-        clients=if_told(summary.clients),
-        threads=if_told(summary.threads),
+        clients=if_known(summary.clients),
+        threads=if_known(summary.threads),
         duration_s=summary.duration_s,
         transactions=summary.transactions_per_client,
-        protocol=if_told(summary.protocol or None),
+        protocol=if_known(summary.protocol or None),
         rate_tps=None if has_figures and summary.lag_ms is None else NOT_KNOWN,
         latency_limit_ms=summary.latency_limit_ms if has_figures else NOT_KNOWN,
     )

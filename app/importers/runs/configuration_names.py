@@ -79,8 +79,8 @@ class ConfigurationNames:
             values = {each.get(name, "") for each in others}
             if len(values) < 2:
                 continue
-            told = {label_of(each) for each in values}
-            if name == _SCRIPT and len(told) == len(values):
+            labels = {label_of(each) for each in values}
+            if name == _SCRIPT and len(labels) == len(values):
                 continue  # the label is in every name
             words.append(f"{name}={value.replace(' ', '_') or 'none'}")
         return words
@@ -95,12 +95,12 @@ class ConfigurationNames:
             repeat: number in its own name; the next free one if another run has it.
         """
         campaign, owner = place[0], (place, repr(sorted(conditions.items())))
-        told, number = name, 1
-        while self._owners.setdefault((campaign, told), owner) != owner:
+        unique, number = name, 1
+        while self._owners.setdefault((campaign, unique), owner) != owner:
             number += 1
-            told = f"{name} [{number}]"
-        taken = self._repeats.setdefault((campaign, told), set())
+            unique = f"{name} [{number}]"
+        taken = self._repeats.setdefault((campaign, unique), set())
         while repeat in taken:
             repeat += 1
         taken.add(repeat)
-        return told, repeat
+        return unique, repeat

@@ -56,18 +56,18 @@ class Environment:
 
     def facts(self) -> dict[str, Json]:
         """Return everything under the probes' names."""
-        told = self.storage
+        storage_info = self.storage
         storage: dict[str, Json] = {}
-        if told.filesystem:
-            storage["mount"] = {"filesystem": told.filesystem, "options": list(told.options)}
-        if told.properties:
-            storage["filesystem"] = {"dataset": dict(told.properties)}
-        if told.level:
+        if storage_info.filesystem:
+            storage["mount"] = {"filesystem": storage_info.filesystem, "options": list(storage_info.options)}
+        if storage_info.properties:
+            storage["filesystem"] = {"dataset": dict(storage_info.properties)}
+        if storage_info.level:
             storage["raid"] = {
-                "level": told.level,
-                "assembler": told.assembler,
-                "devices": told.devices,
-                "detail": told.detail,
+                "level": storage_info.level,
+                "assembler": storage_info.assembler,
+                "devices": storage_info.devices,
+                "detail": storage_info.detail,
             }
         facts: dict[str, Json] = dict(self.machine)
         if storage:
@@ -100,9 +100,9 @@ def read_environment(tree: ScanResult, folder: Path, place: FolderNameFacts, not
     """Return the facts from files in a folder and above it; files win over names of folders."""
     found = Environment()
     for each, text in _texts(tree, folder, FileType.STORAGE, notes):
-        told = read_storage(text)
-        if told is not None:
-            _merge(found, told, tr("file {name}").format(name=each.member.name))
+        storage = read_storage(text)
+        if storage is not None:
+            _merge(found, storage, tr("file {name}").format(name=each.member.name))
     names = StorageInfo(place.filesystem, level=place.level, assembler=place.assembler)
     _merge(found, names, tr("name of a folder or row"))
     _drop_arrays_of_others(found)
@@ -162,11 +162,11 @@ def _texts(
             notes.append(error.message)
 
 
-def _merge(found: Environment, told: StorageInfo, origin: str) -> None:
+def _merge(found: Environment, storage: StorageInfo, origin: str) -> None:
     """Add the facts that are still unknown."""
     for name in ("filesystem", "options", "properties", "level", "assembler", "devices", "detail", "device"):
-        if not getattr(found.storage, name) and getattr(told, name):
-            found.storage = replace(found.storage, **{name: getattr(told, name)})
+        if not getattr(found.storage, name) and getattr(storage, name):
+            found.storage = replace(found.storage, **{name: getattr(storage, name)})
             if name in {"filesystem", "level"}:
                 found.origins[name] = origin
 

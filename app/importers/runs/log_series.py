@@ -148,7 +148,7 @@ def read_aggregates(members: Iterable[ForeignFile], bad: BadLines) -> Aggregated
     steps: Counter[int] = Counter()
     for member, stream in opened(members):
         before: int | None = None
-        for interval in _intervals(stream, member.told, bad):
+        for interval in _intervals(stream, member.shown_path, bad):
             if before is not None:
                 steps[interval.start_s - before] += 1
             before = interval.start_s
@@ -169,18 +169,18 @@ def read_aggregates(members: Iterable[ForeignFile], bad: BadLines) -> Aggregated
     return AggregatedLog(whole[0].start_s, interval_s, whole) if whole else None
 
 
-def _intervals(stream: Readable, told: str, bad: BadLines) -> Iterator[AggregateInterval]:
-    for lines in read_lines(stream, told):
+def _intervals(stream: Readable, shown_path: str, bad: BadLines) -> Iterator[AggregateInterval]:
+    for lines in read_lines(stream, shown_path):
         for number, line in enumerate(lines.text.decode("ascii", "replace").splitlines(), lines.first):
             if lines.is_cut:
-                bad.add(told, number, line, tr("cut off at the end of the file"))
+                bad.add(shown_path, number, line, tr("cut off at the end of the file"))
                 continue
             try:
                 interval = parse_aggregate_line(line)
             except PgbenchError:
-                bad.add(told, number, line)
+                bad.add(shown_path, number, line)
                 continue
             if FIRST_US <= 1_000_000 * interval.start_s < LAST_US:
                 yield interval
             else:
-                bad.add(told, number, line, tr("its time is not in seconds since 1970"))
+                bad.add(shown_path, number, line, tr("its time is not in seconds since 1970"))

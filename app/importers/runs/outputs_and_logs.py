@@ -120,7 +120,7 @@ def pair_up(
                 reason = tr(
                     "which of the {count} outputs beside it belongs to it cannot be told: imported alone"
                 )
-                left.append(SkippedFile(log.members[0].told, reason.format(count=len(free))))
+                left.append(SkippedFile(log.members[0].shown_path, reason.format(count=len(free))))
     return [*pairs, *(OutputWithLogs(output, None) for output in free)]
 
 

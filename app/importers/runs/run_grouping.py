@@ -29,7 +29,7 @@ class _Table:
     """A table of results with the rows not yet assigned to a run."""
 
     folder: Path
-    told: str
+    shown_path: str
     rows: list[ResultRow]
     summaries: dict[str, list[PgbenchSummary]] = field(default_factory=dict)
 
@@ -61,12 +61,12 @@ class CandidateFinder:
         for member in members_of(self._tree.folders[folder], FileType.RESULTS):
             bad = BadLines()
             try:
-                rows = parse_results(text_of(member), member.told, bad)
+                rows = parse_results(text_of(member), member.shown_path, bad)
             except ForeignDataError as error:
-                self._left.append(SkippedFile(member.told, error.message, is_problem=True))
+                self._left.append(SkippedFile(member.shown_path, error.message, is_problem=True))
                 continue
-            self._left += [SkippedFile(member.told, text, is_problem=True) for text in bad.told]
-            yield _Table(folder, member.told, list(rows))
+            self._left += [SkippedFile(member.shown_path, text, is_problem=True) for text in bad.messages]
+            yield _Table(folder, member.shown_path, list(rows))
 
     def _of_folder(self, folder: Path) -> Iterator[RunFiles]:
         files = self._tree.folders[folder]
@@ -85,7 +85,7 @@ class CandidateFinder:
             reason = tr("to which of the {count} runs beside it it belongs cannot be told").format(
                 count=len(pairs)
             )
-            self._left += [SkippedFile(member.told, reason) for member in statistics]
+            self._left += [SkippedFile(member.shown_path, reason) for member in statistics]
             statistics = ()
         for pair, stem in zip(pairs, stems, strict=True):
             yield self._candidate(folder, pair, statistics, *repeats.get(stem, (stem, None)))
@@ -97,23 +97,23 @@ class CandidateFinder:
             bad = BadLines()
             try:
                 for _, stream in opened([member]):
-                    outputs += split_output(stream, member.told, bad)
+                    outputs += split_output(stream, member.shown_path, bad)
             except ForeignDataError as error:
-                self._left.append(SkippedFile(member.told, error.message, is_problem=True))
+                self._left.append(SkippedFile(member.shown_path, error.message, is_problem=True))
                 continue
             except OSError as error:
                 reason = tr("cannot be read: {reason}").format(reason=error.strerror)
-                self._left.append(SkippedFile(member.told, reason, is_problem=True))
+                self._left.append(SkippedFile(member.shown_path, reason, is_problem=True))
                 continue
-            self._left += [SkippedFile(member.told, text, is_problem=True) for text in bad.told]
+            self._left += [SkippedFile(member.shown_path, text, is_problem=True) for text in bad.messages]
             for each in outputs:
                 if each.problem and not each.progress:
-                    self._left.append(SkippedFile(member.told, each.problem, is_problem=True))
+                    self._left.append(SkippedFile(member.shown_path, each.problem, is_problem=True))
                 else:
                     found.append(each)
             if not outputs:
                 self._left.append(
-                    SkippedFile(member.told, tr("pgbench printed no result here"), is_problem=True)
+                    SkippedFile(member.shown_path, tr("pgbench printed no result here"), is_problem=True)
                 )
         return found
 
@@ -125,8 +125,8 @@ class CandidateFinder:
                 found.append(each)
             else:
                 reason = tr("pgbench printed no result here: {messages}")
-                told = reason.format(messages="; ".join(each.messages[:2]))
-                self._left.append(SkippedFile(each.file, told, is_problem=True))
+                sentence = reason.format(messages="; ".join(each.messages[:2]))
+                self._left.append(SkippedFile(each.file, sentence, is_problem=True))
         return found
 
     def _candidate(
@@ -148,11 +148,11 @@ class CandidateFinder:
             machines=self._machines,
             scale=summary.scale if summary else None,
         )
-        told = number if number is not None else folder_number
+        number_found = number if number is not None else folder_number
         candidate = RunFiles(
             tree=self._tree,
             folder=folder,
-            place=place if told is None else replace(place, repeat=told),
+            place=place if number_found is None else replace(place, repeat=number_found),
             campaign=campaign,
             title=top.name,
             output=pair.output,
@@ -169,12 +169,12 @@ class CandidateFinder:
         for place in reversed([folder, *folder.parents]):
             if place == top or not place.is_relative_to(top):
                 continue
-            name, told = numbered(self._beside.get(place.parent, ())).get(place.name, (place.name, None))
-            if told is None or not name:  # the name of a run alone is understood as a whole
+            name, repeat = numbered(self._beside.get(place.parent, ())).get(place.name, (place.name, None))
+            if repeat is None or not name:  # the name of a run alone is understood as a whole
                 names.append(place.name)
             else:
                 names.append(name)
-                number = told
+                number = repeat
         return names, number
 
     def _campaign(self, folder: Path) -> str:
@@ -206,7 +206,7 @@ class CandidateFinder:
             return
         row = rows[0]
         table.rows.remove(row)
-        candidate.row, candidate.row_told = row, _told(table, row)
+        candidate.row, candidate.row_source = row, _row_source(table, row)
         if summary is not None:
             table.summaries.setdefault(row.mode, []).append(summary)
 
@@ -221,13 +221,13 @@ class CandidateFinder:
             campaign=campaign,
             title=" ".join(labels),
             row=row,
-            row_told=_told(table, row),
+            row_source=_row_source(table, row),
             alike=_alike(table.summaries.get(row.mode, ())),
         )
 
 
-def _told(table: _Table, row: ResultRow) -> str:
-    return tr("{file}, line {line}").format(file=table.told, line=row.line)
+def _row_source(table: _Table, row: ResultRow) -> str:
+    return tr("{file}, line {line}").format(file=table.shown_path, line=row.line)
 
 
 _GENERIC: Final = frozenset(

@@ -26,7 +26,7 @@ from app.runfile.metadata.run_metadata import (
     TargetMetadata,
     WorkloadMetadata,
 )
-from app.runfile.metadata.typed_json import NOT_KNOWN, if_told
+from app.runfile.metadata.typed_json import NOT_KNOWN, if_known
 
 _WHOLE_KEYS: Final = ("scale", "clients", "threads")
 
@@ -38,20 +38,20 @@ def table_run(member: ForeignFile, tree: ScanResult) -> ForeignRun:
         ForeignDataError: the table deviates from the format, or has no TPS.
     """
     table = _read(member)
-    told = table.told
-    if TPS not in table.series and "tps" not in told:
+    given = table.given
+    if TPS not in table.series and "tps" not in given:
         message = tr("{file}: neither a column tps nor a line “# tps: …”.")
-        raise ForeignDataError(message.format(file=member.told))
-    configuration = told.get("name") or member.disk.stem
+        raise ForeignDataError(message.format(file=member.shown_path))
+    configuration = given.get("name") or member.disk.stem
     folder = "/".join((tree.root.name, *member.disk.parent.relative_to(tree.root).parts))
-    duration_s = float(told.get("duration_s", table.t_s[-1]))
-    reason = tr("measured elsewhere, not by pgFooting: {path}").format(path=member.told)
+    duration_s = float(given.get("duration_s", table.t_s[-1]))
+    reason = tr("measured elsewhere, not by pgFooting: {path}").format(path=member.shown_path)
     return ForeignRun(
         digest=hashlib.sha256(f"{member.size}\n".encode() + member.head + member.tail).hexdigest(),
         name=f"{configuration} #1",
         campaign=campaign_name(folder),
         folder=folder,
-        started_epoch_s=float(told["started"]) if "started" in told else None,
+        started_epoch_s=float(given["started"]) if "started" in given else None,
         duration_s=duration_s,
         metadata=_metadata(table, member, configuration),
         facts=_facts(table),
@@ -63,8 +63,8 @@ def table_run(member: ForeignFile, tree: ScanResult) -> ForeignRun:
 
 def _read(member: ForeignFile) -> TimeTable:
     for _, stream in opened([member]):
-        return read_time_table(stream, member.told)
-    raise ForeignDataError(tr("{file} is not there any more.").format(file=member.told))
+        return read_time_table(stream, member.shown_path)
+    raise ForeignDataError(tr("{file} is not there any more.").format(file=member.shown_path))
 
 
 def _series(metric: str, table: TimeTable, values: Array) -> ForeignSeries:
@@ -73,7 +73,7 @@ def _series(metric: str, table: TimeTable, values: Array) -> ForeignSeries:
 
 
 def _metadata(table: TimeTable, member: ForeignFile, configuration: str) -> RunMetadata:
-    given = table.told
+    given = table.given
     whole = {key: int(given[key]) for key in _WHOLE_KEYS if key in given}
     raid = given.get("raid", "").lower()
     printed: dict[str, Json] = {"tps": float(given["tps"])} if "tps" in given else {}
@@ -86,30 +86,34 @@ def _metadata(table: TimeTable, member: ForeignFile, configuration: str) -> RunM
         number=1,
         target=TargetMetadata(kind=IMPORTED, path="", raid=LEVELS.get(raid, given.get("raid")) or None),
         workload=WorkloadMetadata(
-            label=if_told(given.get("workload")),
-            clients=if_told(whole.get("clients")),
-            threads=if_told(whole.get("threads")),
+            label=if_known(given.get("workload")),
+            clients=if_known(whole.get("clients")),
+            threads=if_known(whole.get("threads")),
         ),
         scale=whole.get("scale"),
         installation=InstallationMetadata(version=given.get("postgresql", ""), folder="", origin=IMPORTED),
-        imported=ImportMetadata(path=member.told, files=(member.told,), note=given.get("note", "")),
+        imported=ImportMetadata(
+            path=member.shown_path, files=(member.shown_path,), note=given.get("note", "")
+        ),
         pgbench=printed or NOT_KNOWN,
     )
 
 
 def _facts(table: TimeTable) -> dict[str, Json]:
-    told = table.told
+    given = table.given
     facts: dict[str, Json] = {}
-    if "filesystem" in told:
-        options = [option for option in told.get("mount_options", "").split(",") if option]
-        facts["storage"] = {"mount": {"filesystem": told["filesystem"], "options": options}}
-    machine = {name: told[key] for key, name in (("machine", "name"), ("storage", "storage")) if key in told}
+    if "filesystem" in given:
+        options = [option for option in given.get("mount_options", "").split(",") if option]
+        facts["storage"] = {"mount": {"filesystem": given["filesystem"], "options": options}}
+    machine = {
+        name: given[key] for key, name in (("machine", "name"), ("storage", "storage")) if key in given
+    }
     if machine:
         facts["machine"] = machine
-    if "processor" in told:
-        facts["processor"] = {"info": {"model_name": told["processor"]}}
-    if "kernel" in told:
-        facts["kernel"] = {"release": told["kernel"]}
+    if "processor" in given:
+        facts["processor"] = {"info": {"model_name": given["processor"]}}
+    if "kernel" in given:
+        facts["kernel"] = {"release": given["kernel"]}
     return facts
 
 
@@ -122,7 +126,7 @@ def _missing(table: TimeTable) -> list[tuple[str, str]]:
             ("machine", "machine"),
             ("workload", "workload"),
         )
-        if key not in table.told
+        if key not in table.given
     ]
     if TPS in table.series:
         missing += missing_between_reports(table.t_s)

@@ -139,7 +139,7 @@ def _guarded(timeline: Timeline, log: ThreadLogs, take: Callable[[], None]) -> N
     try:
         take()
     except ForeignDataError as error:
-        timeline.notes.append(f"{log.members[0].told}: {error.message}")
+        timeline.notes.append(f"{log.members[0].shown_path}: {error.message}")
         timeline.marks.append(("damaged-log", error.message))
 
 
@@ -185,7 +185,7 @@ def _take_aggregates(timeline: Timeline, sources: TimelineInputs, log: ThreadLog
     timeline.duration_s = end_s
     timeline.notes.append(
         tr("{file}: the first interval is shorter than the others and was left out").format(
-            file=log.members[0].told
+            file=log.members[0].shown_path
         )
     )
 
@@ -198,7 +198,7 @@ def _take_transactions(timeline: Timeline, sources: TimelineInputs, log: ThreadL
     format_ = log_format(survey, has_lag=has_lag)
     store = SecondStore(survey.begin_us)
     for member, stream in opened(log.members):
-        for batch in read_transactions(stream, member.told, format_, bad):
+        for batch in read_transactions(stream, member.shown_path, format_, bad):
             store.add(batch, lag_is_known=has_lag is not None or survey.fields != 1)
     if not store.lines:
         raise ForeignDataError(tr("no line of the transaction log is whole"))
@@ -257,7 +257,7 @@ def _sampling(
 
 
 def _take_statistics(timeline: Timeline, sources: TimelineInputs, bad: BadLines) -> None:
-    read = [told for member in sources.statistics if (told := _statistics(timeline, member, bad))]
+    read = [statistics for member in sources.statistics if (statistics := _statistics(timeline, member, bad))]
     if not read:
         return
     timeline.notes += [each.note for each in read if each.note]
@@ -273,8 +273,8 @@ def _take_statistics(timeline: Timeline, sources: TimelineInputs, bad: BadLines)
         reason = tr("when the run began is not known, so that they cannot be laid beside it")
         timeline.missing.append((tr("statistics of the server"), reason))
         return
-    for told in read:
-        timeline.series += _inside(told, timeline.origin_s, timeline.duration_s)
+    for statistics in read:
+        timeline.series += _inside(statistics, timeline.origin_s, timeline.duration_s)
     commits = next((each for each in timeline.series if each.metric == COMMITS), None)
     if commits is not None and not timeline.has_tps:
         source = tr("pg_stat_database: commits, at most 1 s late")
@@ -286,18 +286,18 @@ def _take_statistics(timeline: Timeline, sources: TimelineInputs, bad: BadLines)
 def _statistics(timeline: Timeline, member: ForeignFile, bad: BadLines) -> ServerStatistics | None:
     try:
         for _, stream in opened([member]):
-            told = read_statistics(stream, member.told, bad)
-            if told is not None:
-                return told
-            timeline.notes.append(tr("{file}: less than two rows").format(file=member.told))
+            texts = read_statistics(stream, member.shown_path, bad)
+            if texts is not None:
+                return texts
+            timeline.notes.append(tr("{file}: less than two rows").format(file=member.shown_path))
     except ForeignDataError as error:
         timeline.notes.append(error.message)
     return None
 
 
-def _inside(told: ServerStatistics, origin_s: float, duration_s: float) -> Iterator[ForeignSeries]:
+def _inside(statistics: ServerStatistics, origin_s: float, duration_s: float) -> Iterator[ForeignSeries]:
     """Yield the series of a run; the collector was started before and stopped after it."""
-    for rates in told.series:
+    for rates in statistics.series:
         t_s = rates.epoch_s - origin_s
         inside = (t_s > 0) & (t_s <= duration_s + 0.5)
         if inside.any():
@@ -318,8 +318,8 @@ def _settle(timeline: Timeline, sources: TimelineInputs) -> None:
     if timeline.origin_s is None:
         timeline.origin_s = sources.begin_s
     if not timeline.duration_s:
-        told = sources.summary.duration_s if sources.summary else None
-        timeline.duration_s = _printed_s(sources.summary) or sources.seconds or float(told or 0)
+        duration_s = sources.summary.duration_s if sources.summary else None
+        timeline.duration_s = _printed_s(sources.summary) or sources.seconds or float(duration_s or 0)
     if timeline.duration_s > LONGEST_S:
         message = tr("The run would last more than {days} days: its figures do not fit together.")
         raise ForeignDataError(message.format(days=LONGEST_S // 86_400))

@@ -85,9 +85,9 @@ def connection_problem(text: str) -> str:
 
 def _not_understood(text: str) -> str:
     """Return the sentence for an invalid connection string, with a suggestion for an unknown parameter."""
-    told = tr('is no connection string that libpq understands; one is "host=db.example user=bench".')
+    sentence = tr('is no connection string that libpq understands; one is "host=db.example user=bench".')
     words = [word for word in re.findall(r"(\w+)\s*=", text) if word not in ALLOWED]
-    return f"{told} {did_you_mean(words[0], sorted(ALLOWED)) if words else ''}".rstrip()
+    return f"{sentence} {did_you_mean(words[0], sorted(ALLOWED)) if words else ''}".rstrip()
 
 
 def _misplaced(given: Mapping[str, object]) -> str:
@@ -238,7 +238,7 @@ def _connect(conninfo: str, statement_timeout_s: int) -> psycopg.Connection[tupl
     return connection
 
 
-def said(error: BaseException) -> str:
+def error_line(error: BaseException) -> str:
     """Return the message of libpq or the server in one line of limited length."""
     return shown(" ".join(str(error).split()))
 
@@ -264,7 +264,9 @@ def open_address(text: str) -> tuple[ServerAddress, psycopg.Connection[tuple[obj
         connection = _connect(make_conninfo("", **given), STATEMENT_TIMEOUT_S)
     except (psycopg.Error, UnicodeError) as error:
         message = tr("The server cannot be reached: {reason} Nothing was done there.")
-        raise TargetError(message.format(reason=_sentence(said(error))), hint=_hint(said(error))) from error
+        raise TargetError(
+            message.format(reason=_sentence(error_line(error))), hint=_hint(error_line(error))
+        ) from error
     info = connection.info
     left_out = _NOT_HANDED_ON | (_NEWER - given.keys())
     kept = {name: value for name, value in info.get_parameters().items() if name not in left_out}

@@ -27,7 +27,7 @@ from app.domain.errors import RefusedError, TargetError
 from app.domain.quoting.shown import shown
 from app.domain.text import tr, trn
 from app.domain.units import format_size
-from app.postgres.existing.address import ServerAddress, said
+from app.postgres.existing.address import ServerAddress, error_line
 from app.postgres.existing.own_database import OWN_DATABASE
 from app.postgres.installations.installation import OLDEST_MAJOR
 from app.process.metered import ANSWER_ERRORS
@@ -152,7 +152,7 @@ class ServerRole:
 
 
 @dataclass(frozen=True, slots=True)
-class OthersLoad:
+class OtherActivity:
     """Activity of others on the server.
 
     Attributes:
@@ -218,7 +218,7 @@ class ServerLook:
     role: ServerRole
     databases: tuple[OtherDatabase, ...]
     database_count: int
-    others: OthersLoad
+    others: OtherActivity
     round_trip: RoundTrip
     data_folder: str = ""
     managed_service: str = ""
@@ -263,7 +263,7 @@ def look_at_server(
         return _look(connection, address, own_database, look_s, sleep)
     except ANSWER_ERRORS as error:
         message = tr("The server does not tell what it is: {reason}")
-        raise TargetError(message.format(reason=said(error))) from error
+        raise TargetError(message.format(reason=error_line(error))) from error
 
 
 def _look(
@@ -313,8 +313,8 @@ def _look(
     )
 
 
-def _names(told: Iterable[object]) -> tuple[str, ...]:
-    return tuple(shown(each, _LONGEST) for each in itertools.islice(told, _MOST_DATABASES))
+def _names(names: Iterable[object]) -> tuple[str, ...]:
+    return tuple(shown(each, _LONGEST) for each in itertools.islice(names, _MOST_DATABASES))
 
 
 def _row(connection: Connection, statement: str, values: tuple[object, ...] | None = None) -> tuple[Any, ...]:
@@ -332,11 +332,11 @@ def _unless_refused(connection: Connection, statement: str) -> str:
         return ""
 
 
-def _path(told: str) -> str:
-    return told if told.isprintable() and len(told) < _LONGEST_PATH else ""
+def _path(path: str) -> str:
+    return path if path.isprintable() and len(path) < _LONGEST_PATH else ""
 
 
-def _watch(connection: Connection, look_s: float, sleep: Callable[[float], None]) -> OthersLoad:
+def _watch(connection: Connection, look_s: float, sleep: Callable[[float], None]) -> OtherActivity:
     before, begun_s = int(_row(connection, _TRANSACTIONS)[0] or 0), time.monotonic()
     active = int(_row(connection, _SESSIONS)[1])
     sleep(look_s)
@@ -345,7 +345,7 @@ def _watch(connection: Connection, look_s: float, sleep: Callable[[float], None]
     seconds = max(ended_s - begun_s, 0.001)
     own = 2  # of the statements between, each is a transaction
     tps = max(0, after - before - own) / seconds
-    return OthersLoad(sessions, min(active, still_active), hidden, tps, seconds)
+    return OtherActivity(sessions, min(active, still_active), hidden, tps, seconds)
 
 
 def measure_round_trip(connection: Connection) -> RoundTrip:
@@ -355,15 +355,15 @@ def measure_round_trip(connection: Connection) -> RoundTrip:
         begun_s = time.perf_counter()
         connection.execute(b"", prepare=False)
         times.append((time.perf_counter() - begun_s) * 1000)
-    told = sorted(times[1:])  # the first one also wakes both ends
-    return RoundTrip(statistics.median(told), told[0], told[-1])
+    later = sorted(times[1:])  # the first one also wakes both ends
+    return RoundTrip(statistics.median(later), later[0], later[-1])
 
 
 MOST_TPS_OF_OTHERS: Final = 10.0
 """Monitoring alone makes a few per second; real work makes more."""
 _CONNECTIONS_OF_OURS: Final = 5
 """In addition to pgbench's clients: inspection, watch, the sampler's two, vacuum."""
-_TOLD: Final = 5
+_MOST_NAMED: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -440,8 +440,8 @@ def _of_room(look: ServerLook, needs: ServerNeeds) -> Iterator[tuple[str, str]]:
     if needs.room_bytes is not None and needs.need_bytes > needs.room_bytes:
         message = tr("The database needs about {need} there; the campaign allows it {room}.")
         hint = tr("Choose a smaller data set, or more room (target.server.room).")
-        told = message.format(need=format_size(needs.need_bytes), room=format_size(needs.room_bytes))
-        yield told, hint
+        sentence = message.format(need=format_size(needs.need_bytes), room=format_size(needs.room_bytes))
+        yield sentence, hint
     left = look.max_connections - look.reserved_connections - look.others.sessions
     wanted = needs.clients + _CONNECTIONS_OF_OURS
     if left < wanted:
@@ -462,16 +462,18 @@ def _of_others(look: ServerLook, needs: ServerNeeds) -> Iterator[tuple[str, str]
             "sessions at work. A measurement would hinder them, and they it.",
             others.active,
         )
-        told = message.format(name=needs.name, tps=others.tps, seconds=others.seconds, active=others.active)
-        yield told, tr("Measure when nobody works there, or on a twin of it.")
+        sentence = message.format(
+            name=needs.name, tps=others.tps, seconds=others.seconds, active=others.active
+        )
+        yield sentence, tr("Measure when nobody works there, or on a twin of it.")
 
 
 def _names_joined(names: tuple[str, ...]) -> str:
-    more = tr(" and {count} more").format(count=len(names) - _TOLD) if len(names) > _TOLD else ""
-    return ", ".join(names[:_TOLD]) + more
+    more = tr(" and {count} more").format(count=len(names) - _MOST_NAMED) if len(names) > _MOST_NAMED else ""
+    return ", ".join(names[:_MOST_NAMED]) + more
 
 
-_WORDS_TOLD: Final = 8
+_WORDS_SHOWN: Final = 8
 
 
 def round_trip_words(trip: RoundTrip) -> str:
@@ -520,12 +522,12 @@ def _cluster(look: ServerLook) -> str:
 
 def _databases(look: ServerLook) -> str:
     unknown = tr("size not told")  # not inside a text: catalogues are made from what stands by itself
-    told = [
+    names = [
         f"{each.name} ({unknown if each.size_bytes is None else format_size(each.size_bytes)})"
-        for each in look.databases[:_WORDS_TOLD]
+        for each in look.databases[:_WORDS_SHOWN]
     ]
-    more = look.database_count - len(told)
-    return ", ".join(told) + (tr(" and {count} more").format(count=more) if more > 0 else "")
+    more = look.database_count - len(names)
+    return ", ".join(names) + (tr(" and {count} more").format(count=more) if more > 0 else "")
 
 
 def not_known(look: ServerLook, *, is_asked: bool = False) -> tuple[str, ...]:
@@ -535,7 +537,7 @@ def not_known(look: ServerLook, *, is_asked: bool = False) -> tuple[str, ...]:
         look: the findings.
         is_asked: its machine is read over ssh.
     """
-    told = [
+    sentences = [
         tr(
             "The server was not started here: its caches and what others do on its machine are not known. "
             "CPU, memory, pressure and disks are of its own machine, over ssh."
@@ -551,23 +553,23 @@ def not_known(look: ServerLook, *, is_asked: bool = False) -> tuple[str, ...]:
             "{name} runs it: its volume may have burst credit, and a short run be faster than what one gets "
             "once that is used up. No SQL tells: look there."
         )
-        told.append(words.format(name=look.managed_service))
+        sentences.append(words.format(name=look.managed_service))
     elif not is_asked:
-        told.append(
+        sentences.append(
             tr(
                 "Whether its volume has burst credit, or is a virtual disk of a cloud, no SQL tells: look "
                 "there."
             )
         )
     if not look.role.has_monitor:
-        told.append(
+        sentences.append(
             tr("Without pg_monitor nothing is seen of what sessions of others do, and of some settings.")
         )
     if not look.role.may_checkpoint:
-        told.append(
+        sentences.append(
             tr("No checkpoint was written before measuring: the role may not (pg_checkpoint, from 15 on).")
         )
-    return tuple(told)
+    return tuple(sentences)
 
 
 def made_sentence(name: str) -> str:

@@ -16,7 +16,7 @@ from psycopg import sql
 from app.domain.errors import RefusedError, ServerError, SettingError
 from app.domain.quoting.shown import shown
 from app.domain.text import tr
-from app.postgres.existing.address import ServerAddress, said
+from app.postgres.existing.address import ServerAddress, error_line
 from app.process.metered import ANSWER_ERRORS
 
 OWN_DATABASE: Final = "pgfooting_bench"
@@ -128,7 +128,7 @@ def drop_own(connection: Connection, address: ServerAddress, *, ends_sessions: b
         connection.execute(sql.SQL("DROP DATABASE {}").format(sql.Identifier(OWN_DATABASE)))
     except ANSWER_ERRORS as error:
         message = tr("The database {name} could not be dropped: {reason}")
-        raise ServerError(message.format(name=OWN_DATABASE, reason=said(error))) from error
+        raise ServerError(message.format(name=OWN_DATABASE, reason=error_line(error))) from error
     return True
 
 
@@ -219,7 +219,7 @@ class ServerLock:
         self._connection.close()
 
     def _silent(self, error: Exception) -> ServerError:
-        return ServerError(tr("The server does not answer: {reason}").format(reason=said(error)))
+        return ServerError(tr("The server does not answer: {reason}").format(reason=error_line(error)))
 
 
 def make_own(connection: Connection) -> None:
@@ -234,7 +234,7 @@ def make_own(connection: Connection) -> None:
         connection.execute(sql.SQL("COMMENT ON DATABASE {} IS {}").format(name, sql.Literal(MARK)))
     except ANSWER_ERRORS as error:
         message = tr("The database {name} could not be made: {reason}")
-        raise ServerError(message.format(name=OWN_DATABASE, reason=said(error))) from error
+        raise ServerError(message.format(name=OWN_DATABASE, reason=error_line(error))) from error
 
 
 def give_settings(
@@ -257,7 +257,7 @@ def give_settings(
             message = tr("The server does not take {name} = {value} for one database: {reason}")
             hint = tr("pgFooting changes no settings of the server itself and never restarts it.")
             raise SettingError(
-                message.format(name=setting, value=value, reason=said(error)), hint=hint
+                message.format(name=setting, value=value, reason=error_line(error)), hint=hint
             ) from error
     if settings:
         _read_back(address, settings)
@@ -280,4 +280,4 @@ def _read_back(address: ServerAddress, settings: tuple[tuple[str, str], ...]) ->
                     raise SettingError(message.format(name=setting, found=found, value=value))
     except ANSWER_ERRORS as error:
         message = tr("The server does not tell its settings: {reason}")
-        raise ServerError(message.format(reason=said(error))) from error
+        raise ServerError(message.format(reason=error_line(error))) from error

@@ -10,7 +10,7 @@ import psycopg
 
 from app.domain.text import tr
 from app.domain.units import format_size
-from app.postgres.existing.address import ServerAddress, said
+from app.postgres.existing.address import ServerAddress, error_line
 from app.postgres.existing.own_database import OWN_DATABASE
 from app.process.metered import ANSWER_ERRORS
 
@@ -103,7 +103,7 @@ class ServerWatch:
         """Return why the connection is gone, and whether the server is lost; reconnects to find out."""
         if self._stopping.is_set():
             return "", False
-        message = tr("The connection to the server was lost: {reason}").format(reason=said(lost))
+        message = tr("The connection to the server was lost: {reason}").format(reason=error_line(lost))
         end_s = time.monotonic() + _AGAIN_S
         while time.monotonic() < end_s:
             try:

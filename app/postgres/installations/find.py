@@ -99,10 +99,10 @@ def this_family() -> Family:
 def is_ubuntu() -> bool:
     """Return whether this is Ubuntu or a derivative, whose package sections differ from Debian's."""
     try:
-        told = platform.freedesktop_os_release()
+        release = platform.freedesktop_os_release()
     except OSError:
         return False
-    return "ubuntu" in (told.get("ID", ""), *told.get("ID_LIKE", "").split())
+    return "ubuntu" in (release.get("ID", ""), *release.get("ID_LIKE", "").split())
 
 
 def install_hint(family: Family) -> str:
@@ -276,8 +276,8 @@ class InstallationProbe:
         if version == server_version:
             return version, ()
         note = tr("pgbench is version {pgbench}, the server {server}.")
-        told = (note.format(pgbench=version, server=server_version), newer_than_tested(version, major))
-        return version, tuple(filter(None, told))
+        remarks = (note.format(pgbench=version, server=server_version), newer_than_tested(version, major))
+        return version, tuple(filter(None, remarks))
 
     def _configure(self) -> str:
         """Return the configure line; pg_config is a development tool and may be missing."""

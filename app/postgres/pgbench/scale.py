@@ -21,7 +21,7 @@ from app.domain.errors import CampaignError
 from app.domain.options.option_spec import USUAL_PAGE_BYTES
 from app.domain.text import tr
 from app.domain.units import MIB, format_size
-from app.postgres.pgbench.script_wishes import without_comments
+from app.postgres.pgbench.script_demands import without_comments
 
 _ROWS_PER_SCALE: Final = 100_000
 _ROW_BYTES: Final = 132

@@ -442,8 +442,8 @@ def load_times(programs: Iterable[tuple[str, float]]) -> LoadTimes:
     steps: dict[str, float] = {}
     rows_s: float | None = None
     for stderr, seconds in programs:
-        told = load_steps(stderr)
-        steps |= told
-        made = [told[name] for name in _ROWS if name in told] if told else [seconds]
+        durations = load_steps(stderr)
+        steps |= durations
+        made = [durations[name] for name in _ROWS if name in durations] if durations else [seconds]
         rows_s = sum(made, rows_s or 0.0) if made else rows_s
     return LoadTimes(rows_s, steps.get(_VACUUM), steps.get(_INDEX))

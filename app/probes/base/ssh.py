@@ -113,8 +113,8 @@ def explain(host: str, errors: str, status: int | None) -> str:
             return sentence.format(host=host)
     lines = [line for line in strip_controls(errors.replace("\n", "\t")).split("\t") if line.strip()]
     if lines:
-        told = tr("The connection to {host} ended; ssh said: {words}")
-        return told.format(host=host, words=lines[-1].strip()[:_LONGEST_WORDS])
+        message = tr("The connection to {host} ended; ssh said: {words}")
+        return message.format(host=host, words=lines[-1].strip()[:_LONGEST_WORDS])
     if status:
         return tr("The connection to {host} ended; ssh said nothing (exit status {status}).").format(
             host=host, status=status

@@ -306,9 +306,9 @@ class RemoteConnection:
             raise
         if hello.fields[0] != FORMAT:
             self.close()
-            told = tr("{host} answers in another format ({found}; {known} is known here).")
+            sentence = tr("{host} answers in another format ({found}; {known} is known here).")
             found = hello.fields[0][:20]
-            raise ProbeUnavailable(told.format(host=self._destination.host, found=found, known=FORMAT))
+            raise ProbeUnavailable(sentence.format(host=self._destination.host, found=found, known=FORMAT))
         self.system = hello.fields[1][:40]
 
     def _refuse_interrupted(self) -> None:
@@ -394,8 +394,8 @@ class RemoteConnection:
                     if is_last(line):
                         return found
                 if arrived_bytes > _MOST_BYTES or len(found) > _MOST_LINES:
-                    told = tr("{host} sends more than an answer can be; it is not read any further.")
-                    raise ProbeUnavailable(told.format(host=self._destination.host))
+                    sentence = tr("{host} sends more than an answer can be; it is not read any further.")
+                    raise ProbeUnavailable(sentence.format(host=self._destination.host))
                 ready = selector.select(max(0.0, deadline_s - time.monotonic()))
                 if not ready or time.monotonic() > deadline_s:
                     raise ProbeUnavailable(self._explain_silence())
@@ -424,8 +424,8 @@ class RemoteConnection:
         if self._process is not None and self._process.poll() is not None:
             return self._explain_end()
         if not self.system:
-            told = tr("{host} connects, but no shell answers there; its login shell may print or wait.")
-            return told.format(host=self._destination.host)
+            sentence = tr("{host} connects, but no shell answers there; its login shell may print or wait.")
+            return sentence.format(host=self._destination.host)
         return tr("{host} does not answer any more.").format(host=self._destination.host)
 
     def _explain_end(self) -> str:

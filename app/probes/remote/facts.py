@@ -27,7 +27,7 @@ _STAT_HEADING: Final = ("PATH", "ncp", "data-use", "inode-use", "comp", "check")
 _LONGEST: Final = 300
 
 
-def told_of_filesystem(output: Mapping[str, Sequence[str]]) -> Facts:
+def facts_of_filesystem(output: Mapping[str, Sequence[str]]) -> Facts:
     """Return facts about the filesystem from its tools: made_with, format_version, compression, check.
 
     Args:
@@ -164,26 +164,30 @@ def _put(groups: dict[str, dict[str, str]], fields: tuple[str, ...]) -> None:
         groups.setdefault(group, {})[name] = value
 
 
-def remote_fact_tree(told: RemoteFacts, clock: ClockOffset | None) -> Facts:
+def remote_fact_tree(remote_facts: RemoteFacts, clock: ClockOffset | None) -> Facts:
     """Return the facts of a run's environment, as `app.probes.facts.environment.read_facts` does."""
     facts: Facts = {
         "format": _FORMAT,
-        "reached": _reached(told, clock),
-        "kernel": _group(told, "kernel."),
-        "processor": _processor(told),
-        "memory": _memory(told),
-        "virtualisation": _virtualisation(told),
-        "storage": _storage(told),
-        "load": _load(told),
+        "reached": _reached(remote_facts, clock),
+        "kernel": _group(remote_facts, "kernel."),
+        "processor": _processor(remote_facts),
+        "memory": _memory(remote_facts),
+        "virtualisation": _virtualisation(remote_facts),
+        "storage": _storage(remote_facts),
+        "load": _load(remote_facts),
     }
-    machine_id = told.named.get("identity.machine_id")
+    machine_id = remote_facts.named.get("identity.machine_id")
     if machine_id:
         facts["identity"] = {"machine_id": attempt(lambda: hashed_machine_id(machine_id))}
     return facts
 
 
-def _reached(told: RemoteFacts, clock: ClockOffset | None) -> Facts:
-    facts: Facts = {"over": "ssh", "system": told.system, "tried": told.system in TRIED_SYSTEMS}
+def _reached(remote_facts: RemoteFacts, clock: ClockOffset | None) -> Facts:
+    facts: Facts = {
+        "over": "ssh",
+        "system": remote_facts.system,
+        "tried": remote_facts.system in TRIED_SYSTEMS,
+    }
     if clock is not None:
         facts["clock_offset_s"] = round(clock.offset_s, 3)
         facts["clock_bound_s"] = round(clock.bound_s, 3)
@@ -191,69 +195,72 @@ def _reached(told: RemoteFacts, clock: ClockOffset | None) -> Facts:
     return facts
 
 
-def _group(told: RemoteFacts, prefix: str) -> Facts:
+def _group(facts: RemoteFacts, prefix: str) -> Facts:
     """Return the values with this prefix in their names, without the prefix."""
     return {
         name.removeprefix(prefix): parse_value(value)
-        for name, value in told.named.items()
+        for name, value in facts.named.items()
         if name.startswith(prefix)
     }
 
 
-def _processor(told: RemoteFacts) -> Facts:
-    info = {name.replace(" ", "_"): value for name, value in _group(told, "cpuinfo.").items()}
-    model = told.named.get("sysctl.hw.model")
-    chips = [line.strip() for line in told.output.get("psrinfo", ()) if line.strip()]
+def _processor(remote_facts: RemoteFacts) -> Facts:
+    info = {name.replace(" ", "_"): value for name, value in _group(remote_facts, "cpuinfo.").items()}
+    model = remote_facts.named.get("sysctl.hw.model")
+    chips = [line.strip() for line in remote_facts.output.get("psrinfo", ()) if line.strip()]
     if "model_name" not in info and (model or chips):
         info["model_name"] = model or chips[-1]
-    facts = _group(told, "processor.")
-    if told.cpus:
-        facts["online"] = told.cpus
+    facts = _group(remote_facts, "processor.")
+    if remote_facts.cpus:
+        facts["online"] = remote_facts.cpus
     return {**facts, "info": info}
 
 
-def _memory(told: RemoteFacts) -> Facts:
+def _memory(remote_facts: RemoteFacts) -> Facts:
     info: Facts = {}
-    for name, value in _group(told, "meminfo.").items():
+    for name, value in _group(remote_facts, "meminfo.").items():
         words = str(value).split()
         if words and words[0].isdigit():
             info[name] = int(words[0][:18]) * (1024 if words[1:] == ["kB"] else 1)
-    sizes = (told.named.get(name, "") for name in _PHYSICAL_MEMORY)
+    sizes = (remote_facts.named.get(name, "") for name in _PHYSICAL_MEMORY)
     size = next((text for text in sizes if text.isdigit()), "")
     if "MemTotal" not in info and size:
         info["MemTotal"] = int(size[:18])
-    mib = "".join(told.output.get("prtconf", ())[:1]).strip()
+    mib = "".join(remote_facts.output.get("prtconf", ())[:1]).strip()
     if "MemTotal" not in info and mib.isdigit():
         info["MemTotal"] = int(mib[:12]) * 1024 * 1024
-    facts: Facts = {"info": info, "vm": _group(told, "vm.")}
-    huge = told.named.get("memory.transparent_huge_pages")
+    facts: Facts = {"info": info, "vm": _group(remote_facts, "vm.")}
+    huge = remote_facts.named.get("memory.transparent_huge_pages")
     if huge:
         facts["transparent_huge_pages"] = {"enabled": selected(huge)}
     return facts
 
 
-def _virtualisation(told: RemoteFacts) -> Facts:
-    facts = _group(told, "virtualisation.")
-    guest = told.named.get("sysctl.kern.vm_guest")
+def _virtualisation(remote_facts: RemoteFacts) -> Facts:
+    facts = _group(remote_facts, "virtualisation.")
+    guest = remote_facts.named.get("sysctl.kern.vm_guest")
     if guest and "machine" not in facts:
         facts["machine"] = guest
     if facts.get("hypervisor_flag") == "true":
         facts["hypervisor_flag"] = True
-    product = _group(told, "product.")
+    product = _group(remote_facts, "product.")
     for name, key in (
         ("sys_vendor", "sysctl.hw.vendor"),
         ("product_name", "sysctl.hw.product"),
         ("sys_vendor", "sysctl.machdep.dmi.system-vendor"),
         ("product_name", "sysctl.machdep.dmi.system-product"),
     ):
-        if key in told.named:
-            product.setdefault(name, told.named[key])
+        if key in remote_facts.named:
+            product.setdefault(name, remote_facts.named[key])
     return {**facts, "product": product}
 
 
-def _storage(told: RemoteFacts) -> Facts:
-    facts: Facts = {"path": told.named.get("place.asked"), "looked_at": told.named.get("place.found")}
-    mount = told.mount()
+def _storage(remote_facts: RemoteFacts) -> Facts:
+    facts: Facts = {
+        "path": remote_facts.named.get("place.asked"),
+        "looked_at": remote_facts.named.get("place.found"),
+    }
+    mount = remote_facts.mount()
     if mount:
         filesystem = str(mount.get("filesystem") or "")
         mount["in_memory"] = filesystem in MEMORY_FILESYSTEMS
@@ -261,26 +268,26 @@ def _storage(told: RemoteFacts) -> Facts:
         facts["mount"] = mount
     else:
         facts["mount"] = unreadable(tr("the machine does not tell what is mounted there"))
-    dataset = told.properties.get("dataset")
+    dataset = remote_facts.properties.get("dataset")
     if dataset:
-        version, limit = told.named.get("zfs.version"), told.named.get("zfs.zfs_arc_max")
+        version, limit = remote_facts.named.get("zfs.version"), remote_facts.named.get("zfs.zfs_arc_max")
         facts["filesystem"] = {
             **({"version": version} if version else {}),
             **({"parameters": {"zfs_arc_max": parse_value(limit)}} if limit else {}),
             "dataset": {name: parse_value(value) for name, value in dataset.items()},
         }
     else:
-        filesystem_facts = told_of_filesystem(told.output)
-        if volumes := told.output.get("hammer2-info"):
+        filesystem_facts = facts_of_filesystem(remote_facts.output)
+        if volumes := remote_facts.output.get("hammer2-info"):
             filesystem_facts["volumes"] = list(volumes)
         if filesystem_facts:
             facts["filesystem"] = filesystem_facts
-    if told.properties.get("pool"):
-        facts["pool"] = {name: parse_value(value) for name, value in told.properties["pool"].items()}
-        facts["pool_layout"] = list(told.output.get("zpool-status", ()))
-    if told.devices:
-        facts["devices"] = {name: _device(name, values) for name, values in told.devices.items()}
-    elif told.system in TRIED_SYSTEMS:
+    if remote_facts.properties.get("pool"):
+        facts["pool"] = {name: parse_value(value) for name, value in remote_facts.properties["pool"].items()}
+        facts["pool_layout"] = list(remote_facts.output.get("zpool-status", ()))
+    if remote_facts.devices:
+        facts["devices"] = {name: _device(name, values) for name, values in remote_facts.devices.items()}
+    elif remote_facts.system in TRIED_SYSTEMS:
         facts["devices"] = unreadable(tr("no block device is shown for this filesystem"))
     else:
         facts["devices"] = unreadable(tr("this system's devices are not described"))
@@ -332,13 +339,13 @@ def _kind(name: str) -> str:
     return "disk"
 
 
-def _load(told: RemoteFacts) -> Facts:
-    text = told.named.get("load.average", "")
+def _load(remote_facts: RemoteFacts) -> Facts:
+    text = remote_facts.named.get("load.average", "")
     if not text:
-        matched = re.search(r"load averages?:\s*(.*)", " ".join(told.output.get("uptime", ())))
+        matched = re.search(r"load averages?:\s*(.*)", " ".join(remote_facts.output.get("uptime", ())))
         text = matched[1].replace(",", " ") if matched else ""
     facts: Facts = {"average": attempt(lambda: [float(word) for word in text.split()[:3]])} if text else {}
-    if uptime := told.named.get("load.uptime_s", "").split()[:1]:
+    if uptime := remote_facts.named.get("load.uptime_s", "").split()[:1]:
         facts["uptime_s"] = attempt(lambda: float(uptime[0]))
     return facts
 

@@ -83,12 +83,12 @@ class RemoteWatch:
     """A connection that is read once a second; only `interrupt` may be called by other threads.
 
     Attributes:
-        told: facts of the machine.
+        facts: facts of the machine.
         clock: its clock; None if it does not report the time.
     """
 
     def __init__(self, machine: RemoteMachine, connect: Connect = connect_by_ssh) -> None:
-        self.told = RemoteFacts()
+        self.facts = RemoteFacts()
         self.clock: ClockOffset | None = None
         self._machine = machine
         self._connection = connect(machine)
@@ -103,13 +103,13 @@ class RemoteWatch:
         """
         connection = self._connection
         connection.open()
-        self.told = told = ask_facts(connection, self._machine)
+        self.facts = facts = ask_facts(connection, self._machine)
         self.clock = connection.clock()
-        if told.system not in TRIED_SYSTEMS:
+        if facts.system not in TRIED_SYSTEMS:
             connection.close()
             return
-        ticks = _count(told.named.get("kernel.ticks_per_s", ""), USUAL_TICKS_PER_S)
-        page = _count(told.named.get("kernel.page_size_bytes", ""), USUAL_PAGE_BYTES)
+        ticks = _count(facts.named.get("kernel.ticks_per_s", ""), USUAL_TICKS_PER_S)
+        page = _count(facts.named.get("kernel.page_size_bytes", ""), USUAL_PAGE_BYTES)
         self._linux = LinuxSamples(LinuxUnits(ticks, page))
 
     def read(self) -> list[Sample]:
@@ -191,16 +191,16 @@ class RemoteMachineProbe(Probe):
 
 def _omissions(watch: RemoteWatch) -> tuple[MissingMetric, ...]:
     """Return the metrics that this machine does not provide."""
-    told = watch.told
-    if told.system not in TRIED_SYSTEMS:
-        reason = tr("only on Linux it is read; this is {system}").format(system=told.system)
+    facts = watch.facts
+    if facts.system not in TRIED_SYSTEMS:
+        reason = tr("only on Linux it is read; this is {system}").format(system=facts.system)
         names = ("cpu.*", "memory.*", "pressure.*", "device.*", "storage.*")
         return tuple(MissingMetric(name, reason) for name in names)
     missing = []
-    if told.named.get("kernel.no_pressure"):
+    if facts.named.get("kernel.no_pressure"):
         reason = tr("this kernel is built without pressure stall information (CONFIG_PSI)")
         missing.append(MissingMetric("pressure.*", reason))
-    if not told.devices:
+    if not facts.devices:
         missing.append(MissingMetric("storage.*", tr("no block device is shown for this filesystem")))
     return tuple(missing)
 
@@ -234,8 +234,8 @@ class FactReading:
         if machine is None:
             self.facts = read_changing_facts()
         else:
-            told = self._of(machine)
-            self.facts = {name: told[name] for name in _CHANGING if name in told}
+            facts = self._of(machine)
+            self.facts = {name: facts[name] for name in _CHANGING if name in facts}
 
     def interrupt(self) -> None:
         """Make `read` return soon, with the reason in place of facts."""

@@ -67,7 +67,7 @@ class ProbeSlot:
         self.missed = False
         self._context = context
         self._is_open = False
-        self._told: tuple[str, tuple[MissingMetric, ...]] = ("", ())
+        self._recorded: tuple[str, tuple[MissingMetric, ...]] = ("", ())
         self._changes: deque[SourceChange] = deque()
         self._pause = 1
         self._skip = 0
@@ -95,7 +95,7 @@ class ProbeSlot:
             self._fail(err)
             return []
         self._pause = 1
-        self._tell("")
+        self._record("")
         return samples
 
     def _reopen(self) -> bool:
@@ -109,16 +109,16 @@ class ProbeSlot:
         self._is_open = False
         self._skip, self._pause = self._pause, min(2 * self._pause, LONGEST_PAUSE)
         self.probe.close()
-        self._tell(_reason(err))
+        self._record(_reason(err))
         if not isinstance(err, ProbeUnavailable | OSError):
             _log.error("probe %s failed", self.probe.id, exc_info=err)
 
-    def _tell(self, reason: str) -> None:
+    def _record(self, reason: str) -> None:
         """Record a change of state; repeated states are recorded once."""
         self.reason = reason
         now = (reason, self.probe.omissions)
-        if now != self._told:
-            self._told = now
+        if now != self._recorded:
+            self._recorded = now
             state = SourceState.UNAVAILABLE if reason else SourceState.AVAILABLE
             self._changes.append(SourceChange(self.probe.id, state, reason, self.probe.omissions))
 
@@ -332,7 +332,7 @@ class _Worker:
         self.source = source
         self._condition = threading.Condition()
         self._asked: int | None = None
-        self._told_missed = False
+        self._reported_missed = False
         self._finished: list[ProbeReading] = []
         self._missed: list[MissedReading] = []
         self._stopping = False
@@ -348,12 +348,12 @@ class _Worker:
         """
         with self._condition:
             if self._asked is None:
-                self._asked, self._told_missed = number, False
+                self._asked, self._reported_missed = number, False
                 self._condition.notify()
             else:
-                if not self._told_missed:
+                if not self._reported_missed:
                     self._missed.append(MissedReading(self.source.probe.id, self._asked))
-                    self._told_missed = True
+                    self._reported_missed = True
                 self._missed.append(MissedReading(self.source.probe.id, number))
             finished, self._finished = self._finished, []
             missed, self._missed = self._missed, []
@@ -376,7 +376,7 @@ class _Worker:
         self.source.close()
 
     def _store(self, number: int, now: float, samples: list[Sample]) -> None:
-        if self._told_missed:  # older than an interval: what it says belongs to no tick
+        if self._reported_missed:  # older than an interval: what it says belongs to no tick
             return
         if self.source.missed:
             self._missed.append(MissedReading(self.source.probe.id, number))

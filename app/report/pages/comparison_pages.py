@@ -21,7 +21,7 @@ from app.report.figures import (
     sources,
 )
 from app.report.findings import Findings
-from app.report.pages.first_page import configuration_table, rows_first, told_first, warned_first
+from app.report.pages.first_page import configuration_table, rows_first, shown_first, warned_first
 from app.report.report_data import ReportedConfiguration, ReportedRun
 from app.report.run_tables import SharedValue, shared_value_table
 from app.runfile.series import mean_width
@@ -33,7 +33,7 @@ MOST_ON_FIRST_PAGE: Final = 12
 
 def verdict_pages(found: Findings) -> Iterator[Block]:
     """Yield all verdicts and reservations if the first page had no space for them."""
-    few = len(found.verdicts) <= told_first(found) and len(found.warnings) <= warned_first(found)
+    few = len(found.verdicts) <= shown_first(found) and len(found.warnings) <= warned_first(found)
     many = [each for each in found.conditions if len(rows_first(found, each)) < len(each.configurations)]
     if few and not many and not found.factors.verdicts:
         return
@@ -54,8 +54,8 @@ def verdict_pages(found: Findings) -> Iterator[Block]:
         yield configuration_table(condition.configurations, len(condition.configurations))
     if found.factors.verdicts:
         yield Text(TextRole.SUBHEADING, tr("Over all cells"))
-        told = (EXPLANATION, *describe_factors(found.factors), describe_not_counted(found.factors))
-        yield from (Text(TextRole.SMALL, sentence) for sentence in told if sentence)
+        sentences = (EXPLANATION, *describe_factors(found.factors), describe_not_counted(found.factors))
+        yield from (Text(TextRole.SMALL, sentence) for sentence in sentences if sentence)
     if found.warnings:
         yield Text(TextRole.SUBHEADING, tr("Reservations"))
     for warning in found.warnings:
@@ -94,7 +94,7 @@ def checkpoint_figure(configurations: Sequence[ReportedConfiguration]) -> Iterat
         shape = configuration.shown.compared.shape
         effect = None if shape is None else shape.checkpoint_effect
         if effect is not None:
-            told = tr("{percent:+.0f} % over {cycles} cycles")
+            message = tr("{percent:+.0f} % over {cycles} cycles")
             drawn = effect.high < _MOST_TIMES
             bars.append(
                 Bar(
@@ -103,7 +103,7 @@ def checkpoint_figure(configurations: Sequence[ReportedConfiguration]) -> Iterat
                     interval=(100 * (1 + effect.low), 100 * (1 + effect.high)) if drawn else None,
                     colour_index=configuration.look,
                     tag=configuration.tag,
-                    told=told.format(percent=100 * effect.change, cycles=effect.cycles),
+                    value_text=message.format(percent=100 * effect.change, cycles=effect.cycles),
                     warning=configuration.warning,
                 )
             )

@@ -57,8 +57,8 @@ def environment(runs: Sequence[ReportedRun], *, differences: bool) -> Iterator[B
     if differences and len(runs) > 1:
         yield Text(TextRole.NOTE, tr("What is not the same for all runs stands under “What differs”."))
     if any(run.facts.environment for run in runs):
-        told = tr("Everything else that was read of the machine is in the file {name} in this PDF.")
-        yield Text(TextRole.NOTE, told.format(name=FACTS_NAME))
+        sentence = tr("Everything else that was read of the machine is in the file {name} in this PDF.")
+        yield Text(TextRole.NOTE, sentence.format(name=FACTS_NAME))
     yield from _unavailable(runs)
 
 
@@ -111,10 +111,10 @@ _MOST_RUNS: Final = 10
 def configuration_pages(found: Findings) -> Iterator[Block]:
     """Yield every configuration; if there are many their charts are small, several in a row."""
     yield Text(TextRole.HEADING, _TITLE, bookmark=_TITLE, new_page=True)
-    told = [_LINES]
+    blocks = [_LINES]
     if any(part.cut.seconds for part in found.comparison.parts):
-        told.append(tr("Figures are of the part that the heading of TPS names, but for the whole run's."))
-    yield Text(TextRole.NOTE, " ".join((*told, devices_sentence(found.runs))).strip())
+        blocks.append(tr("Figures are of the part that the heading of TPS names, but for the whole run's."))
+    yield Text(TextRole.NOTE, " ".join((*blocks, devices_sentence(found.runs))).strip())
     for configuration in found.configurations:
         if len(found.configurations) > MOST_LINES:
             yield from _small(found, configuration)
@@ -138,15 +138,15 @@ def _whole(found: Findings, configuration: ReportedConfiguration) -> Iterator[Bl
 def _small(found: Findings, configuration: ReportedConfiguration) -> Iterator[Block]:
     """Yield one of many configurations on a third of a page."""
     runs = configuration.runs
-    told = [*_begin(configuration, new_page=False)]
-    told.append(speed_table(runs[:_MOST_RUNS]))
+    blocks = [*_begin(configuration, new_page=False)]
+    blocks.append(speed_table(runs[:_MOST_RUNS]))
     if len(runs) > _MOST_RUNS:
         more = len(runs) - _MOST_RUNS
         sentence = trn(
             "{count} more run is in its run file.", "{count} more runs are in the run files.", more
         )
-        told.append(Text(TextRole.NOTE, sentence.format(count=more)))
-    yield Together(tuple(told))
+        blocks.append(Text(TextRole.NOTE, sentence.format(count=more)))
+    yield Together(tuple(blocks))
     yield from _sentences(configuration)
     if len(found.configurations) <= MOST_DRAWN:
         figures = tuple(_with_source(configuration, small_details(configuration)))
@@ -173,18 +173,20 @@ def _sentences(configuration: ReportedConfiguration) -> Iterator[Block]:
     """Yield findings about the seconds of the shown run, and for each run those beyond its figures."""
     runs, shown = configuration.runs, configuration.shown
     for run in runs:
-        told = list(run.compared.sentences) if run is shown else []
+        sentences = list(run.compared.sentences) if run is shown else []
         if run.compared.left_out:
-            told.insert(0, tr("Takes no part in the comparison: {why}.").format(why=run.compared.left_out))
+            sentences.insert(
+                0, tr("Takes no part in the comparison: {why}.").format(why=run.compared.left_out)
+            )
         if run.facts.error:
-            told.insert(0, one_line(run.facts.error))
-        told += [
+            sentences.insert(0, one_line(run.facts.error))
+        sentences += [
             f"{one_line(reason)[:1].upper()}{one_line(reason)[1:]}."
             for kind, reason in run.facts.marks
             if kind not in {UNSAFE, NOT_DURABLE} and reason and not (run is shown and kind == DISTURBED)
         ]
-        if told:
-            yield Text(TextRole.NOTE, f"{run.tag}: {' '.join(told)}")
+        if sentences:
+            yield Text(TextRole.NOTE, f"{run.tag}: {' '.join(sentences)}")
 
 
 _NUMBERS: Final = re.compile(r"[0-9a-f]{8,}|\d+")
@@ -202,10 +204,10 @@ def command_pages(found: Findings) -> Iterator[Block]:
     if not any(run.facts.commands for run in found.runs):
         yield Text(TextRole.BODY, tr("None is known: the run files hold none, as where others measured."))
         return
-    told: dict[tuple[str, ...], list[ReportedRun]] = {}
+    by_commands: dict[tuple[str, ...], list[ReportedRun]] = {}
     for run in found.runs:
-        told.setdefault(tuple(_NUMBERS.sub("#", line) for line in command_lines(run)), []).append(run)
-    for runs in told.values():
+        by_commands.setdefault(tuple(_NUMBERS.sub("#", line) for line in command_lines(run)), []).append(run)
+    for runs in by_commands.values():
         yield from _commands(runs)
 
 

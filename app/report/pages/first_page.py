@@ -28,9 +28,9 @@ from app.report.blocks import (
 )
 from app.report.figures import charts_of, sources
 from app.report.findings import Findings, ReportedCondition, short
+from app.report.options import DEFAULT_OPTIONS, ReportOptions, Section
 from app.report.report_data import ReportedConfiguration
 from app.report.run_tables import speed_table, table_size
-from app.report.wishes import AS_IT_COMES, ReportWishes, Section
 from app.report.words import common, days
 from app.runfile.disturbance import DISTURBED
 from app.statistics.verdict import Verdict
@@ -50,14 +50,14 @@ _MOST_FACTORS: Final = 2
 _UNDECIDED: Final = frozenset({Verdict.INDICATIVE, Verdict.INCONCLUSIVE, Verdict.IMPOSSIBLE})
 
 
-def first_page(found: Findings, wishes: ReportWishes = AS_IT_COMES) -> Iterator[Block]:
+def first_page(found: Findings, options: ReportOptions = DEFAULT_OPTIONS) -> Iterator[Block]:
     """Yield the blocks of the first page: the author's words, marked as such, then the results."""
-    verdicts = Section.VERDICTS in wishes.sections
-    yield Text(TextRole.TITLE, wishes.title or found.title, bookmark=tr("Summary"))
-    if wishes.author:
-        yield Text(TextRole.BODY, wishes.author)
+    verdicts = Section.VERDICTS in options.sections
+    yield Text(TextRole.TITLE, options.title or found.title, bookmark=tr("Summary"))
+    if options.author:
+        yield Text(TextRole.BODY, options.author)
     yield Text(TextRole.SUBTITLE, _about(found))
-    yield from _own_words(wishes)
+    yield from _own_words(options)
     yield from _answer(found, verdicts=verdicts)
     yield from _unsafe(found.configurations)
     if len(found.configurations) > 1:
@@ -99,35 +99,35 @@ def _condition(found: Findings, condition: ReportedCondition) -> Iterator[Block]
         yield bar_figure(shown)
 
 
-def _own_words(wishes: ReportWishes) -> Iterator[Block]:
+def _own_words(options: ReportOptions) -> Iterator[Block]:
     """Yield purpose and conclusion in the author's words, and where those end."""
     for heading, text, role in (
-        (tr("Purpose"), wishes.purpose, TextRole.BODY),
-        (tr("Conclusion of the author"), wishes.conclusion, TextRole.ANSWER),
+        (tr("Purpose"), options.purpose, TextRole.BODY),
+        (tr("Conclusion of the author"), options.conclusion, TextRole.ANSWER),
     ):
         paragraphs = [paragraph for line in text.splitlines() if (paragraph := one_line(line))]
         if paragraphs:
             yield Text(TextRole.SUBHEADING, heading)
         for paragraph in paragraphs:
             yield Text(role, paragraph)
-    if wishes.purpose or wishes.conclusion:
+    if options.purpose or options.conclusion:
         yield Text(TextRole.SUBHEADING, tr("What was measured"))
 
 
 def _left_out(count: int, *, verdicts: bool) -> str:
     """Return how many configurations the first page omits."""
-    told = trn(
+    sentence = trn(
         "{count} more configuration, slower or not ranked, stands under “Verdicts”.",
         "{count} more configurations, slower or not ranked, stand under “Verdicts”.",
         count,
     )
     if not verdicts:
-        told = trn(
+        sentence = trn(
             "{count} more configuration, slower or not ranked, is not shown here.",
             "{count} more configurations, slower or not ranked, are not shown here.",
             count,
         )
-    return told.format(count=count)
+    return sentence.format(count=count)
 
 
 def _about(found: Findings) -> str:
@@ -154,13 +154,13 @@ def _answer(found: Findings, *, verdicts: bool) -> Iterator[Block]:
     if len(found.configurations) == 1:
         yield from _single_answer(found.configurations[0])
         return
-    most = told_first(found)
+    most = shown_first(found)
     for sentence in (*overall_first(found), *found.verdicts[:most]):
         yield Text(TextRole.ANSWER, sentence)
     if found.factors.verdicts:
         yield Text(TextRole.NOTE, EXPLANATION)
     more, factors = len(found.verdicts) - most, len(found.factors.verdicts) - _MOST_FACTORS
-    told = []
+    sentences = []
     if more > 0:
         sentence = trn(
             "{count} more comparison stands in the table, and in words under “Verdicts”.",
@@ -173,16 +173,16 @@ def _answer(found: Findings, *, verdicts: bool) -> Iterator[Block]:
                 "{count} more comparisons stand in the table.",
                 more,
             )
-        told.append(sentence.format(count=more))
+        sentences.append(sentence.format(count=more))
     if factors > 0 and verdicts:
         sentence = trn(
             "{count} more over all cells stands under “Verdicts”.",
             "{count} more over all cells stand under “Verdicts”.",
             factors,
         )
-        told.append(sentence.format(count=factors))
-    if told:
-        yield Text(TextRole.NOTE, " ".join(told))
+        sentences.append(sentence.format(count=factors))
+    if sentences:
+        yield Text(TextRole.NOTE, " ".join(sentences))
 
 
 def overall_first(found: Findings) -> tuple[str, ...]:
@@ -190,13 +190,13 @@ def overall_first(found: Findings) -> tuple[str, ...]:
 
     Factors with a verdict come first.
     """
-    told = sorted(found.factors.verdicts, key=lambda each: each.found.comparison.verdict in _UNDECIDED)
-    sentences = (f"{describe_factor(each)}." for each in told[:_MOST_FACTORS])
+    ordered = sorted(found.factors.verdicts, key=lambda each: each.found.comparison.verdict in _UNDECIDED)
+    sentences = (f"{describe_factor(each)}." for each in ordered[:_MOST_FACTORS])
     fastest = (each.fastest for each in found.conditions if not each.name)
     return tuple(filter(None, (*fastest, *sentences)))
 
 
-def told_first(found: Findings) -> int:
+def shown_first(found: Findings) -> int:
     """Return how many verdicts are on the first page: half a minute of reading, at least one.
 
     With one verdict for each condition that of each condition there: they may contradict each other.
@@ -221,14 +221,14 @@ def _single_answer(configuration: ReportedConfiguration) -> Iterator[Block]:
         yield Text(TextRole.ANSWER, tr("No complete run: there is no result."))
     elif mean.low is not None and mean.high is not None:
         sentence = tr("{tps} {unit} (95 % interval {low} to {high}, {runs} runs).")
-        told = sentence.format(
+        message = sentence.format(
             tps=format_tps(mean.mean),
             unit=unit,
             low=format_tps(mean.low),
             high=format_tps(mean.high),
             runs=mean.runs,
         )
-        yield Text(TextRole.ANSWER, told)
+        yield Text(TextRole.ANSWER, message)
     else:
         sentence = tr("{tps} {unit}: indicative only, a mean with an interval takes 3 runs.")
         yield Text(TextRole.ANSWER, sentence.format(tps=format_tps(mean.mean), unit=unit))
@@ -250,10 +250,10 @@ def _unsafe(configurations: Sequence[ReportedConfiguration]) -> Iterator[Block]:
         if number == MOST_WARNINGS:
             yield Text(TextRole.WARNING, tr("UNSAFE are also others: see the table and their pages."))
             return
-        told = ", ".join(names if len(names) < 3 else [name.partition(" ")[0] for name in names])
+        words = ", ".join(names if len(names) < 3 else [name.partition(" ")[0] for name in names])
         sentence = tr("{warning}: {names}. Safety was traded for speed: {reasons}.")
         given = "; ".join(one_line(each).rstrip(".") for each in why)  # some are whole sentences
-        text = sentence.format(warning=warning, names=told, reasons=given)
+        text = sentence.format(warning=warning, names=words, reasons=given)
         yield Text(TextRole.WARNING, text)
 
 
@@ -322,23 +322,23 @@ def _seconds(configurations: Sequence[ReportedConfiguration]) -> Iterator[Block]
         found = shape.jitter
         if found.stall_seconds:
             sentence = tr("{name} in {stalled} of {seconds} s, at most {longest} in a row")
-            told = sentence.format(
+            text = sentence.format(
                 name=name,
                 stalled=found.stall_seconds,
                 seconds=found.seconds,
                 longest=found.longest_stall_s,
             )
-            stalls.append((-found.stall_seconds, told))
+            stalls.append((-found.stall_seconds, text))
         change = shape.drift.change
         if change is not None and abs(change) >= _MUCH_DRIFT:
-            told = tr("{name} by {percent:+.0f} %").format(name=name, percent=100 * change)
-            changes.append((-abs(change), told))
+            text = tr("{name} by {percent:+.0f} %").format(name=name, percent=100 * change)
+            changes.append((-abs(change), text))
     for sentence, found_of in (
         (tr("Stalled, below 10 % of what was reached near those seconds: {runs}."), stalls),
         (tr("From its first to its last tenth a run changed: {runs}."), changes),
     ):
         if found_of:
-            worst = [told for _, told in sorted(found_of)[:MOST_WARNINGS]]
+            worst = [result for _, result in sorted(found_of)[:MOST_WARNINGS]]
             yield Text(TextRole.NOTE, sentence.format(runs="; ".join(worst)))
 
 
@@ -359,12 +359,12 @@ def _bar(configuration: ReportedConfiguration) -> Bar:
         points=values if len(values) > 1 else (),
         colour_index=configuration.look,
         tag=configuration.tag,
-        told=_told(configuration),
+        value_text=_value_text(configuration),
         warning=configuration.warning,
     )
 
 
-def _told(configuration: ReportedConfiguration) -> str:
+def _value_text(configuration: ReportedConfiguration) -> str:
     """Return the figure after a bar, marked if it is of disturbed runs."""
     mean = configuration.row.mean.mean
     if mean is None:
@@ -400,12 +400,12 @@ def _limits(found: Findings, *, verdicts: bool) -> Iterator[Block]:
         yield Text(TextRole.NOTE, " ".join(limits))
     for note in found.notes:
         yield Text(TextRole.NOTE, note)
-    told = warned_first(found) if verdicts else len(found.warnings)
-    for warning in found.warnings[:told]:
+    count = warned_first(found) if verdicts else len(found.warnings)
+    for warning in found.warnings[:count]:
         yield Text(TextRole.NOTE, warning)
-    if len(found.warnings) > told:
+    if len(found.warnings) > count:
         sentence = tr("{count} more reservations stand under “Verdicts”.")
-        yield Text(TextRole.NOTE, sentence.format(count=len(found.warnings) - told))
+        yield Text(TextRole.NOTE, sentence.format(count=len(found.warnings) - count))
 
 
 def warned_first(found: Findings) -> int:

@@ -42,11 +42,11 @@ def _measuring(comparison: RunComparison) -> Iterator[str]:
     shapes = [run.facts.shape for run in comparison.runs if run.facts.shape is not None]
     if shapes:
         lengths = sorted(shape.duration_s for shape in shapes)
-        told = format_duration(lengths[0])
+        sentence = format_duration(lengths[0])
         if round(lengths[0]) != round(lengths[-1]):
-            told = tr("{short} to {long}").format(short=told, long=format_duration(lengths[-1]))
+            sentence = tr("{short} to {long}").format(short=sentence, long=format_duration(lengths[-1]))
         yield tr("The load is pgbench. The measured phase lasted {time}; warm-up does not count.").format(
-            time=told
+            time=sentence
         )
     yield tr(
         "TPS are pgbench's own count of transactions; device, CPU and WAL figures are counters of the "

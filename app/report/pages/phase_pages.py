@@ -66,7 +66,7 @@ def _bar(group: ComparedGroup, configuration: ReportedConfiguration, name: str) 
         points=values if len(values) > 1 else (),
         colour_index=configuration.look,
         tag=configuration.tag,
-        told=tr("no result") if mean.mean is None else format_figure(figure(name), mean.mean),
+        value_text=tr("no result") if mean.mean is None else format_figure(figure(name), mean.mean),
         warning=configuration.warning,
     )
 

@@ -18,7 +18,7 @@ def take_with_you_page(found: Findings) -> Iterator[Block]:
         yield Text(TextRole.BODY, taken.name)
         for warning in taken.warnings:
             yield Text(TextRole.WARNING, tr("Safety is traded for speed: {reason}").format(reason=warning))
-        for sentence in taken.told:
+        for sentence in taken.sentences:
             yield Text(TextRole.BODY, sentence)
         for part in taken.parts:
             yield Text(TextRole.SUBHEADING, part.heading)

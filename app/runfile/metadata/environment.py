@@ -26,7 +26,7 @@ MOST_CHARACTERS_OF_NAME: Final = 40
 
 _LONGEST_S: Final = 1e10
 
-TOLD: Final = ("made_with", "format_version", "compression", "check")
+REPORTED: Final = ("made_with", "format_version", "compression", "check")
 """Facts about a filesystem from tools of other systems; see `app.probes.remote.facts`."""
 
 _OWNERS_SOURCES: Final = frozenset({"configuration file", "command line", "environment variable", "global"})
@@ -78,7 +78,7 @@ class DeviceFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class ReachedFacts:
+class RemoteAccess:
     """How the machine was examined.
 
     Attributes:
@@ -122,7 +122,7 @@ class ReachedFacts:
         return ", ".join(part for part in parts if part)
 
 
-_HERE: Final = ReachedFacts()
+_HERE: Final = RemoteAccess()
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,7 @@ class EnvironmentFacts:
         arc_max_bytes: largest size of ZFS's cache (zfs_arc_max), 0 if ZFS decides; None if data and WAL are
             on something else, or if unknown.
         reached: how it was examined.
-        told: by the tools of a filesystem that pgFooting does not create: by the words of `TOLD`.
+        reported: by the tools of a filesystem that pgFooting does not create: by the words of `REPORTED`.
         server_version: the server's own description of its version and build.
         server_settings: set by its owner or initdb, by name; without empty ones and those of sessions.
         settings_in_effect: all known ones, by name, in lower case.
@@ -178,8 +178,8 @@ class EnvironmentFacts:
     page_bytes: int | None = None
     machine_id: str = ""
     arc_max_bytes: int | None = None
-    reached: ReachedFacts = _HERE
-    told: Mapping[str, str] = field(default_factory=dict)
+    reached: RemoteAccess = _HERE
+    reported: Mapping[str, str] = field(default_factory=dict)
     server_version: str = ""
     server_settings: Mapping[str, str] = field(default_factory=dict)
     settings_in_effect: Mapping[str, str] = field(default_factory=dict)
@@ -241,7 +241,7 @@ def read_environment_facts(facts: Mapping[str, Json]) -> EnvironmentFacts:
         machine_id=_text(_dict(facts.get("identity")).get("machine_id")),
         arc_max_bytes=_arc_max_bytes(*storages),
         reached=_reached(_dict(facts.get("reached"))),
-        told=_told(_dict(storage.get("filesystem"))),
+        reported=_reported(_dict(storage.get("filesystem"))),
         server_version=_text(_dict(facts.get("server")).get("version")),
         server_settings=_set_by_its_owner(settings),
         settings_in_effect=_in_effect(_dict(facts.get(SERVER_DEFAULTS)), settings),
@@ -262,11 +262,11 @@ def _memory_bytes(facts: Mapping[str, Json]) -> int | float | None:
 
 def _set_by_its_owner(settings: Mapping[str, Json]) -> Mapping[str, str]:
     """Return the settings by a server's owner, and those fixed by initdb."""
-    given = {name: _dict(told) for name, told in settings.items()}
+    given = {name: _dict(value) for name, value in settings.items()}
     found = {
-        name: _text(told.get("value"))
-        for name, told in given.items()
-        if name in _OF_THE_CLUSTER or _text(told.get("source")) in _OWNERS_SOURCES
+        name: _text(value.get("value"))
+        for name, value in given.items()
+        if name in _OF_THE_CLUSTER or _text(value.get("source")) in _OWNERS_SOURCES
     }
     return {name: text for name, text in found.items() if text}
 
@@ -274,18 +274,18 @@ def _set_by_its_owner(settings: Mapping[str, Json]) -> Mapping[str, str]:
 def _in_effect(defaults: Mapping[str, Json], settings: Mapping[str, Json]) -> Mapping[str, str]:
     """Return the values of all settings that a server reported."""
     found = {name: _text(value) for name, value in defaults.items()}
-    found |= {name: _text(_dict(told).get("value")) for name, told in settings.items()}
+    found |= {name: _text(_dict(value).get("value")) for name, value in settings.items()}
     return {name.lower(): text for name, text in found.items() if text}
 
 
-def _told(facts: Mapping[str, Json]) -> Mapping[str, str]:
-    found = {name: _text(facts.get(name)) for name in TOLD}
+def _reported(facts: Mapping[str, Json]) -> Mapping[str, str]:
+    found = {name: _text(facts.get(name)) for name in REPORTED}
     return {name: text for name, text in found.items() if text}
 
 
-def _reached(facts: Mapping[str, Json]) -> ReachedFacts:
+def _reached(facts: Mapping[str, Json]) -> RemoteAccess:
     offset, bound = _number(facts.get("clock_offset_s")), _number(facts.get("clock_bound_s"))
-    return ReachedFacts(
+    return RemoteAccess(
         over=_text(facts.get("over"))[:MOST_CHARACTERS_OF_NAME],
         system=_text(facts.get("system"))[:MOST_CHARACTERS_OF_NAME],
         is_tried=facts.get("tried") is not False,
@@ -383,8 +383,8 @@ def machine_rows(facts: EnvironmentFacts) -> tuple[tuple[str, str], ...]:
         (tr("System"), ", ".join(each for each in (facts.distribution, facts.kernel) if each) or unknown),
         (tr("Virtual machine"), facts.virtual_machine),
         (tr("Filesystem"), " ".join(filter(None, (facts.filesystem, options))) or unknown),
-        (tr("It was made with"), facts.told.get("made_with", "")),
-        (tr("It compresses with"), facts.told.get("compression", "")),
+        (tr("It was made with"), facts.reported.get("made_with", "")),
+        (tr("It compresses with"), facts.reported.get("compression", "")),
         (tr("Disks"), disks or unknown),
         (tr("Asked over"), facts.reached.words),
     )

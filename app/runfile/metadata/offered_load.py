@@ -72,13 +72,13 @@ def offered_load(run: RunMetadata) -> OfferedLoad:
     return _offered(run) if own is None else replace(_offered(run), share=_share(own))
 
 
-def phase_load(told: PhaseMetadata) -> OfferedLoad:
+def phase_load(phase: PhaseMetadata) -> OfferedLoad:
     """Return how load was offered in one of several phases of a run."""
-    return replace(_offered(RunMetadata(workload=told.workload, pgbench=told.pgbench)), share=_share(told))
+    return replace(_offered(RunMetadata(workload=phase.workload, pgbench=phase.pgbench)), share=_share(phase))
 
 
-def _share(told: PhaseMetadata) -> RateShare | None:
-    percent, of = or_none(told.rate_percent), or_none(told.rate_of)
+def _share(phase: PhaseMetadata) -> RateShare | None:
+    percent, of = or_none(phase.rate_percent), or_none(phase.rate_of)
     return None if percent is None or of is None else RateShare(percent, of)
 
 

@@ -223,7 +223,7 @@ class ServerOptionMetadata:
         key: of the campaign file, below the target.
         setting: of the server.
         value: as in postgresql.conf.
-        fate: a `app.domain.campaign.server_options.Fate`.
+        fate: a `app.domain.campaign.server_options.SettingStatus`.
         note: why it was not applied; empty if it was.
     """
 
@@ -426,9 +426,9 @@ class ErrorMetadata:
     @classmethod
     def of(cls, error: FootingError) -> Self:
         """Return the metadata of an error."""
-        told = {"message": error.message, "hint": error.hint}
-        said = {name: message_to_json(each) for name, each in told.items() if isinstance(each, Message)}
-        return cls(code=error.code, **told, said=said)
+        values = {"message": error.message, "hint": error.hint}
+        said = {name: message_to_json(each) for name, each in values.items() if isinstance(each, Message)}
+        return cls(code=error.code, **values, said=said)
 
     @property
     def sentences(self) -> tuple[str, str]:
@@ -591,12 +591,12 @@ class RunMetadata:
         if not number:
             return self
         phases = () if isinstance(self.phases, NotKnown) else self.phases
-        told = next((each for each in phases if each.number == number), PhaseMetadata())
+        phase = next((each for each in phases if each.number == number), PhaseMetadata())
         return replace(
             self,
-            workload=told.workload,
-            pgbench=told.pgbench,
-            transaction_log_one_in=told.transaction_log_one_in,
+            workload=phase.workload,
+            pgbench=phase.pgbench,
+            transaction_log_one_in=phase.transaction_log_one_in,
             tps_one_in=NOT_KNOWN,
         )
 

@@ -54,9 +54,9 @@ def judged_marks(stored: Iterable[Mark], run: RunMetadata, environment: Environm
     """
     own = f"{FULL_PAGE_WRITES} = "
     kept = {(kind, reason) for kind, reason in stored if kind != UNSAFE or not reason.startswith(own)}
-    told = set(stored) - kept
+    others = set(stored) - kept
     found = _half_written(run, environment)
-    return tuple(sorted({*kept, *(told if found is None else found), *_not_durable(run, environment)}))
+    return tuple(sorted({*kept, *(others if found is None else found), *_not_durable(run, environment)}))
 
 
 def _settings(run: RunMetadata) -> dict[str, str]:

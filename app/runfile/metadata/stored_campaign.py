@@ -28,13 +28,13 @@ def completed(run: RunMetadata) -> RunMetadata:
     asked = configuration.target
     if not is_without_presets or not isinstance(asked, DiskTarget):
         return run
-    told = replace(
+    target = replace(
         run.target,
         preset=asked.data.preset,
         wal_preset=asked.wal.preset if asked.wal else None,
         memory_limit_bytes=asked.memory_limit_bytes,
     )
-    return replace(run, target=told)
+    return replace(run, target=target)
 
 
 def stored_configuration(run: RunMetadata) -> Configuration | None:

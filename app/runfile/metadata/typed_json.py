@@ -51,7 +51,7 @@ def or_none(value: Known[T]) -> T | None:
     return None if isinstance(value, NotKnown) else value
 
 
-def if_told(value: T | None) -> Known[T]:
+def if_known(value: T | None) -> Known[T]:
     """Return a value; None becomes not known: for sources that omit unknown values."""
     return NOT_KNOWN if value is None else value
 

@@ -38,7 +38,7 @@ from app.storage.system.programs import CompletedProgram, run_program
 
 PROBE_S: Final = 120.0
 
-_TOLD: Final = frozenset({"TYPE", "UUID", "LABEL", "PTTYPE", "PTUUID", "USAGE"})
+_CONTENT_TAGS: Final = frozenset({"TYPE", "UUID", "LABEL", "PTTYPE", "PTUUID", "USAGE"})
 """Tags about the content; blkid's other tags describe the device itself and its partition."""
 
 Run = Callable[[Sequence[str]], CompletedProgram]
@@ -68,7 +68,7 @@ def probe(node: str, run: Run) -> Mapping[str, str]:
         # SECURITY: ambivalent or unreadable: something is there, of unknown kind.
         return {"TYPE": "unknown", "COMPLAINT": ended.complaint()}
     pairs = (line.partition("=") for line in ended.stdout.splitlines())
-    return {name: value for name, _, value in pairs if name in _TOLD}
+    return {name: value for name, _, value in pairs if name in _CONTENT_TAGS}
 
 
 def probe_with_program(argv: Sequence[str]) -> CompletedProgram:
@@ -167,8 +167,8 @@ def _owned(condition: OwnPartition, facts: Mapping[str, str]) -> ConditionResult
         now = table_digest(disk)
     is_same = now == facts.get(table_fact(condition.table_place))
     node = condition.disk
-    told = say("seen-own-table", disk=node) if is_same else say("seen-other-table", disk=node)
-    return ConditionResult(is_same, told)
+    sentence = say("seen-own-table", disk=node) if is_same else say("seen-other-table", disk=node)
+    return ConditionResult(is_same, sentence)
 
 
 def _owned_member(condition: OwnMember, facts: Mapping[str, str], run: Run) -> ConditionResult:
@@ -203,8 +203,8 @@ def _pool_unused(pool: str, run: Run) -> ConditionResult:
         return ConditionResult(holds=False, evidence=_mounted(mounted_at[0].folder, mounted_at))
     ended = run(("zfs", "list", "-H", "-r", "-t", "filesystem,volume", "-o", "name", pool))
     names = ended.stdout.split("\n")[:-1]
-    told = " ".join(names) if ended.exit_code == 0 else ended.complaint()
-    return ConditionResult(ended.exit_code == 0 and names == [pool], _has(pool, told))
+    text = " ".join(names) if ended.exit_code == 0 else ended.complaint()
+    return ConditionResult(ended.exit_code == 0 and names == [pool], _has(pool, text))
 
 
 def _unheld(node: str) -> ConditionResult:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from app.domain.disk import DiskIdentity, DiskRefusal
 from app.domain.step_progress import StepProgress
 from app.storage.layout.steps import Step
-from app.storage.system.time_limits import Patience
+from app.storage.system.time_limits import TimeBudget
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ class Hooks:
     progress: Callable[[StepProgress], None] = lambda _progress: None
     done: Callable[[StepResult], None] = lambda _done: None
     is_cancelled: Callable[[], bool] = lambda: False
-    patience: Patience = field(default_factory=Patience)
+    patience: TimeBudget = field(default_factory=TimeBudget)
     other_boot: bool = False
     since: Mapping[str, str] = field(default_factory=dict)
     held: Mapping[str, int] = field(default_factory=dict)

@@ -153,14 +153,14 @@ class QueueSettings:
         if record is None:
             return say("skipped-queue-unchanged"), ""
         try:
-            skipped, told = self._put_back(step, record)
-        except _AwayError:
+            skipped, output = self._put_back(step, record)
+        except _DiskGoneError:
             return say("skipped-disk-away", disk=step.disk), ""  # it reappears as a new disk, if ever
         self.know({name: ""})
-        return skipped, told
+        return skipped, output
 
     def _put_back(self, step: RestoreQueue, record: QueueRecord) -> tuple[str, str]:
-        """Restore it if it is still ours to restore: returns and raises as `restore`, and `_AwayError`."""
+        """Restore it if it is still ours; returns and raises as `restore`, and `_DiskGoneError`."""
         if self.hooks.other_boot:
             return say("skipped-queue-boot"), ""
         if mark_of(self.facts, table_place(step.place)) is Mark.RELEASED:
@@ -169,7 +169,7 @@ class QueueSettings:
         try:
             now = self.hooks.identify(step.disk)
         except OSError as err:
-            raise _AwayError from err
+            raise _DiskGoneError from err
         if (now.diskseq or 0) != record.diskseq or self.disks[step.disk].differs_from(now):
             # SECURITY: another disk's settings are not ours to touch, whatever its name.
             return say("skipped-queue-anew", disk=step.disk), ""
@@ -189,7 +189,7 @@ class QueueSettings:
         return "", ""
 
 
-class _AwayError(Exception):
+class _DiskGoneError(Exception):
     """A disk is absent, or cannot be identified."""
 
 

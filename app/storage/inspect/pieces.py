@@ -17,7 +17,7 @@ from app.storage.inspect.sampling import SAMPLE_BYTES
 
 T = TypeVar("T")
 
-Tell = Callable[[int, int], None]
+Progress = Callable[[int, int], None]
 """Called with the amount done and the total, in any unit; an exception ends the reading."""
 
 _PIECE: Final = MIB
@@ -28,7 +28,7 @@ _WINDOW: Final = 128
 _DIGEST_BYTES: Final = 16
 
 
-def tell_nobody(_done: int, _all: int) -> None:
+def ignore_progress(_done: int, _all: int) -> None:
     """Ignore the progress."""
 
 
@@ -66,7 +66,7 @@ class PieceReader:
         """Return `length` bytes."""
         return b"".join(bytes(piece) for piece in self.pieces(offset, length))
 
-    def first_data(self, offset: int, length: int, tell: Tell = tell_nobody) -> int | None:
+    def first_data(self, offset: int, length: int, progress: Progress = ignore_progress) -> int | None:
         """Return the position, from `offset` on, of the first byte that is not zero; None for only zeros."""
         position = 0
         with closing(self.pieces(offset, length)) as pieces:
@@ -74,7 +74,7 @@ class PieceReader:
                 if not ZEROS.startswith(piece):
                     return position + (first_data(bytes(piece)) or 0)
                 position += len(piece)
-                tell(position, length)
+                progress(position, length)
         return None
 
     def digest(self, offset: int) -> str:
@@ -101,7 +101,7 @@ def at_each(
     fd: int,
     offsets: Sequence[int],
     look: Callable[[PieceReader, int], T],
-    tell: Tell = tell_nobody,
+    progress: Progress = ignore_progress,
 ) -> list[T]:
     """Return the results of `look` at each offset; several run at once, started in the order of the disk.
 
@@ -109,7 +109,7 @@ def at_each(
         fd: the disk.
         offsets: ascending.
         look: called in other threads, with a reader of that thread and the offset.
-        tell: called now and then, in this thread.
+        progress: called now and then, in this thread.
 
     Raises:
         OSError: something cannot be read.
@@ -125,5 +125,5 @@ def at_each(
             window = offsets[start : start + _WINDOW]
             parts = list(pool.map(work, [window[number::_AT_ONCE] for number in range(_AT_ONCE)]))
             found += [parts[number % _AT_ONCE][number // _AT_ONCE] for number in range(len(window))]
-            tell(len(found), len(offsets))
+            progress(len(found), len(offsets))
     return found

@@ -23,7 +23,7 @@ from typing import Any, Final, TypeVar
 
 from app.domain.disk import DiskIdentity
 from app.domain.messages.message import say
-from app.storage.inspect.pieces import PieceReader, Tell
+from app.storage.inspect.pieces import PieceReader, Progress
 from app.storage.inspect.snapshot import DuplicateMarks, FullRead, Reading, SourceKnowledge
 from app.storage.inspect.sources import SourceFolders
 
@@ -146,7 +146,7 @@ def parse_marks(values: Mapping[str, Any]) -> DuplicateMarks:
 _LOWEST_PRIORITY: Final = 19
 
 
-def read_every_byte(fd: int, size_bytes: int, tell: Tell) -> int | None:
+def read_every_byte(fd: int, size_bytes: int, progress: Progress) -> int | None:
     """Return the position of the first byte that is not zero; None if all are zeros.
 
     Runs at the lowest priority of this thread, from which the kernel derives that of its requests
@@ -155,7 +155,7 @@ def read_every_byte(fd: int, size_bytes: int, tell: Tell) -> int | None:
     Args:
         fd: the disk, open for reading past the page cache.
         size_bytes: of it.
-        tell: called at each piece with the bytes read and the total; an exception ends the reading.
+        progress: called at each piece with the bytes read and the total; an exception ends the reading.
 
     Raises:
         OSError: it cannot be read to its end.
@@ -166,7 +166,7 @@ def read_every_byte(fd: int, size_bytes: int, tell: Tell) -> int | None:
         os.setpriority(os.PRIO_PROCESS, thread, _LOWEST_PRIORITY)
     try:
         with PieceReader(fd) as reader:
-            return reader.first_data(0, size_bytes, tell)
+            return reader.first_data(0, size_bytes, progress)
     finally:
         with suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, thread, before)

@@ -87,7 +87,7 @@ def strata_of(size_bytes: int) -> tuple[Stratum, ...]:
     begin, end = EDGE_BYTES, size_bytes - EDGE_BYTES
     if end <= begin:
         return ()
-    room = MOST_PIECES - len(telling_places(size_bytes))
+    room = MOST_PIECES - len(revealing_places(size_bytes))
     wanted = max(LEAST_STRATA, -(-(end - begin) // STRATUM_BYTES))
     count = max(1, min(wanted, room, (end - begin) // _LEAST_STRATUM))
     bounds = [begin + (end - begin) * number // count for number in range(count + 1)]
@@ -109,13 +109,15 @@ def sampling_of(size_bytes: int, block_bytes: int, choose: random.Random) -> Sam
     """
     strata, step = strata_of(size_bytes), step_of(block_bytes)
     highest = size_bytes - EDGE_BYTES
-    told = {place // step * step for place in telling_places(size_bytes) if EDGE_BYTES <= place < highest}
+    revealing = {
+        place // step * step for place in revealing_places(size_bytes) if EDGE_BYTES <= place < highest
+    }
     drawn = {each.draw(choose, step) for each in strata}
-    return SamplingPlan(tuple(sorted(told | drawn)), certain_bytes(strata))
+    return SamplingPlan(tuple(sorted(revealing | drawn)), certain_bytes(strata))
 
 
 @functools.lru_cache(maxsize=64)
-def telling_places(size_bytes: int) -> frozenset[int]:
+def revealing_places(size_bytes: int) -> frozenset[int]:
     """Return the places of superblocks and their copies of every known kind, for each usual partition start.
 
     Excludes the ends of a disk: both are read whole.

@@ -178,7 +178,7 @@ def maintenance_command(
         return None
     place = mounted.sources[0] if program.on_pool else mounted.folder
 
-    def told(words: tuple[str, ...]) -> tuple[str, ...]:
+    def with_values(words: tuple[str, ...]) -> tuple[str, ...]:
         values = {_PLACE: place, _UUID: uuid, _SNAPSHOT: snapshot}
         for name, value in values.items():
             words = tuple(word.replace(name, value) for word in words)
@@ -187,15 +187,15 @@ def maintenance_command(
     return MaintenanceCommand(
         kind.name,
         mounted,
-        told(program.argv),
-        told(program.end),
+        with_values(program.argv),
+        with_values(program.end),
         program.nothing,
-        told(program.status),
+        with_values(program.status),
         kind.limit_s,
-        told(program.leaves),
+        with_values(program.leaves),
         program.found,
-        told(program.each),
-        told(program.then),
+        with_values(program.each),
+        with_values(program.then),
     )
 
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from app.domain.messages.message import error_text, joined, say
-from app.storage.inspect.pieces import ZEROS, PieceReader, Tell, at_each, first_data, tell_nobody
+from app.storage.inspect.pieces import ZEROS, PieceReader, Progress, at_each, first_data, ignore_progress
 from app.storage.inspect.sampling import EDGE_BYTES, SAMPLE_BYTES, sampling_of
 from app.storage.inspect.signatures import recognise
 from app.storage.inspect.snapshot import (
@@ -99,7 +99,7 @@ def read_content(
     number: str,
     medium: Geometry,
     before: PreviousContent = NOTHING_KNOWN,
-    tell: Tell = tell_nobody,
+    progress: Progress = ignore_progress,
 ) -> Reading[Content]:
     """Read the ends of a disk and samples in between.
 
@@ -109,12 +109,12 @@ def read_content(
         number: device number that the node must have.
         medium: size and logical block of the disk.
         before: earlier knowledge of it.
-        tell: called with the number of places done and the total.
+        progress: called with the number of places done and the total.
     """
     try:
         with opened_disk(places, name, number, os.O_DIRECT) as fd:
             # the samples must be unpredictable
-            return read(content_of(fd, medium, random.SystemRandom(), before, tell))
+            return read(content_of(fd, medium, random.SystemRandom(), before, progress))
     except PermissionError as err:
         return places.denied(joined(": ", (str(err.filename), err.strerror or "")))
     except (OSError, ValueError) as err:
@@ -126,7 +126,7 @@ def content_of(
     medium: Geometry,
     choose: random.Random,
     before: PreviousContent = NOTHING_KNOWN,
-    tell: Tell = tell_nobody,
+    progress: Progress = ignore_progress,
 ) -> Content:
     """Return the content of an open disk (or a file in place of one).
 
@@ -138,7 +138,7 @@ def content_of(
     content = replace(ends_of(fd, medium), full_read=_holding(before))
     if content.signatures:
         return content
-    compared = _compared(fd, before, content, tell)
+    compared = _compared(fd, before, content, progress)
     if compared is not None and compared.is_as_left:
         return replace(content, comparison=compared)
     known = before.content
@@ -150,7 +150,7 @@ def content_of(
     block = medium.logical_block_bytes
     sampling = sampling_of(medium.size_bytes, block, choose)
     found = at_each(
-        fd, sampling.offsets, lambda reader, offset: reader.first_data(offset, SAMPLE_BYTES), tell
+        fd, sampling.offsets, lambda reader, offset: reader.first_data(offset, SAMPLE_BYTES), progress
     )
     return replace(
         content,
@@ -163,7 +163,9 @@ def content_of(
     )
 
 
-def _compared(fd: int, before: PreviousContent, content: Content, tell: Tell) -> ReleaseComparison | None:
+def _compared(
+    fd: int, before: PreviousContent, content: Content, progress: Progress
+) -> ReleaseComparison | None:
     """Return the comparison of the disk with the record of its release; None without a record."""
     record = before.released
     if record is None:
@@ -172,7 +174,7 @@ def _compared(fd: int, before: PreviousContent, content: Content, tell: Tell) ->
     if known is not None and known.places and known.released_s == record.released_s:
         is_same = content.digest == record.digest
         return known if is_same else replace(known, since=ChangesSinceRelease.ENDS)
-    return compare(fd, record, before.marks, content.digest, tell)
+    return compare(fd, record, before.marks, content.digest, progress)
 
 
 def _holding(before: PreviousContent) -> FullRead | None:

@@ -13,7 +13,7 @@ from app.domain.storage_plan.plan import PARTITION_TYPE
 from app.storage.inspect.snapshot import DiskFacts, Geometry, Policy, Snapshot
 from app.storage.inspect.sources import SourceFolders
 from app.storage.inspect.udisks_objects import Drive, Objects, drive_of, with_udisks
-from app.storage.spare.inspect import TellDisk, inspect_machine, tell_nobody
+from app.storage.spare.inspect import DiskProgress, ignore_progress, inspect_machine
 from app.storage.spare.rules import SpareDecision, decide
 from app.storage.spare.rules_disk import is_loop
 
@@ -43,7 +43,7 @@ def list_disks(
     policy: Policy,
     places: SourceFolders | None = None,
     objects: Objects | None = None,
-    tell: TellDisk = tell_nobody,
+    progress: DiskProgress = ignore_progress,
 ) -> Listing:
     """Inspect this machine and return its disks, without asking UDisks2 itself.
 
@@ -54,10 +54,10 @@ def list_disks(
         policy: the caller's.
         places: sources; this machine's without it.
         objects: of UDisks2, if it was asked.
-        tell: called with the progress on a disk, in threads.
+        progress: called with the progress on a disk, in threads.
     """
     places = SourceFolders.of_this_machine() if places is None else places
-    return listing_of(inspect_machine(policy, places, tell=tell), policy, places, objects)
+    return listing_of(inspect_machine(policy, places, progress=progress), policy, places, objects)
 
 
 def listing_of(

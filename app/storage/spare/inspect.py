@@ -17,7 +17,7 @@ from typing import Final
 from app.domain.messages.message import say
 from app.storage.inspect import processes, references, uses
 from app.storage.inspect.disk import read_disk
-from app.storage.inspect.pieces import Tell
+from app.storage.inspect.pieces import Progress
 from app.storage.inspect.records import read_whole
 from app.storage.inspect.snapshot import (
     DiskFacts,
@@ -38,14 +38,14 @@ from app.storage.spare.rules import is_in_use
 from app.storage.spare.rules_disk import DISK_KINDS, is_loop
 from app.storage.system.answers import NoAnswerError, check_answers, find_unanswered
 
-TellDisk = Callable[[str, int, int], None]
+DiskProgress = Callable[[str, int, int], None]
 """Called with the name of a disk, the number of places read and the total."""
 
 _AT_ONCE: Final = 8
 _NOTHING_LOOKED_AT: Final[Mapping[str, DiskFacts]] = MappingProxyType({})
 
 
-def tell_nobody(_name: str, _done: int, _all: int) -> None:
+def ignore_progress(_name: str, _done: int, _all: int) -> None:
     """Ignore the progress."""
 
 
@@ -56,7 +56,7 @@ def inspect_machine(
     only: frozenset[str] | None = None,
     previous: Snapshot | None = None,
     looked: Mapping[str, DiskFacts] = _NOTHING_LOOKED_AT,
-    tell: TellDisk = tell_nobody,
+    progress: DiskProgress = ignore_progress,
 ) -> Snapshot:
     """Return the snapshot of this machine now.
 
@@ -68,7 +68,7 @@ def inspect_machine(
         previous: for showing only: provides the content of disks that were not written since.
         looked: disks as this process saw them before, by name. If the kernel has counted no write since,
             places between the ends are not read again.
-        tell: called with the progress on a disk, in threads.
+        progress: called with the progress on a disk, in threads.
     """
     names, others = _block_devices(places, policy)
     backings = uses.read_loop_backings(places)
@@ -93,7 +93,7 @@ def inspect_machine(
             if (unchanged := _unchanged(facts, previous)) is not None:
                 return unchanged
             before = _before(facts, machine, looked.get(facts.name))
-            return _content(places, facts, before, partial(tell, facts.name))
+            return _content(places, facts, before, partial(progress, facts.name))
 
         return dataclasses.replace(known, disks=tuple(pool.map(fully, disks)))
 
@@ -184,7 +184,9 @@ def _node(places: SourceFolders, facts: DiskFacts) -> str:
     return str(places.dev / facts.name.replace("!", "/"))
 
 
-def _content(places: SourceFolders, facts: DiskFacts, before: PreviousContent, tell: Tell) -> DiskFacts:
+def _content(
+    places: SourceFolders, facts: DiskFacts, before: PreviousContent, progress: Progress
+) -> DiskFacts:
     medium = facts.medium.value
     if medium is None:
         return facts
@@ -194,7 +196,7 @@ def _content(places: SourceFolders, facts: DiskFacts, before: PreviousContent, t
         return dataclasses.replace(facts, content=unreadable(err.reason))
     return dataclasses.replace(
         facts,
-        content=read_content(places, facts.name, facts.number, medium, before, tell),
+        content=read_content(places, facts.name, facts.number, medium, before, progress),
         health=read_health(places, facts.name, facts.number),
     )
 

@@ -15,7 +15,7 @@ from random import Random
 from typing import Any, Final, TypeVar
 
 from app.domain.disk import DiskIdentity
-from app.storage.inspect.pieces import PieceReader, Tell, at_each, digest_of, tell_nobody
+from app.storage.inspect.pieces import PieceReader, Progress, at_each, digest_of, ignore_progress
 from app.storage.inspect.records import marks_as_mapping, parse_marks, read_records, write_record
 from app.storage.inspect.sampling import SAMPLE_BYTES, Stratum, step_of, strata_of
 from app.storage.inspect.snapshot import (
@@ -149,7 +149,7 @@ def compare(
     record: ReleaseRecord,
     marks: DuplicateMarks,
     digest: str,
-    tell: Tell = tell_nobody,
+    progress: Progress = ignore_progress,
 ) -> ReleaseComparison:
     """Compare a disk with the record of its release.
 
@@ -158,7 +158,7 @@ def compare(
         record: of this disk.
         marks: read before the digest.
         digest: `Content.digest` now.
-        tell: called with the progress in places.
+        progress: called with the progress in places.
 
     Raises:
         OSError: it cannot be read.
@@ -172,7 +172,7 @@ def compare(
         return ReleaseComparison(ChangesSinceRelease.NOTHING, record.released_s)
     if not record.is_complete:
         return ReleaseComparison(ChangesSinceRelease.UNKNOWN, record.released_s)
-    now = at_each(fd, [place.offset for place in record.places], PieceReader.digest, tell)
+    now = at_each(fd, [place.offset for place in record.places], PieceReader.digest, progress)
     unlike = [
         place.offset
         for place, digest in zip(record.places, now, strict=True)

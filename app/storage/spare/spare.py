@@ -23,7 +23,7 @@ from app.storage.inspect.processes import only_reads
 from app.storage.inspect.snapshot import DiskFacts, Policy, ReleaseRecord, Snapshot, SourceKnowledge
 from app.storage.inspect.sources import SourceFolders
 from app.storage.spare.content import ends_of, opened_disk, read_exclusive
-from app.storage.spare.inspect import TellDisk, inspect_machine, tell_nobody
+from app.storage.spare.inspect import DiskProgress, ignore_progress, inspect_machine
 from app.storage.spare.release_ledger import read_released, record_of, record_release, with_places
 from app.storage.spare.rules import decide
 from app.storage.system import state
@@ -73,14 +73,14 @@ class SpareDisks:
                 found[node] = (*decision.refusals, *decision.questions)
         return found
 
-    def look(self, names: frozenset[str], tell: TellDisk = tell_nobody) -> Snapshot:
+    def look(self, names: frozenset[str], progress: DiskProgress = ignore_progress) -> Snapshot:
         """Return the machine now, with the content of these disks.
 
         Their ends are read each time. Places between them were read before by this process, or are read now
         if the kernel has counted a write since.
         """
         looked = dict(self._looked)
-        snapshot = inspect_machine(self.policy, self.places, only=names, looked=looked, tell=tell)
+        snapshot = inspect_machine(self.policy, self.places, only=names, looked=looked, progress=progress)
         for name in names:
             with suppress(KeyError):
                 self._looked[name] = snapshot.disk(name)

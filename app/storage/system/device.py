@@ -128,7 +128,7 @@ class OpenDevice:
             raise OSError(found, os.strerror(found), self.node)
         return found != errno.EBUSY
 
-    def tell_partition(self, number: int, start: int, size_bytes: int) -> None:
+    def add_partition(self, number: int, start: int, size_bytes: int) -> None:
         """Make the kernel know a partition of this disk again; an existing one stays as it is.
 
         Raises:

@@ -17,7 +17,7 @@ KMSG: Final = Path("/dev/kmsg")
 _LONGEST_RECORD: Final = 8192
 _MOST_LINES: Final = 3
 _MOST_ABOUT: Final = 20
-_LONGEST_TOLD: Final = 300
+_LONGEST_LINE: Final = 300
 
 
 def naming_pattern(name: str) -> re.Pattern[str]:
@@ -40,7 +40,7 @@ class KernelLog:
         """Return the last new messages that name one of these disks, or a partition of one."""
         naming = [naming_pattern(name) for name in names]
         found = (
-            text[:_LONGEST_TOLD] for text in self._records() if any(each.search(text) for each in naming)
+            text[:_LONGEST_LINE] for text in self._records() if any(each.search(text) for each in naming)
         )
         return tuple(deque(found, _MOST_ABOUT))
 

@@ -10,7 +10,7 @@ WITHOUT_END_S: Final = float("inf")
 
 
 @dataclass(slots=True)
-class Patience:
+class TimeBudget:
     """Remaining time for all waits of one execution.
 
     Attributes:

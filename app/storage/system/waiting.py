@@ -88,7 +88,7 @@ def await_node(node: str, size_bytes: int, is_cancelled: Callable[[], bool]) -> 
 
 
 def await_sync(
-    node: str, tell: Callable[[str, float | None, float | None], None], is_cancelled: Callable[[], bool]
+    node: str, report: Callable[[str, float | None, float | None], None], is_cancelled: Callable[[], bool]
 ) -> None:
     """Wait until an array is complete and idle, without a limit while it advances.
 
@@ -114,7 +114,7 @@ def await_sync(
             raise StorageError(say("sync-stands-still", node=node, state=now))
         speed = _read(folder / "sync_speed")
         text = say("sync-goes-on", node=node, action=action, speed=speed)
-        tell(text, *_how_far(completed, speed))
+        report(text, *_how_far(completed, speed))
         _check_cancelled(is_cancelled, node)
         time.sleep(_SYNC_POLL_S)
 

@@ -147,8 +147,12 @@ def look(
         explained = _explained(ours, device)
     known = {each.type for each in found}
     for each in recognise(head, tail, device.size_bytes):
-        is_told = each.name in known or (each.name in _EXT and known & _EXT)
-        if each.name not in _WEAK and not is_told and not any(area.holds(each.offset) for area in explained):
+        is_reported = each.name in known or (each.name in _EXT and known & _EXT)
+        if (
+            each.name not in _WEAK
+            and not is_reported
+            and not any(area.holds(each.offset) for area in explained)
+        ):
             found = (*found, FoundSignature(each.name, each.offset))
     if begun and not any(is_ours(each, ours) for each in found):
         found = (*found, *begun)
@@ -225,11 +229,11 @@ def _of_part(part: OpenDevice, run: Run) -> tuple[FoundSignature, ...]:
     if ended.exit_code != 0:
         # SECURITY: the content is unknown, so it is not ours.
         raise StorageError(say("signatures-not-told", node=part.node, said=ended.complaint()))
-    told = dict(line.partition("=")[::2] for line in ended.stdout.splitlines())
-    table = (("PTTYPE", "PTUUID", ""),) if "PTTYPE" in told else ()  # also with a filesystem
-    names = (("TYPE", "UUID", "LABEL"),) if "TYPE" in told or not table else ()
+    tags = dict(line.partition("=")[::2] for line in ended.stdout.splitlines())
+    table = (("PTTYPE", "PTUUID", ""),) if "PTTYPE" in tags else ()  # also with a filesystem
+    names = (("TYPE", "UUID", "LABEL"),) if "TYPE" in tags or not table else ()
     return tuple(
-        FoundSignature(told.get(kind, "unknown"), part.start, told.get(uuid, ""), told.get(label, ""))
+        FoundSignature(tags.get(kind, "unknown"), part.start, tags.get(uuid, ""), tags.get(label, ""))
         for kind, uuid, label in (*names, *table)
     )
 

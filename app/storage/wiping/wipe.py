@@ -21,7 +21,7 @@ from typing import Final, NoReturn
 
 from app.domain.disk import DiskIdentity
 from app.domain.errors import RefusedError, StorageError
-from app.domain.messages.message import joined, say, unstopped
+from app.domain.messages.message import joined, say, without_full_stop
 from app.domain.options.format_spec import Area
 from app.storage.checks.conditions import ConditionResult
 from app.storage.checks.disk_checks import locked
@@ -106,7 +106,7 @@ def _wanted(ours: SignatureIs | None) -> str:
 
 READERS_S: Final = 10.0
 """How long to wait for readers of a disk before they are named, and for an array to run."""
-MOST_TOLD: Final = 16
+MOST_USERS_NAMED: Final = 16
 """Number of users of a disk that are named: the reason is kept in the journal, and there may be many."""
 _AGAIN_S: Final = 0.2
 _MARK_OF_ARRAY: Final = mark_fact(array_place(""))
@@ -313,7 +313,7 @@ class Wiper:
             marks = {mark_of(self.facts, place.name) for place in partition.places}
             if known and Mark.WIPING not in marks:
                 with suppress(OSError):  # the first failure is reported
-                    device.tell_partition(1, *known)
+                    device.add_partition(1, *known)
             raise
 
     def wipe_table(self, step: WipeTable) -> str:
@@ -517,11 +517,11 @@ class Wiper:
         Raises:
             InUseError: always.
         """
-        told = users[:MOST_TOLD]
-        more = [f"+ {len(users) - len(told)}"] if len(users) > len(told) else []
-        said = joined("; ", [*(joined(" ", (each.message, each.evidence)) for each in told), *more])
-        remedy = joined(" ", dict.fromkeys(each.remedy for each in told))
-        message = say("kept-in-use", node=node, who=unstopped(said))
+        named = users[:MOST_USERS_NAMED]
+        more = [f"+ {len(users) - len(named)}"] if len(users) > len(named) else []
+        said = joined("; ", [*(joined(" ", (each.message, each.evidence)) for each in named), *more])
+        remedy = joined(" ", dict.fromkeys(each.remedy for each in named))
+        message = say("kept-in-use", node=node, who=without_full_stop(said))
         raise InUseError(
             partition.disk, joined(" ", (message, self._written(partition))), remedy or say("end-use")
         )

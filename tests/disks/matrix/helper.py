@@ -106,16 +106,16 @@ class Death:
 class DyingJournal(Journal):
     """The journal of a helper that tells of each write, and is killed at one."""
 
-    __slots__ = ("_count", "_death", "_tell")
+    __slots__ = ("_count", "_death", "_record")
 
-    def __init__(self, death: Death | None, tell: Callable[[int], None]) -> None:
+    def __init__(self, death: Death | None, record: Callable[[int], None]) -> None:
         super().__init__()
-        self._death, self._count, self._tell = death, 0, tell
+        self._death, self._count, self._record = death, 0, record
 
     @override
     def write(self, entry: JournalEntry) -> None:
         self._count += 1
-        self._tell(self._count)
+        self._record(self._count)
         if self._death:
             self._death.strike(self._count, "before")
         super().write(entry)
@@ -165,11 +165,11 @@ class Helper:
             work(self)
             status = 0
         except BaseException:  # noqa: BLE001 - nothing of this process may go on as a test
-            self.say(Said("died", traceback.format_exc()))
+            self.record(Said("died", traceback.format_exc()))
         finally:
             os._exit(status)
 
-    def say(self, said: Said) -> None:
+    def record(self, said: Said) -> None:
         """Say something; called in the process."""
         self._its.send(json.dumps([said.what, said.text, said.left, said.number]).encode()[:200_000])
 
@@ -218,17 +218,17 @@ class _Listener:
     """Says what a session says."""
 
     def __init__(self, helper: Helper, death: Death | None, look: Callable[[], str]) -> None:
-        self._say, self._death, self._look, self._was_ready = helper.say, death, look, False
+        self._record, self._death, self._look, self._was_ready = helper.record, death, look, False
 
     def claimed(self) -> None:
-        self._say(Said("claimed"))
+        self._record(Said("claimed"))
 
     def refused(self, refusal: MethodError) -> None:
-        self._say(Said("refused", f"{refusal.code} {refusal.text}"))
+        self._record(Said("refused", f"{refusal.code} {refusal.text}"))
 
     def progressed(self, progress: StepProgress) -> None:
         if self._was_ready:
-            self._say(Said("step", self._look(), number=progress.number))
+            self._record(Said("step", self._look(), number=progress.number))
             if self._death:
                 self._death.strike(progress.number, "step")
 
@@ -237,13 +237,13 @@ class _Listener:
 
     def ready(self, storage: str, further: Mapping[str, str], private: str) -> None:
         self._was_ready = True
-        self._say(Said("ready", f"{storage} {further.get('wal', '')} {private}"))
+        self._record(Said("ready", f"{storage} {further.get('wal', '')} {private}"))
 
     def unmade(self, error: FootingError | None, left: Sequence[UnreleasedItem]) -> None:
-        self._say(_over("unmade", error, left))
+        self._record(_over("unmade", error, left))
 
     def ended(self, error: FootingError | None, left: Sequence[UnreleasedItem]) -> None:
-        self._say(_over("ended", error, left))
+        self._record(_over("ended", error, left))
 
 
 def _over(what: str, error: FootingError | None, left: Sequence[UnreleasedItem]) -> Said:
@@ -267,13 +267,13 @@ def session(
     """
 
     def work(helper: Helper) -> None:
-        journal = DyingJournal(death, lambda number: helper.say(Said("written", look(), number=number)))
+        journal = DyingJournal(death, lambda number: helper.record(Said("written", look(), number=number)))
         described, _ = describe_plans(":1.1", NOBODY, [(plan, devices)])
         running = Session(described, NOBODY, Leftovers(journal, SPARE), _Listener(helper, death, look))
         running.start()
 
         def maintained(result: object) -> None:
-            helper.say(Said("maintained", str(result)))
+            helper.record(Said("maintained", str(result)))
 
         while what := helper.heard():
             if what.startswith(MAINTAIN):
@@ -289,8 +289,8 @@ def recovered(death: Death | None = None) -> Said:
     """Let a helper start, recover what others left, and end; return what it could not."""
 
     def work(helper: Helper) -> None:
-        journal = DyingJournal(death, lambda number: helper.say(Said("written", number=number)))
-        helper.say(Said("recovered", left=tuple(Leftovers(journal, SPARE).recover())))
+        journal = DyingJournal(death, lambda number: helper.record(Said("written", number=number)))
+        helper.record(Said("recovered", left=tuple(Leftovers(journal, SPARE).recover())))
 
     helper = Helper(work)
     said, _ = helper.wait("recovered")
@@ -313,7 +313,9 @@ def released(nodes: Sequence[str]) -> Said:
             left.release({chosen[node]: seen.digest for node, seen in found.items()})
         except FootingError as err:
             words = f"{err.message} {err.hint}".strip()
-        helper.say(Said("released", words, tuple(node for node, seen in found.items() if not seen.is_ours)))
+        helper.record(
+            Said("released", words, tuple(node for node, seen in found.items() if not seen.is_ours))
+        )
 
     helper = Helper(work)
     said, _ = helper.wait("released")
@@ -329,7 +331,7 @@ def refusals(nodes: Sequence[str]) -> Mapping[str, str]:
         await_udevd(nodes, partial(run_program, timeout_s=LIMIT_S / 2))
         chosen = {node: SPARE.identify(node) for node in nodes}
         found = Leftovers(Journal(), SPARE).refusals(chosen)
-        helper.say(
+        helper.record(
             Said(
                 "inspected",
                 json.dumps(

@@ -206,11 +206,11 @@ class Trial:
         cleaned = not journaled() and not self.was_offered
         if also_later:
             faults += self._later_faults()
-        told = " | ".join(each.words for each in said if each.words)
+        text = " | ".join(each.words for each in said if each.words)
         return Outcome(
             tuple(dict.fromkeys(faults)),
             seconds=time.monotonic() - started_s,
-            said=told,
+            said=text,
             cleaned=cleaned,
         )
 
@@ -245,7 +245,7 @@ class Trial:
         kept = bool(journaled())
         if must:
             # a blank disk that is not ours yet is refused by the rules, in their own words
-            found += self._told_faults(words, () if moment.keeps else ("not spare",))
+            found += self._reported_faults(words, () if moment.keeps else ("not spare",))
         if must and moment.keeps and not kept:
             found.append("the journal does not keep it")
         if bool(words) != kept and not must and moment.keeps:
@@ -274,7 +274,7 @@ class Trial:
         """What is left of ours is told and refused; once the disk is well, a person releases it."""
         assert self.foreign is not None
         if kept := bool(journaled()):
-            found = [*self._told_faults(words, ()), *self._others_faults(moment)]
+            found = [*self._reported_faults(words, ()), *self._others_faults(moment)]
             if self.had_ours:  # of several disks the journal names those on which something was begun
                 found += self._refused_faults(must_be_named=True)
         else:
@@ -285,7 +285,7 @@ class Trial:
         left = [fault for fault in left if "D08b the kernel has counted" not in fault]
         return [*found, *(f"once it is well: {fault}" for fault in left)]
 
-    def _told_faults(self, words: str, also: tuple[str, ...]) -> list[str]:
+    def _reported_faults(self, words: str, also: tuple[str, ...]) -> list[str]:
         assert self.foreign is not None
         if not words:
             return ["it is not told"]

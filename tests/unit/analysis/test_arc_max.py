@@ -40,8 +40,8 @@ def _dict(value: Json | None) -> dict[str, Json]:
 )
 def test_it_is_told_as_zfs_has_it(value: Json, words: str, place: str) -> None:
     environment = read_environment_facts(facts_with(value, place))
-    told = {each.name: each.value for each in properties_of(WHOLE, environment)}
-    assert told.get(NAME, "") == words
+    values = {each.name: each.value for each in properties_of(WHOLE, environment)}
+    assert values.get(NAME, "") == words
     assert (environment.arc_max_bytes is None) == (not words)
 
 

@@ -115,8 +115,8 @@ def test_wal_and_data_waits_are_device() -> None:
 def test_several_causes_largest_first() -> None:
     found = find_bottleneck(of_sessions(for_wal=3.2, for_locks=2.4, for_client=2))
     assert found.cause is Cause.SEVERAL
-    [told] = found.evidence
-    wal, locks, client = (told.index(words) for words in ("40 % waiting for WAL", "30 %", "21 % waiting"))
+    [result] = found.evidence
+    wal, locks, client = (result.index(words) for words in ("40 % waiting for WAL", "30 %", "21 % waiting"))
     assert wal < locks < client  # of the 25 % some 4 % were on a CPU
 
 
@@ -201,8 +201,8 @@ def test_kept_rate_allows_for_chance(
     evidence = evidence_of({}, read_environment_facts({}), load=load, printed=printed)
     assert evidence.is_kept is kept
     if transactions == 313 and rate and not skipped:
-        told = find_bottleneck(replace(evidence, seconds=60, clients=8, sessions={"for_client": 8.0}))
-        assert told.cause is Cause.NOT_KNOWN
+        found = find_bottleneck(replace(evidence, seconds=60, clients=8, sessions={"for_client": 8.0}))
+        assert found.cause is Cause.NOT_KNOWN
     assert (cause(evidence) is Cause.RATE) is (kept is True)
 
 
@@ -305,7 +305,7 @@ def test_any_evidence_gives_sentence(
 
 
 def test_method_states_used_thresholds() -> None:
-    told = " ".join(describe_causes())
+    text = " ".join(describe_causes())
     for words in (
         f"What took {100 * DOMINANT:.0f} % of the clients' time",
         f"{QUEUEING:g} waited",
@@ -314,7 +314,7 @@ def test_method_states_used_thresholds() -> None:
         f"threads {100 * SATURATED:.0f} % busy",
         f"disk {BUSY:.0f} % while programs waited for I/O {PRESSURE:.0f} %",
     ):
-        assert words in told
+        assert words in text
     assert PGBENCH_SHARE == 100 * SATURATED  # one word for both
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from app.analysis.cannot_show import BURST_CREDIT, Limit, burst_sentence, bursting, find_unshown
+from app.analysis.cannot_show import BURST_CREDIT, Limit, burst_sentence, bursting, find_limitations
 from app.analysis.labels import mark_words
 from app.analysis.properties import properties_of
 from app.analysis.stability import RunStability
@@ -82,21 +82,21 @@ def test_facts_name_bursting_volume() -> None:
     (device,) = EBS.devices
     assert "virtual disk (Amazon EBS)" in device.words
     assert device.words.endswith("may have burst credit")
-    told = {each.name: each.value for each in properties_of(RunMetadata(), EBS)}
-    assert told["device nvme1n1"] == device.words, "in the window, the comparison and the report"
+    values = {each.name: each.value for each in properties_of(RunMetadata(), EBS)}
+    assert values["device nvme1n1"] == device.words, "in the window, the comparison and the report"
     assert any("may have burst credit" in value for _, value in machine_rows(EBS)), "before load starts"
 
 
 def test_figures_cannot_show_exhausted_credit() -> None:
     shape = RunStability(np.array([]), np.array([]), 30.0, ())
-    clauses = {each.limit: each.words for each in find_unshown(RunMetadata(), EBS, {}, shape)}
+    clauses = {each.limit: each.words for each in find_limitations(RunMetadata(), EBS, {}, shape)}
     assert clauses[Limit.BURST_CREDIT].startswith(
         "what nvme1n1 (Amazon EBS) gives once a burst credit is used"
     )
     here = machine("sda", "ST4000VN008-2DR1", "ATA")
-    assert Limit.BURST_CREDIT not in {each.limit for each in find_unshown(RunMetadata(), here, {}, shape)}
-    told = RunMetadata(target=TargetMetadata(server=ServerMetadata(managed_service="Neon")))
-    clauses = {each.limit: each.words for each in find_unshown(told, here, {}, shape)}
+    assert Limit.BURST_CREDIT not in {each.limit for each in find_limitations(RunMetadata(), here, {}, shape)}
+    metadata = RunMetadata(target=TargetMetadata(server=ServerMetadata(managed_service="Neon")))
+    clauses = {each.limit: each.words for each in find_limitations(metadata, here, {}, shape)}
     assert "the volume of Neon" in clauses[Limit.BURST_CREDIT]
 
 
@@ -112,8 +112,8 @@ def test_managed_service_before_load_and_marked() -> None:
     look = replace(LOOK, managed_service="Amazon RDS or Aurora")
     assert ("Managed service", "Amazon RDS or Aurora") in look_rows(look, ADDRESS)
     assert "Managed service" not in dict(look_rows(LOOK, ADDRESS))
-    (told,) = (each for each in not_known(look) if "burst credit" in each)
-    assert told.startswith("Amazon RDS or Aurora runs it")
+    (result,) = (each for each in not_known(look) if "burst credit" in each)
+    assert result.startswith("Amazon RDS or Aurora runs it")
     ((kind, reason),) = marks_of_server(OpenServer(ADDRESS, look))
     assert kind == BURST_CREDIT
     assert reason == burst_sentence("the volume of Amazon RDS or Aurora")

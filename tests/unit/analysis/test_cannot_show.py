@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from app.analysis.cannot_show import Limit, Unshown, describe_unshown, find_unshown
+from app.analysis.cannot_show import Limit, Limitation, describe_limitations, find_limitations
 from app.analysis.stability import RunStability
 from app.domain.json_value import Json
 from app.domain.units import GIB
@@ -48,10 +48,13 @@ LONG = shape(1200, 100, 400, 700, 1000)
 
 
 def unshown(
-    told: RunMetadata = MADE, facts: dict[str, Json] | None = None, how: RunStability | None = LONG
+    metadata: RunMetadata = MADE, facts: dict[str, Json] | None = None, how: RunStability | None = LONG
 ) -> dict[Limit, str]:
     known = FACTS if facts is None else facts
-    return {each.limit: each.words for each in find_unshown(told, read_environment_facts(known), known, how)}
+    return {
+        each.limit: each.words
+        for each in find_limitations(metadata, read_environment_facts(known), known, how)
+    }
 
 
 def of_device(**changed: Json) -> dict[str, Json]:
@@ -101,10 +104,10 @@ def test_fresh_ssd_and_bytes_written() -> None:
     words = unshown()[Limit.FRESH_SSD]
     assert "a partition of 2 GiB on 8 GiB" in words
     assert "how much of it was ever written is not known" in words
-    told = {**FACTS, "disk_health": {"8:0": {"status": "ok", "bytes_written": str(2 * GIB)}}}
-    assert "sda was ever written 25 % of its size" in unshown(facts=told)[Limit.FRESH_SSD]
-    told = {**FACTS, "disk_health": {"8:0": {"status": "ok", "bytes_written": str(80 * GIB)}}}
-    assert "ever written" not in unshown(facts=told)[Limit.FRESH_SSD]
+    values = {**FACTS, "disk_health": {"8:0": {"status": "ok", "bytes_written": str(2 * GIB)}}}
+    assert "sda was ever written 25 % of its size" in unshown(facts=values)[Limit.FRESH_SSD]
+    values = {**FACTS, "disk_health": {"8:0": {"status": "ok", "bytes_written": str(80 * GIB)}}}
+    assert "ever written" not in unshown(facts=values)[Limit.FRESH_SSD]
     whole = replace(PLAN, data=replace(DATA, partition_bytes=None, disks=DISKS[:1]))
     target = replace(MADE.target, plan=whole)
     assert "partition" not in unshown(replace(MADE, target=target))[Limit.FRESH_SSD]
@@ -122,8 +125,8 @@ def test_virtual_disks_and_machines_hide_the_hardware() -> None:
     virtual: list[Json] = [{"machine": "kvm"}, {"machine": {"unknown": "x"}, "hypervisor_flag": True}]
     hardware: list[Json] = [{"machine": "none", "hypervisor_flag": True}, {"hypervisor_flag": False}, {}]
     for known in virtual:
-        told = unshown(facts={**FACTS, "virtualisation": known})
-        assert told[Limit.VIRTUAL] == "the hardware below a virtual machine"
+        found = unshown(facts={**FACTS, "virtualisation": known})
+        assert found[Limit.VIRTUAL] == "the hardware below a virtual machine"
     for known in hardware:
         assert Limit.VIRTUAL not in unshown(facts={**FACTS, "virtualisation": known})
 
@@ -161,12 +164,12 @@ def test_empty_metadata_only_short() -> None:
 
 
 def test_line_unique_ordered_two_reasons() -> None:
-    one = (Unshown(Limit.MEMORY, "a"), Unshown(Limit.SHORT, "z"))
-    others = [(Unshown(Limit.SHORT, word), Unshown(Limit.MEMORY, "a")) for word in ("y", "x")]
-    assert describe_unshown([one, *others]) == "What these figures cannot show: a; z; y."
-    assert describe_unshown([(), ()]) == ""
-    virtual = [(Unshown(Limit.VIRTUAL, words),) for words in ("below a", "below a, b", "below c")]
-    assert describe_unshown(virtual) == "What these figures cannot show: below a, b; below c."
+    one = (Limitation(Limit.MEMORY, "a"), Limitation(Limit.SHORT, "z"))
+    others = [(Limitation(Limit.SHORT, word), Limitation(Limit.MEMORY, "a")) for word in ("y", "x")]
+    assert describe_limitations([one, *others]) == "What these figures cannot show: a; z; y."
+    assert describe_limitations([(), ()]) == ""
+    virtual = [(Limitation(Limit.VIRTUAL, words),) for words in ("below a", "below a, b", "below c")]
+    assert describe_limitations(virtual) == "What these figures cannot show: below a, b; below c."
 
 
 @pytest.mark.parametrize(
@@ -187,10 +190,10 @@ def test_hostile_facts_are_no_error(facts: dict[str, Json]) -> None:
 def test_remote_server_without_local_machine() -> None:
     there = RunMetadata(target=TargetMetadata(kind="server"), data_bytes=GIB, workload=MADE.workload)
     here: dict[str, Json] = {"memory": {"info": {"MemTotal": 8 * GIB}}, "virtualisation": {"machine": "kvm"}}
-    told = unshown(there, here, shape(600))
-    assert Limit.MEMORY not in told
-    assert "the machine of the server" in told[Limit.VIRTUAL]
-    assert "kvm" not in told[Limit.VIRTUAL]
+    found = unshown(there, here, shape(600))
+    assert Limit.MEMORY not in found
+    assert "the machine of the server" in found[Limit.VIRTUAL]
+    assert "kvm" not in found[Limit.VIRTUAL]
 
 
 def test_remote_server_with_queried_machine() -> None:
@@ -200,8 +203,8 @@ def test_remote_server_with_queried_machine() -> None:
         "memory": {"info": {"MemTotal": 8 * GIB}},
         "virtualisation": {"machine": "kvm"},
     }
-    told = unshown(there, asked, shape(600))
-    assert Limit.MEMORY in told
-    assert "a virtual machine" in told[Limit.VIRTUAL]
+    found = unshown(there, asked, shape(600))
+    assert Limit.MEMORY in found
+    assert "a virtual machine" in found[Limit.VIRTUAL]
     in_vain: dict[str, Json] = {**asked, "reached": {"over": "ssh", "unreadable": "it refused"}}
     assert "the machine of the server" in unshown(there, in_vain, shape(600))[Limit.VIRTUAL]

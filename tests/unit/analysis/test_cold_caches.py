@@ -16,15 +16,15 @@ def test_cold_up_to_five_percent_cached(cached_bytes: int) -> None:
 
 
 def test_still_cached_share() -> None:
-    told = still_cached(CachedMetadata(data_bytes=4 * GIB, cached_bytes=GIB))
-    assert told == "25 % of the data was still cached when measuring began with cold caches."
+    found = still_cached(CachedMetadata(data_bytes=4 * GIB, cached_bytes=GIB))
+    assert found == "25 % of the data was still cached when measuring began with cold caches."
     assert mark_words(STILL_CACHED) == "not cold"
 
 
 def test_zfs_cached_share_is_bound() -> None:
-    told = still_cached(CachedMetadata(data_bytes=4 * GIB, cached_bytes=GIB, is_bound=True))
-    assert told.startswith("Up to 25 % of the data was still cached")
-    assert "ARC" in told
+    found = still_cached(CachedMetadata(data_bytes=4 * GIB, cached_bytes=GIB, is_bound=True))
+    assert found.startswith("Up to 25 % of the data was still cached")
+    assert "ARC" in found
 
 
 def test_of_no_data_nothing_is_said() -> None:

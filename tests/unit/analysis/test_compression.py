@@ -62,9 +62,9 @@ def test_chosen_compression_did_nothing() -> None:
 
 def test_incompressible_rows_as_reason() -> None:
     nothing = StoredMetadata(logical_bytes=10_000, disk_bytes=10_000)
-    told = did_nothing("compression=lz4", nothing, 1.402)
+    found = did_nothing("compression=lz4", nothing, 1.402)
     assert (
-        told
+        found
         == "compression=lz4 compressed 0 % of the loaded tables: their rows hardly can be (1.40:1, zstd -3)."
     )
     assert "file_extend_method" in did_nothing("compress=zstd:3", nothing, 2.0)
@@ -95,14 +95,14 @@ def test_ratios_are_told_as_people_write_them() -> None:
 
 
 def test_compressibility_differs_from_stated() -> None:
-    def told(stated: float | None, ratio: float) -> str:
+    def sentence_for(stated: float | None, ratio: float) -> str:
         return differs_from_stated(
             stated, CompressionSample(sampled_bytes=round(1000 * ratio), compressed_bytes=1000)
         )
 
-    assert told(2.0, 2.19) == told(2.0, 1.81) == ""
-    assert told(2.0, 2.21).startswith("the loaded tables can be compressed 2.21:1 (zstd -3")
-    assert told(2.0, 1.79).endswith("2:1 was stated")
-    assert told(None, 30.0) == ""
+    assert sentence_for(2.0, 2.19) == sentence_for(2.0, 1.81) == ""
+    assert sentence_for(2.0, 2.21).startswith("the loaded tables can be compressed 2.21:1 (zstd -3")
+    assert sentence_for(2.0, 1.79).endswith("2:1 was stated")
+    assert sentence_for(None, 30.0) == ""
     assert differs_from_stated(2.0, CompressionSample()) == ""
     assert mark_words(OTHER_COMPRESSIBILITY) == "rows not as stated"

@@ -127,13 +127,13 @@ def test_counted_devices_shown_everywhere(tmp_path: Path) -> None:
     assert [run.devices for run in runs] == ["loop0 (loop device)", "sda"]
     with RunFile(paths[0]) as run:
         assert describe_run(run)["devices"] == "loop0 (loop device)"
-    told = [block.text for block in read_report(paths).blocks if isinstance(block, Text)]
-    assert any("are those of A: loop0 (loop device); B: sda, other programs" in text for text in told)
-    told = [block.text for block in read_report(paths[1:]).blocks if isinstance(block, Text)]
-    assert any("bytes and flushes are those of sda, other programs included." in text for text in told)
+    lines = [block.text for block in read_report(paths).blocks if isinstance(block, Text)]
+    assert any("are those of A: loop0 (loop device); B: sda, other programs" in text for text in lines)
+    lines = [block.text for block in read_report(paths[1:]).blocks if isinstance(block, Text)]
+    assert any("bytes and flushes are those of sda, other programs included." in text for text in lines)
 
 
 def test_unknown_devices_in_report(tmp_path: Path) -> None:
     path = make_run(tmp_path / "old.footing", {})
-    told = [block.text for block in read_report([path]).blocks if isinstance(block, Text)]
-    assert any("are those of devices that the run file does not name" in text for text in told)
+    lines = [block.text for block in read_report([path]).blocks if isinstance(block, Text)]
+    assert any("are those of devices that the run file does not name" in text for text in lines)

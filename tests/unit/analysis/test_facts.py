@@ -20,15 +20,15 @@ from tests.fix_window import Trial, begin_trial, write_bad_files, write_campaign
 
 def test_properties_by_topic(tmp_path: Path) -> None:
     path = write_trial(tmp_path / "a.footing", Trial(settings=(("fsync", "off"),)))
-    told = {(item.topic, item.name): item.value for item in read_run_facts(path).properties}
-    assert told["Target", "kind"] == "folder"
-    assert told["Target", "filesystem"] == "ext4"
-    assert told["Target", "mount options"] == "rw,noatime"
-    assert told["Workload", "clients"] == "4"
-    assert told["Workload", "data"] == "191 MiB"
-    assert told["PostgreSQL", "version"] == "15.18"
-    assert told["Setting", "fsync"] == "off"
-    assert told["Machine", "kernel"] == "6.1"
+    values = {(item.topic, item.name): item.value for item in read_run_facts(path).properties}
+    assert values["Target", "kind"] == "folder"
+    assert values["Target", "filesystem"] == "ext4"
+    assert values["Target", "mount options"] == "rw,noatime"
+    assert values["Workload", "clients"] == "4"
+    assert values["Workload", "data"] == "191 MiB"
+    assert values["PostgreSQL", "version"] == "15.18"
+    assert values["Setting", "fsync"] == "off"
+    assert values["Machine", "kernel"] == "6.1"
 
 
 def test_properties_have_value_unique_name(tmp_path: Path) -> None:

@@ -30,9 +30,9 @@ def test_words_sorted_unique_full_sentences() -> None:
 
 
 def test_verdict_numbers_match_constants() -> None:
-    told = next(each.meaning for each in GLOSSARY if each.word == "indicative only")
-    assert f"fewer than {RUNS_FOR_A_VERDICT} runs" in told
-    assert f"at least {RUNS_FOR_A_REFERENCE} times" in told
+    found = next(each.meaning for each in GLOSSARY if each.word == "indicative only")
+    assert f"fewer than {RUNS_FOR_A_VERDICT} runs" in found
+    assert f"at least {RUNS_FOR_A_REFERENCE} times" in found
 
 
 def test_what_users_ask_for_is_there() -> None:

@@ -75,8 +75,8 @@ def test_series_limit_is_highest_measured() -> None:
 
 def test_used_shares_with_available_limits() -> None:
     means = {"wal.syncs": 6860.0, "storage.flushes": 6930.0, "storage.reads": 20.0, "cpu.user": 1.0}
-    told = used_shares(KNOWN, means)
-    assert [each.sentence for each in told] == [
+    found = used_shares(KNOWN, means)
+    assert [each.sentence for each in found] == [
         "The storage makes 9,800 writes a second durable; the run used 70 %.",
         "These disks flush 9,900 times a second; the run used 70 %.",
         "These disks answer 200,001 reads a second; the run used less than 1 %.",
@@ -87,8 +87,8 @@ def test_used_shares_with_available_limits() -> None:
 
 
 def test_bytes_are_told_in_megabytes() -> None:
-    (told,) = used_shares(KNOWN, {"storage.write_bytes": 1.05e9})
-    assert told.sentence == "These disks write 2,100 MB/s; the run used 50 %."
+    (found,) = used_shares(KNOWN, {"storage.write_bytes": 1.05e9})
+    assert found.sentence == "These disks write 2,100 MB/s; the run used 50 %."
 
 
 def test_job_table_cells() -> None:
@@ -121,9 +121,9 @@ def test_sync_rate_judgement() -> None:
     assert sync_sentences(replace(KNOWN, sync_methods=())) == ()
 
 
-def written(path: Path, told: RunMetadata) -> Path:
+def written(path: Path, metadata: RunMetadata) -> Path:
     samples = (Sample("wal.syncs", 4900.0), Sample("storage.flushes", 4950.0))
-    writer = write_run(path, values=values_of(told), samples=samples)
+    writer = write_run(path, values=values_of(metadata), samples=samples)
     with writer.transaction():
         writer.end_phase(4000)
     writer.close()
@@ -142,8 +142,8 @@ def test_used_share_by_sync_method(tmp_path: Path, method: str, share: float) ->
     assert flushes.share == pytest.approx(0.5)
 
 
-@pytest.mark.parametrize("told", [RunMetadata(), RunMetadata(io_baseline=None)])
-def test_no_baseline_no_used_shares(tmp_path: Path, told: RunMetadata) -> None:
-    with RunFile(written(tmp_path / "a.footing", told)) as run:
+@pytest.mark.parametrize("metadata", [RunMetadata(), RunMetadata(io_baseline=None)])
+def test_no_baseline_no_used_shares(tmp_path: Path, metadata: RunMetadata) -> None:
+    with RunFile(written(tmp_path / "a.footing", metadata)) as run:
         assert read_used_shares(run) == ()
-        assert run.metadata.io_baseline is told.io_baseline
+        assert run.metadata.io_baseline is metadata.io_baseline

@@ -39,7 +39,7 @@ SETTINGS: dict[str, tuple[str, str]] = {
 }
 
 
-def told(
+def properties_there(
     *, identifier: str = "73", trip: float = 0.05, filesystem: str = "ufs", **settings: tuple[str, str]
 ) -> list[Property]:
     """Return the properties of a run on a server elsewhere."""
@@ -65,7 +65,7 @@ def values(properties: list[Property], topic: str) -> dict[str, str]:
 
 
 def test_server_build_pages_and_settings() -> None:
-    found = told()
+    found = properties_there()
     of_server = values(found, POSTGRESQL)
     assert of_server["version"] == "16.4"
     assert of_server["build"] == "PostgreSQL 16.4 on amd64-portbld-freebsd14.0"
@@ -77,27 +77,27 @@ def test_server_build_pages_and_settings() -> None:
 
 
 def test_same_server_differing_network_and_clock() -> None:
-    found = compare_properties([told(), told(trip=0.09)])
+    found = compare_properties([properties_there(), properties_there(trip=0.09)])
     assert found.differences == ()
 
 
 @pytest.mark.parametrize(
     ("other", "name"),
     [
-        (told(shared_buffers=("512MB", "configuration file")), "shared_buffers"),
-        (told(wal_level=("minimal", "configuration file")), "wal_level"),
-        (told(data_checksums=("off", "default")), "checksums"),
-        (told(identifier="74"), "system identifier"),
-        (told(filesystem="zfs"), "filesystem"),
-        (told(trip=5.0), "round trip of the network"),
+        (properties_there(shared_buffers=("512MB", "configuration file")), "shared_buffers"),
+        (properties_there(wal_level=("minimal", "configuration file")), "wal_level"),
+        (properties_there(data_checksums=("off", "default")), "checksums"),
+        (properties_there(identifier="74"), "system identifier"),
+        (properties_there(filesystem="zfs"), "filesystem"),
+        (properties_there(trip=5.0), "round trip of the network"),
     ],
 )
 def test_owner_change_is_difference(other: list[Property], name: str) -> None:
-    assert [each.name for each in compare_properties([told(), other]).differences] == [name]
+    assert [each.name for each in compare_properties([properties_there(), other]).differences] == [name]
 
 
 def test_unknown_identifier_not_same() -> None:
-    found = compare_properties([told(identifier=""), told(identifier="")])
+    found = compare_properties([properties_there(identifier=""), properties_there(identifier="")])
     assert "system identifier" in {each.name for each in found.not_known}
     assert not found.are_repeats
 

@@ -28,5 +28,7 @@ ELSEWHERE = replace(WHOLE, target=replace(WHOLE.target, server=ServerMetadata(ho
 )
 def test_machine_topic_by_owner(run: RunMetadata, reached: Mapping[str, Json], topic: str) -> None:
     facts = {**FACTS, "reached": dict(reached)} if reached else FACTS
-    told = [each for each in properties_of(run, read_environment_facts(facts)) if each.name == "processor"]
-    assert [(each.topic, bool(each.value)) for each in told] == [(topic, True)]
+    environment = [
+        each for each in properties_of(run, read_environment_facts(facts)) if each.name == "processor"
+    ]
+    assert [(each.topic, bool(each.value)) for each in environment] == [(topic, True)]

@@ -69,9 +69,9 @@ def of_text(text: str) -> str:
 def of_draft(parts: DraftParts) -> str:
     """Return the outcome of a draft: the digests of its campaign, or everything that is wrong."""
     built = build(parts, {})
-    told = "\n".join(f"{each.path}: {each.message} {each.hint}" for each in built.problems)
+    text = "\n".join(f"{each.path}: {each.message} {each.hint}" for each in built.problems)
     asked = f"{len(built.questions)} questions" if built.questions else ""
-    return told or asked or (_of_campaign(built.campaign) if built.campaign else "nothing")
+    return text or asked or (_of_campaign(built.campaign) if built.campaign else "nothing")
 
 
 @pytest.mark.parametrize("part", range(8))

@@ -72,8 +72,8 @@ def test_disk_key_pairs_covered_or_impossible() -> None:
     only_md = {"chunk_size", "bitmap", "initial_sync"}
     for first, second in impossible:
         keys = {first[0], second[0]}
-        told = {name for _, name in (first, second)}
-        on_zfs = {"zfs", "512 MiB"} <= told or {"zfs", "512 KiB"} <= told
+        found = {name for _, name in (first, second)}
+        on_zfs = {"zfs", "512 MiB"} <= found or {"zfs", "512 KiB"} <= found
         assert keys & only_md or "zfs_log" in keys or on_zfs, (first, second)
 
 

@@ -104,9 +104,9 @@ def test_option_only_where_filesystem_has_it() -> None:
         *((), (), (("recordsize", 8192),), (("recordsize", 131072),)),
     ]
     assert campaign.matrix is not None
-    told = " ".join(describe_matrix(campaign.matrix))
-    assert "recordsize changes nothing in 2 of 4 configurations" in told
-    assert "6 combinations are 4 configurations" in told
+    text = " ".join(describe_matrix(campaign.matrix))
+    assert "recordsize changes nothing in 2 of 4 configurations" in text
+    assert "6 combinations are 4 configurations" in text
 
 
 def options_dimension(name: str, *values: str) -> str:

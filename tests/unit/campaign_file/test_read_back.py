@@ -82,7 +82,7 @@ def test_helper_view_changes_with_read_back_keys(name: str) -> None:
 
 
 def test_choices_without_read_back_marked() -> None:
-    (key,) = (field.name for field in DISK_FIELDS if field.read_back is ReadBackBy.NOBODY)
+    (key,) = (field.name for field in DISK_FIELDS if field.read_back is ReadBackBy.NONE)
     group = GroupChoice(("A", "B"), Level.MIRROR, "ext4", initial_sync=InitialSync.ASSUME_CLEAN)
     ((name, value, _),) = unseen_choices(DiskTarget(group))
     assert (key, value) == (name, "assume-clean")

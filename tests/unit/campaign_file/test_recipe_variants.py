@@ -222,8 +222,8 @@ def test_recipe_2009_phases_once_in_quick() -> None:
     recipe = find_recipe("lentfer-2009")
     campaign = of(recipe).campaign
     (phases,) = {item.workload.phases for item in campaign.configurations}
-    told = [(each.name, each.times, each.counts) for each in phases]
-    assert told == [
+    found = [(each.name, each.times, each.counts) for each in phases]
+    assert found == [
         ("filling the caches", 3, False),
         ("selects", 1, True),
         ("TPC-B", 3, True),
@@ -265,7 +265,7 @@ def test_head_does_not_affect_measurement() -> None:
 
 
 @pytest.mark.parametrize(
-    ("more", "told"),
+    ("more", "expected"),
     [
         ("qestion = 1", "recipe.qestion: is not a known key"),
         ("qestion = 1", "Did you mean “question”"),
@@ -289,10 +289,10 @@ def test_head_does_not_affect_measurement() -> None:
         ),
     ],
 )
-def test_head_error_names_key(more: str, told: str) -> None:
+def test_head_error_names_key(more: str, expected: str) -> None:
     with pytest.raises(CampaignError) as caught:
         parse_campaign(f"{HEAD}{more}\n{MEMORY}", base_directory="/", source_name="x")
-    assert told in caught.value.message
+    assert expected in caught.value.message
 
 
 @pytest.mark.parametrize("entry", ['"text"', "[1]", "3"])

@@ -82,7 +82,7 @@ def test_recipe_settings_shown_for_owner() -> None:
 @pytest.mark.parametrize("recipe", FOR_SERVERS)
 def test_steps_filesystem_role_reference(recipe: Recipe) -> None:
     steps = server_steps(recipe.name, campaign_of(recipe), recipe.head)
-    told = "\n".join(steps)
+    text = "\n".join(steps)
     for words in (
         "initdb -D /pg/data",
         "CREATE ROLE pgfooting LOGIN CREATEDB",
@@ -93,8 +93,8 @@ def test_steps_filesystem_role_reference(recipe: Recipe) -> None:
         "--as reference",
         "were not tried on a real",
     ):
-        assert words in told
-    assert ("shared_buffers = 512MB" in told) == (recipe.name == "lentfer-2009")
+        assert words in text
+    assert ("shared_buffers = 512MB" in text) == (recipe.name == "lentfer-2009")
 
 
 def test_steps_2009_2008_make_filesystems() -> None:
@@ -103,8 +103,8 @@ def test_steps_2009_2008_make_filesystems() -> None:
         "ufs-zfs-2008": ("newfs /dev/rdsk", "zfs create -o recordsize=8k", "--waldir=", "forcedirectio"),
     }.items():
         recipe = find_recipe(name)
-        told = "\n".join(server_steps(name, campaign_of(recipe), recipe.head))
-        assert all(each in told for each in words)
+        text = "\n".join(server_steps(name, campaign_of(recipe), recipe.head))
+        assert all(each in text for each in words)
 
 
 def test_recipe_without_server_support_refused() -> None:

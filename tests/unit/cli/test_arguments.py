@@ -67,7 +67,9 @@ def test_library_option_and_old_name(command: list[str]) -> None:
 
 
 def test_library_option_on_every_run_command() -> None:
-    without = {name for name, each in build_parser().commands.items() if "--library" not in each.told_options}
+    without = {
+        name for name, each in build_parser().commands.items() if "--library" not in each.listed_options
+    }
     assert without == {"recipes", "disks", "templates", "doctor", "manual", "completion", "help"}
 
 

@@ -27,11 +27,11 @@ def call(*arguments: object) -> int:
 def test_compare_campaign_folder(tmp_path: Path, capsys: Capture) -> None:
     paths = write_campaign(tmp_path)
     assert call(paths[0].parent) == 0
-    told = capsys.readouterr().out
-    assert "Target, filesystem: ext4 (ext4); xfs (xfs)" in told
-    assert "xfs is 10.0 % faster than ext4 (95 % interval" in told
-    assert told.index("What differs") < told.index("Verdict") < told.index("Each run for itself")
-    assert "latency, 99th percentile  4.25 ms  4.25 ms" in told
+    output = capsys.readouterr().out
+    assert "Target, filesystem: ext4 (ext4); xfs (xfs)" in output
+    assert "xfs is 10.0 % faster than ext4 (95 % interval" in output
+    assert output.index("What differs") < output.index("Verdict") < output.index("Each run for itself")
+    assert "latency, 99th percentile  4.25 ms  4.25 ms" in output
 
 
 def test_runs_by_path_baseline_by_name(tmp_path: Path, capsys: Capture) -> None:
@@ -42,11 +42,11 @@ def test_runs_by_path_baseline_by_name(tmp_path: Path, capsys: Capture) -> None:
 
 def test_single_run_matrix_table_and_sentences(tmp_path: Path, capsys: Capture) -> None:
     assert call(write_matrix(tmp_path)[0].parent) == 0
-    told = " ".join(capsys.readouterr().out.split())
-    assert told.index("Verdict") < told.index("Over all cells") < told.index("Each run for itself")
-    assert "filesystem: btrfs is 19." in told
-    assert "slower than ext4 over 4 cells (max_wal_size) (95 % interval" in told
-    assert "the interval holds for the mean over these cells" in told
+    output = " ".join(capsys.readouterr().out.split())
+    assert output.index("Verdict") < output.index("Over all cells") < output.index("Each run for itself")
+    assert "filesystem: btrfs is 19." in output
+    assert "slower than ext4 over 4 cells (max_wal_size) (95 % interval" in output
+    assert "the interval holds for the mean over these cells" in output
 
 
 def test_single_runs_beside_library_spread(tmp_path: Path, capsys: Capture) -> None:
@@ -54,23 +54,23 @@ def test_single_runs_beside_library_spread(tmp_path: Path, capsys: Capture) -> N
     write_campaign(library, repeats=5)
     list(LibraryScan(library, index=LibraryIndex(index_path(library))).read())
     assert call(write_matrix(tmp_path)[0].parent, "--library", library) == 0
-    told = " ".join(capsys.readouterr().out.split())
-    assert "10 like runs of 2 configurations in this library spread by" in told
+    output = " ".join(capsys.readouterr().out.split())
+    assert "10 like runs of 2 configurations in this library spread by" in output
 
 
 def test_json_is_one_object(tmp_path: Path, capsys: Capture) -> None:
     assert call(*write_campaign(tmp_path), "--json") == 0
-    told = json.loads(capsys.readouterr().out)
-    assert (told["version"], told["configurations"][1]["verdict"]) == (1, "higher")
+    output = json.loads(capsys.readouterr().out)
+    assert (output["version"], output["configurations"][1]["verdict"]) == (1, "higher")
 
 
 def test_hostile_names_are_plain_text(tmp_path: Path, capsys: Capture) -> None:
     name = "[red]x[/red] \x1b]0;owned\x07<b>"
     one = write_trial(tmp_path / "a.footing", Trial(name, name, campaign=name))
     assert call(one, write_trial(tmp_path / "b.footing", Trial())) == 0
-    told = capsys.readouterr().out
-    assert "\x1b" not in told
-    assert "[red]x[/red]" in told
+    output = capsys.readouterr().out
+    assert "\x1b" not in output
+    assert "[red]x[/red]" in output
 
 
 @pytest.mark.parametrize(
@@ -110,11 +110,11 @@ def test_bad_file_named_others_compared(tmp_path: Path, capsys: Capture, argumen
     os.mkfifo(folder / "00-a.footing")
     REFUSED["a trigger"](write_trial(folder / "00-b.footing", Trial()))
     assert call(folder, *arguments) == 1
-    told = capsys.readouterr()
-    assert [line.split(": ")[1] for line in told.err.splitlines()] == ["Left out", "Left out"]
-    assert "00-a.footing is not a regular file" in told.err
-    assert "its trigger “t” is none of format 1" in told.err
-    assert "xfs is 10.0 % faster than ext4" in told.out or '"higher"' in told.out
+    printed = capsys.readouterr()
+    assert [line.split(": ")[1] for line in printed.err.splitlines()] == ["Left out", "Left out"]
+    assert "00-a.footing is not a regular file" in printed.err
+    assert "its trigger “t” is none of format 1" in printed.err
+    assert "xfs is 10.0 % faster than ext4" in printed.out or '"higher"' in printed.out
 
 
 def test_read_only_library(tmp_path: Path, capsys: Capture) -> None:
@@ -148,10 +148,10 @@ def write_conditions(folder: Path, **clients: tuple[int, ...]) -> None:
 def test_conditions_are_told_apart(tmp_path: Path, capsys: Capture) -> None:
     write_conditions(tmp_path, ext4=(4, 16), xfs=(4, 16))
     assert call(tmp_path) == 0
-    told = " ".join(capsys.readouterr().out.split())
-    assert "clients 4 xfs 04 is 10." in told
-    assert "clients 16 xfs 16 is 10." in told
-    assert "times as fast" not in told
+    output = " ".join(capsys.readouterr().out.split())
+    assert "clients 4 xfs 04 is 10." in output
+    assert "clients 16 xfs 16 is 10." in output
+    assert "times as fast" not in output
     assert call(tmp_path, "--json") == 0
     found = json.loads(capsys.readouterr().out)
     assert [each["name"] for each in found["conditions"]] == ["clients 4", "clients 16"]
@@ -163,18 +163,18 @@ def test_conditions_are_told_apart(tmp_path: Path, capsys: Capture) -> None:
 def test_requested_condition_compared(tmp_path: Path, capsys: Capture) -> None:
     write_conditions(tmp_path, ext4=(4, 16), xfs=(4, 16))
     assert call(tmp_path, "--across", "clients") == 0
-    told = " ".join(capsys.readouterr().out.split())
-    assert "ext4 16 is 4.0 times as fast as ext4 04" in told
-    assert "xfs 16 is 4.0 times as fast as xfs 04" in told
-    assert "xfs 16 is 4.4 times" not in told
+    output = " ".join(capsys.readouterr().out.split())
+    assert "ext4 16 is 4.0 times as fast as ext4 04" in output
+    assert "xfs 16 is 4.0 times as fast as xfs 04" in output
+    assert "xfs 16 is 4.4 times" not in output
 
 
 def test_one_footing_compares_condition_levels(tmp_path: Path, capsys: Capture) -> None:
     write_conditions(tmp_path, ext4=(4, 16))
     assert call(tmp_path) == 0
-    told = " ".join(capsys.readouterr().out.split())
-    assert "Compared are levels of one condition, clients" in told
-    assert "ext4 16 is 4.0 times as fast as ext4 04" in told
+    output = " ".join(capsys.readouterr().out.split())
+    assert "Compared are levels of one condition, clients" in output
+    assert "ext4 16 is 4.0 times as fast as ext4 04" in output
 
 
 def test_transactions_are_no_condition_to_ask_about(tmp_path: Path, capsys: Capture) -> None:

@@ -96,7 +96,7 @@ def test_bash_offers_what_may_be_typed(
 def test_bash_commands_and_options(scripts: dict[str, Path], folder: Path) -> None:
     assert completed(scripts, "", folder=folder) >= set(PARSER.commands)
     for name, each in PARSER.commands.items():
-        assert completed(scripts, name, "--", folder=folder) == {*each.told_options, "--help"}, name
+        assert completed(scripts, name, "--", folder=folder) == {*each.listed_options, "--help"}, name
 
 
 @pytest.mark.parametrize(("shell", "option"), [("bash", "-n"), ("zsh", "-n"), ("fish", "--no-execute")])
@@ -131,5 +131,5 @@ def test_every_shell_has_commands_and_options(scripts: dict[str, Path], shell: s
     text = scripts[shell].read_text()
     for name, each in PARSER.commands.items():
         assert name in text
-        for option in each.told_options:
+        for option in each.listed_options:
             assert (f"-l {option[2:]}" if shell == "fish" else option) in text

@@ -17,7 +17,7 @@ def _lack(monkeypatch: pytest.MonkeyPatch, *, packages: set[str], libraries: set
     monkeypatch.setattr(qt_libraries, "missing_library", lambda name: name if name in libraries else "")
 
 
-def _told(check: checks.Check) -> tuple[str, bool | None, str]:
+def _printed(check: checks.Check) -> tuple[str, bool | None, str]:
     return check.topic, check.works, check.message
 
 
@@ -33,8 +33,8 @@ def test_all_installed(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_missing_python_package_per_feature(monkeypatch: pytest.MonkeyPatch) -> None:
     _lack(monkeypatch, packages={"PySide6", "pyqtgraph", "pypdf"}, libraries={"libEGL.so.1"})
     window, reports = checks.qt_checks()
-    assert _told(window) == ("window", False, "The window needs PySide6, pyqtgraph: not installed.")
-    assert _told(reports) == (
+    assert _printed(window) == ("window", False, "The window needs PySide6, pyqtgraph: not installed.")
+    assert _printed(reports) == (
         "reports",
         False,
         "Reports and pictures need PySide6, pypdf: not installed.",

@@ -101,11 +101,11 @@ def test_other_kernel_only_needs_no_packages() -> None:
             name: path for name, path in WHOLE.programs.items() if name not in {"mkfs.reiserfs", "mkfs.xfs"}
         },
     )
-    told = checks(without)["packages"]
-    assert "xfsprogs" in told[2]
-    assert "reiserfsprogs" not in told[1] + told[2]
-    told = checks(replace(without, modules_installed=False))["packages"]
-    assert "reiserfsprogs" not in told[1] + told[2]
+    found = checks(without)["packages"]
+    assert "xfsprogs" in found[2]
+    assert "reiserfsprogs" not in found[1] + found[2]
+    found = checks(replace(without, modules_installed=False))["packages"]
+    assert "reiserfsprogs" not in found[1] + found[2]
     there = replace(without, loadable=frozenset({"reiserfs"}))
     assert "reiserfsprogs" in checks(there)["packages"][2]
 

@@ -26,12 +26,12 @@ def test_imported_missing_and_skipped(tmp_path: Path, capsys: pytest.CaptureFixt
     folder = made_run(tmp_path / "run")
     (folder / "notes").write_text("buy milk\n")
     assert main(["import", str(folder), "--output", str(tmp_path / "library")]) == 0
-    told = capsys.readouterr()
-    assert "Imported into" in told.out
-    assert "100.0  pgbench --log" in told.out
-    assert "filesystem: no file and no name of a folder tells it" in told.out
-    assert "notes: is nothing that pgbench or a known benchmark writes" in told.out
-    assert told.err == ""  # no terminal, no progress
+    printed = capsys.readouterr()
+    assert "Imported into" in printed.out
+    assert "100.0  pgbench --log" in printed.out
+    assert "filesystem: no file and no name of a folder tells it" in printed.out
+    assert "notes: is nothing that pgbench or a known benchmark writes" in printed.out
+    assert printed.err == ""  # no terminal, no progress
 
 
 def test_import_again_succeeds_with_location(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -39,18 +39,18 @@ def test_import_again_succeeds_with_location(tmp_path: Path, capsys: pytest.Capt
     assert main(arguments) == 0
     capsys.readouterr()
     assert main(arguments) == 0
-    told = capsys.readouterr().out
-    assert "In the library already" in told
-    assert ".footing" in told
-    assert "Imported" not in told
+    output = capsys.readouterr().out
+    assert "In the library already" in output
+    assert ".footing" in output
+    assert "Imported" not in output
 
 
 @pytest.mark.slow
 def test_json_is_one_object(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["import", str(VONDRA), "--output", str(tmp_path), "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert len(told["imported"]) == 30
-    assert {each["reason"] for each in told["left"]} == {
+    output = json.loads(capsys.readouterr().out)
+    assert len(output["imported"]) == 30
+    assert {each["reason"] for each in output["left"]} == {
         "is empty",
         "is nothing that pgbench or a known benchmark writes",
     }
@@ -59,18 +59,18 @@ def test_json_is_one_object(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 @pytest.mark.slow
 def test_many_means_are_counted_and_not_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["import", str(VONDRA), "--output", str(tmp_path)]) == 0
-    told = capsys.readouterr().out
-    assert "28 more runs have only a mean" in told
-    assert "7,649.9" in told
+    output = capsys.readouterr().out
+    assert "28 more runs have only a mean" in output
+    assert "7,649.9" in output
 
 
 def test_unreadable_file_fails_and_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = made_run(tmp_path / "run")
     (folder / "more.tgz").write_bytes(b"\x1f\x8bnothing")
     assert main(["import", str(folder), "--output", str(tmp_path / "library")]) == 1
-    told = capsys.readouterr().out
-    assert "Could not be read" in told
-    assert f"{folder}/more.tgz is" in told
+    output = capsys.readouterr().out
+    assert "Could not be read" in output
+    assert f"{folder}/more.tgz is" in output
 
 
 def test_nothing_to_import_fails_with_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

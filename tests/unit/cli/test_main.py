@@ -100,9 +100,9 @@ def test_errors_are_sentences_with_status(
 
     monkeypatch.setattr(main, "_execute", fail)
     assert main.main([]) == status
-    told = capsys.readouterr().err
-    assert told.startswith("pgfooting: ")
-    assert "Traceback" not in told
+    errors = capsys.readouterr().err
+    assert errors.startswith("pgfooting: ")
+    assert "Traceback" not in errors
 
 
 def test_hint_and_message_escaped_for_terminal(
@@ -113,10 +113,10 @@ def test_hint_and_message_escaped_for_terminal(
 
     monkeypatch.setattr(main, "_execute", fail)
     main.main([])
-    told = capsys.readouterr().err
-    assert "\x1b" not in told
-    assert "\\x1b]0;owned" in told
-    assert told.splitlines()[1:] == ["  one", "  two\\x1b[2J"]
+    errors = capsys.readouterr().err
+    assert "\x1b" not in errors
+    assert "\\x1b]0;owned" in errors
+    assert errors.splitlines()[1:] == ["  one", "  two\\x1b[2J"]
 
 
 def test_foreign_error_text_truncated(
@@ -127,10 +127,10 @@ def test_foreign_error_text_truncated(
 
     monkeypatch.setattr(main, "_execute", fail)
     main.main([])
-    told = capsys.readouterr().err
-    assert told.startswith("pgfooting: x\\u200by")
-    assert len(told) < 10_000
-    assert all(line.startswith("  ") for line in told.splitlines()[1:])
+    errors = capsys.readouterr().err
+    assert errors.startswith("pgfooting: x\\u200by")
+    assert len(errors) < 10_000
+    assert all(line.startswith("  ") for line in errors.splitlines()[1:])
 
 
 def test_version_and_help_import_nothing_heavy(environment: dict[str, str]) -> None:
@@ -245,8 +245,8 @@ def test_list_search_words_and_fields(call: Command, library: Path) -> None:
     ended = call("list", "--library", str(library), "nowhere")
     assert ended.returncode == 0
     assert f"None of {len(everything)} runs in {library} is found by: nowhere" in ended.stdout
-    told = " ".join(call("list", "--help").stdout.split())
-    assert all(f"{field}:" in told for field in FIELDS)
+    output = " ".join(call("list", "--help").stdout.split())
+    assert all(f"{field}:" in output for field in FIELDS)
 
 
 def test_list_readable_and_unreadable_runs(call: Command, library: Path) -> None:

@@ -17,8 +17,8 @@ from app.manual.chapters import CHAPTERS, chapter_title, find_chapter
 
 def test_without_a_name_the_chapters_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["manual"]) == ExitStatus.DONE
-    told = capsys.readouterr().out
-    assert all(each.id in told and chapter_title(each) in told for each in CHAPTERS)
+    output = capsys.readouterr().out
+    assert all(each.id in output and chapter_title(each) in output for each in CHAPTERS)
 
 
 def test_chapter_piped_verbatim(capsys: pytest.CaptureFixture[str]) -> None:
@@ -31,9 +31,9 @@ def test_on_a_terminal_marks_are_set(
 ) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
     assert main(["manual", "verdicts"]) == ExitStatus.DONE
-    told = capsys.readouterr().out
-    assert "A and B are practically equal" in told
-    assert "**" not in told
+    output = capsys.readouterr().out
+    assert "A and B are practically equal" in output
+    assert "**" not in output
 
 
 def test_unknown_chapter(capsys: pytest.CaptureFixture[str]) -> None:
@@ -45,5 +45,5 @@ def test_unknown_chapter(capsys: pytest.CaptureFixture[str]) -> None:
 def test_hint_names_command_as_called() -> None:
     environment = {**os.environ, "PGFOOTING_COMMAND": "packaging/run"}
     argv = [sys.executable, "-m", "app", "manual"]
-    told = subprocess.run(argv, env=environment, capture_output=True, text=True, check=True, cwd=TOP).stdout
-    assert "“packaging/run manual CHAPTER”" in told
+    output = subprocess.run(argv, env=environment, capture_output=True, text=True, check=True, cwd=TOP).stdout
+    assert "“packaging/run manual CHAPTER”" in output

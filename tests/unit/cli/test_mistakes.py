@@ -20,8 +20,8 @@ def rows() -> Iterator[tuple[str, int, str]]:
     """Yield what is typed, the exit status and what is told, of each line that is no remark."""
     for line in TABLE.read_text(encoding="utf-8").splitlines():
         if line and not line.startswith("#"):
-            typed, status, told = line.split("\t")
-            yield typed, int(status), told
+            typed, status, sentence_expected = line.split("\t")
+            yield typed, int(status), sentence_expected
 
 
 @pytest.fixture(scope="module")
@@ -37,18 +37,18 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def sentence(told: str, folder: Path) -> str:
+def sentence(expected: str, folder: Path) -> str:
     """Return what is told before the usage, as one line."""
-    lines = takewhile(lambda line: not line.startswith("usage: "), map(str.strip, told.splitlines()))
+    lines = takewhile(lambda line: not line.startswith("usage: "), map(str.strip, expected.splitlines()))
     return " ".join(lines).removeprefix("pgfooting: ").replace(str(folder), "{folder}")
 
 
-@pytest.mark.parametrize(("typed", "status", "told"), list(rows()))
+@pytest.mark.parametrize(("typed", "status", "expected"), list(rows()))
 @pytest.mark.slow
 def test_mistake_sentence_and_status(
     typed: str,
     status: int,
-    told: str,
+    expected: str,
     folder: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -62,7 +62,7 @@ def test_mistake_sentence_and_status(
     monkeypatch.setenv("XDG_CONFIG_HOME", str(folder / "config"))
     monkeypatch.setattr(os, "execve", never)
     assert main(shlex.split(typed)) == status
-    assert sentence(capsys.readouterr().err, folder) == told
+    assert sentence(capsys.readouterr().err, folder) == expected
 
 
 def test_table_size() -> None:

@@ -23,10 +23,10 @@ DONE = RunResult(
 FAILED = RunResult(PLANNED, RunState.FAILED, "/x.footing", {}, error=ServerError("it died\x07"))
 
 
-def tell_everything(listener: CampaignListener) -> None:
+def report_everything(listener: CampaignListener) -> None:
     """A campaign as a runner tells it."""
     listener.campaign_started("/library/a", 6)
-    listener.told("warning", "others work\x1b]0;x\x07")
+    listener.reported("warning", "others work\x1b]0;x\x07")
     listener.run_started(PLANNED, "/x.footing")
     listener.phase_started(Phase.LOAD, None)
     listener.phase_started(Phase.MEASURE, 60.0)
@@ -37,7 +37,7 @@ def tell_everything(listener: CampaignListener) -> None:
 
 def test_plain_lines_say_run_phase_and_result() -> None:
     stream = io.StringIO()
-    tell_everything(Progress(stream))
+    report_everything(Progress(stream))
     lines = stream.getvalue().splitlines()
     assert lines[0] == "campaign folder: /library/a"
     assert "run 2 of 6: zfs \\x1b[2J[red], repeat 2" in lines
@@ -60,7 +60,7 @@ def test_plain_seconds_come_every_tenth_second(monkeypatch: pytest.MonkeyPatch) 
 def test_json_lines_valid_for_any_figures() -> None:
     stream = io.StringIO()
     progress = Progress(stream, "json")
-    tell_everything(progress)
+    report_everything(progress)
     progress.second(ProgressReport(Phase.MEASURE, 1.0, float("nan"), float("inf"), None))
     events = [json.loads(line, parse_constant=pytest.fail) for line in stream.getvalue().splitlines()]
     assert [event["event"] for event in events] == [
@@ -98,7 +98,7 @@ def test_the_display_fits_the_terminal(monkeypatch: pytest.MonkeyPatch, width: i
 def test_terminal_results_and_restore() -> None:
     console = terminal(80)
     progress = Progress(io.StringIO(), console=console)
-    tell_everything(progress)
+    report_everything(progress)
     progress.close()
     assert isinstance(console.file, io.StringIO)
     shown = console.file.getvalue()
@@ -140,7 +140,7 @@ class Gone(io.StringIO):
 def test_a_reader_that_leaves(mode: str) -> None:
     stream = Gone()
     progress = Progress(stream, mode)
-    tell_everything(progress)
+    report_everything(progress)
     assert isinstance(progress.lost, BrokenPipeError)
     assert stream.getvalue().count("\n") == 1
     progress.close()
@@ -150,7 +150,7 @@ def test_a_terminal_that_is_gone() -> None:
     stream = Gone()
     stream.error = errno.EIO
     progress = Progress(stream, console=Console(file=stream, force_terminal=True, color_system=None))
-    tell_everything(progress)
+    report_everything(progress)
     assert isinstance(progress.lost, OSError)
     assert progress.lost.errno == errno.EIO
     progress.close()
@@ -158,7 +158,7 @@ def test_a_terminal_that_is_gone() -> None:
 
 def test_no_progress() -> None:
     stream = io.StringIO()
-    tell_everything(Progress(stream, "none"))
+    report_everything(Progress(stream, "none"))
     assert stream.getvalue() == ""
 
 
@@ -176,5 +176,5 @@ def test_running_server_database_created_and_dropped() -> None:
     listener.run_started(PlannedRun(1, there, 0, 7), "/x.footing")
     for phase in (Phase.INITDB, Phase.TEARDOWN):
         listener.phase_started(phase, None)
-    told = stream.getvalue().splitlines()[1:]
-    assert told == ["  making pgFooting's database", "  dropping pgFooting's database"]
+    lines = stream.getvalue().splitlines()[1:]
+    assert lines == ["  making pgFooting's database", "  dropping pgFooting's database"]

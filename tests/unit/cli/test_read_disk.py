@@ -63,9 +63,9 @@ def test_command_takes_one_serial_number() -> None:
 def test_terminal_progress_cleared() -> None:
     file = io.StringIO()
     console = Console(file=file, force_terminal=True, width=80)
-    with inspection_progress(console) as tell:
-        tell("sdb", 128, 1280)
-        tell("sdc", 640, 4100)
+    with inspection_progress(console) as progress:
+        progress("sdb", 128, 1280)
+        progress("sdc", 640, 4100)
     shown = file.getvalue()
     assert "places of sdb" in shown
     assert "640/4100" in shown
@@ -73,6 +73,6 @@ def test_terminal_progress_cleared() -> None:
 
 def test_pipe_is_silent() -> None:
     file = io.StringIO()
-    with inspection_progress(Console(file=file)) as tell:
-        tell("sdb", 128, 1280)
+    with inspection_progress(Console(file=file)) as progress:
+        progress("sdb", 128, 1280)
     assert file.getvalue() == ""

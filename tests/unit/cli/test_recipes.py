@@ -18,15 +18,15 @@ CAMPAIGN = 'name = "mine"\n[target.memory]\n'
 
 def test_list_recipes_with_questions(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["recipes"]) == ExitStatus.DONE
-    told = capsys.readouterr().out
+    output = capsys.readouterr().out
     for recipe in list_recipes():
-        assert recipe.name in told
-        assert recipe.head.question in told
+        assert recipe.name in output
+        assert recipe.head.question in output
 
 
 def test_one_recipe_is_told_whole(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["recipes", "vondra-2022"]) == ExitStatus.DONE
-    told = capsys.readouterr().out
+    output = capsys.readouterr().out
     for words in (
         "EDB blog, 2022-10-10",
         "which are erased: 4 to 6",
@@ -34,14 +34,14 @@ def test_one_recipe_is_told_whole(capsys: pytest.CaptureFixture[str]) -> None:
         "--quick",
         "Otherwise than there",
     ):
-        assert words in told
+        assert words in output
 
 
 def test_server_preparation_steps(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["recipes", "lentfer-2009"]) == ExitStatus.DONE
-    told = " ".join(capsys.readouterr().out.split())
-    assert "On a server that already runs (--server), step by step 1. Give a disk" in told
-    assert "10. Two campaigns are ranked only by a common reference" in told
+    output = " ".join(capsys.readouterr().out.split())
+    assert "On a server that already runs (--server), step by step 1. Give a disk" in output
+    assert "10. Two campaigns are ranked only by a common reference" in output
     assert main(["recipes", "durability"]) == ExitStatus.DONE
     assert "--server" not in capsys.readouterr().out
 
@@ -90,9 +90,9 @@ def test_plain_file_rejects_disks_and_quick(tmp_path: Path, disks: str, *, quick
 
 def test_disk_recipe_without_disks(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "vondra-2022", "--quick"]) == ExitStatus.USAGE
-    told = capsys.readouterr().err
-    assert "Spare disks wanted: 4 to 6, each once; given: 0." in told
-    assert "--disks SERIAL,SERIAL" in told
+    errors = capsys.readouterr().err
+    assert "Spare disks wanted: 4 to 6, each once; given: 0." in errors
+    assert "--disks SERIAL,SERIAL" in errors
 
 
 def test_disks_and_a_server_exclude_each_other(capsys: pytest.CaptureFixture[str]) -> None:
@@ -115,10 +115,10 @@ def test_server_recipe_preview(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("psycopg")
     command = ["run", "lentfer-2009", "--dry-run", "--server", "host=db user=x", "--as", "HAMMER2"]
     assert main(command) == ExitStatus.DONE
-    told = capsys.readouterr().out
-    assert "HAMMER2" in told
-    assert "5 runs" in told
-    assert "copied" not in told, "nothing is copied to a server of others"
+    output = capsys.readouterr().out
+    assert "HAMMER2" in output
+    assert "5 runs" in output
+    assert "copied" not in output, "nothing is copied to a server of others"
 
 
 def test_folder_recipe_rejects_disks(capsys: pytest.CaptureFixture[str]) -> None:

@@ -104,9 +104,9 @@ def test_obstacle_refused_before_prompt(root: Root) -> None:
 
 def test_json_is_one_object(root: Root, capsys: pytest.CaptureFixture[str]) -> None:
     release_disk(DISK, ReleaseQuestion((SERIAL,)), as_json=True)
-    told = json.loads(capsys.readouterr().out)
-    assert (told["outcome"], told["disk"]["serial"]) == ("wiped", SERIAL)
-    assert told["kept"]["contents"][1]["label"] == "CUSTOMERS"
+    output = json.loads(capsys.readouterr().out)
+    assert (output["outcome"], output["disk"]["serial"]) == ("wiped", SERIAL)
+    assert output["kept"]["contents"][1]["label"] == "CUSTOMERS"
 
 
 def test_hostile_labels_are_escaped(root: Root, capsys: pytest.CaptureFixture[str]) -> None:

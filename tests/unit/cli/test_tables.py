@@ -36,14 +36,14 @@ RUNS = (Run("ext4", 12345), Run("xfs \x1b[2J", 9))
 
 
 def printed(width: int | None, columns: tuple[Column[Run], ...] = COLUMNS) -> str:
-    told = io.StringIO()
+    output = io.StringIO()
     console = (
-        Console(file=told)
+        Console(file=output)
         if width is None
-        else Console(file=told, force_terminal=True, width=width, color_system=None)
+        else Console(file=output, force_terminal=True, width=width, color_system=None)
     )
     print_table(console, columns, RUNS)
-    return told.getvalue()
+    return output.getvalue()
 
 
 def test_cells_aligned_empty_columns_dropped() -> None:
@@ -63,11 +63,11 @@ def test_narrow_terminal_drops_and_names_columns() -> None:
 
 
 def test_rows_without_headings_aligned() -> None:
-    told = io.StringIO()
-    print_grid(Console(file=told), COLUMNS[:2], RUNS)
-    print_pairs(Console(file=told), [("a", "1"), ("longer", "")])
-    print_grid(Console(file=told), COLUMNS, [])
-    assert told.getvalue().splitlines() == [
+    output = io.StringIO()
+    print_grid(Console(file=output), COLUMNS[:2], RUNS)
+    print_pairs(Console(file=output), [("a", "1"), ("longer", "")])
+    print_grid(Console(file=output), COLUMNS, [])
+    assert output.getvalue().splitlines() == [
         "ext4         12,345",
         r"xfs \x1b[2J       9",
         "a       1",

@@ -14,14 +14,14 @@ ENDED = (EndedCampaign("one", "all runs are done", Path("/lib/one")), EndedCampa
 
 def test_runs_as_caller_with_status_and_folders(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    told = run_when_done(
+    found = run_when_done(
         f"sh -c 'echo $(id -u) $PGFOOTING_STATUS $PGFOOTING_FOLDERS $MINE > {out}'",
         ENDED,
         3,
         {"MINE": "mine", "PATH": os.environ["PATH"]},
     )
     assert out.read_text() == f"{os.geteuid()} 3 /lib/one mine\n"
-    assert "succeeded" in told
+    assert "succeeded" in found
 
 
 @pytest.mark.parametrize("command", ["", "  "])

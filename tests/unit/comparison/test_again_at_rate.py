@@ -61,8 +61,8 @@ def write(
     for repeat in range(2):
         for name, each in zip(("plain", "async"), tps, strict=False):
             more: dict[str, Json] = {"campaign_file": text} if text else {}
-            told: dict[str, Json] = {"label": "tpcb-like", "clients": 8, "rate_tps": None, **workload}
-            trial = Trial(f"{name} #{repeat}", name, repeat, each, more={**more, "workload": told})
+            values: dict[str, Json] = {"label": "tpcb-like", "clients": 8, "rate_tps": None, **workload}
+            trial = Trial(f"{name} #{repeat}", name, repeat, each, more={**more, "workload": values})
             paths.append(write_trial(folder / f"{len(paths):02}.footing", trial))
     return paths
 
@@ -117,8 +117,8 @@ def test_refuses_changed_script(tmp_path: Path) -> None:
     script = tmp_path / "own.sql"
     script.write_text("SELECT 1;\n")
     text = TOML.replace("[workload]", f'[workload]\nscript = {{file = "{script}"}}')
-    told: list[Json] = [{"label": "own.sql", "weight": 1, "path": str(script), "text": "SELECT 1;\n"}]
-    paths = write(tmp_path / "runs", text=text, scripts=told)
+    found: list[Json] = [{"label": "own.sql", "weight": 1, "path": str(script), "text": "SELECT 1;\n"}]
+    paths = write(tmp_path / "runs", text=text, scripts=found)
     assert campaign_again(compared(paths)).campaign.configurations[0].workload.scripts[0].path == str(script)
     script.write_text("SELECT 2;\n")
     with pytest.raises(UsageError, match="is another one by now"):
@@ -149,9 +149,9 @@ def test_command_writes_file_once(tmp_path: Path, capsys: Capture) -> None:
     paths = list(map(str, write(tmp_path / "runs")))
     again = tmp_path / "again.toml"
     assert command.main(["compare", *paths, "--again", str(again)]) == 0
-    told = capsys.readouterr().out
-    assert "“Filesystems at 630 per second”, 8 runs: " in told
-    assert f"run {again}" in told.replace("\n", " ")
+    output = capsys.readouterr().out
+    assert "“Filesystems at 630 per second”, 8 runs: " in output
+    assert f"run {again}" in output.replace("\n", " ")
     assert load_campaign(again).configurations[1].workload.rate_tps == 630.0
     before = again.read_text()
     assert command.main(["compare", *paths, "--again", str(again)]) != 0
@@ -173,23 +173,23 @@ def test_runs_without_a_speed_write_no_file(tmp_path: Path, capsys: Capture) -> 
     assert not (tmp_path / "again.toml").exists()
 
 
-def told_of(capsys: Capture, *arguments: object) -> str:
+def printed_by(capsys: Capture, *arguments: object) -> str:
     assert command.main(list(map(str, arguments))) == 0
     return " ".join(capsys.readouterr().out.split())
 
 
 def test_closed_loop_mentioned_once(tmp_path: Path, capsys: Capture) -> None:
     closed, rate = write(tmp_path / "closed"), write(tmp_path / "rate", rate_tps=900.0)
-    not_told = [write_trial(tmp_path / f"{number}.footing", Trial(f"x{number}")) for number in range(2)]
-    for paths, is_told in ((closed, True), (rate, False), (not_told, False)):
-        for shown in (told_of(capsys, "compare", *paths), told_of(capsys, "show", paths[0])):
-            assert shown.lower().count("closed loop") == is_told
+    closed_loops = [write_trial(tmp_path / f"{number}.footing", Trial(f"x{number}")) for number in range(2)]
+    for paths, is_reported in ((closed, True), (rate, False), (closed_loops, False)):
+        for shown in (printed_by(capsys, "compare", *paths), printed_by(capsys, "show", paths[0])):
+            assert shown.lower().count("closed loop") == is_reported
         blocks = read_report(paths).blocks
         first = next(number for number, block in enumerate(blocks) if getattr(block, "new_page", False))
         texts = [block.text for block in blocks if isinstance(block, Text)]
         paper = " ".join(block.text for block in blocks[:first] if isinstance(block, Text))
-        assert paper.lower().count("closed loop") == is_told
-        assert any(CLOSED_LOOP_NOTE in text for text in texts) is is_told  # beside the tables
+        assert paper.lower().count("closed loop") == is_reported
+        assert any(CLOSED_LOOP_NOTE in text for text in texts) is is_reported  # beside the tables
 
 
 def test_single_run_kept_rate(tmp_path: Path, capsys: Capture) -> None:
@@ -204,8 +204,8 @@ def test_single_run_kept_rate(tmp_path: Path, capsys: Capture) -> None:
         begin_trial(path, Trial("one", tps=900.0, more={"workload": workload})).close()
         figures = {"tps": 900.0, "transactions": 4500.0, "latency_p99_ms": 4.25}
         finish_run_file(path, RunState.DONE, figures, is_durable=False)
-        told = told_of(capsys, "show", path)
-        assert [sentence in told for sentence in sentences.values()] == [
+        found = printed_by(capsys, "show", path)
+        assert [sentence in found for sentence in sentences.values()] == [
             other == rate_tps for other in sentences
         ]
 

@@ -79,7 +79,7 @@ def verdict_of(comparison: RunComparison, name: str) -> Verdict:
     return found.verdict
 
 
-def told(comparison: RunComparison) -> str:
+def reference_text(comparison: RunComparison) -> str:
     return " ".join((*comparison.verdicts, *comparison_warnings(comparison)))
 
 
@@ -140,7 +140,7 @@ def test_repeated_baseline_compared_within_campaign(recorded: RunFacts) -> None:
     assert sentence_of(found, "btrfs").endswith(
         "5 runs each, against ext4 (two), which is ext4 (one) in the campaign of btrfs)"
     )
-    assert "What ran beside ext4 (two) is compared with that." in told(found)
+    assert "What ran beside ext4 (two) is compared with that." in reference_text(found)
     alone = compare_runs(two).rows[1].comparison
     assert alone is not None
     assert comparison.ratio == alone.ratio
@@ -184,9 +184,9 @@ def test_reference_of_later_condition(recorded: RunFacts) -> None:
     ]
     other = Property(WORKLOAD, "transactions", "select-only")
     found = compare_runs([*runs, *(replace(put(run, other), id=f"{run.id}o") for run in runs)])
-    told = comparison_as_json(found)["configurations"]
-    assert isinstance(told, list)
-    references = [each["reference"] for each in told if isinstance(each, dict) and each.get("reference")]
+    document = comparison_as_json(found)["configurations"]
+    assert isinstance(document, list)
+    references = [each["reference"] for each in document if isinstance(each, dict) and each.get("reference")]
     assert [each["groups"] for each in references if isinstance(each, dict)] == [[1, 2], [5, 6]]
 
 
@@ -283,8 +283,11 @@ def test_disagreeing_references_no_verdict(recorded: RunFacts) -> None:
     two = campaign(recorded, "two", xfs=slower(XFS), zfs=BTRFS, btrfs=slower(BTRFS))
     found = compare_runs([*one, *two])
     assert verdict_of(found, "btrfs") is Verdict.INDICATIVE
-    assert "did not meet all configurations alike, so that no difference can be told by either" in told(found)
-    assert "allows one" not in told(found)
+    assert (
+        "did not meet all configurations alike, so that no difference can be told by either"
+        in reference_text(found)
+    )
+    assert "allows one" not in reference_text(found)
 
 
 def test_agreeing_references_most_runs_chosen(recorded: RunFacts) -> None:
@@ -303,8 +306,8 @@ def test_each_other_campaign_has_its_own_reference(recorded: RunFacts) -> None:
     found = compare_runs([*one, *two, *three, *four])
     assert verdict_of(found, "btrfs") is verdict_of(found, "zfs") is Verdict.LOWER
     assert verdict_of(found, "f2fs") is Verdict.INDICATIVE
-    assert "There is no verdict on f2fs" in told(found)
-    assert "50.0 % slower" in told(found)
+    assert "There is no verdict on f2fs" in reference_text(found)
+    assert "50.0 % slower" in reference_text(found)
 
 
 # --- disturbed references -------------------------------------------------------------------------------

@@ -243,8 +243,8 @@ def test_the_same_run_twice_counts_once(tmp_path: Path) -> None:
 
 def test_imported_beside_own_warning(tmp_path: Path) -> None:
     foreign = Trial("xfs #1", "xfs", marks=(("imported", "pgbench.log"),))
-    told = comparison_warnings(compared(tmp_path, Trial(seconds=30), foreign))
-    assert any(each.startswith("Imported, not measured by pgFooting: xfs #1.") for each in told)
+    found = comparison_warnings(compared(tmp_path, Trial(seconds=30), foreign))
+    assert any(each.startswith("Imported, not measured by pgFooting: xfs #1.") for each in found)
     alone = comparison_warnings(compared(tmp_path / "b", foreign, replace(foreign, name="xfs #2", repeat=1)))
     assert not any("Imported" in each for each in alone)
 
@@ -384,11 +384,11 @@ def test_row_figures_after_cut(tmp_path: Path) -> None:
     }
     for name in names:
         assert cut.groups[0].values(name) == cut.rows[0].values(name)[:1]
-    told = comparison_as_json(cut)["runs"]
-    assert isinstance(told, list)
-    assert isinstance(told[0], dict)
-    assert told[0]["figures"] == cut.runs[0].figures
-    assert told[0]["tps_whole"] == pytest.approx(541.7, rel=0.02)
+    document = comparison_as_json(cut)["runs"]
+    assert isinstance(document, list)
+    assert isinstance(document[0], dict)
+    assert document[0]["figures"] == cut.runs[0].figures
+    assert document[0]["tps_whole"] == pytest.approx(541.7, rel=0.02)
     assert "After the first 01:00 1,000 TPS" in cut.runs[0].sentences[0]
     assert "No stalled second." in cut.runs[0].sentences
     assert "Stalled in 1 of 120 s" in " ".join(whole.runs[0].sentences)
@@ -483,9 +483,9 @@ def test_mean_weighted_by_report_duration() -> None:
 def test_checkpoint_cost_needs_enough_cycles() -> None:
     cycle = np.concatenate([np.full(12, 600.0), np.linspace(700, 1000, 48)])
     spans = [(60.0 * number, 60.0 * number + 55) for number in range(6)]
-    told = " ".join(describe_shape(shape_of([*np.tile(cycle, 6)], spans)))
-    assert "After a checkpoint begins TPS are 38 % lower than before the next one" in told
-    assert "over 5 cycles" in told
+    text = " ".join(describe_shape(shape_of([*np.tile(cycle, 6)], spans)))
+    assert "After a checkpoint begins TPS are 38 % lower than before the next one" in text
+    assert "over 5 cycles" in text
     assert "checkpoint" not in " ".join(describe_shape(shape_of([*np.tile(cycle, 6)], spans[:3])))
     assert "checkpoint" not in " ".join(describe_shape(shape_of(noisy(360, 3), spans)))
 
@@ -504,13 +504,13 @@ def test_own_interval_labelled_not_negative() -> None:
 def test_stalls_and_drift_described() -> None:
     falling = [float(value) for value in np.linspace(1000, 400, 600)]
     falling[300:307] = [0.0] * 7
-    told = " ".join(describe_shape(shape_of(falling)))
+    text = " ".join(describe_shape(shape_of(falling)))
     assert (
         "Stalled in 7 of 600 s (below 10 % of what was reached within five minutes), at most 7 s in a row."
-        in told
+        in text
     )
-    assert "Its last tenth was 56 % below its first" in told
-    assert "Not steady" in told
+    assert "Its last tenth was 56 % below its first" in text
+    assert "Not steady" in text
     assert "No stalled second." in describe_shape(shape_of(noisy(60, 1)))
 
 
@@ -527,11 +527,11 @@ def _compressing(folder: Path, *ratios: float | None, effect: str = "compress=zs
     runs = facts(
         folder / f"{effect}{ratios}", *(Trial(f"a #{number}", f"a{number}") for number in range(len(ratios)))
     )
-    told = [
+    found = [
         replace(run, compression=effect, compressibility=ratio)
         for run, ratio in zip(runs, ratios, strict=True)
     ]
-    return " ".join(each for each in comparison_warnings(compare_runs(told)) if "compresses here" in each)
+    return " ".join(each for each in comparison_warnings(compare_runs(found)) if "compresses here" in each)
 
 
 def test_compressed_data_described(tmp_path: Path) -> None:

@@ -85,9 +85,9 @@ def test_undisturbed_clean_verdict(trial: RunFacts) -> None:
     found = compared(trial, one=QUIET, two=SLOW)
     assert verdict_of(found) is Verdict.LOWER
     assert "disturbed" not in " ".join((*found.verdicts, *comparison_warnings(found)))
-    told = comparison_as_json(found)["configurations"]
-    assert isinstance(told, list)
-    assert [each["disturbed"] for each in told if isinstance(each, dict)] == [[], []]
+    document = comparison_as_json(found)["configurations"]
+    assert isinstance(document, list)
+    assert [each["disturbed"] for each in document if isinstance(each, dict)] == [[], []]
 
 
 def test_all_runs_disturbed_indicative_with_amount(
@@ -109,7 +109,7 @@ def test_disturbed_excluded_with_three_left(trial: RunFacts) -> None:
     two = (SLOW[0], (500.0, 42.0), SLOW[2], (480.0, 58.0), SLOW[4])
     found = compared(trial, one=QUIET, two=two)
     assert verdict_of(found) is Verdict.LOWER
-    assert [run.name for run in found.runs if run.set_aside] == ["two #2", "two #4"]
+    assert [run.name for run in found.runs if run.is_excluded] == ["two #2", "two #4"]
     assert found.rows[1].runs == 3
     assert found.rows[1].mean.mean == pytest.approx(799.7, abs=0.1)
     [reservation] = found.rows[1].judged.reservations
@@ -135,10 +135,10 @@ def test_unknown_runs_are_set_aside_like_disturbed(trial: RunFacts) -> None:
     runs = campaign(trial, one=QUIET, two=SLOW)
     found = compare_runs([unknown(run) if at in {6, 8} else run for at, run in enumerate(runs)])
     assert verdict_of(found) is Verdict.LOWER
-    assert [run.name for run in found.runs if run.set_aside] == ["two #2", "two #4"]
-    told = comparison_as_json(found)["configurations"]
-    assert isinstance(told, list)
-    assert [each["disturbance_unknown"] for each in told if isinstance(each, dict)] == [[], [6, 8]]
+    assert [run.name for run in found.runs if run.is_excluded] == ["two #2", "two #4"]
+    document = comparison_as_json(found)["configurations"]
+    assert isinstance(document, list)
+    assert [each["disturbance_unknown"] for each in document if isinstance(each, dict)] == [[], [6, 8]]
 
 
 def test_unknown_of_few_runs_keeps_chance(trial: RunFacts) -> None:
@@ -155,10 +155,10 @@ def test_one_imported_campaign_is_one(trial: RunFacts, repeats: int) -> None:
         for run in made
     ]
     found = compare_runs(runs)
-    told = " ".join((*found.verdicts, *comparison_warnings(found), *compare_figure(found, "tps").verdicts))
-    assert "imported from one campaign" in told
-    assert "different campaigns" not in told
-    assert "between the campaigns" not in told
+    text = " ".join((*found.verdicts, *comparison_warnings(found), *compare_figure(found, "tps").verdicts))
+    assert "imported from one campaign" in text
+    assert "different campaigns" not in text
+    assert "between the campaigns" not in text
     other = compare_runs([replace(run, campaign=run.configuration) for run in runs])
     assert "different campaigns" in " ".join(comparison_warnings(other))
 
@@ -226,7 +226,7 @@ def test_warnings_name_disturbed_runs_and_use(trial: RunFacts) -> None:
 def test_exclusion_independent_of_speed(trial: RunFacts) -> None:
     for factor in (0.1, 1.0, 10.0):
         two = (800.0, (800.0 * factor, 42.0), 801.0, 802.0)
-        aside = [run.set_aside for run in compared(trial, one=QUIET[:4], two=two).runs]
+        aside = [run.is_excluded for run in compared(trial, one=QUIET[:4], two=two).runs]
         assert aside == [False] * 4 + [False, True, False, False]
 
 
@@ -292,8 +292,8 @@ def test_repeated_attempt_counted_once_paired(trial: RunFacts) -> None:
     assert verdict_of(found) is Verdict.LOWER
     assert found.rows[1].comparison is not None
     assert (found.rows[1].comparison.paired, found.rows[1].runs) == (True, 3)
-    told = {run.name: run.left_out for run in found.runs if run.left_out}
-    assert told == {"two #2": "others disturbed it, and two #2, attempt 2 counts instead"}
+    values = {run.name: run.left_out for run in found.runs if run.left_out}
+    assert values == {"two #2": "others disturbed it, and two #2, attempt 2 counts instead"}
     (sentence,) = found.verdicts
     assert "1 of 7 runs was disturbed (other programs used 42 % of the CPUs): left out" in sentence
 

@@ -83,12 +83,12 @@ def test_an_unknown_figure_is_a_mistake(runs: list[RunFacts]) -> None:
 
 
 def test_json_matches_table(runs: list[RunFacts]) -> None:
-    told = json.loads(json.dumps(finite(comparison_as_json(compare_runs(runs))), allow_nan=False))
-    first, second = told["configurations"]
+    document = json.loads(json.dumps(finite(comparison_as_json(compare_runs(runs))), allow_nan=False))
+    first, second = document["configurations"]
     assert "verdict" not in first
     assert (second["name"], second["verdict"], second["paired"]) == ("xfs", "higher", True)
     assert second["interval"]["low"] < second["ratio"] < second["interval"]["high"]
-    assert "No stalled second." in told["runs"][0]["facts"]
+    assert "No stalled second." in document["runs"][0]["facts"]
     assert json.dumps(finite(comparison_as_json(compare_runs([]))))
 
 
@@ -123,18 +123,18 @@ def test_dimensions_usual_first(tmp_path: Path) -> None:
 def test_sweep_one_line_per_remaining(tmp_path: Path) -> None:
     comparison = configured(tmp_path, *SETS)
     lines = sweep(comparison, find_dimensions(comparison)[1], "tps")
-    told = {
+    values = {
         line.name: [(point.x, round(point.value.mean or 0, 9)) for point in line.points] for line in lines
     }
-    assert told["ext4"] == [(4, 1), (8, 2), (16, 3)]
-    assert told["xfs"] == [(4, 2), (16, 4)]
+    assert values["ext4"] == [(4, 1), (8, 2), (16, 3)]
+    assert values["xfs"] == [(4, 2), (16, 4)]
 
 
 def test_sweep_lines_hold_the_duration(tmp_path: Path) -> None:
     runs = [run.facts for run in configured(tmp_path, *SETS).runs]
     hour = Property("Workload", "measured time", "1:00:00")
     held = [tuple(hour if item.key == hour.key else item for item in run.properties) for run in runs]
-    long = [replace(run, id=f"{run.id} h", properties=told) for run, told in zip(runs, held, strict=True)]
+    long = [replace(run, id=f"{run.id} h", properties=found) for run, found in zip(runs, held, strict=True)]
     comparison = compare_runs([*runs, *long])
     clients = next(each for each in find_dimensions(comparison) if each.is_swept)
     lines = sweep(comparison, clients, "tps")

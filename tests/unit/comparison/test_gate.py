@@ -47,7 +47,7 @@ def judge(base: Sequence[RunFacts], new: Sequence[RunFacts], worse_by: float = 0
     return judge_sides(compare_runs([*base, *new]), {run.path for run in base}, worse_by)
 
 
-def told(gate: UpgradeGate) -> str:
+def gate_text(gate: UpgradeGate) -> str:
     return " ".join(describe_gate(gate))
 
 
@@ -56,7 +56,7 @@ def told(gate: UpgradeGate) -> str:
     [
         (1.0, GateVerdict.NOT_WORSE),
         (0.9, GateVerdict.WORSE),
-        (0.975, GateVerdict.UNTOLD),
+        (0.975, GateVerdict.INCONCLUSIVE),
         (1.2, GateVerdict.NOT_WORSE),
     ],
 )
@@ -73,7 +73,7 @@ def test_overall_worse_or_untold(
     recorded: RunFacts,
 ) -> None:
     old, new = side(recorded, "old", "6.1", 1.0), side(recorded, "new", "6.12", 1.0)
-    for factor, verdict in ((0.8, GateVerdict.WORSE), (0.975, GateVerdict.UNTOLD)):
+    for factor, verdict in ((0.8, GateVerdict.WORSE), (0.975, GateVerdict.INCONCLUSIVE)):
         changed = [
             replace(run, summary=run.summary | {"tps": factor * (run.summary["tps"] or 0)})
             if run.configuration == "xfs"
@@ -95,12 +95,12 @@ def test_disturbed_or_unknown_runs_are_untold(
     sides = {"old": side(recorded, "old", "6.1", 1.0), "new": side(recorded, "new", "6.1", factor)}
     sides[side_of] = [how(run) for run in sides[side_of]]
     gate = judge(sides["old"], sides["new"])
-    assert {each.estimate.verdict for each in gate.configurations} == {GateVerdict.UNTOLD}
+    assert {each.estimate.verdict for each in gate.configurations} == {GateVerdict.INCONCLUSIVE}
     assert all(each.weak for each in gate.configurations)
-    assert "disturbed" in told(gate)
+    assert "disturbed" in gate_text(gate)
 
 
-@pytest.mark.parametrize(("percent", "verdict"), [(4.9, GateVerdict.UNTOLD), (0.5, GateVerdict.WORSE)])
+@pytest.mark.parametrize(("percent", "verdict"), [(4.9, GateVerdict.INCONCLUSIVE), (0.5, GateVerdict.WORSE)])
 def test_others_below_threshold_may_explain(recorded: RunFacts, percent: float, verdict: GateVerdict) -> None:
     old, new = side(recorded, "old", "6.1", 1.0), side(recorded, "new", "6.1", 0.965)
     base, changed = ([used(run, share) for run in runs] for runs, share in ((old, 0.1), (new, percent)))
@@ -110,9 +110,9 @@ def test_others_below_threshold_may_explain(recorded: RunFacts, percent: float, 
 @pytest.mark.parametrize(
     ("factor", "beside", "verdict"),
     [
-        (0.93, (0.1, 4.9), GateVerdict.UNTOLD),  # 4.8 % of the 7 may be others': the limit is 3 %
+        (0.93, (0.1, 4.9), GateVerdict.INCONCLUSIVE),  # 4.8 % of the 7 may be others': the limit is 3 %
         (0.93, (0.1, 0.2), GateVerdict.WORSE),
-        (1.0, (4.9, 0.1), GateVerdict.UNTOLD),  # the base was held back
+        (1.0, (4.9, 0.1), GateVerdict.INCONCLUSIVE),  # the base was held back
         (1.0, (0.2, 0.1), GateVerdict.NOT_WORSE),
     ],
 )
@@ -141,20 +141,20 @@ def test_changes_between_and_within_sides(
         [put(run, Property(MACHINE, "governor", str(number % 2))) for number, run in enumerate(runs)]
         for runs in (old, new)
     )
-    words = told(judge(old, moved))
+    words = gate_text(judge(old, moved))
     assert "What changed between the sides: Machine: kernel 6.1 → 6.12." in words
     assert "Within a side this differs, and is part of the spread: Machine: governor." in words
-    assert "Nothing known changed between the sides." in told(
+    assert "Nothing known changed between the sides." in gate_text(
         judge(side(recorded, "old", "6.1", 1.0), side(recorded, "new", "6.1", 1.0))
     )
 
 
 def test_too_few_campaigns_untold(recorded: RunFacts) -> None:
     gate = judge(side(recorded, "old", "6.1", 1.0, BOOTS[:2]), side(recorded, "new", "6.12", 0.5))
-    assert gate.verdict is GateVerdict.UNTOLD
+    assert gate.verdict is GateVerdict.INCONCLUSIVE
     assert (
         "ext4: it cannot be told whether it is worse. There are 2 campaigns of the base and 3 of the "
-        "new side, and a verdict takes 3 of each" in told(gate)
+        "new side, and a verdict takes 3 of each" in gate_text(gate)
     )
 
 
@@ -230,7 +230,7 @@ def write_side(folder: Path, kernel: str, factor: float, boots: Sequence[float] 
     [
         (1.0, ExitStatus.DONE, "not worse"),
         (0.9, ExitStatus.WORSE, "worse"),
-        (0.975, ExitStatus.UNTOLD, "cannot be told"),
+        (0.975, ExitStatus.INCONCLUSIVE, "cannot be told"),
     ],
 )
 @pytest.mark.slow

@@ -47,7 +47,7 @@ def test_number_alone_not_telling_name() -> None:
 
 
 @pytest.mark.parametrize(
-    ("names", "told"),
+    ("names", "expected"),
     [
         (
             ("wal_compression off, fpw on, clients 2", "wal_compression lz4, fpw on, clients 2"),
@@ -58,5 +58,5 @@ def test_number_alone_not_telling_name() -> None:
         (("ext4 stripe scale 1000", "xfs stripe scale 1000"), ("ext4", "xfs")),
     ],
 )
-def test_values_keep_their_key(names: tuple[str, ...], told: tuple[str, ...] | None) -> None:
-    assert telling_names(names) == (told or names)
+def test_values_keep_their_key(names: tuple[str, ...], expected: tuple[str, ...] | None) -> None:
+    assert telling_names(names) == (expected or names)

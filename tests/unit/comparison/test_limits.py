@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from app.analysis.bottleneck import Bottleneck, Cause
-from app.analysis.cannot_show import Limit, Unshown
+from app.analysis.cannot_show import Limit, Limitation
 from app.analysis.facts import RunFacts, read_run_facts
 from app.analysis.properties import WORKLOAD, Property
 from app.cli.main import main
@@ -18,7 +18,7 @@ from app.comparison.limits import (
     bottlenecks,
     describe_bottlenecks,
     describe_limits,
-    describe_what_is_unshown,
+    describe_part_limitations,
 )
 from app.comparison.overall.answer import find_answer
 from app.export.comparison import comparison_as_json
@@ -80,10 +80,13 @@ def test_of_one_configuration_the_evidence_is_told(tmp_path: Path) -> None:
 
 def test_unshown_limits_once_for_all(tmp_path: Path) -> None:
     runs = [
-        replace(run, unshown=(Unshown(Limit.ONE_WORKLOAD, "other workloads"), Unshown(Limit.MEMORY, "reads")))
+        replace(
+            run,
+            unshown=(Limitation(Limit.ONE_WORKLOAD, "other workloads"), Limitation(Limit.MEMORY, "reads")),
+        )
         for run in runs_with(tmp_path, Cause.WAL)
     ]
-    assert describe_what_is_unshown(compare_runs(runs)) == (
+    assert describe_part_limitations(compare_runs(runs)) == (
         "What these figures cannot show: reads; other workloads."
     )
 
@@ -94,7 +97,7 @@ def test_limits_of_one_condition_name_it(tmp_path: Path) -> None:
             run,
             id=f"{label}{run.id}",
             properties=(*run.properties, Property(WORKLOAD, "script 1", label)),
-            unshown=(Unshown(Limit.ONE_WORKLOAD, f"other workloads than {label}"),),
+            unshown=(Limitation(Limit.ONE_WORKLOAD, f"other workloads than {label}"),),
         )
         for label in ("reads", "writes")
         for run in runs_with(tmp_path / label, Cause.WAL)
@@ -121,17 +124,17 @@ def test_report_first_page_limits(run: Path) -> None:
     blocks = list(read_report([run]).blocks)
     end = next((place for place, each in enumerate(blocks[1:], 1) if getattr(each, "new_page", False)), None)
     first = [block.text for block in blocks[:end] if isinstance(block, Text)]
-    [told] = [text for text in first if text.startswith(LIMITED)]
-    assert UNSHOWN in told
-    assert "other workloads than tpcb-like" in told
-    assert "nothing tells when one began" in told  # the run holds no checkpoint, not even of the settling
+    [found] = [text for text in first if text.startswith(LIMITED)]
+    assert UNSHOWN in found
+    assert "other workloads than tpcb-like" in found
+    assert "nothing tells when one began" in found  # the run holds no checkpoint, not even of the settling
 
 
 def test_show_and_its_json_say_both(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["show", str(run)]) == 0
-    told = " ".join(capsys.readouterr().out.split())
-    assert LIMITED in told
-    assert UNSHOWN in told
+    output = " ".join(capsys.readouterr().out.split())
+    assert LIMITED in output
+    assert UNSHOWN in output
     assert main(["show", str(run), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["bottleneck"]["cause"] == "wal"
@@ -141,8 +144,8 @@ def test_show_and_its_json_say_both(run: Path, capsys: pytest.CaptureFixture[str
 
 def test_json_bottleneck_and_cannot_show(run: Path) -> None:
     with RunFile(run) as opened:
-        told = describe_run(opened)
-    assert {"bottleneck", "cannot_show", "devices"} <= told.keys()
+        metadata = describe_run(opened)
+    assert {"bottleneck", "cannot_show", "devices"} <= metadata.keys()
     assert {"runs[].bottleneck", "runs[].cannot_show", "runs[].devices"} <= JSON_KEYS.keys()
     found = comparison_as_json(compare_runs([read_run_facts(run)]))
     assert '"cause": "wal"' in json.dumps(found["configurations"])
@@ -152,5 +155,5 @@ def test_json_bottleneck_and_cannot_show(run: Path) -> None:
 def test_compare_prints_both_below_the_verdict(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     other = write_run(run.with_name("two.footing"), Shape(seconds=30, seed=2))
     assert main(["compare", str(run), str(other)]) == 0
-    told = " ".join(capsys.readouterr().out.split())
-    assert told.index("Verdict") < told.index("imited by") < told.index(UNSHOWN)
+    output = " ".join(capsys.readouterr().out.split())
+    assert output.index("Verdict") < output.index("imited by") < output.index(UNSHOWN)

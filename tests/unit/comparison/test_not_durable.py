@@ -77,8 +77,8 @@ def test_all_not_durable_compared_and_marked(tmp_path: Path) -> None:
 
 
 def test_json_says_who_is_ranked(tmp_path: Path) -> None:
-    told = json.loads(json.dumps(comparison_as_json(compare_runs(read(tmp_path)))))["configurations"]
-    assert [(each["name"], each["ranked"], each["marks"]) for each in told] == [
+    document = json.loads(json.dumps(comparison_as_json(compare_runs(read(tmp_path)))))["configurations"]
+    assert [(each["name"], each["ranked"], each["marks"]) for each in document] == [
         ("ext4", True, []),
         ("xfs", True, []),
         ("off", False, ["not-durable"]),
@@ -104,8 +104,8 @@ def test_charts_never_mix_durability(tmp_path: Path) -> None:
 def test_command_marks_and_refuses_baseline(tmp_path: Path, capsys: Capture) -> None:
     paths = list(map(str, write(tmp_path / "runs")))
     assert command.main(["compare", *paths]) == 0
-    told = capsys.readouterr().out
-    table = told[told.index("Configuration ") :].splitlines()[:4]
+    output = capsys.readouterr().out
+    table = output[output.index("Configuration ") :].splitlines()[:4]
     assert [line.split()[0] for line in table] == ["Configuration", "ext4", "xfs", "off"]
     assert table[3].rstrip().endswith("NOT DURABLE")
     assert command.main(["compare", *paths, "--baseline", "off"]) == 2

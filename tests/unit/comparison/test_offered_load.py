@@ -35,7 +35,7 @@ Capture = pytest.CaptureFixture[str]
 FAST = OfferedLoad(LoadKind.CLOSED, limit_is_known=True)
 AT_200 = OfferedLoad(LoadKind.RATE, 200.0, None, limit_is_known=True)
 LIMITED = OfferedLoad(LoadKind.RATE, 200.0, 100.0, limit_is_known=True)
-NOT_TOLD = OfferedLoad(LoadKind.RATE)
+RATE_UNKNOWN = OfferedLoad(LoadKind.RATE)
 
 
 def figures(tps: float, seconds: float = 60, **more: float) -> dict[str, float | None]:
@@ -62,9 +62,9 @@ def figures(tps: float, seconds: float = 60, **more: float) -> dict[str, float |
         (LIMITED, figures(200, skipped=0.0), True),
         (LIMITED, figures(199, skipped=60.0), True),
         (LIMITED, figures(195, skipped=300.0), False),  # 2.5 % skipped
-        (NOT_TOLD, figures(200), None),
-        (NOT_TOLD, figures(200, skipped=0.0), True),
-        (NOT_TOLD, figures(200, skipped=3000.0), False),
+        (RATE_UNKNOWN, figures(200), None),
+        (RATE_UNKNOWN, figures(200, skipped=0.0), True),
+        (RATE_UNKNOWN, figures(200, skipped=3000.0), False),
     ],
 )
 def test_run_kept_rate_within_tolerance(
@@ -100,7 +100,7 @@ def test_one_failed_run_and_shares() -> None:
 
 def test_common_load_of_mixed_runs() -> None:
     assert common_load([AT_200, AT_200]) == AT_200
-    assert common_load([AT_200, FAST]) == NOT_TOLD
+    assert common_load([AT_200, FAST]) == RATE_UNKNOWN
     assert common_load([FAST, OfferedLoad()]) == OfferedLoad()
     assert common_load([]) == OfferedLoad()
 
@@ -114,17 +114,17 @@ def test_speed_comparable_pairs() -> None:
     assert comparable == [
         *((lost, lost), (free, free), (free, unknown), (unknown, free), (unknown, unknown), (other, other))
     ]
-    assert not speed_comparable(kept_rate(NOT_TOLD, [figures(1)]), kept_rate(NOT_TOLD, [figures(2)]))
+    assert not speed_comparable(kept_rate(RATE_UNKNOWN, [figures(1)]), kept_rate(RATE_UNKNOWN, [figures(2)]))
 
 
 # --- in sentences and tables ----------------------------------------------------------------------
 
 
-def write(folder: Path, *told: tuple[str, float | None, float, float | None]) -> list[Path]:
+def write(folder: Path, *runs: tuple[str, float | None, float, float | None]) -> list[Path]:
     """Write three runs for each (name, rate, TPS, limit)."""
     paths: list[Path] = []
     for repeat in range(3):
-        for name, rate, tps, limit in told:
+        for name, rate, tps, limit in runs:
             done = 60 * (tps + repeat / 10)
             printed: dict[str, Json] = {"tps": tps + repeat / 10, "transactions": done, "latency_ms": 3.0}
             if rate is not None:
@@ -184,8 +184,8 @@ def test_kept_rates_no_speed_verdict(tmp_path: Path) -> None:
 
 
 def test_capacity_only_for_unkept_rate(tmp_path: Path) -> None:
-    told = (("a", 200.0, 150.0, None), ("b", 200.0, 200.0, None), ("c", 200.0, 120.0, None))
-    found = compared(write(tmp_path, *told))
+    runs = (("a", 200.0, 150.0, None), ("b", 200.0, 200.0, None), ("c", 200.0, 120.0, None))
+    found = compared(write(tmp_path, *runs))
     one, two, three = found.verdicts
     assert one.startswith("a did not keep its rate of 200 per second: its capacity is 150 TPS (95 % interval")
     assert two == "b kept its rate of 200 per second; p99 4.25 ms of all that was offered."
@@ -204,8 +204,8 @@ def test_limited_rate_claims_no_capacity(tmp_path: Path, limit: float | None) ->
 
 
 def test_different_loads_not_compared(tmp_path: Path) -> None:
-    told = (("a", None, 900.0, None), ("b", 200.0, 100.0, None), ("c", 300.0, 100.0, 50.0))
-    paths = write(tmp_path, *told, ("d", None, 800.0, None))
+    runs = (("a", None, 900.0, None), ("b", 200.0, 100.0, None), ("c", 300.0, 100.0, 50.0))
+    paths = write(tmp_path, *runs, ("d", None, 800.0, None))
     found = compared(paths)
     two, three, four = found.verdicts
     assert two.endswith(
@@ -266,10 +266,10 @@ def _texts(report: Report, role: TextRole) -> list[str]:
 def test_command_line_and_report_say_the_same(tmp_path: Path, capsys: Capture) -> None:
     paths = write(tmp_path, ("a", 200.0, 200.0, 100.0), ("b", 200.0, 150.0, 100.0))
     assert command.main(["compare", *map(str, paths)]) == 0
-    told = capsys.readouterr().out
-    assert "b did not keep its rate of 200 per second: it did 150 TPS" in told
-    assert "NOT KEPT" in told
-    assert re.search(r"0\.5 %, 2[45]\.\d %", told)
+    runs = capsys.readouterr().out
+    assert "b did not keep its rate of 200 per second: it did 150 TPS" in runs
+    assert "NOT KEPT" in runs
+    assert re.search(r"0\.5 %, 2[45]\.\d %", runs)
     report = read_report(paths)
     answers = _texts(report, TextRole.ANSWER)
     assert any(each.startswith("a kept its rate of 200 per second") for each in answers)

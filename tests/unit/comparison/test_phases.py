@@ -173,8 +173,8 @@ def test_phase_missing_in_baseline(tmp_path: Path) -> None:
     assert (writes.reached, reads.reached) == (frozenset({"ext4", "xfs"}), frozenset({"xfs"}))
     assert verdict_of(writes) is Verdict.HIGHER
     assert reads.rows[1].comparison is None
-    told = "reads (1 of 2): ext4 has no such phase: nothing is compared with it."
-    assert reads.verdicts == (told,)
+    text = "reads (1 of 2): ext4 has no such phase: nothing is compared with it."
+    assert reads.verdicts == (text,)
 
 
 def test_same_name_different_transactions_not_compared(tmp_path: Path) -> None:
@@ -235,8 +235,8 @@ def test_other_shares_are_another_load(tmp_path: Path) -> None:
         for repeat in range(3)
         for name, percent in (("ext4", 90.0), ("xfs", 50.0))
     ]
-    told = phases_of(tmp_path, runs)[1].verdicts[1]
-    assert "another load was offered: ext4 at 90 % of what each run reached in “most”; xfs at 50 %" in told
+    found = phases_of(tmp_path, runs)[1].verdicts[1]
+    assert "another load was offered: ext4 at 90 % of what each run reached in “most”; xfs at 50 %" in found
 
 
 # --- where it is told ----------------------------------------------------------------------------------
@@ -255,12 +255,14 @@ def test_runs_without_phases_are_told_as_ever(tmp_path: Path, capsys: Capture) -
 def test_command_phase_table_and_sentences(tmp_path: Path, capsys: Capture) -> None:
     paths = write_phased_campaign(tmp_path, ext4_and_xfs())
     assert command.main(["compare", *map(str, paths)]) == 0
-    told = " ".join(capsys.readouterr().out.split())
-    assert told.index("Verdict") < told.index("Each phase for itself") < told.index("Each run for itself")
-    assert "reads (1 of 2): ext4 and xfs are practically equal" in told
-    assert "writes: xfs is 20.0 % faster than ext4" in told
-    assert EXPLANATION in told
-    assert "fill" not in told[told.index("Each phase for itself") : told.index("Each run for itself")]
+    output = " ".join(capsys.readouterr().out.split())
+    assert (
+        output.index("Verdict") < output.index("Each phase for itself") < output.index("Each run for itself")
+    )
+    assert "reads (1 of 2): ext4 and xfs are practically equal" in output
+    assert "writes: xfs is 20.0 % faster than ext4" in output
+    assert EXPLANATION in output
+    assert "fill" not in output[output.index("Each phase for itself") : output.index("Each run for itself")]
 
 
 def test_json_phases_key(tmp_path: Path, capsys: Capture) -> None:
@@ -300,9 +302,9 @@ def test_report_phase_table_after_verdicts(tmp_path: Path) -> None:
     looks = [row.look for row in table.rows]
     assert sorted(map(str, looks)) == ["0", "0", "0", "1", "1", "1"]
     assert [bool(row.warned) for row in table.rows] == [False, True] * 3
-    told = [each.text for each in report.blocks[place:] if isinstance(each, Text)]
-    assert any(each.startswith("writes: xfs is 20.0 % faster than ext4") for each in told)
-    assert any(each.startswith(EXPLANATION) for each in told)
+    lines = [each.text for each in report.blocks[place:] if isinstance(each, Text)]
+    assert any(each.startswith("writes: xfs is 20.0 % faster than ext4") for each in lines)
+    assert any(each.startswith(EXPLANATION) for each in lines)
 
 
 def heading_of(report: Report, title: str = "Each phase for itself") -> Text:
@@ -330,16 +332,16 @@ def test_hostile_phase_names_plain_text(tmp_path: Path, capsys: Capture) -> None
     runs = [PhasedRun(each, 0, (PhaseShape(name, 900), PhaseShape("two", 800))) for each in ("ext4", "xfs")]
     paths = write_phased_campaign(tmp_path, runs)
     assert command.main(["compare", *map(str, paths)]) == 0
-    told = capsys.readouterr().out
-    assert "\x1b" not in told
-    assert "[red]x[/red]" in told
+    output = capsys.readouterr().out
+    assert "\x1b" not in output
+    assert "[red]x[/red]" in output
 
 
 @pytest.mark.parametrize("tps", [-5.0, float("inf"), float("nan"), None])
 @pytest.mark.slow
 def test_impossible_phase_figure_excluded(tmp_path: Path, tps: float | None) -> None:
     facts = facts_of(tmp_path, ext4_and_xfs())
-    reads = next(each for each in facts[0].phases if each.told.name == "reads")
+    reads = next(each for each in facts[0].phases if each.metadata.name == "reads")
     bad = replace(reads, figures={"tps": tps})
     facts[0] = replace(facts[0], phases=tuple(bad if each is reads else each for each in facts[0].phases))
     first, second, _ = compare_phases(compare_runs(facts))
@@ -355,7 +357,7 @@ def test_report_bounds_phases_and_names(tmp_path: Path) -> None:
     found = bounded(replace(run, phases=run.phases * 100))
     assert len(found.phases) == MOST_PHASES
     assert found.load.share is not None
-    names = (found.phases[0].told.name, str(found.phases[1].told.rate_of), found.load.share.of)
+    names = (found.phases[0].metadata.name, str(found.phases[1].metadata.rate_of), found.load.share.of)
     assert all(MOST_NAME < len(each) < MOST_NAME + 50 for each in names)
 
 
@@ -373,7 +375,7 @@ def beside(configuration: str, work: BackgroundMetadata) -> list[PhasedRun]:
 
 
 @pytest.mark.parametrize(
-    ("other", "told"),
+    ("other", "expected"),
     [
         (BackgroundMetadata(), "tpcb-like"),
         (BackgroundMetadata(name="pg_basebackup"), "tpcb-like beside pg_basebackup"),
@@ -385,11 +387,13 @@ def beside(configuration: str, work: BackgroundMetadata) -> list[PhasedRun]:
     ],
 )
 @pytest.mark.slow
-def test_different_background_work_not_compared(tmp_path: Path, other: BackgroundMetadata, told: str) -> None:
+def test_different_background_work_not_compared(
+    tmp_path: Path, other: BackgroundMetadata, expected: str
+) -> None:
     found = phases_of(tmp_path, [*beside("a", SCRUB), *beside("b", other)])
     assert [(each.transactions, sorted(each.reached)) for each in found] == [
         ("tpcb-like beside scrub", ["a"]),
-        (told, ["b"]),
+        (expected, ["b"]),
     ]
     (same,) = phases_of(tmp_path / "same", [*beside("a", SCRUB), *beside("b", SCRUB)])
     assert same.reached == {"a", "b"}
@@ -397,8 +401,8 @@ def test_different_background_work_not_compared(tmp_path: Path, other: Backgroun
 
 def test_background_count_in_phase_note(tmp_path: Path) -> None:
     (phase,) = facts_of(tmp_path, beside("a", SCRUB))[0].phases
-    assert phase.told.background == SCRUB
-    assert phase_note(phase.told) == "beside scrub (once, one cut off by its end)"
+    assert phase.metadata.background == SCRUB
+    assert phase_note(phase.metadata) == "beside scrub (once, one cut off by its end)"
 
 
 def test_background_work_distinguishes_workloads() -> None:

@@ -64,10 +64,10 @@ def test_recreated_disk_not_ranked_with_remedy(first: list[RunFacts], second: li
     found = compare_runs(without_reference([*first, *second]))
     assert verdict_of(found, "server (two)") not in {Verdict.HIGHER, Verdict.LOWER}
     warnings = comparison_warnings(found)
-    (told,) = (each for each in warnings if "were not interleaved" in each)
-    assert "A configuration that ran unchanged in both, at least 3 times in each, allows one." in told
-    assert "it is a second server on that machine, whose storage stays as it is" in told
-    assert "recipes lentfer-2009” tells how" in told
+    (result,) = (each for each in warnings if "were not interleaved" in each)
+    assert "A configuration that ran unchanged in both, at least 3 times in each, allows one." in result
+    assert "it is a second server on that machine, whose storage stays as it is" in result
+    assert "recipes lentfer-2009” tells how" in result
     assert any("different clusters of PostgreSQL, or one that was made anew" in each for each in warnings)
 
 
@@ -78,8 +78,8 @@ def test_unchanged_second_server_ranks_campaigns(first: list[RunFacts], second: 
     assert comparison is not None
     assert comparison.ratio == pytest.approx(40.12 / 10.04, rel=1e-3), "the tenth is taken out"
     warnings = comparison_warnings(found)
-    told = "reference (two) is reference (one), unchanged, and 10.0 % slower"
-    assert any(told in each for each in warnings)
+    text = "reference (two) is reference (one), unchanged, and 10.0 % slower"
+    assert any(text in each for each in warnings)
 
 
 @pytest.mark.parametrize(

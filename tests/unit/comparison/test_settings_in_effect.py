@@ -22,16 +22,16 @@ DEFAULTS: dict[str, Json] = {"full_page_writes": "on", "max_connections": "100",
 
 def run(folder: Path, name: str, chosen: dict[str, str], defaults: dict[str, Json]) -> RunFacts:
     settings = tuple(SettingMetadata(name=key, value=value, origin="user") for key, value in chosen.items())
-    told: Json = {key: {"value": value, "source": "configuration file"} for key, value in chosen.items()}
+    values: Json = {key: {"value": value, "source": "configuration file"} for key, value in chosen.items()}
     others: Json = {key: value for key, value in defaults.items() if key not in chosen}
-    facts = FACTS | {"server": {"settings": told}, SERVER_DEFAULTS: others}
+    facts = FACTS | {"server": {"settings": values}, SERVER_DEFAULTS: others}
     path = folder / f"{name}.footing"
     write_known(path, replace(WHOLE, id=name.ljust(16, "0"), settings=settings), facts)
     return read_run_facts(path)
 
 
 @pytest.mark.parametrize(
-    ("chosen", "told"),
+    ("chosen", "expected"),
     [
         ({"full_page_writes": "on", "max_connections": "100"}, []),
         ({"full_page_writes": "off"}, [("full_page_writes", ["off", "on"])]),
@@ -40,10 +40,10 @@ def run(folder: Path, name: str, chosen: dict[str, str], defaults: dict[str, Jso
     ],
 )
 def test_unchosen_is_the_servers_default(
-    tmp_path: Path, chosen: dict[str, str], told: list[tuple[str, list[str]]]
+    tmp_path: Path, chosen: dict[str, str], expected: list[tuple[str, list[str]]]
 ) -> None:
     found = find_differences([run(tmp_path, "a", chosen, DEFAULTS), run(tmp_path, "b", {}, DEFAULTS)])
-    assert [(each.name, [variant.value for variant in each.variants]) for each in found] == told
+    assert [(each.name, [variant.value for variant in each.variants]) for each in found] == expected
 
 
 def test_defaults_are_no_differences_of_their_own(tmp_path: Path) -> None:
@@ -77,9 +77,9 @@ def test_settings_under_one_name_are_two_configurations(
 
 
 def test_unknown_settings_same_group(tmp_path: Path) -> None:
-    told = run(tmp_path, "a", {"shared_buffers": "8GB"}, DEFAULTS)
+    found = run(tmp_path, "a", {"shared_buffers": "8GB"}, DEFAULTS)
     kept = [
-        tuple(item for item in items if item.topic != SETTING) for items in (told.properties, told.others)
+        tuple(item for item in items if item.topic != SETTING) for items in (found.properties, found.others)
     ]
-    untold = replace(told, id="b", repeat=1, properties=kept[0], others=(*kept[1], SETTINGS_UNKNOWN))
-    assert len(compare_runs([told, untold]).groups) == len(compare_runs([untold, told]).groups) == 1
+    unlisted = replace(found, id="b", repeat=1, properties=kept[0], others=(*kept[1], SETTINGS_UNKNOWN))
+    assert len(compare_runs([found, unlisted]).groups) == len(compare_runs([unlisted, found]).groups) == 1

@@ -71,9 +71,9 @@ def test_common_sentence_once_else_named() -> None:
 def test_compare_prints_storages_and_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     paths = [str(path) for path in cases(tmp_path / "runs", asked=("ext4", "xfs"))]
     assert main(["compare", *paths]) == 0
-    told = " ".join(capsys.readouterr().out.split())
-    assert "What the storages can do by themselves" in told
-    assert "either protected or not flushing" in told
+    output = " ".join(capsys.readouterr().out.split())
+    assert "What the storages can do by themselves" in output
+    assert "either protected or not flushing" in output
     assert main(["compare", *paths, "--json"]) == 0
     storages = json.loads(capsys.readouterr().out)["storages"]
     assert [each["name"] for each in storages] == ["ext4", "xfs"]

@@ -158,7 +158,7 @@ def test_row_means_intervals_comparison() -> None:
     first, second = build_rows([EXT4, measured("xfs", [7939, 7948, 7930, 7943, 7935], ("client-bound",))])
     assert first.comparison is None
     assert first.verdict == ""
-    told = {
+    values = {
         "configuration": "ext4",
         "runs": "5",
         "tps": "7,700",
@@ -169,7 +169,7 @@ def test_row_means_intervals_comparison() -> None:
         "difference_interval": "",
         "marks": "",
     }
-    assert cells(first).items() >= told.items()
+    assert cells(first).items() >= values.items()
     assert second.verdict.startswith("xfs is 3.1 % faster than ext4 (95 % interval 3.1 to 3.1 %")
     assert cells(second)["difference"] == "+3.1 %"
     assert cells(second)["difference_interval"] == "+3.1 to +3.1 %"

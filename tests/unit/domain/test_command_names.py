@@ -46,9 +46,9 @@ def spoken() -> Iterator[tuple[str, str, bool]]:
             for part in ast.walk(node)
         }
         for node in ast.walk(tree):
-            told = node.value if isinstance(node, ast.Constant) and id(node) not in skipped else None
-            if isinstance(node, ast.Constant) and isinstance(told, str) and NAMES.search(told):
-                yield f"{path.relative_to(TOP)}:{node.lineno}", told, id(node) in through
+            found = node.value if isinstance(node, ast.Constant) and id(node) not in skipped else None
+            if isinstance(node, ast.Constant) and isinstance(found, str) and NAMES.search(found):
+                yield f"{path.relative_to(TOP)}:{node.lineno}", found, id(node) in through
 
 
 @pytest.mark.slow

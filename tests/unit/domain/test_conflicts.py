@@ -112,8 +112,8 @@ def test_rule_applies_on_wrong_side_only(
 def test_root_refuses_the_same(rule: str, name: str, wrong: Side, right: Side) -> None:
     """Root has fewer rules: those that it lacks need facts of machine or server, which no plan has."""
     for options, facts in (wrong, right):
-        told = validate_options(filesystem(name), options, level=facts.get("level"))
-        assert option_problems(format_of(name), options.items(), facts.get("level")) == told, rule
+        result = validate_options(filesystem(name), options, level=facts.get("level"))
+        assert option_problems(format_of(name), options.items(), facts.get("level")) == result, rule
 
 
 def test_every_rule_has_a_test() -> None:

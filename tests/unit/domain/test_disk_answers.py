@@ -20,7 +20,7 @@ def test_sampled_report_and_undetected() -> None:
 
 
 @pytest.mark.parametrize(
-    ("size_bytes", "told"),
+    ("size_bytes", "expected"),
     [
         (2 * GIB, "2 GiB"),
         (int(1.4541 * GIB), "1.46 GiB"),
@@ -28,8 +28,10 @@ def test_sampled_report_and_undetected() -> None:
         (5 * MIB - 1, "5 MiB"),
     ],
 )
-def test_certain_size_never_understated(size_bytes: int, told: str) -> None:
-    assert f"of others of {told} or more" in looked_words(InspectionReport(16 * MIB, 1, 64 * KIB, size_bytes))
+def test_certain_size_never_understated(size_bytes: int, expected: str) -> None:
+    assert f"of others of {expected} or more" in looked_words(
+        InspectionReport(16 * MIB, 1, 64 * KIB, size_bytes)
+    )
 
 
 def test_full_read_with_time() -> None:

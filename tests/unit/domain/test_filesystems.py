@@ -174,18 +174,18 @@ def test_shown_values_distinguishable(spec: FilesystemSpec, option: OptionSpec) 
             assert bool(seen.contradictions(tokens)) is (other != value), (value, other)
 
 
-def _expected_tells(spec: FilesystemSpec, option: OptionSpec) -> bool:
+def _expected_listed(spec: FilesystemSpec, option: OptionSpec) -> bool:
     """Return whether what a filesystem is expected to show depends on the value of an option."""
     if not spec.expected:
         return False
     others: dict[str, OptionValue] = {"su": 64 * 1024, "sw": 2} if option.id in {"su", "sw"} else {}
-    told = set()
+    found = set()
     for value in some_values(option):
         for level in spec.levels:
             made = layout(level, spec.assembler(level))
             options: dict[str, OptionValue] = others | {option.id: value}
-            told.add((level, spec.expected(Creation(options, (), "uuid", made))))
-    return len(told) > len(spec.levels)
+            found.add((level, spec.expected(Creation(options, (), "uuid", made))))
+    return len(found) > len(spec.levels)
 
 
 @OPTION
@@ -194,7 +194,7 @@ def test_option_read_back_once_or_unseen(spec: FilesystemSpec, option: OptionSpe
     read_by = [
         option.shown is not None,
         option.stage is Stage.SERVER,  # pg_settings: `app.postgres.facts.check_in_effect`
-        option.shown is None and _expected_tells(spec, option),
+        option.shown is None and _expected_listed(spec, option),
     ]
     assert sum(read_by) == (0 if option.unseen else 1), "read back in one place, or said why in none"
     assert not option.unseen.endswith("."), "a clause"

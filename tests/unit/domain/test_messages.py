@@ -38,7 +38,7 @@ from app.domain.messages.message import (
     message_to_json,
     message_to_wire,
     say,
-    unstopped,
+    without_full_stop,
 )
 from app.domain.number_format import NUMBER_FORMATS
 from app.domain.step_progress import Operation, StepProgress, progress_from_wire, progress_to_wire
@@ -154,9 +154,9 @@ def test_values_are_no_templates() -> None:
 
 def test_plain_text_crosses_unchanged() -> None:
     assert crossed("") == ""
-    told = crossed("mkfs: {no} such device")
-    assert told == "mkfs: {no} such device"
-    assert not isinstance(told, Message)
+    found = crossed("mkfs: {no} such device")
+    assert found == "mkfs: {no} such device"
+    assert not isinstance(found, Message)
 
 
 def test_invalid_characters_replaced() -> None:
@@ -183,7 +183,7 @@ def test_joined_and_unstopped() -> None:
     assert joined(" ", ("", "")) == ""
     assert isinstance(joined(" ", ("", say("swap"))), Message)
     for text in (*coded, joined("; ", coded)):
-        assert unstopped(text) == crossed(unstopped(text)) == text.rstrip(".")
+        assert without_full_stop(text) == crossed(without_full_stop(text)) == text.rstrip(".")
 
 
 def test_what_an_exception_says_stays_a_message() -> None:
@@ -256,9 +256,9 @@ def test_progress_round_trip(operation: Operation) -> None:
 def test_sizes_in_reader_number_format(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    told = say("size-at-least", size=format_size(1.46 * GIB), minimum=format_size(16 * GIB))
-    kept = message_to_json(told)
-    assert message_from_json(kept) == told == "1.46 GiB, at least 16 GiB"
+    sentence = say("size-at-least", size=format_size(1.46 * GIB), minimum=format_size(16 * GIB))
+    kept = message_to_json(sentence)
+    assert message_from_json(kept) == sentence == "1.46 GiB, at least 16 GiB"
     monkeypatch.setattr(message, "number_text", NUMBER_FORMATS["de"].write)
     assert message_from_json(kept) == "1,46 GiB, at least 16 GiB"
     named = message_to_json(say("size-at-least", size="3.5 GiB of sda", minimum="v1.46"))

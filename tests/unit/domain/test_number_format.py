@@ -70,8 +70,8 @@ def test_sizes_may_be_typed_in_the_language(numbers: NumberFormat, typed: str, s
 
 def test_sentence_formats_numbers_only() -> None:
     sentence = Sentence.of("{tps:,.0f} TPS, {ms:.3g} ms, {count} of {name} {rest:>6} {typed} {}", GERMAN)
-    told = sentence.format("1,000.5", tps=4058.2, ms=0.986, count=3, name="a.b", rest="c,d", typed=0.5)
-    assert told == "4.058 TPS, 0,986 ms, 3 of a.b    c,d 0.5 1,000.5"
+    message = sentence.format("1,000.5", tps=4058.2, ms=0.986, count=3, name="a.b", rest="c,d", typed=0.5)
+    assert message == "4.058 TPS, 0,986 ms, 3 of a.b    c,d 0.5 1,000.5"
 
 
 def test_nested_format_spec() -> None:
@@ -85,9 +85,9 @@ EXAMPLE = sorted(map(str, (TOP / "resources" / "examples" / "vondra-2022").glob(
 @pytest.mark.slow
 def test_people_read_numbers_of_their_language(language: str) -> None:
     numbers = NUMBER_FORMATS[language]
-    table = _told(language, "list", "--library", str(TOP / "resources" / "examples"))
+    table = _printed(language, "list", "--library", str(TOP / "resources" / "examples"))
     assert numbers.write(7079, ",.0f") in table
-    assert _told(language, "compare", *EXAMPLE).count(numbers.write(55.7, ".1f")) > 1
+    assert _printed(language, "compare", *EXAMPLE).count(numbers.write(55.7, ".1f")) > 1
 
 
 @pytest.mark.parametrize("language", ["de"])
@@ -95,11 +95,11 @@ def test_people_read_numbers_of_their_language(language: str) -> None:
 def test_csv_and_json_language_independent(language: str, tmp_path: Path) -> None:
     files = [tmp_path / f"{each}.{ending}" for ending in ("csv", "json") for each in (language, "en")]
     for file in files:
-        _told(file.stem, "export", "--output", str(file), EXAMPLE[0])
+        _printed(file.stem, "export", "--output", str(file), EXAMPLE[0])
     assert files[0].read_text() == files[1].read_text()
-    told = [json.loads(file.read_text()) for file in files[2:]]
-    told += [json.loads(_told(each, "compare", "--json", *EXAMPLE)) for each in (language, "en")]
-    numbers = [list(_numbers_in(each)) for each in told]
+    document = [json.loads(file.read_text()) for file in files[2:]]
+    document += [json.loads(_printed(each, "compare", "--json", *EXAMPLE)) for each in (language, "en")]
+    numbers = [list(_numbers_in(each)) for each in document]
     assert numbers[0] == numbers[1]
     assert numbers[2] == numbers[3]
 
@@ -118,7 +118,7 @@ def _numbers_in(value: object) -> Iterator[float]:
             pass
 
 
-def _told(language: str, *words: str) -> str:
+def _printed(language: str, *words: str) -> str:
     """Return what the command prints in a language."""
     return subprocess.run(
         [sys.executable, "-m", "app", *words],

@@ -6,7 +6,7 @@ import pytest
 
 from app.domain.filesystems import FILESYSTEMS, filesystem
 from app.domain.options.kinds import Choice, OptionValue, Toggle
-from app.domain.options.real_names import real_name, real_words, shown_name, told_as
+from app.domain.options.real_names import real_name, real_words, shown_name, spelled_as
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_real_names_found_by_words() -> None:
 
 
 @pytest.mark.parametrize(
-    ("filesystem_id", "option", "value", "told"),
+    ("filesystem_id", "option", "value", "expected"),
     [
         ("ext4", "barrier", False, "mount -o nobarrier"),
         ("ext4", "journal", False, "mkfs.ext4 -O ^has_journal"),
@@ -70,6 +70,6 @@ def test_real_names_found_by_words() -> None:
         ("zfs", "full_page_writes", False, "postgresql.conf: full_page_writes=off"),
     ],
 )
-def test_value_as_typed(filesystem_id: str, option: str, value: OptionValue, told: str) -> None:
+def test_value_as_typed(filesystem_id: str, option: str, value: OptionValue, expected: str) -> None:
     spec = filesystem(filesystem_id)
-    assert told_as(spec, spec.option(option), value) == told
+    assert spelled_as(spec, spec.option(option), value) == expected

@@ -9,7 +9,13 @@ import pytest
 
 from app.domain.campaign.configuration import DiskTarget, GroupChoice, PostgresChoice, Workload
 from app.domain.campaign.disk_target import target_problems
-from app.domain.campaign.server_options import Fate, contradiction, refused_with, safe_without, server_options
+from app.domain.campaign.server_options import (
+    SettingStatus,
+    contradiction,
+    refused_with,
+    safe_without,
+    server_options,
+)
 from app.domain.filesystems import FILESYSTEMS
 from app.domain.options.filesystem_spec import FilesystemSpec, parse_switch
 from app.domain.options.kinds import Choice, OptionValue
@@ -45,7 +51,7 @@ def settings_of(target: DiskTarget, **own: str) -> dict[str, tuple[str, Origin]]
     return {setting.name: (setting.value, setting.origin) for setting in found}
 
 
-def fates(target: DiskTarget, own: Mapping[str, str] | None = None) -> dict[str, Fate]:
+def fates(target: DiskTarget, own: Mapping[str, str] | None = None) -> dict[str, SettingStatus]:
     return {option.key: option.fate for option in server_options(target, own or {})}
 
 
@@ -79,9 +85,9 @@ def test_server_option_becomes_setting(spec: FilesystemSpec, option: OptionSpec)
 def test_word_option_overruled() -> None:
     group = replace(EXT4, filesystem="btrfs", options=(("file_extend_method", "write_zeros"),))
     key, name = "options.file_extend_method", "file_extend_method"
-    assert fates(DiskTarget(group), {name: " Write_Zeros "}) == {key: Fate.APPLIED}
-    assert fates(DiskTarget(group)) == {key: Fate.APPLIED}
-    assert fates(DiskTarget(group), {name: "posix_fallocate"}) == {key: Fate.OVERRULED}
+    assert fates(DiskTarget(group), {name: " Write_Zeros "}) == {key: SettingStatus.APPLIED}
+    assert fates(DiskTarget(group)) == {key: SettingStatus.APPLIED}
+    assert fates(DiskTarget(group), {name: "posix_fallocate"}) == {key: SettingStatus.OVERRULED}
     found = contradiction(DiskTarget(group), {name: "posix_fallocate"})
     assert found is not None
     assert (found.text, found.instead) == ("write_zeros", "posix_fallocate")
@@ -133,17 +139,17 @@ def test_contradicting_option_and_setting() -> None:
 def test_wal_options_follow_wal_disks() -> None:
     apart = DiskTarget(ZFS_PRESET, EXT4)
     assert fates(apart) == {
-        "options.full_page_writes": Fate.APPLIED,
-        "options.wal_init_zero": Fate.ELSEWHERE,
-        "options.wal_recycle": Fate.ELSEWHERE,
+        "options.full_page_writes": SettingStatus.APPLIED,
+        "options.wal_init_zero": SettingStatus.ELSEWHERE,
+        "options.wal_recycle": SettingStatus.ELSEWHERE,
     }
     assert "wal_recycle" not in settings_of(apart)
-    assert all(option.note for option in server_options(apart, {}) if option.fate is Fate.ELSEWHERE)
+    assert all(option.note for option in server_options(apart, {}) if option.fate is SettingStatus.ELSEWHERE)
     reverse = DiskTarget(EXT4, ZFS_PRESET)
     assert fates(reverse) == {
-        "wal.options.full_page_writes": Fate.ELSEWHERE,
-        "wal.options.wal_init_zero": Fate.APPLIED,
-        "wal.options.wal_recycle": Fate.APPLIED,
+        "wal.options.full_page_writes": SettingStatus.ELSEWHERE,
+        "wal.options.wal_init_zero": SettingStatus.APPLIED,
+        "wal.options.wal_recycle": SettingStatus.APPLIED,
     }
     assert "full_page_writes" not in settings_of(reverse)
 

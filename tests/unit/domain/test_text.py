@@ -101,9 +101,9 @@ def test_broken_catalogue_reported_once(
     with pytest.raises((ValueError, SyntaxError)):
         read_catalogue(path)
     assert load("de", tmp_path).gettext("a") == "a"
-    told = capsys.readouterr().err
-    assert told.count("\n") == 1
-    assert f"The catalogue {path} cannot be read" in told
+    errors = capsys.readouterr().err
+    assert errors.count("\n") == 1
+    assert f"The catalogue {path} cannot be read" in errors
 
 
 def test_missing_and_vanished_catalogue(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -74,29 +74,31 @@ def resolved(
     )
 
 
-def told(campaign: ResolvedCampaign, found: TemplatesFound | None = None) -> str:
+def data_set_text(campaign: ResolvedCampaign, found: TemplatesFound | None = None) -> str:
     return " ".join(data_sentences(campaign, found))
 
 
 def test_loading_time_and_copy_alternative() -> None:
-    words = told(resolved(DataSet.LOADED))
+    words = data_set_text(resolved(DataSet.LOADED))
     assert words == (
         "Loading takes about 11 min in all, before 10 runs. "
         "Made once and copied (page “Workload”) it would be about 4 min."
     )
-    assert told(resolved(DataSet.LOADED, data_bytes=GIB // 4)) == (
+    assert data_set_text(resolved(DataSet.LOADED, data_bytes=GIB // 4)) == (
         "Loading takes about 30 s in all, before 10 runs."
     )
 
 
 def test_copying_cost_against_loading() -> None:
     campaign = resolved(DataSet.COPIED)
-    assert told(campaign) == (
+    assert data_set_text(campaign) == (
         "Copying takes about 3 min in all, before 10 runs; loading would take about 11 min. "
         "The template is made once, in about 70 s, and kept: about 6 GiB. "
         "Later campaigns use it too; `pgfooting templates` shows and removes it."
     )
-    two = told(resolved(DataSet.COPIED, scales=(400, 800)), TemplatesFound("/srv/t", "", frozenset()))
+    two = data_set_text(
+        resolved(DataSet.COPIED, scales=(400, 800)), TemplatesFound("/srv/t", "", frozenset())
+    )
     assert "2 templates are made once, in about 2 min, and kept in /srv/t: about 12 GiB." in two
 
 
@@ -126,13 +128,13 @@ def test_no_template_estimates_loading() -> None:
 
 
 def test_early_end_figures_are_for_all_rounds() -> None:
-    told_once = "That is for all 5 rounds: what is left out, or a campaign that ends earlier, has less."
+    once = "That is for all 5 rounds: what is left out, or a campaign that ends earlier, has less."
     for data_set in DataSet:
         whole = resolved(data_set)
         early = replace(whole, campaign=replace(whole.campaign, design=Design.SEQUENTIAL))
         for sentences in (data_sentences, written_sentences):
-            assert told_once in sentences(early)
-            assert told_once not in sentences(whole)
+            assert once in sentences(early)
+            assert once not in sentences(whole)
 
 
 def test_copy_written_once_loading_twice() -> None:
@@ -147,10 +149,10 @@ def test_copy_written_once_loading_twice() -> None:
 def test_existing_templates_reused_obstacle_loads() -> None:
     campaign = resolved(DataSet.COPIED)
     order = order_of(campaign.configurations["c0"])
-    there = told(campaign, TemplatesFound("/srv/t", "", frozenset({order})))
+    there = data_set_text(campaign, TemplatesFound("/srv/t", "", frozenset({order})))
     assert there.endswith("What is copied is there already in /srv/t.")
     assert "made once" not in there
-    refused = told(campaign, TemplatesFound("/srv/t", "No room.", frozenset()))
+    refused = data_set_text(campaign, TemplatesFound("/srv/t", "No room.", frozenset()))
     assert refused == (
         "The data will be loaded for every run all the same, which takes about 11 min in all and writes "
         "twice as much as copying: No room."

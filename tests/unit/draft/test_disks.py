@@ -29,8 +29,8 @@ from app.draft.disks.filesystems import (
     circumstances,
     filesystem_cards,
     preset_choices,
-    say,
-    say_lines,
+    set_option,
+    set_options,
     shared_obstacles,
 )
 from app.draft.disks.levels import level_choices
@@ -91,7 +91,7 @@ def target_of(draft: CampaignDraft) -> DiskTarget:
     return found
 
 
-def told(draft: CampaignDraft, step: Step) -> list[tuple[str, str]]:
+def problem_texts(draft: CampaignDraft, step: Step) -> list[tuple[str, str]]:
     return [(each.path, each.message) for each in draft.problems_for(step) if not each.pending]
 
 
@@ -120,7 +120,7 @@ def test_missing_helper_on_first_page() -> None:
     assert problem == Problem("target.disks", "The root helper is not installed.", hint)
     draft.configuration_of(Place.DISKS).chosen = False
     draft.configuration_of(Place.FOLDER).chosen = True
-    assert told(draft, Step.WHERE) == []
+    assert problem_texts(draft, Step.WHERE) == []
 
 
 def test_capacity_not_asked_before_workload() -> None:
@@ -190,23 +190,23 @@ def test_disk_numbers_and_reordering() -> None:
 
 def test_pulled_disk_stays_and_blocks() -> None:
     draft = draft_on(2)
-    assert told(draft, Step.DISKS) == []
+    assert problem_texts(draft, Step.DISKS) == []
     draft.see_disks(listing(SYSTEM, SPARE[0]))
-    (problem,) = told(draft, Step.DISKS)
+    (problem,) = problem_texts(draft, Step.DISKS)
     assert problem[0] == "target.disks.data"
     assert SPARE[1].identity.key() in problem[1]
     assert "not there any more" in problem[1]
     first = disk_rows(draft.parts.disks, draft.storage)[0]
     assert (first.disk, first.use, first.answer) == (None, "data 2", "gone")
     draft.see_disks(listing())
-    assert told(draft, Step.DISKS) == []
+    assert problem_texts(draft, Step.DISKS) == []
 
 
 def test_disk_mounted_meanwhile_blocks_with_reason() -> None:
     draft = draft_on(1)
     used = replace(SPARE[0], answer=SpareAnswer.NOT_SPARE, held_by=("mounted at /mnt",))
     draft.see_disks(listing(used, *SPARE[1:]))
-    assert "mounted at /mnt" in told(draft, Step.DISKS)[0][1]
+    assert "mounted at /mnt" in problem_texts(draft, Step.DISKS)[0][1]
 
 
 def test_root_answer_valid_until_disk_changes() -> None:
@@ -247,9 +247,9 @@ def test_spare_disk_names_checks(
 
 def test_review_names_checks_per_disk() -> None:
     draft = draft_on(2)
-    told = looking_words(draft.parts, draft.storage)
-    assert "Before anything is written root looks at both ends" in told
-    assert "\n" not in told, "the disks are alike"
+    sentence = looking_words(draft.parts, draft.storage)
+    assert "Before anything is written root looks at both ends" in sentence
+    assert "\n" not in sentence, "the disks are alike"
     known = replace(SPARE[1], looked=READ)
     draft.see_disks(listing(SPARE[0], known))
     first, second = looking_words(draft.parts, draft.storage).splitlines()
@@ -263,9 +263,9 @@ def test_mismatched_disks_refused_or_warned() -> None:
     draft.see_disks(listing(SPARE[0], large))
     made = draft.parts.disks.data.made
     assert "differ in size" in group_warnings(draft.parts.disks.data, made, draft.storage)[0]
-    assert told(draft, Step.DISKS) == []
+    assert problem_texts(draft, Step.DISKS) == []
     draft.see_disks(listing(SPARE[0], coarse))
-    assert "blocks of different sizes" in told(draft, Step.DISKS)[0][1]
+    assert "blocks of different sizes" in problem_texts(draft, Step.DISKS)[0][1]
 
 
 # --- levels
@@ -293,17 +293,17 @@ def test_level_requirements_capacity_and_redundancy() -> None:
 def test_unsupported_level_points_to_filesystem_page() -> None:
     draft = draft_on(6)
     draft.parts.disks.data.made.level = Level.RAIDZ3
-    assert told(draft, Step.DISKS) == []
-    assert [field for field, _ in told(draft, Step.FILESYSTEM)] == ["target.disks.filesystem"]
+    assert problem_texts(draft, Step.DISKS) == []
+    assert [field for field, _ in problem_texts(draft, Step.FILESYSTEM)] == ["target.disks.filesystem"]
     choose_filesystem(draft.parts.disks.data.made, "zfs")
-    assert told(draft, Step.FILESYSTEM) == []
+    assert problem_texts(draft, Step.FILESYSTEM) == []
     assert target_of(draft).data.level is Level.RAIDZ3
 
 
 def test_too_few_disks_on_disk_page() -> None:
     draft = draft_on(2)
     draft.parts.disks.data.made.level = Level.RAID5
-    (problem,) = told(draft, Step.DISKS)
+    (problem,) = problem_texts(draft, Step.DISKS)
     assert problem[0] == "target.disks.data"
     assert "at least 3 disks" in problem[1]
 
@@ -311,7 +311,7 @@ def test_too_few_disks_on_disk_page() -> None:
 def test_log_devices_without_zfs_on_filesystem_page() -> None:
     draft = draft_on(2)
     assign(draft.parts.disks, SPARE[5].identity.key(), Role.ZFS_LOG)
-    assert "log devices" in told(draft, Step.FILESYSTEM)[0][1]
+    assert "log devices" in problem_texts(draft, Step.FILESYSTEM)[0][1]
     choose_filesystem(draft.parts.disks.data.made, "zfs")
     assert target_of(draft).zfs_log == keys(SPARE[5])
 
@@ -353,7 +353,7 @@ def test_disk_choices_drawn_and_built_or_explained(data: st.DataObject) -> None:
     built = read_target(disks)
     assert (built.target is None) == bool(built.problems)
     if built.target is None:
-        assert told(draft, Step.DISKS) or told(draft, Step.FILESYSTEM)
+        assert problem_texts(draft, Step.DISKS) or problem_texts(draft, Step.FILESYSTEM)
     else:
         assert DiskTarget is type(built.target)
 
@@ -369,8 +369,8 @@ def test_unavailable_filesystem_reason_and_packages() -> None:
     assert any("zfsutils-linux" in obstacle for obstacle in cards["zfs"].obstacles)
     assert "tmpfs" not in cards
     choose_filesystem(group.made, "zfs")
-    assert all(field == "target.disks.filesystem" for field, _ in told(draft, Step.FILESYSTEM))
-    assert any("zfsutils-linux" in message for _, message in told(draft, Step.FILESYSTEM))
+    assert all(field == "target.disks.filesystem" for field, _ in problem_texts(draft, Step.FILESYSTEM))
+    assert any("zfsutils-linux" in message for _, message in problem_texts(draft, Step.FILESYSTEM))
     several = [each for each in shared_obstacles(tuple(cards.values())) if "XFS" in each and "ZFS" in each]
     assert several  # what speaks against many is told once
 
@@ -420,13 +420,13 @@ def test_option_values_round_trip_as_text(spec: FilesystemSpec) -> None:
 def test_defaults_omitted_preset_resets_options() -> None:
     made = MadeDraft(filesystem="ext4")
     option = filesystem("ext4").option("barrier")
-    say(made, option, "true")
+    set_option(made, option, "true")
     assert made.typed == {}
-    say(made, option, "false")
+    set_option(made, option, "false")
     assert made.typed == {"barrier": "false"}
     choose_preset(made, "2011-nobarrier")
     assert made.typed == {}
-    say(made, option, "true")  # against the preset
+    set_option(made, option, "true")  # against the preset
     assert made.typed == {"barrier": "true"}
     choose_filesystem(made, "xfs")
     assert (made.preset, made.typed) == ("defaults", {})
@@ -439,7 +439,7 @@ def test_options_override_preset_with_types() -> None:
     made = draft.parts.disks.data.made
     choose_filesystem(made, "zfs")
     choose_preset(made, "2022")
-    say_lines(made, "recordsize = 8 KiB\nlogbias=throughput\nautotrim = on\n\n")
+    set_options(made, "recordsize = 8 KiB\nlogbias=throughput\nautotrim = on\n\n")
     data = target_of(draft).data
     assert (data.filesystem, data.preset) == ("zfs", "2022")
     assert dict(data.options) == {"recordsize": 8192, "logbias": "throughput", "autotrim": True}
@@ -460,8 +460,8 @@ def test_options_override_preset_with_types() -> None:
 def test_option_errors_at_the_option(filesystem_id: str, lines: str, field: str, says: str) -> None:
     draft = draft_on(4)
     choose_filesystem(draft.parts.disks.data.made, filesystem_id)
-    say_lines(draft.parts.disks.data.made, lines)
-    found = [each for each in told(draft, Step.FILESYSTEM) if says in each[1]]
+    set_options(draft.parts.disks.data.made, lines)
+    found = [each for each in problem_texts(draft, Step.FILESYSTEM) if says in each[1]]
     assert [where for where, _ in found] == [f"target.disks.{field}"]
     assert draft.problems_for(Step.DISKS) == ()
 
@@ -469,7 +469,7 @@ def test_option_errors_at_the_option(filesystem_id: str, lines: str, field: str,
 def test_conflict_and_risk_at_the_option() -> None:
     draft = draft_on(4)
     made = draft.parts.disks.data.made
-    say_lines(made, "journal = false\ndata = writeback\nbarrier = false")
+    set_options(made, "journal = false\ndata = writeback\nbarrier = false")
     page = options_page(made, circumstances(draft.parts.disks.data, made, draft.storage))
     rows = {row.option.id: row for row in page.rows}
     assert "Without a journal" in rows["data"].wrong[0]
@@ -491,7 +491,7 @@ def test_unusable_presets_named() -> None:
 def test_server_settings_checked_against_options() -> None:
     draft = draft_on(4)
     draft.parts.values["postgresql.settings"] = "full_page_writes = off"
-    ((_, sentence),) = told(draft, Step.FILESYSTEM)
+    ((_, sentence),) = problem_texts(draft, Step.FILESYSTEM)
     assert "half-written pages" in sentence
     text = (
         '[target.disks]\ndata = ["S1"]\nfilesystem = "ext4"\n[postgresql.settings]\nfull_page_writes = "off"'
@@ -500,7 +500,7 @@ def test_server_settings_checked_against_options() -> None:
         parse_campaign(f'name = "x"\n{text}', base_directory="/", source_name="x")
     assert sentence in refused.value.message, "a campaign file is told the same"
     choose_filesystem(draft.parts.disks.data.made, "zfs")
-    assert told(draft, Step.FILESYSTEM) == []
+    assert problem_texts(draft, Step.FILESYSTEM) == []
 
 
 def test_small_records_need_full_page_writes() -> None:
@@ -508,10 +508,10 @@ def test_small_records_need_full_page_writes() -> None:
     made = draft.parts.disks.data.made
     choose_filesystem(made, "zfs")
     choose_preset(made, "recommended")
-    say_lines(made, "recordsize = 4 KiB")
-    assert any("smaller than a page" in message for _, message in told(draft, Step.FILESYSTEM))
+    set_options(made, "recordsize = 4 KiB")
+    assert any("smaller than a page" in message for _, message in problem_texts(draft, Step.FILESYSTEM))
     draft.parts.values["postgresql.settings"] = "full_page_writes = on"
-    assert told(draft, Step.FILESYSTEM) == []
+    assert problem_texts(draft, Step.FILESYSTEM) == []
 
 
 def test_option_setting_conflict_on_page() -> None:
@@ -520,13 +520,13 @@ def test_option_setting_conflict_on_page() -> None:
     choose_filesystem(made, "zfs")
     choose_preset(made, "recommended")
     draft.parts.values["postgresql.settings"] = "wal_recycle = on"
-    assert told(draft, Step.FILESYSTEM) == [], "an own setting counts over a preset"
-    say_lines(made, "wal_recycle = off")
-    ((field, message),) = told(draft, Step.FILESYSTEM)
+    assert problem_texts(draft, Step.FILESYSTEM) == [], "an own setting counts over a preset"
+    set_options(made, "wal_recycle = off")
+    ((field, message),) = problem_texts(draft, Step.FILESYSTEM)
     assert field == "target.disks.options.wal_recycle"
     assert "wal_recycle is on" in message
     draft.parts.values["postgresql.settings"] = "wal_recycle = off"
-    assert told(draft, Step.FILESYSTEM) == []
+    assert problem_texts(draft, Step.FILESYSTEM) == []
 
 
 def test_array_fields_only_with_array() -> None:
@@ -544,7 +544,7 @@ def test_array_fields_only_with_array() -> None:
     assert (data.chunk_bytes, data.bitmap, data.initial_sync) == (None, None, None)
     choose_filesystem(group.made, "ext4")
     group.texts["chunk_size"] = "65 KiB"
-    assert [field for field, _ in told(draft, Step.FILESYSTEM)] == ["target.disks.chunk_size"]
+    assert [field for field, _ in problem_texts(draft, Step.FILESYSTEM)] == ["target.disks.chunk_size"]
 
 
 def test_wal_has_own_filesystem() -> None:
@@ -554,8 +554,10 @@ def test_wal_has_own_filesystem() -> None:
     disks.wal.texts["partition_size"] = "whole"
     wal = target_of(draft).wal
     assert wal == GroupChoice(keys(*SPARE[2:4]), Level.MIRROR, "xfs", whole_disk=True)
-    say_lines(disks.wal.made, "logbufs = 99")
-    assert [field for field, _ in told(draft, Step.FILESYSTEM)] == ["target.disks.wal.options.logbufs"]
+    set_options(disks.wal.made, "logbufs = 99")
+    assert [field for field, _ in problem_texts(draft, Step.FILESYSTEM)] == [
+        "target.disks.wal.options.logbufs"
+    ]
 
 
 def test_commands_grow_with_choices() -> None:
@@ -571,7 +573,7 @@ def test_commands_grow_with_choices() -> None:
     ]
     assert "--level=raid10 --raid-devices=4" in lines[0]
     assert "su=524288,sw=2" in lines[1]
-    say_lines(draft.parts.disks.data.made, "atime = noatime")
+    set_options(draft.parts.disks.data.made, "atime = noatime")
     assert "noatime" in draft.making_lines()[2]
     draft.see_disks(listing(SPARE[0]))
     assert draft.making_lines() == ()
@@ -623,9 +625,9 @@ def test_copy_errors_at_the_copy() -> None:
     offered = {each.label: each for each in alternatives(draft.parts, first, draft.storage)}
     copy = draft.add_alternative(first, offered["XFS"])
     assert copy.made is not None
-    say_lines(copy.made, "barrier = false")
-    assert told(draft, Step.FILESYSTEM) == []
-    assert [field for field, _ in told(draft, Step.MORE)] == ["configuration[2].target"]
+    set_options(copy.made, "barrier = false")
+    assert problem_texts(draft, Step.FILESYSTEM) == []
+    assert [field for field, _ in problem_texts(draft, Step.MORE)] == ["configuration[2].target"]
 
 
 def test_different_disks_round_trip() -> None:
@@ -730,9 +732,9 @@ def test_impossible_plan_without_file_keys() -> None:
         Problem("target.disks.filesystem", "Not installed: mdadm."),
         Problem("target.disks.level", "Too few.", "at least 4 disks"),
     ]
-    told = inquiry.refusal(Step.REVIEW, CampaignQuestion(built.campaign), PlanError(problems))
-    assert told.message == "Not installed: mdadm.\nToo few. Allowed: at least 4 disks."
-    assert told.path == "target.disks.filesystem"
+    found = inquiry.refusal(Step.REVIEW, CampaignQuestion(built.campaign), PlanError(problems))
+    assert found.message == "Not installed: mdadm.\nToo few. Allowed: at least 4 disks."
+    assert found.path == "target.disks.filesystem"
 
 
 def test_tablespace_disks_round_trip() -> None:
@@ -741,7 +743,7 @@ def test_tablespace_disks_round_trip() -> None:
     for disk, role in zip(SPARE[3:6], (Role.TABLES, Role.TABLES, Role.INDEXES), strict=True):
         assign(disks, disk.identity.key(), role)
     choose_filesystem(disks.tables.made, "xfs")
-    say_lines(disks.tables.made, "logbsize = 256 KiB")
+    set_options(disks.tables.made, "logbsize = 256 KiB")
     disks.indexes.texts["partition_size"] = "32 GiB"
     target = read_target(disks).target
     assert isinstance(target, DiskTarget)
@@ -786,8 +788,8 @@ def test_disk_moves_between_groups() -> None:
 def test_tablespace_filesystem_errors_at_option(role: Role, lines: str, field: str, says: str) -> None:
     draft = draft_on(1)
     assign(draft.parts.disks, SPARE[4].identity.key(), role)
-    say_lines(draft.parts.disks.groups[role].made, lines)
-    found = [where for where, message in told(draft, Step.FILESYSTEM) if says in message]
+    set_options(draft.parts.disks.groups[role].made, lines)
+    found = [where for where, message in problem_texts(draft, Step.FILESYSTEM) if says in message]
     assert found == [f"target.disks.{field}"]
     assert draft.problems_for(Step.DISKS) == ()
 
@@ -795,6 +797,6 @@ def test_tablespace_filesystem_errors_at_option(role: Role, lines: str, field: s
 def test_missing_tablespace_disk_on_disk_page() -> None:
     draft = draft_on(1)
     assign(draft.parts.disks, "wwn-that-is-gone", Role.TABLES)
-    ((where, message),) = told(draft, Step.DISKS)
+    ((where, message),) = problem_texts(draft, Step.DISKS)
     assert where == "target.disks.tables.data"
     assert "tables 1: the disk wwn-that-is-gone is not there any more" in message

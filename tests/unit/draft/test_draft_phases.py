@@ -93,8 +93,8 @@ def test_phase_round_trip(attribute: str) -> None:
     assert made == campaign
     assert made is not None
     assert parse_campaign(format_campaign(made), base_directory="/", source_name="x") == campaign
-    plain, told = ([column.cell(row) for column in PHASE_COLUMNS] for row in phase_rows(parts))
-    assert told[1:] != plain[1:] or attribute == "name"  # it stands in the table
+    plain, found = ([column.cell(row) for column in PHASE_COLUMNS] for row in phase_rows(parts))
+    assert found[1:] != plain[1:] or attribute == "name"  # it stands in the table
 
 
 @pytest.mark.parametrize("name", ["lentfer-2009", "vondra-2023-rate"])

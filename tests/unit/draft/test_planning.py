@@ -66,19 +66,19 @@ def matrix(footings: int, scales: int, scripts: int) -> Campaign:
     [(4, 2, 2, 3), (2, 5, 1, 1), (1, 4, 1, 3), (1, 4, 2, 3), (1, 1, 2, 0)],
 )
 def test_family_is_that_of_a_condition(footings: int, scales: int, scripts: int, comparisons: int) -> None:
-    told = effect_sentences(matrix(footings, scales, scripts), None, FOLDER)[0]
+    sentences = effect_sentences(matrix(footings, scales, scripts), None, FOLDER)[0]
     if not comparisons:
-        assert told.startswith("Each configuration has a condition of its own")
+        assert sentences.startswith("Each configuration has a condition of its own")
         return
-    assert shown(told) == pytest.approx(100 * (Plan(comparisons, 0.021).detectable(5) or 0), abs=0.06)
+    assert shown(sentences) == pytest.approx(100 * (Plan(comparisons, 0.021).detectable(5) or 0), abs=0.06)
 
 
 def test_no_verdict_is_said_before() -> None:
     made = matrix(2, 1, 1)
     phase = WorkloadPhase("measured", background="pg_basebackup")
     beside = [replace(each, workload=replace(each.workload, phases=(phase,))) for each in made.configurations]
-    told = effect_sentences(replace(made, configurations=tuple(beside)))
-    assert [each.partition(":")[0] for each in told] == ["There will be no verdict"]
+    sentences = effect_sentences(replace(made, configurations=tuple(beside)))
+    assert [each.partition(":")[0] for each in sentences] == ["There will be no verdict"]
     server = [replace(each, target=ServerTarget("host=db")) for each in made.configurations]
     assert "without “ssh”" in effect_sentences(replace(made, configurations=tuple(server)))[0]
     known = [replace(each, target=ServerTarget("host=db", ssh="db")) for each in made.configurations]
@@ -126,9 +126,9 @@ def test_suggested_repeats_show_the_difference() -> None:
 
 def test_impossible_or_costly_repeats() -> None:
     wild = {"folder": KnownSpread(0.9, 4, 19)}
-    told = effect_sentences(campaign(2, 3), 3 * 86_400.0, wild)
-    assert "2\u00a0% takes more than 1,000 repeats" in told[1]
-    assert len(told) == 2  # a day a repeat: not even a weekend holds three
+    sentences = effect_sentences(campaign(2, 3), 3 * 86_400.0, wild)
+    assert "2\u00a0% takes more than 1,000 repeats" in sentences[1]
+    assert len(sentences) == 2  # a day a repeat: not even a weekend holds three
     assert len(effect_sentences(campaign(2, 3), None, wild)) == 2
 
 

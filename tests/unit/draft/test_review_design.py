@@ -11,7 +11,7 @@ TOP = 'name = "x"\nrepeats = 10\n{keys}\n[target.memory]\n'
 FOUR = "".join(f'[[configuration]]\nname = "{name}"\n' for name in "abcd")
 
 
-def told(keys: str, about_s: float | None) -> str:
+def design_text(keys: str, about_s: float | None) -> str:
     campaign = parse_campaign(TOP.format(keys=keys) + FOUR, base_directory="/", source_name="x")
     return time_sentence(campaign, about_s)
 
@@ -26,4 +26,4 @@ def told(keys: str, about_s: float | None) -> str:
     ],
 )
 def test_sequential_minimum_and_maximum_time(keys: str, about_s: float | None, words: str) -> None:
-    assert told(keys, about_s).startswith(words)
+    assert design_text(keys, about_s).startswith(words)

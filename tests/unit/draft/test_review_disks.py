@@ -83,9 +83,9 @@ def test_place_names_filesystem_level_and_wal() -> None:
 
 def test_helper_commands_shown_ours_labelled() -> None:
     plan = plan_of(DiskTarget(DATA))
-    (told,) = storage_commands(plan, {plan: ("mdadm --create", "# waits")}, SPARE)
-    assert (told.action, told.text) == (LineAction.ROOT, "mdadm --create\n# waits")
-    assert "own words" in told.comment
+    (found,) = storage_commands(plan, {plan: ("mdadm --create", "# waits")}, SPARE)
+    assert (found.action, found.text) == (LineAction.ROOT, "mdadm --create\n# waits")
+    assert "own words" in found.comment
     (ours,) = storage_commands(plan, {}, SPARE)
     assert "the helper has not told its own" in ours.comment
     assert "mkfs.xfs" in ours.text
@@ -111,8 +111,8 @@ def test_one_run_is_told_in_the_singular() -> None:
     target = DiskTarget(DATA)
     assert make_review(resolved(target, repeats=1), None, SPARE).time.startswith("1 run, ")
     endless = Workload(duration_s=None, transactions=1000)
-    told = make_review(resolved(target, endless, repeats=1), None, SPARE).time
-    assert told == "1 run; how long it takes depends on the speed, because a number ends it."
+    texts = make_review(resolved(target, endless, repeats=1), None, SPARE).time
+    assert texts == "1 run; how long it takes depends on the speed, because a number ends it."
 
 
 @pytest.mark.parametrize(
@@ -123,8 +123,8 @@ def test_disk_share_in_words(share: float, words: str) -> None:
     """A small test disk is written more than once in a campaign."""
     written = int(share * SPARE[0].identity.size_bytes)
     target = DiskTarget(GroupChoice(KEYS[:1], Level.SINGLE, "xfs", partition_bytes=16 * GIB))
-    told = wear_sentences(resolved(target), {"on disks": WrittenVolume(written)})
-    assert any(f"{words} of its size" in sentence for sentence in told), told
+    sentences = wear_sentences(resolved(target), {"on disks": WrittenVolume(written)})
+    assert any(f"{words} of its size" in sentence for sentence in sentences), sentences
 
 
 def test_wear_counts_copies_and_resync() -> None:
@@ -155,10 +155,10 @@ def test_loading_bytes_when_speed_decides() -> None:
         Workload(duration_s=None, transactions=1),
         Workload(scripts=(Script(BuiltinScript.SELECT_ONLY),)),
     ):
-        told = " ".join(make_review(resolved(target, workload), None, SPARE).written)
-        assert "Loading writes about 960 MiB" in told
-        assert "about 0 B" not in told
-        assert "about 960 MiB" in told.partition("each data disk is written")[2]
+        text = " ".join(make_review(resolved(target, workload), None, SPARE).written)
+        assert "Loading writes about 960 MiB" in text
+        assert "about 0 B" not in text
+        assert "about 960 MiB" in text.partition("each data disk is written")[2]
 
 
 def test_tablespace_disks_counted_with_writes() -> None:
@@ -174,37 +174,37 @@ def test_tablespace_disks_counted_with_writes() -> None:
     assert on_three[0] == on_one[0]
     assert "each disk is counted with all of it" in on_three[1]
     assert not any("indexes" in sentence for sentence in on_one)
-    told = replace(resolved(apart), wear={SPARE[2].identity.device_number: DriveWear(10**12, 5)})
+    found = replace(resolved(apart), wear={SPARE[2].identity.device_number: DriveWear(10**12, 5)})
     assert "2 of the drives tell nothing" in " ".join(
-        wear_sentences(told, {"on disks": WrittenVolume(10**12)})
+        wear_sentences(found, {"on disks": WrittenVolume(10**12)})
     )
 
 
-def wear_told(*wear: DriveWear) -> str:
+def wear_text(*wear: DriveWear) -> str:
     level = Level.SINGLE if len(wear) < 2 else Level.STRIPE
     target = DiskTarget(GroupChoice(KEYS[: len(wear) or 1], level, "xfs"))
     numbers = [each.identity.device_number for each in SPARE]
-    told = replace(resolved(target), wear=dict(zip(numbers, wear, strict=False)))
-    return " ".join(wear_sentences(told, {"on disks": WrittenVolume(10**12)}))
+    found = replace(resolved(target), wear=dict(zip(numbers, wear, strict=False)))
+    return " ".join(wear_sentences(found, {"on disks": WrittenVolume(10**12)}))
 
 
 def test_life_share_is_an_estimate() -> None:
-    told = wear_told(DriveWear(12 * 10**12, 4))
-    assert "That is 0.3\u00a0% of the life of" in told
-    assert "an estimate: the drive counts 10.9 TiB written so far (measured)" in told
-    assert "took 4\u00a0% of its life, which makes 273 TiB in all" in told
-    assert "data sheet" not in told
+    found = wear_text(DriveWear(12 * 10**12, 4))
+    assert "That is 0.3\u00a0% of the life of" in found
+    assert "an estimate: the drive counts 10.9 TiB written so far (measured)" in found
+    assert "took 4\u00a0% of its life, which makes 273 TiB in all" in found
+    assert "data sheet" not in found
 
 
 def test_little_used_drive_gives_bound() -> None:
-    told = wear_told(DriveWear(10**12, 0))
-    assert "That is at most 1.0\u00a0% of the life of" in told
-    assert "took less than 1\u00a0% of its life, which makes at least 90.9 TiB in all" in told
+    found = wear_text(DriveWear(10**12, 0))
+    assert "That is at most 1.0\u00a0% of the life of" in found
+    assert "took less than 1\u00a0% of its life, which makes at least 90.9 TiB in all" in found
 
 
 def test_silent_drives_use_data_sheet() -> None:
-    assert "stands in the data sheet of a drive (TBW)" in wear_told()
-    assert "1 of the drives tell nothing of it" in wear_told(DriveWear(10**12, 5), DriveWear(0, 0))
+    assert "stands in the data sheet of a drive (TBW)" in wear_text()
+    assert "1 of the drives tell nothing of it" in wear_text(DriveWear(10**12, 5), DriveWear(0, 0))
 
 
 @pytest.mark.parametrize(
@@ -302,9 +302,9 @@ def test_rerun_limit() -> None:
     asked = resolved(DiskTarget(DATA), repeats=1)
     assert "At most" not in make_review(asked, None, SPARE).time
     asked = replace(asked, campaign=replace(asked.campaign, repeat_disturbed=4))
-    told = make_review(asked, None, SPARE).time
-    assert told.startswith("1 run, ")
-    assert told.endswith(" At most 4 more, of those that others disturb.")
+    texts = make_review(asked, None, SPARE).time
+    assert texts.startswith("1 run, ")
+    assert texts.endswith(" At most 4 more, of those that others disturb.")
 
 
 @pytest.mark.parametrize(("page_kb", "measured_kb"), [(4, 14.4), (8, 18.9), (16, 25.9), (32, 35.1)])
@@ -313,13 +313,13 @@ def test_transaction_bytes_grow_with_page_size(page_kb: int, measured_kb: float)
 
 
 def test_written_bytes_use_server_page_size() -> None:
-    told = {}
+    kinds = {}
     for page_kb in (8, 32):
         found = resolved(DiskTarget(DATA), Workload(transactions=1_000_000, duration_s=None, clients=10))
         (name, one), *_ = found.configurations.items()
         one = replace(one, installation=replace(one.installation, block_size=page_kb * KIB))
-        told[page_kb] = written_sentences(replace(found, configurations={name: one}))[1]
-    assert told == {
+        kinds[page_kb] = written_sentences(replace(found, configurations={name: one}))[1]
+    assert kinds == {
         8: "The transactions write about 447 GiB more.",
         32: "The transactions write about 962 GiB more.",
     }

@@ -14,7 +14,7 @@ from app.domain.campaign.phases import PG_BASEBACKUP, SCRUB, SNAPSHOTS, Backgrou
 from app.domain.errors import FootingError, ServerError, StorageError
 from app.domain.maintenance import MaintenanceEnd, WorkEnd
 from app.execution import measured_phases as beside_module
-from app.execution.measured_phases import Beside
+from app.execution.measured_phases import BackgroundJob
 from app.hosts.server_under_test import ServerUnderTest
 
 LIMIT_S = 30.0
@@ -58,14 +58,16 @@ def hurry(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     assert threading.active_count() == before
 
 
-def start(work: Background, server: Server, *, every_s: int | None = None, rate: int | None = None) -> Beside:
+def start(
+    work: Background, server: Server, *, every_s: int | None = None, rate: int | None = None
+) -> BackgroundJob:
     phase = WorkloadPhase("a", background=work.name, every_s=every_s, max_rate_bytes=rate)
-    found = Beside(work, phase, cast("ServerUnderTest", server), ["btrfs"])
+    found = BackgroundJob(work, phase, cast("ServerUnderTest", server), ["btrfs"])
     found.start()
     return found
 
 
-def hows(found: Beside) -> list[WorkEnd]:
+def hows(found: BackgroundJob) -> list[WorkEnd]:
     return [turn.how for turn in found.turns]
 
 

@@ -49,7 +49,7 @@ def machine(**changes: Json) -> Facts:
     }
 
 
-def told(**values: Any) -> RunMetadata:  # noqa: ANN401 - fields of all kinds
+def metadata_with(**values: Any) -> RunMetadata:  # noqa: ANN401 - fields of all kinds
     installation = InstallationMetadata(version="17.1")
     first = RunMetadata(installation=installation, program_version=VERSION, started_epoch_s=NOW - 60)
     return replace(first, **values)
@@ -70,12 +70,12 @@ def changes(
 
 
 def test_nothing_is_said_where_nothing_changed() -> None:
-    assert changes(Before("a", told(), machine())) == ()
+    assert changes(Before("a", metadata_with(), machine())) == ()
     assert check_changes([], here(), here=machine(), now_epoch_s=NOW) == ()
 
 
 def test_other_machine_refused_in_words() -> None:
-    before = Before("a", told(), machine(identity={"machine_id": "bb"}, memory={}))
+    before = Before("a", metadata_with(), machine(identity={"machine_id": "bb"}, memory={}))
     with pytest.raises(RefusedError, match=r"another machine \(Cpu 1, 8 CPUs; this one: .*8 GiB") as refused:
         changes(before)
     assert "--resume" in refused.value.hint
@@ -83,31 +83,31 @@ def test_other_machine_refused_in_words() -> None:
 
 @pytest.mark.parametrize("unknown", [{}, {"machine_id": {"unreadable": "x"}}, {"machine_id": ""}])
 def test_unknown_identity_compares_processor(unknown: Json) -> None:
-    same = Before("a", told(), machine(identity=unknown))
+    same = Before("a", metadata_with(), machine(identity=unknown))
     assert changes(same) == ()
     other = machine(identity=unknown, processor={"info": {"model_name": "Cpu 2"}, "online": 8})
     with pytest.raises(RefusedError, match="another machine"):
-        changes(Before("a", told(), other))
-    assert changes(Before("a", told(), {})) == ()  # a file that says nothing: nobody knows
+        changes(Before("a", metadata_with(), other))
+    assert changes(Before("a", metadata_with(), {})) == ()  # a file that says nothing: nobody knows
 
 
 def test_more_memory_or_other_kernel_reported() -> None:
     before = machine(memory={"info": {"MemTotal": 4 * 2**30}}, kernel={"release": "5.10"})
-    first, second = changes(Before("a", told(), before))
+    first, second = changes(Before("a", metadata_with(), before))
     assert "4 GiB" in first
     assert "8 GiB" in first
     assert "5.10 then, 6.1 now" in second
 
 
 def test_other_server_and_program_versions() -> None:
-    before = Before("a", told(program_version="0.0.1"), machine())
+    before = Before("a", metadata_with(program_version="0.0.1"), machine())
     server, program = changes(before, here(version="18.0"))
     assert "PostgreSQL 17.1 measured before, PostgreSQL 18.0 goes on" in server
     assert f"pgFooting 0.0.1 measured before, {VERSION} goes on" in program
 
 
 def test_clock_set_back_reported() -> None:
-    (sentence,) = changes(Before("a", told(), machine()), now=NOW - 3600)
+    (sentence,) = changes(Before("a", metadata_with(), machine()), now=NOW - 3600)
     assert "clock was set back" in sentence
 
 
@@ -122,7 +122,7 @@ def test_clock_set_back_reported() -> None:
     ],
 )
 def test_replaced_disk_refused(other: DiskIdentity) -> None:
-    before = Before("a", told(target=TargetMetadata(plan=PLAN)), machine())
+    before = Before("a", metadata_with(target=TargetMetadata(plan=PLAN)), machine())
     plan = replace(PLAN, data=replace(PLAN.data, disks=(other,)))
     with pytest.raises(RefusedError, match="no disk was touched") as refused:
         changes(before, here(plan=plan))
@@ -131,23 +131,26 @@ def test_replaced_disk_refused(other: DiskIdentity) -> None:
 
 def test_missing_disk_refused_recabled_accepted() -> None:
     two = replace(PLAN, data=replace(PLAN.data, disks=(DISK, replace(DISK, serial="S2")), level=Level.MIRROR))
-    before = Before("a", told(target=TargetMetadata(plan=two)), machine())
+    before = Before("a", metadata_with(target=TargetMetadata(plan=two)), machine())
     with pytest.raises(RefusedError, match="none now"):
         changes(before, here(plan=PLAN))
     moved = replace(DISK, device_number="8:64", diskseq=99)
     plan = replace(PLAN, data=replace(PLAN.data, disks=(moved,)))
-    assert changes(Before("a", told(target=TargetMetadata(plan=PLAN)), machine()), here(plan=plan)) == ()
+    assert (
+        changes(Before("a", metadata_with(target=TargetMetadata(plan=PLAN)), machine()), here(plan=plan))
+        == ()
+    )
 
 
 def test_folder_on_other_filesystem_refused(tmp_path: Path) -> None:
     mount = mount_of(str(tmp_path))
     storage: Facts = {"mount": {"filesystem": mount.filesystem, "mount_point": mount.mount_point}}
-    assert changes(Before("a", told(), machine(storage=storage)), here(path=str(tmp_path))) == ()
+    assert changes(Before("a", metadata_with(), machine(storage=storage)), here(path=str(tmp_path))) == ()
     storage = {"mount": {"filesystem": "xfs", "mount_point": "/srv/fast"}}
     with pytest.raises(RefusedError, match="xfs at /srv/fast then") as refused:
-        changes(Before("a", told(), machine(storage=storage)), here(path=str(tmp_path)))
+        changes(Before("a", metadata_with(), machine(storage=storage)), here(path=str(tmp_path)))
     assert "Mount" in refused.value.hint
-    assert changes(Before("a", told(), machine(storage={})), here(path=str(tmp_path))) == ()
+    assert changes(Before("a", metadata_with(), machine(storage={})), here(path=str(tmp_path))) == ()
 
 
 def test_newest_done_run_per_configuration(tmp_path: Path) -> None:
@@ -168,7 +171,7 @@ def test_newest_done_run_per_configuration(tmp_path: Path) -> None:
     ]
     lost = replace(results[1], path=str(tmp_path / "gone.footing"))
     runs = BegunRuns({1: [results[0]], 2: [results[1]], 3: [results[2]]})
-    assert {each.name: each.told.program_version for each in read_before(runs)} == {"a": "a2", "b": "b1"}
+    assert {each.name: each.metadata.program_version for each in read_before(runs)} == {"a": "a2", "b": "b1"}
     assert [each.name for each in read_before(BegunRuns({1: [results[0]], 2: [lost]}))] == ["a"]
 
 
@@ -194,7 +197,7 @@ SERVER = ServerMetadata(host_name="db:5432", version="17.1", system_identifier="
 
 def on_server(facts: Facts | None = None, **changes: str) -> Before:
     target = TargetMetadata(kind="server", server=replace(SERVER, **changes))  # type: ignore[arg-type]
-    return Before("a", told(target=target), machine() if facts is None else facts)
+    return Before("a", metadata_with(target=target), machine() if facts is None else facts)
 
 
 def there(**changes: str) -> ServerLook:
@@ -205,7 +208,7 @@ def test_same_server_without_identity_is_silent() -> None:
     assert server_changes(on_server(), there(), None) == ()
     assert server_changes(on_server(system_identifier=""), there(), None) == ()
     assert server_changes(on_server(), there(system_identifier=""), None) == ()
-    assert server_changes(Before("a", told(), machine()), there(system_identifier="9"), None) == ()
+    assert server_changes(Before("a", metadata_with(), machine()), there(system_identifier="9"), None) == ()
 
 
 def test_other_server_refused_other_version_reported() -> None:

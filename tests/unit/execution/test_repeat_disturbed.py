@@ -62,7 +62,7 @@ def test_disturbed_run_repeated_after_round(tmp_path: Path, monkeypatch: pytest.
     result = bench.run(monkeypatch)
     assert bench.order == [(1, 1), (2, 1), (1, 2), (3, 1), (4, 1), (4, 2)]
     assert result.is_complete
-    assert bench.told[0] == "a, repeat 1, was disturbed and is measured again. they did much"
+    assert bench.messages[0] == "a, repeat 1, was disturbed and is measured again. they did much"
 
 
 def test_both_attempts_kept_with_successor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,7 +145,7 @@ def test_moved_file_reported_and_harmless(tmp_path: Path, monkeypatch: pytest.Mo
     bench.execute = moved  # type: ignore[method-assign,assignment]
     result = bench.run(monkeypatch)
     assert len(result.results) == 5
-    assert any("01-a-r1.footing" in told for told in bench.told[1:])
+    assert any("01-a-r1.footing" in texts for texts in bench.messages[1:])
 
 
 def test_label_written_once(tmp_path: Path) -> None:

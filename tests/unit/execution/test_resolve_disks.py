@@ -247,9 +247,9 @@ def test_newer_server_than_tested_marked() -> None:
 
 def test_run_states_applied_server_options() -> None:
     one = with_settings(DiskTarget(ZFS, wal=replace(ONE, disks=("SERIAL2",))), ("full_page_writes", "on"))
-    told = describe_run(PlannedRun(1, one.configuration, 0, 1), one, one.setup).target.server_options
-    assert not isinstance(told, NotKnown)
-    assert [(each.setting, each.value, each.fate) for each in told] == [
+    metadata = describe_run(PlannedRun(1, one.configuration, 0, 1), one, one.setup).target.server_options
+    assert not isinstance(metadata, NotKnown)
+    assert [(each.setting, each.value, each.fate) for each in metadata] == [
         ("full_page_writes", "off", "overruled"),
         ("wal_init_zero", "off", "elsewhere"),
         ("wal_recycle", "off", "elsewhere"),

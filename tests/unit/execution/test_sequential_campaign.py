@@ -79,9 +79,9 @@ def test_losers_out_after_third_round(tmp_path: Path, monkeypatch: pytest.Monkey
     assert rounds_of(result) == {"a": 3, "b": 10, "c": 3, "d": 10}
     assert result.is_complete
     assert is_complete(tmp_path, bench.campaign)
-    assert [told.split(":")[0] for told in bench.told] == ["a", "c"]
-    assert "left out after round 3" in bench.told[0]
-    assert "is unlikely to be the fastest" in bench.told[0]
+    assert [texts.split(":")[0] for texts in bench.messages] == ["a", "c"]
+    assert "left out after round 3" in bench.messages[0]
+    assert "is unlikely to be the fastest" in bench.messages[0]
 
 
 @pytest.mark.slow
@@ -105,7 +105,7 @@ def test_ends_with_one_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert rounds_of(result) == {"a": 3, "b": 3, "c": 3}
     assert result.is_complete
     assert to_measure(campaign, result.results) == []
-    assert bench.told[-1] == "After round 3 no further runs are needed of: b."
+    assert bench.messages[-1] == "After round 3 no further runs are needed of: b."
 
 
 def test_precision_ends_campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -192,8 +192,8 @@ def test_memory_limits_are_conditions() -> None:
         'level = "mirror"\nfilesystem = "{0}"\nmemory_limit = "{1}GB"\n'
         '[configuration.workload]\nsize = "9GB"\n'
     )
-    told = "".join(each.format(name, limit) for name in ("ext4", "xfs") for limit in (2, 4))
-    campaign = parse_campaign(top + told, base_directory="/", source_name="x")
+    sentence = "".join(each.format(name, limit) for name in ("ext4", "xfs") for limit in (2, 4))
+    campaign = parse_campaign(top + sentence, base_directory="/", source_name="x")
     assert rivals_of(campaign, campaign.configurations[0]) == ("ext4 2", "xfs 2")
     plan = effect_sentences(replace(campaign, design=Design.FIXED, repeats=5))
     assert "allowing for" not in plan[0]
@@ -259,11 +259,11 @@ def test_comparison_states_and_corrects_exclusion(tmp_path: Path, monkeypatch: p
     fastest = find_fastest(comparison)
     assert fastest is not None
     assert {row.name for row in (fastest.best, *fastest.others)} == {"b", "d"}
-    told = comparison_as_json(comparison)["design"]
-    assert isinstance(told, dict)
-    assert told["sequential"] is True
-    assert isinstance(told["left_out"], dict)
-    assert told["left_out"].keys() == {"a", "c"}
+    document = comparison_as_json(comparison)["design"]
+    assert isinstance(document, dict)
+    assert document["sequential"] is True
+    assert isinstance(document["left_out"], dict)
+    assert document["left_out"].keys() == {"a", "c"}
 
 
 @pytest.mark.slow

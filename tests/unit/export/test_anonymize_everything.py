@@ -21,8 +21,8 @@ from pypdf import PdfReader
 from app.domain.json_value import Json
 from app.export.anonymize import KEPT, Anonymizer, is_known, known_words
 from app.export.runs import export_runs
+from app.report.options import ReportOptions, Section
 from app.report.report import read_picture, read_report
-from app.report.wishes import ReportWishes, Section
 from app.runfile.metadata.run_metadata import ServerMetadata
 from app.runfile.writer import FORMAT, schema_script
 
@@ -99,7 +99,7 @@ def whole_run(folder: Path) -> Path:
     kernel["command_line"] = "BOOT_IMAGE=/vmlinuz root=ZFS=tank/acme ro quiet ip=10.9.8.7 mitigations=off"
     with closing(sqlite3.connect(path)) as connection:
         target = json.loads(connection.execute("SELECT value FROM run WHERE key = 'target'").fetchone()[0])
-    told = ServerMetadata(
+    server = ServerMetadata(
         host_name="db.acme.example:5432",
         user_name="acme_bench",
         version="18.1",
@@ -111,7 +111,7 @@ def whole_run(folder: Path) -> Path:
         (phases,) = connection.execute("SELECT value FROM run WHERE key = 'phases'").fetchone()
     more = {
         "phases": json.loads(phases),
-        "target": {**target, "server": asdict(told)},
+        "target": {**target, "server": asdict(server)},
         "data_set": {
             "state": "loaded",
             "reason": "templates would lie in /srv/acme/templates, on the disks that are measured",
@@ -170,8 +170,8 @@ def plant(path: Path) -> set[str]:
                 if name == "state":
                     continue
                 texts = {way: secret(kept=is_kept(way)) for way in paths_of(value, at)}
-                told = json.dumps(planted(value, at, texts))
-                connection.execute(f"UPDATE {table} SET {column} = ? WHERE {key} = ?", (told, name))
+                found = json.dumps(planted(value, at, texts))
+                connection.execute(f"UPDATE {table} SET {column} = ? WHERE {key} = ?", (found, name))
     return hidden
 
 
@@ -208,8 +208,8 @@ def test_no_secret_is_in_an_anonymous_table(run: tuple[Path, set[str]], tmp_path
 def test_no_secret_in_report_or_picture_source(run: tuple[Path, set[str]]) -> None:
     path, hidden = run
     for anonymous in (False, True):
-        wishes = ReportWishes(sections=tuple(Section), anonymous=anonymous)
-        for report in (read_report([path], wishes), read_picture([path], anonymous=anonymous)):
+        options = ReportOptions(sections=tuple(Section), anonymous=anonymous)
+        for report in (read_report([path], options), read_picture([path], anonymous=anonymous)):
             text = f"{report.title} {[asdict_of(block) for block in report.blocks]}"
             assert bool(leaks(text, hidden)) is not anonymous
             assert bool(leaks(repr(report.attachments), hidden)) is bool(report.attachments and not anonymous)
@@ -243,8 +243,8 @@ def test_no_secret_in_picture_or_report(run: tuple[Path, set[str]], tmp_path: Pa
 
 def test_kernel_command_line_keeps_common_words() -> None:
     disguise = Anonymizer(active=True)
-    told = disguise.json({"command_line": whole_command_line()})
-    words = str(told["command_line"]).split() if isinstance(told, dict) else []
+    found = disguise.json({"command_line": whole_command_line()})
+    words = str(found["command_line"]).split() if isinstance(found, dict) else []
     assert [word for word in words if "hidden" not in word] == [
         *("ro", "quiet", "mitigations=off", "isolcpus=2-5,7", "hugepagesz=1G", "transparent_hugepage=never"),
         *("console=ttyS0,115200n8", "nosmt"),
@@ -279,8 +279,8 @@ def test_unknown_words_replaced_consistently() -> None:
 def test_disk_model_kept_folders_hidden() -> None:
     disguise = Anonymizer(active=True)
     disguise.learn({"model": "Zantrox PX-5", "version": f"17.2 from /opt/{WORD}/bin"})
-    told = disguise.sentence(f"disk, Zantrox PX-5, of {WORD}")
-    assert told.startswith("disk, Zantrox PX-5, of name-")
+    sentence = disguise.sentence(f"disk, Zantrox PX-5, of {WORD}")
+    assert sentence.startswith("disk, Zantrox PX-5, of name-")
 
 
 def test_known_words_come_from_source_only() -> None:

@@ -9,14 +9,14 @@ import pytest
 from typing_extensions import override
 
 from app.dbus.helper_client import HelperClient, HelperVersion
-from app.dbus.helper_errors import PREFIX, CannotError, HelperLostError, TooSoonError, error_of, lost
+from app.dbus.helper_errors import PREFIX, HelperLostError, TooSoonError, UnavailableError, error_of, lost
 from app.dbus.introspection import drop_forgotten_reference
 from app.dbus.login import InhibitorUnavailable
 
 
 def test_errors_keep_their_words() -> None:
     assert str(InhibitorUnavailable("no bus")) == "no bus"
-    assert CannotError("It cannot.", reason="no-maintenance").message == "It cannot."
+    assert UnavailableError("It cannot.", reason="no-maintenance").message == "It cannot."
     assert TooSoonError("Later.", wait_s=3).message == "Later."
 
 
@@ -59,9 +59,9 @@ def test_only_signals_of_its_own_session() -> None:
 
 def test_busy_names_what_keeps_it() -> None:
     texts = ("", "asked", "overtaken")
-    told = [error_of(f"{PREFIX}Busy", text, "anna").message for text in texts]
-    assert ["Nothing was touched." in each for each in told] == [False, True, True]
-    assert len(set(told)) == 3
+    sentences = [error_of(f"{PREFIX}Busy", text, "anna").message for text in texts]
+    assert ["Nothing was touched." in each for each in sentences] == [False, True, True]
+    assert len(set(sentences)) == 3
 
 
 @pytest.mark.parametrize(("count", "freed"), [(1, []), (2, [4711]), (3, [])])

@@ -40,18 +40,18 @@ def test_bad_plan_fields_and_their_reasons() -> None:
     call: Any = SimpleNamespace(arguments=([broken, broken],), sender=":1.7")
     with pytest.raises(MethodError) as refused:
         describe.described(call, 1000, SpareDisks())
-    told = PlanRefusedError(refused.value.text.splitlines())
-    assert len(told.fields) == 6
-    for line in told.fields:
+    lines = PlanRefusedError(refused.value.text.splitlines())
+    assert len(lines.fields) == 6
+    for line in lines.fields:
         assert re.fullmatch(r"plans\[[01]\]\.[a-z0-9_.\[\]]+", line), "root says no sentence"
     with pytest.raises(PlanError) as own:
         plan_from_wire(*broken)
     for each in own.value.problems:
-        assert f"plans[1].{each.path}" in told.fields
+        assert f"plans[1].{each.path}" in lines.fields
     plan = plan_from_wire(*wire(0))
     bad = replace(plan, data=replace(plan.data, options=(("no0", True), ("no1", True), ("no2", True))))
-    answer = PlanRefusedError(told.fields, _reasons([plan, bad])).message.splitlines()
-    for line, field in zip(answer[4:7], told.fields[3:], strict=True):
+    answer = PlanRefusedError(lines.fields, _reasons([plan, bad])).message.splitlines()
+    for line, field in zip(answer[4:7], lines.fields[3:], strict=True):
         assert line.startswith(f"  {field}: ")
         assert len(line) > len(field) + 10, "the sentence"
 

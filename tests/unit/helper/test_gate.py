@@ -86,8 +86,8 @@ def idle_gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Gate, socket.so
         made = Gate(theirs, lambda _action: None, "a.b")
         with made.inner, made._mine:
             yield made, bus
-        os.close(made._told)
-        os.close(made._tell)
+        os.close(made._wake_read)
+        os.close(made._wake_write)
 
 
 def test_reading_pauses_on_backlog(
@@ -103,7 +103,7 @@ def test_reading_pauses_on_backlog(
         assert tried._turn()
     before = tried._queue.bytes
     bus.sendall(message("x" * 100_000, sender=":2.1"))
-    os.write(tried._tell, b"x")
+    os.write(tried._wake_write, b"x")
     assert tried._turn()
     assert tried._queue.bytes == before
     tried._queue.take()
@@ -114,11 +114,11 @@ def test_reading_pauses_on_backlog(
 def signal(sender: str) -> bytes:
     """A signal as the bus passes it on, by which it would tell that somebody has left."""
     gio, glib = load_gio()
-    told = gio.DBusMessage.new_signal("/org/freedesktop/DBus", "org.freedesktop.DBus", "NameOwnerChanged")
-    told.set_sender(sender)
-    told.set_serial(7)
-    told.set_body(glib.Variant("(sss)", (":1.9", ":1.9", "")))
-    return bytes(told.to_blob(gio.DBusCapabilityFlags.NONE))
+    sent = gio.DBusMessage.new_signal("/org/freedesktop/DBus", "org.freedesktop.DBus", "NameOwnerChanged")
+    sent.set_sender(sender)
+    sent.set_serial(7)
+    sent.set_body(glib.Variant("(sss)", (":1.9", ":1.9", "")))
+    return bytes(sent.to_blob(gio.DBusCapabilityFlags.NONE))
 
 
 def test_only_signals_of_the_bus_pass(idle_gate: tuple[Gate, socket.socket]) -> None:
@@ -134,7 +134,7 @@ def test_cut_or_rejected_call_is_answered(
     monkeypatch: pytest.MonkeyPatch, idle_gate: tuple[Gate, socket.socket]
 ) -> None:
     tried, _ = idle_gate
-    call, told = message("x" * 1000), signal("org.freedesktop.DBus")
+    call, sent = message("x" * 1000), signal("org.freedesktop.DBus")
     gio, _ = load_gio()
     asked = gio.DBusMessage.new_method_call("a.b", "/a", "a.b", "C")
     asked.set_serial(9)
@@ -142,7 +142,7 @@ def test_cut_or_rejected_call_is_answered(
     answer.set_serial(10)
     answer.set_sender("org.freedesktop.DBus")
     reply = bytes(answer.to_blob(gio.DBusCapabilityFlags.NONE))
-    for wire in (told, reply):
+    for wire in (sent, reply):
         beginning = beginning_of(wire)
         tried._sort(beginning, wire[:-1])
         assert not tried._to_us
@@ -172,7 +172,7 @@ def test_gate_waits_for_room_only_to_send(
     poller = SimpleNamespace(register=asked.__setitem__, poll=lambda _limit_ms: [])
     monkeypatch.setattr("app.dbus.gate.select.poll", lambda: poller)
     assert tried._turn()
-    assert asked == {tried._bus: select.POLLIN, tried._mine: select.POLLIN, tried._told: select.POLLIN}
+    assert asked == {tried._bus: select.POLLIN, tried._mine: select.POLLIN, tried._wake_read: select.POLLIN}
     tried._to_bus += b"x"
     tried._turn()
     assert (asked[tried._bus], asked[tried._mine]) == (select.POLLIN | select.POLLOUT, select.POLLIN)
@@ -213,9 +213,9 @@ def test_next_calls_after_the_last_are_handled(
         assert not tried._to_us, "it has not answered"
         assert tried._is_asked
     tried._dealt_with()
-    turn(tried, monkeypatch, tried._told)
+    turn(tried, monkeypatch, tried._wake_read)
     with pytest.raises(BlockingIOError):
-        os.read(tried._told, 1)
+        os.read(tried._wake_read, 1)
     assert turn(tried, monkeypatch) == gate._LOOK_MS, "until it has been read"
     assert tried._to_us == b""
     tried.inner.recv(1)
@@ -261,14 +261,14 @@ def test_refusals_reported_once_to_main_loop(
 ) -> None:
     tried, _ = idle_gate
     asked: list[Callable[[], None]] = []
-    told: list[tuple[str, str]] = []
+    sent: list[tuple[str, str]] = []
     monkeypatch.setattr(tried, "_soon", asked.append)
-    tried.refused = lambda sender, member: told.append((sender, member))
+    tried.refused = lambda sender, member: sent.append((sender, member))
     monkeypatch.setattr(Queue, "put", lambda *_: False)
     for sender in (":1.1", ":1.2", ":1.1"):
         tried._sort(beginning_of(refused_call(sender)), refused_call(sender))
     assert len(asked) == 1
     asked.pop()()
-    assert told == [(":1.1", "C"), (":1.2", "C")]
+    assert sent == [(":1.1", "C"), (":1.2", "C")]
     tried._sort(beginning_of(refused_call(":1.3")), refused_call(":1.3"))
     assert len(asked) == 1

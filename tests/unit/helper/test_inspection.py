@@ -63,9 +63,9 @@ class Disks:
     def refusal(self, _node: str, _disk: DiskIdentity) -> DiskRefusal | None:
         return self.left
 
-    def look(self, _names: frozenset[str], tell: Callable[[str, int, int], None]) -> Snapshot:
+    def look(self, _names: frozenset[str], progress: Callable[[str, int, int], None]) -> Snapshot:
         known = record_of(HERE, read_records(self.places).known(()))
-        tell("sdb", 1, 2)
+        progress("sdb", 1, 2)
         with self.opened() as fd:
             before = PreviousContent(self.facts.marks, full_read=known)
             medium = self.facts.medium.value
@@ -100,7 +100,7 @@ def disks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Disks:
     return made
 
 
-def told(reasons: list[Any]) -> list[tuple[str, ...]]:
+def reason_words(reasons: list[Any]) -> list[tuple[str, ...]]:
     """Return reasons as who asked reads them."""
     _, glib = load_gio()
     wire = variant_of(glib, f"a(s{3 * MESSAGE})", reasons).unpack()
@@ -110,17 +110,17 @@ def told(reasons: list[Any]) -> list[tuple[str, ...]]:
 def reading(
     disks: Any,  # noqa: ANN401
     *,
-    tell: Callable[[str, int, int], None] = lambda *_: None,
+    progress: Callable[[str, int, int], None] = lambda *_: None,
     is_cancelled: Callable[[], bool] = lambda: False,
 ) -> tuple[str, list[Any], Any]:
-    _, answer, reasons, looked = read_whole(identity_to_wire(HERE), disks, tell, is_cancelled)
-    return answer, told(reasons), looked_from_wire(looked)
+    _, answer, reasons, looked = read_whole(identity_to_wire(HERE), disks, progress, is_cancelled)
+    return answer, reason_words(reasons), looked_from_wire(looked)
 
 
 def looking(disks: Any) -> tuple[str, list[Any], Any]:  # noqa: ANN401
     number, answer, reasons, looked = inspected(identity_to_wire(HERE), disks, lambda *_: None)
     assert number == HERE.device_number
-    return answer, told(reasons), looked_from_wire(looked)
+    return answer, reason_words(reasons), looked_from_wire(looked)
 
 
 def records(disks: Disks) -> Mapping[str, int | None]:
@@ -182,46 +182,46 @@ def test_disk_with_known_data_is_read_again(disks: Disks) -> None:
 def test_progress_at_most_four_times_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
     now_s = 100.0
     monkeypatch.setattr("app.helper.session.inspection.time.monotonic", lambda: now_s)
-    told: list[tuple[str, int, int]] = []
-    pace = inspection._Pace("8:16", lambda *values: told.append(values))
+    found: list[tuple[str, int, int]] = []
+    pace = inspection._Pace("8:16", lambda *values: found.append(values))
     for done in range(11):
         pace(done, 11)
         now_s += 0.125
-    assert told == [("8:16", done, 11) for done in (0, 2, 4, 6, 8, 10)]
+    assert found == [("8:16", done, 11) for done in (0, 2, 4, 6, 8, 10)]
 
 
 def test_every_byte_read_at_lowest_priority(disks: Disks) -> None:
     thread, seen = threading.get_native_id(), set()
 
-    def tell(_number: str, _done: int, whole: int) -> None:
+    def progress(_number: str, _done: int, whole: int) -> None:
         if whole == SIZE:
             seen.add(os.getpriority(os.PRIO_PROCESS, thread))
 
     before = os.getpriority(os.PRIO_PROCESS, thread)
-    assert reading(disks, tell=tell)[0] == "spare"
+    assert reading(disks, progress=progress)[0] == "spare"
     assert seen == {19}
     if os.geteuid() == 0:  # only root may raise it again
         assert os.getpriority(os.PRIO_PROCESS, thread) == before
 
 
 def test_write_while_reading_leaves_no_record(disks: Disks) -> None:
-    def tell(_number: str, done: int, whole: int) -> None:
+    def progress(_number: str, done: int, whole: int) -> None:
         if whole == SIZE and done:
             disks.facts = dataclasses.replace(disks.facts, marks=dataclasses.replace(MARKS, requests=101))
 
-    answer, reasons, _ = reading(disks, tell=tell)
+    answer, reasons, _ = reading(disks, progress=progress)
     assert answer == "not spare"
     assert reasons[0][1] == "It was written while it was read."
     assert records(disks) == {}
 
 
 def test_disk_swapped_while_reading_leaves_no_record(disks: Disks) -> None:
-    def tell(_number: str, done: int, whole: int) -> None:
+    def progress(_number: str, done: int, whole: int) -> None:
         if whole == SIZE and done:
             other = dataclasses.replace(HERE, serial="OTHER")
             disks.facts = dataclasses.replace(disks.facts, identity=read(other))
 
-    answer, reasons, _ = reading(disks, tell=tell)
+    answer, reasons, _ = reading(disks, progress=progress)
     assert (answer, reasons[0][0]) == ("not spare", "D08b")
     assert records(disks) == {}
 

@@ -119,7 +119,7 @@ def test_session_journal_written_before_continuing(journal: Journal, monkeypatch
     )
     assert (journal.entry(SESSION), writer.entry) == (expected, expected)
     written: list[JournalEntry] = []
-    monkeypatch.setattr(Journal, "write", lambda _self, told: written.append(told))
+    monkeypatch.setattr(Journal, "write", lambda _self, found: written.append(found))
     writer.keep({"disk": "xfs is there"})
     assert written == [], "it says so already"
     writer.keep({})

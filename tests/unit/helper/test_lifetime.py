@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from app.helper.session.lifetime import LIFETIME_S, TOLD_S, Lifetime, LifetimeAction, RateLimit
+from app.helper.session.lifetime import LIFETIME_S, WARNING_S, Lifetime, LifetimeAction, RateLimit
 
 
 def test_owner_warned_one_hour_before_end() -> None:
     lifetime = Lifetime(100.0)
-    assert (LIFETIME_S, TOLD_S) == (12 * 3600, 3600)
+    assert (LIFETIME_S, WARNING_S) == (12 * 3600, 3600)
     assert lifetime.due(100.0) is LifetimeAction.NOTHING
     assert lifetime.due(100.0 + 11 * 3600 - 1) is LifetimeAction.NOTHING
-    assert lifetime.due(100.0 + 11 * 3600) is LifetimeAction.TELL
+    assert lifetime.due(100.0 + 11 * 3600) is LifetimeAction.WARN
     assert lifetime.left_s(100.0 + 11 * 3600) == 3600
     assert lifetime.due(100.0 + 11 * 3600 + 1) is LifetimeAction.NOTHING
     assert lifetime.due(100.0 + 12 * 3600) is LifetimeAction.END
@@ -18,10 +18,10 @@ def test_owner_warned_one_hour_before_end() -> None:
 
 def test_renewed_session_is_warned_again() -> None:
     lifetime = Lifetime(0.0)
-    assert lifetime.due(11.5 * 3600) is LifetimeAction.TELL
+    assert lifetime.due(11.5 * 3600) is LifetimeAction.WARN
     lifetime.renew(11.6 * 3600)
     assert lifetime.due(12.5 * 3600) is LifetimeAction.NOTHING
-    assert lifetime.due(22.6 * 3600) is LifetimeAction.TELL
+    assert lifetime.due(22.6 * 3600) is LifetimeAction.WARN
     assert lifetime.due(23.6 * 3600) is LifetimeAction.END
 
 

@@ -165,7 +165,7 @@ class Scene:
         self.folder = folder
         self.mounted = True
         self.facts: dict[str, str] = {}
-        self.told: list[str] = []
+        self.facts_seen: list[str] = []
         self.steps: list[StepResult] = []
         self.places: SimpleQueue[StepProgress] = SimpleQueue()
         self.answers: SimpleQueue[Any] = SimpleQueue()
@@ -175,7 +175,7 @@ class Scene:
 
     def _know(self, facts: Mapping[str, str]) -> None:
         self.facts.update(facts)
-        self.told += [f"{name.rpartition('/')[2]}: {value}" for name, value in facts.items()]
+        self.facts_seen += [f"{name.rpartition('/')[2]}: {value}" for name, value in facts.items()]
 
     def script(self, name: str, text: str) -> None:
         path = self.folder / name
@@ -226,7 +226,7 @@ def test_maintenance_in_journal_while_it_lasts(scene: Scene) -> None:
     scene.script("btrfs", f'echo "$@" >>{scene.folder}/log; echo moved')
     scene.start("btrfs-balance")
     assert scene.result() == ("done", "")
-    assert scene.told == ["storage: btrfs-balance", "storage: "]
+    assert scene.facts_seen == ["storage: btrfs-balance", "storage: "]
     place = commands("btrfs-balance", "btrfs")[0].mounted.folder
     assert scene.log() == [f"balance start --full-balance {place}"], "nothing is to be ended"
     (step,) = scene.steps
@@ -240,7 +240,7 @@ def test_failure_message_and_kernel_told_to_end(scene: Scene) -> None:
     scene.start("btrfs-balance")
     assert scene.result() == ("failed", "it is full")
     assert scene.log() == ["start", "cancel"]
-    assert scene.told[-1] == "storage: "
+    assert scene.facts_seen[-1] == "storage: "
 
 
 HANGS = """case $2 in
@@ -271,7 +271,7 @@ def test_cancelled_maintenance_ended_through_kernel(scene: Scene, by: str) -> No
     assert scene.result() == ("ended", "")
     assert thread.end()
     assert scene.log()[:2] == ["begun", "cancel"]
-    assert scene.told[-1] == "storage: "
+    assert scene.facts_seen[-1] == "storage: "
 
 
 def test_hanging_maintenance_ended_at_time_limit(scene: Scene) -> None:
@@ -300,7 +300,7 @@ def test_unended_maintenance_stays_in_journal(scene: Scene, monkeypatch: pytest.
     wait_begun(scene)
     assert thread.end()
     assert scene.result()[0] == "ended"
-    assert scene.told == ["storage: btrfs-balance"]
+    assert scene.facts_seen == ["storage: btrfs-balance"]
 
 
 def test_abandoned_maintenance_writes_no_journal(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -316,7 +316,7 @@ def test_abandoned_maintenance_writes_no_journal(scene: Scene, monkeypatch: pyte
     assert not thread.end()
     ended.touch()  # as after a disk that did not answer
     assert scene.result()[0] == "done"
-    assert scene.told == ["storage: btrfs-balance"], "whoever unmakes may have removed the entry since"
+    assert scene.facts_seen == ["storage: btrfs-balance"], "whoever unmakes may have removed the entry since"
     assert thread.end()
 
 
@@ -359,7 +359,7 @@ def test_another_mount_is_not_maintained(scene: Scene) -> None:
     scene.mounted = False
     scene.start("btrfs-scrub")
     assert scene.result() == ("Unavailable", "not-mounted")
-    assert (scene.log(), scene.told) == ([], [])
+    assert (scene.log(), scene.facts_seen) == ([], [])
 
 
 def test_listed_snapshots_removed_until_a_failure(scene: Scene) -> None:
@@ -401,10 +401,10 @@ def test_next_maintenance_from_end_callback(scene: Scene) -> None:
     (command,) = commands("btrfs-scrub", "btrfs")
     threads: list[MaintenanceThread] = []
 
-    def told(_result: object) -> None:
+    def on_end(_result: object) -> None:
         under_way.put(threads[0].is_under_way)
 
-    threads.append(MaintenanceThread([command], scene.execution, scene, told, scene.is_cancelled.is_set))
+    threads.append(MaintenanceThread([command], scene.execution, scene, on_end, scene.is_cancelled.is_set))
     threads[0].start()
     assert under_way.get(timeout=LIMIT_S) is False
     assert threads[0].end()
@@ -423,6 +423,6 @@ def test_progress_while_it_lasts(scene: Scene, monkeypatch: pytest.MonkeyPatch) 
     text = (scene.folder / "btrfs").read_text().replace("esac", 'status) echo "(25.00%)";; esac')
     (scene.folder / "btrfs").write_text(text)
     thread = scene.start("btrfs-scrub")
-    told = scene.places.get(timeout=LIMIT_S)
-    assert (told.operation, told.fraction) == ("maintain", 0.25)
+    found = scene.places.get(timeout=LIMIT_S)
+    assert (found.operation, found.fraction) == ("maintain", 0.25)
     assert thread.end()

@@ -162,9 +162,9 @@ def test_invalid_plan_refused_with_number_and_field(monkeypatch: pytest.MonkeyPa
     wire = plan_to_wire(PLAN)
     data, wal, log = wire
     bad = ((*data[:2], "nosuchfs", *data[3:]), wal, log)
-    told = describe([wire, bad], monkeypatch)
-    assert isinstance(told, str)
-    assert told.startswith("plans[1].")
+    sentence = describe([wire, bad], monkeypatch)
+    assert isinstance(sentence, str)
+    assert sentence.startswith("plans[1].")
     assert len(str(describe([bad] * MOST_PLANS, monkeypatch))) <= describing._MOST_TEXT
 
 

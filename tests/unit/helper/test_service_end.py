@@ -11,7 +11,7 @@ import pytest
 from app.dbus.service import Call
 from app.domain.storage_plan.wire import IDENTITY, identity_to_wire
 from app.helper.service import IDLE_S, LOOK_S
-from app.helper.session.lifetime import LIFETIME_S, TOLD_S
+from app.helper.session.lifetime import LIFETIME_S, WARNING_S
 from app.helper.storage.pending_plans import describe_plans
 from tests.unit.helper.test_service_access import BERT, INSPECT, MINE, OTHERS, PLAN, ROOTS, WIRE, World
 from tests.unit.helper.test_who_may_ask import LIMIT_S
@@ -68,15 +68,15 @@ def test_reading_ends_with_caller_or_session(world: World) -> None:
 
 def test_unused_session_warned_once_then_ends(world: World) -> None:
     session, handle = world.begin()
-    world.clock.now_s += LIFETIME_S - TOLD_S - 1
+    world.clock.now_s += LIFETIME_S - WARNING_S - 1
     world.look()
     assert world.bus.emitted == []
     world.clock.now_s += 2
     for _ in range(2):
         world.look()
-    assert world.bus.emitted == [(MINE, "Expiring", handle, int(TOLD_S - 1))]
+    assert world.bus.emitted == [(MINE, "Expiring", handle, int(WARNING_S - 1))]
     assert session.done == ["start"]
-    world.clock.now_s += TOLD_S
+    world.clock.now_s += WARNING_S
     world.look()
     assert session.done == ["start", ("release", "expired")]
 
@@ -102,7 +102,7 @@ def test_session_does_not_age_at_work(world: World) -> None:
     world.clock.now_s += LIFETIME_S + 1
     world.look()
     session.is_working = False
-    world.clock.now_s += TOLD_S
+    world.clock.now_s += WARNING_S
     world.look()
     assert session.done == ["start"]
 

@@ -30,7 +30,7 @@ class Claimed:
         return lambda: self.done.append(name)
 
 
-class Told:
+class SignalRecorder:
     """Keeps what the owner is told."""
 
     def __init__(self) -> None:
@@ -76,15 +76,15 @@ def test_unmakeable_disk_frees_others_and_stays_unwritten(monkeypatch: pytest.Mo
     )
     described = SimpleNamespace(layouts=layouts, disks=dict)
     disks = SimpleNamespace(identify=None, refusals=None, release=print, users=None, places=None)
-    told = Told()
+    signals = SignalRecorder()
     tried = Session(
-        cast("Any", described), 1000, Leftovers(cast("Any", None), cast("Any", disks)), cast("Any", told)
+        cast("Any", described), 1000, Leftovers(cast("Any", None), cast("Any", disks)), cast("Any", signals)
     )
 
     def until(name: str) -> tuple[Any, ...]:
-        while not told.heard or told.heard[-1][0] != name:
+        while not signals.heard or signals.heard[-1][0] != name:
             time.sleep(0.001)
-        values: tuple[Any, ...] = told.heard.pop()[1]
+        values: tuple[Any, ...] = signals.heard.pop()[1]
         return values
 
     tried.start()
@@ -126,18 +126,18 @@ def test_what_the_kernel_refuses_is_no_mistake(monkeypatch: pytest.MonkeyPatch, 
     layout = SimpleNamespace(id=uuid.uuid4(), disks=lambda: {"/dev/a": None}, written_ends=tuple)
     described = SimpleNamespace(layouts=(layout,), disks=dict)
     disks = SimpleNamespace(identify=None, refusals=None, release=print, users=None, places=None)
-    told = Told()
+    signals = SignalRecorder()
     leftovers = Leftovers(cast("Any", None), cast("Any", disks))
-    tried = Session(cast("Any", described), 1000, leftovers, cast("Any", told))
+    tried = Session(cast("Any", described), 1000, leftovers, cast("Any", signals))
     tried.start()
-    while ("claimed", ()) not in told.heard:
+    while ("claimed", ()) not in signals.heard:
         time.sleep(0.001)
     tried.make(0)
-    while not any(name == "ready" for name, _ in told.heard):
+    while not any(name == "ready" for name, _ in signals.heard):
         time.sleep(0.001)
     tried.release()
     tried.join()
-    error = told.heard[-1][1][0]
+    error = signals.heard[-1][1][0]
     assert os.strerror(number) in error.message
     assert "/var/lib/pgfooting/journal/x" in error.message
     assert "mistake" not in error.message
@@ -153,14 +153,14 @@ def test_programming_error_releases_the_disks(monkeypatch: pytest.MonkeyPatch) -
     described = SimpleNamespace(layouts=(SimpleNamespace(id=uuid.uuid4()),), disks=dict)
     disks = SimpleNamespace(identify=None, refusals=None, release=None, users=None, places=None)
     leftovers = Leftovers(cast("Any", None), cast("Any", disks))
-    told = Told()
-    tried = Session(cast("Any", described), 1000, leftovers, cast("Any", told))
+    signals = SignalRecorder()
+    tried = Session(cast("Any", described), 1000, leftovers, cast("Any", signals))
     tried.start()
-    while ("claimed", ()) not in told.heard:
+    while ("claimed", ()) not in signals.heard:
         assert tried.state is not SessionState.ENDING
     tried.make(0)
     tried.join()
-    (name, (error, left)) = told.heard[-1]
+    (name, (error, left)) = signals.heard[-1]
     assert (name, left) == ("ended", ())
     assert isinstance(error, FootingError)
     assert cast("Claimed", tried._claim).done == ["take", "drop"]

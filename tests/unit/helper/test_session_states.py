@@ -26,7 +26,7 @@ class World:
 
     def __init__(self) -> None:
         self.done: list[str] = []
-        self.told: SimpleQueue[tuple[str, tuple[Any, ...]]] = SimpleQueue()
+        self.signals: SimpleQueue[tuple[str, tuple[Any, ...]]] = SimpleQueue()
         self.fails: dict[str, Exception] = {}
         self.left: dict[str, tuple[UnreleasedItem, ...]] = {}
         self.gates: dict[str, threading.Event] = {}
@@ -52,7 +52,7 @@ class World:
 
     def hear(self, *names: str) -> tuple[Any, ...]:
         """Return the values of the next that the owner is told, which has one of these names."""
-        name, values = self.told.get(timeout=LIMIT_S)
+        name, values = self.signals.get(timeout=LIMIT_S)
         assert name in names
         return values
 
@@ -63,7 +63,7 @@ class World:
             held={},
             take=lambda: self.do("take"),
             keep=lambda: self.do("keep"),
-            lend=lambda: self.do("lend"),
+            release_for_programs=lambda: self.do("release_for_programs"),
             drop=lambda: self.do("drop"),
         )
 
@@ -80,7 +80,7 @@ class World:
 
     def __getattr__(self, name: str) -> Callable[..., None]:
         """Be told as the owner."""
-        return lambda *values: self.told.put((name, values))
+        return lambda *values: self.signals.put((name, values))
 
 
 @pytest.fixture
@@ -307,7 +307,7 @@ def test_cancelled_make_is_reported_once(world: World, idle: Session) -> None:
 
 
 def test_unlendable_disks_are_not_written(world: World, idle: Session) -> None:
-    world.fails["lend"] = FootingError("udev hangs")
+    world.fails["release_for_programs"] = FootingError("udev hangs")
     idle.make(0)
     error, left = world.hear("unmade")
     assert (error.message, left) == ("udev hangs", ())

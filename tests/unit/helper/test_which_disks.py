@@ -259,7 +259,7 @@ def test_rules_come_after_the_journal() -> None:
     disks.said = {"/dev/sda": (mounted,), "/dev/sdc": (mounted,)}
     chosen = {"/dev/sda": disk(1), "/dev/sdb": disk(2), "/dev/sdc": disk(3), "/dev/sdd": disk(4)}
     refusals = left(Journal(HELD), disks).refusals(chosen)
-    assert {node: [each.rule for each in told] for node, told in refusals.items()} == {
+    assert {node: [each.rule for each in reasons] for node, reasons in refusals.items()} == {
         "/dev/sda": ["D18", "D05"],
         "/dev/sdb": ["D18"],
         "/dev/sdc": ["D05"],

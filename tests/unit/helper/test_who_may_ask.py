@@ -83,7 +83,7 @@ class Asked:
         self.answer = Reply(invocation, cast("Any", glib), "(s)", lambda _refusal: None)
         self.call = Call(name, "Describe", None, interactive=False)
 
-    def say(self, text: str) -> Callable[..., None]:
+    def answer_with(self, text: str) -> Callable[..., None]:
         return lambda *_: self.answer.give(text)
 
 
@@ -124,13 +124,13 @@ def test_connection_identified_once_calls_wait(bus: Bus, callers: Callers) -> No
     bus.turn()
     assert met == [Caller(":1.1", ANNA, 77)] * 2
     assert (callers.is_busy, callers.has(":1.1"), callers.user_of(":1.1")) == (False, True, ANNA)
-    callers.meet(third.call, third.answer, third.say("known"))
+    callers.meet(third.call, third.answer, third.answer_with("known"))
     assert (bus.asked, third.answers) == ({}, ["value known"])
 
 
 def test_root_is_not_looked_up(bus: Bus, callers: Callers) -> None:
     asked = Asked()
-    callers.meet(asked.call, asked.answer, asked.say("you are root"))
+    callers.meet(asked.call, asked.answer, asked.answer_with("you are root"))
     bus.asked[":1.1"]({"UnixUserID": 0})
     assert asked.answers == ["value you are root"]
     assert callers.user_of(":1.1") == 0
@@ -139,7 +139,7 @@ def test_root_is_not_looked_up(bus: Bus, callers: Callers) -> None:
 @pytest.mark.parametrize("credentials", [{"UnixUserID": 4711}, {"ProcessID": 77}, {}])
 def test_no_account_or_nobody_is_refused(bus: Bus, callers: Callers, credentials: Mapping[str, int]) -> None:
     asked = Asked()
-    callers.meet(asked.call, asked.answer, asked.say("never"))
+    callers.meet(asked.call, asked.answer, asked.answer_with("never"))
     bus.asked[":1.1"](credentials)
     if "UnixUserID" in credentials:
         bus.turn()
@@ -150,10 +150,10 @@ def test_no_account_or_nobody_is_refused(bus: Bus, callers: Callers, credentials
 def test_calls_awaiting_identification_are_limited(bus: Bus, callers: Callers) -> None:
     waiting = [Asked() for _ in range(MOST_WAITING)]
     for each in waiting:
-        callers.meet(each.call, each.answer, each.say("answered"))
+        callers.meet(each.call, each.answer, each.answer_with("answered"))
     late, other = Asked(), Asked(":1.2")
-    assert refused(lambda: callers.meet(late.call, late.answer, late.say("never"))) == "TooMany"
-    callers.meet(other.call, other.answer, other.say("answered"))
+    assert refused(lambda: callers.meet(late.call, late.answer, late.answer_with("never"))) == "TooMany"
+    callers.meet(other.call, other.answer, other.answer_with("answered"))
     bus.asked[":1.1"]({"UnixUserID": ANNA})
     bus.turn()
     assert {answer for each in waiting for answer in each.answers} == {"value answered"}
@@ -162,14 +162,14 @@ def test_calls_awaiting_identification_are_limited(bus: Bus, callers: Callers) -
 
 def test_departed_caller_is_forgotten(bus: Bus, callers: Callers, left: list[str]) -> None:
     asked = Asked()
-    callers.meet(asked.call, asked.answer, asked.say("never"))
+    callers.meet(asked.call, asked.answer, asked.answer_with("never"))
     bus.asked[":1.1"]({"UnixUserID": ANNA})
     bus.watched[":1.1"]()
     assert (asked.answers, left) == (["Unknown Unknown"], [":1.1"])
     bus.turn()
     assert not callers.has(":1.1")
     other = Asked(":1.2")
-    callers.meet(other.call, other.answer, other.say("met"))
+    callers.meet(other.call, other.answer, other.answer_with("met"))
     bus.asked[":1.2"]({"UnixUserID": 0})
     bus.watched[":1.2"]()
     assert (callers.user_of(":1.2"), left) == (None, [":1.1", ":1.2"])
@@ -196,7 +196,7 @@ class Task:
         assert self.go_on.wait(LIMIT_S)
         if self._error:
             raise self._error
-        return self._asked.say("done")
+        return self._asked.answer_with("done")
 
     def end(self, bus: Bus) -> None:
         assert self.begun.wait(LIMIT_S)

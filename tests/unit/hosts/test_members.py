@@ -94,9 +94,9 @@ def test_healthy_array_member_is_no_trouble(sys_folder: Path) -> None:
     ],
 )
 def test_kernel_line_about_failing_disk(sys_folder: Path, line: str) -> None:
-    (told,) = Members((DISK, OTHER), sys_folder).told_by_kernel(("nothing", line))
-    assert told.disk is DISK
-    assert told.text == f"/dev/sdb (serial number S4EW-1): the kernel reports: {line.rstrip('.')}."
+    (found,) = Members((DISK, OTHER), sys_folder).reported_by_kernel(("nothing", line))
+    assert found.disk is DISK
+    assert found.text == f"/dev/sdb (serial number S4EW-1): the kernel reports: {line.rstrip('.')}."
 
 
 @pytest.mark.parametrize(
@@ -114,4 +114,4 @@ def test_kernel_line_about_failing_disk(sys_folder: Path, line: str) -> None:
     ],
 )
 def test_harmless_or_unrelated_kernel_line(sys_folder: Path, line: str) -> None:
-    assert list(Members((DISK, OTHER), sys_folder).told_by_kernel((line,))) == []
+    assert list(Members((DISK, OTHER), sys_folder).reported_by_kernel((line,))) == []

@@ -133,9 +133,9 @@ def test_each_offered_choice_is_read_again(path: Path, name: str, value: str) ->
 
 def test_foreign_and_later_entries_are_kept(path: Path) -> None:
     path.write_text("# mine\nnotify = true # always\nlater = 3\n\n[table]\nnotify = 'not this'\n")
-    preferences, told = read_preferences(path)
+    preferences, remarks = read_preferences(path)
     assert preferences == Preferences()
-    assert "'later', 'table'" in told
+    assert "'later', 'table'" in remarks
     write_preferences(replace(preferences, repeats=5, notify=False), path)
     text = path.read_text()
     assert text == "# mine\nnotify = false\nlater = 3\n\nrepeats = 5\n[table]\nnotify = 'not this'\n"

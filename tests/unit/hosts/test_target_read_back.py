@@ -41,7 +41,7 @@ def test_session_limit_in_whole_pages(root: Path, asked: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("group", "text", "told"),
+    ("group", "text", "expected"),
     [
         ("pgfooting.slice/pgfooting-1.slice", "max", "any amount of memory instead of 1 GiB"),
         ("pgfooting.slice/pgfooting-1.slice", str(2 * GIB), "2 GiB"),
@@ -51,13 +51,13 @@ def test_session_limit_in_whole_pages(root: Path, asked: int) -> None:
         ("pgfooting.slice/pgfooting-1.slice", "nonsense", "any amount"),
     ],
 )
-def test_another_limit_is_told_with_both_values(root: Path, group: str, text: str, told: str) -> None:
+def test_another_limit_is_told_with_both_values(root: Path, group: str, text: str, expected: str) -> None:
     if group == "":
         limit(root, "pgfooting.slice/pgfooting-1.slice", str(GIB))
     limit(root, group, text)
     with pytest.raises(TargetError) as caught:
         check_memory_limit(GIB, 77, root)
-    assert told in caught.value.message
+    assert expected in caught.value.message
     assert f"1 GiB ({GIB} bytes). Nothing was measured." in caught.value.message
 
 
@@ -133,8 +133,8 @@ def test_file_attributes_against_options(
     letters["16385"] = other
     with pytest.raises(TargetError) as caught:
         check_file_attributes(btrfs(**options), FILES)
-    told = f"1 files on btrfs have the attributes “{other or '-'}” instead of “{wanted or '-'}”"
-    assert told in caught.value.message
+    text = f"1 files on btrfs have the attributes “{other or '-'}” instead of “{wanted or '-'}”"
+    assert text in caught.value.message
     assert "such as 16385. Nothing was measured." in caught.value.message
 
 
@@ -155,8 +155,8 @@ def test_unknown_attributes_are_not_read_back(monkeypatch: pytest.MonkeyPatch) -
         raise OSError(errno.ENOTTY, os.strerror(errno.ENOTTY), str(path))
 
     monkeypatch.setattr(own_server, "attributes_of", refuse)
-    (told,) = check_file_attributes(btrfs(datacow=False), FILES)
-    assert told.startswith("The attributes of the files on btrfs cannot be read back (Inappropriate ioctl")
+    (found,) = check_file_attributes(btrfs(datacow=False), FILES)
+    assert found.startswith("The attributes of the files on btrfs cannot be read back (Inappropriate ioctl")
 
 
 def test_links_and_non_files_have_no_attributes(tmp_path: Path) -> None:

@@ -351,9 +351,9 @@ def test_command_lists_and_removes(
     template = template_of(Path(store.folder))
     (Path(store.folder) / f"data-{'0' * 16}").mkdir()
     assert main(["templates", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert [each["id"] for each in told["templates"]] == [KEY.id]
-    assert told["unknown"] == [f"{store.folder}/data-{'0' * 16}"]
+    output = json.loads(capsys.readouterr().out)
+    assert [each["id"] for each in output["templates"]] == [KEY.id]
+    assert output["unknown"] == [f"{store.folder}/data-{'0' * 16}"]
     assert main(["templates"]) == 0
     assert KEY.id in capsys.readouterr().out
     assert main(["templates", "--remove", "f" * 16]) == 2
@@ -383,8 +383,8 @@ def test_only_one_holds_the_folder(store: TemplateStore) -> None:
 def test_template_folder_on_tested_storage(tmp_path: Path) -> None:
     beside = tmp_path / "beside"
     beside.mkdir()
-    told = why_not_beside(str(tmp_path), CheckedTarget(str(beside), "", 1))
-    assert "lies on the storage under test" in told
+    found = why_not_beside(str(tmp_path), CheckedTarget(str(beside), "", 1))
+    assert "lies on the storage under test" in found
     assert why_not_beside("/dev/shm", CheckedTarget("/dev/shm", "", 1))
     assert why_not_beside(str(tmp_path), CheckedTarget("/dev/shm", "", 1)) == ""
     gone = why_not_beside(str(tmp_path / "none"), CheckedTarget(str(beside), "", 1))

@@ -34,7 +34,7 @@ def tar_with(path: Path, info: tarfile.TarInfo, content: bytes = b"") -> Path:
 def test_members_listed_with_ends_and_sizes(tmp_path: Path, *, packed: bool) -> None:
     path = tar_of(tmp_path / "logs.tgz", {"log.1": LINE * 10_000, "log.1.1": b""}, packed=packed)
     first, second = list_members(path)
-    assert (first.name, first.size, first.told) == ("log.1", 280_000, f"{path}: log.1")
+    assert (first.name, first.size, first.shown_path) == ("log.1", 280_000, f"{path}: log.1")
     assert first.head == (LINE * 2000)[: len(first.head)]
     assert first.tail.endswith(LINE)
     assert (second.size, second.head) == (0, b"")

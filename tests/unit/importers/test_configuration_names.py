@@ -26,9 +26,9 @@ def groups(report: ImportReport) -> list[list[float | None]]:
     found: dict[str, dict[int, float | None]] = {}
     for each in report.imported:
         with RunFile(each.path) as run:
-            told = run.metadata
-        assert told.repeat not in found.setdefault(str(told.configuration), {})
-        found[str(told.configuration)][int(str(told.repeat))] = each.tps
+            metadata = run.metadata
+        assert metadata.repeat not in found.setdefault(str(metadata.configuration), {})
+        found[str(metadata.configuration)][int(str(metadata.repeat))] = each.tps
     return sorted(sorted(tps.values(), key=float) for tps in found.values())  # type: ignore[arg-type]
 
 
@@ -73,10 +73,10 @@ CHANGES = {
 @pytest.mark.slow
 def test_every_condition(tmp_path: Path, where: str) -> None:
     texts = [TEXT, *(TEXT.replace(*change) for change in CHANGES.values())]
-    told = [each.replace("tps = 10.0", f"tps = {10 + at}.0") for at, each in enumerate(texts)]
+    lines = [each.replace("tps = 10.0", f"tps = {10 + at}.0") for at, each in enumerate(texts)]
     path = tmp_path / "tree" / where
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(told))
+    path.write_text("".join(lines))
     report = bring_in(tmp_path / "library", tmp_path / "tree")
     assert groups(report) == [[10.0 + at] for at in range(len(texts))]
 
@@ -172,17 +172,17 @@ def test_f03(tmp_path: Path, name: str, server: str) -> None:
 
 
 def test_f11(tmp_path: Path) -> None:
-    told = {}
+    found = {}
     report = bring_in(tmp_path, FOREIGN / "F11-reconnect")
     assert are_apart(report)
     for each in report.imported:
         with RunFile(each.path) as run:
-            (told[each.name[:3]],) = [reason for kind, reason in run.marks() if kind == "connecting"]
+            (found[each.name[:3]],) = [reason for kind, reason in run.marks() if kind == "connecting"]
             assert run.summary()["duration_s"] == pytest.approx(60, abs=0.1)
             assert isinstance(run.metadata.installation.version, NotKnown) is each.name.startswith("v13")
-    assert "leave out" in told["v13"]
-    assert "182.5" in told["v13"]
-    assert "include the time" in told["v15"]
+    assert "leave out" in found["v13"]
+    assert "182.5" in found["v13"]
+    assert "include the time" in found["v15"]
 
 
 def test_f16(tmp_path: Path) -> None:

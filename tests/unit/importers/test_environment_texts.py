@@ -136,8 +136,8 @@ def test_f23(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "unsafe" in imported.marks
     assert "settings of the server" not in dict(imported.missing)
     with RunFile(imported.path) as run:
-        told = {(each.name, each.value) for each in run.metadata.settings}  # type: ignore[union-attr]
-    assert told == {("fsync", "off"), ("full_page_writes", "off")}
+        found = {(each.name, each.value) for each in run.metadata.settings}  # type: ignore[union-attr]
+    assert found == {("fsync", "off"), ("full_page_writes", "off")}
     assert main(["show", str(imported.path)]) == 0
     assert "checksums" not in capsys.readouterr().out
 

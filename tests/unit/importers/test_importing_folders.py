@@ -79,20 +79,20 @@ def test_facts_for_filters_and_differences_are_there(vondra: ImportReport) -> No
     entry = read_entry(by_name(vondra, "xfs stripe scale 1000 simple-update #1").path)
     assert (entry.filesystem, entry.raid, entry.scale, entry.clients) == ("xfs", "stripe", 1000, 16)
     assert (entry.workload, entry.target, entry.state) == ("simple-update", "imported", "done")
-    told = {
+    values = {
         (item.topic, item.name): item.value
         for item in read_run_facts(by_name(vondra, "zfs stripe scale 1000 simple-update #1").path).properties
     }
-    assert told["Target", "filesystem"] == "zfs"
-    assert told["Target", "dataset"] == (
+    assert values["Target", "filesystem"] == "zfs"
+    assert values["Target", "dataset"] == (
         "recordsize=8K, compression=lz4, logbias=latency, redundant_metadata=most, atime=off, relatime=on"
     )
-    assert told["Setting", "shared_buffers"] == "1GB"
-    assert told["PostgreSQL", "version"] == "16devel"
-    assert told["Machine", "name"] == "i5"
-    assert told["Machine", "processor"] == "i5-2500K"
-    assert told["Machine", "memory"] == "8 GiB"
-    assert told["Machine", "kernel"] == "5.17.11"
+    assert values["Setting", "shared_buffers"] == "1GB"
+    assert values["PostgreSQL", "version"] == "16devel"
+    assert values["Machine", "name"] == "i5"
+    assert values["Machine", "processor"] == "i5-2500K"
+    assert values["Machine", "memory"] == "8 GiB"
+    assert values["Machine", "kernel"] == "5.17.11"
 
 
 @pytest.mark.slow
@@ -139,9 +139,9 @@ def test_inner_folder_imported_alone(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_report_is_plain_json(vondra: ImportReport, tmp_path: Path) -> None:
-    told = json.loads(json.dumps(as_json(vondra, tmp_path / "library")))
-    assert {"library", "imported", "present", "left"} == told.keys()
-    assert told["imported"][0]["marks"]
+    document = json.loads(json.dumps(as_json(vondra, tmp_path / "library")))
+    assert {"library", "imported", "present", "left"} == document.keys()
+    assert document["imported"][0]["marks"]
 
 
 @pytest.mark.slow

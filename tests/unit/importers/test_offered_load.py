@@ -50,9 +50,9 @@ def test_rate_and_limit_from_pgbench_output(
 ) -> None:
     facts = imported(tmp_path, version, scenario)
     assert facts.load == load
-    told = {item.name: item.value for item in facts.properties if item.topic == "Workload"}
-    assert told.get("rate limit per second") == ("set, not told" if load.kind is LoadKind.RATE else None)
-    assert told.get("latency limit, ms") == (f"{load.limit_ms:.0f}" if load.limit_ms else None)
+    values = {item.name: item.value for item in facts.properties if item.topic == "Workload"}
+    assert values.get("rate limit per second") == ("set, not told" if load.kind is LoadKind.RATE else None)
+    assert values.get("latency limit, ms") == (f"{load.limit_ms:.0f}" if load.limit_ms else None)
 
 
 def test_load_unknown_without_transactions() -> None:
@@ -113,9 +113,9 @@ def test_bound_shown_not_compared(tmp_path: Path, capsys: pytest.CaptureFixture[
     p50 = compare_figure(compare_runs(runs), "latency_p50_ms")
     assert p50.at_least == (False, False)
     assert command.main(["show", runs[0].path]) == 0
-    told = capsys.readouterr().out
-    assert re.search(r"latency, 99th percentile +≥ 100 +ms", told)
-    assert re.search(r"latency, 50th percentile +[\d.]+ +ms", told)
+    output = capsys.readouterr().out
+    assert re.search(r"latency, 99th percentile +≥ 100 +ms", output)
+    assert re.search(r"latency, 50th percentile +[\d.]+ +ms", output)
     assert command.main(["compare", *(run.path for run in runs)]) == 0
     assert "≥ 100 ms" in capsys.readouterr().out
 

@@ -43,11 +43,11 @@ PARTS = (
 def test_any_prefix(parts: list[str], colour: str) -> None:
     lines = PRINTED.splitlines()
     end = "\x1b[0m" if colour else ""
-    told = [
+    texts = [
         colour + "".join(parts).format(s=at % 60, m=at * 7 % 1000, n=at * 7919) + line + end
         for at, line in enumerate(lines)
     ]
-    text = "\n".join(told)
+    text = "\n".join(texts)
     assert is_output(text.encode())
     (output,) = read(text)
     assert figures(output) == figures(read(PRINTED)[0])

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.analysis.cannot_show import read_unshown
+from app.analysis.cannot_show import read_limitations
 from app.analysis.sentences import describe_shape
 from app.analysis.stability import RunStability, read_shape
 from app.runfile.reader import RunFile
@@ -37,9 +37,9 @@ def test_f02(tmp_path: Path, name: str, interval_s: int, stall_s: float | None) 
     shape = shape_of(imported.path)
     assert shape.interval_s == interval_s
     assert (figures["stall_s"], figures["longest_stall_s"], figures["jitter_cv"]) == (stall_s, stall_s, None)
-    told = " ".join(describe_shape(shape))
-    assert f"every {interval_s} s" in told
-    assert not any(word in told for word in ("blocked", "No stalled second"))
+    text = " ".join(describe_shape(shape))
+    assert f"every {interval_s} s" in text
+    assert not any(word in text for word in ("blocked", "No stalled second"))
     assert "single seconds" in dict(imported.missing)
 
 
@@ -86,8 +86,8 @@ def test_table_of_longer_rows(tmp_path: Path) -> None:
 def test_f10(tmp_path: Path) -> None:
     imported = only(bring_in(tmp_path, FOREIGN / "F10-checkpoints"))
     with RunFile(imported.path) as run:
-        told = " ".join(each.words for each in read_unshown(run))
+        text = " ".join(each.words for each in read_limitations(run))
         assert summarise(run)["checkpoint_cycles"] is None
-    assert "none began" not in told
-    assert "nothing tells when one began" in told
+    assert "none began" not in text
+    assert "nothing tells when one began" in text
     assert "no-checkpoint-cycle" not in imported.marks

@@ -20,8 +20,8 @@ I5 = VONDRA / "i5"
 
 
 def test_psql_settings_formatted_like_show() -> None:
-    told = parse_settings((I5 / "20220907-mdraid/0/xfs/settings.log").read_text())
-    assert dict(told.chosen) == {
+    text = parse_settings((I5 / "20220907-mdraid/0/xfs/settings.log").read_text())
+    assert dict(text.chosen) == {
         "autovacuum_vacuum_scale_factor": "0.05",
         "checkpoint_timeout": "15min",
         "full_page_writes": "on",
@@ -29,8 +29,8 @@ def test_psql_settings_formatted_like_show() -> None:
         "shared_buffers": "1GB",
         "work_mem": "128MB",
     }
-    assert told.values["server_version"] == "16devel"
-    assert told.values["log_timezone"] == "Europe/Prague"
+    assert text.values["server_version"] == "16devel"
+    assert text.values["log_timezone"] == "Europe/Prague"
 
 
 @pytest.mark.parametrize(
@@ -51,13 +51,13 @@ def test_psql_settings_formatted_like_show() -> None:
     ],
 )
 def test_largest_exact_unit(setting: str, unit: str, shown: str) -> None:
-    told = parse_settings(f"name,setting,unit,source\nx,{setting},{unit},configuration file\n")
-    assert told.chosen == (("x", shown),)
+    found = parse_settings(f"name,setting,unit,source\nx,{setting},{unit},configuration file\n")
+    assert found.chosen == (("x", shown),)
 
 
 def test_csv_settings_with_commas_and_short_rows() -> None:
-    told = parse_settings('name,setting,unit,source\nsearch_path,"a, b",,user\nshort,1\n')
-    assert told.values == {"search_path": "a, b"}
+    found = parse_settings('name,setting,unit,source\nsearch_path,"a, b",,user\nshort,1\n')
+    assert found.values == {"search_path": "a, b"}
     assert parse_settings("other,header\n1,2\n").values == {}
     assert is_settings(b" name | setting | unit\n")
     assert not is_settings(b"nothing\n")
@@ -98,9 +98,9 @@ def test_recorded_texts_of_storage_tools_are_understood(path: str, expected: Sto
 
 
 def test_dataset_local_properties_kept() -> None:
-    told = read_storage((I5 / "20220903-zfs/stripe/default/zfs.log").read_text())
-    assert told is not None
-    assert dict(told.properties) == {
+    storage = read_storage((I5 / "20220903-zfs/stripe/default/zfs.log").read_text())
+    assert storage is not None
+    assert dict(storage.properties) == {
         "recordsize": "8K",
         "compression": "lz4",
         "atime": "off",
@@ -136,16 +136,16 @@ ZPOOL = "  pool: p\n state: ONLINE\nconfig:\n\n\tNAME  STATE\n\tp  ONLINE\n"
     ],
 )
 def test_levels_of_pools(tree: str, level: str, devices: int) -> None:
-    told = read_storage(ZPOOL + tree)
-    assert told is not None
-    assert (told.level, told.devices) == (level, devices)
+    storage = read_storage(ZPOOL + tree)
+    assert storage is not None
+    assert (storage.level, storage.devices) == (level, devices)
 
 
 @pytest.mark.parametrize("name", ["sections.txt", "stripe.txt"])
 def test_recorded_pools_of_another_machine_are_understood(name: str) -> None:
-    told = read_storage((DATA / "zpool_status" / name).read_text())
-    assert told is not None
-    assert told.level == {"sections.txt": "raidz1", "stripe.txt": "stripe"}[name]
+    storage = read_storage((DATA / "zpool_status" / name).read_text())
+    assert storage is not None
+    assert storage.level == {"sections.txt": "raidz1", "stripe.txt": "stripe"}[name]
 
 
 def test_mounts_and_arrays_are_understood() -> None:
@@ -189,7 +189,7 @@ def test_result_tables_with_bad_rows() -> None:
         "1662542438;1662546039;0;x;50;rw;1.5;2.5;7\nbroken;row\n1662542438;1662546039;0;x;50;rw;nan;2.5;7\n"
     )
     assert len(parse_results(text, "results.csv", bad)) == 1
-    assert [told.split(":")[0] for told in bad.told] == ["results.csv, line 2", "results.csv, line 3"]
+    assert [texts.split(":")[0] for texts in bad.messages] == ["results.csv, line 2", "results.csv, line 3"]
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ def test_tabs_semicolons_quotes_and_crlf() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         ("# scal: 5\nt_s,tps\n1,1\n", "line 1: unknown key “scal”"),
         ("# scale: many\nt_s,tps\n1,1\n", "line 1: scale is no whole number"),
@@ -76,10 +76,10 @@ def test_tabs_semicolons_quotes_and_crlf() -> None:
         (HEAD, "no rows"),
     ],
 )
-def test_error_reported_with_line(text: str, told: str) -> None:
+def test_error_reported_with_line(text: str, expected: str) -> None:
     with pytest.raises(ForeignDataError, match=r"x\.csv") as caught:
         read(text)
-    assert told in caught.value.message
+    assert expected in caught.value.message
 
 
 def test_errors_say_what_is_meant() -> None:

@@ -45,7 +45,7 @@ def test_recorded_logs_line_counts(version: str, scenario: str) -> None:
         count += read(path.read_bytes(), bad, log_format(survey, has_lag=True))
     assert count == sum(path.read_bytes().count(b"\n") for path in paths)
     assert survey.counted == count  # every client counts its transactions from 1
-    assert not bad.told
+    assert not bad.messages
 
 
 def test_sampled_log_total_transactions() -> None:
@@ -57,7 +57,7 @@ def test_sampled_log_total_transactions() -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "expected"),
     [
         (b"garbage\n", "not understood"),
         (b"0 1 nan 0 1700000000 250000\n", "not understood"),
@@ -70,31 +70,31 @@ def test_sampled_log_total_transactions() -> None:
         (b"\n", "not understood"),
     ],
 )
-def test_bad_line_skipped_with_location(line: bytes, told: str) -> None:
+def test_bad_line_skipped_with_location(line: bytes, expected: str) -> None:
     bad = BadLines()
     assert read(GOOD * 3 + line + GOOD * 2, bad) == 5
-    (only,) = bad.told
+    (only,) = bad.messages
     assert only.startswith("log.1, line 4: ")
-    assert told in only
+    assert expected in only
 
 
 def test_line_number_after_first_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lines_module, "CHUNK_BYTES", 100)
     bad = BadLines()
     assert read(GOOD * 50 + b"bad\n" + GOOD * 50, bad) == 100
-    assert bad.told[0].startswith("log.1, line 51:")
+    assert bad.messages[0].startswith("log.1, line 51:")
 
 
 def test_unterminated_last_line_truncated() -> None:
     bad = BadLines()
     assert read(GOOD * 2 + b"0 3 900 0 17000", bad) == 2
-    assert bad.told == ["log.1, line 3: cut off at the end of the file: “0 3 900 0 17000”"]
+    assert bad.messages == ["log.1, line 3: cut off at the end of the file: “0 3 900 0 17000”"]
 
 
 def test_mixed_crlf_and_lf() -> None:
     bad = BadLines()
     assert read(GOOD + GOOD.replace(b"\n", b"\r\n") + GOOD, bad) == 3
-    assert not bad.told
+    assert not bad.messages
 
 
 def test_too_many_bad_lines_refuse_log() -> None:
@@ -164,6 +164,6 @@ def test_every_line_counted_or_reported(parts: list[bytes], cuts: list[int]) -> 
     stream = _Slow(_pieces(b"".join(parts), cuts))
     batches = list(read_transactions(stream, "log.1", LogFormat(), bad))
     assert sum(batch.lines for batch in batches) == sum(part != b"bad\n" for part in parts)
-    assert [int(text.split("line ")[1].split(":")[0]) for text in bad.told] == [
+    assert [int(text.split("line ")[1].split(":")[0]) for text in bad.messages] == [
         number for number, part in enumerate(parts, 1) if part == b"bad\n"
     ]

@@ -26,10 +26,10 @@ from tests.fix_runs import Shape, tps_of, write_run
 
 
 def runs_of(folder: Path, shapes: Sequence[Shape], names: Sequence[str] = ()) -> list[RunData]:
-    told = names or [f"fs{number} #1" for number in range(len(shapes))]
+    labels = names or [f"fs{number} #1" for number in range(len(shapes))]
     return [
         load_run_data(write_run(folder / f"{number}.footing", shape, name))
-        for number, (shape, name) in enumerate(zip(shapes, told, strict=True))
+        for number, (shape, name) in enumerate(zip(shapes, labels, strict=True))
     ]
 
 
@@ -110,10 +110,10 @@ def test_mean_window_at_least_one_second() -> None:
 
 @pytest.mark.parametrize("speed", [1.0, 10.0, 60.0, 300.0])
 def test_numbers_change_every_half_second(speed: float) -> None:
-    told = [steady_position(frame * speed / 30, speed) for frame in range(1, 301)]
-    changes = int((np.diff(told) > 0).sum())
+    found = [steady_position(frame * speed / 30, speed) for frame in range(1, 301)]
+    changes = int((np.diff(found) > 0).sum())
     assert changes <= 20, "ten seconds of the room"
-    assert all(now >= then for then, now in pairwise(told))
+    assert all(now >= then for then, now in pairwise(found))
 
 
 def test_one_run_is_no_race(tmp_path: Path) -> None:

@@ -314,7 +314,9 @@ def test_storage_step_with_progress(tmp_path: Path) -> None:
     writer = RunFileWriter(path)
     follower = RunFollower(path)
 
-    def told(text: str, fraction: float | None, left_s: float | None = None, number: int = 12) -> str:
+    def command_after(
+        text: str, fraction: float | None, left_s: float | None = None, number: int = 12
+    ) -> str:
         step: Json = {"number": 12, "count": 26, "text": text, "fraction": fraction, "left_s": left_s}
         argv: Json = {"phase": "prepare", "argv": [text], "step": number}
         with writer.transaction():
@@ -324,10 +326,12 @@ def test_storage_step_with_progress(tmp_path: Path) -> None:
     with writer.transaction():
         writer.set_run({"state": "running", "name": "x"})
         writer.begin_phase(Phase.PREPARE, 0)
-    assert told("md127: resync, 70 KiB/s", 0.256) == "12/26 md127: resync, 70 KiB/s  26 %"
-    assert told("mkfs.xfs", None) == "12/26 mkfs.xfs"
-    assert told("mkfs.xfs", None, number=0) == "mkfs.xfs", "not root's step, although its text is the same"
-    assert told("md127", 0.5, 90) == "12/26 md127  50 %, about 01:30 left"
+    assert command_after("md127: resync, 70 KiB/s", 0.256) == "12/26 md127: resync, 70 KiB/s  26 %"
+    assert command_after("mkfs.xfs", None) == "12/26 mkfs.xfs"
+    assert command_after("mkfs.xfs", None, number=0) == "mkfs.xfs", (
+        "not root's step, although its text is the same"
+    )
+    assert command_after("md127", 0.5, 90) == "12/26 md127  50 %, about 01:30 left"
     writer.close()
     lock.release()
 

@@ -12,7 +12,7 @@ import pytest
 
 from app import TOP
 from tests.disks import test_layout
-from tests.disks.covered import tell_covered, told_covered, words_of
+from tests.disks.covered import record_covered, recorded_covered, words_of
 from tests.machine.test_matrix import Case, cases
 
 pytestmark = pytest.mark.slow
@@ -74,16 +74,16 @@ def test_loop_device_results_left_out(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv("PGFOOTING_COVERED", str(covered))
     proved = [case for case in test_layout.cases() if case[0].id in {"ext4", "btrfs"}]
     for case in proved:
-        tell_covered(words_of(*case))
-    told = told_covered()
-    assert told == {word for case in proved for word in words_of(*case)}
+        record_covered(words_of(*case))
+    found = recorded_covered()
+    assert found == {word for case in proved for word in words_of(*case)}
     names = chosen_layouts(covered)
-    assert set(words(names)) | told == ALL
+    assert set(words(names)) | found == ALL
     assert not [name for name in names if name.startswith(("ext4-single", "btrfs"))]
     assert any(name.startswith("xfs-single") for name in names)
 
 
 def test_covered_words_not_noted_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PGFOOTING_COVERED", raising=False)
-    tell_covered(("filesystem ext4",))
-    assert told_covered() == frozenset()
+    record_covered(("filesystem ext4",))
+    assert recorded_covered() == frozenset()

@@ -22,7 +22,7 @@ from app.domain.storage_plan.reader import parse_plan
 from app.domain.storage_plan.wire import plan_from_wire, plan_to_wire
 from app.domain.units import GIB
 from app.draft.disks.commands import devices_of, making_lines, plan_of
-from app.draft.disks.filesystems import choose_filesystem, circumstances, filesystem_cards, say
+from app.draft.disks.filesystems import choose_filesystem, circumstances, filesystem_cards, set_option
 from app.draft.disks.options import options_page
 from app.draft.disks.table import StorageFacts, assign
 from app.draft.disks.target import read_target
@@ -56,7 +56,7 @@ def chosen_in_the_wizard(options: Mapping[str, str]) -> DisksDraft:
     made.level = Level.STRIPE
     choose_filesystem(made, "madeup")
     for name, text in options.items():
-        say(made, MADE_UP.option(name), text)
+        set_option(made, MADE_UP.option(name), text)
     return disks
 
 

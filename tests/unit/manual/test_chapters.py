@@ -76,14 +76,14 @@ def codes(name: str) -> list[str]:
 
 def under(name: str, heading: str) -> list[str]:
     """Return the texts below a heading of a chapter, up to the next one."""
-    told: list[str] = []
+    lines: list[str] = []
     here = False
     for each in blocks(name):
         if each.tag in {"h1", "h2", "h3"}:
             here = each.text == (heading,)
         elif here and each.tag in {"p", "li"}:
-            told += each.text
-    return told
+            lines += each.text
+    return lines
 
 
 def flowing(name: str) -> str:
@@ -129,9 +129,9 @@ def test_every_link_leads_to_a_heading() -> None:
 
 def test_campaign_keys_explained_with_allowed_values() -> None:
     for table, fields in TABLES.items():
-        told = under("campaign", table or tr("At the top, before any [table]"))
-        assert len(told) == len(fields)
-        for line, field in zip(told, fields, strict=True):
+        sentence = under("campaign", table or tr("At the top, before any [table]"))
+        assert len(sentence) == len(fields)
+        for line, field in zip(sentence, fields, strict=True):
             assert line.startswith(f"{field.name}: {field.sentence}"), field.name
             assert " ".join(field.kind.allowed.split()) in line
     assert [line.partition(":")[0] for line in under("campaign", "[[dimension]]")] == list(DIMENSION_KEYS)
@@ -230,8 +230,8 @@ def test_removal_folders_are_those_used(tmp_path: Path, monkeypatch: pytest.Monk
     named = [Path(row[0]) for row in rows("removing")]
     for path in used:
         base, *rest = path.relative_to(tmp_path).parts
-        told = Path("~", usual[base], *rest)
-        assert any(told == each or each in told.parents for each in named), told
+        folder = Path("~", usual[base], *rest)
+        assert any(folder == each or each in folder.parents for each in named), folder
     assert f"`{SHARED_LOCK}`" in flowing("removing")
 
 

@@ -40,8 +40,8 @@ def test_hides_only_folders_of_another_run(folder: Path) -> None:
     for each in (others, results):
         each.mkdir()
     try:
-        told = run_apart(folder, f"test -e {others} && echo others; echo kept >{results}/told; ls {results}")
-        assert told == "told\n"
+        ended = run_apart(folder, f"test -e {others} && echo others; echo kept >{results}/told; ls {results}")
+        assert ended == "told\n"
         assert (results / "told").read_text() == "kept\n"
     finally:
         (results / "told").unlink(missing_ok=True)

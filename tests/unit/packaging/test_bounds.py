@@ -16,7 +16,7 @@ from tests.unit.packaging.test_tiers import suite, summary, write_pytest
 PROGRAM = PROJECT / "packaging" / "bounds.py"
 
 
-def told(end: str) -> list[str]:
+def bounds_at(end: str) -> list[str]:
     argv = [sys.executable, "-B", str(PROGRAM), end, str(PROJECT), "3.11"]
     return subprocess.run(argv, capture_output=True, text=True, check=True).stdout.splitlines()
 
@@ -24,7 +24,7 @@ def told(end: str) -> list[str]:
 def test_lowest_pins_every_library() -> None:
     project = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
     wanted = [*project["dependencies"], *project["optional-dependencies"]["window"]]
-    found = told("lowest")
+    found = bounds_at("lowest")
     assert found[: len(wanted)] == [each.split(",")[0].replace(">=", "==") for each in wanted]
 
 
@@ -34,7 +34,7 @@ def test_lowest_keeps_tool_versions() -> None:
     tools = {re.split(r"[>=]", each)[0] for each in [*groups["development"], *groups["servers"]]}
     tools -= {"import-linter", "mypy", "ruff"}  # lint does not run there
     lock = (PROJECT / "packaging" / "lock" / "test-3.11.txt").read_text()
-    found = [each for each in told("lowest") if each.partition("==")[0] in tools]
+    found = [each for each in bounds_at("lowest") if each.partition("==")[0] in tools]
     assert {each.partition("==")[0] for each in found} == tools
     assert all(re.search(rf"^{re.escape(each)} ", lock, re.MULTILINE) for each in found)
 
@@ -42,7 +42,7 @@ def test_lowest_keeps_tool_versions() -> None:
 def test_newest_is_the_bounds_themselves() -> None:
     project = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
     groups = project["optional-dependencies"]
-    assert told("newest") == [
+    assert bounds_at("newest") == [
         *project["dependencies"], *groups["window"], *groups["development"], *groups["servers"]
     ]  # fmt: skip
 

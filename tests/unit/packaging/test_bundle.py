@@ -149,13 +149,13 @@ def test_ubuntu_universe_and_archive_keys(scripts: Scripts) -> None:
     (scripts.fake / "apt-get").chmod(0o755)
     scripts.environment["PATH"] = f"{scripts.fake}:{os.environ['PATH']}"
     code = '. "$CHECKOUT/packaging/mirrors.sh"\nkeyring() { printf %s "keys of $1"; }\nsources '
-    told = scripts.call(f"{code}resolute").stdout.splitlines()
+    output = scripts.call(f"{code}resolute").stdout.splitlines()
     where = "deb [signed-by=keys of resolute] http://archive.ubuntu.com/ubuntu"
-    assert told == [
+    assert output == [
         f"{where} {pocket} main universe" for pocket in ("resolute", "resolute-updates", "resolute-security")
     ]
-    told = scripts.call(f"{code}trixie").stdout.splitlines()
-    assert [line.split()[-2:] for line in told] == [
+    output = scripts.call(f"{code}trixie").stdout.splitlines()
+    assert [line.split()[-2:] for line in output] == [
         ["trixie", "main"],
         ["trixie-updates", "main"],
         ["trixie-security", "main"],
@@ -181,8 +181,8 @@ def test_missing_python_names_package(scripts: Scripts, tmp_path: Path) -> None:
     folder = tmp_path / "dist"
     outcome = scripts.run([str(scripts.checkout / "packaging" / "bundle"), "trixie", str(folder)])
     assert outcome.returncode == 1
-    told = "/nowhere/python3 is missing here: apt-get install python3-venv. Nothing was written.\n"
-    assert outcome.stderr.endswith(told)
+    text = "/nowhere/python3 is missing here: apt-get install python3-venv. Nothing was written.\n"
+    assert outcome.stderr.endswith(text)
     assert not folder.exists()
 
 

@@ -76,12 +76,12 @@ def test_hints_are_pasted_whole(scripts: Scripts, run: Path, tmp_path: Path) -> 
     scripts.home.mkdir()
     checkout = tmp_path / "checkouts" / ODD / "pgfooting"
     shutil.copytree(scripts.checkout, checkout, symlinks=True)
-    told = scripts.run([str(checkout / "packaging" / "run"), "--install-command"]).stderr
-    path = told.partition("or add it:  ")[2].strip()
+    errors = scripts.run([str(checkout / "packaging" / "run"), "--install-command"]).stderr
+    path = errors.partition("or add it:  ")[2].strip()
     shutil.rmtree(scripts.home / ".local" / "bin")
     (scripts.home / ".local" / "bin").touch()
-    told = scripts.run([str(checkout / "packaging" / "run"), "--install-command"]).stderr
-    without = told.partition("without it:  ")[2].strip()
+    errors = scripts.run([str(checkout / "packaging" / "run"), "--install-command"]).stderr
+    without = errors.partition("without it:  ")[2].strip()
     (checkout.parent / "packages").mkdir()
     (checkout.parent / "packages" / "wanted").touch()
     (checkout.parent / "install").touch(0o755)

@@ -101,10 +101,10 @@ def test_without_git_what_to_install_is_said(scripts: Scripts) -> None:
 @needs_dpkg
 def test_files_owned_by_root(packages: dict[str, Path]) -> None:
     for path in packages.values():
-        told = subprocess.run(
+        ended = subprocess.run(
             ["dpkg-deb", "--contents", str(path)], capture_output=True, text=True, check=True
         )
-        for line in told.stdout.splitlines():
+        for line in ended.stdout.splitlines():
             mode, owner = line.split()[:2]
             assert owner == "root/root", line
             assert mode.startswith("l") or (mode[5], mode[8]) == ("-", "-"), line
@@ -141,8 +141,8 @@ def test_program_and_manual_page(packages: dict[str, Path], tmp_path: Path) -> N
     assert not {"README.md", "LICENSE"} & {path.name for path in tree.rglob("*")}
     environment = {**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"}
     argv = [sys.executable, "-P", "-m", "app", "recipes"]
-    told = subprocess.run(argv, env=environment, capture_output=True, text=True, check=True, cwd=tmp_path)
-    assert "quick" in told.stdout
+    ended = subprocess.run(argv, env=environment, capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert "quick" in ended.stdout
     copyright_file = (found / "usr/share/doc/pgfooting/copyright").read_text()
     assert "SIL OPEN FONT LICENSE" in copyright_file
 
@@ -163,8 +163,8 @@ def test_metainfo_and_control_addresses(packages: dict[str, Path], tmp_path: Pat
     project = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
     folder = unpacked(packages["pgfooting"], tmp_path) / "usr/share/metainfo"
     root = ET.fromstring((folder / "org.pgfooting.Footing.metainfo.xml").read_text())  # noqa: S314
-    told = {url.get("type"): url.text for url in root.findall("url")}
-    assert told == {"homepage": project["urls"]["Homepage"], "bugtracker": project["urls"]["Issues"]}
+    values = {url.get("type"): url.text for url in root.findall("url")}
+    assert values == {"homepage": project["urls"]["Homepage"], "bugtracker": project["urls"]["Issues"]}
     for path in packages.values():
         control = subprocess.run(
             ["dpkg-deb", "--field", str(path)], capture_output=True, text=True, check=True
@@ -194,8 +194,8 @@ def test_metainfo_screenshots_and_releases(tmp_path: Path) -> None:
     (tmp_path / "packaging").mkdir()
     metainfo = "packaging/org.pgfooting.Footing.metainfo.xml"
     (tmp_path / metainfo).write_bytes((PROJECT / metainfo).read_bytes())
-    told = "# Changelog\n\n## [Unreleased]\n\n## [0.2.0] - 2027-01-02\n\n## [0.1.0] - 2026-12-01\n"
-    (tmp_path / "CHANGELOG.md").write_text(told)
+    text = "# Changelog\n\n## [Unreleased]\n\n## [0.2.0] - 2027-01-02\n\n## [0.1.0] - 2026-12-01\n"
+    (tmp_path / "CHANGELOG.md").write_text(text)
     pyproject = (PROJECT / "pyproject.toml").read_text()
     (tmp_path / "pyproject.toml").write_text(pyproject)
     assert made_metainfo(tmp_path).find("screenshots") is None
@@ -239,14 +239,14 @@ def test_shell_completions(packages: dict[str, Path], tmp_path: Path) -> None:
 
 
 def test_readme_command_installs_recommended() -> None:
-    told = re.search(
+    text = re.search(
         r"apt install --no-install-recommends \./dist/\*\.deb (.*)", (PROJECT / "README.md").read_text()
     )
-    assert told is not None
+    assert text is not None
     recommended = re.search(r"^Recommends: (.*)$", (DEBIAN / "pgfooting.control").read_text(), re.MULTILINE)
     assert recommended is not None
     of_helper = (DEBIAN / "pgfooting-helper.control").read_text()
-    brought = {"pgfooting-helper", *told[1].split()}
+    brought = {"pgfooting-helper", *text[1].split()}
     assert {name for name in recommended[1].split(", ") if f" {name}," not in of_helper} == brought
 
 

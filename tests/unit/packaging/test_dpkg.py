@@ -303,9 +303,9 @@ def test_release_without_dependencies(made: Path, tmp_path: Path) -> None:
     wrong = tmp_path / "made"
     shutil.copytree(made, wrong, ignore=shutil.ignore_patterns("checkout"))
     (wrong / "status").write_text(provided(less="pyside6"))
-    told = tried(wrong, tmp_path / "room", lines)
-    assert "pgfooting depends on python3-pyside6.qtcore (>= 6.8); however:" in told
-    assert "Package python3-pyside6.qtcore is not installed." in told
+    found = tried(wrong, tmp_path / "room", lines)
+    assert "pgfooting depends on python3-pyside6.qtcore (>= 6.8); however:" in found
+    assert "Package python3-pyside6.qtcore is not installed." in found
 
 
 @pytest.mark.parametrize("name", ["MANIFEST", "MANIFEST.new"])

@@ -103,8 +103,8 @@ def test_apt_without_lists(scripts: Scripts, found: str, sudo: str) -> None:
     refuse = "sudo() { return 1; }\n" if sudo else none
     outcome = scripts.call('APT_LISTS="$FAKE/lists"\n' + refuse + PROVIDE)
     assert outcome.returncode == 1
-    told = f"apt has no lists of packages here; before that:  {sudo}apt-get update\n"
-    assert (told in outcome.stderr) == (not found)
+    text = f"apt has no lists of packages here; before that:  {sudo}apt-get update\n"
+    assert (text in outcome.stderr) == (not found)
 
 
 @pytest.mark.parametrize("found", ["", "deb.debian.org_debian_dists_trixie_main_binary-amd64_Packages"])
@@ -142,11 +142,11 @@ def test_bundle_names_its_installer(scripts: Scripts, tmp_path: Path) -> None:
     outcome = scripts.call(code + "network_advice >&2\n" + 'find_way_to_root "apt-get install"\n')
     assert outcome.returncode == 1
     pasted = str(bundle / "install").replace(" ", r"\ ")
-    told = (
+    text = (
         f"{pasted} needs no network. Where packages are missing, an administrator first starts the "
         "install of a copy that nobody else can change."
     )
-    assert outcome.stderr.count(told) == 2
+    assert outcome.stderr.count(text) == 2
     assert "packaging/bundle" not in outcome.stderr
 
 

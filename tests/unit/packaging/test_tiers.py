@@ -100,8 +100,8 @@ def test_red_names_in_the_summary(scripts: Scripts) -> None:
     report = suite(22, failures=21).replace("/></testsuites>", f">{''.join(cases)}</testsuite></testsuites>")
     write_pytest(scripts, status=1, report=report)
     lines = summary(scripts, "begin_beside unit run_tier unit\nend_beside")
-    told = lines[lines.index("== summary") + 2 : -2]
-    assert told == [*(f"  RED tests.unit.a::test_{n}" for n in range(20)), "  and 1 more"]
+    found = lines[lines.index("== summary") + 2 : -2]
+    assert found == [*(f"  RED tests.unit.a::test_{n}" for n in range(20)), "  and 1 more"]
 
 
 def test_red_checks_in_the_summary(scripts: Scripts) -> None:
@@ -118,8 +118,8 @@ def test_an_interpreter_that_dies_is_a_failure(scripts: Scripts, report: str) ->
 def test_parallel_tier_reported_last(scripts: Scripts) -> None:
     write_pytest(scripts, status=1, report=suite(10, failures=1))
     python = scripts.fake / "environment" / "bin" / "python"
-    tell = 'echo "state $XDG_STATE_HOME"\necho "$PGF'
-    python.write_text(python.read_text().replace('echo "$PGF', tell))
+    command = 'echo "state $XDG_STATE_HOME"\necho "$PGF'
+    python.write_text(python.read_text().replace('echo "$PGF', command))
     code = 'use_folders "$SCRATCH"\nbegin_beside gui run_tier gui\nrun_tier unit\nend_beside'
     lines = summary(scripts, code)
     assert [line for line in lines if line.startswith(("== ", "state "))] == [
@@ -219,20 +219,20 @@ def test_processes_share_modules_by_claims(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("possible", "told"), [("true", ["postgres1", "postgres2"]), ("false", ["postgres"])]
+    ("possible", "expected"), [("true", ["postgres1", "postgres2"]), ("false", ["postgres"])]
 )
-def test_servers_share_only_in_namespaces(scripts: Scripts, possible: str, told: list[str]) -> None:
+def test_servers_share_only_in_namespaces(scripts: Scripts, possible: str, expected: list[str]) -> None:
     write_pytest(scripts, status=0, report=suite(10))
     apart = scripts.checkout / "tests" / "system" / "apart"
     apart.parent.mkdir(parents=True, exist_ok=True)
     apart.write_text(f'#!/bin/bash\n[[ $1 != --possible ]] || exec {possible}\nexec "${{@:2}}"\n')
     apart.chmod(0o755)
     lines = summary(scripts, "begin_servers\nend_beside")
-    assert [line.split()[0] for line in lines if " green " in line] == told
-    assert lines[-1] == f"{10 * len(told)} passed, 0 failed"
+    assert [line.split()[0] for line in lines if " green " in line] == expected
+    assert lines[-1] == f"{10 * len(expected)} passed, 0 failed"
     calls = (scripts.fake / "pytest.calls").read_text()
     assert calls.count(f" --claims={scripts.fake}/claims-postgres") == (
-        len(told) if possible == "true" else 0
+        len(expected) if possible == "true" else 0
     )
 
 
@@ -331,8 +331,8 @@ def test_refused_devices_still_run_guest(
     lines = summary(scripts, f"{refused}\nif plays_covering_matrix; then echo played; fi")
     assert lines[-1] == "3 passed, 0 failed"
     assert "played" not in lines
-    told = "container left out: it has the kernel of this machine, where one reason; another"
-    assert told in lines
+    text = "container left out: it has the kernel of this machine, where one reason; another"
+    assert text in lines
     (called,) = (scripts.fake / "pytest.calls").read_text().splitlines()
     assert " --ignore=tests/machine/test_container.py " in called
     assert (PROJECT / "tests" / "machine" / "test_container.py").is_file()
@@ -403,8 +403,8 @@ def write_matrix(scripts: Scripts, tally: str, status: int) -> None:
     """Let the runner of the matrix write this tally and end with this status."""
     python = scripts.fake / "environment" / "bin" / "python"
     python.parent.mkdir(parents=True)
-    tell = f'printf "{tally}" >"$4"' if tally else ":"
-    python.write_text(f'#!/bin/bash\necho "$*" >>"$FAKE/matrix.calls"\n{tell}\nexit {status}\n')
+    command = f'printf "{tally}" >"$4"' if tally else ":"
+    python.write_text(f'#!/bin/bash\necho "$*" >>"$FAKE/matrix.calls"\n{command}\nexit {status}\n')
     python.chmod(0o755)
     program = scripts.checkout / "tests" / "system" / "in-namespace"
     program.parent.mkdir(parents=True)

@@ -34,8 +34,8 @@ def built(tree: Path, folder: Path, kind: str) -> Path:
     environment = {**os.environ, "PYTHONPATH": str(tree / place), "PYTHONDONTWRITEBYTECODE": "1"}
     environment.pop("SOURCE_DATE_EPOCH", None)
     argv = [sys.executable, "-P", "-c", code, str(folder)]
-    told = subprocess.run(argv, env=environment, cwd=tree, capture_output=True, text=True, check=True)
-    return folder / told.stdout.strip()
+    ended = subprocess.run(argv, env=environment, cwd=tree, capture_output=True, text=True, check=True)
+    return folder / ended.stdout.strip()
 
 
 @pytest.fixture(scope="module")
@@ -76,13 +76,13 @@ def started(installed: Path, cwd: Path, *arguments: str) -> subprocess.Completed
     return subprocess.run(command, env=environment, cwd=cwd, capture_output=True, text=True, check=False)
 
 
-def told(wheel: Path, name: str) -> bytes:
+def member(wheel: Path, name: str) -> bytes:
     with zipfile.ZipFile(wheel) as archive:
         return archive.read(f"pgfooting-{VERSION}.dist-info/{name}")
 
 
 def metadata(wheel: Path) -> Message:
-    return message_from_bytes(told(wheel, "METADATA"))
+    return message_from_bytes(member(wheel, "METADATA"))
 
 
 def test_only_one_top_level_package(wheel: Path) -> None:
@@ -110,7 +110,8 @@ def test_tree_equals_checkout(wheel: Path) -> None:
 
 def test_record_digests_and_sizes(wheel: Path) -> None:
     rows = {
-        name: (digest, size) for name, digest, size in csv.reader(told(wheel, "RECORD").decode().splitlines())
+        name: (digest, size)
+        for name, digest, size in csv.reader(member(wheel, "RECORD").decode().splitlines())
     }
     with zipfile.ZipFile(wheel) as archive:
         assert set(rows) == set(archive.namelist())
@@ -136,7 +137,7 @@ def test_the_metadata_are_those_of_pyproject(wheel: Path) -> None:
     assert found.get_all("Project-URL") == addresses
     assert found.get_payload() == (PROJECT / "README.md").read_text()
     for name in project["license-files"]:
-        assert told(wheel, f"licenses/{name}") == (PROJECT / name).read_bytes()
+        assert member(wheel, f"licenses/{name}") == (PROJECT / name).read_bytes()
 
 
 def test_reproducible_wheel_and_sdist(wheel: Path, source: Path, tmp_path: Path) -> None:

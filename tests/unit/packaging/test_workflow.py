@@ -81,9 +81,9 @@ def test_step_options_understood(scripts: Scripts) -> None:
 
 
 def test_contributing_matches_workflow() -> None:
-    told, done = documented(), list(steps())
-    assert len(told) > 6
-    assert [words for words in told if words not in done] == []
+    found, done = documented(), list(steps())
+    assert len(found) > 6
+    assert [words for words in found if words not in done] == []
 
 
 def test_every_safe_tier_is_step() -> None:

@@ -19,8 +19,8 @@ from app.postgres.existing.address import (
     open_address,
 )
 from app.postgres.existing.look import (
+    OtherActivity,
     OtherDatabase,
-    OthersLoad,
     RoundTrip,
     ServerLook,
     ServerNeeds,
@@ -49,7 +49,7 @@ LOOK = ServerLook(
     role=ROLE,
     databases=(OtherDatabase("shop", 3 * GIB), OtherDatabase("secret", None)),
     database_count=3,
-    others=OthersLoad(2, 0, 0, 0.5, 10.0),
+    others=OtherActivity(2, 0, 0, 0.5, 10.0),
     round_trip=RoundTrip(5.0, 4.8, 6.2),
 )
 NEEDS = ServerNeeds("db:5432", 4, GIB, None, 15)
@@ -236,11 +236,11 @@ def test_every_refusal_has_message_and_hint(look: ServerLook, needs: ServerNeeds
 
 
 def test_person_sees_known_and_unknown() -> None:
-    told = dict(look_rows(LOOK, ADDRESS))
-    assert told["Server"] == "db:5432"
-    assert told["Databases"] == "shop (3 GiB), secret (size not told) and 1 more"
-    assert told["Others"] == "2 sessions, 0.5 transactions a second in the last 10 s"
-    assert told["Round trip"] == "5.00 ms (4.80 to 6.20)"
+    values = dict(look_rows(LOOK, ADDRESS))
+    assert values["Server"] == "db:5432"
+    assert values["Databases"] == "shop (3 GiB), secret (size not told) and 1 more"
+    assert values["Others"] == "2 sessions, 0.5 transactions a second in the last 10 s"
+    assert values["Round trip"] == "5.00 ms (4.80 to 6.20)"
     assert "pgfooting_bench" in made_sentence("db:5432")
     few = replace(LOOK, role=replace(ROLE, has_monitor=False, may_checkpoint=False))
     assert len(not_known(few)) == len(not_known(LOOK)) + 2

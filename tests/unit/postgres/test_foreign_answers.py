@@ -7,7 +7,7 @@ import pytest
 from app.domain.errors import RefusedError, TargetError
 from app.domain.quoting.shown import FEW, shown
 from app.domain.units import GIB
-from app.postgres.existing.address import open_address, said
+from app.postgres.existing.address import error_line, open_address
 from app.postgres.existing.look import ServerLook, ServerNeeds, check_server, look_at_server
 from tests.false_server import Column, answering, false_server, welcome
 
@@ -26,7 +26,7 @@ ZERO: tuple[Column, ...] = ((NUMERIC, b"0"),)
 
 def look(**other: tuple[Column, ...]) -> ServerLook:
     """Look at a server that tells something else of one thing."""
-    told = {
+    values = {
         "server": SERVER,
         "role": ROLE,
         "databases": DATABASES,
@@ -34,11 +34,11 @@ def look(**other: tuple[Column, ...]) -> ServerLook:
         "zero": ZERO,
     } | other
     answer = answering(
-        (b"inet_server_addr", told["server"]),
-        (b"rolcreatedb", told["role"]),
-        (b"datistemplate", told["databases"]),
-        (b"pg_stat_activity", told["sessions"]),
-        (b"xact_commit", told["zero"]),
+        (b"inet_server_addr", values["server"]),
+        (b"rolcreatedb", values["role"]),
+        (b"datistemplate", values["databases"]),
+        (b"pg_stat_activity", values["sessions"]),
+        (b"xact_commit", values["zero"]),
         (b"array_agg", ((TEXTS, b"{}"),)),
         (b"", ((TEXT, b"x"),)),
     )
@@ -104,6 +104,6 @@ def test_server_texts_are_short_printable_lines() -> None:
 
 
 def test_what_is_said_is_cut() -> None:
-    assert said(ValueError("a\n b\t" + "c" * 10**6)) == "a b " + "c" * (FEW - 4) + "…"
+    assert error_line(ValueError("a\n b\t" + "c" * 10**6)) == "a b " + "c" * (FEW - 4) + "…"
     assert shown("a\nb", 10) == r"a\nb"
     assert shown("\n" * 10, 10) == r"\n\n\n\n\n…"

@@ -251,8 +251,8 @@ def test_script_without_weight() -> None:
 @pytest.mark.parametrize("remark", ["  ", "\t<-- this one", " # 16 GB", " (again)", " ok"])
 def test_remark_behind_every_line(major: int, scenario: str, remark: str) -> None:
     output = recording(major, scenario).output
-    told = "\n".join(f"{line}{remark}" for line in output.splitlines())
-    plain, remarked = parse_summary(output), parse_summary(told, allow_remarks=True)
+    lines = "\n".join(f"{line}{remark}" for line in output.splitlines())
+    plain, remarked = parse_summary(output), parse_summary(lines, allow_remarks=True)
     same = ("tps", "transactions", "clients", "threads", "scale", "latency_ms", "protocol", "duration_s")
     assert [getattr(remarked, name) for name in same] == [getattr(plain, name) for name in same]
     assert [each.transactions for each in remarked.scripts] == [each.transactions for each in plain.scripts]

@@ -3,7 +3,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from app.postgres.server import read_tail, says_ready, size_of
+from app.postgres.server import read_tail, reports_ready, size_of
 
 DATA = Path(__file__).parents[2] / "data/postgres"
 PID_FILE = (DATA / "postmaster-pid-15.18.txt").read_text()
@@ -13,15 +13,15 @@ PID = 27918
 def test_ready_by_own_pid_file(tmp_path: Path) -> None:
     file = tmp_path / "postmaster.pid"
     file.write_text(PID_FILE)
-    assert says_ready(str(tmp_path), PID)
-    assert not says_ready(str(tmp_path), PID + 1)  # a file that another server left behind
+    assert reports_ready(str(tmp_path), PID)
+    assert not reports_ready(str(tmp_path), PID + 1)  # a file that another server left behind
     for status in ("starting", "stopping", "standby "):
         file.write_text(PID_FILE.replace("ready   ", status))
-        assert not says_ready(str(tmp_path), PID)
+        assert not reports_ready(str(tmp_path), PID)
     file.write_text("".join(PID_FILE.splitlines(keepends=True)[:7]))
-    assert not says_ready(str(tmp_path), PID)
+    assert not reports_ready(str(tmp_path), PID)
     file.unlink()
-    assert not says_ready(str(tmp_path), PID)
+    assert not reports_ready(str(tmp_path), PID)
 
 
 def test_only_new_end_of_file_read(tmp_path: Path) -> None:

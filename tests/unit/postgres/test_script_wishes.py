@@ -7,7 +7,7 @@ import time
 import pytest
 
 from app.domain.campaign.configuration import BuiltinScript, Script
-from app.postgres.pgbench.script_wishes import (
+from app.postgres.pgbench.script_demands import (
     ScriptDemand,
     find_programs,
     find_superuser,
@@ -37,7 +37,7 @@ from app.postgres.pgbench.script_wishes import (
     ],
 )
 def test_programs_found_by_meta_command(text: str, lines: list[int]) -> None:
-    assert [wish.line for wish in find_programs(text)] == lines
+    assert [choice.line for choice in find_programs(text)] == lines
 
 
 @pytest.mark.parametrize(

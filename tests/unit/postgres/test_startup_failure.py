@@ -96,8 +96,8 @@ def test_other_failures_in_server_words(version: str, case: str, words: str) -> 
     ],
 )
 def test_first_cause(lines: list[str], cause: str) -> None:
-    told = (line.split(" ", 2) for line in lines)
-    text = "".join(f"1.5 [{process}] {severity}  {words}\n" for process, severity, words in told)
+    found = (line.split(" ", 2) for line in lines)
+    text = "".join(f"1.5 [{process}] {severity}  {words}\n" for process, severity, words in found)
     assert parse_refusal(text).text == cause
 
 

@@ -62,11 +62,11 @@ def test_zfs_bounded_by_arc_size(tmp_path: Path, size: int, most: int) -> None:
 
 @pytest.mark.parametrize("text", [None, "", "a\nb\nuncompressed_size 4 much\n", "a\nb\nsize 4 17\n"])
 def test_zfs_without_arc_statistics(tmp_path: Path, text: str | None) -> None:
-    told = tmp_path / "arcstats"
+    path = tmp_path / "arcstats"
     if text is not None:
-        told.write_text(text)
+        path.write_text(text)
     with pytest.raises(ProbeUnavailable, match="how much its cache holds"):
-        cached_bytes(str(tmp_path), [], zfs, told)
+        cached_bytes(str(tmp_path), [], zfs, path)
 
 
 def test_folder_without_mount(tmp_path: Path) -> None:

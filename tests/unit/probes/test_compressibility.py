@@ -17,7 +17,7 @@ from app.probes.facts.files import PIECE_BYTES, sample_compression
 
 
 @pytest.fixture(autouse=True)
-def _anew() -> Iterator[None]:
+def _reset() -> Iterator[None]:
     files._load.cache_clear()
     yield
     files._load.cache_clear()

@@ -197,8 +197,8 @@ def test_foreign_server_gives_only_reason(proc: Path) -> None:
     probe.read()
     clock.advance(1)
     assert {sample.instance for sample in probe.read()} == {"pgfooting"}
-    told = {(each.metric, each.instance): each.reason for each in probe.omissions}
-    assert told == {
+    entries = {(each.metric, each.instance): each.reason for each in probe.omissions}
+    assert entries == {
         ("process.cpu_user", "postgres"): "started elsewhere",
         ("process.cpu_system", "postgres"): "started elsewhere",
         ("process.server_processes", "postgres"): "started elsewhere",

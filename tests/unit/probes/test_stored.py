@@ -25,7 +25,9 @@ def file_of(tmp_path: Path, name: str = "a", size: int = MIB) -> Path:
     return path
 
 
-def told(monkeypatch: pytest.MonkeyPatch, extents: list[tuple[int, int, int]], at_once: int = 3) -> list[int]:
+def bytes_of_extents(
+    monkeypatch: pytest.MonkeyPatch, extents: list[tuple[int, int, int]], at_once: int = 3
+) -> list[int]:
     """Let the kernel tell these (begin, length, flags), a few at once; return where it was asked to begin."""
     asked: list[int] = []
 
@@ -52,21 +54,21 @@ def extents(count: int, flags: int) -> Iterator[tuple[int, int, int]]:
 def test_encoded_extents_over_several_calls(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flags: int, share: float
 ) -> None:
-    asked = told(monkeypatch, list(extents(8, flags)))
+    asked = bytes_of_extents(monkeypatch, list(extents(8, flags)))
     found = stored_bytes([file_of(tmp_path)])
     assert found.encoded_bytes == share * MIB
     assert asked == [0, 3 * EXTENT, 6 * EXTENT]
 
 
 def test_extent_ends_with_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    told(monkeypatch, [(0, EXTENT, ENCODED | LAST)])
+    bytes_of_extents(monkeypatch, [(0, EXTENT, ENCODED | LAST)])
     assert stored_bytes([file_of(tmp_path, size=5000)]).encoded_bytes == 5000
 
 
 def test_holes_and_empty_file_not_compressed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    told(monkeypatch, [(4 * EXTENT, EXTENT, ENCODED)])
+    bytes_of_extents(monkeypatch, [(4 * EXTENT, EXTENT, ENCODED)])
     assert stored_bytes([file_of(tmp_path)]).encoded_bytes == EXTENT
-    told(monkeypatch, [])
+    bytes_of_extents(monkeypatch, [])
     assert stored_bytes([file_of(tmp_path)]).encoded_bytes == 0
 
 
@@ -108,7 +110,7 @@ def test_links_and_special_files_refused(tmp_path: Path) -> None:
 
 
 def test_extents_counted_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    told(monkeypatch, list(extents(8, 0)))
+    bytes_of_extents(monkeypatch, list(extents(8, 0)))
     assert stored_bytes([file_of(tmp_path, "a"), file_of(tmp_path, "b")]).extents == 16
     # An extent that is told again, because the first answer ended within it.
     asked = iter([[(0, EXTENT, 0), (EXTENT, MIB, 0)], [(EXTENT, 2 * MIB, LAST)]])

@@ -4,7 +4,7 @@ import pytest
 
 from app.domain.campaign.configuration import BuiltinScript, Script
 from app.execution.failures import KEPT, failure_of_pgbench, full_disk
-from app.recording.pgbench_failures import crash_reason, failure_reason, says_aborted
+from app.recording.pgbench_failures import crash_reason, failure_reason, reports_aborted
 
 OWN = Script(builtin=None, path="/home/jo/orders of may.sql", text="SELECT 1")
 SCRIPTS = (Script(builtin=BuiltinScript.SELECT_ONLY), OWN)
@@ -71,9 +71,9 @@ def test_unknown_script_number_kept() -> None:
 
 
 def test_client_that_gave_up_noticed() -> None:
-    assert says_aborted(SQL_ERROR)
-    assert says_aborted(EVALUATION_ERROR)
-    assert not says_aborted("progress: 1.0 s\nNOTICE:  client 0 aborted\n")
+    assert reports_aborted(SQL_ERROR)
+    assert reports_aborted(EVALUATION_ERROR)
+    assert not reports_aborted("progress: 1.0 s\nNOTICE:  client 0 aborted\n")
 
 
 def test_server_crash_message() -> None:

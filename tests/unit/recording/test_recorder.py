@@ -51,7 +51,7 @@ def read(recorder: Recorder) -> RunFile:
     return RunFile(recorder.writer.path)
 
 
-def say(folder: PrivateFolder, text: str) -> None:
+def write_log(folder: PrivateFolder, text: str) -> None:
     with Path(folder.path, "measure.stderr").open("a") as file:
         file.write(text)
 
@@ -66,7 +66,7 @@ def log_line(latency_us: int = 500) -> str:
 
 
 def follow(recorder: Recorder, folder: PrivateFolder) -> Path:
-    say(folder, "")
+    write_log(folder, "")
     recorder.begin_pgbench(Phase.MEASURE, folder, time.monotonic())
     log = TransactionLog(f"{folder.path}/transactions")
     recorder.follow_transactions(log, PID, LogFormat())
@@ -87,19 +87,19 @@ def stored(recorder: Recorder) -> list[float]:
 def test_second_shown_once_written(recorder: Recorder, folder: PrivateFolder) -> None:
     """On a busy machine a second comes without a tick of the sampler, beside which it is written."""
     follow(recorder, folder)
-    say(folder, progress(100))
+    write_log(folder, progress(100))
     assert (recorder.flush(), stored(recorder)) == (None, [])
     tick(recorder, 0)
     shown = recorder.flush()
     assert (shown and shown.tps, stored(recorder)) == (100, [100])
     assert recorder.flush() is None
-    say(folder, progress(200))
+    write_log(folder, progress(200))
     assert (recorder.flush(), stored(recorder)) == (None, [100])
-    say(folder, progress(300))
+    write_log(folder, progress(300))
     shown = recorder.flush()
     assert (shown and shown.tps, stored(recorder)) == (300, [100, 200, 300])
     tick(recorder, 1)
-    say(folder, progress(400))
+    write_log(folder, progress(400))
     shown = recorder.flush()
     assert (shown and shown.tps, stored(recorder)) == (400, [100, 200, 300, 400])
     recorder.end_pgbench(Phase.MEASURE, time.monotonic(), complete=True)
@@ -108,16 +108,16 @@ def test_second_shown_once_written(recorder: Recorder, folder: PrivateFolder) ->
 def test_damaged_transaction_log_loses_only_percentiles(recorder: Recorder, folder: PrivateFolder) -> None:
     log = follow(recorder, folder)
     log.write_text(log_line())
-    say(folder, progress(100))
+    write_log(folder, progress(100))
     tick(recorder, 0)
     assert recorder.flush() is not None
     log.write_text(log.read_text() + "this is no line of pgbench\n")
-    say(folder, progress(200))
+    write_log(folder, progress(200))
     tick(recorder, 1)
     second = recorder.flush()
     assert second is not None
     assert second.tps == 200
-    say(folder, progress(300))
+    write_log(folder, progress(300))
     tick(recorder, 2)
     assert recorder.flush() is not None
     recorder.end_pgbench(Phase.MEASURE, time.monotonic(), complete=True)
@@ -162,7 +162,7 @@ def test_unknown_server_log_noted_once(recorder: Recorder) -> None:
     recorder.keep_server_log(open_log)
     recorder.close()
     with read(recorder) as run:
-        assert [told[1:] for told in run.unavailable()] == [("server.log", "started elsewhere")]
+        assert [found[1:] for found in run.unavailable()] == [("server.log", "started elsewhere")]
         assert run.output("server.log") is None
 
 
@@ -176,12 +176,12 @@ def test_missing_pgbench_output_is_its_error(recorder: Recorder, folder: Private
 def test_complaints_immediately_output_at_end(recorder: Recorder, folder: PrivateFolder) -> None:
     follow(recorder, folder)
     lines = [progress(1), "NOTICE:  hello\n", progress(2), "pgbench: error: client 0 script 0 aborted in x\n"]
-    say(folder, "".join(lines[:3]))
+    write_log(folder, "".join(lines[:3]))
     recorder.flush()
     with read(recorder) as run:
         assert run.output("measure.stderr") == lines[1]
     aborted = [recorder.client_aborted]
-    say(folder, lines[3] + "the last has no end")
+    write_log(folder, lines[3] + "the last has no end")
     recorder.flush()
     aborted.append(recorder.client_aborted)
     assert aborted == [False, True]
@@ -193,7 +193,7 @@ def test_complaints_immediately_output_at_end(recorder: Recorder, folder: Privat
 
 def test_message_flood_bounded_keeps_progress(recorder: Recorder, folder: PrivateFolder) -> None:
     follow(recorder, folder)
-    say(folder, "NOTICE:  again and again\n" * 50_000 + progress(7))
+    write_log(folder, "NOTICE:  again and again\n" * 50_000 + progress(7))
     tick(recorder, 0)
     second = recorder.flush()
     assert second is not None

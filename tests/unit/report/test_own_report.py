@@ -10,23 +10,23 @@ import pytest
 
 from app.domain.errors import UsageError
 from app.report.blocks import Report, ReportTable, Text, TextRole
-from app.report.pages.first_page import first_page, warned_first
-from app.report.report import MOST_WORDS, read_findings, read_report
-from app.report.wishes import (
+from app.report.options import (
     DEFAULT_SECTIONS,
     SECTION_LABELS,
-    ReportWishes,
+    ReportOptions,
     Section,
-    add_wishes,
+    add_report_options,
+    read_report_options,
     read_sections,
-    wish_argv,
-    wishes_of,
+    report_argv,
 )
+from app.report.pages.first_page import first_page, warned_first
+from app.report.report import MOST_WORDS, read_findings, read_report
 from tests.fix_report import Case, write_cases
 from tests.fix_runs import Shape
 from tests.unit.report.test_report_content import single_blocks, texts, three_by_three, words
 
-OWN = ReportWishes(
+OWN = ReportOptions(
     title="Disks for 2027",
     author="Jo Example, platform team",
     purpose="Which filesystem do the new machines get?\nAsked by finance.",
@@ -41,7 +41,7 @@ def nine(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 @pytest.fixture(scope="module")
 def whole(nine: list[Path]) -> Report:
-    return read_report(nine, ReportWishes(sections=tuple(Section)))
+    return read_report(nine, ReportOptions(sections=tuple(Section)))
 
 
 def bookmarks(report: Report) -> list[str]:
@@ -54,9 +54,9 @@ def bookmarks(report: Report) -> list[str]:
 
 def test_author_text_first_and_delimited(nine: list[Path]) -> None:
     report = read_report(nine, OWN)
-    told = [block.text for block in report.blocks if isinstance(block, Text)]
-    assert told[:2] == [OWN.title, OWN.author]
-    assert told[3:10] == [
+    raised = [block.text for block in report.blocks if isinstance(block, Text)]
+    assert raised[:2] == [OWN.title, OWN.author]
+    assert raised[3:10] == [
         "Purpose",
         "Which filesystem do the new machines get?",
         "Asked by finance.",
@@ -77,29 +77,29 @@ def test_no_author_text_by_default(nine: list[Path]) -> None:
 
 def test_section_order_runs_always_listed(nine: list[Path]) -> None:
     wanted = (Section.METHOD, Section.TIME, Section.DIFFERENCES)
-    report = read_report(nine, ReportWishes(sections=wanted))
+    report = read_report(nine, ReportOptions(sections=wanted))
     assert bookmarks(report) == ["Summary", "Method", "All runs over time", "What differs", "Runs"]
-    assert bookmarks(read_report(nine, ReportWishes(sections=()))) == ["Summary", "Runs"]
+    assert bookmarks(read_report(nine, ReportOptions(sections=()))) == ["Summary", "Runs"]
 
 
 @pytest.mark.parametrize("section", [each for each in Section if each is not Section.RUNS])
 @pytest.mark.slow
 def test_no_references_to_omitted_sections(nine: list[Path], whole: Report, section: Section) -> None:
-    report = read_report(nine, ReportWishes(sections=tuple(each for each in Section if each is not section)))
+    report = read_report(nine, ReportOptions(sections=tuple(each for each in Section if each is not section)))
     gone = set(bookmarks(whole)) - set(bookmarks(report))
     assert gone or section in {Section.PHASES, Section.VERDICTS}, "the nine runs have neither"
     assert not [text for text in words(report) for name in gone if f"“{name}”" in text]
 
 
 def test_no_verdicts_moves_caveats_to_front(nine: list[Path]) -> None:
-    told = tuple(f"Reservation {number}." for number in range(6))
-    found = replace(read_findings(nine), warnings=told)
+    raised = tuple(f"Reservation {number}." for number in range(6))
+    found = replace(read_findings(nine), warnings=raised)
     assert warned_first(found) < len(found.warnings)
     first = [block.text for block in first_page(found) if isinstance(block, Text)]
     assert any("more reservations stand under “Verdicts”" in text for text in first)
     alone = [
         block.text
-        for block in first_page(found, ReportWishes(sections=(Section.METHOD,)))
+        for block in first_page(found, ReportOptions(sections=(Section.METHOD,)))
         if isinstance(block, Text)
     ]
     assert set(found.warnings) <= set(alone)
@@ -117,7 +117,7 @@ def test_many_configurations_below_verdicts(tmp_path: Path) -> None:
 
 
 def test_long_text_truncated_with_notice(nine: list[Path]) -> None:
-    report = read_report(nine, ReportWishes(title="t" * 5000, conclusion="c" * 50_000))
+    report = read_report(nine, ReportOptions(title="t" * 5000, conclusion="c" * 50_000))
     assert len(report.title) < 300
     [conclusion] = [text for text in texts(report, TextRole.ANSWER) if text.startswith("cc")]
     assert len(conclusion) < MOST_WORDS + 100
@@ -125,26 +125,28 @@ def test_long_text_truncated_with_notice(nine: list[Path]) -> None:
 
 
 def test_author_text_not_interpreted(nine: list[Path]) -> None:
-    report = read_report(nine, ReportWishes(title="<b>x</b>\x1b[31m\u202e", purpose="a\x00b\u2066c"))
+    report = read_report(nine, ReportOptions(title="<b>x</b>\x1b[31m\u202e", purpose="a\x00b\u2066c"))
     assert report.title == "<b>x</b> [31m"
     assert "a b c" in list(words(report))
 
 
 def test_command_line_options_reach_report() -> None:
-    wishes = ReportWishes(
+    options = ReportOptions(
         title="--force", author="", purpose="a\nb = c", conclusion="-x", sections=(Section.RUNS, Section.TIME)
     )
     parser = argparse.ArgumentParser()
-    add_wishes(parser)
+    add_report_options(parser)
     parser.add_argument("--anonymous", action="store_true")
-    assert wishes_of(parser.parse_args(wish_argv(wishes))) == wishes
-    assert wishes_of(parser.parse_args([])) == ReportWishes()
+    assert read_report_options(parser.parse_args(report_argv(options))) == options
+    assert read_report_options(parser.parse_args([])) == ReportOptions()
 
 
 def test_unknown_section_lists_known() -> None:
-    with pytest.raises(UsageError, match="“metod” is no section of a report; known are differences") as told:
+    with pytest.raises(
+        UsageError, match="“metod” is no section of a report; known are differences"
+    ) as raised:
         read_sections(["time", "metod"])
-    assert told.value.hint == "Did you mean “method”?"
+    assert raised.value.hint == "Did you mean “method”?"
 
 
 def test_sections_named_all_but_commands_default() -> None:

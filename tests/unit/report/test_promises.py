@@ -38,7 +38,7 @@ def test_three_runs_are_what_a_verdict_needs() -> None:
     assert RUNS_FOR_A_VERDICT == 3, "README and the recipe say it in words"
 
 
-def told_method(folder: Path, *, design: Design = Design.FIXED, **workload: Json) -> str:
+def method_text(folder: Path, *, design: Design = Design.FIXED, **workload: Json) -> str:
     """Return the method of a report about two runs with such a workload."""
     folder.mkdir()
     more: dict[str, Json] = {"workload": {"label": "tpcb-like", "clients": 4, **workload}}
@@ -56,14 +56,14 @@ def told_method(folder: Path, *, design: Design = Design.FIXED, **workload: Json
 
 def test_method_states_cache_emptying(tmp_path: Path) -> None:
     cold = f"runs with more than {100 * MOST_CACHED:g} % of the data are marked"
-    assert cold in told_method(tmp_path / "cold", rate_tps=None, caches="cold")
-    assert cold not in told_method(tmp_path / "warm", rate_tps=None, caches="warm")
+    assert cold in method_text(tmp_path / "cold", rate_tps=None, caches="cold")
+    assert cold not in method_text(tmp_path / "warm", rate_tps=None, caches="warm")
 
 
 def test_method_explains_rate(tmp_path: Path) -> None:
     kept = f"A rate is kept where at least {100 * KEPT_SHARE:g} % of what was offered was done"
-    assert kept in told_method(tmp_path / "rate", rate_tps=100.0, caches="warm")
-    assert kept not in told_method(tmp_path / "closed", rate_tps=None, caches="warm")
+    assert kept in method_text(tmp_path / "rate", rate_tps=100.0, caches="warm")
+    assert kept not in method_text(tmp_path / "closed", rate_tps=None, caches="warm")
 
 
 def test_method_states_sequential_error_rate(tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_method_states_sequential_error_rate(tmp_path: Path) -> None:
         f"up to {100 * SIMULATED_LOST_UNEQUAL:g} % where some spread much more than others",
         f"of equal ones a single one was left in at most {100 * SIMULATED_ALONE:g} %",
     ]
-    sequential = told_method(tmp_path / "sequential", design=Design.SEQUENTIAL)
+    sequential = method_text(tmp_path / "sequential", design=Design.SEQUENTIAL)
     assert all(promise in sequential for promise in promises)
-    fixed = told_method(tmp_path / "fixed")
+    fixed = method_text(tmp_path / "fixed")
     assert not any(promise in fixed for promise in promises)

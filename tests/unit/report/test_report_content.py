@@ -31,9 +31,9 @@ from app.report.blocks import (
     letters,
 )
 from app.report.findings import common_ending, find
+from app.report.options import ReportOptions, Section
 from app.report.report import read_picture, read_report
 from app.report.report_data import read_runs
-from app.report.wishes import ReportWishes, Section
 from app.runfile.series import mean_width
 from tests.fix_report import UNSAFE, Case, write_cases
 from tests.fix_runs import Shape
@@ -62,7 +62,7 @@ def words_of(block: Block) -> Iterator[str]:  # noqa: C901 - one case for each k
             for name, value in pairs:
                 yield from (name, value)
         case BarFigure(title=title, caption=caption, bars=bars):
-            yield from (title, caption, *(bar.label for bar in bars), *(bar.told for bar in bars))
+            yield from (title, caption, *(bar.label for bar in bars), *(bar.value_text for bar in bars))
         case TimeFigure(title=title, caption=caption):
             yield from (title, caption)
         case Grid(figures=figures, caption=caption):
@@ -118,10 +118,10 @@ def test_single_run_matrix_starts_with_factor_verdict(tmp_path: Path) -> None:
     assert "slower than ext4 over 4 cells (max_wal_size) (95 % interval" in answers[0]
     assert answers[0].endswith("; 1 run in each).")
     assert any(each.startswith("Indicative only: ") for each in answers)
-    told = texts(report, TextRole.SMALL)
-    assert answers[0] in told
-    assert EXPLANATION in told
-    assert any(sentence.startswith("Over the cells of a matrix the ratios") for sentence in told)
+    sentences = texts(report, TextRole.SMALL)
+    assert answers[0] in sentences
+    assert EXPLANATION in sentences
+    assert any(sentence.startswith("Over the cells of a matrix the ratios") for sentence in sentences)
 
 
 @pytest.mark.slow
@@ -155,10 +155,10 @@ def test_sentence_reasons_have_one_full_stop(tmp_path: Path) -> None:
         (UNSAFE[0], "full_page_writes = off"),
     )
     report = read_report(write_cases(tmp_path, [Case("ext4", marks=marks, shape=Shape(20, 5000))]))
-    told = [each for each in texts(report, TextRole.WARNING) if "was traded for speed" in each]
-    assert told
+    lines = [each for each in texts(report, TextRole.WARNING) if "was traded for speed" in each]
+    assert lines
     reasons = "barrier = false: A power cut loses commits; full_page_writes = off."
-    assert all(each.endswith(f": {reasons}") for each in told)
+    assert all(each.endswith(f": {reasons}") for each in lines)
 
 
 def test_single_run_is_indicative(tmp_path: Path) -> None:
@@ -183,9 +183,9 @@ def test_no_difference_names_no_winner(tmp_path: Path) -> None:
         for repeat in range(3)
         for place, name in enumerate(("one", "two"))
     ]
-    told = " ".join(texts(read_report(write_cases(tmp_path, cases)), TextRole.ANSWER))
-    assert "cannot be told apart" in told
-    assert "faster than" not in told
+    text = " ".join(texts(read_report(write_cases(tmp_path, cases)), TextRole.ANSWER))
+    assert "cannot be told apart" in text
+    assert "faster than" not in text
 
 
 def test_failed_and_stopped_runs_not_counted(tmp_path: Path) -> None:
@@ -237,7 +237,7 @@ def test_figures_name_their_runs(tmp_path: Path) -> None:
 def test_anonymous_report_hides_identities(tmp_path: Path) -> None:
     paths = three_by_three(tmp_path)
     named, anonymous = (
-        " ".join(words(read_report(paths, ReportWishes(sections=tuple(Section), anonymous=way))))
+        " ".join(words(read_report(paths, ReportOptions(sections=tuple(Section), anonymous=way))))
         for way in (False, True)
     )
     for secret in ("S3CRET0815", "db-of-jo", "bench of jo", "jo$"):
@@ -257,7 +257,7 @@ def test_one_second_and_zeros_are_reported(tmp_path: Path) -> None:
     report = read_report(
         write_cases(tmp_path, [Case("one", 0, Shape(1, 5000)), Case("zero", 0, Shape(20, 0.0))])
     )
-    assert [bar.told for bar in bars(report).bars][-1] == "0.0"
+    assert [bar.value_text for bar in bars(report).bars][-1] == "0.0"
 
 
 def test_running_run_drawn_not_counted(tmp_path: Path) -> None:
@@ -323,7 +323,7 @@ def test_checkpoint_cost_with_interval(tmp_path: Path) -> None:
     assert bar.value is not None
     assert bar.interval is not None
     assert 60 < bar.interval[0] < bar.value < bar.interval[1] < 95
-    assert re.fullmatch(r"-\d+ % over \d cycles", bar.told)
+    assert re.fullmatch(r"-\d+ % over \d cycles", bar.value_text)
     assert "without drift" in figure.caption
 
 
@@ -347,7 +347,7 @@ def test_huge_file_truncated_with_notice(tmp_path: Path) -> None:
         f"INSERT INTO command VALUES(0, 0, 0, 'jo', {argv}, 0, '', '')",
         f"{many} INSERT INTO unavailable SELECT NULL, i, 'source' || i, 'why' || i FROM n",
     )
-    report = read_report([path], ReportWishes(sections=tuple(Section)))
+    report = read_report([path], ReportOptions(sections=tuple(Section)))
     everything = [text for block in report.blocks for text in words_of(block)]
     assert sum(map(len, everything)) < 200_000
     assert any("more letters in the run file" in text for text in everything)
@@ -363,8 +363,8 @@ def test_long_value_only_where_it_differs(tmp_path: Path) -> None:
     report = read_report(write_cases(tmp_path, cases))
     pages = [value for block in report.blocks if isinstance(block, Facts) for _, value in block.pairs]
     assert sum("--with-all" in value and "more letters in the run file" in value for value in pages) == 2
-    told = list(words(report))
-    assert all(build["configure"] in told for build in builds)
+    sentences = list(words(report))
+    assert all(build["configure"] in sentences for build in builds)
 
 
 @pytest.mark.parametrize(
@@ -396,11 +396,11 @@ def test_impossible_date_is_no_date(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_common_values_once_rest_attached(tmp_path: Path) -> None:
     report = read_report(three_by_three(tmp_path))
-    told = [pair for block in report.blocks if isinstance(block, Facts) for pair in block.pairs]
-    assert told.count(("memory", "64 GiB")) == 1
-    assert told.count(("shared_buffers", "8GB")) == 1
-    assert [value for name, value in told if name == "Target: filesystem"] == ["xfs", "ext4", "btrfs"]
-    assert not [name for name, _ in told if name.count(".") > 1]
+    found = [pair for block in report.blocks if isinstance(block, Facts) for pair in block.pairs]
+    assert found.count(("memory", "64 GiB")) == 1
+    assert found.count(("shared_buffers", "8GB")) == 1
+    assert [value for name, value in found if name == "Target: filesystem"] == ["xfs", "ext4", "btrfs"]
+    assert not [name for name, _ in found if name.count(".") > 1]
     commands, facts = sorted(report.attachments, key=lambda each: each.name)
     assert (commands.name, facts.name) == ("commands.txt", "facts.json")
     assert sum(line.startswith("jo$ pgbench --client=4") for line in commands.text.splitlines()) == 9
@@ -460,7 +460,7 @@ def test_many_configurations_are_drawn_beside_each_other(tmp_path: Path) -> None
 @pytest.mark.slow
 def test_averaging_width_follows_run_length(tmp_path: Path, seconds: int, width: int) -> None:
     cases = [Case(name, 0, Shape(seconds, 5000, histograms=5)) for name in ("ext4", "xfs")]
-    report = read_report(write_cases(tmp_path, cases), ReportWishes(sections=(Section.TIME,)))
+    report = read_report(write_cases(tmp_path, cases), ReportOptions(sections=(Section.TIME,)))
     figures = [block for block in report.blocks if isinstance(block, TimeFigure)]
     assert {mean_width(figure.end_s or 0) for figure in figures} == {width}
     assert any(text.startswith(f"Lines are means over {width} s ") for text in texts(report, TextRole.NOTE))
@@ -504,8 +504,8 @@ def test_overflowing_cell_verdicts_counted(tmp_path: Path) -> None:
         for seed, (name, scale, raid) in enumerate(levels)
     ]
     report = read_report(write_cases(tmp_path, cases))
-    [told] = [text for text in texts(report, TextRole.NOTE) if "more over all cells" in text]
-    count = int(told.partition(" more over all cells")[0].rpartition(" ")[2])
+    [lines] = [text for text in texts(report, TextRole.NOTE) if "more over all cells" in text]
+    count = int(lines.partition(" more over all cells")[0].rpartition(" ")[2])
     over_cells = [text for text in texts(report, TextRole.SMALL) if " over " in text and " cells (" in text]
     first = [text for text in texts(report, TextRole.ANSWER) if " cells (" in text]
     assert first
@@ -526,7 +526,7 @@ def test_chart_omitted_without_own_seconds(tmp_path: Path) -> None:
     paths = write_cases(tmp_path, [Case(name, 0, SHORT) for name in ("ext4", "xfs")])
 
     def overlays() -> set[str]:
-        report = read_report(paths, ReportWishes())
+        report = read_report(paths, ReportOptions())
         return {each.chart for each in report.blocks if isinstance(each, TimeFigure) and len(each.traces) > 1}
 
     assert "cpu" in overlays()

@@ -75,10 +75,10 @@ def test_verdicts_are_those_of_the_table(tmp_path: Path) -> None:
         )
     )
     found = read_findings(write_cases(tmp_path, cases))
-    told = [line for line in part(taken(found), "postgresql.conf").splitlines() if " here, " in line]
+    lines = [line for line in part(taken(found), "postgresql.conf").splitlines() if " here, " in line]
     verdict = next(row.verdict for row in found.comparison.rows if row.name == "best")
     verdict = verdict.replace("(", "[").replace(")", "]")
-    assert told == [
+    assert lines == [
         "# 8GB here, 4GB in C: next measured 15.7 % slower than best, both are compared with slow",
         f"# 8GB here, 1GB in A: {verdict}",
     ]
@@ -93,10 +93,10 @@ def test_fastest_safe_names_faster_unsafe(tmp_path: Path) -> None:
     found = read_findings(write_cases(tmp_path, cases))
     one = taken(found)
     assert one.name.endswith("ext4")
-    faster = [sentence for sentence in one.told if "had a higher mean and is not taken" in sentence]
+    faster = [sentence for sentence in one.sentences if "had a higher mean and is not taken" in sentence]
     assert [sentence.split()[1] for sentence in faster] == ["nobarrier", "memory"]
     assert not one.warnings
-    assert "that trade no safety for speed" in one.told[-1]
+    assert "that trade no safety for speed" in one.sentences[-1]
 
 
 def test_long_names_stay_apart(tmp_path: Path) -> None:
@@ -106,8 +106,8 @@ def test_long_names_stay_apart(tmp_path: Path) -> None:
         Case(name.format("2"), shape=Shape(20, 6000), marks=(UNSAFE,)),
         Case(name.format("8"), shape=Shape(20, 5000)),
     )
-    told = taken(read_findings(write_cases(tmp_path, cases))).told
-    [faster] = [each for each in told if "had a higher mean and is not taken" in each]
+    sentences = taken(read_findings(write_cases(tmp_path, cases))).sentences
+    [faster] = [each for each in sentences if "had a higher mean and is not taken" in each]
     assert faster.split(" had ")[0] == "A"
 
 
@@ -115,7 +115,7 @@ def test_no_safe_choice_states_cost(tmp_path: Path) -> None:
     cases = three_times(Case("nobarrier", shape=Shape(20, 6000), marks=(UNSAFE,)))
     one = taken(read_findings(write_cases(tmp_path, cases)))
     assert one.warnings == (UNSAFE[1],)
-    assert not [sentence for sentence in one.told if "trade no safety" in sentence]
+    assert not [sentence for sentence in one.sentences if "trade no safety" in sentence]
     assert UNSAFE[1] in one.as_text()
 
 
@@ -160,7 +160,7 @@ def test_loser_of_one_condition_not_recommended(tmp_path: Path) -> None:
         ["btrfs", "select-only"],
         ["ext4", "tpcb-like"],
     )
-    assert reading.told[0].startswith("For select-only: ")
+    assert reading.sentences[0].startswith("For select-only: ")
     assert taken_text(found).count("Take it with you") == 2
 
 
@@ -169,7 +169,7 @@ def test_winner_of_all_conditions_recommended(tmp_path: Path) -> None:
     found = read_findings(write_cases(tmp_path, two_scripts(ext4=(5000, 4000), btrfs=(4000, 1600))))
     [one] = take_with_you(found)
     assert one.name.split()[1] == "ext4"
-    assert {told.split(":")[0] for told in one.told[:-1]} == {"select-only", "tpcb-like"}
+    assert {sentences.split(":")[0] for sentences in one.sentences[:-1]} == {"select-only", "tpcb-like"}
 
 
 @pytest.mark.slow
@@ -205,7 +205,7 @@ def test_kept_rate_is_no_condition_to_win(tmp_path: Path) -> None:
     only = read_findings(
         write_cases(tmp_path / "only", [each for each in cases if "rate" in each.configuration])
     )
-    assert "not proved to be the fastest" in taken(only).told[-1]
+    assert "not proved to be the fastest" in taken(only).sentences[-1]
 
 
 @pytest.mark.parametrize(("count", "is_proved"), [(1, False), (3, True)])
@@ -214,14 +214,14 @@ def test_highest_mean_not_proved_by_few(tmp_path: Path, count: int, *, is_proved
     cases = two_scripts(ext4=(5000, 4000), btrfs=(6000, 1600))
     found = read_findings(write_cases(tmp_path, [each for each in cases if each.repeat < count]))
     for one in take_with_you(found):
-        assert ("nothing is among the fastest under every condition" in one.told[0]) is is_proved
-        assert ("not proved to be the fastest" in one.told[-1]) is not is_proved
-        assert one.told[-1].startswith("The fastest of") is is_proved
+        assert ("nothing is among the fastest under every condition" in one.sentences[0]) is is_proved
+        assert ("not proved to be the fastest" in one.sentences[-1]) is not is_proved
+        assert one.sentences[-1].startswith("The fastest of") is is_proved
 
 
 def test_single_run_recommendation_indicative(tmp_path: Path) -> None:
     one = taken(read_findings(write_cases(tmp_path, [Case(shape=Shape(12, 5000))])))
-    assert "indicative only" in one.told[0]
+    assert "indicative only" in one.sentences[0]
 
 
 @pytest.mark.parametrize(

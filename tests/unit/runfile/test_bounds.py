@@ -113,9 +113,9 @@ def test_slow_consumer_not_stopped(long_run: Path, monkeypatch: pytest.MonkeyPat
 
 def _statements(path: Path) -> Iterator[str]:
     """Yield every statement that reading asks SQLite for."""
-    told: list[str] = []
+    lines: list[str] = []
     with RunFile(path) as run:
-        run._file.connection.set_trace_callback(told.append)
+        run._file.connection.set_trace_callback(lines.append)
         run.facts("before")
         run.commands()
         run.marks()
@@ -132,7 +132,7 @@ def _statements(path: Path) -> Iterator[str]:
         run.ticks()
         run.events()
         run.state  # noqa: B018 - read
-    yield from told
+    yield from lines
 
 
 @pytest.mark.slow

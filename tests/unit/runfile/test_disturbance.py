@@ -32,7 +32,7 @@ from app.runfile.disturbance import DISTURBED, marks_of, read_disturbances, tota
 from app.runfile.finalize import finish_run_file
 from app.runfile.reader import RunFile
 from app.runfile.writer import RunFileWriter
-from tests.quiet_machine import tell_quiet
+from tests.quiet_machine import write_quiet
 
 HERE = Path(__file__).parents[3]
 EXAMPLES = sorted((HERE / "resources/examples/folder-against-memory").glob("*.footing"))
@@ -216,9 +216,9 @@ def test_own_memory_pressure_not_judged() -> None:
     for needs_memory, why in ((True, "needed more memory"), (None, "does not tell how much memory")):
         judged = judge_disturbances(activity(pressed, needs_memory=needs_memory))
         assert judged.found == ()
-        told = dict(judged.unknown)
-        assert why in told[DisturbanceKind.MEMORY_PRESSURE]
-        assert (DisturbanceKind.SWAP_IN in told) is (needs_memory is True)
+        values = dict(judged.unknown)
+        assert why in values[DisturbanceKind.MEMORY_PRESSURE]
+        assert (DisturbanceKind.SWAP_IN in values) is (needs_memory is True)
         assert judged.not_known == ""
 
 
@@ -275,10 +275,10 @@ def test_any_numbers_judged_without_error(
 
 
 def test_the_thresholds_are_told_in_one_clause() -> None:
-    told = describe_thresholds()
-    assert told.startswith("other programs used 5 % or more of the CPUs; the hypervisor took 1 % or more")
-    assert "others read and wrote 1 MiB/s or more on the disks under test" in told
-    assert told.count("; ") == len(THRESHOLDS) - 1
+    sentence = describe_thresholds()
+    assert sentence.startswith("other programs used 5 % or more of the CPUs; the hypervisor took 1 % or more")
+    assert "others read and wrote 1 MiB/s or more on the disks under test" in sentence
+    assert sentence.count("; ") == len(THRESHOLDS) - 1
 
 
 def test_amounts_as_range() -> None:
@@ -346,7 +346,7 @@ def test_short_run_is_judged_by_whole_counters(
     writer = RunFileWriter(path, started_monotonic_s=0.0, is_durable=False)
     with writer.transaction():
         writer.begin_phase(Phase.MEASURE, 0)
-        tell_quiet(writer, others, seconds)
+        write_quiet(writer, others, seconds)
         writer.end_phase(round(1000 * seconds))
     writer.close()
     with RunFile(path) as file:
@@ -398,10 +398,10 @@ def test_stored_mark_follows_current_thresholds(tmp_path: Path) -> None:
 
 
 def test_older_files_judged_by_series() -> None:
-    told = {path.name[:2]: read_run_facts(path).marks for path in EXAMPLES}
-    disturbed = {number for number, marks in told.items() if DISTURBED in dict(marks)}
+    values = {path.name[:2]: read_run_facts(path).marks for path in EXAMPLES}
+    disturbed = {number for number, marks in values.items() if DISTURBED in dict(marks)}
     assert disturbed == {"01", "02", "03"}
-    assert dict(told["02"])[DISTURBED] == "other programs used 42 % of the CPUs"
+    assert dict(values["02"])[DISTURBED] == "other programs used 42 % of the CPUs"
     assert DISTURBED in read_entry(FORMAT_1).marks
 
 
@@ -409,9 +409,9 @@ def test_not_known_sentence(tmp_path: Path) -> None:
     run = written(tmp_path / "u.footing", others=(0.0,) * 20, tps=(9.0,) * 20, cpus=None)
     facts = read_run_facts(run)
     assert facts.marks == ()
-    told = "Whether others disturbed it is not known: the file does not tell how many CPUs there were."
-    assert describe_disturbances(facts.disturbances) == told
-    assert told in compare_runs([facts]).runs[0].sentences
+    text = "Whether others disturbed it is not known: the file does not tell how many CPUs there were."
+    assert describe_disturbances(facts.disturbances) == text
+    assert text in compare_runs([facts]).runs[0].sentences
 
 
 def test_gaps_neither_quiet_nor_busy() -> None:
@@ -425,13 +425,13 @@ def test_old_and_current_format_together(tmp_path: Path) -> None:
     today = written(tmp_path / "a.footing", others=(0.0,) * 20, tps=(400.0,) * 20)
     found = compare_runs([read_run_facts(path) for path in (FORMAT_1, today)])
     assert len(found.groups) == 2
-    told = [[each for each in run.sentences if each.startswith("Disturbed:")] for run in found.runs]
-    assert told == [["Disturbed: other programs used 94 % of the CPUs."], []]
+    sentences = [[each for each in run.sentences if each.startswith("Disturbed:")] for run in found.runs]
+    assert sentences == [["Disturbed: other programs used 94 % of the CPUs."], []]
 
 
 def test_disturbed_sentence(tmp_path: Path) -> None:
     run = written(tmp_path / "a.footing", others=(0.4,) * 20, tps=(9.0,) * 20)
-    told = "Disturbed: other programs used 20 % of the CPUs."
-    assert told in compare_runs([read_run_facts(run)]).runs[0].sentences
+    text = "Disturbed: other programs used 20 % of the CPUs."
+    assert text in compare_runs([read_run_facts(run)]).runs[0].sentences
     quiet = written(tmp_path / "b.footing", others=(0.0,) * 20, tps=(9.0,) * 20)
     assert "isturbed" not in " ".join(compare_runs([read_run_facts(quiet)]).runs[0].sentences)

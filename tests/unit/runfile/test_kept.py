@@ -11,7 +11,7 @@ import pytest
 from app.analysis.facts import kept_run_facts
 from app.domain.run import RunState
 from app.library.entries import CampaignLock
-from app.runfile.kept import KeptByFile, signature_of
+from app.runfile.file_cache import FileCache, signature_of
 from tests.fix_window import Trial, begin_trial
 
 
@@ -37,7 +37,7 @@ def is_final(value: Read) -> bool:
 
 def test_running_file_read_each_time(tmp_path: Path) -> None:
     path, reader = tmp_path / "a.footing", Reader()
-    kept = KeptByFile(reader, most=5, is_final=is_final)
+    kept = FileCache(reader, most=5, is_final=is_final)
     path.write_text("running")
     held = kept(path)
     assert kept(path) == held
@@ -60,7 +60,7 @@ def test_killed_runner_noticed_in_unchanged_file(
 
 def test_read_once_until_file_or_journal_written(tmp_path: Path) -> None:
     path, reader = tmp_path / "a.footing", Reader()
-    kept = KeptByFile(reader, most=5, is_final=is_final)
+    kept = FileCache(reader, most=5, is_final=is_final)
     path.write_text("one")
     first = kept(path)
     assert kept(path) is first
@@ -79,7 +79,7 @@ def test_read_once_until_file_or_journal_written(tmp_path: Path) -> None:
 
 def test_missing_or_unreadable_read_each_time(tmp_path: Path) -> None:
     path, reader = tmp_path / "a.footing", Reader()
-    kept = KeptByFile(reader, most=5, is_final=is_final)
+    kept = FileCache(reader, most=5, is_final=is_final)
     path.write_text("one")
     held = kept(path)
     path.unlink()
@@ -94,7 +94,7 @@ def test_missing_or_unreadable_read_each_time(tmp_path: Path) -> None:
 
 def test_newest_and_held_stay(tmp_path: Path) -> None:
     reader = Reader()
-    kept = KeptByFile(reader, most=2, is_final=is_final)
+    kept = FileCache(reader, most=2, is_final=is_final)
     paths = [tmp_path / f"{number}.footing" for number in range(4)]
     for path in paths:
         path.write_text(path.name)

@@ -62,9 +62,9 @@ def test_the_recorded_files_were_called_otherwise() -> None:
 def test_stored_not_steady_shown_nowhere(capsys: pytest.CaptureFixture[str]) -> None:
     with RunFile(CALLED_UNSTEADY) as run:
         assert NOT_STEADY in kinds(run.marks())  # as stored
-        told = json.loads(json.dumps(run_as_json(run)))
-    assert NOT_STEADY not in {each["kind"] for each in told["marks"]}
-    assert told["summary"]["steady"] == 1.0
+        document = json.loads(json.dumps(run_as_json(run)))
+    assert NOT_STEADY not in {each["kind"] for each in document["marks"]}
+    assert document["summary"]["steady"] == 1.0
     facts, data = read_run_facts(CALLED_UNSTEADY), load_run_data(CALLED_UNSTEADY)
     assert NOT_STEADY not in kinds(facts.marks) | set(data.marks) | set(read_entry(CALLED_UNSTEADY).marks)
     assert (facts.summary["steady"], data.summary["steady"]) == (1.0, 1.0)

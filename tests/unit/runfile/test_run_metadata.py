@@ -64,8 +64,8 @@ def test_what_is_written_is_read_again() -> None:
 
 def test_errors_keep_code_and_values() -> None:
     error = StorageError(say_code("not-as-shown", disk="sdb"), hint="Look.")
-    told = ErrorMetadata.of(error)
-    stored = json.loads(json.dumps(values_of(told)))
+    result = ErrorMetadata.of(error)
+    stored = json.loads(json.dumps(values_of(result)))
     assert stored["said"] == {"message": {"code": "not-as-shown", "values": {"disk": "sdb"}}}
     found = read_values(ErrorMetadata, stored)
     message, hint = found.sentences
@@ -81,11 +81,11 @@ def test_errors_keep_code_and_values() -> None:
 
 
 def test_schema_documents_every_key() -> None:
-    told = re.search(
+    text = re.search(
         r"-- What the run is: key and JSON value\. Keys: (.*?)\nCREATE", SCHEMA.read_text(), re.DOTALL
     )
-    assert told is not None
-    words = set(re.findall(r"[a-z_]+", told[1]))
+    assert text is not None
+    words = set(re.findall(r"[a-z_]+", text[1]))
     assert {each.name for each in fields(RunMetadata)} <= words
 
 
@@ -169,8 +169,8 @@ def test_differences_in_terminal_report_json(tmp_path: Path) -> None:
         for cell in row.cells.values()
     }
     assert {f"{topic}: {name}" for topic, name in wanted} <= cells
-    told = json.loads(json.dumps(comparison_as_json(comparison)))["differences"]
-    assert {(each["topic"], each["name"]) for each in told} == wanted
+    document = json.loads(json.dumps(comparison_as_json(comparison)))["differences"]
+    assert {(each["topic"], each["name"]) for each in document} == wanted
 
 
 def test_repeats_only_if_known_and_equal(tmp_path: Path) -> None:
@@ -286,11 +286,11 @@ def test_configuration_differences_match_runs() -> None:
         0: Configuration("plain", DiskTarget(plain)),
         1: Configuration("nocow", DiskTarget(replace(plain, options=(("datacow", False),)))),
     }
-    told = configuration_differences(two)
-    assert "WAL" not in f"{told[0]}{told[1]}"
-    assert told[0].count(",") == told[1].count(",") == 0
-    assert told[0].endswith("default (yes)")
-    assert told[1].endswith("no")
+    found = configuration_differences(two)
+    assert "WAL" not in f"{found[0]}{found[1]}"
+    assert found[0].count(",") == found[1].count(",") == 0
+    assert found[0].endswith("default (yes)")
+    assert found[1].endswith("no")
     assert configuration_differences({0: two[0], 1: replace(two[0], name="other")}) == {0: "", 1: ""}
 
 
@@ -299,14 +299,14 @@ def test_configuration_differences_settings_and_keys() -> None:
     other = replace(
         base, postgresql=PostgresChoice(settings=(("fsync", "off"),)), workload=Workload(clients=9)
     )
-    told = configuration_differences({0: base, 1: other})
-    assert told[0] == "clients 4, fsync none"
-    assert told[1] == "clients 9, fsync off"
+    found = configuration_differences({0: base, 1: other})
+    assert found[0] == "clients 4, fsync none"
+    assert found[1] == "clients 9, fsync off"
 
 
 def test_older_compressibility_none_imported_unknown() -> None:
-    told = {"target": {"kind": "folder"}, "workload": {"label": "tpcb-like"}}
-    assert read_metadata(told).workload.compressibility is None
-    assert read_metadata(told | {"workload": {"compressibility": 2.0}}).workload.compressibility == 2.0
+    values = {"target": {"kind": "folder"}, "workload": {"label": "tpcb-like"}}
+    assert read_metadata(values).workload.compressibility is None
+    assert read_metadata(values | {"workload": {"compressibility": 2.0}}).workload.compressibility == 2.0
     for target in ({"kind": "imported"}, {}):
-        assert read_metadata(told | {"target": target}).workload.compressibility is NOT_KNOWN
+        assert read_metadata(values | {"target": target}).workload.compressibility is NOT_KNOWN

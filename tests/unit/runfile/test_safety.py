@@ -31,12 +31,12 @@ STORED = (UNSAFE, "full_page_writes = off: a crash of the machine can leave half
 
 
 def facts(filesystem: str, *options: str, page: int | None = 8192, **dataset: Json) -> dict[str, Any]:
-    told: dict[str, Any] = {"storage": {"mount": {"filesystem": filesystem, "options": list(options)}}}
+    environment: dict[str, Any] = {"storage": {"mount": {"filesystem": filesystem, "options": list(options)}}}
     if dataset:
-        told["storage"]["filesystem"] = {"dataset": dataset}
+        environment["storage"]["filesystem"] = {"dataset": dataset}
     if page is not None:
-        told["server"] = {"settings": {"block_size": {"value": str(page)}}}
-    return told
+        environment["server"] = {"settings": {"block_size": {"value": str(page)}}}
+    return environment
 
 
 def run(*settings: tuple[str, str], kind: str = "folder", plan: StoragePlan | None = None) -> RunMetadata:
@@ -44,12 +44,12 @@ def run(*settings: tuple[str, str], kind: str = "folder", plan: StoragePlan | No
     return RunMetadata(settings=chosen, target=TargetMetadata(kind=kind, plan=plan))
 
 
-def judged(metadata: RunMetadata, told: dict[str, Any], *stored: tuple[str, str]) -> list[str]:
-    return [kind for kind, _ in judged_marks(stored, metadata, read_environment_facts(told))]
+def judged(metadata: RunMetadata, environment: dict[str, Any], *stored: tuple[str, str]) -> list[str]:
+    return [kind for kind, _ in judged_marks(stored, metadata, read_environment_facts(environment))]
 
 
 @pytest.mark.parametrize(
-    ("told", "kinds"),
+    ("environment", "kinds"),
     [
         (facts("zfs", recordsize="8K"), []),
         (facts("zfs", recordsize=8192), []),
@@ -69,11 +69,11 @@ def judged(metadata: RunMetadata, told: dict[str, Any], *stored: tuple[str, str]
         ({}, [UNVERIFIED]),
     ],
 )
-def test_full_page_writes_off_judged(told: dict[str, Any], kinds: list[str]) -> None:
+def test_full_page_writes_off_judged(environment: dict[str, Any], kinds: list[str]) -> None:
     off = run(("full_page_writes", "off"))
-    assert judged(off, told) == kinds
-    assert judged(off, told, STORED) == kinds  # what an earlier version stored is judged again
-    assert judged(run(("full_page_writes", "on")), told) == []
+    assert judged(off, environment) == kinds
+    assert judged(off, environment, STORED) == kinds  # what an earlier version stored is judged again
+    assert judged(run(("full_page_writes", "on")), environment) == []
 
 
 def test_stored_mark_without_settings() -> None:
@@ -98,7 +98,7 @@ def test_whole_pages_are_never_claimed_without_evidence(
 
 
 @pytest.mark.parametrize(
-    ("metadata", "told", "what"),
+    ("metadata", "environment", "what"),
     [
         (run(("fsync", "off")), facts("ext4"), "fsync = off"),
         (run(("Synchronous_Commit", "off")), facts("ext4"), "synchronous_commit = off"),
@@ -110,23 +110,23 @@ def test_whole_pages_are_never_claimed_without_evidence(
     ],
 )
 def test_what_loses_acknowledged_commits_is_not_durable(
-    metadata: RunMetadata, told: dict[str, Any], what: str
+    metadata: RunMetadata, environment: dict[str, Any], what: str
 ) -> None:
-    [(kind, reason)] = judged_marks((), metadata, read_environment_facts(told))
+    [(kind, reason)] = judged_marks((), metadata, read_environment_facts(environment))
     assert kind == NOT_DURABLE
     assert reason.startswith(f"{what}: ")
 
 
 @pytest.mark.parametrize(
-    ("metadata", "told"),
+    ("metadata", "environment"),
     [
         (run(("fsync", "on"), ("synchronous_commit", "local")), facts("ext4", "rw", "barrier")),
         (run(), facts("zfs", sync="standard", recordsize="8K")),
         (RunMetadata(), {}),
     ],
 )
-def test_what_keeps_commits_has_no_mark(metadata: RunMetadata, told: dict[str, Any]) -> None:
-    assert judged(metadata, told) == []
+def test_what_keeps_commits_has_no_mark(metadata: RunMetadata, environment: dict[str, Any]) -> None:
+    assert judged(metadata, environment) == []
 
 
 LOSERS = [

@@ -28,7 +28,7 @@ def test_clearly_worse_same_and_faster() -> None:
 
 def test_near_limit_untold_with_campaigns_needed() -> None:
     found = judge_gate(STEADY, times(STEADY, 0.98), LIMIT)
-    assert found.verdict is GateVerdict.UNTOLD
+    assert found.verdict is GateVerdict.INCONCLUSIVE
     assert found.low is not None
     assert found.high is not None
     assert found.low < 1 - LIMIT < found.high
@@ -40,15 +40,15 @@ def test_near_limit_untold_with_campaigns_needed() -> None:
 
 def test_exactly_at_limit_untold() -> None:
     found = judge_gate(STEADY, times(STEADY, 1 - LIMIT), LIMIT)
-    assert (found.verdict, found.more) == (GateVerdict.UNTOLD, None)
+    assert (found.verdict, found.more) == (GateVerdict.INCONCLUSIVE, None)
     flat = judge_gate([[100.0]] * 3, [[97.0]] * 3, LIMIT)
-    assert flat.verdict is GateVerdict.UNTOLD
+    assert flat.verdict is GateVerdict.INCONCLUSIVE
 
 
 @pytest.mark.parametrize(("base", "new"), [(2, 3), (3, 2), (1, 1), (1, 12), (0, 3)])
 def test_too_few_campaigns_untold(base: int, new: int) -> None:
     found = judge_gate([[100.0, 101.0]] * base, [[50.0, 51.0]] * new, LIMIT)
-    assert found.verdict is GateVerdict.UNTOLD
+    assert found.verdict is GateVerdict.INCONCLUSIVE
     assert (found.low, found.high) == (None, None)
     assert found.campaigns == (base, new)
     assert (found.ratio is None) is (base == 0)

@@ -21,11 +21,11 @@ from app.statistics.selection import (
 from tests.simulated_selections import (
     CAP,
     Array,
+    distinguished_by_matrix,
     published_truths,
     runs_of,
     select,
     spreads,
-    told_apart_by_the_matrix,
     truths,
 )
 
@@ -53,7 +53,7 @@ def by_chance(share: float) -> float:
 
 def same_winner(logs: Array) -> float:
     selected = select(logs)
-    return 1 - float(told_apart_by_the_matrix(logs, selected.leader).mean())
+    return 1 - float(distinguished_by_matrix(logs, selected.leader).mean())
 
 
 @pytest.mark.parametrize("configurations", [6, 33])

@@ -42,8 +42,8 @@ def at_the_end(share: float) -> NDArray[np.intp]:
 @pytest.mark.parametrize("share", [0.0, 0.05, 0.3, 0.49, 0.6, 0.9])
 def test_dead_seconds_within_five_percent(where: Callable[[float], NDArray[np.intp]], share: float) -> None:
     dead = where(share)
-    told = np.flatnonzero(stalled_seconds(run_of(HOUR, dead)))
-    assert len(np.setxor1d(told, dead)) <= 0.05 * len(dead)
+    stalled = np.flatnonzero(stalled_seconds(run_of(HOUR, dead)))
+    assert len(np.setxor1d(stalled, dead)) <= 0.05 * len(dead)
 
 
 @pytest.mark.parametrize("slow", [30, 120, 300])

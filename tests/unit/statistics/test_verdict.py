@@ -27,7 +27,7 @@ from app.statistics.verdict import (
     run_interval,
 )
 from tests.simulated_families import simulated_difference
-from tests.simulated_references import TwoCampaigns, told
+from tests.simulated_references import TwoCampaigns, count_verdicts
 
 DATA = Path(__file__).parents[2] / "data" / "statistics"
 
@@ -464,7 +464,7 @@ def test_reference_only_for_unpaired_apart() -> None:
 def test_reference_coverage_after_machine_change(runs: int, of_reference: int) -> None:
     """Without it nearly all identical configurations would be told apart; the bench has more settings."""
     count = 600
-    found = told(TwoCampaigns(runs, of_reference), count, 20261123)
+    found = count_verdicts(TwoCampaigns(runs, of_reference), count, 20261123)
     assert 0.93 <= found.covered <= 0.97
     # Seeded: what chance allows is allowed once and for all.
     assert found.higher + found.lower <= 0.05 + 2 * math.sqrt(0.05 * 0.95 / count)

@@ -78,7 +78,7 @@ class FileDevice(OpenDevice):
         return self.openers == 0
 
     @override
-    def tell_partition(self, number: int, start: int, size_bytes: int) -> None:
+    def add_partition(self, number: int, start: int, size_bytes: int) -> None:
         self.did.append(f"tell {number} {start} {size_bytes}")
 
     def run(self, argv: Sequence[str]) -> CompletedProgram:

@@ -32,11 +32,11 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 def hooks(*answers: Sequence[DiskRefusal]) -> Hooks:
     """Answer these refusals one after the other, the last for ever."""
-    told = itertools.chain(answers, itertools.repeat(answers[-1]))
+    replies = itertools.chain(answers, itertools.repeat(answers[-1]))
 
     def refusals(chosen: Mapping[str, DiskIdentity]) -> Mapping[str, Sequence[DiskRefusal]]:
         assert chosen == CHOSEN
-        now = next(told)
+        now = next(replies)
         return {NODE: now} if now else {}
 
     return Hooks(identify=lambda _node: disk(1), refusals=refusals)

@@ -103,9 +103,9 @@ def test_disk_that_expects_to_fail(objects: dict[str, Any]) -> None:
         ("Drive.Ata", {"SmartFailing": True}),
         ("NVMe.Controller", {"SmartCriticalWarning": ["spare"]}),
     ):
-        told = copy.deepcopy(objects)
-        told[drive][f"org.freedesktop.UDisks2.{interface}"] = values
-        assert against(told) == {"D16"}
+        changed = copy.deepcopy(objects)
+        changed[drive][f"org.freedesktop.UDisks2.{interface}"] = values
+        assert against(changed) == {"D16"}
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ class World:
     def __init__(self) -> None:
         self.disk = disk(1)
         self.refused: Sequence[DiskRefusal] = ()
-        self.told: list[str] = []
+        self.recorded: list[str] = []
         self.progress: list[StepProgress] = []
         self.done: list[StepResult] = []
         self.cancel_after = 1 << 30
@@ -63,13 +63,13 @@ class World:
         hooks = Hooks(
             identify=self.identify,
             refusals=self.refusals,
-            journal=lambda step, undo: self.told.append(
+            journal=lambda step, undo: self.recorded.append(
                 f"{step.why} | {', '.join(each.why for each in undo)}"
             ),
-            facts=lambda facts: self.told.extend(f"{name}={value}" for name, value in facts.items()),
+            facts=lambda facts: self.recorded.extend(f"{name}={value}" for name, value in facts.items()),
             progress=self.progress.append,
             done=self.done.append,
-            is_cancelled=lambda: len(self.told) >= self.cancel_after,
+            is_cancelled=lambda: len(self.recorded) >= self.cancel_after,
         )
         return Execution({NODE: disk(1)}, hooks)
 
@@ -92,7 +92,7 @@ def test_step_and_undo_journaled_before_it_begins(tmp_path: Path) -> None:
     world = World()
     a, b = tmp_path / "a", tmp_path / "b"
     report = world.execution().make((touch(a), touch(b)))
-    assert world.told == ["make a | remove a", "make b | remove b"]
+    assert world.recorded == ["make a | remove a", "make b | remove b"]
     assert [step.exit_code for step in report.steps] == [0, 0]
     assert [(each.number, each.count) for each in world.progress] == [(1, 2), (2, 2)]
     assert 0 < sum(step.program_seconds for step in report.steps) <= report.seconds
@@ -105,7 +105,7 @@ def test_failed_step_named_rest_undone_in_reverse(tmp_path: Path) -> None:
     assert "What had been made was undone." in caught.value.hint
     assert "status 3" in caught.value.message
     assert list(tmp_path.iterdir()) == []
-    assert world.told[-2:] == ["remove b | ", "remove a | "]
+    assert world.recorded[-2:] == ["remove b | ", "remove a | "]
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_differing_array_or_pool_undone(tmp_path: Path, look: Step, monkeypatch:
         world.execution().make((touch(tmp_path / "a"), look, touch(tmp_path / "never")))
     assert "What had been made was undone." in caught.value.hint
     assert list(tmp_path.iterdir()) == []
-    assert world.told[-1] == "remove a | "
+    assert world.recorded[-1] == "remove a | "
 
 
 def test_every_program_reported_in_order(tmp_path: Path) -> None:
@@ -246,7 +246,7 @@ def test_cancelled_execution_undone_undoing_goes_on(tmp_path: Path) -> None:
     with pytest.raises(CancelledError):
         world.execution().make((touch(tmp_path / "a"), touch(tmp_path / "b"), touch(tmp_path / "c")))
     assert list(tmp_path.iterdir()) == []
-    assert not any("make c" in told for told in world.told)
+    assert not any("make c" in texts for texts in world.recorded)
 
 
 def test_step_with_unmet_condition_skipped(tmp_path: Path) -> None:
@@ -449,7 +449,7 @@ def test_existing_folder_is_not_ours(tmp_path: Path) -> None:
         world, undo = World(), (RemoveFolder(str(there), "remove"),)
         with pytest.raises(StorageError, match="exists"):
             world.execution().make((MakeFolder(str(there), "make", undo=undo),))
-        assert world.told == [], "it was never begun, so that nothing undoes it"
+        assert world.recorded == [], "it was never begun, so that nothing undoes it"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["empty", "link"], (
         "nothing was made where it leads, or removed"
     )

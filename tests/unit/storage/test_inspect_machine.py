@@ -11,7 +11,7 @@ import pytest
 
 from app.domain.storage_plan.plan import PARTITION_TYPE
 from app.storage.inspect import uses
-from app.storage.inspect.pieces import Tell
+from app.storage.inspect.pieces import Progress
 from app.storage.inspect.snapshot import (
     Content,
     DiskFacts,
@@ -70,10 +70,10 @@ class Looked:
         _number: str,
         _medium: Geometry,
         before: PreviousContent,
-        tell: Tell,
+        progress: Progress,
     ) -> Reading[Content]:
         self.before[name] = before
-        tell(1, 2)
+        progress(1, 2)
         return read(FOUND)
 
 
@@ -130,11 +130,11 @@ def test_disappearing_disk_is_not_offered(
 
 
 def test_only_requested_unused_disks_are_read(places: SourceFolders, looked: Looked) -> None:
-    told: list[tuple[str, int, int]] = []
+    found: list[tuple[str, int, int]] = []
     add_scsi_disk(places.sys, "sdc", "8:32", "QM00003", "naa.5000000000000003")
-    snapshot = inspect_machine(POLICY, places, tell=lambda *far: told.append(far))
+    snapshot = inspect_machine(POLICY, places, progress=lambda *far: found.append(far))
     assert looked.names == {"sdb", "sdc"}, "the system lies on sda"
-    assert sorted(told) == [("sdb", 1, 2), ("sdc", 1, 2)]
+    assert sorted(found) == [("sdb", 1, 2), ("sdc", 1, 2)]
     assert snapshot.disk("sda").content.state is SourceKnowledge.PASSED_OVER
     assert (snapshot.disk("sdb").content.value, snapshot.disk("sdb").health.value) == (FOUND, ("warm",))
     looked.before.clear()

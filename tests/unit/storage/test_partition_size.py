@@ -56,7 +56,7 @@ def test_stated_size_or_smallest_disk() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "told", "shown"),
+    ("name", "expected", "shown"),
     [
         (
             "ext4",
@@ -67,16 +67,16 @@ def test_stated_size_or_smallest_disk() -> None:
     ],
 )
 def test_alignment_in_units_of_each_tool(
-    name: str, told: set[tuple[str, str]], shown: tuple[str, ...]
+    name: str, expected: set[tuple[str, str]], shown: tuple[str, ...]
 ) -> None:
     spec = filesystem(name)
     made = Creation({}, (), "uuid", layout(Level.RAID5, Assembler.MD), StripeGeometry(512 * KIB, 3))
     assert spec.mkfs_arguments
     assert spec.expected
-    assert told <= set(spec.mkfs_arguments(made))
+    assert expected <= set(spec.mkfs_arguments(made))
     assert [each.token.present for each in spec.expected(made)] == [shown]
     unstriped = replace(made, geometry=None)
-    assert not told & set(spec.mkfs_arguments(unstriped))
+    assert not expected & set(spec.mkfs_arguments(unstriped))
     assert spec.expected(unstriped) == ()
 
 

@@ -145,10 +145,10 @@ def test_hanging_program_ended_with_its_children() -> None:
 
 def test_no_signal_after_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its number may be that of another process group by then, and daemons that it leaves are its work."""
-    told: list[tuple[int, int]] = []
-    monkeypatch.setattr(os, "killpg", lambda group, number: told.append((group, number)))
+    found: list[tuple[int, int]] = []
+    monkeypatch.setattr(os, "killpg", lambda group, number: found.append((group, number)))
     assert run_program(("true",), timeout_s=60).exit_code == 0
-    assert told == []
+    assert found == []
 
 
 def test_program_that_ignores_sigterm_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

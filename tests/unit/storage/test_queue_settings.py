@@ -57,7 +57,7 @@ class Kernel:
         self.folder = folder
         self.disk: DiskIdentity | OSError = disk(1)
         self.other_boot = False
-        self.told: list[str] = []
+        self.recorded: list[str] = []
         self.steps: list[StepResult] = []
         self.facts: dict[str, str] = {}
         self.written: list[str] = []
@@ -77,7 +77,7 @@ class Kernel:
 
     def write(self, path: Path, value: str) -> None:
         self.written.append(f"{path.parents[1].name} {path.name} = {value}")
-        self.told.append(self.written[-1])
+        self.recorded.append(self.written[-1])
         if not self.takes:
             return
         if path.name == "scheduler":
@@ -102,7 +102,7 @@ class Kernel:
         return Hooks(
             identify=self._identify,
             refusals=lambda _: {},
-            journal=lambda step, _: self.told.append(f"begun {type(step).__name__}"),
+            journal=lambda step, _: self.recorded.append(f"begun {type(step).__name__}"),
             facts=self._know,
             done=self.steps.append,
             other_boot=self.other_boot,
@@ -110,7 +110,7 @@ class Kernel:
 
     def _know(self, facts: Mapping[str, str]) -> None:
         self.facts.update(facts)
-        self.told += [f"{name}: {value}" for name, value in facts.items()]
+        self.recorded += [f"{name}: {value}" for name, value in facts.items()]
 
     def _identify(self, node: str) -> DiskIdentity:
         if node == "/dev/sdb":
@@ -149,14 +149,14 @@ def made(kernel: Kernel, group: Group = GROUP) -> tuple[Step, ...]:
 def test_setting_journaled_before_and_put_back(kernel: Kernel) -> None:
     undo = made(kernel)
     assert kernel.read() == ("bfq", "512")
-    assert kernel.told == [
+    assert kernel.recorded == [
         "begun SetQueue", f"{SCHEDULER}: none bfq 1", "sda scheduler = bfq",
         "begun SetQueue", f"{READ_AHEAD}: 128 512 1", "sda read_ahead_kb = 512",
     ]  # fmt: skip
-    kernel.told.clear()
+    kernel.recorded.clear()
     kernel.execution().unmake(undo)
     assert kernel.read() == ("none", "128")
-    assert kernel.told == [
+    assert kernel.recorded == [
         "sda read_ahead_kb = 128", f"{READ_AHEAD}: ", "sda scheduler = none", f"{SCHEDULER}: ",
     ]  # fmt: skip
     assert {each.skipped for each in kernel.steps} == {""}
@@ -168,7 +168,7 @@ def test_setting_journaled_before_and_put_back(kernel: Kernel) -> None:
 def test_setting_already_in_effect(kernel: Kernel) -> None:
     kernel.show("sda", "none mq-deadline kyber [bfq]", "512")
     undo = made(kernel)
-    assert (kernel.told, kernel.facts) == ([], {})
+    assert (kernel.recorded, kernel.facts) == ([], {})
     kernel.show("sda", "[none] mq-deadline kyber bfq", "64")
     kernel.execution().unmake(undo)
     assert kernel.written == []
@@ -187,8 +187,8 @@ def test_setting_changed_by_others_left_and_reported(kernel: Kernel, setting: Qu
     found = {QueueSetting.SCHEDULER: "kyber", QueueSetting.READ_AHEAD: "2048"}[setting]
     assert found in kernel.read()
     assert len(kernel.written) == 1, "the other one is put back"
-    (told,) = (each.output for each in kernel.steps if each.output)
-    assert f"{NODE}: {setting.value} is {found} now, which somebody has set" in told
+    (output,) = (each.output for each in kernel.steps if each.output)
+    assert f"{NODE}: {setting.value} is {found} now, which somebody has set" in output
     assert set(kernel.facts.values()) == {""}, "it is told once, and nobody's any more"
 
 
@@ -231,9 +231,9 @@ def test_other_or_reattached_disk_not_touched(kernel: Kernel, now: DiskIdentity)
 def test_appearance_from_journal_after_restart(kernel: Kernel) -> None:
     undo = made(kernel)
     kernel.written.clear()
-    anew = replace(disk(1), diskseq=77)
-    kernel.disk = anew
-    Execution({NODE: anew}, kernel.hooks(), dict(kernel.facts)).unmake(undo)
+    again = replace(disk(1), diskseq=77)
+    kernel.disk = again
+    Execution({NODE: again}, kernel.hooks(), dict(kernel.facts)).unmake(undo)
     assert kernel.written == [], "the helper takes the disk as it finds it; the journal knows the old one"
 
 

@@ -36,7 +36,7 @@ PLANS = {
 }
 """What each recording was asked to be."""
 
-TOLD = {
+PROPERTIES = {
     "single": ["data=disk"],
     "stripe": ["data=disk,disk"],
     "mirror": ["data=mirror*2"],
@@ -75,14 +75,14 @@ def differences(plan: StoragePlan, text: str) -> dict[str, tuple[str, str]]:
 
 @pytest.mark.parametrize("name", PLANS)
 def test_vdevs_of_pool_as_requested(name: str) -> None:
-    assert list(parse_vdevs(recorded(name))) == TOLD[name]
+    assert list(parse_vdevs(recorded(name))) == PROPERTIES[name]
     assert differences(PLANS[name], recorded(name)) == {}
 
 
 @pytest.mark.parametrize("name", PLANS)
 def test_empty_lines_of_the_program_mean_nothing(name: str) -> None:
     spaced = recorded(name).replace("\n", "\n\n\t\n")
-    assert list(parse_vdevs(f"\n{spaced}")) == TOLD[name]
+    assert list(parse_vdevs(f"\n{spaced}")) == PROPERTIES[name]
 
 
 @pytest.mark.parametrize("name", PLANS)

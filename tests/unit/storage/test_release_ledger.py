@@ -219,9 +219,9 @@ def test_unstable_places_weaken_the_record(disk: int, monkeypatch: pytest.Monkey
 
 
 def test_how_far_the_comparison_is_gets_told(disk: int) -> None:
-    left, told = record(disk), []
-    compare(disk, left, OTHER_BOOT, "d1", tell=lambda done, every: told.append((done, every)))
-    assert told == [(128, 256), (256, 256)]
+    left, found = record(disk), []
+    compare(disk, left, OTHER_BOOT, "d1", progress=lambda done, every: found.append((done, every)))
+    assert found == [(128, 256), (256, 256)]
 
 
 BROKEN = ["", "[]", "{}", '{"serial": "x"}', "\x00" * 100, '{"serial": 1, "wwn": 2', "[" * 100_000, "null"]

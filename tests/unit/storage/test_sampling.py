@@ -17,9 +17,9 @@ from app.storage.inspect.sampling import (
     SAMPLE_BYTES,
     SamplingPlan,
     certain_bytes,
+    revealing_places,
     sampling_of,
     strata_of,
-    telling_places,
 )
 
 TB = 10**12
@@ -29,7 +29,7 @@ SIZES = st.integers(512 * MIB // SECTOR, 60 * TB // SECTOR).map(lambda sectors: 
 
 @pytest.fixture(autouse=True)
 def _nothing_is_remembered() -> None:
-    telling_places.cache_clear()
+    revealing_places.cache_clear()
 
 
 def sampled(size: int, seed: int) -> SamplingPlan:
@@ -117,11 +117,11 @@ def test_nobody_can_foresee_the_pieces() -> None:
     ],
 )
 def test_superblocks_behind_every_usual_start(start: int, offset: int) -> None:
-    assert start + offset in telling_places(TB)
+    assert start + offset in revealing_places(TB)
 
 
 def test_places_lie_outside_of_the_ends() -> None:
-    found = telling_places(TB)
+    found = revealing_places(TB)
     assert min(found) == EDGE_BYTES
     assert max(found) < TB - EDGE_BYTES
     # in front of a partition nothing of it stands: magics that count from the end are not placed there

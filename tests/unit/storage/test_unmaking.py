@@ -39,7 +39,7 @@ from app.storage.layout.steps import (
 )
 from app.storage.system import state
 from app.storage.system.digests import content_digest
-from app.storage.system.time_limits import Patience
+from app.storage.system.time_limits import TimeBudget
 from app.storage.wiping.wipe import InUseError, KeptError
 from tests.unit.storage.file_disk import FileDevice
 from tests.unit.storage.plans import disk
@@ -140,7 +140,7 @@ def test_no_retry_without_patience_or_time(patient: Execution, tmp_path: Path) -
     with pytest.raises(StorageError):
         hasty.unmake((tried(tmp_path, succeeds_at=9),))
     assert tries(tmp_path) == 1
-    patient.hooks = replace(patient.hooks, patience=Patience(0.0))
+    patient.hooks = replace(patient.hooks, patience=TimeBudget(0.0))
     with pytest.raises(StorageError):
         patient.unmake((tried(tmp_path, succeeds_at=9),))
     assert tries(tmp_path) == 2
@@ -296,7 +296,7 @@ def test_signature_marks_and_digests(tmp_path: Path) -> None:
     world = World()
     execution = world.execution()
     execution.make((replace(touch(tmp_path / "a"), signs=(HERE, TABLE_HERE), undo=()),))
-    assert world.told == [
+    assert world.recorded == [
         "make a | ",
         f"{mark_fact('here')}=begun",
         f"{mark_fact('table')}=begun",
@@ -306,10 +306,10 @@ def test_signature_marks_and_digests(tmp_path: Path) -> None:
         f"{mark_fact('table')}=made",
     ]
     assert execution.ours == {"here", "table"}
-    told: list[object] = []
-    execution.hooks = replace(execution.hooks, facts=told.append)
+    found: list[object] = []
+    execution.hooks = replace(execution.hooks, facts=found.append)
     execution.make((replace(touch(tmp_path / "b"), undo=()),))
-    assert told == []
+    assert found == []
 
 
 @pytest.mark.usefixtures("locks", "digests")
@@ -329,7 +329,7 @@ def test_equalised_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     make = replace(touch(tmp_path / "a"), signs=(place,), equalises=(place,), undo=())
     world = World()
     world.execution().make((make,))
-    assert world.told[:2] == ["make a | ", f"{mark_fact('array')}=begun"]
+    assert world.recorded[:2] == ["make a | ", f"{mark_fact('array')}=begun"]
     tail = f"zero {79 * MIB} {MIB}"
     assert array.did == [f"zero 0 {8 * MIB}", tail, f"zero {64 * MIB} 4096", "flush"]
     before = content_digest(array)
@@ -349,7 +349,7 @@ def test_failed_equalising_is_looked_at(tmp_path: Path, monkeypatch: pytest.Monk
     world = World()
     with pytest.raises(StorageError, match="Input/output"):
         world.execution().make((replace(touch(tmp_path / "a"), signs=(HERE,), equalises=(HERE,), undo=()),))
-    assert f"{look_fact('here')}=content 1 of /dev/x1" in world.told
+    assert f"{look_fact('here')}=content 1 of /dev/x1" in world.recorded
     assert not (tmp_path / "a").exists()
 
 
@@ -360,7 +360,7 @@ def test_failed_program_is_looked_at(tmp_path: Path) -> None:
     failing = replace(FAIL, signs=(HERE,), undo=())
     with pytest.raises(StorageError, match="on fire"):
         execution.make((failing,))
-    assert world.told[1:] == [f"{mark_fact('here')}=begun", f"{look_fact('here')}=content 1 of /dev/x1"]
+    assert world.recorded[1:] == [f"{mark_fact('here')}=begun", f"{look_fact('here')}=content 1 of /dev/x1"]
     assert execution.ours == {"here"}
 
 
@@ -420,12 +420,12 @@ def test_programs_that_write_are_recorded(monkeypatch: pytest.MonkeyPatch, tmp_p
     world = World()
     execution = world.execution()
     execution.make((stop,))
-    assert not [each for each in world.told if "written" in each]
+    assert not [each for each in world.recorded if "written" in each]
     execution.unmake((replace(stop, when=(FAILS,)), replace(UMOUNT, argv=("true",), looks=()), FORGET))
-    assert [each for each in world.told if "written" in each] == ["written table=", "written here="]
+    assert [each for each in world.recorded if "written" in each] == ["written table=", "written here="]
     with pytest.raises(StorageError):
         execution.unmake((replace(stop, argv=("false",)),))
-    assert world.told[-1] == "written partition u="
+    assert world.recorded[-1] == "written partition u="
 
 
 @pytest.mark.usefixtures("locks", "digests")
@@ -443,7 +443,7 @@ def test_mount_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(state, "mount_of", lambda folder: f"unique mount of {folder}")
     world = World()
     world.execution().make((Command(("true",), "mount", mounts=FOLDER),))
-    assert world.told[1:] == [f"{mount_fact(FOLDER)}=unique mount of {FOLDER}"]
+    assert world.recorded[1:] == [f"{mount_fact(FOLDER)}=unique mount of {FOLDER}"]
 
 
 @pytest.mark.usefixtures("locks", "digests")
@@ -586,7 +586,7 @@ def test_only_busy_failure_is_run_again(tmp_path: Path) -> None:
         World().execution().make((replace(tried(tmp_path, succeeds_at=9), busy=("is busy",)),))
     assert tries(tmp_path) == 2
     execution = World().execution()
-    execution.hooks = replace(execution.hooks, patience=Patience(0.0))
+    execution.hooks = replace(execution.hooks, patience=TimeBudget(0.0))
     with pytest.raises(StorageError):
         execution.make((replace(tried(tmp_path, succeeds_at=9, says="is busy"), busy=("is busy",)),))
     assert tries(tmp_path) == 3

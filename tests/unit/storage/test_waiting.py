@@ -11,7 +11,7 @@ import pytest
 from app.domain.errors import CancelledError, StorageError
 from app.storage.system import state, waiting
 from app.storage.system.programs import CompletedProgram
-from app.storage.system.time_limits import Patience
+from app.storage.system.time_limits import TimeBudget
 from app.storage.system.waiting import NODE_S, await_node, await_sync, lock
 from tests.hand_clock import Clock
 
@@ -96,7 +96,7 @@ class Array:
         self._folder = folder / "md"
         (self._folder / "dev-sdb1").mkdir(parents=True)
         self.states: Iterator[dict[str, str]] = iter(())
-        self.told: list[tuple[str, float | None, float | None]] = []
+        self.reports: list[tuple[str, float | None, float | None]] = []
         self.becomes({"dev-sdb1/state": "in_sync"})
 
     def becomes(self, files: dict[str, str]) -> None:
@@ -106,8 +106,8 @@ class Array:
     def goes_on(self) -> None:
         self.becomes(next(self.states))
 
-    def tell(self, text: str, part: float | None, left_s: float | None) -> None:
-        self.told.append((text, part, left_s))
+    def report(self, text: str, part: float | None, left_s: float | None) -> None:
+        self.reports.append((text, part, left_s))
 
 
 IDLE = {"sync_action": "idle", "degraded": "0", "resync_start": "none", "sync_completed": "none"}
@@ -129,10 +129,10 @@ def array(clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Arra
 
 def test_array_without_redundancy_is_complete(clock: Clock, array: Array) -> None:
     array.becomes({"sync_action": "idle"})
-    await_sync("/dev/md/x", array.tell, never)
+    await_sync("/dev/md/x", array.report, never)
     array.becomes(IDLE)
-    await_sync("/dev/md/x", array.tell, never)
-    assert (array.told, clock.now_s) == ([], 1000)
+    await_sync("/dev/md/x", array.report, never)
+    assert (array.reports, clock.now_s) == ([], 1000)
 
 
 @pytest.mark.parametrize(
@@ -143,8 +143,8 @@ def test_array_without_redundancy_is_complete(clock: Clock, array: Array) -> Non
 def test_array_waits_for_idle_whole_in_sync(array: Array, incomplete: dict[str, str]) -> None:
     array.becomes({**IDLE, **incomplete})
     array.states = iter(({}, IDLE))
-    await_sync("/dev/md/x", array.tell, never)
-    assert len(array.told) == 2
+    await_sync("/dev/md/x", array.report, never)
+    assert len(array.reports) == 2
 
 
 @pytest.mark.parametrize(
@@ -165,17 +165,17 @@ def test_array_progress_from_kernel(
 ) -> None:
     array.becomes({**RESYNC, "sync_completed": completed, "sync_speed": speed})
     array.states = iter((IDLE,))
-    await_sync("/dev/md/x", array.tell, never)
-    ((text, *told),) = array.told
+    await_sync("/dev/md/x", array.report, never)
+    ((text, *texts),) = array.reports
     assert "resync" in text
-    assert told == [part, left_s]
+    assert texts == [part, left_s]
 
 
 def test_failed_member_ends_the_wait(array: Array) -> None:
     array.becomes(RESYNC)
     array.states = iter(({"dev-sdb1/state": "faulty,write_error"},))
     with pytest.raises(StorageError, match=r"/dev/md/x.*sdb1"):
-        await_sync("/dev/md/x", array.tell, never)
+        await_sync("/dev/md/x", array.report, never)
 
 
 @pytest.mark.slow
@@ -186,14 +186,14 @@ def test_array_may_wait_while_it_advances(clock: Clock, array: Array) -> None:
         (*({"sync_completed": f"{number} / {SECTORS}"} for number in range(steps)), *[{}] * steps)
     )
     with pytest.raises(StorageError, match=r"/dev/md/x"):
-        await_sync("/dev/md/x", array.tell, never)
+        await_sync("/dev/md/x", array.report, never)
     assert clock.now_s == pytest.approx(1000 + steps * 0.5 + 5 * NODE_S, abs=1.1)
 
 
 def test_nobody_has_to_wait_for_an_array(clock: Clock, array: Array) -> None:
     array.becomes(RESYNC)
     with pytest.raises(CancelledError, match=r"/dev/md/x"):
-        await_sync("/dev/md/x", array.tell, lambda: True)
+        await_sync("/dev/md/x", array.report, lambda: True)
     assert clock.now_s == 1000
 
 
@@ -203,7 +203,7 @@ def test_nobody_has_to_wait_for_an_array(clock: Clock, array: Array) -> None:
 def test_no_wait_without_patience(monkeypatch: pytest.MonkeyPatch) -> None:
     slept: list[float] = []
     monkeypatch.setattr("time.sleep", slept.append)
-    patience = Patience(1.5)
+    patience = TimeBudget(1.5)
     assert [patience.pause(1.0), patience.pause(1.0), patience.pause(1.0)] == [True, True, False]
     assert slept == [1.0, 0.5]
     assert patience.limit(5.0) == 0

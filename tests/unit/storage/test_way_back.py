@@ -31,7 +31,7 @@ from app.storage.layout.steps import (
 )
 from app.storage.system import state
 from app.storage.system.digests import content_digest, ends_digest, table_digest
-from app.storage.system.time_limits import Patience
+from app.storage.system.time_limits import TimeBudget
 from app.storage.wiping import offered, wipe
 from app.storage.wiping.offered import look_through
 from app.storage.wiping.wipe import KeptError, Wiper
@@ -66,8 +66,8 @@ class Root:
 
     def know(self, facts: Mapping[str, str]) -> None:
         self.facts.update(facts)
-        told = {name: "" if name.startswith("ends of ") else value for name, value in facts.items()}
-        self.device.did += [f"know {name}: {value}" for name, value in told.items()]
+        values = {name: "" if name.startswith("ends of ") else value for name, value in facts.items()}
+        self.device.did += [f"know {name}: {value}" for name, value in values.items()]
 
     def save(self, _name: str, offset: int, content: bytes) -> None:
         self.saved[offset] = content
@@ -88,7 +88,7 @@ class Root:
             hiding=lambda: "4711 (qemu)",
             save=self.save,
             since=self.since,
-            patience=Patience(0.0),
+            patience=TimeBudget(0.0),
         )
         return Wiper(
             {PARTITION.disk: identity},
@@ -218,9 +218,9 @@ TABLES: dict[str, Callable[[FileDevice], object]] = {
 def test_changed_table(root: Root, name: str) -> None:
     TABLES[name](root.device)
     changed = root.device.file.read_bytes()
-    told = root.back()
-    assert "byte for byte" in told
-    assert told.endswith("Nothing was written to it.")
+    found = root.back()
+    assert "byte for byte" in found
+    assert found.endswith("Nothing was written to it.")
     assert root.device.file.read_bytes() == changed
     assert (root.zeroed, root.saved, root.released) == ([], {}, [])
 
@@ -258,11 +258,11 @@ USED: dict[str, tuple[Callable[[FileDevice], object], str]] = {
 @pytest.mark.parametrize("name", USED)
 @pytest.mark.slow
 def test_used_filesystem(root: Root, name: str) -> None:
-    change, told = USED[name]
+    change, reason = USED[name]
     change(root.device)
     changed = root.device.file.read_bytes()
     said = root.back()
-    assert told in said
+    assert reason in said
     assert said.endswith("Nothing was written to it.")
     assert root.device.file.read_bytes() == changed
     assert (root.zeroed, root.saved, root.released) == ([], {}, [])
@@ -355,12 +355,12 @@ def test_told_again_after_any_failure(
     def full(_step: object) -> None:
         raise OSError(28, "the journal is full")
 
-    def tell(*where: int) -> None:
+    def progress(*where: int) -> None:
         root.device.did.append(f"tell {where}")
         raise OSError(5, "told in vain")
 
     object.__setattr__(wiper, "begin", full)
-    monkeypatch.setattr(root.device, "tell_partition", tell)
+    monkeypatch.setattr(root.device, "add_partition", progress)
     with pytest.raises(OSError, match="the journal is full"):
         wiper.wipe(step) if isinstance(step, Wipe) else wiper.wipe_table(step)
     assert root.device.did == ["forget 1", f"tell {(1, MIB, PARTITION_BYTES)}"]

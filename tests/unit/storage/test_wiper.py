@@ -28,7 +28,7 @@ from app.storage.layout.conditions import (
 )
 from app.storage.layout.steps import Mark, Wipe, mark_fact, written_fact
 from app.storage.system import state
-from app.storage.system.time_limits import Patience
+from app.storage.system.time_limits import TimeBudget
 from app.storage.wiping import wipe
 from app.storage.wiping.wipe import InUseError, KeptError, Wiper
 
@@ -67,7 +67,7 @@ class World:
     )
     answers: Mapping[object, ConditionResult] = field(default_factory=dict)
     users: Mapping[str, Sequence[User]] = field(default_factory=dict)
-    patience: Patience = field(default_factory=lambda: Patience(0.0))
+    patience: TimeBudget = field(default_factory=lambda: TimeBudget(0.0))
     readers_leave_after: int = 1000
     asked_users: list[str] = field(default_factory=list)
     locked: list[str] = field(default_factory=list)
@@ -229,7 +229,7 @@ def test_many_users_are_counted(world: World) -> None:
         world.wipe(STEP)
     said = kept.value.message
     assert "namespace 0;" in said
-    assert f"+ {5_000 - wipe.MOST_TOLD}" in said
+    assert f"+ {5_000 - wipe.MOST_USERS_NAMED}" in said
     # journal and bus have to hold it, for each disk of a session
     assert len(json.dumps(message_to_json(said))) + len(kept.value.hint) < 16_384
 
@@ -256,8 +256,8 @@ def test_inactive_array_keeps_its_disks(
         except KeptError as error:
             return str(error)
 
-    told = outcome(lambda: world.wipe(IN_ARRAY))
-    assert ("does not run" in told) is is_needed
+    found = outcome(lambda: world.wipe(IN_ARRAY))
+    assert ("does not run" in found) is is_needed
     assert (world.opened == []) is is_needed
 
 
@@ -266,7 +266,7 @@ WRITER = User("a program writes", "pid 9", "End it.")
 
 
 def test_reader_waited_for_writer_not(world: World) -> None:
-    world.patience, world.readers_leave_after = Patience(), 2
+    world.patience, world.readers_leave_after = TimeBudget(), 2
     world.users = {DISK: [READER]}
     assert world.wipe(STEP) == f"came to {NODE}"
     assert world.asked_users == [DISK] * 3
@@ -283,7 +283,7 @@ def test_wait_ends_with_its_limits(
 ) -> None:
     monkeypatch.setattr(wipe, "READERS_S", limit_s)
     monkeypatch.setattr(wipe, "_AGAIN_S", 0.001)
-    world.patience = Patience(patience_s)
+    world.patience = TimeBudget(patience_s)
     world.users = {DISK: [READER]}
     with pytest.raises(InUseError, match="pid 8"):
         world.wipe(STEP)

@@ -24,7 +24,7 @@ from app.storage.inspect.signatures import MAGICS
 from app.storage.layout.conditions import SignatureIs
 from app.storage.layout.steps import Mark
 from app.storage.system.device import OpenDevice, exclusive
-from app.storage.system.time_limits import Patience
+from app.storage.system.time_limits import TimeBudget
 from app.storage.wiping import saved
 from app.storage.wiping.found import (
     HEAD_BYTES,
@@ -303,14 +303,14 @@ def test_copy_is_complete_when_synced(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_patience_is_for_all_waits_together() -> None:
-    patience = Patience(0.02)
+    patience = TimeBudget(0.02)
     assert patience.pause(0.01)
     patience.spent(0.005)
     assert patience.limit(60) == pytest.approx(0.005)
     assert patience.pause(0.01)
     assert not patience.pause(0.01)
     assert patience.limit(60) == 0
-    assert Patience().limit(60) == 60
+    assert TimeBudget().limit(60) == 60
 
 
 def test_only_the_superblock_is_zeroed() -> None:

@@ -143,7 +143,7 @@ class LineStyler:
         offered = max(self.shown, self.offered)
         return curve.main or offered <= MOST_WITH_ALL_CURVES or trace.run_id == self.focus
 
-    def dress(self, trace: RunTrace, curve: CurveSpec, data: CurveData) -> Line:
+    def style_line(self, trace: RunTrace, curve: CurveSpec, data: CurveData) -> Line:
         """Return the line of a curve of a run."""
         colour = self.theme.shade(self.theme.series_colour(trace.colour_index), curve.shade)
         focused = trace.run_id == self.focus and not self.alone

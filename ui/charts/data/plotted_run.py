@@ -90,10 +90,10 @@ def devices_words(runs: Iterable[PlotDataset]) -> str:
     """Return the devices of the sums of these runs, for the heading of a chart; empty for no run."""
     with_sums = (run for run in runs if any(name.startswith(STORAGE) for name, _ in run.series_keys()))
     known = [run.devices for run in with_sums if isinstance(run, OnDevices)]
-    told = list(dict.fromkeys(each or tr("devices not known") for each in known))
-    if len(told) > MOST_DEVICES:
+    sentences = list(dict.fromkeys(each or tr("devices not known") for each in known))
+    if len(sentences) > MOST_DEVICES:
         return tr("the devices of each run")
-    return "; ".join(told)
+    return "; ".join(sentences)
 
 
 @runtime_checkable

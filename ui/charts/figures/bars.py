@@ -83,7 +83,7 @@ class BarFigure:
                 painter.setPen(QPen(theme.colour("accent"), 1))
                 painter.drawRect(QRectF(TINY, top + 0.5, size.width() - 2 * TINY, height - 1))
 
-    def tell(self, size: QSizeF, theme: Appearance, at: QPointF) -> str:
+    def text_at(self, size: QSizeF, theme: Appearance, at: QPointF) -> str:
         """Return the text of the row under the pointer."""
         for top, height, _, bar in self._rows(theme, size.height()):
             if bar is not None and top <= at.y() < top + height:
@@ -95,13 +95,13 @@ class BarFigure:
 
     def accessible_text(self) -> str:
         """Return every bar with its interval, a sentence per group."""
-        groups = ("; ".join(map(_told_bar, group.bars)) for group in self.groups)
-        told = [
+        groups = ("; ".join(map(_bar_text, group.bars)) for group in self.groups)
+        sentences = [
             f"{group.heading}: {bars}." if group.heading else f"{bars}."
             for group, bars in zip(self.groups, groups, strict=True)
             if bars
         ]
-        return " ".join([f"{self.title}.", *told])
+        return " ".join([f"{self.title}.", *sentences])
 
     def csv(self) -> str:
         """Return one CSV row per bar."""
@@ -223,23 +223,23 @@ def _words_width(theme: Appearance, bar: Bar) -> float:
 
 
 def _words(bar: Bar) -> str:
-    if bar.told:
-        return bar.told
+    if bar.value_text:
+        return bar.value_text
     if bar.value is None:
         return bar.note
     value = format_value(bar.value)
     return tr("{value}, {note}").format(value=value, note=bar.note) if bar.note else value
 
 
-def _told_bar(bar: Bar) -> str:
-    told = f"{f'{bar.tag} {bar.label}'.strip()}: {_words(bar)} {bar.warning}".rstrip()
+def _bar_text(bar: Bar) -> str:
+    message = f"{f'{bar.tag} {bar.label}'.strip()}: {_words(bar)} {bar.warning}".rstrip()
     if bar.value is None or bar.interval is None:
-        return told
+        return message
     low, high = (format_value(end) if math.isfinite(end) else tr("unlimited") for end in bar.interval)
     sentence = (
         tr("{bar}, within the run {low} to {high}") if bar.within else tr("{bar}, interval {low} to {high}")
     )
-    return sentence.format(bar=told, low=low, high=high)
+    return sentence.format(bar=message, low=low, high=high)
 
 
 def _paint_mark(painter: QPainter, theme: Appearance, at: QPointF) -> None:
@@ -291,12 +291,12 @@ class FiguresSideBySide:
                 part.paint_pointer(painter, place.size(), theme, at - place.topLeft())
                 painter.restore()
 
-    def tell(self, size: QSizeF, theme: Appearance, at: QPointF) -> str:
+    def text_at(self, size: QSizeF, theme: Appearance, at: QPointF) -> str:
         """Return the text of the row under the pointer, below the title of its figure."""
         for part, place in self._places(size, theme):
-            told = part.tell(place.size(), theme, at - place.topLeft()) if place.contains(at) else ""
-            if told:
-                return f"{part.title}\n{told}"
+            text = part.text_at(place.size(), theme, at - place.topLeft()) if place.contains(at) else ""
+            if text:
+                return f"{part.title}\n{text}"
         return ""
 
     def accessible_text(self) -> str:

@@ -47,7 +47,7 @@ class Figure(Protocol):
     def paint_pointer(self, painter: QPainter, size: QSizeF, theme: Theme, at: QPointF) -> None:
         """Paint the marks for a pointer position over it."""
 
-    def tell(self, size: QSizeF, theme: Theme, at: QPointF) -> str:
+    def text_at(self, size: QSizeF, theme: Theme, at: QPointF) -> str:
         """Return the text at a position, as lines of plain text; empty for none."""
 
     def accessible_text(self) -> str:
@@ -164,10 +164,10 @@ class _Sheet(QWidget):
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         self._at = event.position()
         self.update()
-        told = "" if self.figure is None else self.figure.tell(QSizeF(self.size()), self.theme, self._at)
+        words = "" if self.figure is None else self.figure.text_at(QSizeF(self.size()), self.theme, self._at)
         # As rich text with all characters escaped: a tool tip would interpret markup in a run's name
         # otherwise.
-        text = tooltip(*told.splitlines())
+        text = tooltip(*words.splitlines())
         QToolTip.showText(event.globalPosition().toPoint(), text, self)
 
     @override

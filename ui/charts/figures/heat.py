@@ -103,7 +103,7 @@ class HeatFigure:
             painter.setPen(QPen(theme.text, 2))
             painter.drawRect(self._area(size, theme, *place))
 
-    def tell(self, size: QSizeF, theme: Theme, at: QPointF) -> str:
+    def text_at(self, size: QSizeF, theme: Theme, at: QPointF) -> str:
         """Return the text of the cell under the pointer."""
         place = self._cell_at(size, theme, at)
         if place is None:
@@ -115,16 +115,16 @@ class HeatFigure:
     def accessible_text(self) -> str:
         """Return one sentence per row."""
         nothing = tr("nothing")
-        told = []
+        sentences = []
         for name, cells in zip(self.rows, self.cells, strict=True):
             known = [
                 ", ".join(filter(None, (f"{column} {_number(cell)}", cell.note)))
                 for column, cell in zip(self.columns, cells, strict=True)
                 if cell.value is not None
             ]
-            told.append(f"{name}: {'; '.join(known) or nothing}.")
+            sentences.append(f"{name}: {'; '.join(known) or nothing}.")
         title = tr("{title}; rows: {down}, columns: {across}.")
-        return " ".join([title.format(title=self.title, down=self.down, across=self.across), *told])
+        return " ".join([title.format(title=self.title, down=self.down, across=self.across), *sentences])
 
     def csv(self) -> str:
         """Return one CSV row per cell."""

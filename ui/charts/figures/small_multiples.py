@@ -134,14 +134,14 @@ class SmallMultiples:
             painter.fillRect(area, theme.background)
             put_text(painter, theme, area, text, Look(RIGHT, bold=True))
 
-    def tell(self, size: QSizeF, theme: Theme, at: QPointF) -> str:
+    def text_at(self, size: QSizeF, theme: Theme, at: QPointF) -> str:
         """Return the time under the pointer."""
         t_s = self._time_at(size, theme, at)
         return "" if t_s is None else format_moment(t_s, self.times[1])
 
     def accessible_text(self) -> str:
         """Return mean and last value of every run."""
-        told = []
+        sentences = []
         for trace, curve in zip(self.traces, self._curves, strict=True):
             values = curve.seconds.values[curve.seconds.t_s > 0]
             figures = tr("no samples")
@@ -149,10 +149,10 @@ class SmallMultiples:
                 figures = tr("newest {value}, mean {mean}").format(
                     value=format_value(float(curve.main.values[-1])), mean=format_value(float(values.mean()))
                 )
-            told.append(f"{trace.label}: {figures}")
+            sentences.append(f"{trace.label}: {figures}")
         end = format_moment(self.times[1], self.times[1])
         shown = tr("Shown from {begin} to {end}.").format(begin=format_moment(0.0, self.times[1]), end=end)
-        return f"{self.title}. {shown} {'; '.join(told)}."
+        return f"{self.title}. {shown} {'; '.join(sentences)}."
 
     def csv(self) -> str:
         """Return the seconds of every run."""
@@ -198,8 +198,8 @@ class SmallMultiples:
 
     def _line(self, theme: Theme, place: int) -> Line:
         main = next(curve for curve in self.spec.curves if curve.main)
-        wardrobe = LineStyler(theme, None, 2)
-        line = wardrobe.dress(self.traces[place], main, self._curves[place])
+        styler = LineStyler(theme, None, 2)
+        line = styler.style_line(self.traces[place], main, self._curves[place])
         return replace(line, style=Qt.PenStyle.SolidLine)  # the only line in its cell
 
     def _frame(self, body: QRectF, ratio: float) -> Frame:

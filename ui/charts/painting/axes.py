@@ -49,7 +49,7 @@ class _Axis(pg.AxisItem):  # type: ignore[misc]
         self.enableAutoSIPrefix(False)  # noqa: FBT003 - pyqtgraph's signature
         self.setStyle(tickLength=0, autoExpandTextSpace=False)
         self.setCacheMode(QGraphicsItem.CacheMode.DeviceCoordinateCache)
-        self.dress()
+        self.apply_style()
 
     @property
     def overhang(self) -> float:
@@ -59,7 +59,7 @@ class _Axis(pg.AxisItem):  # type: ignore[misc]
     def set_type_scale(self, scale: float) -> None:
         """Set the type scale."""
         self._type_scale = scale
-        self.dress()
+        self.apply_style()
 
     @override
     def wheelEvent(self, event: QGraphicsSceneWheelEvent) -> None:
@@ -84,7 +84,7 @@ class _Axis(pg.AxisItem):  # type: ignore[misc]
         )  # numbers are next to their ticks in every script
         super().drawPicture(p, *specs)
 
-    def dress(self) -> None:
+    def apply_style(self) -> None:
         """Take colours and font from the theme."""
         self.font_used = self._theme.number_font(_SMALLER * self._type_scale)
         self.metrics = QFontMetricsF(self.font_used)
@@ -111,8 +111,8 @@ class TimeAxis(_Axis):
         super().__init__("bottom", theme)
 
     @override
-    def dress(self) -> None:
-        super().dress()
+    def apply_style(self) -> None:
+        super().apply_style()
         height = math.ceil(self.metrics.height()) + TINY
         self.setHeight(height)
         self.fitted.emit(height)

@@ -148,12 +148,12 @@ class Canvas(QScrollArea):
             chart.labels.set_width(names)
         self._grid.setContentsMargins(0, 0, max(0.0, self.time_axis.overhang - names), 0)
 
-    def dress(self) -> None:
+    def apply_style(self) -> None:
         """Take the theme's colours."""
         self._view.setBackground(self._theme.background)
-        self.time_axis.dress()
+        self.time_axis.apply_style()
         for chart in self._made.values():
-            chart.dress()
+            chart.apply_style()
 
     def chart_at(self, scene: QPointF) -> Chart | None:
         """Return the chart with content at a point of the scene."""

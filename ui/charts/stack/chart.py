@@ -136,7 +136,7 @@ class Chart(QObject):
         self._until_s = math.inf
         self._times: Range = (0.0, 60.0)
         self.set_times(self._times)
-        self.dress()
+        self.apply_style()
 
     @property
     def lines(self) -> tuple[Line, ...]:
@@ -153,10 +153,10 @@ class Chart(QObject):
         """Range of the value axis."""
         return self._values or value_range(None, zero_based=self.spec.zero_based, is_log=self.spec.log_y)
 
-    def dress(self) -> None:
+    def apply_style(self) -> None:
         """Take the theme's colours."""
         self.view.setBackgroundColor(self._theme.background)
-        self.axis.dress()
+        self.axis.apply_style()
         self.heading.update()
         self.labels.update()
         self.layer.invalidate()
@@ -205,7 +205,7 @@ class Chart(QObject):
             self.layer.grow_live(lines, ground, end_s, changed_s)
             self.labels.grow(lines)
 
-    def fit_values(self, whole: Range, *, anew: bool) -> bool:
+    def fit_values(self, whole: Range, *, reset: bool) -> bool:
         """Fit the value axis to its lines in the whole time; unchanged if they fit with room.
 
         Earlier data, such as loading, is ignored: it would only flatten the lines.
@@ -219,7 +219,7 @@ class Chart(QObject):
         wanted = value_range(extremes, zero_based=self.spec.zero_based, is_log=self.spec.log_y)
         if self.spec.highest is not None:
             wanted = wanted[0], min(wanted[1], self.spec.highest)
-        kept = keep_range(None if anew else self._values, wanted, is_log=self.spec.log_y)
+        kept = keep_range(None if reset else self._values, wanted, is_log=self.spec.log_y)
         changed = self.axis.set_blank(blank=extremes is None)
         if changed:
             self.layer.invalidate()

@@ -151,7 +151,7 @@ class ChartModel:
         return self._spans[1]
 
     @property
-    def told(self) -> PlotDataset | None:
+    def marked(self) -> PlotDataset | None:
         """The run with visible checkpoints and stalls: those of several could not be distinguished."""
         if self.live is not None:
             return self.live.data
@@ -186,11 +186,11 @@ class ChartModel:
         return load_words(trace.data for trace in self.traces)
 
     @property
-    def name_of_told(self) -> str:
+    def name_of_marked(self) -> str:
         """The name of that run, if others are shown too."""
-        told = self.told
+        marked = self.marked
         several = len(self.traces) > 1
-        return next((trace.label for trace in self.traces if several and trace.data is told), "")
+        return next((trace.label for trace in self.traces if several and trace.data is marked), "")
 
     def set_runs(self, runs: Sequence[RunTrace]) -> None:
         """Set the saved runs; results computed for unchanged ones are kept."""
@@ -243,12 +243,12 @@ class ChartModel:
 
     def saved_lines(self, chart: ChartSpec) -> list[Line]:
         """Return the lines of the saved runs on a chart; none for curves without samples."""
-        wardrobe = self._wardrobe()
+        styler = self._line_styler()
         lines = [
-            wardrobe.dress(bundle.trace, curve, self._bundle_data(bundle, chart, curve))
+            styler.style_line(bundle.trace, curve, self._bundle_data(bundle, chart, curve))
             for bundle in self.bundles
             for curve in chart.curves
-            if self._wants(wardrobe, chart, curve, bundle.trace)
+            if self._wants(styler, chart, curve, bundle.trace)
         ]
         return [line for line in lines if len(line.main.t_s)]
 
@@ -258,13 +258,13 @@ class ChartModel:
         changed_s = float("inf")
         if self.live is None:
             return lines, changed_s
-        wardrobe = self._wardrobe()
+        styler = self._line_styler()
         for curve in chart.curves:
-            if self._wants(wardrobe, chart, curve, self.live):
+            if self._wants(styler, chart, curve, self.live):
                 data, since_s = self._live_curves.update(self.live.data, chart, curve)
                 changed_s = min(changed_s, since_s)
                 if len(data.seconds.t_s):
-                    lines.append(wardrobe.dress(self.live, curve, data))
+                    lines.append(styler.style_line(self.live, curve, data))
         return lines, changed_s
 
     def limit_lines(self, chart: ChartSpec, lines: Sequence[Line], whole: Range) -> list[Line]:
@@ -275,7 +275,7 @@ class ChartModel:
         known = [(data[line.run_id], line) for line in lines if line.run_id in data]
         return limit_lines(chart, known, whole)
 
-    def _wardrobe(self) -> LineStyler:
+    def _line_styler(self) -> LineStyler:
         grouped = self.around is BandKind.AUTOMATIC and self._kind is TIME
         drawn = [*self._saved[0], *(() if self.live is None else (self.live,))]
         names = {(grouped and trace.group) or trace.run_id for trace in drawn if not trace.pale}
@@ -290,8 +290,8 @@ class ChartModel:
             offered=0 if self.live is not None else len(offered),
         )
 
-    def _wants(self, wardrobe: LineStyler, chart: ChartSpec, curve: CurveSpec, trace: RunTrace) -> bool:
-        return self._chosen.get((chart.id, curve.id), wardrobe.is_shown(curve, trace))
+    def _wants(self, styler: LineStyler, chart: ChartSpec, curve: CurveSpec, trace: RunTrace) -> bool:
+        return self._chosen.get((chart.id, curve.id), styler.is_shown(curve, trace))
 
     def _bundle_data(self, bundle: Bundle, chart: ChartSpec, curve: CurveSpec) -> CurveData:
         members = tuple(self.curve_of(trace, chart, curve) for trace in bundle.members)

@@ -28,7 +28,7 @@ from ui.painting import painting
 from ui.theme import SMALL
 from ui.widgets.formatting import tooltip
 from ui.widgets.screen_room import screen_room
-from ui.widgets.tab_order import go_as_read
+from ui.widgets.tab_order import set_reading_tab_order
 
 _SAMPLE = QSize(24, 12)
 _KEY = Qt.ItemDataRole.UserRole
@@ -236,7 +236,7 @@ class ChartWindow(QDialog):
 
     def __init__(self, stack: ChartStack, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        go_as_read(self)
+        set_reading_tab_order(self)
         self.setWindowTitle(tr("Charts"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.charts = ChartChooser(stack, self)

@@ -307,7 +307,7 @@ class LegendTable(QWidget):
 
     def _write_headings(self, curve: str, unit: str) -> None:
         mean = tr("{curve} mean shown").format(curve=curve) if curve else tr("mean shown")
-        told = ("", tr("Name"), tr("Runs"), mean, "p95", tr("max"), tr("last"), tr("Marks"))
+        headings = ("", tr("Name"), tr("Runs"), mean, "p95", tr("max"), tr("last"), tr("Marks"))
         tips = (
             tr("Ticked lines are drawn"),
             tr("Click a name to see it alone, and again to see all"),
@@ -318,7 +318,7 @@ class LegendTable(QWidget):
             tr("Value of the line at the right edge, in {unit}").format(unit=unit),
             tr("What was noticed about the runs"),
         )
-        for column, (text, tip) in enumerate(zip(told, tips, strict=True)):
+        for column, (text, tip) in enumerate(zip(headings, tips, strict=True)):
             item = self.table.horizontalHeaderItem(column) or QTableWidgetItem()
             item.setText(text)
             item.setToolTip(tooltip(tip))

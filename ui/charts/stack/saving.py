@@ -229,8 +229,8 @@ def csv_text(lines: Sequence[Line], times: tuple[float, float], unit: str, kind:
 def table_text(rows: Iterable[Sequence[object]]) -> str:
     """Return rows as CSV; numbers with ten digits, None as empty."""
     stream = io.StringIO(newline="")
-    told = ([f"{cell:.10g}" if isinstance(cell, float) else cell for cell in row] for row in rows)
-    write_rows(stream, told)
+    texts = ([f"{cell:.10g}" if isinstance(cell, float) else cell for cell in row] for row in rows)
+    write_rows(stream, texts)
     return stream.getvalue()
 
 

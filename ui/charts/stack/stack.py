@@ -155,31 +155,31 @@ _PLACES: Final = 6
 """Most described points of a line that is not over time."""
 
 
-def told_charts(charts: Sequence[Chart], model: ChartModel, kind: XAxisKind, times: Range) -> str:
+def describe_charts(charts: Sequence[Chart], model: ChartModel, kind: XAxisKind, times: Range) -> str:
     """Return the content of charts in sentences: the visible part, each chart with its lines, the marks."""
     shown = [chart for chart in charts if chart.lines]
     if not shown:
         return model.words_for_nothing
     begin, end = (kind.moment(each, times[1]) for each in times)
-    told = [tr("Shown from {begin} to {end}.").format(begin=begin, end=end)]
-    told += [_told_chart(chart, kind, times) for chart in shown]
+    sentences = [tr("Shown from {begin} to {end}.").format(begin=begin, end=end)]
+    sentences += [_describe_chart(chart, kind, times) for chart in shown]
     if kind is TIME:
-        told += _told_marks(model, times)
-    return " ".join(told)
+        sentences += _describe_marks(model, times)
+    return " ".join(sentences)
 
 
-def told_reading(charts: Sequence[Chart]) -> str:
+def describe_reading(charts: Sequence[Chart]) -> str:
     """Return the text of the crosshair in all charts; empty without a crosshair."""
     read = [(chart.spec, chart.crosshair.reading) for chart in charts if chart.lines]
     known = [(spec, reading) for spec, reading in read if reading is not None]
     if not known:
         return ""
-    told = [f"{known[0][1].title}."]
-    told += [_told_reading(spec, reading) for spec, reading in known]
-    return " ".join(told)
+    sentences = [f"{known[0][1].title}."]
+    sentences += [_describe_reading(spec, reading) for spec, reading in known]
+    return " ".join(sentences)
 
 
-def _told_reading(spec: ChartSpec, reading: Reading) -> str:
+def _describe_reading(spec: ChartSpec, reading: Reading) -> str:
     """Return the values of one chart; of several columns only the first."""
     several = reading.columns if not reading.is_detailed else ()
     rows = [f"{name} {_joined(several, values)}" for _, name, values in reading.rows]
@@ -192,7 +192,7 @@ def _joined(columns: Sequence[str], values: Sequence[str]) -> str:
     return ", ".join(f"{column} {value}" for column, value in zip(columns, values, strict=True) if value)
 
 
-def _told_chart(chart: Chart, kind: XAxisKind, times: Range) -> str:
+def _describe_chart(chart: Chart, kind: XAxisKind, times: Range) -> str:
     lines = sorted(chart.lines, key=lambda line: -line.rank)
     parts = [
         tr("{line}: {figures}").format(line=_name_of(line, lines), figures=figures)
@@ -251,30 +251,36 @@ def _over_places(line: Line, times: Range, kind: XAxisKind) -> str:
     )
 
 
-def _told_marks(model: ChartModel, times: Range) -> Iterator[str]:
+def _describe_marks(model: ChartModel, times: Range) -> Iterator[str]:
     """Yield a sentence about checkpoints and one about stalls of the run with drawn marks."""
-    if model.told is None:
+    if model.marked is None:
         return
-    name = model.name_of_told
+    name = model.name_of_marked
     begun = [
-        begin_s for begin_s, end_s, _ in model.told.checkpoints() if end_s >= times[0] and begin_s <= times[1]
+        begin_s
+        for begin_s, end_s, _ in model.marked.checkpoints()
+        if end_s >= times[0] and begin_s <= times[1]
     ]
     stalls = [
-        (max(a, times[0]), min(b, times[1])) for a, b in model.told.stalls() if b > times[0] and a < times[1]
+        (max(a, times[0]), min(b, times[1]))
+        for a, b in model.marked.stalls()
+        if b > times[0] and a < times[1]
     ]
     sentences = []
     if begun:
-        told = trn("{count} checkpoint, at {time}.", "{count} checkpoints, the last at {time}.", len(begun))
-        sentences.append(told.format(count=len(begun), time=format_moment(max(begun), times[1])))
+        message = trn(
+            "{count} checkpoint, at {time}.", "{count} checkpoints, the last at {time}.", len(begun)
+        )
+        sentences.append(message.format(count=len(begun), time=format_moment(max(begun), times[1])))
     if stalls:
-        told = trn(
+        message = trn(
             "{count} stall, {duration} in all, at {time}.",
             "{count} stalls, {duration} in all, the last at {time}.",
             len(stalls),
         )
         whole = format_duration(sum(b - a for a, b in stalls))
         last = format_moment(stalls[-1][0], times[1])
-        sentences.append(told.format(count=len(stalls), duration=whole, time=last))
+        sentences.append(message.format(count=len(stalls), duration=whole, time=last))
     for sentence in sentences:
         yield tr("{run}: {sentence}").format(run=name, sentence=sentence) if name else sentence
 
@@ -305,8 +311,8 @@ class ZoomBar(QWidget):
         """Show which part of the whole is visible; None for all of it."""
         if part is not None:
             moments = [self._kind.moment(place, whole[1]) for place in part]
-            told = tr("Shown: {begin} to {end}. Shift and drag moves it, Ctrl and the wheel zoom.")
-            self.words.setText(told.format(begin=moments[0], end=moments[1]))
+            sentence = tr("Shown: {begin} to {end}. Shift and drag moves it, Ctrl and the wheel zoom.")
+            self.words.setText(sentence.format(begin=moments[0], end=moments[1]))
         self.setVisible(part is not None)
 
 
@@ -406,7 +412,7 @@ class ChartStack(QWidget):
     def accessible_text(self) -> str:
         """Return all visible content, in sentences."""
         times = self._times[0], min(self._times[1], self._until_s)
-        return told_charts(self.charts, self.shown, self.kind, times)
+        return describe_charts(self.charts, self.shown, self.kind, times)
 
     def set_charts(self, ids: Iterable[str]) -> None:
         """Show these charts, top first; unknown ids are ignored."""
@@ -489,7 +495,7 @@ class ChartStack(QWidget):
         if not self._gesture.isActive() and self._wants_other_width():
             self._update_lines()
         else:
-            self._show_live(whole, anew=False)
+            self._show_live(whole, reset=False)
         if self._crosshair_s is not None:
             self.show_crosshair(self._crosshair_s)
 
@@ -578,10 +584,10 @@ class ChartStack(QWidget):
         whole = self._update_times()
         self.shown.set_width(mean_width(self._times[1] - self._times[0]))
         self._expand_charts()
-        ground = ChartBackground() if self.shown.live is not None else ground_of(self.shown.told)
+        ground = ChartBackground() if self.shown.live is not None else ground_of(self.shown.marked)
         for chart in self.charts:
             chart.set_saved(self.shown.saved_lines(chart.spec), ground)
-        self._show_live(whole, anew=True)
+        self._show_live(whole, reset=True)
         self.lines_changed.emit()
 
     def _expand_charts(self) -> None:
@@ -591,7 +597,7 @@ class ChartStack(QWidget):
             keys = (key for trace in self.shown.traces for key in trace.data.series_keys())
             chart.spec = expanded(offered[chart.spec.id], keys)
 
-    def _show_live(self, whole: Range, *, anew: bool) -> None:
+    def _show_live(self, whole: Range, *, reset: bool) -> None:
         live = self.shown.live
         ground = ChartBackground() if live is None else ground_of(live.data)
         end_s = 0.0 if live is None else live.data.end_s
@@ -599,14 +605,14 @@ class ChartStack(QWidget):
         self._expand_charts()
         for chart in self.charts:
             lines, changed_s = self.shown.live_lines(chart.spec)
-            others = anew or len(lines) != len(chart.live)
+            others = reset or len(lines) != len(chart.live)
             chart.set_live(lines, ground, end_s, None if others else changed_s)
             limited = chart.set_limits(self.shown.limit_lines(chart.spec, chart.lines, whole))
-            moved = chart.fit_values(whole, anew=anew) or moved
+            moved = chart.fit_values(whole, reset=reset) or moved
             if others or limited:
                 chart.explain(self.shown.words_for_nothing, self.shown.devices, self.shown.load)
         changed = self._leave_out_empty()
-        if moved or anew or changed:
+        if moved or reset or changed:
             self._canvas.align()
 
     def _leave_out_empty(self) -> bool:
@@ -614,8 +620,10 @@ class ChartStack(QWidget):
         having = [chart for chart in self.charts if chart.lines]
         empty = [chart for chart in self.charts if not chart.lines] if having else []
         names = ", ".join(chart.spec.title for chart in empty)
-        told = tr("No samples yet: {charts}.") if self.shown.live is not None else tr("No samples: {charts}.")
-        words = told.format(charts=names) if names else ""
+        sentence = (
+            tr("No samples yet: {charts}.") if self.shown.live is not None else tr("No samples: {charts}.")
+        )
+        words = sentence.format(charts=names) if names else ""
         if self.shown.is_awaiting:  # one chart shows the text for all
             having, empty = list(self.charts[:1]), list(self.charts[1:])
         if words == self.left_out.text() and len(self._canvas.shown) == len(having or self.charts):
@@ -626,7 +634,7 @@ class ChartStack(QWidget):
         return True
 
     def _on_theme_changed(self) -> None:
-        self._canvas.dress()
+        self._canvas.apply_style()
         self._update_lines()
 
     # Pointer and keys
@@ -644,10 +652,10 @@ class ChartStack(QWidget):
     def _title_at(self, t_s: float) -> str:
         """Return the time, and the events there of the run with visible events."""
         words = [self.kind.moment(t_s, self._times[1])]
-        if self.shown.told is not None:
-            told = describe_events(self.shown.told, t_s, (self._times[1] - self._times[0]) / 300)
-            name = self.shown.name_of_told
-            words += [tr("{what} of {run}").format(what=each, run=name) if name else each for each in told]
+        if self.shown.marked is not None:
+            texts = describe_events(self.shown.marked, t_s, (self._times[1] - self._times[0]) / 300)
+            name = self.shown.name_of_marked
+            words += [tr("{what} of {run}").format(what=each, run=name) if name else each for each in texts]
         return " \N{MIDDLE DOT} ".join(words)
 
     def _on_pointed(self, scene: QPointF) -> None:
@@ -704,4 +712,4 @@ class ChartStack(QWidget):
             return
         at_s = (start_s + end_s) / 2 if self._crosshair_s is None else self._crosshair_s + seconds
         self.show_crosshair(min(max(at_s, start_s), end_s))
-        announce(self, told_reading(self.charts))
+        announce(self, describe_reading(self.charts))

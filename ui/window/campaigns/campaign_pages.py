@@ -31,7 +31,7 @@ from app.preferences import read_preferences
 from ui.background import BackgroundOp
 from ui.theme import MEDIUM, Theme
 from ui.widgets.formatting import one_line
-from ui.widgets.tab_order import go_as_read
+from ui.widgets.tab_order import set_reading_tab_order
 from ui.widgets.texts import Text
 from ui.window.campaigns.starter import CampaignStarter
 from ui.window.commands.deferred import load_replay, look_at_servers, read_begun, servers_of_begun
@@ -57,12 +57,12 @@ _MOST_OF_BUTTONS: Final = 760
 
 
 def ask_runner(
-    folder: Path, request: Request, told: Callable[[str], None], done: Callable[[], None] = lambda: None
+    folder: Path, request: Request, notify: Callable[[str], None], done: Callable[[], None] = lambda: None
 ) -> None:
     """Send a request to a campaign's runner in the background; show a refusal."""
 
     def refused(error: FootingError) -> None:
-        told(error.message)
+        notify(error.message)
 
     BackgroundOp(lambda: send_request(folder, request), lambda _none: done(), refused).start()
 
@@ -171,7 +171,7 @@ class CampaignPages(QObject):
         runs_wanted: folder of a campaign whose runs are to be shown.
         runs_used: id of a command for the runs of the result.
         result_settled: the result is shown, or the reason why there is none.
-        told: a sentence for the user.
+        notified: a sentence for the user.
         refused: why nothing can be measured, text and action of a button that helps.
     """
 
@@ -182,7 +182,7 @@ class CampaignPages(QObject):
     runs_wanted = Signal(Path)
     runs_used = Signal(str)
     result_settled = Signal()
-    told = Signal(str)
+    notified = Signal(str)
     refused = Signal(str, str, object)
 
     def __init__(self, window: QWidget, theme: Theme, library: Path, settings: QSettings) -> None:
@@ -206,8 +206,8 @@ class CampaignPages(QObject):
         self._keeping.timeout.connect(self.keep_draft)
         self.starter = CampaignStarter(library, self)
         self.starter.started.connect(self._on_started)
-        self.starter.asking.connect(self.told)
-        self.starter.waits.connect(lambda _sentence: self.told.emit(""))
+        self.starter.asking.connect(self.notified)
+        self.starter.waits.connect(lambda _sentence: self.notified.emit(""))
         self.starter.failed.connect(self._on_failed)
         for ends in (self.starter.ended, self.starter.failed):
             ends.connect(self._show_running)
@@ -263,7 +263,7 @@ class CampaignPages(QObject):
         from ui.window.commands.preferences_dialog import PreferencesDialog  # noqa: PLC0415 - first used
 
         dialog = PreferencesDialog(self._theme, self._library, self._window)
-        dialog.told.connect(self.told)
+        dialog.notified.connect(self.notified)
         dialog.open()
 
     def open_wizard_with(self, campaign: Campaign) -> None:
@@ -330,7 +330,7 @@ class CampaignPages(QObject):
     def _refuses(self) -> bool:
         """Show which campaign is still running; return whether there is one."""
         if self.running:
-            self.told.emit(tr("“{name}” is still being measured.").format(name=one_line(self.running)))
+            self.notified.emit(tr("“{name}” is still being measured.").format(name=one_line(self.running)))
         return bool(self.running)
 
     def start(self, campaign: Campaign, load: tuple[str, ...] = (), *, wait: bool = False) -> None:
@@ -342,7 +342,7 @@ class CampaignPages(QObject):
             wait: root's runner waits for the campaign of another user; those of other users always do.
         """
         if not self._refuses():
-            self.told.emit(tr("Starting “{name}” …").format(name=campaign.name))
+            self.notified.emit(tr("Starting “{name}” …").format(name=campaign.name))
             self.starter.start(campaign, load, wait=wait)
 
     def go_on(self, folder: Path) -> None:
@@ -350,7 +350,7 @@ class CampaignPages(QObject):
 
         def begin(load: tuple[str, ...]) -> None:
             if not self._refuses():
-                self.told.emit(tr("Going on with “{name}” …").format(name=one_line(folder.name)))
+                self.notified.emit(tr("Going on with “{name}” …").format(name=one_line(folder.name)))
                 self.starter.go_on(folder, load)
 
         self._agree(folder, begin)
@@ -360,7 +360,7 @@ class CampaignPages(QObject):
 
         def begin(load: tuple[str, ...]) -> None:
             if not self._refuses():
-                self.told.emit(tr("Starting “{name}” again …").format(name=one_line(folder.name)))
+                self.notified.emit(tr("Starting “{name}” again …").format(name=one_line(folder.name)))
                 self.starter.again(folder, load)
 
         self._agree(folder, begin)
@@ -371,7 +371,7 @@ class CampaignPages(QObject):
             return
         if self.load_consent is None:
             self.load_consent = LoadConsent(self._window, self._theme)
-            self.load_consent.failed.connect(self.told)
+            self.load_consent.failed.connect(self.notified)
         self.load_consent.ask(folder, begin)
 
     def _on_accepted(self, campaign: Campaign) -> None:
@@ -392,7 +392,7 @@ class CampaignPages(QObject):
     def _on_started(self, folder: Path) -> None:
         self._forget_confirmations()
         self._forget_kept()
-        self.told.emit("")
+        self.notified.emit("")
         self.begun.emit(folder)
         self.show_live(folder)
 
@@ -404,7 +404,7 @@ class CampaignPages(QObject):
             self._draft.forget_confirmations()
 
     def _on_failed(self, message: str, hint: str) -> None:
-        self.told.emit(" ".join(part for part in (message, hint) if part))
+        self.notified.emit(" ".join(part for part in (message, hint) if part))
 
     def _on_run_failed(self, folder: Path, problem: str) -> None:
         if self.live_page is not None and self.live_page.folder == folder:
@@ -471,7 +471,7 @@ class CampaignPages(QObject):
                 self._window,
                 self._theme,
                 status.name,
-                lambda request: ask_runner(status.folder, request, self.told.emit),
+                lambda request: ask_runner(status.folder, request, self.notified.emit),
             )
 
     # Replay
@@ -497,7 +497,7 @@ class CampaignPages(QObject):
             self.replay_page.talk_when_there()
 
     def _on_no_replay(self, error: FootingError) -> None:
-        self.told.emit(error.message)
+        self.notified.emit(error.message)
 
     def _make_page(self) -> LivePage:
         from ui.live.page import LivePage  # noqa: PLC0415 - see above
@@ -539,7 +539,7 @@ class LoadDialog(QDialog):
         servers: the findings, and the fields for the names.
         connect_: starts the inspection.
         load: starts the campaign; enabled once every name was typed.
-        told: current activity or error.
+        summary: current activity or error.
 
     Signals:
         agreed: the typed names.
@@ -549,13 +549,13 @@ class LoadDialog(QDialog):
 
     def __init__(self, theme: Theme, servers: Mapping[str, str], parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        go_as_read(self)
+        set_reading_tab_order(self)
         self.setWindowTitle(tr("Load servers"))
         self.setWindowModality(Qt.WindowModality.WindowModal)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._servers = servers
-        self.told = Text(theme, contact_words(servers))
-        self.told.setTextFormat(Qt.TextFormat.PlainText)
+        self.summary = Text(theme, contact_words(servers))
+        self.summary.setTextFormat(Qt.TextFormat.PlainText)
         self.servers = ConfirmServers(theme)
         self.servers.typed.connect(self._on_typed)
         self.connect_ = QPushButton(tr("C&onnect"))
@@ -570,7 +570,7 @@ class LoadDialog(QDialog):
         buttons.rejected.connect(self.reject)
         layout = QVBoxLayout(self)
         layout.setSpacing(MEDIUM)
-        layout.addWidget(self.told)
+        layout.addWidget(self.summary)
         area = QScrollArea(widgetResizable=True)
         area.setFrameShape(QFrame.Shape.NoFrame)
         area.setWidget(self.servers)
@@ -588,7 +588,9 @@ class LoadDialog(QDialog):
 
     def _look(self) -> None:
         self.connect_.setEnabled(False)
-        self.told.setText(tr("Looking for some seconds at what the servers are, and what others do there …"))
+        self.summary.setText(
+            tr("Looking for some seconds at what the servers are, and what others do there …")
+        )
         servers = self._servers
         self._op = BackgroundOp(lambda: look_at_servers(servers), self._take, self._fail).start()
 
@@ -596,13 +598,13 @@ class LoadDialog(QDialog):
         self._found = found
         self.connect_.hide()
         self.load.setDefault(True)
-        self.told.setText(tr("These servers will be loaded:"))
+        self.summary.setText(tr("These servers will be loaded:"))
         self._show()
         next(iter(self.servers.fields.values())).setFocus()
 
     def _fail(self, error: FootingError) -> None:
         self.connect_.setEnabled(True)
-        self.told.setText(f"{error.message} {error.hint}".strip())
+        self.summary.setText(f"{error.message} {error.hint}".strip())
 
     def _on_typed(self, connection: str, typed: str) -> None:
         self._typed[connection] = typed

@@ -155,7 +155,7 @@ class CampaignLine(QFrame):
         """Folder of the shown campaign; None if none runs."""
         return self._folder
 
-    def tell(self, statuses: tuple[CampaignStatus, ...], waiting: str = "") -> None:
+    def show_campaigns(self, statuses: tuple[CampaignStatus, ...], waiting: str = "") -> None:
         """Show the waiting campaign, else the oldest of these; a machine runs one at a time."""
         self._folder = statuses[0].folder if statuses else None
         self.words.setText(waiting or (describe_status(statuses[0]) if statuses else ""))

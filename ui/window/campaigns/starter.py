@@ -46,7 +46,7 @@ class CampaignStarter(QObject):
     def __init__(self, library: Path, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._library = library
-        self._told = self._asked = self.name = self.waiting = ""
+        self._reported = self._asked = self.name = self.waiting = ""
         self._is_launching = False
         self._launched: LaunchedCampaign | None = None
         self._op: BackgroundOp[LaunchedCampaign] | None = None
@@ -96,17 +96,17 @@ class CampaignStarter(QObject):
     def _take(self, launched: LaunchedCampaign) -> None:
         self._is_launching = False
         self._launched = launched
-        self._told = self._asked = ""
+        self._reported = self._asked = ""
         self._timer.start(_POLL_MS)
 
     def _fail(self, error: FootingError) -> None:
         self._timer.stop()
         self._is_launching = False
         self._launched = None
-        self._tell_waiting("")
+        self._report_waiting("")
         self.failed.emit(error.message, error.hint, getattr(error, "status", error.exit_status))
 
-    def _tell_waiting(self, sentence: str) -> None:
+    def _report_waiting(self, sentence: str) -> None:
         if sentence != self.waiting:
             self.waiting = sentence
             self.waits.emit(sentence)
@@ -124,12 +124,12 @@ class CampaignStarter(QObject):
         if folder is None and launched.asking != self._asked:
             self._asked = launched.asking
             self.asking.emit(launched.asking)
-        self._tell_waiting(launched.waiting if folder is None else "")
+        self._report_waiting(launched.waiting if folder is None else "")
         if folder is not None and was_starting:
             self._timer.start(_REAP_MS)  # from now on only so that the ended runner leaves no zombie
             self.started.emit(folder)
-        if folder is not None and launched.problem != self._told:
-            self._told = launched.problem
+        if folder is not None and launched.problem != self._reported:
+            self._reported = launched.problem
             self.run_failed.emit(folder, launched.problem)
         if launched.exit_status is not None:
             self._timer.stop()

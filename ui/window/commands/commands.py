@@ -13,7 +13,7 @@ from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QWidget
 
 from app.domain.text import tr
-from ui.widgets.tab_order import go_as_read
+from ui.widgets.tab_order import set_reading_tab_order
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +205,7 @@ def find_command(name: str) -> Command:
 
 def make_actions(window: QWidget, deeds: Mapping[str, Callable[[], None]]) -> dict[str, QAction]:
     """Return an action for each command id with its function; keys work in the whole window."""
-    go_as_read(window)
+    set_reading_tab_order(window)
     return {name: _make_action(window, find_command(name), do) for name, do in deeds.items()}
 
 

@@ -21,7 +21,7 @@ from app.storage.layout.availability import read_support
 from ui.background import BackgroundOp
 from ui.theme import Theme
 from ui.widgets.screen_room import screen_room
-from ui.widgets.tab_order import go_as_read
+from ui.widgets.tab_order import set_reading_tab_order
 from ui.window.commands.commands import KEYS
 from ui.window.commands.tools import shown_commands
 
@@ -57,7 +57,7 @@ class HelpWindow(QDialog):
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        go_as_read(self)
+        set_reading_tab_order(self)
         self._theme = theme
         self._checks: Sequence[Check] | None = None
         self._problem = ""

@@ -35,7 +35,7 @@ from app.manual.chapters import CHAPTERS, chapter_title
 from app.manual.markdown import anchor_of
 from ui.theme import LARGE, MEDIUM, SMALL, TINY, Theme
 from ui.widgets.screen_room import screen_room
-from ui.widgets.tab_order import go_as_read
+from ui.widgets.tab_order import set_reading_tab_order
 
 _CELL_PADDING: Final = 5
 _CODE: Final = QTextFormat.Property.BlockCodeFence
@@ -53,7 +53,7 @@ class ManualWindow(QDialog):
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        go_as_read(self)
+        set_reading_tab_order(self)
         self._theme = theme
         self.setWindowTitle(tr("Manual"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)

@@ -39,7 +39,7 @@ from app.preferences import (
 from ui.theme import LARGE, MEDIUM, Scheme, Theme
 from ui.widgets.elided import ElidedComboBox
 from ui.widgets.screen_room import screen_room
-from ui.widgets.tab_order import go_as_read
+from ui.widgets.tab_order import set_reading_tab_order
 from ui.widgets.texts import ErrorText, Text
 
 
@@ -62,10 +62,10 @@ class PreferencesDialog(QDialog):
         problem: why nothing was written.
 
     Signals:
-        told: a sentence about changes that take effect after a restart.
+        notified: a sentence about changes that take effect after a restart.
     """
 
-    told = Signal(str)
+    notified = Signal(str)
 
     def __init__(self, theme: Theme, library: Path, parent: QWidget | None = None) -> None:
         """Create the dialog.
@@ -76,7 +76,7 @@ class PreferencesDialog(QDialog):
             parent: the window.
         """
         super().__init__(parent)
-        go_as_read(self)
+        set_reading_tab_order(self)
         self._theme = theme
         self._shown_library = library
         self._before, refusal = read_preferences()
@@ -202,10 +202,10 @@ class PreferencesDialog(QDialog):
             return
         self._theme.set_scheme(preferred_scheme(chosen))
         self._theme.set_high_contrast(prefers_contrast(chosen))
-        self._tell(chosen, aside)
+        self._notify(chosen, aside)
         self.accept()
 
-    def _tell(self, chosen: Preferences, aside: Path | None) -> None:
+    def _notify(self, chosen: Preferences, aside: Path | None) -> None:
         sentences = []
         if aside is not None:
             sentences.append(
@@ -214,7 +214,7 @@ class PreferencesDialog(QDialog):
         if (chosen.language, chosen.library) != (self._before.language, self._before.library):
             sentences.append(tr("Language and library count from the next start of pgFooting."))
         if sentences:
-            self.told.emit(" ".join(sentences))
+            self.notified.emit(" ".join(sentences))
 
 
 def _box(choices: Mapping[str, str], chosen: str) -> ElidedComboBox:

@@ -50,7 +50,7 @@ class ToolContext:
         page: the tool's last page in this window; None before.
         show_page: shows a page in the window, which from then on belongs to this tool; the command “Runs”
             leaves it.
-        tell: shows a sentence at the top, optionally with an action: (sentence, action, do).
+        notify: shows a sentence at the top, optionally with an action: (sentence, action, do).
         open_files: lists and shows run files from anywhere; a folder means the run files in it.
         refresh: reads the library again.
         files: dropped on the window for this tool.
@@ -66,7 +66,7 @@ class ToolContext:
     focus: str
     page: QWidget | None
     show_page: Callable[[QWidget], None]
-    tell: Callable[..., None]
+    notify: Callable[..., None]
     open_files: Callable[[Iterable[Path]], None]
     refresh: Callable[[], None]
     files: tuple[Path, ...] = ()
@@ -95,7 +95,7 @@ def _compare(context: ToolContext) -> None:
     page = context.page
     if not isinstance(page, ComparePage):
         page = ComparePage(context.theme)
-        page.told.connect(context.tell)
+        page.notified.connect(context.notify)
         page.again_asked.connect(context.ask_campaign)
     page.library = context.library
     page.go_back = partial(context.open_files, [Path(run.entry.path) for run in context.runs])
@@ -111,21 +111,21 @@ def _report(context: ToolContext) -> None:
     asked = ReportRequest(paths, title_of([run.entry.campaign for run in context.runs]))
     dialog = ReportDialog(asked, context.settings, context.window)
 
-    def tell(path: Path) -> None:
+    def show_saved(path: Path) -> None:
         sentence = tr("Written: {path}").format(path=path)
-        context.tell(sentence, tr("&Open"), lambda: QDesktopServices.openUrl(QUrl.fromLocalFile(str(path))))
+        context.notify(sentence, tr("&Open"), lambda: QDesktopServices.openUrl(QUrl.fromLocalFile(str(path))))
 
-    dialog.written.connect(tell)
+    dialog.written.connect(show_saved)
     dialog.open()
 
 
 def _race(context: ToolContext) -> None:
     """Let the runs race on the full screen."""
-    from ui.race.starting import RaceWish, start_race  # noqa: PLC0415 - imported when first used
+    from ui.race.starting import RaceChoice, start_race  # noqa: PLC0415 - imported when first used
 
     paths = tuple(Path(run.entry.path) for run in context.runs)
-    wish = RaceWish(paths, context.colours, context.library)
-    start_race(context.window, context.theme, context.settings, context.tell, wish)
+    choice = RaceChoice(paths, context.colours, context.library)
+    start_race(context.window, context.theme, context.settings, context.notify, choice)
 
 
 def _import(context: ToolContext) -> None:
@@ -149,7 +149,7 @@ def _preferences(context: ToolContext) -> None:
     from ui.window.commands.preferences_dialog import PreferencesDialog  # noqa: PLC0415 - imported when first used
 
     dialog = PreferencesDialog(context.theme, context.library, context.window)
-    dialog.told.connect(context.tell)
+    dialog.notified.connect(context.notify)
     dialog.open()
 
 

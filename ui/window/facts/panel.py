@@ -16,7 +16,7 @@ from PySide6.QtGui import QAction, QColor, QResizeEvent, QTextDocument, QTextOpt
 from PySide6.QtWidgets import QHBoxLayout, QTextBrowser, QToolButton, QVBoxLayout, QWidget
 from typing_extensions import override
 
-from app.analysis.cannot_show import describe_unshown
+from app.analysis.cannot_show import describe_limitations
 from app.analysis.facts import RunFacts, command_line
 from app.analysis.labels import DISK_MARKS, WHOLE_RUN_TPS, at_least, format_tps
 from app.comparison.comparison import compare_runs
@@ -125,10 +125,10 @@ class FactsPanel(QWidget):
         document.clear()
         document.setDefaultFont(self.font())
         with written_at_once(document):
-            self._tell(document, DocumentColours.of(self._theme))
+            self._write_texts(document, DocumentColours.of(self._theme))
         bar.setValue(place)
 
-    def _tell(self, document: QTextDocument, ink: DocumentColours) -> None:
+    def _write_texts(self, document: QTextDocument, ink: DocumentColours) -> None:
         if not self._runs:
             _Nothing(document, ink).write(self._problem)
             return
@@ -241,9 +241,9 @@ class FactsWriter(PlainWriter):
                 self._begin()
                 self._put(SWATCH + " ", colour=run.colour)
                 self._put(names[run.facts.name])
-                told = [f"{each.heading} {text}" for each in RUN_COLUMNS if (text := each.cell(run.facts))]
+                cells = [f"{each.heading} {text}" for each in RUN_COLUMNS if (text := each.cell(run.facts))]
                 self._begin(indent=True)
-                self._put(", ".join(told), colour=self._ink.quiet)
+                self._put(", ".join(cells), colour=self._ink.quiet)
             return
         table = self._table(len(runs) + 1, 1 + len(RUN_COLUMNS))
         for place, column in enumerate(RUN_COLUMNS, 1):
@@ -264,8 +264,8 @@ class FactsWriter(PlainWriter):
         self._begin(space=True)
         self._put(SWATCH + " ", colour=run.colour)
         self._put(one_line(facts.name), bold=True)
-        told = (one_line(facts.campaign), state_words(facts.state), moment(facts.started_epoch_s))
-        self._line(" · ".join(part for part in told if part), colour=self._ink.quiet)
+        parts = (one_line(facts.campaign), state_words(facts.state), moment(facts.started_epoch_s))
+        self._line(" · ".join(part for part in parts if part), colour=self._ink.quiet)
         if facts.tags:
             self._line(" ".join(f"#{one_line(tag)}" for tag in facts.tags))
         for line in facts.note.splitlines():
@@ -280,7 +280,7 @@ class FactsWriter(PlainWriter):
             self._put(mark_words(kind), colour=colour, bold=True)
             self._put(f": {one_line(reason)}" if reason else "")
         if facts.shape is not None:
-            for sentence in filter(None, (facts.bottleneck.sentence, describe_unshown([facts.unshown]))):
+            for sentence in filter(None, (facts.bottleneck.sentence, describe_limitations([facts.unshown]))):
                 self._line(one_line(sentence))
         self._write_figures(facts)
         self._write_folded(
@@ -304,8 +304,8 @@ class FactsWriter(PlainWriter):
                 figure.label.partition(" (1 ")[0], self._format(colour=self._ink.quiet)
             )
             is_bound = is_lower_bound(facts.summary, figure.name)
-            told = at_least(format_figure(figure, value), is_bound=is_bound)
-            self._put_figure(table, number, 1, told)
+            text = at_least(format_figure(figure, value), is_bound=is_bound)
+            self._put_figure(table, number, 1, text)
         self._rule(table)
         self._leave()
 

@@ -23,7 +23,7 @@ from app.importers.importing import ImportedRun, ImportReport, import_paths
 from ui.background import BackgroundOp
 from ui.theme import Theme
 from ui.widgets.screen_room import screen_room
-from ui.widgets.tab_order import go_as_read
+from ui.widgets.tab_order import set_reading_tab_order
 from ui.widgets.texts import Text
 
 _MOST_LINES = 40
@@ -36,7 +36,7 @@ class ImportWindow(QDialog):
         files: chooses files.
         folder: chooses a folder.
         state: current activity or outcome.
-        told: every run with its unknown values, and every unreadable file.
+        report: every run with its unknown values, and every unreadable file.
         show_runs: shows the runs of the last import.
     """
 
@@ -58,7 +58,7 @@ class ImportWindow(QDialog):
             parent: Qt's.
         """
         super().__init__(parent)
-        go_as_read(self)
+        set_reading_tab_order(self)
         self._library = library
         self._done = done
         self._op: BackgroundOp[ImportReport] | None = None
@@ -74,10 +74,10 @@ class ImportWindow(QDialog):
         self.folder = QPushButton(tr("F&older …"), self)
         self.show_runs = QPushButton(tr("&Show the runs"), self)
         self.state = Text(theme)
-        self.told = QPlainTextEdit(self)
-        self.told.setReadOnly(True)
-        self.told.setAccessibleName(tr("What came of the import"))
-        self.told.setPlaceholderText(tr("Files and folders can also be dropped on the main window."))
+        self.report = QPlainTextEdit(self)
+        self.report.setReadOnly(True)
+        self.report.setAccessibleName(tr("What came of the import"))
+        self.report.setPlaceholderText(tr("Files and folders can also be dropped on the main window."))
         self._lay_out()
         self.files.clicked.connect(lambda: self._choose(QFileDialog.FileMode.ExistingFiles))
         self.folder.clicked.connect(lambda: self._choose(QFileDialog.FileMode.Directory))
@@ -99,7 +99,7 @@ class ImportWindow(QDialog):
         layout.addWidget(self.intro)
         layout.addLayout(choices)
         layout.addWidget(self.state)
-        layout.addWidget(self.told, 1)
+        layout.addWidget(self.report, 1)
         layout.addLayout(foot)
         self.show_runs.hide()
         em = self.fontMetrics().averageCharWidth()
@@ -118,12 +118,12 @@ class ImportWindow(QDialog):
         if self._op is not None or not wanted:
             return
         self.state.setText(tr("Looking …"))
-        self.told.clear()
+        self.report.clear()
         self.show_runs.hide()
         for button in (self.files, self.folder):
             button.setEnabled(False)
-        library, tell = self._library, self._progressed.emit
-        self._op = BackgroundOp(lambda: import_paths(wanted, library, tell), self._show, self._fail).start()
+        library, report = self._library, self._progressed.emit
+        self._op = BackgroundOp(lambda: import_paths(wanted, library, report), self._show, self._fail).start()
 
     def _show_progress(self, done: int, total: int, what: str) -> None:
         if self._op is not None:
@@ -138,7 +138,7 @@ class ImportWindow(QDialog):
     def _show(self, report: ImportReport) -> None:
         self._ended()
         self.state.setText(summary_of(report))
-        self.told.setPlainText("\n".join(report_lines(report)))
+        self.report.setPlainText("\n".join(report_lines(report)))
         self._made = tuple(each.path for each in report.imported)
         self.show_runs.setVisible(bool(self._made))
         if self._made:

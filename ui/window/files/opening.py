@@ -22,12 +22,12 @@ class RunOpener(QObject):
     Signals:
         opened: absolute paths of run files to show.
         elsewhere: the same paths, except for the examples.
-        told: why nothing is opened.
+        notified: why nothing is opened.
     """
 
     opened = Signal(list)
     elsewhere = Signal(list)
-    told = Signal(str)
+    notified = Signal(str)
 
     def __init__(self, window: QWidget, settings: WindowSettings, library: Path) -> None:
         super().__init__(window)
@@ -45,7 +45,7 @@ class RunOpener(QObject):
         if files:
             self.opened.emit(files)
         else:
-            self.told.emit(tr("There is no run file (*{suffix}) in there.").format(suffix=SUFFIX))
+            self.notified.emit(tr("There is no run file (*{suffix}) in there.").format(suffix=SUFFIX))
         return files
 
     def open_example(self) -> None:
@@ -53,7 +53,7 @@ class RunOpener(QObject):
         try:
             self._open(find_examples())
         except FootingError as error:
-            self.told.emit(error.message)
+            self.notified.emit(error.message)
 
     def why_no_example(self) -> str:
         """Return why there is no example; empty if there is one."""

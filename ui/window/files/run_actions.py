@@ -23,7 +23,7 @@ from app.library.scan import ListedRun
 from ui.background import BackgroundOp
 from ui.theme import MEDIUM, Theme
 from ui.widgets.formatting import one_line, run_name
-from ui.widgets.tab_order import go_as_read
+from ui.widgets.tab_order import set_reading_tab_order
 from ui.widgets.texts import Text, mnemonic_label
 from ui.window.library.model import LibraryModel
 from ui.window.library.reader import LibraryReader
@@ -45,7 +45,7 @@ class RunDetails(QDialog):
         self, runs: Sequence[ListedRun], theme: Theme, done: Callable[[], None], parent: QWidget | None = None
     ) -> None:
         super().__init__(parent)
-        go_as_read(self)
+        set_reading_tab_order(self)
         self._runs = tuple(runs)
         self._done = done
         self._op: BackgroundOp[None] | None = None
@@ -96,10 +96,10 @@ class RunDetails(QDialog):
         try:
             wanted = self._wanted()
         except FootingError as error:
-            self._tell(error)
+            self._show_error(error)
             return
         self.save.setEnabled(False)
-        self._op = BackgroundOp(lambda: _annotate_all(wanted), self._saved, self._tell).start()
+        self._op = BackgroundOp(lambda: _annotate_all(wanted), self._saved, self._show_error).start()
 
     def _wanted(self) -> list[tuple[Path, Annotations]]:
         """Return the annotations for each file.
@@ -109,8 +109,8 @@ class RunDetails(QDialog):
         """
         name, tags = clean_name(self.name.text()), read_tags(self.tags.text())
         if self._single:
-            told = Annotations(name=name, tags=tags, note=clean_note(self.note.toPlainText()))
-            return [(Path(self._runs[0].entry.path), told)]
+            output = Annotations(name=name, tags=tags, note=clean_note(self.note.toPlainText()))
+            return [(Path(self._runs[0].entry.path), output)]
         return [
             (
                 Path(run.entry.path),
@@ -123,7 +123,7 @@ class RunDetails(QDialog):
         self._done()
         self.accept()
 
-    def _tell(self, error: FootingError) -> None:
+    def _show_error(self, error: FootingError) -> None:
         self.save.setEnabled(True)
         self.problem.setText(f"{error.message} {error.hint}".strip())
         self.problem.show()
@@ -137,11 +137,11 @@ class RunDetails(QDialog):
 
 
 def _annotate_all(wanted: Sequence[tuple[Path, Annotations]]) -> None:
-    for path, told in wanted:
-        annotate(path, told)
+    for path, chosen in wanted:
+        annotate(path, chosen)
 
 
-Tell = Callable[..., None]
+ShowNotice = Callable[..., None]
 
 
 class RunFileActions(QObject):
@@ -152,14 +152,14 @@ class RunFileActions(QObject):
     """
 
     def __init__(
-        self, window: QWidget, theme: Theme, model: LibraryModel, reader: LibraryReader, tell: Tell
+        self, window: QWidget, theme: Theme, model: LibraryModel, reader: LibraryReader, notify: ShowNotice
     ) -> None:
         super().__init__(window)
         self._window = window
         self._theme = theme
         self._model = model
         self._reader = reader
-        self._tell = tell
+        self._notify = notify
         self.details: RunDetails | None = None
 
     # Names, tags, notes
@@ -191,7 +191,7 @@ class RunFileActions(QObject):
         self._model.choose([path for path in self._model.chosen if path not in gone])
         if outside:
             self._reader.forget(outside)
-            self._tell(tr("{name}: off the list; the file is where it was.").format(name=name))
+            self._notify(tr("{name}: off the list; the file is where it was.").format(name=name))
         if inside:
             BackgroundOp(
                 lambda: _move_all(inside), lambda moved: self._moved(name, *moved), self._failed
@@ -206,21 +206,21 @@ class RunFileActions(QObject):
     def _moved(self, name: str, trashed: Sequence[TrashedFile], problems: Sequence[str]) -> None:
         self._reader.refresh()
         if not trashed:
-            self._tell(" ".join(problems))
+            self._notify(" ".join(problems))
             return
-        told = [tr("{name}: moved to the trash.").format(name=name), *problems]
-        self._tell(" ".join(told), tr("Un&do"), lambda: self._undo(trashed))
+        sentences = [tr("{name}: moved to the trash.").format(name=name), *problems]
+        self._notify(" ".join(sentences), tr("Un&do"), lambda: self._undo(trashed))
 
     def _undo(self, trashed: Sequence[TrashedFile]) -> None:
         def back(_none: None) -> None:
-            self._tell("")
+            self._notify("")
             self._reader.refresh()
 
         BackgroundOp(lambda: restore(trashed), back, self._failed).start()
 
     def _failed(self, error: FootingError) -> None:
         self._reader.refresh()
-        self._tell(f"{error.message} {error.hint}".strip())
+        self._notify(f"{error.message} {error.hint}".strip())
 
     # Runs from elsewhere
 
@@ -236,18 +236,18 @@ class RunFileActions(QObject):
             if len(outside) == 1
             else tr("{count} runs, shown from where they are: {folder}.")
         )
-        told = sentence.format(count=len(outside), folder=where)
-        self._tell(told, tr("Cop&y into the library"), lambda: self._copy(outside))
+        message = sentence.format(count=len(outside), folder=where)
+        self._notify(message, tr("Cop&y into the library"), lambda: self._copy(outside))
 
     def _copy(self, files: Sequence[Path]) -> None:
         library = self._reader.library
         BackgroundOp(lambda: copy_into_library(files, library), self._copied, self._failed).start()
 
     def _copied(self, result: CopiedFiles) -> None:
-        told = []
+        sentences = []
         if result.copies:
             count = len(result.copies)
-            told.append(
+            sentences.append(
                 trn(
                     "{count} run was copied into the library.",
                     "{count} runs were copied into the library.",
@@ -255,8 +255,8 @@ class RunFileActions(QObject):
                 ).format(count=count)
             )
         if result.known:
-            told.append(tr("{count} are in the library already.").format(count=len(result.known)))
-        self._tell(" ".join([*told, *result.problems]))
+            sentences.append(tr("{count} are in the library already.").format(count=len(result.known)))
+        self._notify(" ".join([*sentences, *result.problems]))
         self._reader.forget(result.known)
         self._reader.refresh()
 

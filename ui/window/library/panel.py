@@ -365,14 +365,14 @@ class LibraryPanel(QWidget):
         searched = tr("No run is found by “{text}”.").format(text=self.search.text.strip())
         self.list.empty = searched if self._picking.terms else ""
         self.count.setText(self._count(len(shown)))
-        self._tell_remarks()
+        self._show_remarks()
 
-    def _tell_remarks(self) -> None:
+    def _show_remarks(self) -> None:
         """Show below the search what no run can match, or, once all runs are known, what none matches."""
         terms = self._picking.terms if self._complete else ()
         entries = [run.entry for run in self._runs] if terms else []
-        told = list(query_mistakes(terms, entries)) or list(query_remarks(terms, entries))
-        words = "\n".join(map(one_line, told))
+        remarks = list(query_mistakes(terms, entries)) or list(query_remarks(terms, entries))
+        words = "\n".join(map(one_line, remarks))
         self.remarks.setText(words)
         self.remarks.setVisible(bool(words))
         self.search.line.setAccessibleDescription(words)

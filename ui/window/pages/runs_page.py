@@ -88,12 +88,12 @@ class ChartArea(QWidget):
         """Offer a way to charts: a benchmark if there are no runs, else the newest ones."""
         if runs:
             sentence = tr("Tick runs in the library, or drag them here, to see their charts.")
-            self.empty.tell(tr("Nothing is ticked"), sentence, tr("Show the ne&west campaign"))
+            self.empty.set_texts(tr("Nothing is ticked"), sentence, tr("Show the ne&west campaign"))
         else:
             sentence = tr(
                 "What a benchmark measures is drawn here, second by second, and stays in the library."
             )
-            self.empty.tell(tr("No runs yet"), sentence, tr("Start a &benchmark …"))
+            self.empty.set_texts(tr("No runs yet"), sentence, tr("Start a &benchmark …"))
 
     def open_chooser(self, charts: tuple[str, ...]) -> None:
         """Let the user choose and order the charts and their lines; one such window at a time."""
@@ -145,12 +145,12 @@ class RunsPage(QWidget):
 
     Signals:
         focus_changed: path of the run in focus, empty for none.
-        told: a sentence for the user.
+        notified: a sentence for the user.
         benchmark_asked: the user wants a new benchmark because there is no run.
     """
 
     focus_changed = Signal(str)
-    told = Signal(str)
+    notified = Signal(str)
     benchmark_asked = Signal()
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
@@ -221,7 +221,7 @@ class RunsPage(QWidget):
         lost = [path for path in before if path not in self.model.chosen]
         if lost and complete:
             names = ", ".join(Path(path).name for path in lost)
-            self.told.emit(
+            self.notified.emit(
                 tr("Gone from the charts, because the file was removed: {names}.").format(names=names)
             )
         if self._folder_when_read and complete:
@@ -308,7 +308,7 @@ class RunsPage(QWidget):
         shown = [(loaded[path], colour) for path, colour in chosen.items() if path in loaded]
         problems = [run.problem for run, _ in shown if run.problem]
         if problems:
-            self.told.emit(" ".join(map(one_line, problems)))
+            self.notified.emit(" ".join(map(one_line, problems)))
         good = [(run, colour) for run, colour in shown if run.data is not None and run.facts is not None]
         self.charts.show_runs(good, self._charts_wanted)
         self.charts.set_focus(self._focus)

@@ -244,7 +244,7 @@ class StartPage(QScrollArea):
             hint = "\n".join([environment.install_hint, *map(one_line, unusable)])
         elif isinstance(environment.folder, Problem) and isinstance(environment.memory, Problem):
             problem, hint = environment.folder.message, environment.folder.hint
-        self.findings.tell(problem, hint)
+        self.findings.show_finding(problem, hint)
         for door in (self.new, self.disks):
             door.refuse(problem) if problem else door.allow()
         if environment.newest is not None and environment.account is not None:  # disks need no folder
@@ -253,7 +253,7 @@ class StartPage(QScrollArea):
 
     def show_problem(self, message: str) -> None:
         """Show that the machine could not be inspected; the wizard shows more."""
-        self.findings.tell(message, "")
+        self.findings.show_finding(message, "")
         self.new.allow()
         self.disks.allow()
 
@@ -325,7 +325,7 @@ class _Findings(QFrame):
         self._colour()
         self.hide()
 
-    def tell(self, message: str, hint: str) -> None:
+    def show_finding(self, message: str, hint: str) -> None:
         """Show a finding; nothing if the message is empty."""
         self.message.setText(message)
         self.hint.setText(hint)

@@ -45,19 +45,19 @@ class DiskFeed(QObject):
     """
 
     changed = Signal()
-    _told = Signal(object)
+    _listed = Signal(object)
 
     def __init__(self, draft: CampaignDraft, make_watch: MakeWatch, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._draft = draft
         self._make = make_watch
         self._watch: Watch | None = None
-        self._told.connect(self._on_told, Qt.ConnectionType.QueuedConnection)
+        self._listed.connect(self._on_listing, Qt.ConnectionType.QueuedConnection)
 
     def begin(self) -> None:
         """Start following the disks; no effect if started already."""
         if self._watch is None:
-            self._watch = self._make(self._tell)
+            self._watch = self._make(self._forward)
             self._watch.start()
 
     def stop(self) -> None:
@@ -65,13 +65,13 @@ class DiskFeed(QObject):
         watch, self._watch = self._watch, None
         if watch is not None:
             self._draft.see_disks(None)
-            BackgroundOp(watch.stop, _nothing, _not_told).start()
+            BackgroundOp(watch.stop, _nothing, _ignore_failure).start()
 
-    def _tell(self, listing: Listing, _changes: Sequence[DiskChange]) -> None:
+    def _forward(self, listing: Listing, _changes: Sequence[DiskChange]) -> None:
         """Forward a listing; called in the watch's thread."""
-        self._told.emit(listing)
+        self._listed.emit(listing)
 
-    def _on_told(self, listing: Listing) -> None:
+    def _on_listing(self, listing: Listing) -> None:
         if self._watch is not None:
             self._draft.see_disks(listing)
             self.changed.emit()
@@ -81,7 +81,7 @@ def _nothing(_result: None) -> None:
     """Ignore the end of the watch."""
 
 
-def _not_told(_error: FootingError) -> None:
+def _ignore_failure(_error: FootingError) -> None:
     """Ignore a watch that cannot be ended: it ends with the program."""
 
 
@@ -135,13 +135,13 @@ class RootAnswers(QObject):
             self._op.cancel()
             self._op = None
 
-    def _take(self, told: Mapping[str, InspectionResult]) -> None:
+    def _take(self, results: Mapping[str, InspectionResult]) -> None:
         self._op = None
         self.asking.emit(False)  # noqa: FBT003
-        self._draft.see_inspection(told)
+        self._draft.see_inspection(results)
         self.answered.emit()
         key, self._released = self._released, ""
-        if key and any(each.is_journaled for each in told.values()):
+        if key and any(each.is_journaled for each in results.values()):
             self.kept.emit(key)
 
     def _fail(self, error: FootingError) -> None:

@@ -26,12 +26,12 @@ class WholeRead(QObject):
     """At most one reading.
 
     Signals:
-        told: key of the disk being read, and its progress as text; both empty at the end.
+        progressed: key of the disk being read, and its progress as text; both empty at the end.
         ended: key of a disk that root has read completely.
         failed: it was not read; carries the sentence.
     """
 
-    told = Signal(str, str)
+    progressed = Signal(str, str)
     ended = Signal(str)
     failed = Signal(str)
 
@@ -56,7 +56,7 @@ class WholeRead(QObject):
         process.finished.connect(self._end)
         process.errorOccurred.connect(self._fail)
         process.start(sys.executable, ["-P", "-m", "app", "disks", f"--read={self._key}", "--json"])
-        self.told.emit(self._key, tr("root is asked"))
+        self.progressed.emit(self._key, tr("root is asked"))
 
     def stop(self) -> None:
         """Stop reading; the result is lost."""
@@ -69,14 +69,14 @@ class WholeRead(QObject):
             process.kill()
             process.waitForFinished(_END_MS)
         process.deleteLater()
-        self.told.emit("", "")
+        self.progressed.emit("", "")
 
     def _hear(self) -> None:
         if self._process is not None:
             text = bytes(self._process.readAllStandardError().data()).decode(errors="replace")
             self._errors += text.splitlines()
             if self._errors:
-                self.told.emit(self._key, self._errors[-1])
+                self.progressed.emit(self._key, self._errors[-1])
 
     def _end(self, status: int, how: QProcess.ExitStatus) -> None:
         self._hear()
@@ -84,7 +84,7 @@ class WholeRead(QObject):
         if process is None:
             return
         process.deleteLater()
-        self.told.emit("", "")
+        self.progressed.emit("", "")
         if how is QProcess.ExitStatus.NormalExit and status in _ANSWERED:
             self.ended.emit(self._key)
         else:
@@ -93,5 +93,5 @@ class WholeRead(QObject):
     def _fail(self, error: QProcess.ProcessError) -> None:
         if error is QProcess.ProcessError.FailedToStart and self._process is not None:
             self._process = None
-            self.told.emit("", "")
+            self.progressed.emit("", "")
             self.failed.emit(tr("The reading could not be started."))

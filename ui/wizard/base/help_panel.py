@@ -437,12 +437,12 @@ class HelpPanel(QFrame):
             widget = widget.parentWidget()
 
     def _show(self, key: str, name: str) -> None:
-        told = help_for(key)
+        text = help_for(key)
         self._key = key
         self.title.setText(name)
-        self.text.setText(told.text)
-        self.source.setText(tr("Source: {source}").format(source=told.source) if told.source else "")
-        self.source.setVisible(bool(told.source))
+        self.text.setText(text.text)
+        self.source.setText(tr("Source: {source}").format(source=text.source) if text.source else "")
+        self.source.setVisible(bool(text.source))
 
     @override
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:

@@ -80,7 +80,7 @@ class Page(QWidget):
         mine = [control for key, control in self.fields.items() if belongs(field, key)]
         return plain(mine[0].label.text()) if mine else ""
 
-    def tell(self) -> None:
+    def report_change(self) -> None:
         """Report that the user changed a field of the draft."""
         if not self._loading:
             self.changed.emit()

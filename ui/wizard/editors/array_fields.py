@@ -42,7 +42,7 @@ class ArrayFields(QWidget):
         self.fields: dict[str, Field] = {}
         for key in _KEYS:
             declared = FIELDS[f"{PREFIX}{key}"]
-            self._controls[key] = control = control_of(declared, partial(self._say, key))
+            self._controls[key] = control = control_of(declared, partial(self._emit_value, key))
             self.fields[key] = Field(theme, declared.label, control, f"{PREFIX}{key}", lines=1)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -69,7 +69,7 @@ class ArrayFields(QWidget):
             field.setVisible(key in found)
         return bool(found)
 
-    def _say(self, key: str, text: str) -> None:
+    def _emit_value(self, key: str, text: str) -> None:
         if not self._loading:
             self._group.texts[key] = text
             self.edited.emit()

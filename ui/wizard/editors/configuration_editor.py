@@ -14,7 +14,7 @@ from app.domain.options.raid import Level
 from app.domain.problem import Problem
 from app.domain.text import tr, trn
 from app.draft.disks.alternatives import made_by, short_name
-from app.draft.disks.filesystems import choose_filesystem, choose_preset, circumstances, say
+from app.draft.disks.filesystems import choose_filesystem, choose_preset, circumstances, set_option
 from app.draft.disks.options import changed_words, options_page
 from app.draft.disks.problems import server_settings_of
 from app.draft.disks.target import preset_of, spec_of
@@ -77,7 +77,7 @@ class MadeEditor(QWidget):
         for box in (self.filesystem, self.level, self.preset):
             box.currentIndexChanged.connect(self._on_chosen)
         self.options.listen_for_find(self)
-        self.options.said.connect(self._on_said)
+        self.options.entered.connect(self._on_value_entered)
         self.options.clear.clicked.connect(self._on_clear)
         self.wal.toggled.connect(self._on_wal)
 
@@ -108,9 +108,9 @@ class MadeEditor(QWidget):
         words = tr("Chosen against the defaults: {options}").format(options=changed_words(page))
         risks = dict.fromkeys(risk for _, _, risk in page.unsafe)
         sentence = tr("⚠ UNSAFE: {risk}")
-        told = [sentence.format(risk=risk) for risk in risks]
-        self.unsafe.setText("\n".join((words, *told) if told else ()))
-        self.unsafe.setVisible(bool(told))
+        sentences = [sentence.format(risk=risk) for risk in risks]
+        self.unsafe.setText("\n".join((words, *sentences) if sentences else ()))
+        self.unsafe.setVisible(bool(sentences))
 
     def _own(self) -> MadeDraft | None:
         """Return the configuration's layout, made independent of the pages."""
@@ -133,10 +133,10 @@ class MadeEditor(QWidget):
         self.show_configuration(self._configuration)
         self.edited.emit()
 
-    def _on_said(self, option_id: str, text: str) -> None:
+    def _on_value_entered(self, option_id: str, text: str) -> None:
         made = self._own()
         if made is not None and self._configuration is not None:
-            say(made, spec_of(made).option(option_id), text)
+            set_option(made, spec_of(made).option(option_id), text)
             self.show_configuration(self._configuration)
             self.edited.emit()
 
@@ -233,8 +233,8 @@ def place_label(draft: CampaignDraft, configuration: ConfigurationDraft) -> str:
         case Place.DISKS:
             made = made_by(draft.parts, configuration)
             count = len(draft.parts.disks_of(configuration).data.disks)
-            told = trn("{count} disk: {made}", "{count} disks: {made}", count)
-            return told.format(count=count, made=short_name(made, count))
+            sentence = trn("{count} disk: {made}", "{count} disks: {made}", count)
+            return sentence.format(count=count, made=short_name(made, count))
         case Place.SERVER | Place.OTHER_SERVER:
             return text_of("connection").strip() or tr("a server")
         case Place.OTHER_MEMORY:

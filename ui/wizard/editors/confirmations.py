@@ -120,7 +120,7 @@ class ConfirmServers(QWidget):
         self._theme = theme
         self._shown: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = ()
         self.fields: dict[str, QLineEdit] = {}
-        self.told: list[QLabel] = []
+        self.texts: list[QLabel] = []
         self._signs: dict[str, Text] = {}
         self._layout = QVBoxLayout(self)
         self._layout.setContentsMargins(0, 0, 0, 0)
@@ -146,7 +146,7 @@ class ConfirmServers(QWidget):
             if widget is not None:
                 widget.setParent(None)
                 widget.deleteLater()
-        self.fields, self._signs, self.told = {}, {}, []
+        self.fields, self._signs, self.texts = {}, {}, []
         for each in found:
             self._add(each)
 
@@ -164,17 +164,17 @@ class ConfirmServers(QWidget):
             for column, cell in enumerate(cells):
                 grid.addWidget(cell, place, column)
             cells[1].setAccessibleName(tr("{what}: {value}").format(what=what, value=one_line(value)))
-            self.told += cells
-        told = Text(self._theme, "\n".join(each.sentences), role="muted")
-        told.setTextFormat(Qt.TextFormat.PlainText)
+            self.texts += cells
+        text = Text(self._theme, "\n".join(each.sentences), role="muted")
+        text.setTextFormat(Qt.TextFormat.PlainText)
         typed = line_edit(each.name)
         label = tr("Type its name, {name}, to &agree:").format(name=each.name.replace("&", "&&"))
         field = Field(self._theme, label, typed, LOAD_FIELD)
         typed.textEdited.connect(partial(self.typed.emit, each.connection))
         sign = Text(self._theme, role="good")
-        for widget in (rows, told, field, sign):
+        for widget in (rows, text, field, sign):
             self._layout.addWidget(widget)
-        self.told.append(told)
+        self.texts.append(text)
         self.fields[each.connection], self._signs[each.connection] = typed, sign
 
 

@@ -41,7 +41,7 @@ from ui.widgets.formatting import tooltip
 from ui.widgets.texts import ErrorText, ReservedLines, Text, mnemonic_label, show_tip
 
 _CONTROL_EMS: Final = 14
-_TOLD_LINES: Final = 2
+_NOTE_LINES: Final = 2
 """Lines about an option's effect, cost or problem; its tool tip has the whole text."""
 
 
@@ -53,10 +53,10 @@ class OptionEditor(QWidget):
         word: real name in mount, mkfs, zpool or zfs.
 
     Signals:
-        said: id of the option, and its new text; empty to unset it.
+        entered: id of the option, and its new text; empty to unset it.
     """
 
-    said = Signal(str, str)
+    entered = Signal(str, str)
 
     def __init__(self, theme: Theme, row: OptionRow, filesystem: str) -> None:
         super().__init__()
@@ -77,7 +77,7 @@ class OptionEditor(QWidget):
         self.control.setProperty(HELP, f"option:{filesystem}:{row.option.id}")
         self.setAccessibleName(f"{row.option.label} ({row.word})")
         self.control.setAccessibleName(f"{row.option.label} ({row.word})")
-        self._told = ReservedLines(_TOLD_LINES, self.error, self.badge, self.note, self.effect)
+        self._notes = ReservedLines(_NOTE_LINES, self.error, self.badge, self.note, self.effect)
         self._label = None if isinstance(self.control, QCheckBox) else self._make_label(row)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(SMALL, 0, 0, 0)
@@ -94,7 +94,7 @@ class OptionEditor(QWidget):
             line.addWidget(self.control, 1)
             line.addWidget(self.word)
         layout.addLayout(line)
-        layout.addWidget(self._told)
+        layout.addWidget(self._notes)
         layout.addStretch(1)
         self.show_row(row)
 
@@ -116,7 +116,7 @@ class OptionEditor(QWidget):
             box.currentIndexChanged.connect(self._on_chosen)
             return box
         edit = line_edit()
-        edit.textEdited.connect(self._say)
+        edit.textEdited.connect(self._emit_value)
         return edit
 
     def show_row(self, row: OptionRow, compared: str = "") -> None:
@@ -158,11 +158,11 @@ class OptionEditor(QWidget):
             named.setFont(font)
         self.word.show_line(row.word)
         usual = tr("Default: {value}.").format(value=row.usual)
-        told = tr("Said as: {words}").format(words=row.told) if row.told else ""
+        texts = tr("Said as: {words}").format(words=row.spelled) if row.spelled else ""
         words = (
             row.option.label,
             row.word,
-            told,
+            texts,
             usual,
             row.option.effect,
             *row.costs,
@@ -181,16 +181,16 @@ class OptionEditor(QWidget):
             notes.append(tr("Not here: {reason}.").format(reason=row.obstacle))
         if row.implied:
             notes.append(tr("Follows from what else is chosen: {value}.").format(value=row.implied))
-        told = "\n".join(note for note in notes if note)
+        text = "\n".join(note for note in notes if note)
         badges = "  ".join(f"⚠ {badge}" for badge in row.badges)
         if badges:
             badges = f"{badges}: {' '.join((*row.warnings, *row.costs))}"
         self.badge.setText(badges if not self._compared else "")
-        self.note.setText(told)
+        self.note.setText(text)
         self.error.show_problems([Problem("", message) for message in row.wrong])
-        self._told.arrange()
+        self._notes.arrange()
         usual = tr("Default: {value}.").format(value=row.usual)
-        description = " ".join((row.option.effect, usual, *row.costs, told, *row.wrong))
+        description = " ".join((row.option.effect, usual, *row.costs, text, *row.wrong))
         self.control.setAccessibleDescription(description.strip())
 
     @override
@@ -202,15 +202,15 @@ class OptionEditor(QWidget):
                 painter.fillRect(0, 0, TINY - 1, self.height(), self._theme.colour(role))
 
     def _on_toggled(self, ticked: bool) -> None:  # noqa: FBT001 - the signal's signature
-        self._say("true" if ticked else "false")
+        self._emit_value("true" if ticked else "false")
 
     def _on_chosen(self) -> None:
         if isinstance(self.control, QComboBox):
-            self._say(str(self.control.currentData() or ""))
+            self._emit_value(str(self.control.currentData() or ""))
 
-    def _say(self, text: str) -> None:
+    def _emit_value(self, text: str) -> None:
         if not self._loading:
-            self.said.emit(self.option_id, text)
+            self.entered.emit(self.option_id, text)
 
 
 _COLUMN_EMS: Final = 34
@@ -255,10 +255,10 @@ class OptionsForm(QWidget):
         only_chosen: hides options with the defaults of tools and kernel.
 
     Signals:
-        said: id of an option, and its new text; empty to unset it.
+        entered: id of an option, and its new text; empty to unset it.
     """
 
-    said = Signal(str, str)
+    entered = Signal(str, str)
 
     def __init__(self, theme: Theme, *, brief: bool = False) -> None:
         """Create the form.
@@ -354,7 +354,7 @@ class OptionsForm(QWidget):
         for part in OptionGroup:
             editors = [OptionEditor(self._theme, row, spec.id) for row in page.rows if row.part is part]
             for editor in editors:
-                editor.said.connect(self.said)
+                editor.entered.connect(self.entered)
                 self.editors[editor.option_id] = editor
             if editors:
                 columns = Columns(editors, _COLUMN_EMS)

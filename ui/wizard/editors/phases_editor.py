@@ -165,8 +165,8 @@ class PhasesEditor(QWidget):
         here = f"{PHASES}[{self._chosen() + 1}]"
         for name, field in self.fields.items():
             field.show_problems([each for each in problems if belongs(each.path, f"{here}.{name}")])
-        told = {each for each in problems for name in self.fields if belongs(each.path, f"{here}.{name}")}
-        self.error.show_problems([self._named(each) for each in problems if each not in told])
+        shown = {each for each in problems for name in self.fields if belongs(each.path, f"{here}.{name}")}
+        self.error.show_problems([self._named(each) for each in problems if each not in shown])
 
     def _named(self, problem: Problem) -> Problem:
         """Return a problem with its phase and key."""

@@ -26,7 +26,7 @@ class RecipeChooser(QWidget):
         questions: the recipes by their questions; the first entry is a comparison of one's own.
         quick: for the quick variant.
         use: fills the pages.
-        told: description of the recipe, obstacle, skipped configurations.
+        remarks: description of the recipe, obstacle, skipped configurations.
         steps: preparations of a server; the page places them below the server.
 
     Signals:
@@ -48,13 +48,13 @@ class RecipeChooser(QWidget):
         self.use = push_button(tr("&Use it"), "recipe.use")
         beside = (self.quick, self.use)
         field = Field(theme, tr("&Question:"), self.questions, "recipe.question", beside=beside)
-        self.told = Text(theme, role="muted")
+        self.remarks = Text(theme, role="muted")
         self.steps = Text(theme, role="muted")
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, SMALL)
         layout.setSpacing(TINY)
         layout.addWidget(field)
-        layout.addWidget(self.told)
+        layout.addWidget(self.remarks)
         self.questions.activated.connect(self._on_chosen)
         self.quick.toggled.connect(self.refresh)
         self.use.clicked.connect(self._on_use)
@@ -83,8 +83,8 @@ class RecipeChooser(QWidget):
         self.use.setEnabled(choice is not None and not choice.obstacle)
         sentences = [choice.description, choice.obstacle] if choice is not None else []
         text = " ".join(filter(None, (*sentences, *self._left_out)))
-        self.told.setText(text)
-        self.told.setVisible(bool(text))
+        self.remarks.setText(text)
+        self.remarks.setVisible(bool(text))
         steps = choice.steps if choice is not None else ()
         numbered = [tr("{number}. {step}").format(number=at, step=step) for at, step in enumerate(steps, 1)]
         self.steps.setText("\n".join([tr("What its owner prepares there for this recipe:"), *numbered]))

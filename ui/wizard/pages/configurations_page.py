@@ -114,7 +114,7 @@ class MorePage(Page):
         self.remove.clicked.connect(self._remove)
         self.reference.clicked.connect(self._add_reference)
         self.name.textEdited.connect(self._on_name)
-        self.editor.edited.connect(self.tell)
+        self.editor.edited.connect(self.report_change)
         self.dimensions.ticked.connect(self._on_ticked)
         self.dimensions.typed_values.connect(self._on_typed)
         self.dimensions.sweep_wanted.connect(self._on_sweep)
@@ -219,7 +219,7 @@ class MorePage(Page):
         row = self._rows[key]
         offered = [each.value for each in row.values]
         tick(self.draft.parts, key, value, offered, row.first, ticked=ticked)
-        self.tell()
+        self.report_change()
 
     def _on_typed(self, key: str, text: str, ticked: list[DimensionValue]) -> None:
         row = self._rows[key]
@@ -227,19 +227,19 @@ class MorePage(Page):
         if row.first is not None and [each.changes for each in values] == [row.first.changes]:
             values = []
         set_values(self.draft.parts, key, values, keep=not row.values)
-        self.tell()
+        self.report_change()
 
     def _on_sweep(self) -> None:
         cpus = self.draft.environment.machine.cpus if self.draft.environment else 1
         row = self._rows.get(CLIENTS)
         sweep_clients(self.draft.parts, cpus, row.first if row else None)
-        self.tell()
+        self.report_change()
 
     def _on_setting(self, name: str) -> None:
         key = f"postgresql.settings.{name}"
         if key not in self._rows:
             set_values(self.draft.parts, key, (), keep=True)
-            self.tell()
+            self.report_change()
         if key in self.dimensions.editors:
             editor = self.dimensions.editors[key]
             (editor.typed or editor).setFocus()
@@ -248,7 +248,7 @@ class MorePage(Page):
         matrix = self.draft.built.matrix
         if matrix is not None:
             tick_cell(self.draft.parts, matrix, number, measured=measured)
-            self.tell()
+            self.report_change()
 
     def _named(self, problem: Problem) -> Problem:
         """Return a problem of another row with the name of that row."""
@@ -289,7 +289,7 @@ class MorePage(Page):
         self._show_chosen()
         self.editor.name.setFocus()
         self.editor.name.selectAll()
-        self.tell()
+        self.report_change()
 
     def _show_compare(self) -> None:
         """Offer other layouts of the disks, for a configuration on disks."""
@@ -309,7 +309,7 @@ class MorePage(Page):
         self._show_rows()
         self.list.setCurrentCell(self.draft.parts.chosen().index(made), 0)
         self._show_chosen()
-        self.tell()
+        self.report_change()
         self._go_to(self.editor.server.connection)
 
     def _go_to(self, field: QWidget) -> None:
@@ -341,7 +341,7 @@ class MorePage(Page):
         self.list.setCurrentCell(self.draft.parts.chosen().index(original), 0)
         self._show_chosen()  # its name may have changed
         self.heading.setText(tr("Added: {name}").format(name=copy.name))
-        self.tell()
+        self.report_change()
 
     def _remove(self) -> None:
         chosen = self._chosen()
@@ -353,8 +353,8 @@ class MorePage(Page):
         self.list.setCurrentCell(min(row, self.list.rowCount() - 1), 0)
         self._show_chosen()
         self.list.setFocus()
-        self.tell()
+        self.report_change()
 
     def _on_name(self, text: str) -> None:
         self.draft.parts.values["name"] = text
-        self.tell()
+        self.report_change()

@@ -117,7 +117,7 @@ _LOOKING: Final = tr("Root looks … {percent} %")
 _RELEASE: Final = tr("Release d&isk …")
 _READ: Final = tr("Read ever&y byte")
 _STOP_READING: Final = tr("Stop read&ing")
-_TOLD_LINES: Final = 5
+_NOTE_LINES: Final = 5
 """Lines about the disk under the cursor: enough for most disks, and the rest scrolls."""
 _DATA: Final = f"{PREFIX}data"
 _LEVEL: Final = f"{PREFIX}level"
@@ -236,8 +236,8 @@ class DisksPage(Page):
         self.layout_.addStretch(1)
         # Texts about a disk or a tick have a fixed place: they must not move the next check box.
         self.layout_.removeWidget(self.general)
-        told = ScrollingTexts(_TOLD_LINES, self.general, self.warnings, self.why)
-        self.footer = below_rule(self.theme, told)
+        texts = ScrollingTexts(_NOTE_LINES, self.general, self.warnings, self.why)
+        self.footer = below_rule(self.theme, texts)
 
     def _level_field(self, role: Role) -> Field:
         return self.fields[f"{PREFIXES[role]}level"]
@@ -258,7 +258,7 @@ class DisksPage(Page):
             box.currentIndexChanged.connect(partial(self._on_level, role))
         self.memory.textEdited.connect(self._on_memory)
         for editor in self.partitions.values():
-            editor.edited.connect(self.tell)
+            editor.edited.connect(self.report_change)
 
     @override
     def first_control(self) -> QWidget:
@@ -321,8 +321,8 @@ class DisksPage(Page):
                 box.addItem(choice.label, choice.level)
         for number, choice in enumerate(choices):
             box.setItemText(number, choice.label)
-            told = tooltip(f"{choice.obstacle} {choice.words}".strip())
-            box.setItemData(number, told, Qt.ItemDataRole.ToolTipRole)
+            tip = tooltip(f"{choice.obstacle} {choice.words}".strip())
+            box.setItemData(number, tip, Qt.ItemDataRole.ToolTipRole)
             set_row_enabled(box, number, enabled=not choice.obstacle)
         level = level_of(group.made, len(group.disks))
         box.setCurrentIndex(box.findData(level))
@@ -342,8 +342,8 @@ class DisksPage(Page):
         self._buttons.setVisible(row is not None)
         if row is not None:
             is_read = row.key == self._reading[0]
-            name, _, told = reasons(row).partition("\n")
-            self.why.setText("\n".join(filter(None, (breakable(name), told, self._reading[1] * is_read))))
+            name, _, details = reasons(row).partition("\n")
+            self.why.setText("\n".join(filter(None, (breakable(name), details, self._reading[1] * is_read))))
             usable = not row.obstacle or row.role is not None
             self.use.setEnabled(usable)
             self.use.setCurrentIndex([role for role, _ in _USES].index(row.role))
@@ -397,20 +397,20 @@ class DisksPage(Page):
     def _assign(self, key: str, role: Role | None) -> None:
         assign(self.draft.parts.disks, key, role)
         forget_confirmations(self.draft.parts.disks)
-        self.tell()
+        self.report_change()
 
     def _move(self, by: int) -> None:
         if move(self.draft.parts.disks, self.table.key, by):
-            self.tell()
+            self.report_change()
 
     def _on_level(self, role: Role, _row: int) -> None:
         if not self.is_loading:
             self.draft.parts.disks.groups[role].made.level = Level(self.levels[role].currentData())
-            self.tell()
+            self.report_change()
 
     def _on_memory(self, text: str) -> None:
         self.draft.parts.disks.memory_limit = text
-        self.tell()
+        self.report_change()
 
 
 def _keep_its_room(button: QPushButton, texts: Sequence[str]) -> None:

@@ -20,7 +20,7 @@ from app.draft.disks.filesystems import (
     circumstances,
     filesystem_cards,
     preset_choices,
-    say,
+    set_option,
     shared_obstacles,
 )
 from app.draft.disks.options import OptionRow, OptionsPage, changed_words, options_page
@@ -92,8 +92,8 @@ class FilesystemPage(Page):
             button.toggled.connect(partial(self._on_group, role))
         self.preset.currentIndexChanged.connect(self._on_preset)
         self.options.clear.clicked.connect(self._on_clear)
-        self.array.edited.connect(self.tell)
-        self.options.said.connect(self._on_said)
+        self.array.edited.connect(self.report_change)
+        self.options.entered.connect(self._on_value_entered)
 
     @property
     def editors(self) -> dict[str, OptionEditor]:
@@ -115,8 +115,8 @@ class FilesystemPage(Page):
         making = tr("What it c&omes to (names and identifiers are random):")
         layout.addWidget(Field(self.theme, making, self.commands, "making"), 3)
         # Below the check boxes: texts about one must not move the next one away.
-        told = (self.general, self.wrong, self.chosen, self.unsafe, self.findings)
-        layout.addWidget(ScrollingTexts(_FINDING_LINES, *told), 2)
+        texts = (self.general, self.wrong, self.chosen, self.unsafe, self.findings)
+        layout.addWidget(ScrollingTexts(_FINDING_LINES, *texts), 2)
         return below_rule(self.theme, footer)
 
     def _lay_out(self) -> None:
@@ -223,7 +223,7 @@ class FilesystemPage(Page):
     def _show_cards(self, cards: Sequence[FilesystemCard]) -> None:
         """Show the chosen filesystem, and why others are unavailable here."""
         several = shared_obstacles(cards)
-        told = list(several)
+        texts = list(several)
         for card in cards:
             button = self.cards[card.id]
             button.setChecked(card.id == self.made.filesystem)
@@ -231,9 +231,9 @@ class FilesystemPage(Page):
             show_tip(button, card.good_for, *card.obstacles)
             own = [each for each in card.obstacles if not any(text.endswith(each) for text in several)]
             if own:
-                told.append(f"{card.label}: {' '.join(own)}")
-        self.shared.setText("\n".join(told))
-        self._shared.setVisible(bool(told))  # constant whatever is chosen: nothing moves
+                texts.append(f"{card.label}: {' '.join(own)}")
+        self.shared.setText("\n".join(texts))
+        self._shared.setVisible(bool(texts))  # constant whatever is chosen: nothing moves
         self._shared.arrange()
 
     def _page(self) -> OptionsPage:
@@ -291,9 +291,9 @@ class FilesystemPage(Page):
         wrong = [f"{row.option.label}: {message}" for row in page.rows for message in row.wrong]
         self.wrong.setText("\n".join(wrong))
         self.wrong.setVisible(bool(wrong))
-        told = [message for message, _ in page.general]
-        self.findings.setText("\n".join(told))
-        self.findings.setVisible(bool(told))
+        sentences = [message for message, _ in page.general]
+        self.findings.setText("\n".join(sentences))
+        self.findings.setVisible(bool(sentences))
         changed = changed_words(page)
         words = tr("Chosen against the defaults: {options}").format(options=changed)
         self.chosen.setText(words if changed else tr("Every option is as tools and kernel have it."))
@@ -310,17 +310,17 @@ class FilesystemPage(Page):
             if self._role is Role.DATA:
                 follow_filesystem(self.draft.parts, self.made.filesystem, filesystem_id)
             choose_filesystem(self.made, filesystem_id)
-            self.tell()
+            self.report_change()
 
     def _on_compare(self, variant: VariantOffer, ticked: bool) -> None:  # noqa: FBT001 - the signal's signature
         row = next(row for row in self._rows if row.key == variant.key)
         compare(self.draft.parts, variant, [each.value for each in row.values], ticked=ticked)
-        self.tell()
+        self.report_change()
 
     def _on_preset(self) -> None:
         if not self.is_loading:
             choose_preset(self.made, str(self.preset.currentData()))
-            self.tell()
+            self.report_change()
 
     def _find_of_array(self, text: str) -> bool:
         found = self.array.show_matching(text)
@@ -329,11 +329,11 @@ class FilesystemPage(Page):
 
     def _on_clear(self) -> None:
         self.made.typed.clear()
-        self.tell()
+        self.report_change()
 
-    def _on_said(self, option_id: str, text: str) -> None:
-        say(self.made, spec_of(self.made).option(option_id), text)
-        self.tell()
+    def _on_value_entered(self, option_id: str, text: str) -> None:
+        set_option(self.made, spec_of(self.made).option(option_id), text)
+        self.report_change()
 
 
 def _unsafe_words(row: OptionRow | None, what: str, value: str) -> str:
@@ -342,4 +342,4 @@ def _unsafe_words(row: OptionRow | None, what: str, value: str) -> str:
         return f"{what} = {value}"
     words = {"true": tr("on"), "false": tr("off")}
     shown = f"{row.option.label}: {words.get(value, value)}"
-    return f"{shown} ({row.told})" if row.told else shown
+    return f"{shown} ({row.spelled})" if row.spelled else shown

@@ -260,26 +260,26 @@ class PostgresPage(Page):
         choice = self.installation.currentData()
         self.draft.parts.values[_INSTALLATION] = self.folder.text() if choice == _OTHER else choice
         self.fields[_INSTALLATION].set_note("")
-        self.tell()
+        self.report_change()
 
     def _on_folder(self, text: str) -> None:
         self.draft.parts.values[_INSTALLATION] = text.strip()
-        self.tell()
+        self.report_change()
 
     def _on_preset(self) -> None:
         if not self.is_loading:
             self.draft.parts.values[_PRESET] = self.preset.currentData()
-            self.tell()
+            self.report_change()
 
     def _on_settings(self) -> None:
         if not self.is_loading:
             self.draft.parts.values[_SETTINGS] = self.settings.toPlainText()
-            self.tell()
+            self.report_change()
 
     def _on_checksums(self, ticked: bool) -> None:  # noqa: FBT001 - the signal's signature
         if not self.is_loading:
             self.draft.parts.values[_CHECKSUMS] = "true" if ticked else "false"
-            self.tell()
+            self.report_change()
 
 
 def _label_of(installation: Installation) -> str:

@@ -29,7 +29,7 @@ from ui.background import BackgroundOp
 from ui.theme import MEDIUM, SMALL, Theme
 from ui.widgets.fields import line_edit
 from ui.widgets.formatting import breakable
-from ui.widgets.tab_order import go_as_read
+from ui.widgets.tab_order import set_reading_tab_order
 from ui.widgets.texts import ErrorText, Text
 
 _EMS: Final = (96, 48)
@@ -40,7 +40,7 @@ class ReleaseDialog(QDialog):
     """Show root's findings about a disk, and release it once the end of its serial number is typed.
 
     Attributes:
-        told: content of the disk, or that root is checking.
+        contents: content of the disk, or that root is checking.
         field: for the last characters of the serial number.
         error: why it was not released.
         release: releases it; enabled once the correct characters are typed.
@@ -53,7 +53,7 @@ class ReleaseDialog(QDialog):
 
     def __init__(self, theme: Theme, disk: Disk, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        go_as_read(self)
+        set_reading_tab_order(self)
         self._disk = disk
         self._digest = ""
         self._op: BackgroundOp[tuple[KeptDisk, str]] | BackgroundOp[ReleaseOutcome] | None = None
@@ -61,8 +61,8 @@ class ReleaseDialog(QDialog):
         self.setWindowTitle(tr("Release disk"))
         self.setWindowModality(Qt.WindowModality.WindowModal)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.told = Text(theme, tr("Asking root …"))
-        self.told.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.contents = Text(theme, tr("Asking root …"))
+        self.contents.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.error = ErrorText(theme)
         self.field = line_edit("••••")
         self.field.setMaxLength(8)
@@ -82,7 +82,7 @@ class ReleaseDialog(QDialog):
         name.setFont(font)
         area = QScrollArea(widgetResizable=True)
         area.setFrameShape(QFrame.Shape.NoFrame)
-        area.setWidget(self.told)
+        area.setWidget(self.contents)
         label = Text(theme, tr("Last four characters of its serial number:"))
         self.field.setAccessibleName(label.text())
         typed = QHBoxLayout()
@@ -117,7 +117,7 @@ class ReleaseDialog(QDialog):
     def _take(self, found: tuple[KeptDisk, str]) -> None:
         self._op = None
         kept, digest = found
-        self.told.setText(breakable("\n".join(map(plain_line, kept_words(kept)))))
+        self.contents.setText(breakable("\n".join(map(plain_line, kept_words(kept)))))
         if kept.obstacles:
             self._show_error("\n".join(map(plain_line, obstacle_words(kept))))
         else:

@@ -51,9 +51,9 @@ from ui.wizard.editors.confirmations import ConfirmDisks, LoadedServers
 
 def sentences(findings: tuple[PreflightFinding, ...], severity: Severity) -> str:
     """Return the findings of one severity, a line each."""
-    told = [f"{each.message} {each.hint}".strip() for each in findings if each.severity is severity]
+    messages = [f"{each.message} {each.hint}".strip() for each in findings if each.severity is severity]
     sign = "⚠ " if severity is Severity.WARNING else ""
-    return "\n".join(f"{sign}{sentence}" for sentence in told)
+    return "\n".join(f"{sign}{sentence}" for sentence in messages)
 
 
 class Disturbances(QWidget):
@@ -82,12 +82,12 @@ class Disturbances(QWidget):
         layout.setSpacing(SMALL)
         for widget in (self.other, self.wait, self.warnings, self.notes):
             layout.addWidget(widget)
-        self._tell("", "")
+        self._show_texts("", "")
 
     def look(self, resolved: ResolvedCampaign) -> None:
         """Check the machine in the background; takes about a second per configuration."""
         self.stop()
-        self._tell("", tr("Looking …"))
+        self._show_texts("", tr("Looking …"))
         library = str(self.library) if self.library is not None and self.library.is_dir() else None
         self._op = BackgroundOp(
             lambda: (find_other_campaign(), find_disturbances(resolved, library)), self._show, self._fail
@@ -103,15 +103,15 @@ class Disturbances(QWidget):
         self._op = None
         other, findings = found
         nothing = "" if other or findings else tr("Nothing was found that would disturb it.")
-        self._tell(
+        self._show_texts(
             sentences(findings, Severity.WARNING), sentences(findings, Severity.NOTE) or nothing, other
         )
 
     def _fail(self, error: FootingError) -> None:
         self._op = None
-        self._tell(error.message, "")
+        self._show_texts(error.message, "")
 
-    def _tell(self, warnings: str, notes: str, other: str = "") -> None:
+    def _show_texts(self, warnings: str, notes: str, other: str = "") -> None:
         may_choose = may_measure_beside()
         if other and not may_choose:
             other = tr("{sentence} This one begins when it has ended.").format(sentence=other)
@@ -290,7 +290,7 @@ class ReviewPage(Page):
     def _look_for_templates(self, resolved: ResolvedCampaign, account: Account) -> None:
         """Show the source and cost of copied data sets, once known."""
 
-        def tell(found: TemplatesFound | None) -> None:
+        def show(found: TemplatesFound | None) -> None:
             self._templates_op = None
             self._templates = found
             if found is not None:
@@ -299,15 +299,15 @@ class ReviewPage(Page):
         if self._templates_op is not None:
             self._templates_op.cancel()
         self._templates_op = BackgroundOp(
-            lambda: look_for_templates(resolved, account), tell, lambda _error: None
+            lambda: look_for_templates(resolved, account), show, lambda _error: None
         ).start()
 
     def _plan_with(self, spreads: dict[str, KnownSpread]) -> None:
         resolved = self.draft.resolved()
         self._spreads = spreads
         if self._review is not None and resolved is not None:
-            told = effect_sentences(resolved.campaign, self._review.about_s, spreads)
-            self.effect.setText("\n".join(told))
+            messages = effect_sentences(resolved.campaign, self._review.about_s, spreads)
+            self.effect.setText("\n".join(messages))
 
     def _show_trust(self) -> None:
         """Show what the user must agree to, if anything."""
@@ -322,11 +322,11 @@ class ReviewPage(Page):
 
     def _on_trust(self, checked: bool) -> None:  # noqa: FBT001 - Qt's signal
         self.draft.agree(agreed=checked)
-        self.tell()
+        self.report_change()
 
     def _on_baseline(self, checked: bool) -> None:  # noqa: FBT001 - Qt's signal
         self.draft.ask_for_baseline(wanted=checked)
-        self.tell()
+        self.report_change()
 
     def _show_disks(self) -> None:
         """Show the disks to be erased, if any."""
@@ -345,11 +345,11 @@ class ReviewPage(Page):
 
     def _on_look(self) -> None:
         self.draft.allow_contact()
-        self.tell()
+        self.report_change()
 
     def _on_load_typed(self, connection: str, typed: str) -> None:
         self.draft.parts.loaded[connection] = typed
-        self.tell()
+        self.report_change()
 
     @override
     def show_problems(self, problems: Sequence[Problem]) -> None:
@@ -360,7 +360,7 @@ class ReviewPage(Page):
 
     def _on_confirmed(self, key: str, typed: str) -> None:
         confirm(self.draft.parts.disks, key, typed)
-        self.tell()
+        self.report_change()
 
     def _show(self, review: Review) -> None:
         self._review = review

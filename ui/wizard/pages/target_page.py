@@ -156,7 +156,7 @@ class WherePage(Page):
             self._loading = True
             self._show_ticks()
             self._loading = False
-            self.tell()
+            self.report_change()
 
     def _show_ticks(self) -> None:
         for place, box in (
@@ -169,7 +169,7 @@ class WherePage(Page):
 
     def _on_text(self, key: str, text: str) -> None:
         self.draft.parts.values[key] = text
-        self.tell()
+        self.report_change()
 
     def _on_path(self, text: str) -> None:
         self._on_text(_PATH, text)

@@ -148,12 +148,12 @@ class WorkloadPage(Page):
         for script, button in self.script_buttons.items():
             describe_button(button, "own" if script == OWN_SCRIPTS else _SCRIPT)
             button.toggled.connect(partial(self._on_script, script))
-        self.scripts.edited.connect(self.tell)
+        self.scripts.edited.connect(self.report_change)
         self.data_size.currentIndexChanged.connect(self._on_size)
         self.size_text.textEdited.connect(lambda text: self._on_text(self._size_key(), text))
         self.length.currentIndexChanged.connect(self._on_length)
         self.length_text.textEdited.connect(lambda text: self._on_text(self._length_key(), text))
-        self.phases.edited.connect(self.tell)
+        self.phases.edited.connect(self.report_change)
         self.phases.chosen.connect(self._show_phase_problems)
 
     @override
@@ -244,12 +244,12 @@ class WorkloadPage(Page):
             parts.scripts.append(ScriptDraft())
             self.scripts.show_scripts(parts.scripts)
         parts.values[_SCRIPT] = script
-        self.tell()
+        self.report_change()
 
     def _on_text(self, key: str, text: str) -> None:
         if not self.is_loading:
             self.draft.parts.values[key] = text
-            self.tell()
+            self.report_change()
 
     def _memory_bytes(self) -> int:
         """Return the memory available for caches; 0 if limited on purpose, or unknown."""
@@ -261,13 +261,13 @@ class WorkloadPage(Page):
         if not self.is_loading:
             self.draft.parts.size_choice = SizeChoice(self.data_size.currentData())
             self._show_texts()
-            self.tell()
+            self.report_change()
 
     def _on_length(self) -> None:
         if not self.is_loading:
             self.draft.parts.length = Length(self.length.currentData())
             self._show_texts()
-            self.tell()
+            self.report_change()
 
 
 def _scale_note(scale: ScaleChoice | None, memory_bytes: int) -> str:
@@ -276,13 +276,13 @@ def _scale_note(scale: ScaleChoice | None, memory_bytes: int) -> str:
     note = tr("{size}, scale {scale}: {reason}").format(
         size=format_size(scale.data_bytes), scale=scale.scale, reason=scale.reason
     )
-    told = [f"{note}."]
+    sentences = [f"{note}."]
     if 0 < _FITS_TIMES * scale.data_bytes <= memory_bytes:
         fits = tr("It fits into memory {times} times: reads show the memory, not the storage.")
-        told.append(fits.format(times=number_text(memory_bytes // scale.data_bytes, ",")))
+        sentences.append(fits.format(times=number_text(memory_bytes // scale.data_bytes, ",")))
     if scale.is_contended:
-        told.append(tr("Fewer rows to update than clients: they wait for each other."))
-    return " ".join(told)
+        sentences.append(tr("Fewer rows to update than clients: they wait for each other."))
+    return " ".join(sentences)
 
 
 def _beside(key: str, label: str) -> QLineEdit:

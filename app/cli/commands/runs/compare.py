@@ -16,7 +16,7 @@ from rich.console import Console
 from app.analysis.facts import read_run_facts
 from app.analysis.labels import one_line
 from app.analysis.sentences import WITHIN_RUN_NOTE
-from app.cli.commands.runs.named_runs import library_of, runs_named, tell_left_over
+from app.cli.commands.runs.named_runs import library_of, print_left_over, runs_named
 from app.cli.commands.runs.show import print_json
 from app.cli.terminal.tables import print_sentence, print_table
 from app.comparison.again_at_rate import campaign_again
@@ -27,7 +27,7 @@ from app.comparison.limits import (
     EXPLANATION,
     STORAGE_COLUMNS,
     describe_bottlenecks,
-    describe_what_is_unshown,
+    describe_part_limitations,
     storage_rows,
     storage_sentences,
 )
@@ -61,7 +61,7 @@ from app.export.comparison import comparison_as_json, gate_as_json
 from app.export.unreadable_files import with_readable
 from app.library.spreads import read_spreads
 from app.runfile.output_file import check_output, write_output
-from app.terminal.plain_text import tell_left_out
+from app.terminal.plain_text import print_left_out
 
 
 def check_gate(arguments: argparse.Namespace, sides: Sequence[Sequence[Path]]) -> None:
@@ -111,7 +111,7 @@ def print_gate(
     return GATE_STATUS[gate.verdict]
 
 
-_MOST_RUNS_TOLD: Final = 12
+_MOST_RUNS_SHOWN: Final = 12
 """Facts of more runs than this are shown only with ``--details``."""
 
 _LONGEST: Final = 60
@@ -125,7 +125,7 @@ def compare_command(arguments: argparse.Namespace) -> int:
         RunFileError: fewer than two can be read.
         RefusedError: the campaign file to write exists.
     """
-    tell_left_over(sweep_abandoned())
+    print_left_over(sweep_abandoned())
     library = library_of(arguments)
     sides = [runs_named(name, library) for name in arguments.runs]
     if arguments.worse_than is not None:
@@ -139,7 +139,7 @@ def compare_command(arguments: argparse.Namespace) -> int:
         paths, lambda readable: [read_run_facts(path) for path in readable], left_out.append
     )
     for sentence in left_out:
-        tell_left_out(sentence)
+        print_left_out(sentence)
     if len(facts) < 2:
         raise RunFileError(tr("Only one of these runs can be read: there is nothing to compare it with."))
     comparison = compare_runs(
@@ -186,8 +186,10 @@ def _write_again(comparison: RunComparison, path: Path) -> None:
     file = campaign_again(comparison)
     write_output(path, lambda stream: stream.write(file.text.encode()))
     sentence = tr("“{name}”, {count} runs: {path}. It is started with: {command} run {path!q}")
-    told = sentence.format(name=file.campaign.name, count=file.campaign.total_runs, path=path, command=CALLED)
-    print_sentence(Console(), told)
+    message = sentence.format(
+        name=file.campaign.name, count=file.campaign.total_runs, path=path, command=CALLED
+    )
+    print_sentence(Console(), message)
 
 
 def _check_baseline(comparison: RunComparison, baseline: str) -> None:
@@ -224,8 +226,8 @@ def _print_condition(part: RunComparison, console: Console) -> None:
         print_sentence(console, verdict)
     if not part.verdicts:
         print_sentence(console, tr("One configuration only: there is nothing to compare it with."))
-    for told in filter(None, (describe_bottlenecks(part), describe_what_is_unshown(part))):
-        print_sentence(console, told)
+    for text in filter(None, (describe_bottlenecks(part), describe_part_limitations(part))):
+        print_sentence(console, text)
     console.print()
     print_table(console, columns_for(COMPARISON_COLUMNS, part.rows), part.rows)
     _print_factors(part, console)
@@ -241,7 +243,7 @@ def _print_phases(comparison: RunComparison, console: Console) -> None:
         return
     _title(console, tr("Each phase for itself"))
     print_table(console, phase_columns(rows), rows)
-    for sentence in (*(told for phase in phases for told in phase.verdicts), PHASES_EXPLANATION):
+    for sentence in (*(text for phase in phases for text in phase.verdicts), PHASES_EXPLANATION):
         print_sentence(console, sentence)
 
 
@@ -251,8 +253,8 @@ def _print_factors(comparison: RunComparison, console: Console) -> None:
         return
     _title(console, tr("Over all cells"))
     print_table(console, FACTOR_COLUMNS, found.verdicts)
-    told = (*describe_factors(found), FACTORS_EXPLANATION, describe_not_counted(found))
-    for sentence in filter(None, told):
+    sentences = (*describe_factors(found), FACTORS_EXPLANATION, describe_not_counted(found))
+    for sentence in filter(None, sentences):
         print_sentence(console, sentence)
 
 
@@ -277,13 +279,13 @@ def _print_differences(comparison: RunComparison, console: Console) -> None:
     if not found.differences:
         print_sentence(console, describe_sameness(found))
     for difference in found.differences:
-        told = [
+        sentences = [
             tr("{value} ({whose})").format(
                 value=_cut(variant.value), whose=", ".join(_whose(comparison, variant.runs))
             )
             for variant in difference.variants
         ]
-        print_sentence(console, f"{difference.topic}, {one_line(difference.name)}: {'; '.join(told)}")
+        print_sentence(console, f"{difference.topic}, {one_line(difference.name)}: {'; '.join(sentences)}")
 
 
 def _cut(text: str) -> str:
@@ -321,7 +323,7 @@ def _group_columns(comparison: RunComparison) -> Iterator[Column[FigureCompariso
     for place, group in enumerate(comparison.groups):
         yield Column(
             f"group {place}",
-            group.told_name,
+            group.name_in_sentences,
             partial(_with_difference, place=place),
             CellKind.NUMBERS,
             optional=count - place if place >= _ALWAYS_SHOWN else None,
@@ -340,10 +342,10 @@ def _with_difference(found: FigureComparison, place: int) -> str:
 def _print_runs(comparison: RunComparison, console: Console, *, all_runs: bool) -> None:
     _title(console, tr("Each run for itself"))
     print_sentence(console, WITHIN_RUN_NOTE, style="dim")
-    told = comparison.runs if all_runs else comparison.runs[:_MOST_RUNS_TOLD]
-    for run in told:
+    listed = comparison.runs if all_runs else comparison.runs[:_MOST_RUNS_SHOWN]
+    for run in listed:
         sentences = " ".join(run.sentences) or tr("Nothing of its seconds is known.")
         print_sentence(console, f"{run.name}: {sentences}")
-    if len(told) < len(comparison.runs):
-        more = tr("{count} more; --details tells all.").format(count=len(comparison.runs) - len(told))
+    if len(listed) < len(comparison.runs):
+        more = tr("{count} more; --details tells all.").format(count=len(comparison.runs) - len(listed))
         print_sentence(console, more, style="dim")

@@ -22,7 +22,7 @@ def library_of(arguments: argparse.Namespace) -> Path:
     return chosen if chosen is not None else default_library()
 
 
-def tell_left_over(events: Sequence[SweepEvent]) -> None:
+def print_left_over(events: Sequence[SweepEvent]) -> None:
     """Print on standard error the remains of dead campaigns that could not be cleaned up."""
     for event in events:
         if event.action in {CleanupAction.KEPT, CleanupAction.UNREADABLE}:
@@ -46,6 +46,6 @@ def named_paths(arguments: argparse.Namespace) -> list[Path]:
     Raises:
         UsageError: there is no such run.
     """
-    tell_left_over(sweep_abandoned())
+    print_left_over(sweep_abandoned())
     library = library_of(arguments)
     return list(dict.fromkeys(path for name in arguments.runs for path in runs_named(name, library)))

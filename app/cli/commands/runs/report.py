@@ -21,18 +21,18 @@ from app.export.runs import FORMATS, export_runs, format_of
 from app.export.unreadable_files import with_readable
 from app.preferences import preferred_paper, read_preferences
 from app.process.qt_libraries import check_report_packages, report_hint
+from app.report.options import read_report_options, report_argv
 from app.report.report import read_findings
 from app.report.take_with_you import taken_text
-from app.report.wishes import wish_argv, wishes_of
 from app.runfile.output_file import check_output, write_output
-from app.terminal.plain_text import tell_left_out
+from app.terminal.plain_text import print_left_out
 
 
 def painter_argv(runs: Sequence[Path], arguments: argparse.Namespace) -> list[str]:
     """Return the argument list of the painter."""
     paper = getattr(arguments, "paper", None) or preferred_paper(read_preferences()[0], os.environ)
     options = ["--output", str(arguments.output), "--paper", paper]
-    options += wish_argv(wishes_of(arguments)) if hasattr(arguments, "sections") else []
+    options += report_argv(read_report_options(arguments)) if hasattr(arguments, "sections") else []
     options += ["--anonymous"] if arguments.anonymous else []
     options += ["--force"] if arguments.force else []
     return [sys.executable, "-P", "-m", "ui.report", *options, "--", *map(str, runs)]
@@ -68,9 +68,11 @@ def report_command(arguments: argparse.Namespace) -> int:
         RefusedError: the file exists.
     """
     output: Path = arguments.output
-    wishes = wishes_of(arguments)
+    options = read_report_options(arguments)
     if output == _STDOUT or output.suffix.lower() == TEXT:
-        return write_report_text(arguments, None if output == _STDOUT else output, anonymous=wishes.anonymous)
+        return write_report_text(
+            arguments, None if output == _STDOUT else output, anonymous=options.anonymous
+        )
     if output.suffix.lower() not in PAINTED:
         message = tr("A report is a PDF or a web page: {path} does not end with .pdf or .html.")
         if os.path.isdir(output):  # noqa: PTH112 - Path.is_dir raises where a folder may not be entered
@@ -106,7 +108,7 @@ def write_report_text(arguments: argparse.Namespace, output: Path | None, *, ano
     else:
         write_output(output, lambda stream: stream.write(text.encode()))
     for sentence in left_out:
-        tell_left_out(sentence)
+        print_left_out(sentence)
     return ExitStatus.FAILED if left_out else ExitStatus.DONE
 
 
@@ -133,5 +135,5 @@ def export_command(arguments: argparse.Namespace) -> int:
 
     with_readable(paths, write, left_out.append)
     for sentence in left_out:
-        tell_left_out(sentence)
+        print_left_out(sentence)
     return ExitStatus.FAILED if left_out else ExitStatus.DONE

@@ -15,13 +15,13 @@ from rich.console import Console
 
 from app import COMMAND
 from app.analysis.bottleneck import read_bottleneck
-from app.analysis.cannot_show import Limit, describe_unshown, read_unshown
+from app.analysis.cannot_show import Limit, describe_limitations, read_limitations
 from app.analysis.data_set import describe_data_set, ratio_words
 from app.analysis.io_baseline import JOB_COLUMNS, read_used_shares, sync_sentences
 from app.analysis.labels import DISK_MARKS, WHOLE_RUN_TPS, at_least, format_tps
 from app.analysis.phase_figures import PHASE_COLUMNS, read_phase_figures
 from app.analysis.sentences import CLOSED_LOOP_NOTE, describe_disturbances, is_closed_loop
-from app.cli.commands.runs.named_runs import library_of, tell_left_over
+from app.cli.commands.runs.named_runs import library_of, print_left_over
 from app.cli.terminal.tables import print_grid, print_line, print_pairs, print_sentence, print_table
 from app.comparison.offered_load import describe_rate, kept_rate
 from app.domain.columns import CellKind, Column
@@ -93,7 +93,7 @@ def list_command(arguments: argparse.Namespace) -> int:
     Raises:
         UsageError: the query cannot match any run.
     """
-    tell_left_over(sweep_abandoned())
+    print_left_over(sweep_abandoned())
     library = library_of(arguments)
     entries = list_runs(library)
     terms = tuple(term for word in arguments.words for term in parse_query(_as_one(word)))
@@ -133,7 +133,7 @@ def _as_one(word: str) -> str:
 
 def show_command(arguments: argparse.Namespace) -> int:
     """Show one run."""
-    tell_left_over(sweep_abandoned())
+    print_left_over(sweep_abandoned())
     path = find_run(arguments.run, library_of(arguments))
     with RunFile(path) as run:
         if arguments.json:
@@ -149,12 +149,12 @@ def _section(console: Console, title: str) -> None:
 
 
 def _show(run: RunFile, console: Console) -> None:
-    told = run.metadata
+    metadata = run.metadata
     state = effective_state(run.path, run.state).value
-    print_line(console, f"{known(told.name, run.path.stem)}  {state}", style="bold")
+    print_line(console, f"{known(metadata.name, run.path.stem)}  {state}", style="bold")
     print_line(console, str(run.path))
-    if not isinstance(told.error, NotKnown):
-        for part in filter(None, told.error.sentences):
+    if not isinstance(metadata.error, NotKnown):
+        for part in filter(None, metadata.error.sentences):
             print_line(console, part, style="red")
     judged = read_disturbances(run)
     for kind, reason in marks_of(run, judged):
@@ -186,8 +186,10 @@ def _show_limits(run: RunFile, console: Console) -> None:
     """Print the bottleneck of the run, and the limits of its figures."""
     if run.phase(Phase.MEASURE) is None:
         return
-    for told in filter(None, (read_bottleneck(run).sentence, describe_unshown([read_unshown(run)]))):
-        print_sentence(console, told)
+    for sentence in filter(
+        None, (read_bottleneck(run).sentence, describe_limitations([read_limitations(run)]))
+    ):
+        print_sentence(console, sentence)
 
 
 def _show_configuration(run: RunFile, console: Console) -> None:
@@ -225,14 +227,14 @@ def _show_figures(run: RunFile, console: Console) -> None:
         _section(console, tr("Figures of the whole measured phase"))
         print_grid(console, _FIGURE_COLUMNS, rows)
     load = offered_load(run.metadata)
-    is_told = any(each.limit is Limit.CLOSED_LOOP for each in read_unshown(run))
-    if is_closed_loop(load, summary) and not is_told:
+    is_reported = any(each.limit is Limit.CLOSED_LOOP for each in read_limitations(run))
+    if is_closed_loop(load, summary) and not is_reported:
         print_sentence(console, CLOSED_LOOP_NOTE, style="dim")
     name = known(run.metadata.name, run.path.stem)
     tps = summary.get("tps") or 0.0
     mean = run_interval((tps,) if tps > 0 else ())
-    if told := describe_rate(name, kept_rate(load, [summary]), mean, [summary]):
-        print_sentence(console, f"{told}.")
+    if sentence := describe_rate(name, kept_rate(load, [summary]), mean, [summary]):
+        print_sentence(console, f"{sentence}.")
 
 
 def _show_baseline(run: RunFile, console: Console) -> None:
@@ -267,9 +269,9 @@ def _show_workload_phases(run: RunFile, console: Console) -> None:
 
 
 def _show_phases(run: RunFile, console: Console) -> None:
-    told = known(run.metadata.phases, ())
-    labels = {each.number: each.label for each in told}
-    own = next((each.number for each in told if each.is_own), 0)
+    phases = known(run.metadata.phases, ())
+    labels = {each.number: each.label for each in phases}
+    own = next((each.number for each in phases if each.is_own), 0)
     rows = [
         (
             labels.get(times.number or own, times.name.text) if times.phase in _MEASURED else times.name.text,
@@ -378,5 +380,7 @@ def _existing_server(run: RunMetadata) -> str:
         return ""
     trip = "?" if server.round_trip_ms is None else number_text(server.round_trip_ms, ".2f")
     words = tr("{name} as {role}, TLS {tls}, round trip {trip} ms")
-    told = words.format(name=server.host_name, role=server.user_name, tls=server.tls or tr("none"), trip=trip)
-    return ", ".join(filter(None, (told, server.managed_service)))
+    sentence = words.format(
+        name=server.host_name, role=server.user_name, tls=server.tls or tr("none"), trip=trip
+    )
+    return ", ".join(filter(None, (sentence, server.managed_service)))

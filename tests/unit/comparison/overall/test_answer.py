@@ -55,8 +55,8 @@ def test_two_configurations_too_few_runs(tmp_path: Path) -> None:
 def test_single_runs_highest_mean_proves_nothing(tmp_path: Path) -> None:
     trials = (Trial(name, name, tps=tps) for name, tps in (("ext4", 1000), ("xfs", 1200), ("zfs", 900)))
     answer = find_answer(compared(tmp_path, *trials))
-    told = "xfs has the highest mean, 1,200 transactions per second. These runs do not show"
-    assert answer.sentence.startswith(told)
+    text = "xfs has the highest mean, 1,200 transactions per second. These runs do not show"
+    assert answer.sentence.startswith(text)
 
 
 def test_mean_says_which_part_it_covers(tmp_path: Path) -> None:
@@ -92,9 +92,9 @@ def test_not_durable_listed_last(tmp_path: Path) -> None:
     found = compared(tmp_path, *several("ext4", 1000), *several("xfs", 1200), *lost)
     assert [row.name for row in by_speed(found)] == ["xfs", "ext4", "nobarrier"]
     assert find_answer(found).sentence.startswith("xfs is 20.0 % faster than ext4 (97.5 % interval")
-    (told,) = find_answer(found).verdicts
-    assert told.startswith("nobarrier is 5.0 times as fast as ext4")
-    assert "but it is NOT DURABLE, so it is not ranked. This is what durability costs" in told
+    (result,) = find_answer(found).verdicts
+    assert result.startswith("nobarrier is 5.0 times as fast as ext4")
+    assert "but it is NOT DURABLE, so it is not ranked. This is what durability costs" in result
 
 
 LOST = ((NOT_DURABLE, "the data lie in memory"),)
@@ -134,17 +134,17 @@ def kernels_of(scale: str, *kernels: str) -> list[RunFacts]:
 
 
 @pytest.mark.parametrize(
-    ("second", "told"),
+    ("second", "expected"),
     [
         ((), "The kernels differ (6.1, 6.12)."),
         (("6.1", "6.12"), "The kernels differ (6.1, 6.12)."),
         (("6.1", "6.1"), "scale 2: The kernels differ (6.1, 6.12)."),
     ],
 )
-def test_warning_of_one_condition_names_it(second: tuple[str, ...], told: str) -> None:
+def test_warning_of_one_condition_names_it(second: tuple[str, ...], expected: str) -> None:
     others = kernels_of("10", *second) if second else []
     found = compare_runs([*kernels_of("2", "6.1", "6.12"), *others])
-    assert told in comparison_warnings(found)
+    assert expected in comparison_warnings(found)
 
 
 def test_headline_is_bounded() -> None:

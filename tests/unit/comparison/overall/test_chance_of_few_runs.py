@@ -110,8 +110,8 @@ def test_no_chance_disturbed_rate_or_zero() -> None:
 
 
 def test_the_json_tells_it() -> None:
-    told = comparison_as_json(compare_runs(pair(), spreads=QUIET))
-    configurations = told["configurations"]
+    document = comparison_as_json(compare_runs(pair(), spreads=QUIET))
+    configurations = document["configurations"]
     assert isinstance(configurations, list)
     last = configurations[-1]
     assert isinstance(last, dict)

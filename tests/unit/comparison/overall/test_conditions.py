@@ -24,7 +24,7 @@ from app.comparison.overall.conditions import (
 from app.domain.disk import DiskIdentity
 from app.domain.filesystems import FILESYSTEMS
 from app.domain.storage_plan.plan import Group
-from app.runfile.metadata.environment import TOLD, EnvironmentFacts
+from app.runfile.metadata.environment import REPORTED, EnvironmentFacts
 from app.runfile.metadata.run_metadata import RunMetadata
 from app.runfile.metadata.typed_json import NotKnown
 from tests.vondra_runs import published_facts
@@ -56,7 +56,7 @@ def every_property() -> Iterator[Property]:
     run = replace(filled(RunMetadata), pgbench=printed)
     environment = replace(
         filled(EnvironmentFacts),
-        told=dict.fromkeys(TOLD, "text"),
+        reported=dict.fromkeys(REPORTED, "text"),
         dataset={"recordsize": "8K"},
         in_memory=False,
         server_settings={"work_mem": "4MB"},
@@ -65,8 +65,8 @@ def every_property() -> Iterator[Property]:
     for spec in FILESYSTEMS:
         group = replace(filled(Group), filesystem=spec.id, options=())
         groups = {each.name: group for each in dataclasses.fields(plan) if each.name != "zfs_log"}
-        told = replace(run, target=replace(target, plan=replace(plan, **groups), server=None))
-        yield from properties_of(told, environment)
+        found = replace(run, target=replace(target, plan=replace(plan, **groups), server=None))
+        yield from properties_of(found, environment)
     run = replace(run, target=replace(target, plan=None))
     yield from properties_of(run, environment)
     yield from properties_of(RunMetadata(), replace(environment, processor="", kernel=""))
@@ -80,9 +80,9 @@ def test_every_property_has_a_role() -> None:
 
 
 def test_every_property_is_asked_for() -> None:
-    told = {item.key for item in every_property()}
-    assert len(told) > 100
-    assert {topic for topic, _ in told} >= {"Target", "Workload", "PostgreSQL", "Setting", "Machine"}
+    found = {item.key for item in every_property()}
+    assert len(found) > 100
+    assert {topic for topic, _ in found} >= {"Target", "Workload", "PostgreSQL", "Setting", "Machine"}
 
 
 def test_unknown_property_has_no_role() -> None:
@@ -112,11 +112,11 @@ def test_role(key: tuple[str, str], role: PropertyRole) -> None:
 def run_of(number: int = 0, campaign: str = "c", **values: str) -> RunFacts:
     """Return a run; underscores of names stand for blanks."""
     topics = {"filesystem": TARGET, "name": MACHINE, "memory": MACHINE}
-    told = tuple(
+    found = tuple(
         Property(topics.get(name, WORKLOAD), name.replace("_", " "), value) for name, value in values.items()
     )
     first = published_facts()[number]
-    return replace(first, properties=told, campaign_key=campaign)
+    return replace(first, properties=found, campaign_key=campaign)
 
 
 def test_condition_without_factor() -> None:

@@ -71,10 +71,10 @@ def test_single_runs_of_matrix() -> None:
     assert one.found.comparison.ratio == pytest.approx(RATIO, rel=0.02)
     assert one.over == ("RAID", "chunk size")
     assert one.interleaved
-    told = describe_factor(one)
-    assert told.startswith("filesystem: xfs is ")
-    assert "% faster than ext4 over 6 cells (RAID, chunk size) (95 % interval" in told
-    assert told.endswith("; 1 run in each)")
+    sentence = describe_factor(one)
+    assert sentence.startswith("filesystem: xfs is ")
+    assert "% faster than ext4 over 6 cells (RAID, chunk size) (95 % interval" in sentence
+    assert sentence.endswith("; 1 run in each)")
 
 
 def test_conditions_have_verdicts_of_their_own() -> None:
@@ -87,8 +87,8 @@ def test_conditions_have_verdicts_of_their_own() -> None:
         for scale, level, filesystem in product(("1", "2"), ("a", "bb", "ccc"), ("ext4", "xfs"))
     ]
     found = of(judged(runs), "filesystem")
-    told = [(each.condition, each.found.comparison.verdict) for each in found]
-    assert told == [
+    seen = [(each.condition, each.found.comparison.verdict) for each in found]
+    assert seen == [
         ("select-only, scale 1", Verdict.EQUAL),
         ("select-only, scale 2", Verdict.EQUAL),
         ("tpcb-like, scale 1", Verdict.LOWER),
@@ -121,8 +121,11 @@ def test_interaction_is_told_and_not_averaged() -> None:
     [one] = of(judged(repeated({"single": 1.0, "stripe": 2.0})), "filesystem")
     assert (one.found.depends, one.found.comparison.verdict) == (True, Verdict.INDICATIVE)
     assert one.found.comparison.interval is None
-    told = describe_factor(one)
-    assert "what xfs makes against ext4 depends on the cell: 1.0 times (single) to 2.0 times (stripe)" in told
+    sentence = describe_factor(one)
+    assert (
+        "what xfs makes against ext4 depends on the cell: 1.0 times (single) to 2.0 times (stripe)"
+        in sentence
+    )
 
 
 def test_single_run_cells_name_both_ends() -> None:
@@ -182,9 +185,9 @@ def test_empty_and_one_level_cells_unpaired() -> None:
         judged([run for run in without if "100 " not in run.name or "single" in run.name]), "filesystem"
     )
     assert one.unpaired == (1, 1)
-    told = describe_factor(one)
-    assert "1 more cell has ext4 only" in told
-    assert "1 more cell has xfs only" in told
+    sentence = describe_factor(one)
+    assert "1 more cell has ext4 only" in sentence
+    assert "1 more cell has xfs only" in sentence
 
 
 def test_one_and_two_cells_no_verdict() -> None:
@@ -249,10 +252,10 @@ def test_two_campaigns_one_set_indicative() -> None:
     [found] = of(judged([*one, *two]), "filesystem")
     assert (found.found.cells, found.found.sets) == (6, 1)
     assert found.found.comparison.verdict is Verdict.INDICATIVE
-    told = describe_factor(found)
-    assert "6 cells (RAID, chunk size) in 1 set that shares campaigns xfs was" in told
-    assert "what else changed between campaigns is in all cells of a set alike" in told
-    assert "not interleaved" in told
+    sentence = describe_factor(found)
+    assert "6 cells (RAID, chunk size) in 1 set that shares campaigns xfs was" in sentence
+    assert "what else changed between campaigns is in all cells of a set alike" in sentence
+    assert "not interleaved" in sentence
 
 
 def _chosen(run: RunFacts) -> dict[str, str]:
@@ -431,8 +434,8 @@ def test_first_format_beside_current(tmp_path: Path) -> None:
 
 
 def test_the_json_tells_every_factor() -> None:
-    told = json.loads(json.dumps(comparison_as_json(compare_runs(matrix()))))
-    [one] = [each for each in told["factors"] if each["factor"] == "filesystem"]
+    document = json.loads(json.dumps(comparison_as_json(compare_runs(matrix()))))
+    [one] = [each for each in document["factors"] if each["factor"] == "filesystem"]
     assert (one["baseline"], one["candidate"], one["cells"], one["sets"]) == ("ext4", "xfs", 6, None)
     assert one["verdict"] == "higher"
     assert one["interval"]["low"] < one["ratio"] < one["interval"]["high"]
@@ -444,23 +447,23 @@ def test_the_json_tells_every_factor() -> None:
         [0, 0],
         [1, 1],
     )
-    assert told["in_no_cell"] == {}
-    assert told["fastest"] is None
+    assert document["in_no_cell"] == {}
+    assert document["fastest"] is None
 
 
 @pytest.mark.parametrize(
-    ("levels", "noise", "told"),
+    ("levels", "noise", "expected"),
     [
         ({"single": 1.0, "stripe": 2.0}, 0.01, "depends on the cell"),
         ({"single": 1.0, "stripe": 1.0}, 0.2, "cannot be told apart"),
         ({"single": 2.0, "stripe": 2.0}, 0.01, "indicative only"),
     ],
 )
-def test_unknown_disturbance_is_said(levels: dict[str, float], noise: float, told: str) -> None:
+def test_unknown_disturbance_is_said(levels: dict[str, float], noise: float, expected: str) -> None:
     unknown = Disturbances(unknown=((DisturbanceKind.OTHERS_CPU, "no samples"),))
     runs = [replace(run, disturbances=unknown) for run in repeated(levels, noise=noise)]
     [one] = of(judged(runs), "filesystem")
     sentence = describe_factor(one)
-    assert told in sentence
+    assert expected in sentence
     assert sentence.count("it is not known whether the 12 runs were disturbed (no samples)") == 1
     assert one.found.over_cells.interval is None or one.found.over_cells.verdict is Verdict.INCONCLUSIVE

@@ -15,7 +15,7 @@ from app.comparison.overall.fastest import (
     describe_fastest,
     find_fastest,
     is_proved,
-    tells_speed,
+    shows_speed,
 )
 from app.export.comparison import comparison_as_json
 from app.runfile.disturbance import DISTURBED
@@ -40,34 +40,34 @@ def repeated(
     ]
 
 
-def told(runs: list[RunFacts]) -> str:
+def fastest_sentence(runs: list[RunFacts]) -> str:
     comparison = compare_runs(runs)
     return describe_fastest(find_fastest(comparison))
 
 
 def test_names_configurations_indistinguishable_from_fastest() -> None:
-    assert told(repeated({"ext4": 1000, "xfs": 1100, "zfs": 1099.9, "btrfs": 500})) == (
+    assert fastest_sentence(repeated({"ext4": 1000, "xfs": 1100, "zfs": 1099.9, "btrfs": 500})) == (
         "Fastest: xfs; not distinguishable from it: zfs (95 times in 100 the truly fastest one is among those"
         " named)."
     )
 
 
 def test_single_fastest() -> None:
-    assert told(repeated({"ext4": 1000, "xfs": 1200, "btrfs": 500})) == (
+    assert fastest_sentence(repeated({"ext4": 1000, "xfs": 1200, "btrfs": 500})) == (
         "Fastest: xfs; each of the other 2 is slower beyond chance (95 times in 100 it truly is the fastest)."
     )
 
 
 def test_all_inconclusive() -> None:
-    assert told(repeated({"ext4": 1000, "xfs": 1000.1, "f2fs": 1000.05})).startswith("Fastest: ")
-    assert ", but none of the other 2 can be told from it: " in told(
+    assert fastest_sentence(repeated({"ext4": 1000, "xfs": 1000.1, "f2fs": 1000.05})).startswith("Fastest: ")
+    assert ", but none of the other 2 can be told from it: " in fastest_sentence(
         repeated({"ext4": 1000, "xfs": 1000.1, "f2fs": 1000.05})
     )
 
 
 def test_of_two_configurations_the_verdict_says_it() -> None:
-    assert told(repeated({"ext4": 1000, "xfs": 1200})) == ""
-    assert told([]) == ""
+    assert fastest_sentence(repeated({"ext4": 1000, "xfs": 1200})) == ""
+    assert fastest_sentence([]) == ""
 
 
 def test_baseline_excluded_when_significantly_slower() -> None:
@@ -83,7 +83,7 @@ def test_too_few_runs_other_campaigns_not_compared() -> None:
         *repeated({"f2fs": 2000}, count=2),
         *repeated({"zfs": 3000}, campaign="two"),
     ]
-    assert "; not compared: f2fs, zfs (95 times" in told(runs)
+    assert "; not compared: f2fs, zfs (95 times" in fastest_sentence(runs)
 
 
 def test_not_durable_excluded_unsafe_marked() -> None:
@@ -92,12 +92,14 @@ def test_not_durable_excluded_unsafe_marked() -> None:
         *repeated({"f2fs": 9000}, marks=((NOT_DURABLE, "fsync off"),)),
         *repeated({"zfs": 1300}, marks=((UNSAFE, "traded"),)),
     ]
-    assert told(runs).startswith("Fastest: zfs (UNSAFE); each of the other 3 is slower beyond chance")
-    assert "f2fs" not in told(runs)
+    assert fastest_sentence(runs).startswith(
+        "Fastest: zfs (UNSAFE); each of the other 3 is slower beyond chance"
+    )
+    assert "f2fs" not in fastest_sentence(runs)
 
 
 def test_runs_at_a_rate_have_no_fastest() -> None:
-    assert told(repeated({"ext4": 300, "xfs": 300, "btrfs": 290}, rate=True)) == ""
+    assert fastest_sentence(repeated({"ext4": 300, "xfs": 300, "btrfs": 290}, rate=True)) == ""
 
 
 @pytest.mark.parametrize("disturbed", ["ext4", "xfs"])
@@ -106,7 +108,7 @@ def test_disturbed_configurations_are_not_compared(disturbed: str) -> None:
     spoilt = speeds.pop(disturbed)
     first = {disturbed: spoilt}
     runs = [*repeated(first, marks=((DISTURBED, "others"),)), *repeated(speeds)]
-    sentence = told(sorted(runs, key=lambda run: run.configuration != "ext4"))
+    sentence = fastest_sentence(sorted(runs, key=lambda run: run.configuration != "ext4"))
     if disturbed == "ext4":  # nothing is compared with the first then
         assert sentence == ""
     else:
@@ -171,6 +173,6 @@ def at_300(**speeds: float) -> RunComparison:
 )
 def test_fastest_only_for_unkept_rates(speeds: dict[str, float], *, tells: bool) -> None:
     part = at_300(**speeds)
-    assert tells_speed(part) is tells
+    assert shows_speed(part) is tells
     assert (find_fastest(part) is not None) is tells
     assert is_proved(part) is tells

@@ -16,7 +16,7 @@ from app.runfile.metadata.run_metadata import SettingMetadata
 from app.runfile.writer import SERVER_DEFAULTS
 from tests.known_runs import FACTS, WHOLE, write_known
 
-MADE_ANEW = ("data_directory", "config_file", "hba_file", "ident_file", "unix_socket_directories")
+RECREATED = ("data_directory", "config_file", "hba_file", "ident_file", "unix_socket_directories")
 """Paths that a server tells and that are others for each run."""
 
 
@@ -24,7 +24,7 @@ def run(folder: Path, number: int, clients: int = 4, origin: str = "preset", wor
     """Return a run with all that its server told of itself."""
     value = work_mem or f"{64 // clients}MB"
     settings = (SettingMetadata(name="work_mem", value=value, origin=origin),)
-    told: dict[str, Json] = {name: f"/run/pgfooting-{number}/{name}" for name in MADE_ANEW}
+    values: dict[str, Json] = {name: f"/run/pgfooting-{number}/{name}" for name in RECREATED}
     server: Json = {"settings": {"work_mem": {"value": value, "source": "configuration file"}}}
     path = folder / f"{number:016}.footing"
     written = replace(
@@ -35,7 +35,7 @@ def run(folder: Path, number: int, clients: int = 4, origin: str = "preset", wor
         settings=settings,
         workload=replace(WHOLE.workload, clients=clients),
     )
-    write_known(path, written, FACTS | {"server": server, SERVER_DEFAULTS: told})
+    write_known(path, written, FACTS | {"server": server, SERVER_DEFAULTS: values})
     return read_run_facts(path)
 
 

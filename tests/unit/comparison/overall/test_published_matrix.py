@@ -35,11 +35,11 @@ SCALES = (50, 250, 1000, 5000)
 
 def verdicts(found: FactorVerdicts, factor: str, level: str, transactions: str) -> dict[int, FactorVerdict]:
     """Return the verdicts on a level of the i5 by scale."""
-    told = {
+    values = {
         each.condition: each for each in found.verdicts if (each.factor, each.candidate) == (factor, level)
     }
     names = {scale: f"{transactions}, scale {scale}, i5" for scale in SCALES}
-    return {scale: told[name] for scale, name in names.items() if name in told}
+    return {scale: values[name] for scale, name in names.items() if name in values}
 
 
 def ratios(found: dict[int, FactorVerdict]) -> list[float]:
@@ -49,8 +49,8 @@ def ratios(found: dict[int, FactorVerdict]) -> list[float]:
 def test_each_condition_is_one_workload(comparison: RunComparison) -> None:
     assert len(comparison.parts) == 16
     for part in comparison.parts:
-        told = {item for run in part.own_runs for item in run.facts.properties if item.topic == "Workload"}
-        assert len(told) == 2
+        kinds = {item for run in part.own_runs for item in run.facts.properties if item.topic == "Workload"}
+        assert len(kinds) == 2
         names = {group.name for group in part.groups}
         others = [group.name for group in comparison.groups if group.name not in names]
         assert not [name for name in others for row in part.rows if name in row.verdict]
@@ -86,9 +86,10 @@ def test_cells_at_both_ends_are_named(found: FactorVerdicts) -> None:
     """On btrfs alone a stripe is no faster than a mirror, which is two copies there."""
     stripe = verdicts(found, "RAID", "stripe", READ_WRITE)[250]
     assert stripe.ends[0] == "btrfs, on, on, on"
-    told = describe_factor(stripe)
+    sentence = describe_factor(stripe)
     assert (
-        "stripe measured against mirror differs from cell to cell, 1.0 times (btrfs, on, on, on) to " in told
+        "stripe measured against mirror differs from cell to cell, 1.0 times (btrfs, on, on, on) to "
+        in sentence
     )
 
 

@@ -24,7 +24,7 @@ from app.probes.sampling.registry import make_probes
 from app.probes.sampling.sampler import ProbeSlot, SourceState
 from app.process.account import current_account
 from app.process.starter import spawn
-from app.runfile.metadata.environment import ReachedFacts, read_environment_facts
+from app.runfile.metadata.environment import RemoteAccess, read_environment_facts
 
 PATIENCE_S = 60
 HERE = SshDestination("here")
@@ -158,7 +158,7 @@ def test_counters_of_other_systems_omitted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("system", "kind", "program", "sample", "told"),
+    ("system", "kind", "program", "sample", "expected"),
     [
         ("DragonFly", "hammer2", "hammer2", "dragonfly-hammer2-stat.txt", "compression"),
         ("DragonFly", "hammer", "hammer", "dragonfly-hammer-info.txt", "format_version"),
@@ -167,7 +167,7 @@ def test_counters_of_other_systems_omitted(tmp_path: Path) -> None:
     ],
 )
 def test_filesystem_facts_of_other_systems(
-    system: str, kind: str, program: str, sample: str, told: str, tmp_path: Path
+    system: str, kind: str, program: str, sample: str, expected: str, tmp_path: Path
 ) -> None:
     """As far as stand-ins for their programs make such a system."""
     data = Path(__file__).parents[3] / "data/probes/remote"
@@ -186,7 +186,7 @@ def test_filesystem_facts_of_other_systems(
     asked.close()
     assert found.filesystem == kind
     assert found.mount_options == ("local", "noatime")
-    assert found.told[told]
+    assert found.reported[expected]
     assert found.reached.way == f"ssh, {system}, reading it was not tried on a real system"
 
 
@@ -378,15 +378,15 @@ def test_facts_known_to_run_file() -> None:
     sources = ServerSources(elsewhere=RemoteMachine(HERE, "/"))
     reading = FactReading(sources, connect)
     reading.read()
-    told = read_environment_facts(reading.facts)
-    assert told.kernel == os.uname().release
-    assert told.online_cpus == os.sysconf("SC_NPROCESSORS_ONLN")
-    assert told.memory_bytes
-    assert told.filesystem
-    assert told.reached.words == "ssh, Linux"
+    facts = read_environment_facts(reading.facts)
+    assert facts.kernel == os.uname().release
+    assert facts.online_cpus == os.sysconf("SC_NPROCESSORS_ONLN")
+    assert facts.memory_bytes
+    assert facts.filesystem
+    assert facts.reached.words == "ssh, Linux"
     reading.read_changing()
     assert "storage" not in reading.facts
-    assert read_environment_facts(reading.facts).memory_bytes == told.memory_bytes
+    assert read_environment_facts(reading.facts).memory_bytes == facts.memory_bytes
 
 
 def test_unreachable_machine_never_taken_for_local() -> None:
@@ -394,10 +394,10 @@ def test_unreachable_machine_never_taken_for_local() -> None:
     sources = ServerSources(elsewhere=RemoteMachine(HERE, "/"))
     reading = FactReading(sources, lambda machine: RemoteConnection(machine.destination, refused))
     reading.read()
-    told = read_environment_facts(reading.facts)
-    assert told.reached.words.startswith("ssh, in vain: here refused")
-    assert told.online_cpus is None
-    assert told.kernel == ""
+    facts = read_environment_facts(reading.facts)
+    assert facts.reached.words.startswith("ssh, in vain: here refused")
+    assert facts.online_cpus is None
+    assert facts.kernel == ""
 
 
 def test_cancel_while_opening() -> None:
@@ -436,13 +436,13 @@ def test_server_machine_replaces_local_pgbench_stays() -> None:
 @pytest.mark.parametrize(
     ("reached", "words"),
     [
-        (ReachedFacts(), ""),
-        (ReachedFacts("ssh", "Linux", clock_offset_s=0.2, clock_bound_s=0.1), "ssh, Linux"),
-        (ReachedFacts("ssh", "Linux", clock_offset_s=86400.0, clock_bound_s=0.1), "ahead"),
-        (ReachedFacts("ssh", "Linux", clock_offset_s=-86400.0, clock_bound_s=0.1), "behind"),
-        (ReachedFacts("ssh", "FreeBSD", is_tried=False), "not tried on a real system"),
+        (RemoteAccess(), ""),
+        (RemoteAccess("ssh", "Linux", clock_offset_s=0.2, clock_bound_s=0.1), "ssh, Linux"),
+        (RemoteAccess("ssh", "Linux", clock_offset_s=86400.0, clock_bound_s=0.1), "ahead"),
+        (RemoteAccess("ssh", "Linux", clock_offset_s=-86400.0, clock_bound_s=0.1), "behind"),
+        (RemoteAccess("ssh", "FreeBSD", is_tried=False), "not tried on a real system"),
     ],
 )
-def test_how_machine_was_reached(reached: ReachedFacts, words: str) -> None:
+def test_how_machine_was_reached(reached: RemoteAccess, words: str) -> None:
     assert words in reached.words
     assert bool(words) == bool(reached.words)

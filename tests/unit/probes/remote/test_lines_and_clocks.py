@@ -144,16 +144,16 @@ def test_destination_cannot_be_an_option(host: str) -> None:
     ],
 )
 def test_what_ssh_says_is_told_in_words(said: str, words: str) -> None:
-    told = explain("db1", said, 255)
-    assert words in told
-    assert "db1" in told
+    found = explain("db1", said, 255)
+    assert words in found
+    assert "db1" in found
 
 
 def test_unknown_words_shown_harmlessly() -> None:
-    told = explain("db1", "banner\n\x1b[2Jstrange " + "x" * 5000, 255)
-    assert "strange" in told
-    assert told.isprintable()
-    assert len(told) < 500
+    found = explain("db1", "banner\n\x1b[2Jstrange " + "x" * 5000, 255)
+    assert "strange" in found
+    assert found.isprintable()
+    assert len(found) < 500
     assert explain("db1", "", 255).endswith("(exit status 255).")
     assert explain("db1", "", None) == "The connection to db1 ended."
 

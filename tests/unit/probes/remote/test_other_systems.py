@@ -23,9 +23,9 @@ def lines(name: str) -> list[str]:
 
 
 def test_recorded_files_name_their_source() -> None:
-    told = (DATA / "README.md").read_text()
+    text = (DATA / "README.md").read_text()
     for path in DATA.iterdir():
-        assert path.name == "README.md" or f"`{path.name}`" in told
+        assert path.name == "README.md" or f"`{path.name}`" in text
 
 
 # --- facts
@@ -38,13 +38,13 @@ def sorted_facts(*names: str) -> RemoteFacts:
 
 def test_freebsd_facts_use_local_keys() -> None:
     tree = remote_fact_tree(sorted_facts("freebsd-facts.txt"), ClockOffset(86400.5, 0.5, 0.02))
-    told = read_environment_facts(tree)
-    assert told.processor.startswith("Intel(R) Atom")
-    assert told.online_cpus == 4
-    assert told.memory_bytes == 4248858624
-    assert told.filesystem == "ufs"
-    assert told.mount_options == ("local", "soft-updates")
-    assert told.kernel == "14.4-RELEASE-p10"
+    facts = read_environment_facts(tree)
+    assert facts.processor.startswith("Intel(R) Atom")
+    assert facts.online_cpus == 4
+    assert facts.memory_bytes == 4248858624
+    assert facts.filesystem == "ufs"
+    assert facts.mount_options == ("local", "soft-updates")
+    assert facts.kernel == "14.4-RELEASE-p10"
     reached = tree["reached"]
     assert reached == {
         "over": "ssh",
@@ -60,7 +60,7 @@ def test_freebsd_facts_use_local_keys() -> None:
     assert {"Linux"} == TRIED_SYSTEMS
 
 
-def _told(*named: tuple[str, str], **output: list[str]) -> Facts:
+def _facts_from(*named: tuple[str, str], **output: list[str]) -> Facts:
     return remote_fact_tree(RemoteFacts(named=dict(named), output=output), None)
 
 
@@ -74,7 +74,7 @@ def test_mount_tables_of_all_systems_are_read() -> None:
             ("rpool/ROOT/omnios", "zfs", ["read", "write", "setuid", "devices"]),
         ),
     ):
-        tree = _told(("place.found", "/var/db"), mount=[line])
+        tree = _facts_from(("place.found", "/var/db"), mount=[line])
         storage = tree["storage"]
         assert isinstance(storage, dict)
         mount = storage["mount"]
@@ -86,46 +86,46 @@ def test_processors_of_illumos_are_counted_and_named() -> None:
     facts = RemoteFacts(output={"psrinfo": lines("smartos-psrinfo.txt"), "prtconf": ["47184"]})
     assert facts.cpus >= 24
     tree = remote_fact_tree(facts, None)
-    told = read_environment_facts(tree)
-    assert told.memory_bytes == 47184 * 1024 * 1024
-    assert "Xeon" in told.processor
+    environment = read_environment_facts(tree)
+    assert environment.memory_bytes == 47184 * 1024 * 1024
+    assert "Xeon" in environment.processor
 
 
 def test_missing_facts_are_absent() -> None:
-    told = read_environment_facts(remote_fact_tree(RemoteFacts(), None))
-    assert told.online_cpus is None
-    assert told.memory_bytes is None
-    assert told.filesystem == ""
-    assert told.devices == ()
+    facts = read_environment_facts(remote_fact_tree(RemoteFacts(), None))
+    assert facts.online_cpus is None
+    assert facts.memory_bytes is None
+    assert facts.filesystem == ""
+    assert facts.devices == ()
 
 
 def _facts_of(path: str, **output: list[str]) -> EnvironmentFacts:
-    return read_environment_facts(_told(("place.found", path), **output))
+    return read_environment_facts(_facts_from(("place.found", path), **output))
 
 
 def test_mnttab_illumos_ufs_options() -> None:
-    told = _facts_of("/pg/data", mnttab=lines("illumos-mnttab.txt"))
-    assert told.filesystem == "ufs"
-    assert "forcedirectio" in told.mount_options
-    assert not any(option.startswith("dev=") for option in told.mount_options), "a number, no option"
+    facts = _facts_of("/pg/data", mnttab=lines("illumos-mnttab.txt"))
+    assert facts.filesystem == "ufs"
+    assert "forcedirectio" in facts.mount_options
+    assert not any(option.startswith("dev=") for option in facts.mount_options), "a number, no option"
     assert _facts_of("/", mnttab=lines("illumos-mnttab.txt")).filesystem == "zfs"
 
 
 def test_dumpfs_ufs_without_size_and_device() -> None:
-    told = _facts_of("/", dumpfs=lines("freebsd-dumpfs-m.txt"), mount=["/dev/da0p2 on / (ufs, local)"])
-    assert told.told["made_with"].startswith("newfs -O 2 -U -a 4 -b 32768 -d 32768")
-    assert told.told["made_with"].endswith("-m 8 -o time")
-    rows = dict(machine_rows(told))
-    assert rows["It was made with"] == told.told["made_with"]
-    assert _facts_of("/", dumpfs=["newfs"]).told == {}
-    assert _facts_of("/", dumpfs=["dumpfs: /dev/da0p2: could not read superblock"]).told == {}
+    facts = _facts_of("/", dumpfs=lines("freebsd-dumpfs-m.txt"), mount=["/dev/da0p2 on / (ufs, local)"])
+    assert facts.reported["made_with"].startswith("newfs -O 2 -U -a 4 -b 32768 -d 32768")
+    assert facts.reported["made_with"].endswith("-m 8 -o time")
+    rows = dict(machine_rows(facts))
+    assert rows["It was made with"] == facts.reported["made_with"]
+    assert _facts_of("/", dumpfs=["newfs"]).reported == {}
+    assert _facts_of("/", dumpfs=["dumpfs: /dev/da0p2: could not read superblock"]).reported == {}
 
 
 def test_hammer2_compression_and_checks_compared() -> None:
-    told = _facts_of("/pg/data", **{"hammer2-stat": lines("dragonfly-hammer2-stat.txt")})
-    assert told.told == {"compression": "lz4:default", "check": "xxhash64"}
-    assert compression_in_effect(told) == "compression=lz4:default"
-    named = {each.name: each.value for each in properties_of(RunMetadata(), told)}
+    facts = _facts_of("/pg/data", **{"hammer2-stat": lines("dragonfly-hammer2-stat.txt")})
+    assert facts.reported == {"compression": "lz4:default", "check": "xxhash64"}
+    assert compression_in_effect(facts) == "compression=lz4:default"
+    named = {each.name: each.value for each in properties_of(RunMetadata(), facts)}
     assert named["filesystem compresses with"] == "lz4:default"
     assert named["filesystem checks with"] == "xxhash64"
     heading, row = lines("dragonfly-hammer2-stat.txt")
@@ -133,18 +133,18 @@ def test_hammer2_compression_and_checks_compared() -> None:
         other = _facts_of("/pg", **{"hammer2-stat": [heading, row.replace("lz4:default", comp)]})
         assert compression_in_effect(other) == ""
     quota = _facts_of("/pg", **{"hammer2-stat": [heading, f"{row} 10.0GB/500"]})
-    assert quota.told == told.told
+    assert quota.reported == facts.reported
     for broken in ([heading], [heading, ""], [heading, "/pg 1 2"], ["PATH ncp", row], [row]):
-        assert _facts_of("/pg", **{"hammer2-stat": broken}).told == {}
+        assert _facts_of("/pg", **{"hammer2-stat": broken}).reported == {}
 
 
 def test_hammer_tells_the_version_of_its_format() -> None:
-    told = _facts_of("/pg", **{"hammer-info": lines("dragonfly-hammer-info.txt")})
-    assert told.told == {"format_version": "6"}
+    facts = _facts_of("/pg", **{"hammer-info": lines("dragonfly-hammer-info.txt")})
+    assert facts.reported == {"format_version": "6"}
 
 
 def test_hammer2_volumes_kept_verbatim() -> None:
-    tree = _told(**{"hammer2-info": lines("dragonfly-hammer2-info.txt")})
+    tree = _facts_from(**{"hammer2-info": lines("dragonfly-hammer2-info.txt")})
     storage = tree["storage"]
     assert isinstance(storage, dict)
     assert storage["filesystem"] == {"volumes": lines("dragonfly-hammer2-info.txt")}
@@ -156,8 +156,8 @@ def test_hammer2_volumes_kept_verbatim() -> None:
         max_size=50,
     )
 )
-def test_any_facts_become_a_tree(told: list[tuple[LineKind, list[str]]]) -> None:
-    facts = sort_facts(RemoteLine(kind, tuple(fields)) for kind, fields in told)
+def test_any_facts_become_a_tree(expected: list[tuple[LineKind, list[str]]]) -> None:
+    facts = sort_facts(RemoteLine(kind, tuple(fields)) for kind, fields in expected)
     read_environment_facts(remote_fact_tree(facts, None))
 
 

@@ -30,7 +30,7 @@ def signature_of(path: Path) -> Signature:
     return tuple(found)
 
 
-class KeptByFile(Generic[Value]):
+class FileCache(Generic[Value]):
     """Reads each file once while it is unchanged. Thread-safe.
 
     A value that is not final is read each time: the state of a running run depends on its runner, not on its

@@ -53,7 +53,7 @@ DEFAULT_SECTIONS: Final = tuple(each for each in Section if each is not Section.
 
 
 @dataclass(frozen=True, slots=True)
-class ReportWishes:
+class ReportOptions:
     """The options of a report; the defaults add no texts.
 
     Attributes:
@@ -73,7 +73,7 @@ class ReportWishes:
     anonymous: bool = False
 
 
-AS_IT_COMES: Final = ReportWishes()
+DEFAULT_OPTIONS: Final = ReportOptions()
 
 
 def read_sections(words: Iterable[str]) -> tuple[Section, ...]:
@@ -87,8 +87,8 @@ def read_sections(words: Iterable[str]) -> tuple[Section, ...]:
     for word in words:
         if word not in known:
             message = tr("“{word}” is no section of a report; known are {known}.")
-            told = message.format(word=word, known=", ".join(known))
-            raise UsageError(told, hint=did_you_mean(word, known))
+            sentence = message.format(word=word, known=", ".join(known))
+            raise UsageError(sentence, hint=did_you_mean(word, known))
         found[Section(word)] = None
     return tuple(found)
 
@@ -96,7 +96,7 @@ def read_sections(words: Iterable[str]) -> tuple[Section, ...]:
 # --- As arguments: declare, read, and pass to the painter's process.
 
 
-def add_wishes(parser: argparse.ArgumentParser) -> None:
+def add_report_options(parser: argparse.ArgumentParser) -> None:
     """Add the arguments for the author's texts and the choice of sections."""
     parser.add_argument("--title", default="", help=tr("instead of the campaign's name"))
     parser.add_argument("--author", default="", help=tr("under the title, and in the properties of the file"))
@@ -114,23 +114,23 @@ def add_wishes(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def wishes_of(arguments: argparse.Namespace) -> ReportWishes:
-    """Return the wishes from parsed arguments.
+def read_report_options(arguments: argparse.Namespace) -> ReportOptions:
+    """Return the options from parsed arguments.
 
     Raises:
         UsageError: there is no such section.
     """
     sections = (word.strip() for word in arguments.sections.split(","))
-    return ReportWishes(
+    return ReportOptions(
         **{name: getattr(arguments, name) for name in _WORDS},
         sections=read_sections(filter(None, sections)),
         anonymous=arguments.anonymous,
     )
 
 
-def wish_argv(wishes: ReportWishes) -> list[str]:
-    """Return arguments that `add_wishes` and `wishes_of` read as the same wishes, except `anonymous`."""
+def report_argv(options: ReportOptions) -> list[str]:
+    """Return arguments that `read_report_options` reads as the same options, except `anonymous`."""
     return [
-        *(f"--{name}={getattr(wishes, name)}" for name in _WORDS),
-        f"--sections={','.join(wishes.sections)}",
+        *(f"--{name}={getattr(options, name)}" for name in _WORDS),
+        f"--sections={','.join(options.sections)}",
     ]
