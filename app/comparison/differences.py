@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from app.analysis.facts import RunFacts
-from app.analysis.properties import MACHINE, PGBENCH_MACHINE, Property
+from app.analysis.properties import MACHINE, PGBENCH_MACHINE, SETTING, Property
 from app.domain.text import tr
 
 _MACHINES: Final = frozenset({MACHINE, PGBENCH_MACHINE})
@@ -120,7 +120,9 @@ def _value(table: dict[tuple[str, str], Property], key: tuple[str, str], other: 
         return None  # each run had a machine; this one did not record it
     if item is None:
         whole = table.get((other.topic, other.part)) if other.part else None
-        return tr("none") if whole is None else None
+        if whole is not None:
+            return None
+        return tr("not set") if other.topic == SETTING else tr("none")
     return item.value if item.is_known else None
 
 

@@ -349,6 +349,7 @@ class Trial:
             found += [f"once it has ended: {fault}" for fault in self._offered_faults(said.words)]
         elif bool(said.words) != bool(journaled()):
             found.append(f"once it has ended: said {said.words!r}, the journal has {len(journaled())}")
+        free_pools_and_arrays(self.stage.disks)  # udevd may have assembled ours again, once it was refused
         for disk in self.stage.disks:
             disk.zero()
         settle()
