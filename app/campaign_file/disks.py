@@ -18,7 +18,6 @@ from app.campaign_file.kinds import (
     EnumKind,
     Key,
     Name,
-    NamedParts,
     ReadBackBy,
     SizeKind,
     TableKind,
@@ -106,7 +105,7 @@ class PartitionSize(SizeKind):
 
 
 @dataclass(frozen=True, slots=True)
-class OptionsTable(NamedParts):
+class OptionsTable(TableKind):
     """Options of a filesystem; their names are checked once the filesystem is known (`disk_faults`)."""
 
     @property

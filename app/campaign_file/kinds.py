@@ -56,61 +56,34 @@ class ValueKind(ABC):
 
 
 class TableKind(ValueKind):
-    """A table with keys that merge one by one."""
-
-    __slots__ = ()
-
-    @abstractmethod
-    def split(self, value: Any) -> dict[Key, Any]:  # noqa: ANN401
-        """Return the value of each key of the table."""
-
-    @abstractmethod
-    def join(self, parts: Mapping[Key, Any]) -> Any:  # noqa: ANN401
-        """Return the value from the parts that `split` returns."""
-
-    @abstractmethod
-    def find(self, names: Sequence[str]) -> Key | None:
-        """Return the key for `names`, the parts of a dotted key; None if there is no such key."""
-
-    @property
-    @abstractmethod
-    def part_names(self) -> tuple[str, ...]:
-        """The dotted keys of the table; empty for the table itself, NAME for any name."""
-
-    @abstractmethod
-    def plain_part(self, key: Key, value: Any) -> Any:  # noqa: ANN401
-        """Return one key's value as TOML has it."""
-
-
-class NamedParts(TableKind):
-    """A table of arbitrary names, each with its own value."""
+    """A table whose keys merge one by one: arbitrary names, each with its own value."""
 
     __slots__ = ()
 
     @override
-    def plain(self, value: tuple[tuple[str, Any], ...]) -> dict[str, Any]:
+    def plain(self, value: Any) -> Any:
         return dict(value)
 
-    @override
-    def plain_part(self, key: Key, value: Any) -> Any:
-        return value
-
-    @override
-    def split(self, value: tuple[tuple[str, Any], ...]) -> dict[Key, Any]:
+    def split(self, value: Any) -> dict[Key, Any]:  # noqa: ANN401
+        """Return the value of each key of the table."""
         return {(name,): each for name, each in value}
 
-    @override
-    def join(self, parts: Mapping[Key, Any]) -> tuple[tuple[str, Any], ...]:
+    def join(self, parts: Mapping[Key, Any]) -> Any:  # noqa: ANN401
+        """Return the value from the parts that `split` returns."""
         return tuple((key[0], each) for key, each in parts.items() if key)
 
-    @override
     def find(self, names: Sequence[str]) -> Key | None:
+        """Return the key for `names`, the parts of a dotted key; None if there is no such key."""
         return (".".join(names),) if names else None
 
     @property
-    @override
     def part_names(self) -> tuple[str, ...]:
+        """The dotted keys of the table; empty for the table itself, NAME for any name."""
         return ("NAME",)
+
+    def plain_part(self, key: Key, value: Any) -> Any:  # noqa: ANN401, ARG002 - a key may have its own way
+        """Return one key's value as TOML has it."""
+        return value
 
 
 def quote(text: str) -> str:

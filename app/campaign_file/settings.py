@@ -11,7 +11,7 @@ from typing import Final
 
 from typing_extensions import override
 
-from app.campaign_file.kinds import Key, NamedParts
+from app.campaign_file.kinds import Key, TableKind
 from app.campaign_file.problems import InvalidValueError, printable, refusal, unfit
 from app.domain.problem import Problem
 from app.domain.text import tr
@@ -25,7 +25,7 @@ _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*(\.[A-Za-z_][A-Za-z0-9_$]*)?"
 
 
 @dataclass(frozen=True, slots=True)
-class SettingsTable(NamedParts):
+class SettingsTable(TableKind):
     """A table of settings, sorted by name; in lower case, because PostgreSQL ignores case."""
 
     @property
@@ -57,7 +57,7 @@ class SettingsTable(NamedParts):
 
     @override
     def join(self, parts: Mapping[Key, str]) -> Settings:
-        return tuple(sorted(NamedParts.join(self, parts)))
+        return tuple(sorted(TableKind.join(self, parts)))
 
 
 def _flatten(table: dict[str, object]) -> list[tuple[str, object]]:
