@@ -81,27 +81,27 @@ def _free_name(parts: DraftParts, key: str) -> str:
 def tick(
     parts: DraftParts,
     key: str,
-    value: DimensionValue,
+    values: Sequence[DimensionValue],
     offered: Sequence[DimensionValue],
     first: DimensionValue | None,
     *,
     ticked: bool,
 ) -> None:
-    """Apply the check box of a value.
+    """Apply the check box of a value, or of several.
 
     Args:
         parts: of the draft.
         key: of the dimension, or its name.
-        value: ticked or unticked.
+        values: ticked or unticked.
         offered: values in the order shown.
-        first: value in the first configuration, kept first; None if it has none.
-        ticked: whether it is now measured.
+        first: value that they are compared with, kept first; None if it cannot be stated.
+        ticked: whether they are now measured.
     """
-    known = dimension_of(parts, key)
+    known, mine = dimension_of(parts, key), {each.changes for each in values}
     now = list(known.values) if known else [each for each in (first,) if each is not None]
-    kept = [each for each in now if each.changes != value.changes]
+    kept = [each for each in now if each.changes not in mine]
     if ticked:
-        kept.append(value)
+        kept += values
     order = {each.changes: place for place, each in enumerate(offered)}
     at_first = first.changes if first else None
     kept.sort(key=lambda each: (each.changes != at_first, order.get(each.changes, len(order))))

@@ -100,31 +100,6 @@ def _is_base(row: DimensionRow, each: ValueOffer) -> bool:
     return row.base is not None and each.value.changes == row.base.changes
 
 
-def compare(
-    parts: DraftParts, variant: VariantOffer, offered: Sequence[DimensionValue], *, ticked: bool
-) -> None:
-    """Measure a variant in addition to the choice on the page, or stop measuring it.
-
-    Args:
-        parts: of the draft.
-        variant: to add or remove.
-        offered: values of its row in order.
-        ticked: whether to measure it.
-    """
-    known = dimension_of(parts, variant.key)
-    mine = {each.changes for each in variant.values}
-    kept = [each for each in known.values if each.changes not in mine] if known else []
-    base = variant.base
-    if ticked:
-        if base is not None and all(each.changes != base.changes for each in kept) and not known:
-            kept.append(base)
-        kept += variant.values
-    order = {each.changes: place for place, each in enumerate(offered)}
-    first = base.changes if base else None
-    kept.sort(key=lambda each: (each.changes != first, order.get(each.changes, len(order))))
-    set_values(parts, variant.key, [] if [each.changes for each in kept] == [first] else kept)
-
-
 def follow_filesystem(parts: DraftParts, before: str, now: str) -> None:
     """Update the compared filesystems after another choice on the page: it becomes the first of them."""
     known = dimension_of(parts, FILESYSTEM)

@@ -218,7 +218,7 @@ class MorePage(Page):
     def _on_ticked(self, key: str, value: DimensionValue, ticked: bool) -> None:  # noqa: FBT001 - a signal's
         row = self._rows[key]
         offered = [each.value for each in row.values]
-        tick(self.draft.parts, key, value, offered, row.first, ticked=ticked)
+        tick(self.draft.parts, key, (value,), offered, row.first, ticked=ticked)
         self.report_change()
 
     def _on_typed(self, key: str, text: str, ticked: list[DimensionValue]) -> None:

@@ -30,9 +30,9 @@ from app.draft.draft import CampaignDraft
 from app.draft.fields.state import Step
 from app.draft.fields.storage_state import GroupDraft, MadeDraft
 from app.draft.matrix.offers import DimensionRow, dimension_rows
+from app.draft.matrix.ticking import tick
 from app.draft.matrix.variants import (
     VariantOffer,
-    compare,
     compared_words,
     comparison_words,
     follow_filesystem,
@@ -314,7 +314,8 @@ class FilesystemPage(Page):
 
     def _on_compare(self, variant: VariantOffer, ticked: bool) -> None:  # noqa: FBT001 - the signal's signature
         row = next(row for row in self._rows if row.key == variant.key)
-        compare(self.draft.parts, variant, [each.value for each in row.values], ticked=ticked)
+        offered = [each.value for each in row.values]
+        tick(self.draft.parts, variant.key, variant.values, offered, variant.base, ticked=ticked)
         self.report_change()
 
     def _on_preset(self) -> None:
