@@ -25,7 +25,7 @@ from ui.charts.data.scale import Frame
 from ui.charts.painting.painting import paint_lines
 from ui.charts.stack.legend_table import LegendTable
 from ui.charts.stack.stack import ChartStack
-from ui.theme import Scheme, Theme
+from ui.theme import STYLES, Scheme, Theme
 
 
 @pytest.fixture
@@ -197,7 +197,7 @@ def test_curves_of_chart_look_different() -> None:
         for disk in ("sda", "sdb", "sdc", "sdd")
     ]
     for chart in (expanded(chart, disks) for chart in CHARTS.values()):
-        looks = [(curve.style, curve.shade) for curve in chart.curves]
+        looks = [(STYLES[curve.style], curve.shade) for curve in chart.curves]
         assert len(set(looks)) == len(looks), chart.id
 
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from app.campaign_file.recipes.head import list_recipes
 from app.domain.catalogue import TranslatedMessage, read_messages
 from app.domain.number_format import NUMBER_FORMATS
 from app.domain.text import ENGLISH, catalogue_path, languages
+from tests.house import modules, tree_of
 
 CATALOGUES = [name for name in languages() if name != ENGLISH]
 TOP = Path(__file__).resolve().parents[2]
@@ -49,6 +52,27 @@ def inside_of_texts(source: str) -> list[int]:
         for call in ast.walk(text)
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in SAYING
     ]
+
+
+def said_by_program() -> Iterator[str]:
+    """Yield every text that the program or the head of a recipe translates."""
+    for source in map(tree_of, modules().values()):
+        for call in ast.walk(source):
+            if isinstance(call, ast.Call) and getattr(call.func, "id", "") in SAYING:
+                yield from (str(each.value) for each in call.args[:1] if isinstance(each, ast.Constant))
+    for recipe in list_recipes():
+        yield from (recipe.summary, recipe.head.question)
+        if recipe.head.quick:
+            yield recipe.head.quick.cannot_show
+        if recipe.head.server:
+            yield from recipe.head.server.prepare
+
+
+@pytest.mark.slow
+def test_german_complete_each_once() -> None:
+    known = Counter(each.source for each in messages("de"))
+    assert [text for text, count in known.items() if count > 1] == []
+    assert [text for text in said_by_program() if text not in known] == []
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 from pathlib import Path
 from typing import Any, Final
@@ -34,10 +34,12 @@ def _recorded() -> dict[str, list[list[str]]]:
 
 
 def _plain(value: object) -> Any:  # noqa: ANN401 - whatever JSON has
+    """Return a value for JSON, without what is None: a new key that no text has changes no digest."""
     if isinstance(value, Enum):
         return value.value
     if is_dataclass(value) and not isinstance(value, type):
-        return {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
+        said = {each.name: getattr(value, each.name) for each in fields(value)}
+        return {name: _plain(part) for name, part in said.items() if part is not None}
     if isinstance(value, tuple | list):
         return list(map(_plain, value))
     return value
@@ -49,8 +51,7 @@ def _digest(value: object) -> str:
 
 
 def _of_campaign(campaign: Campaign) -> str:
-    said = {each.name: _plain(getattr(campaign, each.name)) for each in fields(campaign)}
-    matrix = campaign.matrix
+    matrix, said = campaign.matrix, _plain(replace(campaign, matrix=None))
     if matrix is not None:
         names = [[each.name, each.key, [value.name for value in each.values]] for each in matrix.dimensions]
         said["matrix"] = _plain([names, matrix.exclusions, matrix.cells, matrix.left_out])

@@ -10,9 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from app.arguments.completion import 
+from app.arguments.declared import build_parser
 from app.cli.main import main
+from app.report.wishes import Section
 from tests.made_runs import finished_run, write_run
 
+COMMANDS = [each.name for each in (build_parser())]
 TABLE = Path(__file__).resolve().parents[2] / "data" / "command_line" / "mistakes.tsv"
 
 
@@ -40,7 +44,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def sentence(expected: str, folder: Path) -> str:
     """Return what is told before the usage, as one line."""
     lines = takewhile(lambda line: not line.startswith("usage: "), map(str.strip, expected.splitlines()))
-    return " ".join(lines).removeprefix("pgfooting: ").replace(str(folder), "{folder}")
+    text = " ".join(lines).removeprefix("pgfooting: ").replace(str(folder), "{folder}")
+    text = text.replace(f"commands are {', '.join(COMMANDS)}.", "commands are {commands}.")
+    return text.replace(f"known are {', '.join(Section)}.", "known are {sections}.")
 
 
 @pytest.mark.parametrize(("typed", "status", "expected"), list(rows()))

@@ -23,22 +23,27 @@ def test_ids_unique_and_cost_stated() -> None:
     assert all(probe.label for probe in PROBES)
 
 
-def _texts() -> Iterator[str]:
-    """Yield, as patterns, every text in the modules that make series; what is put in is any word."""
-    folders = [PROJECT / "app" / name for name in ("probes", "recording", "runfile", "importers")]
-    for path in (path for folder in folders for path in folder.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.JoinedStr):
-                words = (part.value if isinstance(part, ast.Constant) else None for part in node.values)
-                yield "".join(r"\w+" if word is None else re.escape(str(word)) for word in words)
-            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-                yield re.escape(node.value)
+def _made(source: ast.Module) -> Iterator[str]:
+    """Yield the texts of a module; of those with places to fill what its other texts make of them."""
+    nodes = [*ast.walk(source)]
+    words = {each.value for each in nodes if isinstance(each, ast.Constant) and isinstance(each.value, str)}
+    yield from words
+    parts = {part for word in words for part in word.split()}
+    for each in nodes:
+        if isinstance(each, ast.JoinedStr):
+            told = [
+                re.escape(str(part.value)) if isinstance(part, ast.Constant) else r"(\w+)"
+                for part in each.values
+            ]
+            found = (re.fullmatch("".join(told), metric) for metric in METRICS)
+            yield from (each.string for each in found if each and parts.issuperset(each.groups()))
 
 
 def test_every_metric_has_a_probe() -> None:
-    known = re.compile("|".join(f"(?:{each})" for each in {*_texts()} - {r"\w+\.\w+", r"\w+"}))
-    unseen = [each for each in METRICS if not known.fullmatch(each)]
-    assert unseen == []
+    folders = [PROJECT / "app" / name for name in ("probes", "recording", "runfile", "importers")]
+    paths = [path for folder in folders for path in folder.rglob("*.py")]
+    made = {text for path in paths for text in _made(ast.parse(path.read_text(encoding="utf-8")))}
+    assert [each for each in METRICS if each not in made] == []
 
 
 def test_a_sampler_gets_probes_of_its_own() -> None:

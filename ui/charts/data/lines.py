@@ -157,7 +157,7 @@ class LineStyler:
             data=data,
             colour=self.theme.pale(colour, _PALE_SHARE) if trace.pale else colour,
             seconds_colour=pale if with_seconds else None,
-            style=STYLES[curve.style % len(STYLES)],
+            style=STYLES[curve.style],
             weight=self._weight(trace, focused=focused),
             rank=0 if trace.pale else 2 if focused else 1,
             gap=self.gap,

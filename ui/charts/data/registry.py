@@ -10,6 +10,7 @@ from typing import Final
 from app.domain.text import tr
 from ui.charts.data.plotted_run import STORAGE
 from ui.charts.data.scale import XQuantity
+from ui.theme import STYLES
 
 PERCENTILE: Final = "latency.p"
 """Prefix of a curve's metric for percentiles of the histograms: latency.p99 ..."""
@@ -20,8 +21,6 @@ EVERY: Final = "*"
 
 EACH: Final = "each"
 """Instance of a part: a separate curve for each instance (`expanded`)."""
-
-_STYLES: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,5 +336,5 @@ def expanded(chart: ChartSpec, keys: Iterable[tuple[str, str]]) -> ChartSpec:
 def _of_instance(curve: CurveSpec, instance: str, place: int) -> CurveSpec:
     parts = tuple((metric, instance if each == EACH else each) for metric, each in curve.parts)
     label = f"{curve.label} {instance}".strip()
-    shade, style = divmod(place, _STYLES)
+    shade, style = divmod(place, len(STYLES))
     return replace(curve, id=f"{curve.id}:{instance}", label=label, parts=parts, style=style, shade=shade)
