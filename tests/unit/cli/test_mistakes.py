@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from app.arguments.completion import 
+from app.arguments.completion import command_summaries
 from app.arguments.declared import build_parser
 from app.cli.main import main
-from app.report.wishes import Section
+from app.report.options import Section
 from tests.made_runs import finished_run, write_run
 
-COMMANDS = [each.name for each in (build_parser())]
+COMMANDS = [each.name for each in command_summaries(build_parser())]
 TABLE = Path(__file__).resolve().parents[2] / "data" / "command_line" / "mistakes.tsv"
 
 
