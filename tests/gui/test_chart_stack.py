@@ -27,8 +27,8 @@ from tests.fix_window import Trial, begin_trial, write_trial
 from ui.charts.data.plotted_run import RunTrace
 from ui.charts.data.registry import CHARTS, DEFAULT_CHARTS
 from ui.charts.stack.chart_window import ChartChooser, SeriesList
-from ui.charts.stack.saving import chart_image, csv_text
-from ui.charts.stack.stack import ChartMenu, ChartStack, prefetch, save_chart
+from ui.charts.stack.saving import Picture, csv_text, picture_image, save_picture
+from ui.charts.stack.stack import ChartMenu, ChartStack, prefetch
 from ui.live.header import array_words
 from ui.theme import Scheme, Theme
 
@@ -463,7 +463,7 @@ def test_chart_saved_in_format_of_name(
     stack.set_runs(traces(runs)[:2])
     stack.grab()
     path = tmp_path / f"chart.{kind}"
-    save_chart(stack, stack.charts[0], path)
+    save_picture(stack, Picture(stack.charts[0], stack.theme), stack.theme, path)
     content = path.read_bytes()
     assert content.startswith({"png": b"\x89PNG", "svg": b"<?xml", "csv": b"t_s,"}[kind])
     if kind == "svg":
@@ -483,7 +483,9 @@ def test_table_holds_measured_seconds_shown(stack: ChartStack, runs: list[RunDat
 
 
 def test_chart_save_failure_reported(qtbot: QtBot, stack: ChartStack, tmp_path: Path) -> None:
-    save_chart(stack, stack.charts[0], tmp_path / "no folder" / "chart.png")
+    save_picture(
+        stack, Picture(stack.charts[0], stack.theme), stack.theme, tmp_path / "no folder" / "chart.png"
+    )
     box = stack.findChild(QMessageBox)
     assert box is not None
     assert "cannot be written" in box.text()
@@ -497,7 +499,7 @@ def test_names_of_eighty_characters_fit(stack: ChartStack, runs: list[RunData]) 
     stack.show_crosshair(60.0)
     stack.grab()
     assert stack.charts[0].crosshair._area().width() < stack.width() / 2
-    assert chart_image(stack.charts[0], stack.theme).width() > 1000
+    assert picture_image(Picture(stack.charts[0], stack.theme), stack.theme).width() > 1000
 
 
 def tick(listed: SeriesList, group: int, row: int) -> QTreeWidgetItem:

@@ -41,7 +41,8 @@ from tests.known_runs import write_two_campaigns
 from ui.background import finish_background
 from ui.charts.data.lines import BandKind
 from ui.charts.figures.bars import BarFigure
-from ui.charts.figures.figure import FigureView, save_figure
+from ui.charts.figures.figure import FigureView
+from ui.charts.stack.saving import save_picture
 from ui.compare import page as compare_page
 from ui.compare.content import LoadedRun
 from ui.compare.distribution import DistributionView
@@ -600,7 +601,9 @@ def test_figures_are_saved_as_pictures_and_numbers(
     show(qtbot, page, write_campaign(tmp_path))
     view = opened(page, "bars", BarsView)
     target = tmp_path / f"out.{kind}"
-    save_figure(view.figure.sheet, target)
+    picture = view.figure.picture()
+    assert picture is not None
+    save_picture(page, picture, picture.theme, target)
     begins = {"png": b"\x89PNG", "svg": b"<?xml", "csv": b"group,name"}
     assert target.read_bytes().startswith(begins[kind])
 
@@ -709,13 +712,11 @@ def test_a_read_only_library_is_compared(qtbot: QtBot, page: ComparePage, tmp_pa
     assert sorted(paths[0].parent.iterdir()) == sorted(paths)
 
 
-def test_empty_figure_view_paints_nothing(qtbot: QtBot, tmp_path: Path) -> None:
+def test_empty_figure_view_paints_nothing(qtbot: QtBot) -> None:
     view = FigureView(Theme(Scheme.LIGHT))
     qtbot.addWidget(view)
     view.show()
     assert view.picture() is None
-    save_figure(view.sheet, tmp_path / "nothing.png")
-    assert not (tmp_path / "nothing.png").exists()
 
 
 def test_tool_tips_of_names_hold_no_markup(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:

@@ -5,27 +5,23 @@ The constant part is painted once into a pixmap; the pointer is painted over it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Protocol
 
-from PySide6.QtCore import QEvent, QPoint, QPointF, QRect, QSize, QSizeF, QStandardPaths, Qt
+from PySide6.QtCore import QEvent, QPoint, QPointF, QRect, QSize, QSizeF, Qt
 from PySide6.QtGui import (
     QContextMenuEvent,
-    QGuiApplication,
     QMouseEvent,
     QPainter,
     QPaintEvent,
     QPixmap,
     QResizeEvent,
 )
-from PySide6.QtWidgets import QFileDialog, QMenu, QMessageBox, QScrollArea, QToolTip, QWidget
+from PySide6.QtWidgets import QScrollArea, QToolTip, QWidget
 from typing_extensions import override
 
-from app.domain.errors import FootingError
 from app.domain.text import tr
-from ui.charts.stack.saving import picture_image, write_png, write_svg, write_text
+from ui.charts.stack.saving import SavingMenu
 from ui.painting import painting
 from ui.theme import Theme
 from ui.widgets.formatting import tooltip
@@ -64,6 +60,20 @@ class FigurePicture:
     figure: Figure
     theme: Theme
     size: QSize
+
+    @property
+    def name(self) -> str:
+        """Of its file."""
+        return "comparison"
+
+    @property
+    def title(self) -> str:
+        """Of the figure."""
+        return self.figure.title
+
+    def csv(self) -> str:
+        """Return its numbers as a table."""
+        return self.figure.csv()
 
     def paint(self, painter: QPainter) -> None:
         """Paint it at the origin."""
@@ -179,56 +189,5 @@ class _Sheet(QWidget):
     @override
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         if self.figure is not None:
-            FigureMenu(self, self.figure).popup(event.globalPos())
-
-
-class FigureMenu(QMenu):
-    """Copy and save a figure; deletes itself when closed."""
-
-    def __init__(self, sheet: _Sheet, figure: Figure) -> None:
-        super().__init__(sheet)
-        self.aboutToHide.connect(self.deleteLater)
-        self._sheet, self._figure = sheet, figure
-        self.addAction(tr("&Copy as image"), self._copy)
-        self.addSeparator()
-        self.addAction(tr("Save as &PNG…"), self._asking("png"))
-        self.addAction(tr("Save as &SVG…"), self._asking("svg"))
-        self.addAction(tr("Save numbers as CS&V…"), self._asking("csv"))
-
-    def _copy(self) -> None:
-        if (picture := self._sheet.picture()) is not None:
-            QGuiApplication.clipboard().setImage(picture_image(picture, self._sheet.theme))
-
-    def _asking(self, kind: str) -> Callable[[], None]:
-        return lambda: self._ask(kind)
-
-    def _ask(self, kind: str) -> None:
-        folder = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.DocumentsLocation)
-        dialog = QFileDialog(self._sheet, tr("Save figure"), folder, f"{kind.upper()} (*.{kind})")
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.setDefaultSuffix(kind)
-        dialog.selectFile(f"comparison.{kind}")
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        sheet = self._sheet  # the menu is deleted when the dialog ends
-        dialog.fileSelected.connect(lambda name: save_figure(sheet, Path(name)))
-        dialog.open()
-
-
-def save_figure(sheet: _Sheet, path: Path) -> None:
-    """Write the shown figure in the format of the file name; report failures."""
-    picture = sheet.picture()
-    if picture is None:
-        return
-    try:
-        if path.suffix.lower() == ".svg":
-            write_svg(picture, picture.figure.title, path)
-        elif path.suffix.lower() == ".csv":
-            write_text(picture.figure.csv(), path)
-        else:
-            write_png(picture, sheet.theme, path)
-    except FootingError as error:
-        box = QMessageBox(QMessageBox.Icon.Warning, tr("Save figure"), error.message, parent=sheet)
-        box.setTextFormat(Qt.TextFormat.PlainText)
-        box.setInformativeText(error.hint or "")
-        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        box.open()
+            picture, words = FigurePicture(self.figure, self.theme, self.size()), tr("Save numbers as CS&V…")
+            SavingMenu(self, lambda: picture, self.theme, words).popup(event.globalPos())

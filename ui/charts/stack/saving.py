@@ -7,16 +7,26 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
-from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QRectF, QSaveFile, QSize, QSizeF, Qt
-from PySide6.QtGui import QFontMetricsF, QImage, QPainter
+from PySide6.QtCore import (
+    QBuffer,
+    QByteArray,
+    QIODevice,
+    QRectF,
+    QSaveFile,
+    QSize,
+    QSizeF,
+    QStandardPaths,
+    Qt,
+)
+from PySide6.QtGui import QFontMetricsF, QGuiApplication, QImage, QPainter
 from PySide6.QtSvg import QSvgGenerator
+from PySide6.QtWidgets import QFileDialog, QMenu, QMessageBox, QWidget
 
-from app.domain.errors import FootingError
 from app.domain.text import tr
 from app.export.csv_cells import write_rows
 from ui.charts.data.lines import Line
@@ -34,10 +44,6 @@ _PLACES: Final = 6
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignAbsolute
 
 
-class SavingError(FootingError):
-    """A picture or table could not be written."""
-
-
 class Picture:
     """A chart ready to be painted elsewhere: heading, axes, lines, and the names of the runs below."""
 
@@ -49,6 +55,21 @@ class Picture:
         self._width = self._left + self._content.width() + _MARGIN
         self._metrics = QFontMetricsF(theme.font(0.9))
         self._legend = self._legend_rows()
+
+    @property
+    def name(self) -> str:
+        """Of its file."""
+        return self._chart.spec.id
+
+    @property
+    def title(self) -> str:
+        """Of the chart."""
+        return self._chart.spec.title
+
+    def csv(self) -> str:
+        """Return the visible seconds of every line: one row per second, one column per line."""
+        chart = self._chart
+        return csv_text(chart.lines, chart.times, chart.spec.unit, chart.time_axis.kind)
 
     @property
     def size(self) -> QSize:
@@ -118,11 +139,22 @@ class Paintable(Protocol):
     """A picture that can be painted into a file."""
 
     @property
+    def name(self) -> str:
+        """Of its file, without a suffix."""
+
+    @property
+    def title(self) -> str:
+        """Its heading."""
+
+    @property
     def size(self) -> QSize:
         """Size in device-independent pixels."""
 
     def paint(self, painter: QPainter) -> None:
         """Paint it at the origin, in device-independent pixels."""
+
+    def csv(self) -> str:
+        """Return its numbers as a table."""
 
 
 def picture_image(picture: Paintable, theme: Theme) -> QImage:
@@ -135,77 +167,82 @@ def picture_image(picture: Paintable, theme: Theme) -> QImage:
     return image
 
 
-def chart_image(chart: Chart, theme: Theme) -> QImage:
-    """Return a picture of a chart at twice the window's resolution."""
-    return picture_image(Picture(chart, theme), theme)
-
-
-def write_png(picture: Paintable, theme: Theme, path: Path) -> None:
-    """Write a PNG file.
-
-    Raises:
-        SavingError: it cannot be written; an existing file is untouched.
-    """
+def save_picture(parent: QWidget, picture: Paintable, theme: Theme, path: Path) -> None:
+    """Write a picture in the format of the file name; report failures, which leave a file untouched."""
     content = QByteArray()
     buffer = QBuffer(content)
     buffer.open(QIODevice.OpenModeFlag.WriteOnly)
-    picture_image(picture, theme).save(buffer, "PNG")  # type: ignore[call-overload]
-    _write(path, content)
+    if path.suffix.lower() == ".svg":
+        _paint_svg(picture, buffer)
+    elif path.suffix.lower() == ".csv":
+        buffer.write(picture.csv().encode())
+    else:
+        picture_image(picture, theme).save(buffer, "PNG")  # type: ignore[call-overload]
+    file = QSaveFile(str(path))
+    if (
+        file.open(QIODevice.OpenModeFlag.WriteOnly)
+        and file.write(content) == content.size()
+        and file.commit()
+    ):
+        return
+    message = tr("{path} cannot be written: {reason}. Nothing there was changed.")
+    told = message.format(path=path, reason=file.errorString())
+    box = QMessageBox(QMessageBox.Icon.Warning, tr("Save chart"), told, parent=parent)
+    box.setTextFormat(Qt.TextFormat.PlainText)
+    box.setInformativeText(tr("Choose another folder."))
+    box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    box.open()
 
 
-def write_svg(picture: Paintable, title: str, path: Path) -> None:
-    """Write an SVG file, lines as lines.
-
-    Raises:
-        SavingError: it cannot be written; an existing file is untouched.
-    """
-    content = QByteArray()
-    buffer = QBuffer(content)
+def _paint_svg(picture: Paintable, buffer: QBuffer) -> None:
+    """Paint lines as lines."""
     generator = QSvgGenerator()
     generator.setOutputDevice(buffer)
     generator.setSize(picture.size)
     generator.setViewBox(QRectF(0, 0, picture.size.width(), picture.size.height()))
-    generator.setTitle(title)
+    generator.setTitle(picture.title)
     generator.setResolution(96)
     with painting(generator) as painter:
         picture.paint(painter)
-    _write(path, content)
 
 
-def write_text(text: str, path: Path) -> None:
-    """Write a text file in UTF-8.
+class SavingMenu(QMenu):
+    """Copy a picture and save it with its numbers; deletes itself when closed."""
 
-    Raises:
-        SavingError: it cannot be written; an existing file is untouched.
-    """
-    _write(path, QByteArray(text.encode()))
+    def __init__(self, parent: QWidget, take: Callable[[], Paintable], theme: Theme, numbers: str) -> None:
+        """Create the menu.
+
+        Args:
+            parent: of the dialogs, which outlive the menu.
+            take: returns the picture as it is then.
+            theme: colours.
+            numbers: words for saving the numbers.
+        """
+        super().__init__(parent)
+        self.aboutToHide.connect(self.deleteLater)
+
+        def asking(kind: str) -> Callable[[], None]:
+            return lambda: _ask_to_save(parent, take, theme, kind)
+
+        def copy() -> None:
+            QGuiApplication.clipboard().setImage(picture_image(take(), theme))
+
+        self.addAction(tr("&Copy as image"), copy)
+        self.addSeparator()
+        self.addAction(tr("Save as &PNG…"), asking("png"))
+        self.addAction(tr("Save as &SVG…"), asking("svg"))
+        self.addAction(numbers, asking("csv"))
 
 
-def save_png(chart: Chart, theme: Theme, path: Path) -> None:
-    """Write a PNG file.
-
-    Raises:
-        SavingError: it cannot be written; an existing file is untouched.
-    """
-    write_png(Picture(chart, theme), theme, path)
-
-
-def save_svg(chart: Chart, theme: Theme, path: Path) -> None:
-    """Write an SVG file, lines as lines.
-
-    Raises:
-        SavingError: it cannot be written; an existing file is untouched.
-    """
-    write_svg(Picture(chart, theme), chart.spec.title, path)
-
-
-def save_csv(chart: Chart, path: Path) -> None:
-    """Write the visible seconds of every line: one row per second, one column per line.
-
-    Raises:
-        SavingError: it cannot be written; an existing file is untouched.
-    """
-    write_text(csv_text(chart.lines, chart.times, chart.spec.unit, chart.time_axis.kind), path)
+def _ask_to_save(parent: QWidget, take: Callable[[], Paintable], theme: Theme, kind: str) -> None:
+    folder = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.DocumentsLocation)
+    dialog = QFileDialog(parent, tr("Save chart"), folder, f"{kind.upper()} (*.{kind})")
+    dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+    dialog.setDefaultSuffix(kind)
+    dialog.selectFile(f"{take().name}.{kind}")
+    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    dialog.fileSelected.connect(lambda path: save_picture(parent, take(), theme, Path(path)))
+    dialog.open()
 
 
 def csv_text(lines: Sequence[Line], times: tuple[float, float], unit: str, kind: XAxisKind = TIME) -> str:
@@ -232,16 +269,3 @@ def table_text(rows: Iterable[Sequence[object]]) -> str:
     texts = ([f"{cell:.10g}" if isinstance(cell, float) else cell for cell in row] for row in rows)
     write_rows(stream, texts)
     return stream.getvalue()
-
-
-def _write(path: Path, content: QByteArray) -> None:
-    file = QSaveFile(str(path))
-    if (
-        not file.open(QIODevice.OpenModeFlag.WriteOnly)
-        or file.write(content) != content.size()
-        or not file.commit()
-    ):
-        message = tr("{path} cannot be written: {reason}. Nothing there was changed.")
-        raise SavingError(
-            message.format(path=path, reason=file.errorString()), hint=tr("Choose another folder.")
-        )

@@ -9,17 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Final
 
 import numpy as np
-from PySide6.QtCore import QPointF, QStandardPaths, Qt, QTimer, Signal
-from PySide6.QtGui import QContextMenuEvent, QCursor, QGuiApplication, QKeyEvent, QShowEvent
+from PySide6.QtCore import QPointF, Qt, QTimer, Signal
+from PySide6.QtGui import QContextMenuEvent, QCursor, QKeyEvent, QShowEvent
 from PySide6.QtWidgets import (
-    QFileDialog,
     QHBoxLayout,
-    QMenu,
-    QMessageBox,
     QPushButton,
     QSizePolicy,
     QVBoxLayout,
@@ -27,7 +23,6 @@ from PySide6.QtWidgets import (
 )
 from typing_extensions import override
 
-from app.domain.errors import FootingError
 from app.domain.text import tr, trn
 from app.domain.units import format_duration
 from app.runfile.series import RunData, mean_width
@@ -41,25 +36,19 @@ from ui.charts.painting.painting import ChartBackground
 from ui.charts.stack.canvas import Canvas
 from ui.charts.stack.chart import Chart
 from ui.charts.stack.chart_model import LIVE, ChartModel, describe_events, ground_of
-from ui.charts.stack.saving import chart_image, save_csv, save_png, save_svg
+from ui.charts.stack.saving import Picture, SavingMenu
 from ui.theme import SMALL, Theme
 from ui.widgets.texts import announce, plain_label
 
 
-class ChartMenu(QMenu):
-    """Actions on one chart; deletes itself when closed."""
+class ChartMenu(SavingMenu):
+    """Actions on one chart."""
 
     def __init__(self, stack: ChartStack, chart: Chart) -> None:
-        super().__init__(stack)
-        self.aboutToHide.connect(self.deleteLater)
-        self._stack, self._chart = stack, chart
-        self.addAction(tr("&Copy as image"), self._copy)
-        self.addSeparator()
-        self.addAction(tr("Save as &PNG…"), lambda: self._save("png"))
-        self.addAction(tr("Save as &SVG…"), lambda: self._save("svg"))
         over_time = stack.kind.along is XQuantity.TIME
         words = tr("Save seconds as CS&V…") if over_time else tr("Save numbers as CS&V…")
-        self.addAction(words, lambda: self._save("csv"))
+        super().__init__(stack, lambda: Picture(chart, stack.theme), stack.theme, words)
+        self._stack, self._chart = stack, chart
         self.addSeparator()
         self._add_curves()
         self._add_charts()
@@ -115,37 +104,6 @@ class ChartMenu(QMenu):
         ids = [each for each in self._stack.chart_ids if each != self._chart.spec.id]
         ids.insert(place, self._chart.spec.id)
         self._stack.set_charts(ids)
-
-    def _copy(self) -> None:
-        QGuiApplication.clipboard().setImage(chart_image(self._chart, self._stack.theme))
-
-    def _save(self, kind: str) -> None:
-        stack, chart = self._stack, self._chart
-        folder = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.DocumentsLocation)
-        dialog = QFileDialog(stack, tr("Save chart"), folder, f"{kind.upper()} (*.{kind})")
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.setDefaultSuffix(kind)
-        dialog.selectFile(f"{chart.spec.id}.{kind}")
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.fileSelected.connect(lambda name: save_chart(stack, chart, Path(name)))
-        dialog.open()
-
-
-def save_chart(stack: ChartStack, chart: Chart, path: Path) -> None:
-    """Write a chart in the format of the file name; report failures."""
-    try:
-        if path.suffix.lower() == ".svg":
-            save_svg(chart, stack.theme, path)
-        elif path.suffix.lower() == ".csv":
-            save_csv(chart, path)
-        else:
-            save_png(chart, stack.theme, path)
-    except FootingError as error:
-        box = QMessageBox(QMessageBox.Icon.Warning, tr("Save chart"), error.message, parent=stack)
-        box.setTextFormat(Qt.TextFormat.PlainText)
-        box.setInformativeText(error.hint or "")
-        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        box.open()
 
 
 MOST_LINES: Final = 24
