@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from PySide6.QtWidgets import QLabel, QToolButton
+from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 
 from tests.fix_main_window import until_read
@@ -36,7 +36,7 @@ def given(monkeypatch: pytest.MonkeyPatch) -> list[ToolContext]:
         contexts.append(context)
         context.show_page(context.page or QLabel("compared"))
 
-    monkeypatch.setattr(tools, "TOOLS", (Tool("compare", compare, least_runs=2),))
+    monkeypatch.setitem(tools.TOOLS, "compare", Tool(compare, least_runs=2))
     return contexts
 
 
@@ -106,14 +106,3 @@ def test_tool_page_reused_and_left(
     window.commands["compare"].trigger()
     assert window.pages.currentWidget() is page
     assert given[1].page is page
-
-
-def test_command_without_tool_hidden(
-    open_window: OpenWindow, library: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tools, "TOOLS", ())
-    window = open_window(library, begin=False)
-    assert "compare" not in window.commands
-    texts = [button.text() for button in window.tool_bar.findChildren(QToolButton)]
-    assert texts
-    assert not any("Compar&e" in text for text in texts)

@@ -194,7 +194,7 @@ class MainWindow(QMainWindow):
         self.campaigns.begun.connect(lambda _folder: self.live.look())
         self.campaigns.ended.connect(self._announce_end)
         self.campaigns.runs_wanted.connect(self._show_campaign)
-        self.campaigns.runs_used.connect(self.tools.use_named)
+        self.campaigns.runs_used.connect(self.tools.use)
         self.campaigns.result_settled.connect(self._enable_commands)
         self._following = self.pages.currentChanged.connect(self._follow_page)
 
@@ -411,7 +411,7 @@ class MainWindow(QMainWindow):
             "live": live,
         }
         shown = self._shown_runs().runs
-        states |= {tool.command: len(shown) >= tool.least_runs for tool in tools.TOOLS}
+        states |= {command: len(shown) >= tool.least_runs for command, tool in tools.TOOLS.items()}
         for name, enabled in states.items():
             self.commands[name].setEnabled(enabled)
 
@@ -480,7 +480,7 @@ class MainWindow(QMainWindow):
         if runs:
             self.opener.open_files(runs)
         if others := [path for path in paths if path not in runs]:
-            self.tools.import_files(others)
+            self.tools.use("import", others)
 
     # Closing
 

@@ -1,7 +1,4 @@
-"""All commands of the window with their keys; menus, tool bar and help read this registry.
-
-Commands of `ui.window.commands.tools` are only shown if their tool exists.
-"""
+"""All commands of the window with their keys; menus, tool bar and help read this registry."""
 
 from __future__ import annotations
 
@@ -27,7 +24,6 @@ class Command:
         help: description, a sentence.
         checkable: whether it toggles something.
         in_tool_bar: whether it is in the tool bar.
-        is_tool: whether it belongs to `ui.window.commands.tools`.
         icon: name of its icon in resources/icons/lucide; commands that toggle have a tick instead.
     """
 
@@ -37,7 +33,6 @@ class Command:
     help: str
     checkable: bool = False
     in_tool_bar: bool = False
-    is_tool: bool = False
     icon: str = ""
 
 
@@ -75,7 +70,6 @@ COMMANDS: Final = (
         "Ctrl+M",
         tr("Compares the shown runs: verdicts, bars, distributions."),
         in_tool_bar=True,
-        is_tool=True,
         icon="scale",
     ),
     Command(
@@ -84,7 +78,6 @@ COMMANDS: Final = (
         "Ctrl+P",
         tr("Writes a PDF about the shown runs."),
         in_tool_bar=True,
-        is_tool=True,
         icon="file-text",
     ),
     Command(
@@ -108,7 +101,6 @@ COMMANDS: Final = (
         "Ctrl+Shift+R",
         tr("Plays two to six shown runs on one clock, on the full screen: who leads, who stalls."),
         in_tool_bar=True,
-        is_tool=True,
         icon="flag",
     ),
     Command(
@@ -116,7 +108,6 @@ COMMANDS: Final = (
         tr("&Import …"),
         "Ctrl+I",
         tr("Makes run files of other tools' results."),
-        is_tool=True,
         icon="download",
     ),
     Command("live", tr("&Live campaign"), "Ctrl+2", tr("Shows the campaign that runs now."), icon="activity"),
@@ -165,7 +156,6 @@ COMMANDS: Final = (
         tr(
             "Chooses theme, language, paper, library, and what happens at the end of a campaign and at login."
         ),
-        is_tool=True,
         icon="bell",
     ),
     Command(
@@ -173,7 +163,6 @@ COMMANDS: Final = (
         tr("Man&ual"),
         "Shift+F1",
         tr("How to begin, how to read a verdict, every mark, option and key of campaign files."),
-        is_tool=True,
         icon="file-text",
     ),
     Command(

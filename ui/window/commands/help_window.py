@@ -21,9 +21,14 @@ from app.storage.layout.availability import read_support
 from ui.background import BackgroundOp
 from ui.theme import Theme
 from ui.widgets.screen_room import screen_room
+<<<<<<< HEAD
 from ui.widgets.tab_order import set_reading_tab_order
 from ui.window.commands.commands import KEYS
 from ui.window.commands.tools import shown_commands
+=======
+from ui.widgets.tab_order import go_as_read
+from ui.window.commands.commands import COMMANDS, KEYS
+>>>>>>> c7c2f29b (refactor: tools of the window are a table by command)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +44,7 @@ class _Line:
 def key_lines() -> tuple[tuple[str, str], ...]:
     """Return (keys, description) of every command and page."""
     native = QKeySequence.SequenceFormat.NativeText
-    commands = [
-        (QKeySequence(item.keys).toString(native), item.help) for item in shown_commands() if item.keys
-    ]
+    commands = [(QKeySequence(item.keys).toString(native), item.help) for item in COMMANDS if item.keys]
     return (*commands, *((key.keys, key.help) for key in KEYS))
 
 

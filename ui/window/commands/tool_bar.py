@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QMenu, QSizePolicy, QToolBar, QToolButton, QWidget
 from app.domain.text import tr
 from ui.icons import SMALL_ICON, set_icon
 from ui.theme import Theme
-from ui.window.commands.tools import shown_commands
+from ui.window.commands.commands import COMMANDS
 
 _ABOVE_THE_FACTS = frozenset({"replay", "race"})
 _BREAKS_AFTER = frozenset({"import", "race", "start", "edit", "panel", "clear", "example"})
@@ -34,7 +34,7 @@ class ToolBar(QToolBar):
         self.setIconSize(QSize(SMALL_ICON, SMALL_ICON))
         self._buttons = {
             command.id: self._add_button(actions[command.id], command.text)
-            for command in shown_commands()
+            for command in COMMANDS
             if command.in_tool_bar
         }
         space = QWidget(self)
@@ -72,7 +72,7 @@ class ToolBar(QToolBar):
 
 def _show_icons(actions: Mapping[str, QAction], theme: Theme, *, only_in_sight: bool = False) -> None:
     """Set the commands' icons; the menu's only when it is first opened, so that the window appears sooner."""
-    for command in shown_commands():
+    for command in COMMANDS:
         in_sight = command.in_tool_bar or command.id in _ABOVE_THE_FACTS
         if command.icon and command.id in actions and (in_sight or not only_in_sight):
             set_icon(actions[command.id], command.icon, theme)
@@ -80,7 +80,7 @@ def _show_icons(actions: Mapping[str, QAction], theme: Theme, *, only_in_sight: 
 
 def _make_menu(parent: QWidget, actions: Mapping[str, QAction]) -> QMenu:
     menu = QMenu(parent)
-    for command in shown_commands():
+    for command in COMMANDS:
         menu.addAction(actions[command.id])
         if command.id in _BREAKS_AFTER:
             menu.addSeparator()

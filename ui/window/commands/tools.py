@@ -19,7 +19,6 @@ from app.domain.campaign.configuration import Campaign
 from app.domain.text import tr
 from app.library.scan import ListedRun
 from ui.theme import Theme
-from ui.window.commands.commands import COMMANDS, Command
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +77,10 @@ class Tool:
     """One entry.
 
     Attributes:
-        command: id of its command, see `ui.window.commands.commands`.
         use: runs it.
         least_runs: its command is disabled while fewer runs are shown.
     """
 
-    command: str
     use: Callable[[ToolContext], None]
     least_runs: int = 0
 
@@ -164,21 +161,15 @@ def _manual(context: ToolContext) -> None:
     window.activateWindow()
 
 
-TOOLS: Final[tuple[Tool, ...]] = (
-    Tool("compare", _compare, least_runs=2),
-    Tool("report", _report, least_runs=1),
-    Tool("race", _race, least_runs=1),
-    Tool("import", _import),
-    Tool("preferences", _preferences),
-    Tool("manual", _manual),
-)
-"""In any order; a command without a tool is not shown."""
-
-
-def shown_commands() -> tuple[Command, ...]:
-    """Return the commands of this window: those of tools only if the tool exists."""
-    there = {tool.command for tool in TOOLS}
-    return tuple(command for command in COMMANDS if not command.is_tool or command.id in there)
+TOOLS: Final = {
+    "compare": Tool(_compare, least_runs=2),
+    "report": Tool(_report, least_runs=1),
+    "race": Tool(_race, least_runs=1),
+    "import": Tool(_import),
+    "preferences": Tool(_preferences),
+    "manual": Tool(_manual),
+}
+"""By the id of the command, see `ui.window.commands.commands`."""
 
 
 class ToolUser(QObject):
@@ -206,40 +197,24 @@ class ToolUser(QObject):
 
     def deeds(self) -> dict[str, Callable[[], None]]:
         """Return the function of each tool's command."""
-        return {tool.command: partial(self.use, tool) for tool in TOOLS}
+        return {command: partial(self.use, command) for command in TOOLS}
 
-    def use(self, tool: Tool, files: Sequence[Path] = ()) -> None:
-        """Use a tool for the shown runs, or for dropped files."""
-        context = self._make_context(page=self._pages.get(tool.command), show_page=_show_nothing)
-        show = partial(self._show_page, tool, ShownRuns(context.runs, context.colours))
-        tool.use(replace(context, show_page=show, files=tuple(files)))
-
-    def use_named(self, command: str) -> None:
-        """Use the tool of a command now."""
-        for tool in TOOLS:
-            if tool.command == command:
-                self.use(tool)
+    def use(self, command: str, files: Sequence[Path] = ()) -> None:
+        """Use the tool of a command for the shown runs, or for dropped files."""
+        context = self._make_context(page=self._pages.get(command), show_page=_show_nothing)
+        show = partial(self._show_page, command, ShownRuns(context.runs, context.colours))
+        TOOLS[command].use(replace(context, show_page=show, files=tuple(files)))
 
     def shown_by(self, page: QWidget | None) -> ShownRuns:
         """Return the runs that a page of a tool shows; none for any other page."""
         return self._shown.get(page, ShownRuns()) if page is not None else ShownRuns()
 
-    def import_files(self, files: Sequence[Path]) -> None:
-        """Pass files other than run files to the import tool, if there is one."""
-        for tool in TOOLS:
-            if tool.command == "import":
-                self.use(tool, files)
-
-    def _show_page(self, tool: Tool, shown: ShownRuns, page: QWidget) -> None:
-        before = self._pages.get(tool.command)
+    def _show_page(self, command: str, shown: ShownRuns, page: QWidget) -> None:
         self._shown[page] = shown
-        if page is not before:
-            self._pages[tool.command] = page
+        if page is not self._pages.get(command):
+            self._pages[command] = page
             self.page_made.emit(page)
         self.page_wanted.emit(page)
-        if before is not None and page is not before:
-            self._shown.pop(before, None)
-            before.deleteLater()
 
 
 def _show_nothing(_page: QWidget) -> None:
