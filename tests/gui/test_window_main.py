@@ -707,13 +707,8 @@ def test_help_lists_keys_and_machine(
     assert helping is not None
     output = helping.keys.toPlainText()
     for keys, text in key_lines():
-<<<<<<< HEAD
         assert f"{keys}  {text}" in output
-    assert len(key_lines()) == len(KEYS) + sum(bool(command.keys) for command in shown_commands())
-=======
-        assert f"{keys}  {text}" in told
     assert len(key_lines()) == len(KEYS) + sum(bool(command.keys) for command in COMMANDS)
->>>>>>> c7c2f29b (refactor: tools of the window are a table by command)
     for term in GLOSSARY:
         assert f"{term.word}  {term.meaning}" in helping.words.toPlainText()
     qtbot.waitUntil(lambda: "postgresql" in helping.machine.toPlainText(), timeout=60_000)

@@ -21,14 +21,8 @@ from app.storage.layout.availability import read_support
 from ui.background import BackgroundOp
 from ui.theme import Theme
 from ui.widgets.screen_room import screen_room
-<<<<<<< HEAD
 from ui.widgets.tab_order import set_reading_tab_order
-from ui.window.commands.commands import KEYS
-from ui.window.commands.tools import shown_commands
-=======
-from ui.widgets.tab_order import go_as_read
 from ui.window.commands.commands import COMMANDS, KEYS
->>>>>>> c7c2f29b (refactor: tools of the window are a table by command)
 
 
 @dataclass(frozen=True, slots=True)
