@@ -300,18 +300,6 @@ def test_nonempty_folder_untouched(workbench: Workbench) -> None:
     assert [path.name for path in Path(server.data_directory).iterdir()] == ["precious"]
 
 
-def test_too_long_socket_folder(
-    workbench: Workbench,
-) -> None:
-    server = workbench.server()
-    server.socket_directory = "/" + "a" * 90
-    before = len(workbench.outcomes)
-    for step in (server.write_configuration, server.start):
-        with pytest.raises(ServerError, match="cannot be the server's socket"):
-            step()
-    assert len(workbench.outcomes) == before
-
-
 def test_running_server_not_started_again(workbench: Workbench) -> None:
     server = workbench.server()
     server.start()

@@ -109,5 +109,4 @@ def test_workload_key_is_in_these_files() -> None:
         "runfile/metadata/offered_load.py",
         "runfile/figures.py",
         "runfile/summary.py",
-        "cli/commands/run.py",
     }
