@@ -460,7 +460,7 @@ def _postgresql(run: RunMetadata) -> Iterator[Property]:
         if each.name == "sha256" and isinstance(value, str):
             value = value[:_DIGEST_LENGTH]
         yield from _given(POSTGRESQL, _label(each.name), value, each.name)
-    yield from _found(POSTGRESQL, PGBENCH, run.pgbench_version, is_key=True)
+    yield from _given(POSTGRESQL, PGBENCH, run.pgbench_version)
     for each in fields(run.postgresql):
         yield from _given(POSTGRESQL, _label(each.name), getattr(run.postgresql, each.name), each.name)
 
@@ -468,7 +468,7 @@ def _postgresql(run: RunMetadata) -> Iterator[Property]:
 def _postgresql_elsewhere(run: RunMetadata, environment: EnvironmentFacts | None) -> Iterator[Property]:
     """Yield an existing server's own description of its build and settings, because they were not chosen."""
     yield from _given(POSTGRESQL, _label("version"), run.installation.version)
-    yield from _found(POSTGRESQL, PGBENCH, run.pgbench_version, is_key=True)
+    yield from _given(POSTGRESQL, PGBENCH, run.pgbench_version)
     if environment is None:
         return
     settings = environment.server_settings

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from app.analysis.facts import RunFacts
-from app.analysis.properties import MACHINE, PGBENCH_MACHINE, SETTING, Property
+from app.analysis.properties import MACHINE, PGBENCH, PGBENCH_MACHINE, POSTGRESQL, SETTING, Property
 from app.domain.text import tr
 
 _MACHINES: Final = frozenset({MACHINE, PGBENCH_MACHINE})
@@ -118,6 +118,8 @@ def _value(table: dict[tuple[str, str], Property], key: tuple[str, str], other: 
     item = table.get(key)
     if item is None and other.topic in _MACHINES and not any(topic == other.topic for topic, _ in table):
         return None  # each run had a machine; this one did not record it
+    if item is None and key == (POSTGRESQL, PGBENCH):
+        return None  # pgbench prints its version since 14
     if item is None:
         whole = table.get((other.topic, other.part)) if other.part else None
         if whole is not None:

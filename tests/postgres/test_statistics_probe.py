@@ -175,7 +175,7 @@ def test_a_checkpoint_is_counted_and_logged(server: Server) -> None:
     server.stop()
     events: list[ServerEvent] = tail.finish()
     kinds = [event.kind for event in events]
-    assert kinds.count(ServerEventKind.CHECKPOINT_COMPLETE) >= 2
+    assert ServerEventKind.CHECKPOINT_COMPLETE in kinds  # none at the stop, which is immediate
     completed = next(event for event in events if event.kind is ServerEventKind.CHECKPOINT_COMPLETE)
     assert int(completed.values["buffers"]) > 0
 

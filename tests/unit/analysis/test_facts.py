@@ -109,7 +109,7 @@ def test_differences_group_equal_values(tmp_path: Path) -> None:
 def test_missing_value_is_difference(tmp_path: Path) -> None:
     plain = read_run_facts(write_trial(tmp_path / "a.footing", Trial()))
     changed = read_run_facts(write_trial(tmp_path / "b.footing", Trial(settings=(("fsync", "off"),))))
-    assert find_differences([plain, changed])[0].variants == (Variant("none", (0,)), Variant("off", (1,)))
+    assert find_differences([plain, changed])[0].variants == (Variant("not set", (0,)), Variant("off", (1,)))
 
 
 def test_one_run_or_none_has_no_differences(tmp_path: Path) -> None:
