@@ -300,7 +300,7 @@ def test_configuration_differences_settings_and_keys() -> None:
         base, postgresql=PostgresChoice(settings=(("fsync", "off"),)), workload=Workload(clients=9)
     )
     found = configuration_differences({0: base, 1: other})
-    assert found[0] == "clients 4, fsync none"
+    assert found[0] == "clients 4, fsync not set"
     assert found[1] == "clients 9, fsync off"
 
 
