@@ -181,7 +181,7 @@ CAMPAIGN_FIELDS: Final = (
         help=tr(
             "Whether a run was disturbed is told from what others did meanwhile (CPU, steal, swap, heat, "
             "trims), never from its speed. So many runs may be measured again, at the end of their round. "
-            "All stay in the library, and the report tells the verdict with and without them."
+            "All stay in the library; a verdict leaves disturbed ones out where enough others remain."
         ),
         label=tr("Disturbed runs a&gain, at most:"),
         placeholder=tr("none"),
