@@ -7,6 +7,8 @@ Runs at every start of pgFooting. Other remains of the campaign (processes, fold
 from __future__ import annotations
 
 import logging
+import os
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -17,7 +19,7 @@ from app.domain.text import tr
 from app.execution.control import SOCKET_NAME
 from app.hosts.recovery.cleanup import SweepEvent, sweep
 from app.hosts.recovery.resource_journal import Owner, ResourceRecord
-from app.library.entries import is_live
+from app.library.entries import LibraryEntry, is_live
 from app.recording.live_file import LiveFile, move_to_library
 from app.runfile.finalize import finish_run_file
 from app.runfile.reader import RunFile
@@ -68,6 +70,25 @@ def _finish(path: Path) -> None:
         marks = marks_after(summary)
     finish_run_file(file.live, state, summary, marks, phases=phases)
     move_to_library(file)
+
+
+def finish_incomplete(entries: Iterable[LibraryEntry]) -> bool:
+    """Finish listed run files that their runner could not finish, because the disk was full.
+
+    Returns:
+        Whether any was finished, and the library must be read again.
+    """
+    finished = False
+    for path in [Path(each.path) for each in entries if each.state == RunState.INCOMPLETE.value]:
+        try:
+            with RunFile(path) as run:
+                unfinished = run.state is RunState.RUNNING
+            if unfinished and path.stat().st_uid == os.geteuid() and not is_live(path.parent):
+                _finish(path)
+                finished = True
+        except (FootingError, OSError) as error:
+            _log.info("%s is left as it is: %s", path, error)
+    return finished
 
 
 def _on_abandoned(leaving: ResourceRecord) -> None:

@@ -23,8 +23,8 @@ import struct
 import sys
 import threading
 import time
-from collections.abc import Callable, Generator
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager, suppress
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -165,20 +165,55 @@ class MeteredConnection(psycopg.Connection[tuple[Any, ...]]):
 
     def _bounded(self, gen: Generator[Any, Any, Value]) -> Generator[Any, Any, Value]:
         deadline, meter = _Deadline(self.answer_s), _Meter(self.pgconn.socket)
+        with _watched(self.pgconn.socket, meter):
+            try:
+                state = next(gen)
+                while True:
+                    ready = yield state
+                    try:
+                        deadline.check()
+                        meter.check()
+                    except psycopg.OperationalError:
+                        self.pgconn.finish()
+                        raise
+                    state = gen.send(ready)
+            except StopIteration as ended:
+                value: Value = ended.value
+                return value
+
+
+@contextmanager
+def _watched(descriptor: int, meter: _Meter) -> Iterator[None]:
+    """Shut a connection down at its limit: libpq reads a long message without a pause while data keep coming.
+
+    Raises:
+        psycopg.OperationalError: it was shut down.
+    """
+    ended = threading.Event()
+    too_much: list[psycopg.OperationalError] = []
+
+    def watch() -> None:
+        while not ended.wait(_POLL_S):
+            try:
+                meter.check()
+            except psycopg.OperationalError as error:
+                too_much.append(error)
+                line.shutdown(socket.SHUT_RDWR)
+                return
+
+    # A descriptor of its own: libpq may close the other one meanwhile, and its number be used again.
+    with socket.socket(fileno=os.dup(descriptor)) as line:
+        thread = threading.Thread(target=watch, daemon=True)
+        thread.start()
         try:
-            state = next(gen)
-            while True:
-                ready = yield state
-                try:
-                    deadline.check()
-                    meter.check()
-                except psycopg.OperationalError:
-                    self.pgconn.finish()
-                    raise
-                state = gen.send(ready)
-        except StopIteration as ended:
-            value: Value = ended.value
-            return value
+            yield
+        except psycopg.Error as error:
+            if too_much:
+                raise too_much[0] from error
+            raise
+        finally:
+            ended.set()
+            thread.join()
 
 
 def connect_bounded(

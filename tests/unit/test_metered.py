@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import os
 import socket
 import subprocess
 import sys
+from collections.abc import Generator
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -59,6 +62,27 @@ def test_endless_authentication_aborted(answer: Answer) -> None:
 
     with false_server(enter) as server, pytest.raises(TargetError, match=SENT_TOO_MUCH):
         open_address(server.conninfo)
+
+
+def test_read_without_pause_is_ended() -> None:
+    """As libpq reads a message of a gigabyte while the sender is the faster one."""
+    with false_server(welcome, one_huge_row) as server:
+        connection = connect(server.conninfo)
+        with socket.socket(fileno=os.dup(connection.pgconn.socket)) as line:
+            line.settimeout(None)
+            line.sendall(b"anything")
+
+            def greedy() -> Generator[object, object, None]:
+                yield from ()
+                received = 0
+                with suppress(ConnectionResetError):
+                    while received < 1024 * MIB and (part := line.recv(MIB)):
+                        received += len(part)
+                raise psycopg.DatabaseError("lost synchronization with server")
+
+            with pytest.raises(psycopg.OperationalError, match=SENT_TOO_MUCH):
+                connection.wait(greedy())
+        connection.close()
 
 
 def test_local_socket_watches_own_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,7 +31,7 @@ from app.domain.quoting.shell import shell_line, shell_word
 from app.domain.run import Phase, RunState
 from app.domain.text import number_text, tr, trn
 from app.domain.units import format_duration, format_size
-from app.execution.recovery import sweep_abandoned
+from app.execution.recovery import finish_incomplete, sweep_abandoned
 from app.export.runs import describe_run, finite
 from app.library.entries import LibraryEntry, effective_state, find_run, list_runs
 from app.library.query import haystack, matches, parse_query, query_mistakes, query_remarks
@@ -96,6 +96,8 @@ def list_command(arguments: argparse.Namespace) -> int:
     print_left_over(sweep_abandoned())
     library = library_of(arguments)
     entries = list_runs(library)
+    if finish_incomplete(entries):
+        entries = list_runs(library)
     terms = tuple(term for word in arguments.words for term in parse_query(_as_one(word)))
     mistakes = list(query_mistakes(terms, entries))
     if mistakes:
