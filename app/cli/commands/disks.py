@@ -201,14 +201,17 @@ def _description(disk: Disk) -> Iterator[str]:
 
 @contextmanager
 def inspection_progress(console: Console | None = None) -> Iterator[DiskProgress]:
-    """Yield a progress callback for the inspected places of disks: bars on a terminal, removed at the end.
+    """Yield a progress callback for inspected places: bars, removed at the end, on a terminal only.
 
     Several threads may call it, each for disks of its own.
     """
     console = console or Console(stderr=True)
+    if not console.is_terminal:  # rich 13.7 prints a line even when disabled
+        yield lambda _name, _done, _whole: None
+        return
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     tasks: dict[str, TaskID] = {}
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bars:
+    with Progress(*columns, console=console, transient=True) as bars:
 
         def progress(name: str, done: int, whole: int) -> None:
             if name not in tasks:

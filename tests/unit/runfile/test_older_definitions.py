@@ -45,9 +45,10 @@ def test_recorded_figures_redefined(path: Path) -> None:
         )
         assert (NOT_STEADY in kinds(marks_of(run))) is (steady is False)
         judged = {"steady", "stall_s", "longest_stall_s", "checkpoint_share"}
-        assert {name: figures[name] for name in stored if name not in judged} == {
-            name: value for name, value in stored.items() if name not in judged
-        }
+        for name in stored.keys() - judged:
+            # NumPy sums in another order from one version to the next.
+            same = None if stored[name] is None else pytest.approx(stored[name], rel=1e-14, abs=0)
+            assert figures[name] == same, name
 
 
 def test_the_recorded_files_were_called_otherwise() -> None:
