@@ -1,15 +1,12 @@
 """What the charts cost: a live frame, a pan, a click to twelve runs on the screen, memory.
 
-Plain pyqtgraph is measured beside them.
-
 A frame is the whole way from a new second to pixels: the data's new view, the lines, painting, all events.
-Plain pyqtgraph is what one writes first: PlotItem.plot() for every curve, setData() with everything a second,
-grid on. Offscreen, 1600x1000, three charts. Each setting runs in a process of its own.
+Offscreen, 1600x1000, three charts. Each setting runs in a process of its own.
 CPU is the mean of a frame and that of a click, which a busy machine changes less than the time on the clock.
 
 Figures promised (medians): live frame with 12 hour-long runs behind 4 ms, 95th percentile 8 ms; pan 16 ms;
 20 day-long runs: frame 20 ms; click to 12 hour-long runs 300 ms; 250 MB. 60 hour-long runs in 12 bands, a
-line and a band for each 5 repeats: frame 4 ms, pan 16 ms. Plain pyqtgraph draws each of them as a line.
+line and a band for each 5 repeats: frame 4 ms, pan 16 ms.
 """
 
 from __future__ import annotations
@@ -33,14 +30,12 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 import numpy as np  # noqa: E402
 import psutil  # noqa: E402
-import pyqtgraph as pg  # noqa: E402
 from PySide6.QtWidgets import QApplication  # noqa: E402
 from typing_extensions import override  # noqa: E402
 
 from app.runfile.latency_series import LatencySeries  # noqa: E402
 from app.runfile.series import Array, GrownSource, RunData, SeriesKey, load_run_data  # noqa: E402  # noqa: E402
 from tests.fix_runs import Shape, write_run  # noqa: E402
-from ui.charts.data.curves import curve_samples  # noqa: E402
 from ui.charts.data.plotted_run import RunTrace  # noqa: E402
 from ui.charts.data.registry import CHARTS, DEFAULT_CHARTS, PERCENTILE  # noqa: E402
 from ui.charts.stack.stack import ChartStack, prefetch  # noqa: E402
@@ -81,8 +76,8 @@ def day_long(template: RunData, seed: int) -> RunData:
     )
 
 
-class Ours:
-    """The program's own charts."""
+class Charts:
+    """The program's own charts, offscreen."""
 
     def __init__(self, app: QApplication, repeats: int) -> None:
         self._app, self._repeats = app, repeats
@@ -124,55 +119,6 @@ class Ours:
             time.sleep(0.01)
 
 
-class Plain:
-    """What one writes first."""
-
-    def __init__(self, app: QApplication) -> None:
-        self._app = app
-        self._window = pg.GraphicsLayoutWidget(size=SIZE)
-        self._plots: list[pg.PlotItem] = []
-        for row, chart_id in enumerate(DEFAULT_CHARTS):
-            plot = self._window.addPlot(row=row, col=0, title=CHARTS[chart_id].title)
-            plot.showGrid(x=True, y=True)
-            plot.setLogMode(y=CHARTS[chart_id].log_y)
-            if self._plots:
-                plot.setXLink(self._plots[0])
-            self._plots.append(plot)
-        self._live: list[pg.PlotDataItem] = []
-        self._window.resize(*SIZE)
-        self._window.show()
-        app.processEvents()
-
-    def _plot_all(self, data: RunData, number: int) -> list[pg.PlotDataItem]:
-        return [
-            plot.plot(*curve_samples(data, curve), pen=pg.intColor(number, alpha=150))
-            for plot, chart_id in zip(self._plots, DEFAULT_CHARTS, strict=True)
-            for curve in CHARTS[chart_id].curves
-        ]
-
-    def show_runs(self, runs: Sequence[RunData]) -> None:
-        for number, data in enumerate(runs):
-            self._plot_all(data, number)
-        self._app.processEvents()
-
-    def begin(self, data: RunData) -> None:
-        self._live = self._plot_all(data, 40)
-        self._app.processEvents()
-
-    def second(self, data: RunData) -> None:
-        curves = [curve for chart_id in DEFAULT_CHARTS for curve in CHARTS[chart_id].curves]
-        for item, curve in zip(self._live, curves, strict=True):
-            item.setData(*curve_samples(data, curve))
-        self._app.processEvents()
-
-    def pan(self, start_s: float, end_s: float) -> None:
-        self._plots[0].setXRange(start_s, end_s, padding=0)
-        self._app.processEvents()
-
-    def rest(self) -> None:
-        self._app.processEvents()
-
-
 def timed(action: Callable[[], None]) -> float:
     """Return how many ms an action takes."""
     began_s = time.perf_counter()
@@ -180,16 +126,13 @@ def timed(action: Callable[[], None]) -> float:
     return 1000 * (time.perf_counter() - began_s)
 
 
-def measure(
-    kind: str, folder: Path, runs: int, frames: int, repeats: int, *, days: bool
-) -> dict[str, object]:
+def measure(folder: Path, runs: int, frames: int, repeats: int, *, days: bool) -> dict[str, object]:
     """Measure one setting in this process."""
     app = QApplication([])
     paths = sorted(folder.glob("*.footing"))
-    charts = Ours(app, repeats) if kind == "ours" else Plain(app)
+    charts = Charts(app, repeats)
     charts.show_runs([load_run_data(paths[-1])])
-    if kind == "ours":
-        charts.show_runs([])
+    charts.show_runs([])
     if days:
         template = load_run_data(paths[0])
         shown = [day_long(template, number) for number in range(runs)]
@@ -231,9 +174,9 @@ def measure(
     }
 
 
-def run(kind: str, folder: Path, runs: int, frames: int, repeats: int, *, days: bool) -> dict[str, float]:
+def run(folder: Path, runs: int, frames: int, repeats: int, *, days: bool) -> dict[str, float]:
     """Measure one setting in a process of its own."""
-    argv = [sys.executable, __file__, "--measure", kind, "--folder", str(folder)]
+    argv = [sys.executable, __file__, "--measure", "--folder", str(folder)]
     argv += ["--runs", str(runs), "--frames", str(frames), "--repeats", str(repeats)] + (
         ["--days"] if days else []
     )
@@ -254,7 +197,7 @@ def print_results(label: str, results: Sequence[dict[str, float]]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="a minute instead of several")
-    parser.add_argument("--measure", choices=("ours", "plain"))
+    parser.add_argument("--measure", action="store_true")
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--runs", type=int, default=12)
     parser.add_argument("--frames", type=int, default=200)
@@ -262,7 +205,7 @@ def main() -> None:
     parser.add_argument("--days", action="store_true")
     given = parser.parse_args()
     if given.measure:
-        found = measure(given.measure, given.folder, given.runs, given.frames, given.repeats, days=given.days)
+        found = measure(given.folder, given.runs, given.frames, given.repeats, days=given.days)
         print(json.dumps(found))
         return
     rounds, frames = (1, 60) if given.quick else (3, 300)
@@ -281,13 +224,8 @@ def main() -> None:
             ("20 runs of a day", 20, 1, True),
         ]
         for label, runs, repeats, days in settings:
-            ours, plain = [], []
-            for _ in range(rounds):
-                ours.append(run("ours", folder, runs, frames, repeats, days=days))
-                few = max(10, frames // (20 if days else 5))
-                plain.append(run("plain", folder, runs, few, 1, days=days))
-            print_results(f"{label}, ours", ours)
-            print_results(f"{label}, plain pyqtgraph", plain)
+            found = [run(folder, runs, frames, repeats, days=days) for _ in range(rounds)]
+            print_results(label, found)
 
 
 if __name__ == "__main__":
