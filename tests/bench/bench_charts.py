@@ -224,8 +224,8 @@ def main() -> None:
             ("20 runs of a day", 20, 1, True),
         ]
         for label, runs, repeats, days in settings:
-            found = [run(folder, runs, frames, repeats, days=days) for _ in range(rounds)]
-            print_results(label, found)
+            results = [run(folder, runs, frames, repeats, days=days) for _ in range(rounds)]
+            print_results(label, results)
 
 
 if __name__ == "__main__":

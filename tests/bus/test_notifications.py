@@ -49,9 +49,7 @@ def test_notification_follows_specification(desktop: Callable[[str], Serving]) -
     assert hints["desktop-entry"] == APPLICATION_ID
 
 
-def test_markup_escaped_and_long_names_cut(
-    desktop: Callable[[str], Serving],
-) -> None:
+def test_markup_escaped_and_long_names_cut(desktop: Callable[[str], Serving]) -> None:
     service = desktop("take")
     assert notify("x", "<b>“a” & b</b>" + "y" * 10_000)
     body = received_notifications(service)[4]

@@ -75,9 +75,7 @@ def test_late_exception_keeps_service_running(service: Serving) -> None:
         assert caller.call("Echo", "(s)", "still here") == ("still here", 10)
 
 
-def test_refusal_has_name_and_public_values(
-    service: Serving,
-) -> None:
+def test_refusal_has_name_and_public_values(service: Serving) -> None:
     with client() as caller, pytest.raises(RemoteError) as refused:
         caller.call("Refuse")
     assert (refused.value.name, refused.value.text) == (f"{NAME}.Error.DiskRefused", "D05")

@@ -286,9 +286,7 @@ def test_tick_hides_repeats_show_all_restores(stack: ChartStack, legend: LegendT
     assert len(stack.charts[0].lines) == 2
 
 
-def test_sorted_rows_keep_their_ticks(
-    qtbot: QtBot, stack: ChartStack, legend: LegendTable, tmp_path: Path
-) -> None:
+def test_sorted_rows_keep_their_ticks(stack: ChartStack, legend: LegendTable, tmp_path: Path) -> None:
     stack.set_runs(repeats(tmp_path, configurations=11, count=1))
     legend.table.sortByColumn(3, Qt.SortOrder.DescendingOrder)
     assert texts(legend, 1) == [f"configuration {number} #1" for number in range(10, -1, -1)]
@@ -336,7 +334,7 @@ def painted_row(style: Qt.PenStyle, unit: int, weight: int = 1) -> str:
 
 
 @pytest.mark.parametrize("style", [Qt.PenStyle.DashLine, Qt.PenStyle.DotLine, Qt.PenStyle.DashDotLine])
-def test_dashes_on_fine_screen_and_thick_lines(qtbot: QtBot, style: Qt.PenStyle) -> None:
+def test_dashes_on_fine_screen_and_thick_lines(style: Qt.PenStyle) -> None:
     coarse, fine, thick = painted_row(style, 1), painted_row(style, 2), painted_row(style, 1, 2)
     for row, scale in ((fine, 2), (thick, 2)):
         assert max(map(len, row.split())) == pytest.approx(scale * max(map(len, coarse.split())), abs=2)

@@ -158,9 +158,7 @@ def test_an_empty_series_has_nothing_to_draw() -> None:
 
 
 @given(asked=st.lists(st.tuples(st.integers(-5, 60), st.integers(-5, 60)), min_size=1))
-def test_extremes_independent_of_earlier_query(
-    asked: list[tuple[int, int]],
-) -> None:
+def test_extremes_independent_of_earlier_query(asked: list[tuple[int, int]]) -> None:
     t_s, values = np.arange(1.0, 51.0), np.random.default_rng(1).standard_normal(50)
     pyramid = Pyramid(t_s, values)
     for start_s, end_s in asked:

@@ -179,7 +179,7 @@ def test_a_missed_second_is_read_as_unknown(stack: ChartStack, tmp_path: Path) -
     assert pixels(stack).std() > 0
 
 
-def test_pointer_moves_and_removes_crosshair(qtbot: QtBot, stack: ChartStack, runs: list[RunData]) -> None:
+def test_pointer_moves_and_removes_crosshair(stack: ChartStack, runs: list[RunData]) -> None:
     stack.set_runs(traces(runs)[:1])
     stack.grab()
     seen: list[float] = []
@@ -190,7 +190,7 @@ def test_pointer_moves_and_removes_crosshair(qtbot: QtBot, stack: ChartStack, ru
     assert math.isnan(seen[-1])
 
 
-def test_click_on_line_chooses_run(qtbot: QtBot, stack: ChartStack, runs: list[RunData]) -> None:
+def test_click_on_line_chooses_run(stack: ChartStack, runs: list[RunData]) -> None:
     stack.set_runs(traces(runs))
     stack.grab()
     clicked: list[str] = []
@@ -203,7 +203,7 @@ def test_click_on_line_chooses_run(qtbot: QtBot, stack: ChartStack, runs: list[R
     assert clicked == ["r2"]
 
 
-def test_keys_zoom_move_and_read(qtbot: QtBot, stack: ChartStack, runs: list[RunData]) -> None:
+def test_keys_zoom_move_and_read(stack: ChartStack, runs: list[RunData]) -> None:
     stack.set_runs(traces(runs)[:1])
     QTest.keyClick(stack, Qt.Key.Key_Plus)
     assert stack.times == (22.5, 87.5)
@@ -482,7 +482,7 @@ def test_table_holds_measured_seconds_shown(stack: ChartStack, runs: list[RunDat
     assert float(rows[1][2]) == pytest.approx(tps[t_s == 10.0][0], rel=1e-5)
 
 
-def test_chart_save_failure_reported(qtbot: QtBot, stack: ChartStack, tmp_path: Path) -> None:
+def test_chart_save_failure_reported(stack: ChartStack, tmp_path: Path) -> None:
     save_picture(
         stack, Picture(stack.charts[0], stack.theme), stack.theme, tmp_path / "no folder" / "chart.png"
     )

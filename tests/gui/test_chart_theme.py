@@ -146,7 +146,7 @@ def shown(theme: Theme) -> str:
 
 
 @pytest.mark.skipif(not hasattr(Qt, "ContrastPreference"), reason="this Qt knows no contrast of the desktop")
-def test_theme_follows_contrast_until_chosen(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_theme_follows_contrast_until_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
     hints = _NewStyleHints()
     monkeypatch.setattr(QGuiApplication, "styleHints", lambda: hints)
     theme = Theme()
@@ -163,7 +163,7 @@ def test_theme_follows_contrast_until_chosen(qtbot: QtBot, monkeypatch: pytest.M
     assert shown(theme) == "print", "paper and projector have a contrast of their own"
 
 
-def test_contrast_preference_on_old_qt(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_contrast_preference_on_old_qt(monkeypatch: pytest.MonkeyPatch) -> None:
     hints = _StyleHints()
     monkeypatch.setattr(QGuiApplication, "styleHints", lambda: hints)
     theme = Theme()
@@ -185,7 +185,7 @@ def test_lines_distinct_for_colour_blind(scheme: Scheme, eyes: str) -> None:
         )
 
 
-def test_colour_and_mark_pairs_unique(qtbot: QtBot) -> None:
+def test_colour_and_mark_pairs_unique() -> None:
     theme = Theme(Scheme.LIGHT)
     assert theme.series_colour(8) == theme.series_colour(0)
     marks = [theme.series_mark(number) for number in range(400)]
@@ -196,7 +196,7 @@ def test_colour_and_mark_pairs_unique(qtbot: QtBot) -> None:
     assert len(set(looks)) == len(looks)
 
 
-def test_marks_look_different(qtbot: QtBot) -> None:
+def test_marks_look_different() -> None:
     painted = set()
     for mark in range(12):
         image = QImage(40, 20, QImage.Format.Format_RGB32)
@@ -208,13 +208,13 @@ def test_marks_look_different(qtbot: QtBot) -> None:
     assert len(painted) == 12
 
 
-def test_pale_colours_are_opaque_and_lie_between(qtbot: QtBot) -> None:
+def test_pale_colours_are_opaque_and_lie_between() -> None:
     assert mix(QColor("#000000"), QColor("#ffffff"), 0.25).name() == "#bfbfbf"
     pale = Theme(Scheme.DARK).pale(QColor("#4da6e0"))
     assert pale.alpha() == 255
 
 
-def test_theme_follows_system_until_chosen(qtbot: QtBot, qapp: QApplication) -> None:
+def test_theme_follows_system_until_chosen(qapp: QApplication) -> None:
     theme = Theme()
     system = qapp.styleHints().colorSchemeChanged
     seen: list[Scheme] = []

@@ -276,9 +276,7 @@ def painted(paths: list[Path], monkeypatch: pytest.MonkeyPatch) -> Painted:
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_new_column_in_pdf(
-    qtbot: QtBot, monkeypatch: pytest.MonkeyPatch, paths: list[Path], place: int
-) -> None:
+def test_new_column_in_pdf(monkeypatch: pytest.MonkeyPatch, paths: list[Path], place: int) -> None:
     before = painted(paths, monkeypatch)
     names = before.cells["Configuration"]
     assert names == ["xfs", "ext4", "btrfs"]

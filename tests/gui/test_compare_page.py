@@ -29,7 +29,6 @@ from tests.fix_phases import ext4_and_xfs, write_phased_campaign
 from tests.fix_report import Case, write_cases
 from tests.fix_runs import Shape, begin_run, tps_of, write_run
 from tests.fix_window import (
-    LONG_NAME,
     Trial,
     begin_trial,
     write_bad_files,
@@ -56,7 +55,6 @@ from ui.compare.views import VIEWS, MultiplesView, TableView, ViewHolder
 from ui.theme import Scheme, Theme
 from ui.window.main_window import MainWindow
 
-OpenPage = Callable[..., ComparePage]
 ViewT = TypeVar("ViewT", bound=View)
 
 
@@ -228,7 +226,7 @@ def test_result_shows_answer_bars_and_caveats(qtbot: QtBot, page: ComparePage, t
     assert "xfs is 10.0 % faster" not in output  # it is the answer, once
 
 
-def test_back_button_returns_as_labelled(qtbot: QtBot, page: ComparePage) -> None:
+def test_back_button_returns_as_labelled(page: ComparePage) -> None:
     went: list[bool] = []
     page.go_back = lambda: went.append(True)
     button = next(each for each in page.findChildren(QPushButton) if each.text() == "← &Runs")
@@ -683,21 +681,6 @@ def test_mixed_runs_shown_with_gaps(qtbot: QtBot, page: ComparePage, tmp_path: P
     writer.close()
 
 
-def test_names_are_plain_text_wherever_they_stand(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
-    name = "<b>bold</b> &amp; {x} " + LONG_NAME
-    runs = [
-        write_trial(tmp_path / f"{number}.footing", Trial(name, name, number, tps=1000 + number))
-        for number in range(3)
-    ]
-    runs.append(write_trial(tmp_path / "x.footing", Trial("xfs", "xfs")))
-    show(qtbot, page, runs)
-    assert "<b>bold</b> &amp; {x}" in words(page)
-    view = opened(page, "bars", BarsView)
-    sheet = view.figure.sheet
-    found = view.figure.figure.text_at(QSizeF(sheet.size()), view.theme, QPointF(50, 45))  # type: ignore[union-attr]
-    assert found.startswith("<b>bold</b>")
-
-
 @pytest.mark.skipif(os.geteuid() != 0, reason="as another user the modes of the files suffice")
 def test_a_read_only_library_is_compared(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
     paths = write_campaign(tmp_path)
@@ -717,16 +700,6 @@ def test_empty_figure_view_paints_nothing(qtbot: QtBot) -> None:
     qtbot.addWidget(view)
     view.show()
     assert view.picture() is None
-
-
-def test_tool_tips_of_names_hold_no_markup(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
-    name = "<img src=x> ext4"
-    show(qtbot, page, [write_trial(tmp_path / "a.footing", Trial(name, name)), *write_campaign(tmp_path)])
-    view = opened(page, "over-time", OverTimeView)
-    tips = [view.legend.cell(place, 1).toolTip() for place in range(view.legend.table.rowCount())]
-    tips += [str(page.baseline.itemData(place, Qt.ItemDataRole.ToolTipRole)) for place in range(3)]
-    assert sum("&lt;img src=x&gt;" in tip for tip in tips) == 2
-    assert not any("<img" in tip for tip in tips)
 
 
 def test_compare_command_opens_page_once(

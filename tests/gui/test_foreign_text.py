@@ -59,7 +59,7 @@ from ui.wizard.background import validation
 from ui.wizard.wizard import Wizard
 
 UI = Path(__file__).resolve().parents[2] / "ui"
-EVIL = '<img src="x"><b>evil</b> <a href="y">z</a> &lt;i&gt;'
+EVIL = '<img src="x"><b>evil</b> <a href="y">z</a> {x} &lt;i&gt;'
 MARK = "evil"
 TAGS = ("<img", "<b>", "<a ", "<i>")
 OpenWindow = Callable[..., MainWindow]

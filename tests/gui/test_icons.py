@@ -29,20 +29,20 @@ def strokes(icon: QIcon, mode: QIcon.Mode = QIcon.Mode.Normal, side: int = SMALL
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_icons_painted_in_requested_colour(qtbot: QtBot, name: str) -> None:
+def test_icons_painted_in_requested_colour(name: str) -> None:
     theme = Theme(Scheme.DARK)
     picture = icon_pixmap(name, theme.text, 24, 2.0)
     assert (picture.width(), picture.devicePixelRatio()) == (48, 2.0), "sharp at two pixels a pixel"
     assert theme.text.name() in strokes(make_icon(name, theme, 24), side=24)
 
 
-def test_disabled_icon_is_paler(qtbot: QtBot) -> None:
+def test_disabled_icon_is_paler() -> None:
     icon = make_icon("plus", Theme(Scheme.LIGHT))
     assert strokes(icon) != strokes(icon, QIcon.Mode.Disabled)
 
 
 @pytest.mark.parametrize("scheme", [Scheme.LIGHT, Scheme.DARK])
-def test_selected_row_icon_has_text_colour(qtbot: QtBot, scheme: Scheme) -> None:
+def test_selected_row_icon_has_text_colour(scheme: Scheme) -> None:
     theme = Theme(scheme)
     icon = make_icon("usb", theme, selected="background")
     words = qt_palette(theme.palette).color(QPalette.ColorRole.HighlightedText).name()

@@ -628,7 +628,7 @@ def test_a_paused_replay_costs_no_looks(qtbot: QtBot, page: LivePage, replay: Re
     assert page.poller.is_running
 
 
-def test_a_replay_without_checkpoints_offers_no_jump(qtbot: QtBot, page: LivePage, tmp_path: Path) -> None:
+def test_a_replay_without_checkpoints_offers_no_jump(page: LivePage, tmp_path: Path) -> None:
     source = load_replay(write_run(tmp_path / "run.footing", Shape(seconds=20)))
     source.pause()
     page.set_source(source)
@@ -636,7 +636,7 @@ def test_a_replay_without_checkpoints_offers_no_jump(qtbot: QtBot, page: LivePag
     assert "No checkpoint" in page.replay.after.toolTip()
 
 
-def test_an_odd_speed_is_offered_too(qtbot: QtBot, page: LivePage, replay: ReplaySource) -> None:
+def test_an_odd_speed_is_offered_too(page: LivePage, replay: ReplaySource) -> None:
     replay.pause()
     replay.set_speed(7.5)
     page.set_source(replay)

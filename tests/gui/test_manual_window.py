@@ -59,9 +59,7 @@ def test_link_to_heading_in_other_chapter(manual: ManualWindow) -> None:
     assert shown_chapter(manual) == "marks"
 
 
-def test_search_wraps_across_chapters(
-    manual: ManualWindow,
-) -> None:
+def test_search_wraps_across_chapters(manual: ManualWindow) -> None:
     QTest.keyClicks(manual.sought, "client-bound")
     QTest.keyClick(manual.sought, Qt.Key.Key_Return)
     assert shown_chapter(manual) == "marks"
@@ -72,12 +70,6 @@ def test_search_wraps_across_chapters(
     manual.sought.setText("this is nowhere")
     manual.find_next()
     assert shown_chapter(manual) == "first-hour"
-
-
-def test_text_can_be_enlarged(qtbot: QtBot, manual: ManualWindow) -> None:
-    before = manual.text.font().pointSizeF()
-    manual.text.zoomIn()
-    assert manual.text.font().pointSizeF() > before
 
 
 def test_the_colours_follow_the_theme(manual: ManualWindow, theme: Theme) -> None:

@@ -44,7 +44,7 @@ def talk(qtbot: QtBot, replay: ReplaySource) -> TalkWindow:
     return window
 
 
-def test_numbers_are_large_on_every_screen(qtbot: QtBot, talk: TalkWindow) -> None:
+def test_numbers_are_large_on_every_screen(talk: TalkWindow) -> None:
     for size in ((800, 600), (1920, 1080), (3840, 2160)):
         talk.resize(*size)
         for value in talk.values.values():
@@ -52,7 +52,7 @@ def test_numbers_are_large_on_every_screen(qtbot: QtBot, talk: TalkWindow) -> No
     assert talk.values["tps"].font().pointSizeF() > 2 * NUMBER_POINTS, "there is room on a 4K screen"
 
 
-def test_arrow_and_presenter_keys_cycle_charts(qtbot: QtBot, talk: TalkWindow, replay: ReplaySource) -> None:
+def test_arrow_and_presenter_keys_cycle_charts(talk: TalkWindow, replay: ReplaySource) -> None:
     seen = [talk.charts.chart_ids]
     while len(seen) <= len(CHARTS):
         QTest.keyClick(talk, Qt.Key.Key_PageDown)
@@ -82,7 +82,7 @@ def test_unmeasured_numbers_take_no_room(qtbot: QtBot) -> None:
     assert all(value.text() != NOTHING for value in window.values.values())
 
 
-def test_fast_playback_shows_means(qtbot: QtBot, talk: TalkWindow, replay: ReplaySource) -> None:
+def test_fast_playback_shows_means(talk: TalkWindow, replay: ReplaySource) -> None:
     t_s, tps = replay.data.series("pgbench.tps")
     newest = talk.values["tps"].text()
     while replay.speed < 60:
@@ -142,24 +142,18 @@ def test_keys_steer_the_replay(qtbot: QtBot, talk: TalkWindow, replay: ReplaySou
     assert replay.paused
 
 
-def test_dark_and_light_change_for_the_projector(qtbot: QtBot, talk: TalkWindow) -> None:
+def test_dark_and_light_change_for_the_projector(talk: TalkWindow) -> None:
     before = talk.palette().color(talk.backgroundRole())
     QTest.keyClick(talk, Qt.Key.Key_D)
     assert talk.palette().color(talk.backgroundRole()).lightness() > 200 > before.lightness()
 
 
-def test_the_keys_are_shown_and_hidden(qtbot: QtBot, talk: TalkWindow) -> None:
+def test_the_keys_are_shown_and_hidden(talk: TalkWindow) -> None:
     assert talk.hint.isVisible()
     QTest.keyClick(talk, Qt.Key.Key_H)
     assert not talk.hint.isVisible()
     QTest.keyClick(talk, Qt.Key.Key_H)
     assert talk.hint.isVisible()
-
-
-def test_escape_ends_it(qtbot: QtBot, talk: TalkWindow) -> None:
-    with qtbot.waitSignal(talk.closed):
-        QTest.keyClick(talk, Qt.Key.Key_Escape)
-    assert not talk.isVisible()
 
 
 @pytest.fixture

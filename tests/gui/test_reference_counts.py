@@ -36,7 +36,7 @@ def references_lost(value: object, call: Callable[[], object]) -> int:
     return before - sys.getrefcount(value)
 
 
-def test_painter_void_calls_keep_none_references(qtbot: QtBot) -> None:
+def test_painter_void_calls_keep_none_references() -> None:
     image = QImage(64, 64, QImage.Format.Format_ARGB32)
     painter = QPainter(image)
     pen = QPen(QColor("black"))
@@ -53,7 +53,7 @@ def test_widget_void_calls_keep_none_references(qtbot: QtBot) -> None:
     assert references_lost(None, widget.update) < CALLS // 10
 
 
-def test_bool_signal_keeps_true_references(qtbot: QtBot) -> None:
+def test_bool_signal_keeps_true_references() -> None:
     sender = _Sender()
     received: list[int] = [0]
 

@@ -20,7 +20,6 @@ import pytest
 from pypdf import PdfReader
 from PySide6.QtCore import QSizeF
 from PySide6.QtGui import QFontDatabase, QImage, QPainter, QPdfWriter
-from pytestqt.qtbot import QtBot
 
 from app.domain.errors import CancelledError, FootingError, RefusedError, RunFileError, UsageError
 from app.domain.run import RunState
@@ -106,7 +105,7 @@ def read_text(pdf: Path) -> str:
 
 
 @pytest.mark.parametrize("paths", KINDS, indirect=True)
-def test_sentences_selectable_without_pictures(qtbot: QtBot, paths: list[Path], tmp_path: Path) -> None:
+def test_sentences_selectable_without_pictures(paths: list[Path], tmp_path: Path) -> None:
     output = save(SaveRequest(tuple(paths), tmp_path / "out.pdf"))
     found = read_text(output)
     missing = [text for text in sentences(read_report(paths)) if as_read(text) not in as_read(found)]
@@ -117,7 +116,7 @@ def test_sentences_selectable_without_pictures(qtbot: QtBot, paths: list[Path], 
 
 
 @pytest.mark.parametrize("paths", ["one"], indirect=True)
-def test_typefaces_of_pdf_and_svg(qtbot: QtBot, paths: list[Path], tmp_path: Path) -> None:
+def test_typefaces_of_pdf_and_svg(paths: list[Path], tmp_path: Path) -> None:
     reader = PdfReader(save(SaveRequest(tuple(paths), tmp_path / "out.pdf")))
     fonts = {
         str(font.get_object()["/BaseFont"]).partition("+")[2] or str(font.get_object()["/BaseFont"])
@@ -133,7 +132,7 @@ def test_typefaces_of_pdf_and_svg(qtbot: QtBot, paths: list[Path], tmp_path: Pat
 
 @pytest.mark.skipif(shutil.which("pdftotext") is None, reason="poppler's pdftotext is not installed")
 @pytest.mark.parametrize("paths", ["three"], indirect=True)
-def test_another_program_finds_every_sentence_too(qtbot: QtBot, paths: list[Path], tmp_path: Path) -> None:
+def test_another_program_finds_every_sentence_too(paths: list[Path], tmp_path: Path) -> None:
     output = save(SaveRequest(tuple(paths), tmp_path / "out.pdf"))
     printed = subprocess.run(
         ("pdftotext", str(output), "-"), capture_output=True, text=True, check=True
@@ -164,9 +163,7 @@ def outside(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.parametrize("paper", PAPERS.values(), ids=PAPERS)
 @pytest.mark.parametrize("paths", KINDS, indirect=True)
-def test_nothing_off_paper_and_answer_first(
-    qtbot: QtBot, outside: list[str], paths: list[Path], paper: Paper
-) -> None:
+def test_nothing_off_paper_and_answer_first(outside: list[str], paths: list[Path], paper: Paper) -> None:
     report = read_report(paths)
     found: list[tuple[int, int]] = []
 
@@ -182,7 +179,7 @@ def test_nothing_off_paper_and_answer_first(
 
 
 @pytest.mark.parametrize("paths", ["three"], indirect=True)
-def test_outline_date_title_and_pages(qtbot: QtBot, paths: list[Path], tmp_path: Path) -> None:
+def test_outline_date_title_and_pages(paths: list[Path], tmp_path: Path) -> None:
     reader = PdfReader(save(SaveRequest(tuple(paths), tmp_path / "out.pdf")))
     report = read_report(paths)
     assert reader.metadata is not None
@@ -222,7 +219,7 @@ def test_same_bytes_in_every_process(paths: list[Path], tmp_path: Path, ending: 
 
 @pytest.mark.parametrize("paths", ["one"], indirect=True)
 def test_a_machine_without_fonts_is_told(
-    qtbot: QtBot, monkeypatch: pytest.MonkeyPatch, paths: list[Path], tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, paths: list[Path], tmp_path: Path
 ) -> None:
     monkeypatch.setattr(QFontDatabase, "families", staticmethod(list))
     with pytest.raises(NoFontError, match="no font") as caught:
@@ -232,9 +229,7 @@ def test_a_machine_without_fonts_is_told(
 
 
 @pytest.mark.parametrize("paths", ["one"], indirect=True)
-def test_system_fonts_as_fallback(
-    qtbot: QtBot, monkeypatch: pytest.MonkeyPatch, paths: list[Path], tmp_path: Path
-) -> None:
+def test_system_fonts_as_fallback(monkeypatch: pytest.MonkeyPatch, paths: list[Path], tmp_path: Path) -> None:
     monkeypatch.setattr(QFontDatabase, "families", staticmethod(lambda: ["Some Other Font"]))
     monkeypatch.setattr(canvas_module, "load_fonts", lambda: Path("Inter.otf"))
     output = save(SaveRequest(tuple(paths), tmp_path / "out.pdf"))
@@ -242,14 +237,14 @@ def test_system_fonts_as_fallback(
 
 
 @pytest.mark.parametrize("paths", ["one"], indirect=True)
-def test_stopping_writes_nothing(qtbot: QtBot, paths: list[Path], tmp_path: Path) -> None:
+def test_stopping_writes_nothing(paths: list[Path], tmp_path: Path) -> None:
     with pytest.raises(CancelledError):
         save(SaveRequest(tuple(paths), tmp_path / "out.pdf"), lambda number, count: number < 2)
     assert not list(tmp_path.glob("*out*"))
 
 
 @pytest.mark.parametrize("paths", ["one"], indirect=True)
-def test_existing_file_and_unknown_ending_refused(qtbot: QtBot, paths: list[Path], tmp_path: Path) -> None:
+def test_existing_file_and_unknown_ending_refused(paths: list[Path], tmp_path: Path) -> None:
     (tmp_path / "out.pdf").write_text("mine")
     with pytest.raises(RefusedError):
         save(SaveRequest(tuple(paths), tmp_path / "out.pdf"))
@@ -262,7 +257,7 @@ def test_existing_file_and_unknown_ending_refused(qtbot: QtBot, paths: list[Path
     assert (tmp_path / "out.pdf").read_bytes().startswith(b"%PDF")
 
 
-def test_vanished_run_leaves_no_file(qtbot: QtBot, tmp_path: Path) -> None:
+def test_vanished_run_leaves_no_file(tmp_path: Path) -> None:
     paths = write_cases(tmp_path, cases_of("states"))
     paths[1].unlink()
     with pytest.raises(RunFileError):
@@ -280,7 +275,7 @@ def test_vanished_run_leaves_no_file(qtbot: QtBot, tmp_path: Path) -> None:
         "DELETE FROM sample",
     ],
 )
-def test_strange_file_still_painted(qtbot: QtBot, tmp_path: Path, statement: str) -> None:
+def test_strange_file_still_painted(tmp_path: Path, statement: str) -> None:
     paths = write_cases(tmp_path, cases_of("states"))
     connection = sqlite3.connect(paths[0])
     connection.execute(statement)
@@ -290,7 +285,7 @@ def test_strange_file_still_painted(qtbot: QtBot, tmp_path: Path, statement: str
 
 
 @pytest.mark.parametrize("paths", ["three"], indirect=True)
-def test_an_svg_holds_lines_and_text(qtbot: QtBot, paths: list[Path], tmp_path: Path) -> None:
+def test_an_svg_holds_lines_and_text(paths: list[Path], tmp_path: Path) -> None:
     content = save(SaveRequest(tuple(paths), tmp_path / "out.svg")).read_text()
     assert re.search(r'<svg width="(189.9|190)', content)
     assert "<image" not in content
@@ -305,22 +300,20 @@ def laid_out(report: Report, paper: Paper, folder: Path) -> Pages:
 
 @pytest.mark.parametrize("paper", PAPERS.values(), ids=PAPERS)
 @pytest.mark.parametrize("paths", KINDS, indirect=True)
-def test_inner_pages_at_least_half_full(
-    qtbot: QtBot, paths: list[Path], paper: Paper, tmp_path: Path
-) -> None:
+def test_inner_pages_at_least_half_full(paths: list[Path], paper: Paper, tmp_path: Path) -> None:
     pages = laid_out(read_report(paths, ReportOptions(sections=tuple(Section))), paper, tmp_path)
     for placed in pages.placed[:-1]:
         piece, y = placed[-1]
         assert y + piece.height - paper.top >= 0.5 * paper.text_height
 
 
-def test_lines_differ_without_colours(qtbot: QtBot, tmp_path: Path) -> None:
+def test_lines_differ_without_colours(tmp_path: Path) -> None:
     theme = PaperAppearance(Canvas(QPdfWriter(str(tmp_path / "unused.pdf"))))
     assert len({theme.line_look(number)[1:] for number in range(60)}) == 60
 
 
 @pytest.mark.parametrize("paths", ["one"], indirect=True)
-def test_stacked_charts_share_edges(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch, paths: list[Path]) -> None:
+def test_stacked_charts_share_edges(monkeypatch: pytest.MonkeyPatch, paths: list[Path]) -> None:
     edges: list[tuple[float, float]] = []
     paint = TimeChart.paint
 
@@ -335,7 +328,7 @@ def test_stacked_charts_share_edges(qtbot: QtBot, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("paths", ["three"], indirect=True)
-def test_facts_and_commands_attached_to_pdf(qtbot: QtBot, paths: list[Path], tmp_path: Path) -> None:
+def test_facts_and_commands_attached_to_pdf(paths: list[Path], tmp_path: Path) -> None:
     output = save(SaveRequest(tuple(paths), tmp_path / "out.pdf"))
     report = read_report(paths)
     carried = PdfReader(output).attachments
@@ -347,7 +340,7 @@ def test_facts_and_commands_attached_to_pdf(qtbot: QtBot, paths: list[Path], tmp
 
 @pytest.mark.skipif(shutil.which("pdfdetach") is None, reason="poppler's pdfdetach is not installed")
 @pytest.mark.parametrize("paths", ["three"], indirect=True)
-def test_another_program_takes_the_facts_out(qtbot: QtBot, paths: list[Path], tmp_path: Path) -> None:
+def test_another_program_takes_the_facts_out(paths: list[Path], tmp_path: Path) -> None:
     output = save(SaveRequest(tuple(paths), tmp_path / "out.pdf"))
     subprocess.run(("pdfdetach", "-saveall", "-o", str(tmp_path), str(output)), check=True)
     assert json.loads((tmp_path / "facts.json").read_text())["all"]["kernel.release"] == "6.1.0-26-amd64"
@@ -355,7 +348,7 @@ def test_another_program_takes_the_facts_out(qtbot: QtBot, paths: list[Path], tm
 
 @pytest.mark.slow
 @pytest.mark.long
-def test_sixty_runs_fit_fourteen_pages(qtbot: QtBot, tmp_path: Path) -> None:
+def test_sixty_runs_fit_fourteen_pages(tmp_path: Path) -> None:
     cases = [
         Case(f"configuration {number}", repeat, Shape(60, 7000 - 300 * number), "ext4")
         for repeat in range(5)
@@ -366,7 +359,7 @@ def test_sixty_runs_fit_fourteen_pages(qtbot: QtBot, tmp_path: Path) -> None:
         assert len(laid_out(report, paper, tmp_path).placed) <= 14
 
 
-def test_overlong_chart_note_left_out_whole(qtbot: QtBot, tmp_path: Path) -> None:
+def test_overlong_chart_note_left_out_whole(tmp_path: Path) -> None:
     cases = [
         Case(f"configuration {number}", 0, Shape(60, 7000 - 300 * number), "ext4") for number in range(12)
     ]
@@ -377,7 +370,7 @@ def test_overlong_chart_note_left_out_whole(qtbot: QtBot, tmp_path: Path) -> Non
     assert "…" not in text
 
 
-def test_heading_never_last_on_page(qtbot: QtBot, tmp_path: Path) -> None:
+def test_heading_never_last_on_page(tmp_path: Path) -> None:
     report = read_report(write_cases(tmp_path, cases_of("three")))
     paper = PAPERS["a4"]
     canvas = Canvas(QPdfWriter(str(tmp_path / "unused.pdf")))
@@ -389,9 +382,7 @@ def test_heading_never_last_on_page(qtbot: QtBot, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("count", "on_the_first"), [(4, 0), (6, 0), (7, 3), (9, 3)])
-def test_page_breaks_only_long_paragraphs(
-    qtbot: QtBot, tmp_path: Path, count: int, on_the_first: int
-) -> None:
+def test_page_breaks_only_long_paragraphs(tmp_path: Path, count: int, on_the_first: int) -> None:
     canvas, kind = Canvas(QPdfWriter(str(tmp_path / "unused.pdf"))), TextStyle(10)
     paper = PAPERS["a4"]
     lines = paragraph(canvas, " ".join(["word" * 20] * count), kind, canvas.width("word" * 21, kind), after=0)
@@ -401,7 +392,7 @@ def test_page_breaks_only_long_paragraphs(
     assert (len(first) - 1, len(second)) == (on_the_first, count - on_the_first)
 
 
-def test_heading_words_unbroken_beside_marks(qtbot: QtBot, tmp_path: Path) -> None:
+def test_heading_words_unbroken_beside_marks(tmp_path: Path) -> None:
     marks = (UNSAFE, ("contended", "few rows"), ("test-devices", "loop0"), ("no-checkpoint-cycle", "short"))
     cases = [
         Case(name, number, Shape(12, 5000), name, marks=marks)
@@ -448,7 +439,7 @@ BARS = {
 
 
 @pytest.mark.parametrize("bars", BARS.values(), ids=BARS)
-def test_bar_labels_end_within_chart(qtbot: QtBot, bars: tuple[Bar, ...]) -> None:
+def test_bar_labels_end_within_chart(bars: tuple[Bar, ...]) -> None:
     figure = BarFigure("TPS", "more is better", bars, "")
     image = QImage(1200, 700, QImage.Format.Format_RGB32)
     image.fill("white")
@@ -485,9 +476,7 @@ def in_a_small_folder(folder: Path, *argv: str) -> subprocess.CompletedProcess[s
 
 
 @pytest.mark.skipif(shutil.which("unshare") is None, reason="util-linux's unshare is not installed")
-def test_disk_full_keeps_old_report(
-    tmp_path: Path,
-) -> None:
+def test_disk_full_keeps_old_report(tmp_path: Path) -> None:
     paths = write_cases(tmp_path / "runs", cases_of("three"))
     small = tmp_path / "small"
     small.mkdir()
@@ -505,9 +494,7 @@ RIGHT_TO_LEFT = "\u05e7\u05d5\u05d1\u05e5 \u0645\u0644\u0641 " * 34
 
 
 @pytest.mark.parametrize("paper", PAPERS.values(), ids=PAPERS)
-def test_three_hundred_letter_names_on_paper(
-    qtbot: QtBot, outside: list[str], tmp_path: Path, paper: Paper
-) -> None:
+def test_three_hundred_letter_names_on_paper(outside: list[str], tmp_path: Path, paper: Paper) -> None:
     names = (RIGHT_TO_LEFT[:300], "x" * 150 + " " + "y" * 149)
     cases = [Case(name, 0, Shape(8, 5000), name[:20], campaign=names[0]) for name in names]
     paths = write_cases(tmp_path, cases)
@@ -520,7 +507,7 @@ def test_three_hundred_letter_names_on_paper(
 
 @pytest.mark.slow
 @pytest.mark.long
-def test_two_hundred_runs_summarized_on_first_page(qtbot: QtBot, outside: list[str], tmp_path: Path) -> None:
+def test_two_hundred_runs_summarized_on_first_page(outside: list[str], tmp_path: Path) -> None:
     cases = [Case(f"configuration {number}", 0, Shape(2, 5000 + number)) for number in range(200)]
     report = read_report(write_cases(tmp_path, cases))
     reader = PdfReader(BytesIO(report_pdf(report, PAPERS["a4"])))
@@ -531,7 +518,7 @@ def test_two_hundred_runs_summarized_on_first_page(qtbot: QtBot, outside: list[s
     assert "176 more configurations, slower or not ranked, stand under “Verdicts”." in first
 
 
-def test_a_report_of_no_runs_is_refused(qtbot: QtBot, tmp_path: Path) -> None:
+def test_a_report_of_no_runs_is_refused(tmp_path: Path) -> None:
     argv = (sys.executable, "-m", "app", "report", str(tmp_path), "-o", str(tmp_path / "out.pdf"))
     ended = subprocess.run(argv, cwd=TOP, capture_output=True, text=True, check=False)
     assert ended.returncode == 2
@@ -539,7 +526,7 @@ def test_a_report_of_no_runs_is_refused(qtbot: QtBot, tmp_path: Path) -> None:
     assert not (tmp_path / "out.pdf").exists()
 
 
-def test_what_won_is_written_as_a_text(qtbot: QtBot, tmp_path: Path) -> None:
+def test_what_won_is_written_as_a_text(tmp_path: Path) -> None:
     paths = write_cases(tmp_path, cases_of("three"))
     text = save(SaveRequest(tuple(paths), tmp_path / "won.txt")).read_text()
     assert text.startswith("# pgFooting")

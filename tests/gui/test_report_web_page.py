@@ -10,7 +10,6 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from pytestqt.qtbot import QtBot
 from typing_extensions import override
 
 from app.domain.errors import RefusedError
@@ -99,7 +98,7 @@ def paths(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return write_cases(tmp_path_factory.mktemp("runs"), cases)
 
 
-def test_page_holds_all_report_text(qtbot: QtBot, paths: list[Path], tmp_path: Path) -> None:
+def test_page_holds_all_report_text(paths: list[Path], tmp_path: Path) -> None:
     page = Page(save(SaveRequest(tuple(paths), tmp_path / "out.html")).read_text(encoding="utf-8"))
     missing = [
         text for text in block_texts(read_report(paths).blocks) if text and plain(text) not in page.text
@@ -107,7 +106,7 @@ def test_page_holds_all_report_text(qtbot: QtBot, paths: list[Path], tmp_path: P
     assert missing == []
 
 
-def test_page_without_markup_loads_or_scripts(qtbot: QtBot, paths: list[Path], tmp_path: Path) -> None:
+def test_page_without_markup_loads_or_scripts(paths: list[Path], tmp_path: Path) -> None:
     content = save(SaveRequest(tuple(paths), tmp_path / "out.html")).read_text(encoding="utf-8")
     page = Page(content)
     assert not page.names & {"script", "img", "image", "link", "iframe", "object", "foreignobject", "a:href"}
@@ -120,7 +119,7 @@ def test_page_without_markup_loads_or_scripts(qtbot: QtBot, paths: list[Path], t
     assert {value.removeprefix("#") for value in addresses} <= places, "a chapter's link leads nowhere"
 
 
-def test_charts_are_drawings_with_a_name(qtbot: QtBot, paths: list[Path], tmp_path: Path) -> None:
+def test_charts_are_drawings_with_a_name(paths: list[Path], tmp_path: Path) -> None:
     page = Page(save(SaveRequest(tuple(paths), tmp_path / "out.html")).read_text(encoding="utf-8"))
     assert {"svg", "polyline", "figure"} <= page.names
     names = [value for name, value in page.attributes if name == "aria-label"]
@@ -128,7 +127,7 @@ def test_charts_are_drawings_with_a_name(qtbot: QtBot, paths: list[Path], tmp_pa
     assert all(names)
 
 
-def test_own_text_kept_when_anonymous(qtbot: QtBot, paths: list[Path], tmp_path: Path) -> None:
+def test_own_text_kept_when_anonymous(paths: list[Path], tmp_path: Path) -> None:
     options = ReportOptions(title="Disks <for> 2027", author="A & B", conclusion="Buy two.", anonymous=True)
     content = save(SaveRequest(tuple(paths), tmp_path / "out.html", options=options)).read_text(
         encoding="utf-8"

@@ -110,9 +110,7 @@ def test_whole_or_absent_plugin_lacks_nothing(tmp_path: Path, monkeypatch: pytes
     assert missing_library(offscreen.with_name("libqoffscreen.so")) == ""
 
 
-def test_all_missing_qt_libraries_are_named(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_all_missing_qt_libraries_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     lacked = {"libglib-2.0.so.0", "libGL.so.1"}
     monkeypatch.setattr(
         "app.process.qt_libraries.missing_library", lambda name: name if name in lacked else ""
@@ -241,21 +239,3 @@ sys.exit(ui.program.program.show_window(read_arguments(["--library", sys.argv[1]
     argv = [sys.executable, "-W", "error", "-c", script, str(tmp_path / "library")]
     done = subprocess.run(argv, cwd=TOP, env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "[]\n"), done.stderr
-
-
-def test_tests_of_windows_need_no_display(tmp_path: Path) -> None:
-    """Qt ends the whole session with an abort where it finds none, in the first test that wants a window."""
-    test = tmp_path / "test_one.py"
-    test.write_text("def test_one(qapp):\n    assert qapp.platformName() == 'offscreen'\n")
-    hidden = {"DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"}
-    environment = {name: value for name, value in os.environ.items() if name not in hidden}
-    argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "tests.conftest", str(test)]
-    ended = subprocess.run(argv, cwd=TOP, env=environment, capture_output=True, text=True, check=False)
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-
-
-def test_window_tests_have_application(
-    request: pytest.FixtureRequest,
-) -> None:
-    """Qt ends the whole session with an abort where fonts are asked for without one."""
-    assert "qapp" in request.fixturenames

@@ -52,13 +52,6 @@ def unfold(panel: FactsPanel, section: str) -> None:
     panel.text.anchorClicked.emit(QUrl(f"section:{section}"))
 
 
-def test_what_differs_has_one_colour_a_configuration(panel: FactsPanel, tmp_path: Path) -> None:
-    paths = write_campaign(tmp_path)
-    panel.show_runs([(read_run_facts(path), number % 2) for number, path in enumerate(paths)])
-    found = text(panel)
-    assert found[found.index(DIFFERS) : found.index(VERDICT)].count("■") == 2
-
-
 def test_no_runs_hint(panel: FactsPanel) -> None:
     assert text(panel) == "Tick runs in the library to see them here."
 
@@ -199,15 +192,6 @@ def test_failed_and_incomplete_runs_explained(panel: FactsPanel, tmp_path: Path)
     show(panel, left)
     assert "incomplete" in text(panel)
     assert "every complete second until then is here" in text(panel)
-
-
-def test_markup_in_a_foreign_file_stays_text(panel: FactsPanel, tmp_path: Path) -> None:
-    evil = "<img src='file:///etc/passwd'><a href='section:commands'>x</a>"
-    trial = Trial(name=evil, configuration=evil, marks=((evil, evil),), settings=((evil, evil),))
-    show(panel, write_trial(tmp_path / "a.footing", trial), write_trial(tmp_path / "b.footing", Trial()))
-    unfold(panel, "properties")
-    assert evil in text(panel)
-    assert "<img" not in panel.text.toHtml()
 
 
 def test_long_names_fit_narrow_panel(panel: FactsPanel, tmp_path: Path) -> None:

@@ -205,7 +205,7 @@ def chosen_names(model: LibraryModel) -> list[str]:
     ]
 
 
-def test_click_shows_alone_tick_adds(qtbot: QtBot, panel: LibraryPanel, model: LibraryModel) -> None:
+def test_click_shows_alone_tick_adds(panel: LibraryPanel, model: LibraryModel) -> None:
     view = panel.list.viewport()
     QTest.mouseClick(view, Qt.MouseButton.LeftButton, PLAIN, place_of(panel, 1))
     assert chosen_names(model) == ["ext4 #1"]
@@ -218,14 +218,12 @@ def test_click_shows_alone_tick_adds(qtbot: QtBot, panel: LibraryPanel, model: L
     assert chosen_names(model) == ["ext4 #1", "xfs #1"]
 
 
-def test_click_on_campaign_shows_its_runs(qtbot: QtBot, panel: LibraryPanel, model: LibraryModel) -> None:
+def test_click_on_campaign_shows_its_runs(panel: LibraryPanel, model: LibraryModel) -> None:
     QTest.mouseClick(panel.list.viewport(), Qt.MouseButton.LeftButton, PLAIN, place_of(panel, 0))
     assert len(model.chosen) == 6
 
 
-def test_everything_is_done_with_the_keyboard_alone(
-    qtbot: QtBot, panel: LibraryPanel, model: LibraryModel
-) -> None:
+def test_everything_is_done_with_the_keyboard_alone(panel: LibraryPanel, model: LibraryModel) -> None:
     focus: list[str] = []
     panel.focus_changed.connect(focus.append)
     panel.list.setFocus()
@@ -259,9 +257,7 @@ def test_count_mentions_unreadable_files(panel: LibraryPanel, tmp_path: Path) ->
     assert panel.count.text() == "10 runs, 3 cannot be read, reading …"
 
 
-def test_long_names_and_bad_files_painted(
-    qtbot: QtBot, panel: LibraryPanel, model: LibraryModel, tmp_path: Path
-) -> None:
+def test_long_names_and_bad_files_painted(panel: LibraryPanel, model: LibraryModel, tmp_path: Path) -> None:
     library = tmp_path / "library"
     marks = (("unsafe", "fsync = off"), ("not-steady", "it has a trend"), ("foreign-kind", ""))
     write_trial(
@@ -365,9 +361,7 @@ def test_a_stopped_reader_delivers_nothing(qtbot: QtBot, reader: LibraryReader, 
     assert seen == []
 
 
-def test_warning_painted_first_when_narrow(
-    qtbot: QtBot, panel: LibraryPanel, model: LibraryModel, tmp_path: Path
-) -> None:
+def test_warning_painted_first_when_narrow(panel: LibraryPanel, model: LibraryModel, tmp_path: Path) -> None:
     paths = [
         write_trial(tmp_path / "more" / f"{state}.footing", Trial("run", state=RunState(state)))
         for state in ("done", "stopped")

@@ -18,7 +18,6 @@ from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
     QAbstractButton,
-    QAbstractScrollArea,
     QApplication,
     QFileDialog,
     QLabel,
@@ -35,7 +34,6 @@ from tests.fix_main_window import until_read
 from tests.fix_window import LONG_NAME, Trial, begin_trial, write_bad_files, write_campaign, write_trial
 from ui.charts.stack.chart_window import ChartWindow
 from ui.theme import Scheme, Theme
-from ui.window.campaigns.campaign_pages import ask_whether_it_goes_on
 from ui.window.campaigns.live_campaigns import CampaignLine, LiveCampaigns, describe_status
 from ui.window.commands.commands import COMMANDS, KEYS
 from ui.window.commands.help_window import HelpWindow, key_lines
@@ -457,7 +455,7 @@ def test_geometry_charts_and_runs_remembered(qtbot: QtBot, open_window: OpenWind
     assert stack.chart_ids == ("cpu", "tps")
 
 
-def test_settings_that_somebody_broke_count_as_none(qtbot: QtBot, tmp_path: Path) -> None:
+def test_settings_that_somebody_broke_count_as_none(tmp_path: Path) -> None:
     path = tmp_path / "broken.ini"
     path.write_text("[runs]\nchosen=5\ncharts=tps, no-such\nsizes=x\nlibrary=perhaps\n[window]\ngeometry=y\n")
     settings = WindowSettings(QSettings(str(path), QSettings.Format.IniFormat))
@@ -526,7 +524,7 @@ def button(box: QMessageBox, words: str) -> QAbstractButton:
     return next(one for one in box.buttons() if words in one.text())
 
 
-def test_close_during_campaign_asks(qtbot: QtBot, open_window: OpenWindow, library: Path) -> None:
+def test_close_during_campaign_asks(open_window: OpenWindow, library: Path) -> None:
     window = open_window(library, begin=False)
     window.live.statuses = (status_of(library / "one"),)
     window.close()
@@ -548,15 +546,6 @@ def test_stop_on_close_reports_refusal(qtbot: QtBot, open_window: OpenWindow, li
     button(question(window), "Stop it").click()
     qtbot.waitUntil(lambda: "No runner answers" in window.notice.words.text(), timeout=PATIENCE_MS)
     assert window.isVisible()
-
-
-def test_markup_name_is_text_in_question(qtbot: QtBot) -> None:
-    parent = QWidget()
-    qtbot.addWidget(parent)
-    box = ask_whether_it_goes_on(parent, "<b>x</b>", lambda: None, lambda: None)
-    assert box.textFormat() is Qt.TextFormat.PlainText
-    assert "<b>x</b>" in box.text()
-    box.close()
 
 
 def test_replay_of_vanished_run_reported(qtbot: QtBot, open_window: OpenWindow, library: Path) -> None:
@@ -719,20 +708,6 @@ def test_help_lists_keys_and_machine(
     helping.close()
 
 
-def test_focusable_widgets_have_names(qtbot: QtBot, window: MainWindow, library: Path) -> None:
-    choose(qtbot, window, library / "one" / "00-ext4.footing")
-    nameless = []
-    for page in (window.runs_page, window.start_page):
-        window.pages.setCurrentWidget(page)
-        for widget in window.findChildren(QWidget):
-            takes = widget.focusPolicy() & Qt.FocusPolicy.TabFocus and widget.isVisibleTo(window)
-            text = widget.text() if isinstance(widget, QAbstractButton) else ""
-            inner = isinstance(widget.parent(), QAbstractScrollArea)  # its frame has the name
-            if takes and not inner and not (widget.accessibleName() or text):
-                nameless.append((type(widget).__name__, type(widget.parent()).__name__))
-    assert nameless == []
-
-
 def test_colour_scheme_followed_while_open(
     qtbot: QtBot, window: MainWindow, library: Path, light: Theme
 ) -> None:
@@ -741,13 +716,6 @@ def test_colour_scheme_followed_while_open(
     light.set_scheme(Scheme.DARK)
     QApplication.sendPostedEvents()
     assert window.grab().toImage() != before
-
-
-def test_labels_with_foreign_words_are_plain_text(open_window: OpenWindow, library: Path) -> None:
-    window = open_window(library, begin=False)
-    for label in (window.notice.words, window.campaign_line.words, window.runs_page.library.count):
-        assert isinstance(label, QLabel)
-        assert label.textFormat() is Qt.TextFormat.PlainText
 
 
 def test_settings_file_holds_declared_keys_only(window: MainWindow, library: Path, tmp_path: Path) -> None:

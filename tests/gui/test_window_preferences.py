@@ -204,9 +204,7 @@ def test_the_command_opens_the_dialog(open_window: OpenWindow, tmp_path: Path) -
     found.reject()
 
 
-def test_unwritable_library_reported_before_wizard(
-    open_window: OpenWindow, qtbot: QtBot, tmp_path: Path
-) -> None:
+def test_unwritable_library_reported_before_wizard(open_window: OpenWindow, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     window = open_window(tmp_path / "file" / "runs", begin=False)
     window.show()

@@ -288,9 +288,7 @@ def own_script(bench: CampaignBench, text: str) -> tuple[Path, str]:
     return script, campaign_text(memory=True, repeats=2, workload=workload)
 
 
-def test_script_error_quotes_pgbench_and_file(
-    campaign_bench: CampaignBench,
-) -> None:
+def test_script_error_quotes_pgbench_and_file(campaign_bench: CampaignBench) -> None:
     _, text = own_script(campaign_bench, "SELECT 1;\nSELECT * FROM nosuch;\n")
     ended = campaign_bench.run(text)
     assert ended.returncode == 1, ended.stderr
@@ -305,9 +303,7 @@ def test_script_error_quotes_pgbench_and_file(
         assert "database system is ready" in (run.output("server.log") or "")
 
 
-def test_unknown_meta_command_names_line(
-    campaign_bench: CampaignBench,
-) -> None:
+def test_unknown_meta_command_names_line(campaign_bench: CampaignBench) -> None:
     script, text = own_script(campaign_bench, "SELECT 1;\n\\nonsense here\n")
     ended = campaign_bench.run(text)
     assert ended.returncode == 1, ended.stderr
@@ -445,9 +441,7 @@ def test_full_library_keeps_measured_seconds(campaign_bench: CampaignBench) -> N
 
 
 @needs_mounts
-def test_run_file_kept_until_library_writable(
-    campaign_bench: CampaignBench,
-) -> None:
+def test_run_file_kept_until_library_writable(campaign_bench: CampaignBench) -> None:
     library = campaign_bench.library
     library.mkdir()
     outside = campaign_bench.folder / "saved"
@@ -603,9 +597,7 @@ def locale_with_a_decimal_comma(folder: Path) -> dict[str, str]:
 
 
 @pytest.mark.longest
-def test_bare_environment_with_decimal_commas(
-    campaign_bench: CampaignBench,
-) -> None:
+def test_bare_environment_with_decimal_commas(campaign_bench: CampaignBench) -> None:
     text = campaign_text(memory=True, workload=SHORT)
     environment = {
         **locale_with_a_decimal_comma(campaign_bench.folder),

@@ -16,9 +16,7 @@ SHORT = 'scale = 1\nclients = 2\nwarmup = "0s"\nduration = "1s"'
 
 
 @pytest.mark.longest
-def test_repeats_across_campaigns_as_reference(
-    campaign_bench: CampaignBench,
-) -> None:
+def test_repeats_across_campaigns_as_reference(campaign_bench: CampaignBench) -> None:
     texts = (
         campaign_text(folder=campaign_bench.target, memory=True, workload=SHORT),
         campaign_text(folder=campaign_bench.target, workload=SHORT),

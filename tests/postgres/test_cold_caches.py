@@ -102,9 +102,7 @@ def test_restart_without_recovery(workbench: Workbench) -> None:
     server.checkpoint()
 
 
-def test_shutdown_after_closed_and_open_sessions(
-    workbench: Workbench,
-) -> None:
+def test_shutdown_after_closed_and_open_sessions(workbench: Workbench) -> None:
     server = workbench.server()
     server.start()
     for _ in range(8):

@@ -232,9 +232,7 @@ def check_loading(run: RunFile) -> None:
     assert data_set.state == "loaded"
 
 
-def test_plain_rows_without_compression(
-    campaign_bench: CampaignBench,
-) -> None:
+def test_plain_rows_without_compression(campaign_bench: CampaignBench) -> None:
     assert campaign_bench.run(campaign_text(memory=True)).returncode == 0
     (path,) = campaign_bench.run_files()
     with RunFile(path) as run:

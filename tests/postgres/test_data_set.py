@@ -36,9 +36,7 @@ def commands_of(path: Path) -> list[str]:
         return [Path(command.argv[0]).name for command in run.commands()]
 
 
-def test_template_made_copied_and_replaced(
-    campaign_bench: CampaignBench,
-) -> None:
+def test_template_made_copied_and_replaced(campaign_bench: CampaignBench) -> None:
     ended = campaign_bench.run(campaign_text(memory=True, repeats=2, workload=COPIED))
     assert ended.returncode == 0, ended.stdout + ended.stderr
     first, second = campaign_bench.run_files()
@@ -81,9 +79,7 @@ def test_template_made_copied_and_replaced(
 
 
 @pytest.mark.longest
-def test_no_template_on_storage_under_test(
-    campaign_bench: CampaignBench,
-) -> None:
+def test_no_template_on_storage_under_test(campaign_bench: CampaignBench) -> None:
     text = campaign_text(folder=campaign_bench.target, memory=True, workload=COPIED)
     ended = campaign_bench.run(text)
     assert ended.returncode == 0, ended.stdout + ended.stderr

@@ -32,9 +32,7 @@ def busy_cpus() -> Iterator[None]:
 @pytest.mark.slow
 @pytest.mark.usefixtures("busy_cpus")
 @pytest.mark.longest
-def test_disturbed_run_repeated_within_limit(
-    campaign_bench: CampaignBench,
-) -> None:
+def test_disturbed_run_repeated_within_limit(campaign_bench: CampaignBench) -> None:
     workload = 'scale = 1\nclients = 2\nwarmup = "0s"\nduration = "5s"'
     text = campaign_text(memory=True, workload=workload, repeats=1)
     ended = campaign_bench.run(text.replace("repeats = 1", "repeats = 1\nrepeat_disturbed = 1"))

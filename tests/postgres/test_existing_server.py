@@ -333,9 +333,7 @@ def test_where_others_work_nobody_measures(busy: Elsewhere) -> None:
     assert "1 session at work" in refusal(busy, connection).message
 
 
-def test_hidden_foreign_transactions_counted(
-    elsewhere: Elsewhere,
-) -> None:
+def test_hidden_foreign_transactions_counted(elsewhere: Elsewhere) -> None:
     connection = elsewhere.role("bench")
     address, there = open_address(connection)
     with there:

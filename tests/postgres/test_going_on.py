@@ -26,9 +26,7 @@ def counted(folder: Path) -> dict[int, list[str]]:
 
 
 @pytest.mark.slow
-def test_repeated_kills_lose_no_run(
-    campaign_bench: CampaignBench,
-) -> None:
+def test_repeated_kills_lose_no_run(campaign_bench: CampaignBench) -> None:
     text = campaign_text(memory=True, repeats=2, workload=SHORT)
     running = campaign_bench.start(text)
     running.until(lambda event: event["event"] == "campaign")
@@ -51,9 +49,7 @@ def test_repeated_kills_lose_no_run(
 
 
 @pytest.mark.longest
-def test_resume_in_moved_folder_with_damage(
-    campaign_bench: CampaignBench,
-) -> None:
+def test_resume_in_moved_folder_with_damage(campaign_bench: CampaignBench) -> None:
     running = campaign_bench.start(campaign_text(memory=True, repeats=2, workload=SHORT))
     running.until(lambda event: event["event"] == "finished")
     kill(running.process, signal.SIGINT)
@@ -110,9 +106,7 @@ def test_stop_ends_all(campaign_bench: CampaignBench) -> None:
     assert len(list(campaign_bench.library.iterdir())) == 1
 
 
-def test_later_campaign_checked_before_first(
-    campaign_bench: CampaignBench,
-) -> None:
+def test_later_campaign_checked_before_first(campaign_bench: CampaignBench) -> None:
     one = campaign_bench.write(campaign_text(memory=True, workload=SHORT), "one.toml")
     bad = campaign_bench.write("name = 3\n", "bad.toml")
     ended = campaign_bench.command("run", one, bad, "--output", str(campaign_bench.library))

@@ -274,9 +274,7 @@ def _reachable(asked: Asked, name: str) -> Path:
 
 
 @pytest.mark.longest
-def test_one_baseline_per_storage(
-    campaign_bench: CampaignBench,
-) -> None:
+def test_one_baseline_per_storage(campaign_bench: CampaignBench) -> None:
     workload = 'scale = 1\nclients = 2\nwarmup = "0s"\nduration = "1s"'
     text = campaign_text(folder=campaign_bench.target, workload=workload, repeats=2)
     ended = campaign_bench.run(text.replace("repeats", "io_baseline = true\nrepeats", 1))

@@ -71,9 +71,7 @@ def test_launched_campaign_followed_to_end(bench: CampaignBench) -> None:
     assert live_campaigns() == ()
 
 
-def test_launch_needs_matching_agreement(
-    bench: CampaignBench,
-) -> None:
+def test_launch_needs_matching_agreement(bench: CampaignBench) -> None:
     witness, script = bench.folder / "witness", bench.folder / "own.sql"
     bench.folder.chmod(0o777)
     script.write_text(f"\\shell touch {witness}\nSELECT 1;\n")

@@ -37,9 +37,7 @@ def test_dry_run_starts_nothing(campaign_bench: CampaignBench) -> None:
 
 
 @pytest.mark.slow
-def test_every_cell_measured_with_its_values(
-    campaign_bench: CampaignBench,
-) -> None:
+def test_every_cell_measured_with_its_values(campaign_bench: CampaignBench) -> None:
     ended = campaign_bench.run(matrix(campaign_bench), "--progress", "json")
     assert ended.returncode == ExitStatus.DONE, ended.stderr
     assert "4 combinations are 3 configurations" in ended.stdout  # told before the first run

@@ -46,9 +46,7 @@ def _ended(member: psutil.Process) -> bool:
         return True
 
 
-def test_hung_server_killed_with_children(
-    workbench: Workbench,
-) -> None:
+def test_hung_server_killed_with_children(workbench: Workbench) -> None:
     server = workbench.server()
     server.start()
     assert server.pid is not None

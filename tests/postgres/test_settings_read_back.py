@@ -96,9 +96,7 @@ def restart(server: Server, chosen: tuple[Setting, ...]) -> None:
     server.start()
 
 
-def test_filesystem_choices_shown_by_server(
-    workbench: Workbench,
-) -> None:
+def test_filesystem_choices_shown_by_server(workbench: Workbench) -> None:
     cases = distinct_cases()
     assert sum(len(case.names) for case in cases) > 30
     assert len(cases) >= 8

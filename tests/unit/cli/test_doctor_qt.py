@@ -42,9 +42,7 @@ def test_missing_python_package_per_feature(monkeypatch: pytest.MonkeyPatch) -> 
     assert "`packaging/run` installs what it needs" in window.hint
 
 
-def test_missing_libraries_are_named_all_at_once(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_missing_libraries_are_named_all_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     _lack(monkeypatch, packages=set(), libraries={"libEGL.so.1", "libGL.so.1"})
     monkeypatch.setattr(importlib.util, "find_spec", lambda _name: object())
     for check in checks.qt_checks():

@@ -90,9 +90,7 @@ def test_undisturbed_clean_verdict(trial: RunFacts) -> None:
     assert [each["disturbed"] for each in document if isinstance(each, dict)] == [[], []]
 
 
-def test_all_runs_disturbed_indicative_with_amount(
-    trial: RunFacts,
-) -> None:
+def test_all_runs_disturbed_indicative_with_amount(trial: RunFacts) -> None:
     found = compared(trial, one=QUIET, two=ALL_DISTURBED)
     assert verdict_of(found) is Verdict.INDICATIVE
     assert found.rows[1].comparison is not None
@@ -189,9 +187,7 @@ def test_disturbed_never_practically_equal(trial: RunFacts) -> None:
     assert verdict_of(found) is Verdict.INDICATIVE
 
 
-def test_inconclusive_disturbed_stays_inconclusive(
-    trial: RunFacts,
-) -> None:
+def test_inconclusive_disturbed_stays_inconclusive(trial: RunFacts) -> None:
     noisy = ((700.0, 20.0), (1300.0, 9.0), (900.0, 40.0))
     found = compared(trial, one=QUIET[:3], two=noisy)
     assert verdict_of(found) is Verdict.INCONCLUSIVE

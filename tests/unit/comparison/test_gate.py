@@ -69,9 +69,7 @@ def test_configuration_and_overall_verdict(recorded: RunFacts, factor: float, ve
     assert {each.runs for each in gate.configurations} == {(9, 9)}
 
 
-def test_overall_worse_or_untold(
-    recorded: RunFacts,
-) -> None:
+def test_overall_worse_or_untold(recorded: RunFacts) -> None:
     old, new = side(recorded, "old", "6.1", 1.0), side(recorded, "new", "6.12", 1.0)
     for factor, verdict in ((0.8, GateVerdict.WORSE), (0.975, GateVerdict.INCONCLUSIVE)):
         changed = [
@@ -133,9 +131,7 @@ def used(run: RunFacts, percent: float) -> RunFacts:
     )
 
 
-def test_changes_between_and_within_sides(
-    recorded: RunFacts,
-) -> None:
+def test_changes_between_and_within_sides(recorded: RunFacts) -> None:
     old, new = side(recorded, "old", "6.1", 1.0), side(recorded, "new", "6.12", 1.0)
     old, moved = (
         [put(run, Property(MACHINE, "governor", str(number % 2))) for number, run in enumerate(runs)]
@@ -171,9 +167,7 @@ def test_excluded_runs_and_one_sided_configurations(recorded: RunFacts) -> None:
     assert [each.name for each in gate.configurations] == ["ext4", "xfs"]
 
 
-def test_sequential_campaigns_excluded(
-    recorded: RunFacts,
-) -> None:
+def test_sequential_campaigns_excluded(recorded: RunFacts) -> None:
     old = [
         replace(run, design=Design.SEQUENTIAL.value, rivals=("ext4", "xfs"))
         for run in side(recorded, "old", "6.1", 1.0)

@@ -190,9 +190,7 @@ def test_same_name_different_transactions_not_compared(tmp_path: Path) -> None:
     ]
 
 
-def test_sequential_judged_in_deciding_phase(
-    tmp_path: Path,
-) -> None:
+def test_sequential_judged_in_deciding_phase(tmp_path: Path) -> None:
     facts = [
         replace(each, design="sequential", rivals=("ext4", "xfs"))
         for each in facts_of(tmp_path, ext4_and_xfs())

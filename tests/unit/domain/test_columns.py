@@ -73,9 +73,7 @@ def test_numeric_alignment_and_breaks() -> None:
 @pytest.mark.parametrize(
     "columns", [COMPARISON_COLUMNS, CSV_COLUMNS, LIST_COLUMNS, IMPORTED_COLUMNS, OPTION_COLUMNS]
 )
-def test_unique_ids_headings_and_priorities(
-    columns: tuple[Column[Any], ...],
-) -> None:
+def test_unique_ids_headings_and_priorities(columns: tuple[Column[Any], ...]) -> None:
     turns = [column.optional for column in columns if column.optional is not None]
     for found in ([column.id for column in columns], [column.heading for column in columns], turns):
         assert len(set(found)) == len(found)

@@ -58,9 +58,7 @@ def test_filesystem_purpose_and_programs(spec: FilesystemSpec) -> None:
 
 
 @FILESYSTEM
-def test_mkfs_arguments_and_superblock(
-    spec: FilesystemSpec,
-) -> None:
+def test_mkfs_arguments_and_superblock(spec: FilesystemSpec) -> None:
     assert (spec.mkfs is None) is (spec.mkfs_arguments is None)
     assert (spec.mkfs is None) is (spec.superblock is None)
     if spec.superblock:

@@ -253,9 +253,7 @@ def test_progress_round_trip(operation: Operation) -> None:
         assert progress_from_wire(wire) == job
 
 
-def test_sizes_in_reader_number_format(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_sizes_in_reader_number_format(monkeypatch: pytest.MonkeyPatch) -> None:
     sentence = say("size-at-least", size=format_size(1.46 * GIB), minimum=format_size(16 * GIB))
     kept = message_to_json(sentence)
     assert message_from_json(kept) == sentence == "1.46 GiB, at least 16 GiB"

@@ -281,9 +281,7 @@ def test_any_input_answered(spec: FilesystemSpec, pairs: list[tuple[str, object]
 @given(chosen())
 @example((filesystem("ext4"), {"block_size": 65536, "bigalloc": True}))
 @pytest.mark.slow
-def test_legal_options_refused_by_rules_only(
-    made: tuple[FilesystemSpec, dict[str, OptionValue]],
-) -> None:
+def test_legal_options_refused_by_rules_only(made: tuple[FilesystemSpec, dict[str, OptionValue]]) -> None:
     spec, options = made
     findings = check(Circumstances(spec, options))
     refused = [item for item in findings if item.action is Action.REFUSE]
@@ -308,9 +306,7 @@ def test_one_wrong_value_named(
 @untimed
 @given(chosen())
 @pytest.mark.slow
-def test_written_words_without_separators(
-    made: tuple[FilesystemSpec, dict[str, OptionValue]],
-) -> None:
+def test_written_words_without_separators(made: tuple[FilesystemSpec, dict[str, OptionValue]]) -> None:
     spec, options = made
     for name, value in options.items():
         written = spec.option(name).written(value)

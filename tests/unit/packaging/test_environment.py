@@ -344,29 +344,3 @@ def test_leftovers_of_interrupted_starts_are_removed(scripts: Scripts) -> None:
     (leftover / "complete").unlink()
     scripts.call(SHOW)
     assert not leftover.exists()
-
-
-@pytest.mark.parametrize("group", ["window", "development", "servers"])
-def test_every_group_that_an_environment_names_exists(scripts: Scripts, group: str) -> None:
-    outcome = scripts.run(
-        [
-            "/usr/bin/python3",
-            str(PROJECT / "packaging/requirements.py"),
-            str(PROJECT / "pyproject.toml"),
-            group,
-        ]
-    )
-    assert outcome.returncode == 0, outcome.stderr
-    assert len(outcome.stdout.splitlines()) > 5
-
-
-def test_an_unknown_group_is_an_error(scripts: Scripts) -> None:
-    outcome = scripts.run(
-        [
-            "/usr/bin/python3",
-            str(PROJECT / "packaging/requirements.py"),
-            str(PROJECT / "pyproject.toml"),
-            "nonsense",
-        ]
-    )
-    assert outcome.returncode != 0

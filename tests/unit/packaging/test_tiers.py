@@ -82,11 +82,6 @@ def test_the_last_line_sums_up_all_tiers(scripts: Scripts) -> None:
     assert summary(scripts, "run_tier unit\nrun_tier gui")[-1] == "16 passed, 0 failed, 4 skipped"
 
 
-def test_summary_without_skipped(scripts: Scripts) -> None:
-    write_pytest(scripts, status=0, report=suite(10))
-    assert summary(scripts, "run_tier unit")[-1] == "10 passed, 0 failed"
-
-
 def test_failures_make_tier_red(scripts: Scripts) -> None:
     write_pytest(scripts, status=1, report=suite(10, failures=1, errors=2))
     lines = summary(scripts, "run_tier postgres")
@@ -102,11 +97,6 @@ def test_red_names_in_the_summary(scripts: Scripts) -> None:
     lines = summary(scripts, "begin_beside unit run_tier unit\nend_beside")
     found = lines[lines.index("== summary") + 2 : -2]
     assert found == [*(f"  RED tests.unit.a::test_{n}" for n in range(20)), "  and 1 more"]
-
-
-def test_red_checks_in_the_summary(scripts: Scripts) -> None:
-    lines = summary(scripts, "run_check() { [[ $1 != mypy ]]; }\nrun_lint")
-    assert lines[-3:] == ["  RED mypy", "", "4 passed, 1 failed"]
 
 
 @pytest.mark.parametrize("report", ["", "<testsuites><testsuite tests='1'", suite(3)])
@@ -254,13 +244,6 @@ def test_long_tests_of_a_tier(scripts: Scripts, settings: str, less: str) -> Non
     assert found == "".join(f" and not {name}" for name in less.split())
 
 
-def test_a_tier_without_tests_says_so(scripts: Scripts) -> None:
-    write_pytest(scripts, status=5, report=suite(0))
-    lines = summary(scripts, "run_tier bus")
-    assert "bus       left out: no tests yet" in lines
-    assert lines[-1] == "0 passed, 0 failed"
-
-
 @pytest.mark.parametrize("code", ["run_tier unit", "ROOT= MACHINE=\nrun_selection -k nonsense"])
 def test_vanished_tests_fail(scripts: Scripts, code: str) -> None:
     write_pytest(scripts, status=5, report=suite(0))
@@ -321,9 +304,7 @@ def test_guest_built_before_machine_tier(scripts: Scripts) -> None:
     assert (scripts.fake / "pytest.calls").read_text().startswith("/the/guest ")
 
 
-def test_refused_devices_still_run_guest(
-    scripts: Scripts,
-) -> None:
+def test_refused_devices_still_run_guest(scripts: Scripts) -> None:
     write_pytest(scripts, status=0, report=suite(3))
     write_guest_build(scripts, "echo /the/guest")
     refused = MACHINE.replace("refusals_of_device_tests() { :; }", REFUSED.partition("\n")[0])
@@ -338,9 +319,7 @@ def test_refused_devices_still_run_guest(
     assert (PROJECT / "tests" / "machine" / "test_container.py").is_file()
 
 
-def test_layouts_on_loop_devices(
-    scripts: Scripts,
-) -> None:
+def test_layouts_on_loop_devices(scripts: Scripts) -> None:
     write_pytest(scripts, status=0, report=suite(3))
     inside = scripts.checkout / "tests" / "system" / "in-namespace"
     inside.parent.mkdir(parents=True)
@@ -530,29 +509,7 @@ def test_benches_run_in_turn_and_are_counted(scripts: Scripts, tmp_path: Path) -
     assert lines[-3:] == ["1 passed, 1 failed", "Left out: every tier.", "To run them: packaging/test."]
 
 
-def test_relative_path_argument(scripts: Scripts, tmp_path: Path) -> None:
-    (tmp_path / "test_x.py").touch()
-    function = f'. <(sed -n "/^resolve_argument() {{/,/^}}/p" {str(PROJECT / "packaging/test")!r})\n'
-    code = (
-        function
-        + 'for word in test_x.py::test_y -k test_z tests/unit; do resolve_argument "$word" && echo; done'
-    )
-    expected = [f"{tmp_path}/test_x.py::test_y", "-k", "test_z", "tests/unit"]
-    assert scripts.call(code, cwd=tmp_path).stdout.splitlines() == expected
-
-
-def test_help_explains_and_sets_nothing_up(scripts: Scripts) -> None:
-    outcome = scripts.run([str(scripts.checkout / "packaging" / "test"), "--help"])
-    assert outcome.returncode == 0
-    assert "packaging/test --bench" in outcome.stdout
-    assert not scripts.environments.exists()
-
-
 def test_benches_and_devices_do_not_go_together(scripts: Scripts) -> None:
     outcome = scripts.run([str(scripts.checkout / "packaging" / "test"), "--bench", "--root"])
     assert outcome.returncode == 2
     assert "--bench runs alone" in outcome.stderr
-
-
-def test_ci_runs_the_readmes_command(scripts: Scripts) -> None:
-    assert "packaging/test" in (PROJECT / ".ci" / "run").read_text()

@@ -78,9 +78,7 @@ def test_successful_run_is_not_aborted(run: Recording) -> None:
 
 
 @pytest.mark.parametrize("run", BROKEN, ids=str)
-def test_missing_summary_quotes_pgbench(
-    run: Recording,
-) -> None:
+def test_missing_summary_quotes_pgbench(run: Recording) -> None:
     with pytest.raises(PgbenchError) as caught:
         _summary(run)
     assert "lacks: number of transactions actually processed, tps" in caught.value.message

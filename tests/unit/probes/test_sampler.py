@@ -256,9 +256,7 @@ def wait_until_stored(sampler: Sampler) -> None:
         assert worker._condition.wait_for(lambda: worker._asked is None, LONG_S)
 
 
-def test_blocking_reading_keeps_its_time(
-    blocking: tuple[Blocking, Sampler],
-) -> None:
+def test_blocking_reading_keeps_its_time(blocking: tuple[Blocking, Sampler]) -> None:
     probe, sampler = blocking
     first = sampler._tick(0)
     probe.go.release()
@@ -271,9 +269,7 @@ def test_blocking_reading_keeps_its_time(
     assert first.monotonic_s <= second.delayed[0].monotonic_s <= second.monotonic_s
 
 
-def test_blocking_probe_delays_no_others(
-    blocking: tuple[Blocking, Sampler],
-) -> None:
+def test_blocking_probe_delays_no_others(blocking: tuple[Blocking, Sampler]) -> None:
     probe, sampler = blocking
     ticks = [sampler._tick(number) for number in range(3)]
     assert probe.asked.acquire(timeout=LONG_S)

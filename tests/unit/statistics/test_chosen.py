@@ -66,9 +66,7 @@ def test_zero_variance_is_exact() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("ahead", [0.0, 1.0, 4.0])
 @pytest.mark.long
-def test_largest_of_six_coverage(
-    ahead: float,
-) -> None:
+def test_largest_of_six_coverage(ahead: float) -> None:
     random = np.random.default_rng(5)
     held = naive = 0
     count, df = 400, 12

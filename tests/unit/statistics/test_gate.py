@@ -120,9 +120,7 @@ def test_verdict_independent_of_unit(base: list[list[float]], new: list[list[flo
 
 @pytest.mark.parametrize("between", [0.0, 0.01, 0.03])
 @pytest.mark.long
-def test_error_rates_at_limit(
-    between: float,
-) -> None:
+def test_error_rates_at_limit(between: float) -> None:
     """600 simulated gates, three campaigns of three runs each; chance adds up to 2.7 % (3 sigma)."""
     random = np.random.default_rng(7)
     found = []

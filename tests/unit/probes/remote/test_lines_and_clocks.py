@@ -162,9 +162,7 @@ def test_machine_identity_is_name_and_folder() -> None:
     assert RemoteMachine(SshDestination("a")) == RemoteMachine(SshDestination("a"), None)
 
 
-def test_flood_parses_only_candidate_lines(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_flood_parses_only_candidate_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     looked_at: list[bytes] = []
 
     def look(line: bytes, token: str) -> RemoteLine | None:
