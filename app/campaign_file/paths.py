@@ -79,6 +79,9 @@ SCRIPT_LIMIT_BYTES: Final = MIB
 SCRIPT_LIMIT: Final = 128
 """Most scripts of one workload (MAX_SCRIPTS in pgbench.c, 13 to 18)."""
 
+STORED: Final = Path(os.devnull)
+"""The folder of a campaign that is stored in a run file: its scripts are only named, never opened."""
+
 OLDEST_MAJOR: Final = 13
 
 
@@ -190,6 +193,8 @@ class ScriptFile(ValueKind):
     def read(self, value: object, folder: Path) -> Script:
         if not isinstance(value, str) or not _is_path(value):
             raise unfit(value, self.allowed)
+        if folder == STORED:
+            return Script(builtin=None, path=value)
         path = (folder / expand_home(value)).absolute()
         real = os.path.realpath(path)  # ask about the file that is actually read
         is_outside = not Path(real).is_relative_to(os.path.realpath(folder))
@@ -228,6 +233,8 @@ class OneScript(ValueKind):
     def read(self, value: object, folder: Path) -> Script:
         if isinstance(value, str) and value in tuple(BuiltinScript):
             return Script(builtin=BuiltinScript(value))
+        if isinstance(value, str) and folder == STORED:  # of an earlier version
+            return ScriptFile().read(value, folder)
         if isinstance(value, str):
             raise unfit(value, self.allowed, remark=did_you_mean(value[:80], tuple(BuiltinScript)))
         if not isinstance(value, dict):
@@ -272,39 +279,3 @@ class Scripts(ValueKind):
     def plain(self, value: tuple[Script, ...]) -> Any:
         scripts = [OneScript().plain(script) for script in value]
         return scripts[0] if len(scripts) == 1 else scripts
-
-
-# --- scripts as stated in a run file: named, but not looked up
-
-
-def _entries(raw: object) -> list[object]:
-    return raw if isinstance(raw, list) else [raw]
-
-
-def as_built_in(raw: object) -> list[object]:
-    """Return scripts with every file replaced by a built-in one, because files may be gone."""
-    return [
-        each
-        if _path_of(each) is None
-        else {
-            "builtin": BuiltinScript.TPCB_LIKE,
-            "weight": each.get("weight", 1) if isinstance(each, dict) else 1,
-        }
-        for each in _entries(raw)
-    ]
-
-
-def with_paths(scripts: tuple[Script, ...], raw: object) -> tuple[Script, ...]:
-    """Return scripts of `as_built_in` with their original paths."""
-    paths = map(_path_of, _entries(raw))
-    return tuple(
-        script if path is None else replace(script, builtin=None, path=path)
-        for script, path in zip(scripts, paths, strict=True)
-    )
-
-
-def _path_of(raw: object) -> str | None:
-    """Return the path of an own script; None for a built-in one."""
-    if isinstance(raw, dict):
-        return str(raw["file"]) if "file" in raw else None
-    return raw if isinstance(raw, str) and raw not in tuple(BuiltinScript) else None

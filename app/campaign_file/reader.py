@@ -14,11 +14,9 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
-
-from typing_extensions import override
 
 from app.campaign_file.fields import (
     ALIKE,
@@ -33,8 +31,7 @@ from app.campaign_file.fields import (
 from app.campaign_file.kinds import CampaignField, Key, exclusive_keys, join_values, table_of
 from app.campaign_file.matrix import read_matrix
 from app.campaign_file.partial import TARGET, Given, Partial, given_at, over, values_at
-from app.campaign_file.paths import Scripts, UnreadableFileError, as_built_in, read_text_file, with_paths
-from app.campaign_file.phases import Phases
+from app.campaign_file.paths import STORED, UnreadableFileError, read_text_file
 from app.campaign_file.problems import InvalidValueError, KeyPath, Problems, printable_path, refusal
 from app.campaign_file.recipes.head import RECIPE, RecipeHead, parse_head, read_head
 from app.campaign_file.rules import RULES, Stated
@@ -176,7 +173,7 @@ def parse_stored_campaign(text: str) -> Campaign:
     Raises:
         CampaignError: it is not a campaign that this version understands.
     """
-    return _parse(_read_toml(text, ""), _StoredReader(Path("/nonexistent"), Problems()))
+    return _parse(_read_toml(text, ""), CampaignReader(STORED, Problems()))
 
 
 def _parse(document: dict[str, Any], reader: CampaignReader) -> Campaign:
@@ -508,33 +505,3 @@ class CampaignReader:
             breach = rule(layer)
             if breach:
                 self.problems.add(*breach)
-
-
-@dataclass(frozen=True, slots=True)
-class _StoredReader(CampaignReader):
-    """Reads the text stored in a run file: scripts are named there, and not looked up."""
-
-    @override
-    def read_value(self, field: CampaignField, raw: object, place: KeyPath) -> Given:
-        if isinstance(field.kind, Scripts):
-            given = CampaignReader.read_value(self, field, as_built_in(raw), place)
-            return given if given.refused else Given(with_paths(given.value, raw), place)
-        if not isinstance(field.kind, Phases) or not isinstance(raw, list):
-            return CampaignReader.read_value(self, field, raw, place)
-        tables = [
-            {**each, "script": as_built_in(each["script"])} if _names_script(each) else each for each in raw
-        ]
-        given = CampaignReader.read_value(self, field, tables, place)
-        if given.refused:
-            return given
-        phases = (
-            replace(phase, scripts=with_paths(phase.scripts, each["script"]))
-            if _names_script(each)
-            else phase
-            for phase, each in zip(given.value, raw, strict=True)
-        )
-        return Given(tuple(phases), place)
-
-
-def _names_script(table: object) -> bool:
-    return isinstance(table, dict) and "script" in table

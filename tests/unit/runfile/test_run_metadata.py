@@ -267,12 +267,13 @@ def test_invalid_campaign_text_not_known(text: str) -> None:
     assert isinstance(completed(old).target.preset, NotKnown)
 
 
-def test_stored_scripts_never_opened(tmp_path: Path) -> None:
+@pytest.mark.parametrize("form", ['"{}"', '{{file = "{}"}}', '[{{file = "{}", weight = 2}}, "tpcb-like"]'])
+def test_stored_scripts_never_opened(tmp_path: Path, form: str) -> None:
     trap = tmp_path / "trap.sql"
     asked = Configuration("a", DiskTarget(GroupChoice(("S1",), Level.SINGLE, "ext4", preset="defaults")))
     text = format_campaign(Campaign("x", (asked,)))
     assert "[workload]" in text
-    text = text.replace("[workload]", f'[workload]\nscript = "{trap}"', 1)
+    text = text.replace("[workload]", f"[workload]\nscript = {form.format(trap)}", 1)
     text = re.sub(r'\nscript = "tpcb-like"', "", text)
     old = replace(
         WHOLE, configuration="a", campaign_file=text, target=replace(WHOLE.target, preset=NOT_KNOWN)
