@@ -20,7 +20,8 @@ from app.domain.units import GIB, MIB
 from app.postgres.installations.installation import Installation
 from app.postgres.presets import PRESETS
 from app.postgres.settings import parse_memory
-from app.runfile.metadata.run_metadata import CompressionSample, read_metadata
+from app.probes.facts.files import SampledCompression
+from app.runfile.metadata.run_metadata import read_metadata
 from app.runfile.metadata.typed_json import NotKnown, known, or_none
 from app.runfile.reader import CommandRecord, RunFile
 from tests.fix_campaign import server_settings_of
@@ -491,7 +492,7 @@ def _loaded(back: Back) -> None:
 
 def _rows_of_two_to_one(back: Back) -> None:
     assert back.run.metadata.workload.compressibility == 2
-    sample = known(back.run.metadata.sampled, CompressionSample())
+    sample = known(back.run.metadata.sampled, SampledCompression())
     assert sample.ratio is not None
     assert 1.9 < sample.ratio < 2.1
     assert [each.exit_code for each in back.commands("--initialize")] == [0, 0]

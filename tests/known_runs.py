@@ -20,13 +20,9 @@ from app.domain.run import Phase, RunState
 from app.domain.storage_plan.plan import Bitmap, Group, InitialSync, Scheduler, StoragePlan
 from app.domain.units import GIB, KIB, MIB
 from app.execution.run_description import describe_target, describe_whole_workload, describe_workload
+from app.postgres.settings import Setting
 from app.runfile.finalize import finish_run_file
-from app.runfile.metadata.run_metadata import (
-    InstallationMetadata,
-    PostgresqlMetadata,
-    RunMetadata,
-    SettingMetadata,
-)
+from app.runfile.metadata.run_metadata import InstallationMetadata, PostgresqlMetadata, RunMetadata
 from app.runfile.metadata.typed_json import values_of
 from app.runfile.writer import RunFileWriter
 from tests.quiet_machine import write_quiet
@@ -96,7 +92,7 @@ WHOLE: Final = RunMetadata(
         sha256="ab" * 32,
     ),
     postgresql=PostgresqlMetadata(preset="machine", checksums=True),
-    settings=(SettingMetadata(name="work_mem", value="4MB", origin="user"),),
+    settings=(Setting(name="work_mem", value="4MB", origin="user"),),
 )
 """Everything that somebody chose is known."""
 
@@ -222,12 +218,10 @@ def part_changes() -> Iterator[Change]:
     for name in ("kind", "path", "raid", "preset", "wal_preset", "memory_limit_bytes", "size_bytes"):
         value = 1000 if name == "size_bytes" else _another(getattr(WHOLE.target, name))
         yield Change(f"target.{name}", replace(WHOLE, target=_with(WHOLE.target, name, value)))
-    yield Change(
-        "settings", replace(WHOLE, settings=(SettingMetadata(name="work_mem", value="8MB", origin="user"),))
-    )
+    yield Change("settings", replace(WHOLE, settings=(Setting(name="work_mem", value="8MB", origin="user"),)))
     more = (
-        SettingMetadata(name="work_mem", value="4MB", origin="user"),
-        SettingMetadata(name="fsync", value="off"),
+        Setting(name="work_mem", value="4MB", origin="user"),
+        Setting(name="fsync", value="off"),
     )
     yield Change("a setting", replace(WHOLE, settings=more))
     yield Change("data_bytes", replace(WHOLE, data_bytes=MIB))

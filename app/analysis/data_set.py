@@ -9,12 +9,10 @@ from typing import Final
 from app.domain.campaign.configuration import DataSet
 from app.domain.text import number_text, tr, trn
 from app.domain.units import format_size
+from app.probes.facts.files import CachedBytes, SampledCompression, StoredBytes
 from app.runfile.metadata.environment import MOST_CHARACTERS, EnvironmentFacts
 from app.runfile.metadata.run_metadata import (
-    CachedMetadata,
-    CompressionSample,
     DataSetMetadata,
-    StoredMetadata,
 )
 
 _STATES: Final = {
@@ -74,7 +72,7 @@ MOST_CACHED: Final = 0.05
 """Share of the data; our own choice: above it, more than one read in twenty would not come from storage."""
 
 
-def still_cached(cached: CachedMetadata) -> str:
+def still_cached(cached: CachedBytes) -> str:
     """Return a sentence about caches that were not cold; empty if they were, or there was no data."""
     if cached.data_bytes <= 0 or cached.cached_bytes <= MOST_CACHED * cached.data_bytes:
         return ""
@@ -134,7 +132,7 @@ def compression_in_effect(environment: EnvironmentFacts) -> str:
     return ""
 
 
-def compressed_share(stored: StoredMetadata) -> float | None:
+def compressed_share(stored: StoredBytes) -> float | None:
     """Return the compressed share of the tables; if their size on disk is known, the share saved.
 
     Returns:
@@ -161,7 +159,7 @@ def data_words(compressibility: float | None) -> str:
     return tr("pgbench's own, mostly blanks") if compressibility is None else ratio_words(compressibility)
 
 
-def differs_from_stated(stated: float | None, sample: CompressionSample) -> str:
+def differs_from_stated(stated: float | None, sample: SampledCompression) -> str:
     """Return a sentence about tables of another compressibility than stated; empty if it matches."""
     found = sample.ratio
     if stated is None or found is None or abs(found / stated - 1) <= RATIO_TOLERANCE:
@@ -170,7 +168,7 @@ def differs_from_stated(stated: float | None, sample: CompressionSample) -> str:
     return sentence.format(found=f"{number_text(found, '.2f')}:1", stated=ratio_words(stated))
 
 
-def did_nothing(effect: str, stored: StoredMetadata, ratio: float | None = None, major: int = 0) -> str:
+def did_nothing(effect: str, stored: StoredBytes, ratio: float | None = None, major: int = 0) -> str:
     """Return a sentence about compression without effect; empty if it had one, or that is unknown.
 
     Args:

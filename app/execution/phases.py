@@ -51,7 +51,7 @@ from app.hosts.server_under_test import PgbenchPlace, ServerUnderTest
 from app.postgres.pgbench.script_demands import wants_superuser
 from app.postgres.pgbench.summary import LoadTimes
 from app.probes.base.probe import ProbeContext, ProbeUnavailable
-from app.probes.facts.files import StoredBytes
+from app.probes.facts.files import SampledCompression, StoredBytes
 from app.probes.remote.machine import FactReading
 from app.probes.sampling.registry import make_probes
 from app.probes.sampling.sampler import Sampler
@@ -59,13 +59,7 @@ from app.recording.events import CampaignListener
 from app.recording.pgbench_failures import crash_reason
 from app.recording.recorder import Recorder
 from app.runfile.metadata.environment import read_environment_facts
-from app.runfile.metadata.run_metadata import (
-    CachedMetadata,
-    CompressionSample,
-    DataSetMetadata,
-    RunMetadata,
-    StoredMetadata,
-)
+from app.runfile.metadata.run_metadata import DataSetMetadata, RunMetadata
 
 _CANCEL_AGAIN_S: Final = 0.05
 _LATE_SIZES_S: Final = 7.0
@@ -291,11 +285,8 @@ class Runner:
             reason = error.strerror if isinstance(error, OSError) else str(error)
             self.recorder.mark(NOT_READ_BACK, sentence.format(reason=reason))
             return
-        cached = CachedMetadata(
-            data_bytes=found.data_bytes, cached_bytes=found.cached_bytes, is_bound=found.is_bound
-        )
-        self.recorder.set_run(RunMetadata(cached=cached))
-        warm = still_cached(cached)
+        self.recorder.set_run(RunMetadata(cached=found))
+        warm = still_cached(found)
         if warm:
             self.recorder.mark(STILL_CACHED, warm)
 
@@ -340,29 +331,24 @@ class Runner:
             entries: Json = {number: dict(values) for number, values in health.items()}
             self.recorder.facts(moment, {"disk_health": entries})
 
-    def _record_compressibility(self) -> CompressionSample:
+    def _record_compressibility(self) -> SampledCompression:
         """Read back the compressibility of the loaded tables, if it was stated or the storage compresses."""
         stated = self._workload.compressibility
         if stated is None and not self._compression:
-            return CompressionSample()
+            return SampledCompression()
         try:
-            found = self.server.sample_tables()
+            sampled = self.server.sample_tables()
         except (OSError, ProbeUnavailable, ServerError) as error:
             sentence = tr("How far the loaded tables can be compressed cannot be read back ({reason}).")
             self.recorder.event("note", sentence.format(reason=_reason(error)))
-            return CompressionSample()
-        sampled = CompressionSample(
-            sampled_bytes=found.sampled_bytes,
-            compressed_bytes=found.compressed_bytes,
-            zstd_version=found.zstd_version,
-        )
+            return SampledCompression()
         self.recorder.set_run(RunMetadata(sampled=sampled))
         other = differs_from_stated(stated, sampled)
         if other:
             self.recorder.mark(OTHER_COMPRESSIBILITY, other)
         return sampled
 
-    def _record_stored(self, data_set: DataSetMetadata, sampled: CompressionSample) -> None:
+    def _record_stored(self, data_set: DataSetMetadata, sampled: SampledCompression) -> None:
         """Read back how the tables are stored, and the effect of a compressing filesystem."""
         try:
             found = self._settled_sizes() if self._compression else self.server.stored()
@@ -375,11 +361,8 @@ class Runner:
         self.recorder.set_run(RunMetadata(data_set=with_tables(data_set, found)))
         if not self._compression:
             return
-        stored = StoredMetadata(
-            logical_bytes=found.logical_bytes, disk_bytes=found.disk_bytes, encoded_bytes=found.encoded_bytes
-        )
-        self.recorder.set_run(RunMetadata(stored=stored))
-        nothing = did_nothing(self._compression, stored, sampled.ratio, self.resolved.installation.major)
+        self.recorder.set_run(RunMetadata(stored=found))
+        nothing = did_nothing(self._compression, found, sampled.ratio, self.resolved.installation.major)
         if nothing:
             self.recorder.mark(COMPRESSED_NOTHING, nothing)
 

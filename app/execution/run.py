@@ -52,7 +52,7 @@ from app.recording.live_file import LiveFile, begin_live_file, discard_live_file
 from app.recording.recorder import Recorder
 from app.runfile.disturbance import marks_of, read_disturbances
 from app.runfile.finalize import finish_run_file
-from app.runfile.metadata.run_metadata import ErrorMetadata, RunMetadata, RunningCommand, StorageStep
+from app.runfile.metadata.run_metadata import ErrorMetadata, RunMetadata, RunningCommand
 from app.runfile.output_file import slug
 from app.runfile.reader import RunFile
 from app.runfile.summary import marks_after, summarise, summarise_phases
@@ -222,16 +222,8 @@ class _StepReporter:
         text = f"{where.number}/{where.count} {where.text}"
         self.listener.step(text, where.fraction)
         running = RunningCommand(phase=self.recorder.phase_name.text, argv=(where.text,), step=where.number)
-        step = StorageStep(
-            operation=where.operation,
-            number=where.number,
-            count=where.count,
-            text=where.text,
-            fraction=where.fraction,
-            left_s=where.left_s,
-        )
         with suppress(RunFileError):  # reported by the run's own next write
-            self.recorder.set_run(RunMetadata(running_command=running, storage_step=step))
+            self.recorder.set_run(RunMetadata(running_command=running, storage_step=where))
 
 
 def _begin_file(

@@ -26,7 +26,7 @@ from app.execution.resolve import ResolvedConfiguration
 from app.hosts.server_under_test import ServerSetup
 from app.postgres.installations.installation import newer_than_tested
 from app.postgres.page_writes import FULL_PAGE_WRITES
-from app.postgres.settings import Origin
+from app.postgres.settings import Origin, Setting
 from app.runfile.metadata.run_metadata import (
     EXISTING_SERVER,
     InstallationMetadata,
@@ -34,7 +34,6 @@ from app.runfile.metadata.run_metadata import (
     RunMetadata,
     ScriptMetadata,
     ServerOptionMetadata,
-    SettingMetadata,
     TargetMetadata,
     WorkloadMetadata,
 )
@@ -77,12 +76,7 @@ def describe_run(
             block_size=installation.block_size,
         ),
         postgresql=PostgresqlMetadata(preset=setup.preset, checksums=setup.checksums),
-        settings=tuple(
-            SettingMetadata(
-                name=each.name, value=each.value, why=each.why, source=each.source, origin=each.origin.value
-            )
-            for each in setup.settings
-        ),
+        settings=setup.settings,
     )
 
 
@@ -104,10 +98,8 @@ def describe_configuration(configuration: Configuration) -> RunMetadata:
     )
 
 
-def _of_user(settings: tuple[tuple[str, str], ...]) -> tuple[SettingMetadata, ...]:
-    return tuple(
-        SettingMetadata(name=name, value=value, origin=Origin.USER.value) for name, value in settings
-    )
+def _of_user(settings: tuple[tuple[str, str], ...]) -> tuple[Setting, ...]:
+    return tuple(Setting(name, value, origin=Origin.USER) for name, value in settings)
 
 
 def _stated_plan(target: DiskTarget) -> StoragePlan:

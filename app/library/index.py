@@ -27,6 +27,8 @@ _READERS: Final = (
     "library/entries.py",
     "library/index.py",
     "library/scan.py",
+    "postgres/settings.py",
+    "probes/facts/files.py",
     "runfile/bounds.py",
     "runfile/disturbance.py",
     "runfile/metadata/environment.py",

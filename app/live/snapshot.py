@@ -10,9 +10,10 @@ import numpy as np
 
 from app.domain.campaign.configuration import Caches
 from app.domain.run import Phase, PhaseName, RunState
+from app.domain.step_progress import StepProgress
 from app.domain.text import tr
 from app.domain.units import format_duration
-from app.runfile.metadata.run_metadata import PhaseMetadata, RunningCommand, StorageStep
+from app.runfile.metadata.run_metadata import PhaseMetadata, RunningCommand
 from app.runfile.metadata.typed_json import Known, NotKnown, known, or_none
 from app.runfile.reader import CommandRecord
 from app.runfile.series import RunData
@@ -248,7 +249,7 @@ def _command_text(data: RunData, newest: PhaseName, running: CommandRecord | Non
     return what_happens(data, newest.phase)
 
 
-def _with_progress(running: RunningCommand, step: Known[StorageStep]) -> str:
+def _with_progress(running: RunningCommand, step: Known[StepProgress]) -> str:
     """Return a command, with its progress if it is root's latest step."""
     text = " ".join(running.argv)
     if not running.step or isinstance(step, NotKnown) or step.number != running.step:

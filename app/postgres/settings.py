@@ -52,14 +52,14 @@ class Setting:
         value: as in postgresql.conf, not quoted.
         why: one sentence; empty for the user's own.
         source: of formula and reason.
-        origin: where it comes from.
+        origin: an `Origin`; a run file may have another word.
     """
 
     name: str
     value: str
-    why: str
-    source: str
-    origin: Origin
+    why: str = ""
+    source: str = ""
+    origin: str = ""
 
 
 _REPORTED: Final = (("log_autovacuum_min_duration", "0", tr("autovacuum becomes an event of the run")),)

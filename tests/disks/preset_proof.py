@@ -18,7 +18,7 @@ from app.domain.options.option import Stage
 from app.domain.options.option_spec import OptionSpec
 from app.domain.options.raid import Level, layout
 from app.domain.step_progress import ROOT_STEP
-from app.runfile.metadata.run_metadata import StoredMetadata
+from app.probes.facts.files import StoredBytes
 from app.runfile.metadata.typed_json import known
 from app.runfile.reader import RunFile
 from app.storage.checks.readback import ReadBackError, read_back
@@ -97,7 +97,7 @@ def prove_mounted(spec: FilesystemSpec, preset: FilesystemPreset) -> None:
     assert not overlooked, overlooked
 
 
-def prove_recorded(file: RunFile, spec: FilesystemSpec, preset: FilesystemPreset) -> StoredMetadata | None:
+def prove_recorded(file: RunFile, spec: FilesystemSpec, preset: FilesystemPreset) -> StoredBytes | None:
     """Assert that a run file says so; return what the loaded tables take, where that was read back."""
     file.check()
     assert file.values["state"] == "done", preset.id

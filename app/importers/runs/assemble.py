@@ -26,7 +26,7 @@ from app.importers.runs.outputs_and_logs import ThreadLogs
 from app.importers.runs.timeline import Timeline, TimelineInputs, read_timeline
 from app.postgres.installations.installation import block_size_of
 from app.postgres.pgbench.summary import Connecting, PgbenchSummary, much_connecting
-from app.postgres.settings import unsafe_settings
+from app.postgres.settings import Setting, unsafe_settings
 from app.runfile.metadata.environment import read_environment_facts
 from app.runfile.metadata.run_metadata import (
     IMPORTED,
@@ -35,7 +35,6 @@ from app.runfile.metadata.run_metadata import (
     PostgresqlMetadata,
     RunMetadata,
     ScriptMetadata,
-    SettingMetadata,
     TargetMetadata,
     WorkloadMetadata,
 )
@@ -240,9 +239,7 @@ def _metadata(
     checksums = settings.values.get("data_checksums")
     return replace(
         found,
-        settings=tuple(
-            SettingMetadata(name=name, value=value, origin=IMPORTED) for name, value in settings.chosen
-        ),
+        settings=tuple(Setting(name, value, origin=IMPORTED) for name, value in settings.chosen),
         postgresql=PostgresqlMetadata(
             preset=IMPORTED, checksums=if_known(None if checksums is None else checksums == "on")
         ),

@@ -56,8 +56,8 @@ class CachedBytes:
         is_bound: `cached_bytes` is an upper bound.
     """
 
-    data_bytes: int
-    cached_bytes: int
+    data_bytes: int = 0
+    cached_bytes: int = 0
     is_bound: bool = False
 
 
@@ -158,9 +158,16 @@ class SampledCompression:
         zstd_version: of the library, such as ``1.5.4``.
     """
 
-    sampled_bytes: int
-    compressed_bytes: int
-    zstd_version: str
+    sampled_bytes: int = 0
+    compressed_bytes: int = 0
+    zstd_version: str = ""
+
+    @property
+    def ratio(self) -> float | None:
+        """Their compression ratio, 2.0 for 2:1; None without samples."""
+        if self.sampled_bytes <= 0 or self.compressed_bytes <= 0:
+            return None
+        return self.sampled_bytes / self.compressed_bytes
 
 
 def sample_compression(paths: Iterable[Path]) -> SampledCompression:
@@ -292,9 +299,9 @@ class StoredBytes:
         extents: number of extents; None if unknown.
     """
 
-    logical_bytes: int
-    disk_bytes: int
-    encoded_bytes: int | None
+    logical_bytes: int = 0
+    disk_bytes: int = 0
+    encoded_bytes: int | None = None
     extents: int | None = None
 
 

@@ -17,8 +17,11 @@ from app.domain.io_baseline import IoBaseline
 from app.domain.json_value import Json
 from app.domain.maintenance import WorkEnd
 from app.domain.messages.message import Message, message_from_json, message_to_json
+from app.domain.step_progress import StepProgress
 from app.domain.storage_plan.plan import StoragePlan
 from app.domain.text import tr
+from app.postgres.settings import Setting
+from app.probes.facts.files import CachedBytes, SampledCompression, StoredBytes
 from app.runfile.metadata.typed_json import NOT_KNOWN, Known, NotKnown, read_values
 
 EXISTING_SERVER: Final = "existing-server"
@@ -304,22 +307,6 @@ class PostgresqlMetadata:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StoredMetadata:
-    """Sizes of pgbench's tables after loading, from `app.probes.facts.files.StoredBytes`.
-
-    Attributes:
-        logical_bytes: size when read.
-        disk_bytes: as stat(2) counts them; on btrfs those of the uncompressed data.
-        encoded_bytes: part of `logical_bytes` in compressed extents; None if the filesystem does not report
-            it.
-    """
-
-    logical_bytes: int = 0
-    disk_bytes: int = 0
-    encoded_bytes: int | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DataSetMetadata:
     """How the data set was loaded.
 
@@ -335,8 +322,8 @@ class DataSetMetadata:
         copy_s: seconds of reading and writing them.
         extents: number in the tables' files; None if the filesystem does not report it.
         tables_bytes: size when read; None if not examined.
-        tables_disk_bytes: of them on the disk, see `StoredMetadata`.
-        tables_encoded_bytes: of them in compressed extents, see `StoredMetadata`.
+        tables_disk_bytes: of them on the disk, see `app.probes.facts.files.StoredBytes`.
+        tables_encoded_bytes: of them in compressed extents, see `app.probes.facts.files.StoredBytes`.
         rows_s: seconds of loading the rows; None if they were not loaded, or if unknown.
         vacuum_s: of vacuuming and analysing them.
         index_s: of their primary keys.
@@ -357,54 +344,6 @@ class DataSetMetadata:
     rows_s: float | None = None
     vacuum_s: float | None = None
     index_s: float | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CachedMetadata:
-    """How much of pgbench's tables and indexes was still cached after the caches were emptied.
-
-    Attributes:
-        data_bytes: of them all.
-        cached_bytes: of those, in the cache of the operating system.
-        is_bound: that is an upper bound: for a cache that does not report its contents by file (ZFS).
-    """
-
-    data_bytes: int = 0
-    cached_bytes: int = 0
-    is_bound: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CompressionSample:
-    """Compression of samples of the loaded tables; `app.probes.facts.files.SampledCompression`.
-
-    Attributes:
-        sampled_bytes: of all samples.
-        compressed_bytes: of the same, by zstd -3, each piece of 128 KiB separately.
-        zstd_version: of the library.
-    """
-
-    sampled_bytes: int = 0
-    compressed_bytes: int = 0
-    zstd_version: str = ""
-
-    @property
-    def ratio(self) -> float | None:
-        """Their compression ratio, 2.0 for 2:1; None if the file has no sizes."""
-        if self.sampled_bytes <= 0 or self.compressed_bytes <= 0:
-            return None
-        return self.sampled_bytes / self.compressed_bytes
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SettingMetadata:
-    """A server setting; fields as in `app.postgres.settings.Setting`."""
-
-    name: str = ""
-    value: str = ""
-    why: str = ""
-    source: str = ""
-    origin: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -455,18 +394,6 @@ class RunningCommand:
     phase: str = ""
     argv: tuple[str, ...] = ()
     step: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StorageStep:
-    """Progress of root's storage work, from `app.domain.step_progress.StepProgress`."""
-
-    operation: str = ""
-    number: int = 0
-    count: int = 0
-    text: str = ""
-    fraction: float | None = None
-    left_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -564,20 +491,20 @@ class RunMetadata:
     phases: Known[tuple[PhaseMetadata, ...]] = NOT_KNOWN
     installation: InstallationMetadata = InstallationMetadata()
     postgresql: PostgresqlMetadata = PostgresqlMetadata()
-    settings: Known[tuple[SettingMetadata, ...]] = NOT_KNOWN
+    settings: Known[tuple[Setting, ...]] = NOT_KNOWN
     scale: Known[int | None] = NOT_KNOWN
     data_bytes: Known[int | None] = NOT_KNOWN
     io_baseline: Known[IoBaseline | None] = NOT_KNOWN
     data_set: Known[DataSetMetadata] = NOT_KNOWN
-    stored: Known[StoredMetadata] = NOT_KNOWN
-    cached: Known[CachedMetadata] = NOT_KNOWN
-    sampled: Known[CompressionSample] = NOT_KNOWN
+    stored: Known[StoredBytes] = NOT_KNOWN
+    cached: Known[CachedBytes] = NOT_KNOWN
+    sampled: Known[SampledCompression] = NOT_KNOWN
     transaction_log_one_in: Known[float] = NOT_KNOWN
     tps_one_in: Known[float] = NOT_KNOWN
     figure_definitions: Known[int] = NOT_KNOWN
     imported: Known[ImportMetadata] = NOT_KNOWN
     running_command: Known[RunningCommand] = NOT_KNOWN
-    storage_step: Known[StorageStep] = NOT_KNOWN
+    storage_step: Known[StepProgress] = NOT_KNOWN
     pgbench: Known[Mapping[str, Json]] = NOT_KNOWN
     tags: Known[tuple[str, ...]] = NOT_KNOWN
     note: Known[str] = NOT_KNOWN

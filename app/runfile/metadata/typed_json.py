@@ -83,7 +83,11 @@ def _json(value: object) -> Json:
 
 
 def read_values(kind: type[D], values: Json) -> D:
-    """Return the object from JSON values; never raises, whatever they are."""
+    """Return the object from JSON values, whatever they are.
+
+    Raises:
+        TypeError: a field without a default is not known.
+    """
     table = values if isinstance(values, Mapping) else {}
     found = {}
     for name, reader in _readers(kind):
@@ -118,8 +122,15 @@ def _reader(hint: Any) -> _Reader:  # noqa: ANN401, PLR0911 - a type form; each 
     if hint is int:
         return lambda value: value if isinstance(value, int) and not isinstance(value, bool) else NOT_KNOWN
     if isinstance(hint, type) and is_dataclass(hint):
-        return lambda value: read_values(hint, value) if isinstance(value, Mapping) else NOT_KNOWN
+        return lambda value: _object(hint, value)
     return lambda value: value if isinstance(value, hint) else NOT_KNOWN
+
+
+def _object(kind: type[DataclassInstance], value: object) -> object:
+    try:
+        return read_values(kind, value) if isinstance(value, Mapping) else NOT_KNOWN
+    except TypeError:
+        return NOT_KNOWN
 
 
 def _first(readers: list[_Reader], value: object) -> object:

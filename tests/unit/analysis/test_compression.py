@@ -16,8 +16,8 @@ from app.analysis.data_set import (
     ratio_words,
 )
 from app.analysis.labels import mark_words
+from app.probes.facts.files import SampledCompression, StoredBytes
 from app.runfile.metadata.environment import read_environment_facts
-from app.runfile.metadata.run_metadata import CompressionSample, StoredMetadata
 
 
 def in_effect(*options: str, compression: str | None = None) -> str:
@@ -43,25 +43,25 @@ def test_a_mount_tells_whether_btrfs_compresses(option: str, found: str) -> None
 
 
 def test_share_by_extents_or_disk_bytes() -> None:
-    assert compressed_share(StoredMetadata(logical_bytes=100, disk_bytes=100, encoded_bytes=97)) == 0.97
-    assert compressed_share(StoredMetadata(logical_bytes=100, disk_bytes=40)) == 0.6
-    assert compressed_share(StoredMetadata(logical_bytes=100, disk_bytes=130)) == pytest.approx(-0.3)
-    assert compressed_share(StoredMetadata()) is None
+    assert compressed_share(StoredBytes(logical_bytes=100, disk_bytes=100, encoded_bytes=97)) == 0.97
+    assert compressed_share(StoredBytes(logical_bytes=100, disk_bytes=40)) == 0.6
+    assert compressed_share(StoredBytes(logical_bytes=100, disk_bytes=130)) == pytest.approx(-0.3)
+    assert compressed_share(StoredBytes()) is None
 
 
 def test_chosen_compression_did_nothing() -> None:
-    nothing = StoredMetadata(logical_bytes=10_000, disk_bytes=10_000, encoded_bytes=100)
+    nothing = StoredBytes(logical_bytes=10_000, disk_bytes=10_000, encoded_bytes=100)
     assert "compress=zstd:3 compressed 1 %" in did_nothing("compress=zstd:3", nothing)
     assert "file_extend_method" in did_nothing("compress=zstd:3", nothing)
     assert did_nothing("", nothing) == ""
-    assert did_nothing("compress=lzo", StoredMetadata()) == ""
-    assert did_nothing("compress=lzo", StoredMetadata(logical_bytes=100, encoded_bytes=6)) == ""
-    assert "0 %" in did_nothing("compression=lz4", StoredMetadata(logical_bytes=100, disk_bytes=120))
+    assert did_nothing("compress=lzo", StoredBytes()) == ""
+    assert did_nothing("compress=lzo", StoredBytes(logical_bytes=100, encoded_bytes=6)) == ""
+    assert "0 %" in did_nothing("compression=lz4", StoredBytes(logical_bytes=100, disk_bytes=120))
     assert mark_words("compressed-nothing") == "compressed nothing"
 
 
 def test_incompressible_rows_as_reason() -> None:
-    nothing = StoredMetadata(logical_bytes=10_000, disk_bytes=10_000)
+    nothing = StoredBytes(logical_bytes=10_000, disk_bytes=10_000)
     found = did_nothing("compression=lz4", nothing, 1.402)
     assert (
         found
@@ -71,7 +71,7 @@ def test_incompressible_rows_as_reason() -> None:
 
 
 def test_only_possible_reasons_named() -> None:
-    nothing = StoredMetadata(logical_bytes=10_000, disk_bytes=10_000, encoded_bytes=400)
+    nothing = StoredBytes(logical_bytes=10_000, disk_bytes=10_000, encoded_bytes=400)
     guessed = did_nothing("compress=lzo", nothing, 2.0, 15)
     assert "compress-force" in guessed
     assert "posix_fallocate" not in guessed, "files grew by writing until PostgreSQL 15"
@@ -97,12 +97,12 @@ def test_ratios_are_told_as_people_write_them() -> None:
 def test_compressibility_differs_from_stated() -> None:
     def sentence_for(stated: float | None, ratio: float) -> str:
         return differs_from_stated(
-            stated, CompressionSample(sampled_bytes=round(1000 * ratio), compressed_bytes=1000)
+            stated, SampledCompression(sampled_bytes=round(1000 * ratio), compressed_bytes=1000)
         )
 
     assert sentence_for(2.0, 2.19) == sentence_for(2.0, 1.81) == ""
     assert sentence_for(2.0, 2.21).startswith("the loaded tables can be compressed 2.21:1 (zstd -3")
     assert sentence_for(2.0, 1.79).endswith("2:1 was stated")
     assert sentence_for(None, 30.0) == ""
-    assert differs_from_stated(2.0, CompressionSample()) == ""
+    assert differs_from_stated(2.0, SampledCompression()) == ""
     assert mark_words(OTHER_COMPRESSIBILITY) == "rows not as stated"

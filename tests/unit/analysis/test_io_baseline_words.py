@@ -26,8 +26,9 @@ from app.domain.io_baseline import (
 )
 from app.domain.metrics import METRICS, Sample
 from app.domain.run import RunState
+from app.postgres.settings import Setting
 from app.runfile.finalize import finish_run_file
-from app.runfile.metadata.run_metadata import RunMetadata, SettingMetadata
+from app.runfile.metadata.run_metadata import RunMetadata
 from app.runfile.metadata.typed_json import values_of
 from app.runfile.reader import RunFile
 from tests.made_runs import write_run
@@ -133,7 +134,7 @@ def written(path: Path, metadata: RunMetadata) -> Path:
 
 @pytest.mark.parametrize(("method", "share"), [("fdatasync", 0.5), ("open_datasync", 4900 / 9000)])
 def test_used_share_by_sync_method(tmp_path: Path, method: str, share: float) -> None:
-    settings = (SettingMetadata(name="wal_sync_method", value=method, origin="user"),)
+    settings = (Setting(name="wal_sync_method", value=method, origin="user"),)
     path = written(tmp_path / "a.footing", RunMetadata(io_baseline=KNOWN, settings=settings))
     with RunFile(path) as run:
         assert run.metadata.io_baseline == KNOWN

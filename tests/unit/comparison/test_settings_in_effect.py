@@ -12,7 +12,7 @@ from app.analysis.properties import SETTING, SETTINGS, Property
 from app.comparison.comparison import compare_runs
 from app.comparison.differences import find_differences
 from app.domain.json_value import Json
-from app.runfile.metadata.run_metadata import SettingMetadata
+from app.postgres.settings import Setting
 from app.runfile.writer import SERVER_DEFAULTS
 from tests.known_runs import FACTS, WHOLE, write_known
 
@@ -21,7 +21,7 @@ DEFAULTS: dict[str, Json] = {"full_page_writes": "on", "max_connections": "100",
 
 
 def run(folder: Path, name: str, chosen: dict[str, str], defaults: dict[str, Json]) -> RunFacts:
-    settings = tuple(SettingMetadata(name=key, value=value, origin="user") for key, value in chosen.items())
+    settings = tuple(Setting(name=key, value=value, origin="user") for key, value in chosen.items())
     values: Json = {key: {"value": value, "source": "configuration file"} for key, value in chosen.items()}
     others: Json = {key: value for key, value in defaults.items() if key not in chosen}
     facts = FACTS | {"server": {"settings": values}, SERVER_DEFAULTS: others}

@@ -44,7 +44,7 @@ def text_of(value: OptionValue) -> str:
     return {True: "on", False: "off"}.get(value, str(value)) if isinstance(value, bool) else str(value)
 
 
-def settings_of(target: DiskTarget, **own: str) -> dict[str, tuple[str, Origin]]:
+def settings_of(target: DiskTarget, **own: str) -> dict[str, tuple[str, str]]:
     """Return value and origin of the settings that a server gets for a target."""
     choice = PostgresChoice(preset="defaults", settings=tuple(own.items()))
     found = server_settings(choice, SMALL_MACHINE, Workload(), filesystem=server_options(target, own))

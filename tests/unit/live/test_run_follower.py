@@ -14,12 +14,14 @@ import pytest
 from app.domain.errors import RunFileError
 from app.domain.json_value import Json
 from app.domain.run import Phase, RunState
+from app.domain.step_progress import Operation, StepProgress
 from app.library.entries import CampaignLock
 from app.live.campaign_follower import RunFollower
 from app.live.snapshot import QUIET_S, latest_numbers
 from app.process.starter import CommandOutcome
 from app.recording.live_file import begin_live_file, move_to_library
 from app.runfile.finalize import finish_run_file
+from app.runfile.metadata.typed_json import values_of
 from app.runfile.writer import RunFileWriter
 from tests.fix_runs import WARM_UP_S, Shape, add_seconds, begin_run
 
@@ -317,7 +319,7 @@ def test_storage_step_with_progress(tmp_path: Path) -> None:
     def command_after(
         text: str, fraction: float | None, left_s: float | None = None, number: int = 12
     ) -> str:
-        step: Json = {"number": 12, "count": 26, "text": text, "fraction": fraction, "left_s": left_s}
+        step = values_of(StepProgress(Operation.COMMAND, 12, 26, text, fraction, left_s))
         argv: Json = {"phase": "prepare", "argv": [text], "step": number}
         with writer.transaction():
             writer.set_run({"running_command": argv, "storage_step": step})

@@ -20,8 +20,9 @@ from app.domain.options.raid import Level
 from app.domain.storage_plan.plan import Group, StoragePlan
 from app.domain.units import KIB
 from app.postgres.page_writes import MOST_PAGE_BYTES, PageWrites, page_writes
+from app.postgres.settings import Setting
 from app.runfile.metadata.environment import read_environment_facts
-from app.runfile.metadata.run_metadata import RunMetadata, SettingMetadata, TargetMetadata
+from app.runfile.metadata.run_metadata import RunMetadata, TargetMetadata
 from app.runfile.metadata.safety import NOT_DURABLE, UNSAFE, UNVERIFIED, judged_marks
 from app.runfile.reader import RunFile
 from tests.fix_window import Trial, write_trial
@@ -40,7 +41,7 @@ def facts(filesystem: str, *options: str, page: int | None = 8192, **dataset: Js
 
 
 def run(*settings: tuple[str, str], kind: str = "folder", plan: StoragePlan | None = None) -> RunMetadata:
-    chosen = tuple(SettingMetadata(name=name, value=value) for name, value in settings)
+    chosen = tuple(Setting(name=name, value=value) for name, value in settings)
     return RunMetadata(settings=chosen, target=TargetMetadata(kind=kind, plan=plan))
 
 

@@ -32,7 +32,7 @@ from ui.widgets.texts import Text
 from ui.wizard.base.page import Page
 
 _LINES: Final = 9
-_WHO: Final = {
+_WHO: Final[dict[str, str]] = {
     Origin.PRESET: tr("preset"),
     Origin.FILESYSTEM: tr("filesystem"),
     Origin.USER: tr("you"),

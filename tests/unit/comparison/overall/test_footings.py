@@ -12,7 +12,7 @@ from app.analysis.properties import SETTING
 from app.comparison.comparison import compare_runs
 from app.comparison.overall.conditions import PropertyRole, asked_by, chosen_settings, footing_of
 from app.domain.json_value import Json
-from app.runfile.metadata.run_metadata import SettingMetadata
+from app.postgres.settings import Setting
 from app.runfile.writer import SERVER_DEFAULTS
 from tests.known_runs import FACTS, WHOLE, write_known
 
@@ -23,7 +23,7 @@ RECREATED = ("data_directory", "config_file", "hba_file", "ident_file", "unix_so
 def run(folder: Path, number: int, clients: int = 4, origin: str = "preset", work_mem: str = "") -> RunFacts:
     """Return a run with all that its server told of itself."""
     value = work_mem or f"{64 // clients}MB"
-    settings = (SettingMetadata(name="work_mem", value=value, origin=origin),)
+    settings = (Setting(name="work_mem", value=value, origin=origin),)
     values: dict[str, Json] = {name: f"/run/pgfooting-{number}/{name}" for name in RECREATED}
     server: Json = {"settings": {"work_mem": {"value": value, "source": "configuration file"}}}
     path = folder / f"{number:016}.footing"
