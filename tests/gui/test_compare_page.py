@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -679,20 +678,6 @@ def test_mixed_runs_shown_with_gaps(qtbot: QtBot, page: ComparePage, tmp_path: P
         page.choose_view(spec.id)
         qtbot.wait(50)
     writer.close()
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="as another user the modes of the files suffice")
-def test_a_read_only_library_is_compared(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
-    paths = write_campaign(tmp_path)
-    before = {path: path.stat().st_mtime_ns for path in paths}
-    for path in paths:
-        path.chmod(0o400)
-    paths[0].parent.chmod(0o500)
-    show(qtbot, page, paths)
-    paths[0].parent.chmod(0o700)
-    assert "xfs is 10.0 % faster" in words(page)
-    assert {path: path.stat().st_mtime_ns for path in paths} == before
-    assert sorted(paths[0].parent.iterdir()) == sorted(paths)
 
 
 def test_empty_figure_view_paints_nothing(qtbot: QtBot) -> None:

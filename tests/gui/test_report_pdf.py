@@ -457,39 +457,6 @@ def test_bar_labels_end_within_chart(bars: tuple[Bar, ...]) -> None:
     assert painted[-1] >= 0.6 * (left_mm + width_mm) * canvas.dots
 
 
-def in_a_small_folder(folder: Path, *argv: str) -> subprocess.CompletedProcess[str]:
-    """Execute a command that finds 64 KiB and an old file at `folder`, in memory; then show what is there."""
-    script = (
-        'mount -t tmpfs -o size=64k none "$0" || exit 77; printf "the old one" > "$0/out.pdf"'
-        '; "$@"; status=$?; ls -A "$0"; cat "$0/out.pdf"; exit $status'
-    )
-    namespaces = ("unshare", "--user", "--map-root-user", "--mount")
-    environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen"}
-    return subprocess.run(
-        (*namespaces, "sh", "-c", script, str(folder), *argv),
-        cwd=TOP,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
-@pytest.mark.skipif(shutil.which("unshare") is None, reason="util-linux's unshare is not installed")
-def test_disk_full_keeps_old_report(tmp_path: Path) -> None:
-    paths = write_cases(tmp_path / "runs", cases_of("three"))
-    small = tmp_path / "small"
-    small.mkdir()
-    output = small / "out.pdf"
-    argv = (sys.executable, "-P", "-m", "ui.report", "--force", "--output", str(output), "--")
-    ended = in_a_small_folder(small, *argv, *map(str, paths))
-    if ended.returncode == 77 or "unshare" in ended.stderr:
-        pytest.skip("this machine lets nobody mount in a namespace")
-    assert (ended.returncode, ended.stdout) == (1, "out.pdf\nthe old one"), "no part lies there either"
-    assert "No space left on device" in ended.stderr
-    assert "Nothing there was changed" in ended.stderr
-
-
 RIGHT_TO_LEFT = "\u05e7\u05d5\u05d1\u05e5 \u0645\u0644\u0641 " * 34
 
 
@@ -516,14 +483,6 @@ def test_two_hundred_runs_summarized_on_first_page(outside: list[str], tmp_path:
     first = plain(reader.pages[0].extract_text())
     assert "200 runs of 200 configurations" in first
     assert "176 more configurations, slower or not ranked, stand under “Verdicts”." in first
-
-
-def test_a_report_of_no_runs_is_refused(tmp_path: Path) -> None:
-    argv = (sys.executable, "-m", "app", "report", str(tmp_path), "-o", str(tmp_path / "out.pdf"))
-    ended = subprocess.run(argv, cwd=TOP, capture_output=True, text=True, check=False)
-    assert ended.returncode == 2
-    assert "There is no run in the folder" in ended.stderr
-    assert not (tmp_path / "out.pdf").exists()
 
 
 def test_what_won_is_written_as_a_text(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -176,26 +175,6 @@ def test_reopened_window_finds_campaign(
         t_ms, _ = run.samples("pgbench.tps", after_ms=measured.started_ms)
         assert len(t_ms) >= 7
     qtbot.waitUntil(lambda: not second.live.statuses, timeout=PATIENCE_MS)
-
-
-@pytest.mark.expects_log
-def test_killed_runner_reported_and_seconds_kept(
-    qtbot: QtBot, open_window: OpenWindow, bench: CampaignBench
-) -> None:
-    window = open_window(bench.library)
-    page = start_campaign(qtbot, window, bench.target, seconds=60)
-    qtbot.waitUntil(lambda: is_measuring(page) and bool(window.live.statuses), timeout=PATIENCE_MS)
-    runner = window.campaigns.starter._launched
-    assert runner is not None
-    os.kill(runner.pid, signal.SIGKILL)
-    qtbot.waitUntil(lambda: page.watched.ended, timeout=PATIENCE_MS)
-    assert "has died" in page.banner.words.text()
-    qtbot.waitUntil(lambda: not window.live.statuses, timeout=PATIENCE_MS)
-    click(page.header.runs)
-    (path,) = bench.run_files()
-    qtbot.waitUntil(lambda: set(window.runs_page.model.chosen) == {str(path)}, timeout=PATIENCE_MS)
-    facts = window.runs_page.facts.text
-    qtbot.waitUntil(lambda: "every complete second until then" in facts.toPlainText(), timeout=PATIENCE_MS)
 
 
 @pytest.mark.longest

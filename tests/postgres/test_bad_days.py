@@ -42,7 +42,6 @@ def _can_mount() -> bool:
 needs_mounts = pytest.mark.skipif(
     not _can_mount(), reason="needs root that may mount in a namespace of its own"
 )
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 
 
 def shell(bench: CampaignBench, script: str, *arguments: str, own_mounts: bool = False) -> tuple[str, ...]:
@@ -139,21 +138,10 @@ def configuration(target: str, extra: str = "") -> str:
 
 
 REFUSED = {
-    "not TOML": ("this is no TOML", 2, ["line 1"]),
     "an unknown key": (
         configuration("[configuration.target.memory]").replace("clients", "cleints"),
         2,
         ["workload.cleints", "clients"],
-    ),
-    "a wrong type": (
-        configuration("[configuration.target.memory]").replace("clients = 2", 'clients = "two"'),
-        2,
-        ["workload.clients", "two"],
-    ),
-    "scale 0": (
-        configuration("[configuration.target.memory]").replace("scale = 1", "scale = 0"),
-        2,
-        ["workload.scale", "0"],
     ),
     "clients over max_connections": (
         configuration("[configuration.target.memory]").replace("clients = 2", "clients = 50")
@@ -249,19 +237,13 @@ def test_without_postgresql_it_says_what_to_install(campaign_bench: CampaignBenc
     assert "No PostgreSQL that can be used" in examined.stdout
 
 
-@pytest.mark.parametrize(
-    ("library", "word"),
-    [("/proc/library", "cannot be written"), ("/etc/passwd", "cannot be written")],
-    ids=["impossible", "a file"],
-)
-def test_unwritable_library_refused_before_start(
-    campaign_bench: CampaignBench, library: str, word: str
-) -> None:
+@pytest.mark.parametrize("library", ["/proc/library", "/etc/passwd"], ids=["impossible", "a file"])
+def test_unwritable_library_refused_before_start(campaign_bench: CampaignBench, library: str) -> None:
     path = campaign_bench.write(campaign_text(memory=True))
     ended = campaign_bench.command("run", path, "--output", library)
     assert ended.returncode == 2, ended.stderr
     assert library in ended.stderr
-    assert word in ended.stderr
+    assert "cannot be written" in ended.stderr
     assert "--library" in ended.stderr
     no_traceback(ended.stderr)
 

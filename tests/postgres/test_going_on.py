@@ -11,7 +11,6 @@ import pytest
 from app.domain.errors import ExitStatus
 from app.execution.resume.begun import begun_campaign, begun_runs, interrupted_campaigns
 from app.library.campaign_end import CampaignEnd, read_end
-from app.library.entries import CAMPAIGN_NAME
 from tests.fix_campaign import CampaignBench, campaign_text, kill
 
 pytestmark = pytest.mark.long
@@ -113,17 +112,3 @@ def test_later_campaign_checked_before_first(campaign_bench: CampaignBench) -> N
     assert ended.returncode == 2
     assert "bad.toml" in ended.stderr
     assert campaign_bench.run_files() == []
-
-
-def test_resume_folder_arguments(campaign_bench: CampaignBench) -> None:
-    folder = campaign_bench.folder / "begun"
-    folder.mkdir()
-    ended = campaign_bench.command("run", str(folder))
-    assert ended.returncode == 2
-    assert f"--resume {folder}" in ended.stderr
-    ended = campaign_bench.command("run", "--resume", str(folder), "--output", str(campaign_bench.library))
-    assert ended.returncode == 2
-    assert "--library" in ended.stderr
-    ended = campaign_bench.command("run", "--resume", str(folder))
-    assert ended.returncode == 2
-    assert CAMPAIGN_NAME in ended.stderr

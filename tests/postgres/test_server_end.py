@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 from dataclasses import asdict
 from pathlib import Path
 
@@ -92,17 +91,6 @@ def test_killed_starter_leaves_nothing(workbench: Workbench) -> None:
     assert [member for member in alive if not _ended(member)] == []
     assert not Path(server.data_directory, "postmaster.pid").exists()
     assert list(Path(server.socket_directory).iterdir()) == []
-
-
-def test_starting_thread_end_stops_server(workbench: Workbench) -> None:
-    server = workbench.server()
-    thread = threading.Thread(target=server.start, name="starter")
-    thread.start()
-    thread.join(120)
-    process = server._process
-    assert process is not None
-    process.wait(60)
-    assert "received immediate shutdown request" in server.log_text()
 
 
 def test_interrupting_the_start_leaves_nothing(workbench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:

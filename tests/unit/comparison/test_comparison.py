@@ -137,18 +137,6 @@ def test_same_configuration_two_campaigns_two_groups(tmp_path: Path) -> None:
     assert comparison.ratio == pytest.approx(1)
 
 
-def test_the_baseline_can_be_another_group(tmp_path: Path) -> None:
-    runs = [read_run_facts(path) for path in write_campaign(tmp_path)]
-    found = compare_runs(runs, baseline="xfs")
-    assert [group.name for group in found.groups] == ["xfs", "ext4"]
-    assert found.verdicts[0].startswith("ext4 is 9.1 % slower than xfs")
-    assert [run.name for run in found.groups[0].runs] == [
-        "xfs #1",
-        "xfs #2",
-        "xfs #3",
-    ]
-
-
 def test_baseline_by_campaign_place_not_start(tmp_path: Path) -> None:
     ran = ("zfs", "xfs", "ext4", "ext4", "zfs", "xfs")
     places = {"ext4": 1, "xfs": 2, "zfs": 3}

@@ -127,39 +127,6 @@ def test_values_bounds_and_order() -> None:
     assert b"((device.age) >= (KEPT_S))" in found["bound: device.age > KEPT_S"].apply(VALUES)
 
 
-WORDS = b"""
-def told(found, other, node):
-    words = found or tr("nothing")
-    audit.note("%s", "all" if found else other)
-    if not found:
-        raise ValueError(tr("{node} has {what}").format(node=node or other, what=words))
-    return f"{node} has {found or 'nothing'}", f"--size={found or other}", other or ""
-
-def stopping(name):
-    if name.startswith("md"):
-        return tr("Stop the array.")
-    return tr("Stop it.")
-
-def verdict(name):
-    if name.startswith("md"):
-        return tr("It is an array.")
-    return ""
-"""
-
-
-def test_conditions_on_messages_skipped() -> None:
-    found = [f"{each.function}: {each.what}" for each in changes_of("words.py", WORDS, frozenset())]
-    assert found == [
-        "told: if always: not found",
-        "told: if never: not found",
-        "told: or without: found",
-        "told: or without: other",
-        "told: or without: other (2)",
-        "verdict: if always: name.startswith('md')",
-        "verdict: if never: name.startswith('md')",
-    ]
-
-
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     """A project with one check that has a test, one that has none, and one that no test executes."""
@@ -230,18 +197,6 @@ def test_untested_check_survives(project: Path) -> None:
     assert ("app/thing.py", "half", "if never: number < 0") not in state.finders()
     assert state.tests.bad == ["unit/test_thing.py::test_that_fails_anyway"]
     assert (project / "app" / "thing.py").read_text() == before
-
-
-@pytest.mark.slow
-def test_hanging_test_reported(project: Path) -> None:
-    (project / "app" / "thing.py").write_text(
-        "def wait(number):\n    while True:\n        if number:\n            return number\n"
-    )
-    (project / "unit" / "test_thing.py").write_text(
-        "from app.thing import wait\n\ndef test_wait():\n    assert wait(3) == 3\n"
-    )
-    kinds = {what: outcome.kind for (_, _, what), outcome in try_all(project).outcomes.items()}
-    assert kinds == {"if always: number": "survived", "if never: number": "hangs"}
 
 
 @pytest.mark.slow
