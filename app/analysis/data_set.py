@@ -9,6 +9,7 @@ from typing import Final
 from app.domain.campaign.configuration import DataSet
 from app.domain.text import number_text, tr, trn
 from app.domain.units import format_size
+from app.postgres.pgbench.filler import ratio_words
 from app.probes.facts.files import CachedBytes, SampledCompression, StoredBytes
 from app.runfile.metadata.environment import MOST_CHARACTERS, EnvironmentFacts
 from app.runfile.metadata.run_metadata import (
@@ -143,20 +144,6 @@ def compressed_share(stored: StoredBytes) -> float | None:
     if stored.encoded_bytes is not None:
         return stored.encoded_bytes / stored.logical_bytes
     return 1 - stored.disk_bytes / stored.logical_bytes
-
-
-def ratio_words(ratio: float) -> str:
-    """Return a compression ratio in words, such as ``2:1``."""
-    return f"{number_text(float(f'{ratio:.2g}'), 'g')}:1"
-
-
-def data_words(compressibility: float | None) -> str:
-    """Return a description of the loaded rows.
-
-    Args:
-        compressibility: as stated; None for pgbench's own rows.
-    """
-    return tr("pgbench's own, mostly blanks") if compressibility is None else ratio_words(compressibility)
 
 
 def differs_from_stated(stated: float | None, sample: SampledCompression) -> str:

@@ -85,7 +85,6 @@ class RunFacts:
         bottleneck: of the run.
         unshown: limits of its figures.
         compression: setting of the data's filesystem; empty for none.
-        compressibility: stated ratio of the loaded rows; None for pgbench's own, or if unknown.
         baseline: of the storage; None if it was not measured.
         used: shares of the baseline that the run used.
         phases: with their own figures, if it measured several.
@@ -125,7 +124,6 @@ class RunFacts:
     bottleneck: Bottleneck = UNKNOWN
     unshown: tuple[Limitation, ...] = ()
     compression: str = ""
-    compressibility: float | None = None
     disturbances: Disturbances = field(default_factory=Disturbances)
     attempt: int = 1
     baseline: IoBaseline | None = field(default=None, repr=False, compare=False)
@@ -203,7 +201,6 @@ def read_run_facts(path: Path) -> RunFacts:
             unshown=find_limitations(value, environment, facts, shape),
             devices=counted_devices(environment)[:MOST_CHARACTERS],
             compression=compression_in_effect(environment),
-            compressibility=or_none(value.workload.compressibility),
         )
 
 
@@ -211,6 +208,11 @@ kept_run_facts: Final = FileCache(
     read_run_facts, most=400, is_final=lambda run: run.state != RunState.RUNNING.value
 )
 """The same, cached with the computed figures for pages that ask repeatedly."""
+
+
+def property_of(run: RunFacts, topic: str, name: str) -> str:
+    """Return a property's value, empty if the run has none."""
+    return next((item.value for item in run.properties if (item.topic, item.name) == (topic, name)), "")
 
 
 def is_elsewhere(run: RunFacts) -> bool:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from app.analysis.data_set import data_set_words, data_words
+from app.analysis.data_set import data_set_words
 from app.campaign_file.partial import TABLES
 from app.domain.campaign.configuration import DataSet
 from app.domain.disk import DiskIdentity
@@ -78,6 +78,11 @@ LABELS: Final = {
     "wal_preset": tr("preset"),
 }
 """Names of fields for users, of campaign files first; others keep their own name."""
+
+_WORDS: Final = {
+    each.attribute: each.words for fields_ in TABLES.values() for each in fields_ if each.words is not None
+}
+"""How values of keys of campaign files are written, by attribute."""
 
 _ZFS_PROPERTIES: Final = (
     "recordsize",
@@ -379,8 +384,8 @@ def _workload(run: RunMetadata) -> Iterator[Property]:
         if each.name == "scripts":
             yield from _scripts(value)
             continue
-        if each.name == "compressibility" and not isinstance(value, NotKnown):
-            yield Property(WORKLOAD, _label(each.name), data_words(value), is_shown=value is not None)
+        if each.name in _WORDS and not isinstance(value, NotKnown):
+            yield Property(WORKLOAD, _label(each.name), _WORDS[each.name](value), is_shown=value is not None)
             continue
         if each.name == "data_set":
             yield from _data_set(run)

@@ -176,7 +176,17 @@ _NAMES: Final = tuple(each.id for each in FILESYSTEMS if each.levels)
 
 GROUP_FIELDS: Final = (
     CampaignField("data", DiskNames(), _DATA, attribute="disks", read_back=ReadBackBy.ROOT, fact=tr("disks")),
-    CampaignField("level", EnumKind(tuple(Level), Level), _LEVEL, read_back=ReadBackBy.ROOT),
+    CampaignField(
+        "level",
+        EnumKind(tuple(Level), Level),
+        _LEVEL,
+        read_back=ReadBackBy.ROOT,
+        help=tr(
+            "How the disks are combined: more disks at once, or copies that survive a failure. What is "
+            "usable is before the filesystem takes its share."
+        ),
+        source="md(4); mkfs.btrfs(8); zpoolconcepts(7)",
+    ),
     CampaignField("filesystem", EnumKind(_NAMES), _FILESYSTEM, read_back=ReadBackBy.ROOT),
     CampaignField("preset", Name(), _PRESET, read_back=ReadBackBy.PARTS, fact=tr("preset")),
     CampaignField("options", OptionsTable(), _OPTIONS, read_back=ReadBackBy.PARTS),
@@ -186,6 +196,13 @@ GROUP_FIELDS: Final = (
         _PARTITION,
         attribute="partition",
         read_back=ReadBackBy.ROOT,
+        label=tr("&Partition on each disk:"),
+        placeholder="64 GiB",
+        help=tr(
+            "The greater of 16 GiB and four times the data for each data disk: runs can then be interleaved "
+            "without hours of formatting. The whole disk is a choice; large disks are then formatted for "
+            "long."
+        ),
     ),
     CampaignField(
         "chunk_size",
@@ -229,6 +246,12 @@ GROUP_FIELDS: Final = (
         read_back=ReadBackBy.ROOT,
         fact=tr("I/O scheduler"),
         label=tr("I/O sched&uler (queue/scheduler):"),
+        help=tr(
+            "In which order the kernel sends requests to the disks. It is set when everything is made, read "
+            "back, and put back when the run is over, also after a crash; a reboot sets it anew anyhow. "
+            "Where somebody sets another one meanwhile, that is left alone and told."
+        ),
+        source="Linux, Documentation/block/switching-sched.rst",
         choices={
             "": tr("as the machine has it"),
             Scheduler.NONE: tr("none: requests go to the disk as they come"),
@@ -245,6 +268,12 @@ GROUP_FIELDS: Final = (
         read_back=ReadBackBy.ROOT,
         fact=tr("read-ahead"),
         label=tr("Read-&ahead (read_ahead_kb):"),
+        help=tr(
+            "How much the kernel reads ahead where a file is read from its beginning to its end. It is set "
+            "on the disks, and on the array or the btrfs that lies on them, and put back like the scheduler. "
+            "ZFS reads ahead by itself."
+        ),
+        source="Linux, Documentation/ABI/stable/sysfs-block",
         placeholder=tr("as the machine has it"),
     ),
 )
@@ -311,6 +340,12 @@ DISK_FIELDS: Final = (
         _LIMIT,
         attribute="memory_limit_bytes",
         read_back=ReadBackBy.TARGET,
+        label=tr("&Memory of PostgreSQL and pgbench:"),
+        placeholder=tr("no limit"),
+        help=tr(
+            "Makes a small data set larger than memory: reads come from the disks. The runs are marked "
+            "“memory-limited” everywhere."
+        ),
         fact=tr("memory limit"),
         condition="machine",
     ),

@@ -48,7 +48,7 @@ from app.domain.maintenance import MAINTENANCE, DoneBy
 from app.domain.problem import Problem
 from app.domain.text import tr
 from app.domain.units import GIB, KIB, MIB, TIB
-from app.postgres.pgbench.filler import LEAST_RATIO, MOST_RATIO
+from app.postgres.pgbench.filler import LEAST_RATIO, MOST_RATIO, ratio_words
 from app.postgres.presets import PRESETS
 
 MOST_CONFIGURATIONS: Final = 1000
@@ -110,7 +110,13 @@ _SCALE = tr("Instead of a size: pgbench's scale factor, about 15 MiB each.")
 _RATE = tr("Transactions per second that arrive, kept up with or not; left out: as many as go.")
 
 CAMPAIGN_FIELDS: Final = (
-    CampaignField("name", Name(), _NAME),
+    CampaignField(
+        "name",
+        Name(),
+        _NAME,
+        label=tr("Name of the &campaign:"),
+        help=tr("What the campaign is called in the library. Left empty, what it compares."),
+    ),
     CampaignField(
         "repeats",
         IntKind(1, 1000),
@@ -206,7 +212,22 @@ CAMPAIGN_FIELDS: Final = (
 )
 
 TARGETS: Final = (
-    TargetTable("folder", FolderTarget, (CampaignField("path", Folder(), _PATH),)),
+    TargetTable(
+        "folder",
+        FolderTarget,
+        (
+            CampaignField(
+                "path",
+                Folder(),
+                _PATH,
+                label=tr("F&older:"),
+                help=tr(
+                    "To measure another disk, name a folder on a filesystem of that disk. Left empty, a "
+                    "folder of pgFooting's own is taken, on the disk of your home."
+                ),
+            ),
+        ),
+    ),
     TargetTable(
         "memory",
         MemoryTarget,
@@ -216,6 +237,12 @@ TARGETS: Final = (
                 SizeKind(64 * MIB, 16 * TIB),
                 _MEMORY,
                 attribute="size_bytes",
+                label=tr("&At most:"),
+                placeholder=tr("as much as the data needs"),
+                help=tr(
+                    "Data and WAL together may take at most this much memory. A run that would exceed it is "
+                    "ended and says so."
+                ),
                 fact=tr("most memory"),
             ),
         ),
@@ -225,9 +252,43 @@ TARGETS: Final = (
         "server",
         ServerTarget,
         (
-            CampaignField("connection", ConnectionString(), _CONNECTION),
-            CampaignField("room", SizeKind(64 * MIB, 1024 * TIB), _ROOM, attribute="room_bytes"),
-            CampaignField("ssh", SshHost(), _SSH),
+            CampaignField(
+                "connection",
+                ConnectionString(),
+                _CONNECTION,
+                label=tr("&Connection:"),
+                placeholder="host=db.example user=bench",
+                help=tr(
+                    "As for psql: host=… port=… user=…, service=…, or postgresql://…, with sslmode and "
+                    "sslrootcert for TLS. Never a password: libpq finds that in ~/.pgpass, in the service, "
+                    "or in PGPASSWORD."
+                ),
+            ),
+            CampaignField(
+                "room",
+                SizeKind(64 * MIB, 1024 * TIB),
+                _ROOM,
+                attribute="room_bytes",
+                label=tr("&Room for it:"),
+                placeholder=tr("nobody knows"),
+                help=tr(
+                    "SQL does not tell how much a disk has left. With a size here larger data is refused, "
+                    "and a run is ended whose database grows beyond it."
+                ),
+            ),
+            CampaignField(
+                "ssh",
+                SshHost(),
+                _SSH,
+                label=tr("Its machine, b&y ssh:"),
+                placeholder=tr("not asked"),
+                help=tr(
+                    "The name that your own ssh knows: a host, an alias of ~/.ssh/config, user@host. It "
+                    "needs a key that ssh has without asking. A small program is sent over the connection, "
+                    "writes nothing there and ends with it; CPU, memory and disks are then those of the "
+                    "server's machine."
+                ),
+            ),
         ),
         _connection_missing,
     ),
@@ -239,17 +300,51 @@ POSTGRESQL_FIELDS: Final = (
         InstallationName(),
         tr("The newest one found, a major version, or the folder of the programs."),
         read_back=ReadBackBy.SERVER,
-        label=tr("PostgreSQL"),
+        label=tr("&PostgreSQL:"),
+        help=tr(
+            "pgFooting starts a server of its own with these programs, on a private socket and without TCP. "
+            "A server that runs here already is not touched."
+        ),
     ),
     CampaignField(
         "preset",
         EnumKind(tuple(PRESETS)),
         tr("Where the server settings come from before your own ones."),
         read_back=ReadBackBy.SERVER,
-        label=tr("Settings from"),
+        label=tr("S&ettings from:"),
+        choices={each.id: each.label for each in PRESETS.values()},
+        help=tr(
+            "A preset is a list of settings with reasons. Configurations of a campaign get the same values, "
+            "made to fit the smallest place, so that only what you change differs."
+        ),
+        source=tr("PostgreSQL manual, chapter 19"),
     ),
-    CampaignField("checksums", BoolKind(), _CHECKSUMS, read_back=ReadBackBy.SERVER, label=tr("Checksums")),
-    CampaignField("settings", SettingsTable(), _SETTINGS, read_back=ReadBackBy.SERVER),
+    CampaignField(
+        "checksums",
+        BoolKind(),
+        _CHECKSUMS,
+        read_back=ReadBackBy.SERVER,
+        label=tr("Data chec&ksums"),
+        shown_as=tr("Checksums"),
+        help=tr(
+            "Each page carries a checksum that is verified when it is read. Costs some CPU and, with hint "
+            "bits, some WAL; choose what your production has."
+        ),
+        source=tr("PostgreSQL manual, initdb"),
+    ),
+    CampaignField(
+        "settings",
+        SettingsTable(),
+        _SETTINGS,
+        read_back=ReadBackBy.SERVER,
+        label=tr("Yo&ur own settings, over those:"),
+        placeholder="work_mem = 64MB\nwal_compression = on",
+        help=tr(
+            "One setting a line, as in postgresql.conf. The server's own program checks names and values "
+            "before the start."
+        ),
+        source=tr("PostgreSQL manual, 19.1"),
+    ),
 )
 
 _PHASE_NAME = tr("What you call this phase.")
@@ -285,6 +380,7 @@ _ONE_PHASE_FIELDS: Final = (
         source="T. Vondra, FOSDEM PgDay 2016",
         label=tr("&Data:"),
         shown_as=tr("Data size"),
+        placeholder="2 GiB",
         fact=tr("size of the data"),
         condition="scale",
     ),
@@ -294,6 +390,7 @@ _ONE_PHASE_FIELDS: Final = (
         _SCALE,
         instead_of="size",
         label=tr("Scale factor"),
+        placeholder="100",
         fact=tr("scale"),
         condition="scale",
     ),
@@ -312,12 +409,14 @@ _ONE_PHASE_FIELDS: Final = (
         ),
         source=tr("measured; btrfs, ZFS: zstd -3"),
         label=tr("Rows &can be compressed:"),
+        words=ratio_words,
         choices={
             "": tr("pgbench's own, mostly blanks"),
             "4": tr("4:1"),
             "2": tr("2:1"),
             "1.4": tr("1.4:1, random values"),
         },
+        is_later=True,
         fact=tr("rows can be compressed"),
         condition="data",
     ),
@@ -336,6 +435,7 @@ _ONE_PHASE_FIELDS: Final = (
             DataSet.LOADED: tr("Loaded before each run"),
             DataSet.COPIED: tr("Made once, copied before each run"),
         },
+        is_later=True,
         fact=tr("data set"),
         condition="data",
     ),
@@ -374,6 +474,7 @@ _ONE_PHASE_FIELDS: Final = (
         ),
         source=tr("measured: three checkpoint cycles"),
         label=tr("M&easure for:"),
+        placeholder="30s",
         fact=tr("measured time"),
         condition="duration",
     ),
@@ -383,6 +484,7 @@ _ONE_PHASE_FIELDS: Final = (
         tr("Instead of a duration: transactions per client."),
         instead_of="duration_s",
         label=tr("Transactions of each client"),
+        placeholder="10000",
         fact=tr("transactions per client"),
         condition="duration",
     ),
@@ -417,6 +519,7 @@ _ONE_PHASE_FIELDS: Final = (
             Caches.WARM: tr("Warm, as loading leaves them"),
             Caches.COLD: tr("Cold, emptied before each run"),
         },
+        is_later=True,
         fact=tr("caches at the start"),
         condition="caches",
     ),
@@ -469,7 +572,7 @@ _ONE_PHASE_FIELDS: Final = (
     ),
 )
 
-_AS_ABOVE: Final[dict[str, Any]] = {"help": "", "source": "", "placeholder": tr("as above")}
+_AS_ABOVE: Final[dict[str, Any]] = {"help": "", "source": "", "placeholder": tr("as above"), "choices": {}}
 _OF_PHASES: Final[dict[str, dict[str, Any]]] = {
     "script": {
         "label": tr("Script:"),

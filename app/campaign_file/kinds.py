@@ -308,6 +308,8 @@ class CampaignField:
         source: of that explanation; empty for pgFooting's own methods.
         placeholder: shown in its empty field.
         choices: label of each offered value; empty for a field of text.
+        words: returns a value for users; None if numbers, sizes and times are written as everywhere.
+        is_later: whether run files of earlier versions lack it: they have its default.
         fact: its name among the properties of a run; left out if it is the attribute's.
         condition: of comparisons, a `app.comparison.overall.conditions.PropertyRole`; empty for a factor.
     """
@@ -324,6 +326,8 @@ class CampaignField:
     source: str = ""
     placeholder: str = ""
     choices: Mapping[str, str] = field(default_factory=dict)
+    words: Callable[[Any], str] | None = None
+    is_later: bool = False
     fact: str = ""
     condition: str = ""
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from app.analysis.data_set import ratio_words
-from app.analysis.facts import is_elsewhere
+from app.analysis.facts import is_elsewhere, property_of
 from app.analysis.labels import one_line
-from app.analysis.properties import IDENTIFIER, PGBENCH, TARGET
+from app.analysis.properties import IDENTIFIER, LABELS, PGBENCH, TARGET, WORKLOAD
 from app.comparison.anchor import describe_anchors
 from app.comparison.comparison import RunComparison
 from app.comparison.differences import PropertyDifference, find_differences
@@ -146,18 +145,19 @@ def _of_compression(comparison: RunComparison) -> Iterator[str]:
     if not effects:
         return
     names = ", ".join(list(effects)[:MOST_NAMED])
-    if any(each.compressibility is None for each in runs):
+    rows = [property_of(each, WORKLOAD, LABELS["compressibility"]) for each in runs]
+    if not all(rows):
         sentence = tr(
             "A filesystem compresses here ({effects}), and the rows that pgbench loads are mostly blanks,"
             " which shrink to about a thirtieth: compression saves more and costs less than with most data."
         )
         yield sentence.format(effects=names)
-    if stated := sorted({each.compressibility for each in runs if each.compressibility is not None}):
+    if stated := list(dict.fromkeys(filter(None, rows))):
         sentence = tr(
             "A filesystem compresses here ({effects}), and the rows were loaded so that they can be"
             " compressed {ratios} (zstd -3 over 128 KiB): with other data it saves and costs something else."
         )
-        yield sentence.format(effects=names, ratios=", ".join(map(ratio_words, stated[:MOST_NAMED])))
+        yield sentence.format(effects=names, ratios=", ".join(stated[:MOST_NAMED]))
 
 
 def _of_campaigns(comparison: RunComparison) -> Iterator[str]:

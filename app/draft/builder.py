@@ -52,9 +52,7 @@ from app.draft.fields.state import (
     TYPED_OF_CAMPAIGN,
     ConfigurationDraft,
     DraftParts,
-    Length,
     Place,
-    SizeChoice,
 )
 from app.draft.fields.text import raw_value
 from app.draft.machine_answers import MachineAnswer, MachineQuestion, ScriptsQuestion
@@ -167,16 +165,12 @@ def _document(parts: DraftParts) -> Mapping[str, Any]:
 
 
 def _of_pages(parts: DraftParts) -> Mapping[str, Any]:
-    """Return the pages by key; of alternative keys only the chosen one."""
+    """Return the pages by key."""
     values: dict[str, Any] = dict(parts.values)
     if values[SCRIPT] == OWN_SCRIPTS:
         values[SCRIPT] = raw_scripts(parts.scripts)
     if parts.phases:
         values[PHASES] = [raw_phase(each) for each in parts.phases]
-    if parts.size_choice not in {SizeChoice.SCALE, SizeChoice.BYTES}:
-        values["workload.size"] = parts.size_choice.value
-    del values["workload.size" if parts.size_choice is SizeChoice.SCALE else "workload.scale"]
-    del values["workload.transactions" if parts.length is Length.DURATION else "workload.duration"]
     return values
 
 

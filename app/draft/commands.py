@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
-from app.analysis.data_set import ratio_words
 from app.domain.campaign.configuration import (
     Caches,
     Campaign,
@@ -55,7 +54,7 @@ from app.postgres.pgbench.argv import (
     loading_argvs,
     warmup_workload,
 )
-from app.postgres.pgbench.filler import load_script
+from app.postgres.pgbench.filler import load_script, ratio_words
 from app.postgres.pgbench.script_demands import wants_superuser
 from app.postgres.pgbench.transaction_log import FULL_LOG_TPS, sampling_rate
 from app.postgres.settings import quote_value

@@ -23,7 +23,6 @@ from app.domain.problem import Problem
 from app.domain.storage_plan.plan import Role, StoragePlan
 from app.domain.text import tr
 from app.draft.builder import ValidationResult, build
-from app.draft.disks.alternatives import Alternative, made_by, short_name
 from app.draft.disks.commands import making_lines, plan_of
 from app.draft.disks.confirmation import confirmation_problems, forget_confirmations
 from app.draft.disks.layout import DrawnGroup, draw
@@ -32,8 +31,8 @@ from app.draft.disks.table import InspectionResult, StorageFacts
 from app.draft.disks.target import read_target
 from app.draft.fields.environment import DraftEnvironment
 from app.draft.fields.fields import automatic_name, step_of
-from app.draft.fields.state import ConfigurationDraft, DraftParts, Place, SizeChoice, Step
-from app.draft.from_campaign import default_name, first_parts, parts_of
+from app.draft.fields.state import ConfigurationDraft, DraftParts, Place, Step, put
+from app.draft.from_campaign import first_parts, parts_of
 from app.draft.machine_answers import (
     CampaignQuestion,
     MachineAnswer,
@@ -254,10 +253,12 @@ class CampaignDraft:
         texts = cast("tuple[tuple[str, ...], ...] | None", self._result(question))
         return dict(zip(question.plans, texts, strict=True)) if question and texts else {}
 
-    def scale_choice(self, size: SizeChoice | None = None) -> ScaleChoice | None:
-        """Return the scale for the third page's size, or for another choice there, on this machine."""
-        parts = replace(self.parts, size_choice=size or self.parts.size_choice, dimensions=[])
-        built = build(parts, self._answers)
+    def scale_choice(self, size: str = "") -> ScaleChoice | None:
+        """Return the scale for the third page's size, or for another size there, on this machine."""
+        values = dict(self.parts.values)
+        if size:
+            put(values, "workload.size", size)
+        built = build(replace(self.parts, values=values, dimensions=[]), self._answers)
         inquiry = self._inquiry(built)
         return inquiry.scale(built.workload) if inquiry and built.workload else None
 
@@ -333,20 +334,6 @@ class CampaignDraft:
             original, name=f"{base} {number}", made=made, texts=texts, from_where=False, chosen=True
         )
         self.parts.configurations.insert(self.parts.configurations.index(original) + 1, copy)
-        return copy
-
-    def add_alternative(self, original: ConfigurationDraft, wanted: Alternative) -> ConfigurationDraft:
-        """Add a copy with another layout of the same disks, and return it."""
-        made, count = made_by(self.parts, original), len(self.parts.disks_of(original).data.disks)
-        if original.from_where and original.name == default_name(original.place):
-            original.name = short_name(made, count)  # name it by its difference
-        copy = self.copy_configuration(original)
-        self.parts.configurations.remove(copy)
-        self.parts.configurations.append(copy)
-        names = {each.name.strip() for each in self.parts.configurations if each is not copy}
-        if wanted.name not in names:
-            copy.name = wanted.name
-        copy.made, copy.wal_apart = wanted.made, wanted.wal_apart
         return copy
 
     def remove_configuration(self, configuration: ConfigurationDraft) -> None:

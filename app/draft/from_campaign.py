@@ -16,7 +16,6 @@ from app.domain.campaign.configuration import (
     GroupChoice,
     Script,
     Target,
-    Workload,
 )
 from app.domain.filesystems import filesystem
 from app.domain.storage_plan.plan import Role
@@ -29,10 +28,8 @@ from app.draft.fields.state import (
     TYPED_OF_CAMPAIGN,
     ConfigurationDraft,
     DraftParts,
-    Length,
     Place,
-    SizeChoice,
-    first_values,
+    put,
 )
 from app.draft.fields.storage_state import DisksDraft, GroupDraft, MadeDraft
 from app.draft.fields.text import write_settings, write_text
@@ -86,13 +83,16 @@ def parts_of(campaign: Campaign) -> DraftParts:
     parts = DraftParts(seeds=campaign.seeds, order_seed=campaign.order_seed, remarks=campaign.remarks)
     for key in OF_PAGES:
         if _value(first, key) is not None:
-            parts.values[key] = write_text(FIELDS[key], _value(first, key))
+            put(parts.values, key, write_text(FIELDS[key], _value(first, key)))
     for key in TYPED_OF_CAMPAIGN:
         parts.values[key] = write_text(FIELDS[key], getattr(campaign, FIELDS[key].attribute))
     if not campaign.repeat_disturbed:
         parts.values["repeat_disturbed"] = ""
     parts.values[SETTINGS] = write_settings(shared)
-    _remember_choices(parts, first.workload)
+    if not _is_plain(first.workload.scripts):
+        parts.values["workload.script"] = OWN_SCRIPTS
+        parts.scripts = script_parts(first.workload.scripts)
+    parts.phases = [phase_part(phase) for phase in first.workload.phases]
     where: dict[Place, Target] = {}
     for each in campaign.configurations:
         place = Place(each.target.kind)
@@ -172,23 +172,6 @@ def _texts_of(target: Target) -> dict[str, str]:
         f"{TARGET}.{target.kind}.{each.name}": write_text(each, getattr(target, each.attribute))
         for each in fields
     }
-
-
-def _remember_choices(parts: DraftParts, workload: Workload) -> None:
-    """Store how size, length and scripts are given."""
-    if workload.scale is not None:
-        parts.size_choice = SizeChoice.SCALE
-    elif isinstance(workload.size, str):
-        parts.size_choice = SizeChoice(workload.size.value)
-        parts.values["workload.size"] = first_values()["workload.size"]
-    else:
-        parts.size_choice = SizeChoice.BYTES
-    if workload.duration_s is None:
-        parts.length = Length.TRANSACTIONS
-    if not _is_plain(workload.scripts):
-        parts.values["workload.script"] = OWN_SCRIPTS
-        parts.scripts = script_parts(workload.scripts)
-    parts.phases = [phase_part(phase) for phase in workload.phases]
 
 
 def _is_plain(scripts: Sequence[Script]) -> bool:

@@ -17,16 +17,17 @@ from contextlib import suppress
 from enum import Enum
 from typing import Any, Final
 
+from app.domain.campaign.configuration import DataSize
 from app.domain.errors import FootingError, UsageError
 from app.domain.text import tr
 from app.draft.fields.fields import FIELDS, SETTINGS
-from app.draft.fields.state import DraftParts, Place, first_values
+from app.draft.fields.state import DraftParts, Place, alternative, first_values, put
 from app.draft.from_campaign import with_places
 from app.hosts.folders.own_folders import create_state_folder
 
 FILE_NAME: Final = "draft.json"
-_FORMAT: Final = 2
-"""Format 1 kept the texts of a configuration in several entries; see `_of_today`."""
+_FORMAT: Final = 3
+"""Earlier formats are read by `_of_today`."""
 _TEXT_KEYS: Final = {
     Place.OTHER_FOLDER: "target.folder.path",
     Place.OTHER_MEMORY: "target.memory.size",
@@ -57,12 +58,16 @@ def read_draft_text(text: str) -> DraftParts:
     """
     try:
         document = json.loads(text, object_hook=_of_today)
-        parts: DraftParts = _typed(DraftParts, {1: document, _FORMAT: document}[document["format"]]["parts"])
+        known = dict.fromkeys(range(1, _FORMAT + 1), document)
+        parts: DraftParts = _typed(DraftParts, known[document["format"]]["parts"])
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         message = tr("What was put together last time cannot be read any more; it is left out.")
         raise DamagedDraftError(message) from error
-    known = first_values()
-    parts.values = known | {key: text for key, text in parts.values.items() if key in known}
+    values = first_values()
+    for key, typed in parts.values.items():
+        if key in values or alternative(key) in values:
+            put(values, key, typed)
+    parts.values = values
     for each in parts.configurations:
         each.texts = {key: text for key, text in each.texts.items() if key in FIELDS}
     return with_places(parts)
@@ -111,6 +116,8 @@ def _of_today(table: dict[str, Any]) -> dict[str, Any]:
     """Return a change of a dimension with its value, a configuration with its texts, as kept by format 2."""
     if isinstance(table.get("key"), list) and isinstance(table.get("text"), str):
         return {"key": table["key"], "value": tomllib.loads(f"value = {table['text']}")["value"]}
+    if isinstance(table.get("parts"), dict) and table.get("format") in {1, 2}:
+        return {**table, "parts": _with_given_keys(table["parts"])}
     if "place" in table and "texts" not in table:
         keys = {
             "text": _TEXT_KEYS.get(Place(table["place"]), ""),
@@ -123,6 +130,17 @@ def _of_today(table: dict[str, Any]) -> dict[str, Any]:
             texts[SETTINGS] = table["settings"]
         return {**table, "texts": texts}
     return table
+
+
+def _with_given_keys(parts: dict[str, Any]) -> dict[str, Any]:
+    """Return parts without keys that did not count; formats 1 and 2 kept both of two alternatives."""
+    size, length = parts.get("size_choice", DataSize.SMALL), parts.get("length", "duration")
+    values = {**parts.get("values", {})}
+    if size not in {"bytes", "scale"}:
+        values["workload.size"] = DataSize(size).value
+    for key in ("workload.scale" if size == "scale" else "workload.size", f"workload.{length}"):
+        put(values, key, values.get(key, FIELDS[key].placeholder))
+    return {**parts, "values": values}
 
 
 # --- between dataclasses and JSON, by the annotations of the fields

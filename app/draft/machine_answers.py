@@ -10,7 +10,7 @@ import json
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from typing_extensions import override
 
@@ -49,10 +49,8 @@ from app.storage.layout.availability import Support, read_support
 class MachineQuestion(ABC):
     """A question that only the machine can answer."""
 
-    @property
-    @abstractmethod
-    def waiting(self) -> str:
-        """The current activity while waiting, a sentence."""
+    waiting: ClassVar[str]
+    """The current activity while waiting, a sentence."""
 
     @abstractmethod
     def find_out(self, environment: DraftEnvironment) -> object:
@@ -70,11 +68,7 @@ class TargetQuestion(MachineQuestion):
     target: Target
     need_bytes: int
 
-    @property
-    @override
-    def waiting(self) -> str:
-        path = getattr(self.target, "path", None)
-        return tr("Looking at {place} …").format(place=path) if path else tr("Looking at the places …")
+    waiting: ClassVar[str] = tr("Looking at the places …")
 
     @override
     def find_out(self, environment: DraftEnvironment) -> CheckedTarget:
@@ -93,10 +87,7 @@ class ScriptsQuestion(MachineQuestion):
     raw: str
     key: str = "workload.script"
 
-    @property
-    @override
-    def waiting(self) -> str:
-        return tr("Reading the scripts …")
+    waiting: ClassVar[str] = tr("Reading the scripts …")
 
     @override
     def find_out(self, environment: DraftEnvironment) -> tuple[Script, ...] | tuple[WorkloadPhase, ...]:
@@ -122,10 +113,7 @@ def _read(kind: ValueKind, raw: object, key: str = "workload.script") -> Any:  #
 class SupportQuestion(MachineQuestion):
     """Which filesystems and RAID levels can this machine make?"""
 
-    @property
-    @override
-    def waiting(self) -> str:
-        return tr("Looking at which filesystems this machine can make …")
+    waiting: ClassVar[str] = tr("Looking at which filesystems this machine can make …")
 
     @override
     def find_out(self, environment: DraftEnvironment) -> Support:
@@ -161,10 +149,7 @@ class PostgresQuestion(MachineQuestion):
     workload: Workload
     targets: tuple[Target, ...]
 
-    @property
-    @override
-    def waiting(self) -> str:
-        return tr("Asking PostgreSQL whether it takes these settings …")
+    waiting: ClassVar[str] = tr("Asking PostgreSQL whether it takes these settings …")
 
     @override
     def find_out(self, environment: DraftEnvironment) -> PostgresAnswer:
@@ -194,10 +179,7 @@ class CampaignQuestion(MachineQuestion):
 
     campaign: Campaign
 
-    @property
-    @override
-    def waiting(self) -> str:
-        return tr("Checking whether this machine can run it …")
+    waiting: ClassVar[str] = tr("Checking whether this machine can run it …")
 
     @override
     def find_out(self, environment: DraftEnvironment) -> ResolvedCampaign:
@@ -218,10 +200,7 @@ class TrustQuestion(MachineQuestion):
 
     campaign: Campaign
 
-    @property
-    @override
-    def waiting(self) -> str:
-        return tr("Looking at what its settings and scripts may do …")
+    waiting: ClassVar[str] = tr("Looking at what its settings and scripts may do …")
 
     @override
     def find_out(self, environment: DraftEnvironment) -> Agreement:
@@ -234,10 +213,7 @@ class DescribeQuestion(MachineQuestion):
 
     plans: tuple[StoragePlan, ...]
 
-    @property
-    @override
-    def waiting(self) -> str:
-        return tr("Asking the root helper what it will do …")
+    waiting: ClassVar[str] = tr("Asking the root helper what it will do …")
 
     @override
     def find_out(self, environment: DraftEnvironment) -> tuple[tuple[str, ...], ...]:
@@ -256,10 +232,7 @@ class ServerQuestion(MachineQuestion):
     connection: str
     ssh: str = ""
 
-    @property
-    @override
-    def waiting(self) -> str:
-        return tr("Looking at the server, what it is and what others do there …")
+    waiting: ClassVar[str] = tr("Looking at the server, what it is and what others do there …")
 
     @override
     def find_out(self, environment: DraftEnvironment) -> OpenServer:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
+from enum import StrEnum
+from typing import Any
 
 from app.campaign_file.fields import PHASES
 from app.domain.campaign.configuration import (
@@ -154,7 +156,9 @@ def describe_target(target: Target, plan: StoragePlan | None) -> TargetMetadata:
 def describe_workload(workload: Workload) -> WorkloadMetadata:
     """Return the metadata of pgbench's workload, without those that depend on the machine."""
     names = {each.name for each in fields(WorkloadMetadata)} & {each.name for each in fields(Workload)}
-    metadata = WorkloadMetadata(**{name: getattr(workload, name) for name in names - {"scripts", "phases"}})
+    stated: dict[str, Any] = {name: getattr(workload, name) for name in names - {"scripts", "phases"}}
+    words = {name: value.value for name, value in stated.items() if isinstance(value, StrEnum)}
+    metadata = WorkloadMetadata(**(stated | words))
     return replace(
         metadata,
         label=workload.label,
@@ -163,9 +167,6 @@ def describe_workload(workload: Workload) -> WorkloadMetadata:
             for each in workload.scripts
         ),
         threads=NOT_KNOWN if workload.threads is None else workload.threads,
-        caches=workload.caches.value,
-        data_set=workload.data_set.value,
-        protocol=workload.protocol.value,
         size=None if workload.size is None else str(workload.size),
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
-from app.analysis.facts import RunFacts
+from app.analysis.facts import RunFacts, property_of
 from app.analysis.labels import mark_words, one_line, state_words
 from app.domain.run import RunState
 from app.domain.text import tr
@@ -28,11 +28,6 @@ def days(runs: Iterable[RunFacts]) -> str:
     if not found:
         return ""
     return found[0] if len(found) == 1 else tr("{first} to {last}").format(first=found[0], last=found[-1])
-
-
-def property_of(run: RunFacts, topic: str, name: str) -> str:
-    """Return a property's value, empty if the run has none."""
-    return next((item.value for item in run.properties if (item.topic, item.name) == (topic, name)), "")
 
 
 def common(runs: Iterable[RunFacts], topic: str, name: str) -> str:

@@ -22,7 +22,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QCheckBox, QComboBox, QLineEdit, QScrollArea, QWidget
 
 from app.draft.disks.table import DiskRow
-from app.draft.fields.state import SizeChoice, Step
+from app.draft.fields.state import Step
 from app.execution.launch import LaunchedCampaign
 from app.storage.inspect import processes as inspect_processes
 from ui.background import finish_background
@@ -133,7 +133,7 @@ class Hand:
         parts.values["repeats"], parts.values["io_baseline"] = str(repeats), "false"
         parts.values |= {"workload.duration": f"{seconds}s", "workload.warmup": "1s", "workload.clients": "2"}
         parts.disks.data.texts["partition_size"] = "900 MiB"
-        parts.size_choice, parts.values["workload.scale"] = SizeChoice.SCALE, "1"
+        parts.values["workload.scale"] = "1"
 
     def choose_disks(self) -> None:
         """Tick spare disks, and nothing else, on the first page."""

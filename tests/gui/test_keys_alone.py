@@ -173,12 +173,12 @@ def test_measured_campaign(
     go_on(keys, wizard, Step.POSTGRESQL)
     go_on(keys, wizard, Step.WORKLOAD)
     work = page_of(wizard, WorkloadPage)
-    keys.tab_to(work.data_size)
+    keys.tab_to(work.data_size.kind)
     keys.press(Qt.Key.Key_End)
-    keys.write(work.size_text, "1")
+    keys.write(work.data_size.amount, "1")
     for key, text in (("workload.clients", "1"), ("workload.warmup", "1s"), ("repeats", "1")):
         if key == "workload.warmup":
-            keys.write(work.length_text, "4s")
+            keys.write(work.length.amount, "4s")
         edit = work.fields[key].control
         assert isinstance(edit, QLineEdit)
         keys.write(edit, text)

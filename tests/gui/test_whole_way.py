@@ -74,9 +74,9 @@ def fill_wizard(qtbot: QtBot, window: MainWindow, target: Path, seconds: int) ->
     go_on(qtbot, wizard, Step.POSTGRESQL)
     go_on(qtbot, wizard, Step.WORKLOAD)
     work = page_of(wizard, WorkloadPage)
-    QTest.keyClick(work.data_size, Qt.Key.Key_End)
-    retype(work.size_text, "1")
-    retype(work.length_text, f"{seconds}s")
+    QTest.keyClick(work.data_size.kind, Qt.Key.Key_End)
+    retype(work.data_size.amount, "1")
+    retype(work.length.amount, f"{seconds}s")
     for key, text in (("workload.warmup", "1s"), ("workload.clients", "1"), ("repeats", "1")):
         edit = wizard.pages[Step.WORKLOAD].fields[key].control
         assert isinstance(edit, QLineEdit)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 from PySide6.QtCore import QSettings, Qt
@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
     QLabel,
     QLineEdit,
     QPlainTextEdit,
+    QPushButton,
     QToolButton,
     QWidget,
 )
@@ -34,7 +35,7 @@ from app.domain.storage_plan.plan import Role
 from app.draft.disks.table import assign
 from app.draft.draft import CampaignDraft
 from app.draft.fields.environment import DraftEnvironment
-from app.draft.fields.state import OWN_SCRIPTS, Place, SizeChoice, Step
+from app.draft.fields.state import OWN_SCRIPTS, Place, Step
 from app.draft.machine_answers import (
     MachineAnswer,
     MachineQuestion,
@@ -57,6 +58,7 @@ from ui.background import finish_background
 from ui.icons import make_icon
 from ui.theme import Scheme, Theme
 from ui.wizard.background import validation
+from ui.wizard.base.page import Page
 from ui.wizard.editors.recipe_chooser import RecipeChooser
 from ui.wizard.pages import review_page
 from ui.wizard.pages.configurations_page import MorePage
@@ -172,6 +174,19 @@ def choose_disks(draft: CampaignDraft, count: int = 4, *, wal: int = 1) -> Campa
 def page_of(wizard: Wizard, kind: type[PageT]) -> PageT:
     """Return the page of this kind."""
     return next(page for page in wizard.pages.values() if isinstance(page, kind))
+
+
+def control(page: Page, key: str) -> Any:  # noqa: ANN401 - as its kind has it
+    """Return the control of a key."""
+    return page.fields[key].control
+
+
+def change(page: MorePage, key: str) -> Any:  # noqa: ANN401 - as its kind has it
+    """Choose another key to change in the chosen configuration, and return its control."""
+    box = page.editor.change
+    box.setCurrentIndex(box.findData(key))
+    box.activated.emit(box.currentIndex())
+    return page.editor.form.fields[key].control
 
 
 def press(
@@ -428,14 +443,14 @@ def test_cold_caches_exclude_warm_up(make_wizard: MakeWizard) -> None:
     wizard._open_page()
     page = page_of(wizard, WorkloadPage)
     error = page.fields["workload.warmup"].error
-    page.boxes["workload.caches"].setCurrentIndex(page.boxes["workload.caches"].findData("cold"))
+    control(page, "workload.caches").setCurrentIndex(control(page, "workload.caches").findData("cold"))
     assert error.text() == "A warm-up of 5 s makes cold caches warm again; allowed with them is 0."
     assert error.isVisible()
-    page._texts["workload.warmup"].setText("0")
-    page._texts["workload.warmup"].textEdited.emit("0")
+    control(page, "workload.warmup").setText("0")
+    control(page, "workload.warmup").textEdited.emit("0")
     assert not error.isVisible()
     assert "cold" in wizard.draft.parts.values["workload.caches"]
-    page.boxes["workload.caches"].setCurrentIndex(page.boxes["workload.caches"].findData("warm"))
+    control(page, "workload.caches").setCurrentIndex(control(page, "workload.caches").findData("warm"))
     assert wizard.draft.parts.values["workload.caches"] == "warm"
 
 
@@ -563,11 +578,15 @@ def test_copy_edited_and_removed(qtbot: QtBot, make_wizard: MakeWizard) -> None:
     assert [row_texts(page, row)[0] for row in range(2)] == ["folder", "memory"]
     page.copy.click()
     assert page.editor.name.hasFocus()
-    page.editor.changes.add.click()
-    edit = page.editor.changes.findChildren(QLineEdit)[0]
+    edit = change(page, "workload.clients")
     QTest.keyClicks(edit, "16")
     page.editor.place.setCurrentIndex(page.editor.place.findData(Place.OTHER_FOLDER))
-    QTest.keyClicks(page.editor.place_text, "/srv/other")
+    where = page.editor.form.fields["target.folder.path"]
+    QTest.keyClicks(where.control, "srv")
+    assert "absolute folder" in where.error.text()
+    where.control.setProperty("text", "")
+    QTest.keyClicks(where.control, "/srv/other")
+    assert not where.error.text()
     assert row_texts(page, 1) == ["folder 2", "/srv/other", "clients 16"]
     made = wizard.draft.built.configurations[1]
     assert made.target == FolderTarget("/srv/other")
@@ -585,18 +604,19 @@ def test_change_of_another_key(qtbot: QtBot, make_wizard: MakeWizard) -> None:
     go_on(qtbot, wizard, Step.POSTGRESQL, Step.WORKLOAD, Step.MORE)
     page = page_of(wizard, MorePage)
     page.copy.click()
-    changes = page.editor.changes
-    for text in ("16", "x"):
-        changes.add.click()
-        QTest.keyClicks(changes.rows[-1].findChildren(QLineEdit)[0], text)
-    box = changes.rows[0].findChildren(QComboBox)[0]
-    box.setCurrentIndex(box.findData("workload.rate"))
+    for key, text in (("workload.clients", "16"), ("workload.rate", "x")):
+        QTest.keyClicks(change(page, key), text)
     texts = wizard.draft.parts.chosen()[1].texts
-    (other,) = (key for key in texts if key != "workload.rate")
-    assert texts == {"workload.rate": "16", other: "x"}
-    offered = changes.rows[1].findChildren(QComboBox)[0]
-    assert (offered.currentData(), offered.findData("workload.rate")) == (other, -1)
-    assert offered.findData("workload.clients") >= 0
+    assert texts == {"workload.clients": "16", "workload.rate": "x"}
+    assert "Found “x”" in page.editor.form.fields["workload.rate"].error.text()
+    offered = page.editor.change
+    assert offered.findData("workload.rate") == -1
+    page.editor.form.fields["workload.rate"].findChildren(QPushButton)[0].click()
+    assert texts == {"workload.clients": "16"}
+    assert offered.findData("workload.rate") > 0
+    change(page, "workload.transactions")
+    change(page, "workload.duration")
+    assert "workload.transactions" not in texts  # they exclude each other
 
 
 @pytest.mark.usefixtures("always_yes")
@@ -605,8 +625,8 @@ def test_invalid_change_reported_with_its_name(qtbot: QtBot, make_wizard: MakeWi
     go_on(qtbot, wizard, Step.POSTGRESQL, Step.WORKLOAD, Step.MORE)
     page = page_of(wizard, MorePage)
     page.copy.click()
-    page.editor.settings.setFocus()
-    QTest.keyClicks(page.editor.settings, "nonsense")
+    page.editor.form.fields["postgresql.settings"].control.setFocus()
+    QTest.keyClicks(page.editor.form.fields["postgresql.settings"].control, "nonsense")
     texts = [label.text() for label in page.editor.findChildren(QLabel) if label.isVisible()]
     assert any("Line 1 is not a setting" in text for text in texts)
     page.list.setCurrentCell(0, 0)
@@ -666,7 +686,7 @@ def test_controls_named_and_mnemonics_unique(make_wizard: MakeWizard, step: Step
     page = wizard.pages[step]
     if isinstance(page, MorePage):
         page.list.setCurrentCell(draft.parts.chosen().index(copy), 0)
-        page.editor.changes.add.click()
+        change(page, "workload.clients")
     for widget in page.findChildren(QWidget):
         if widget.window() is wizard:  # and no list of a closed combo box
             widget.setVisible(True)  # also what shows only for some choices
@@ -693,7 +713,7 @@ def test_help_panel_follows_focus(make_wizard: MakeWizard) -> None:
     wizard = make_wizard(known_draft())
     page = page_of(wizard, WherePage)
     assert "filesystem" in wizard.help.text.text()
-    page.memory.setFocus()
+    page.boxes[Place.MEMORY].setFocus()
     assert "tmpfs" in wizard.help.source.text()
     assert wizard.help.title.text() == "Memory"
 
@@ -724,7 +744,7 @@ def test_no_page_is_wider_than_its_window(
         draft.configuration_of(Place.FOLDER).name = (
             "a configuration with a name of eighty characters " + "x" * 31
         )
-        draft.parts.size_choice = SizeChoice.SCALE
+        draft.parts.values["workload.scale"] = "100"
         choose_disks(draft)
         agree(draft)
         wizard = make_wizard(draft, size)
@@ -813,24 +833,24 @@ def test_compressible_rows_and_ratios_of_file(
     page = page_of(wizard, WorkloadPage)
     values = wizard.draft.parts.values
     page.load()
-    assert page.boxes["workload.compressibility"].currentText() == "pgbench's own, mostly blanks"
-    for place in range(1, page.boxes["workload.compressibility"].count()):
-        page.boxes["workload.compressibility"].setCurrentIndex(place)
-        ratio = float(page.boxes["workload.compressibility"].currentText().partition(":")[0])
+    assert control(page, "workload.compressibility").currentText() == "pgbench's own, mostly blanks"
+    for place in range(1, control(page, "workload.compressibility").count()):
+        control(page, "workload.compressibility").setCurrentIndex(place)
+        ratio = float(control(page, "workload.compressibility").currentText().partition(":")[0])
         campaign = wizard.draft.to_campaign()
         assert {each.workload.compressibility for each in campaign.configurations} == {ratio}
-    offered = page.boxes["workload.compressibility"].count()
+    offered = control(page, "workload.compressibility").count()
     values["workload.compressibility"] = "2.7"
     page.load()
     assert (
-        page.boxes["workload.compressibility"].currentText(),
-        page.boxes["workload.compressibility"].count(),
+        control(page, "workload.compressibility").currentText(),
+        control(page, "workload.compressibility").count(),
     ) == ("2.7:1", offered + 1)
     values["workload.compressibility"] = ""
     page.load()
     assert (
-        page.boxes["workload.compressibility"].currentIndex(),
-        page.boxes["workload.compressibility"].count(),
+        control(page, "workload.compressibility").currentIndex(),
+        control(page, "workload.compressibility").count(),
     ) == (0, offered)
     assert {each.workload.compressibility for each in wizard.draft.to_campaign().configurations} == {None}
 
@@ -851,7 +871,7 @@ def test_questions_first_own_question_on_top(make_wizard: MakeWizard) -> None:
     wizard = make_wizard(known_draft())
     page = page_of(wizard, WherePage)
     chooser = page.recipes
-    assert chooser.y() < page.folder.mapTo(page, page.folder.rect().topLeft()).y()
+    assert chooser.y() < page.boxes[Place.FOLDER].mapTo(page, page.boxes[Place.FOLDER].rect().topLeft()).y()
     texts = [chooser.questions.itemText(number) for number in range(chooser.questions.count())]
     assert texts[0] == "My own comparison"
     assert {"Which filesystem?  vondra-2022", "What do barriers cost?  barriers"} < set(texts)
@@ -914,15 +934,16 @@ def test_question_on_prepared_server(
     chooser = ask(wizard, "lentfer-2009")
     assert chooser.steps.isHidden()
     assert "Or tick “An existing server”" in chooser.remarks.text()
-    page.server.click()
+    page.boxes[Place.SERVER].click()
     assert "Say below how the server is reached" in chooser.remarks.text()
     assert not chooser.use.isEnabled()
-    page.connection.setText("host=db user=bench")
-    page.connection.textEdited.emit("host=db user=bench")
+    control(page, "target.server.connection").setText("host=db user=bench")
+    control(page, "target.server.connection").textEdited.emit("host=db user=bench")
     assert chooser.use.isEnabled()
     assert "\n1. Give a disk or partition" in chooser.steps.text()
     assert "\n10. Two campaigns are ranked only by" in chooser.steps.text()
-    assert chooser.steps.y() > page.server.mapTo(page, page.server.rect().topLeft()).y()
+    box = page.boxes[Place.SERVER]
+    assert chooser.steps.y() > box.mapTo(page, box.rect().topLeft()).y()
     with qtbot.waitSignal(chooser.loaded, timeout=PATIENCE_MS):
         chooser.use.click()
     (only,) = wizard.draft.to_campaign().configurations

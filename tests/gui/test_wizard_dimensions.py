@@ -131,7 +131,7 @@ def test_filesystem_comparison_in_ten_clicks(qtbot: QtBot, open_wizard: OpenWiza
     click = Clicks(qtbot)
 
     where = page_of(wizard, WherePage)
-    click.on(where.disks)
+    click.on(where.boxes[Place.DISKS])
     click.on(wizard.next)
     disks = page_of(wizard, DisksPage)
     model = disks.table.model()

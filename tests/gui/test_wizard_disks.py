@@ -19,7 +19,6 @@ from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
     QLineEdit,
-    QMenu,
     QPlainTextEdit,
     QRadioButton,
     QStyledItemDelegate,
@@ -168,14 +167,14 @@ def test_disks_offered_with_helper_else_explained(
 ) -> None:
     draft = CampaignDraft(environment=ENVIRONMENT)
     page = page_of(open_wizard(Step.WHERE, draft), WherePage)
-    assert page.disks.isEnabled()
+    assert page.boxes[Place.DISKS].isEnabled()
     draft.environment = replace(
         ENVIRONMENT,
         disks=Problem("target.disks", "The root helper is not installed.", "sudo packaging/helper install"),
     )
     page.refresh()
-    assert not page.disks.isEnabled()
-    assert "sudo packaging/helper install" in page._disks.state.text()
+    assert not page.boxes[Place.DISKS].isEnabled()
+    assert "sudo packaging/helper install" in page._choices[Place.DISKS].state.text()
 
 
 def test_helper_installed_meanwhile_found(
@@ -188,12 +187,12 @@ def test_helper_installed_meanwhile_found(
     draft = CampaignDraft(environment=replace(ENVIRONMENT, disks=there[0]))
     wizard = open_wizard(Step.WHERE, draft)
     page = page_of(wizard, WherePage)
-    assert not page.disks.isEnabled()
+    assert not page.boxes[Place.DISKS].isEnabled()
     qtbot.waitUntil(lambda: wizard.asking._looking is None)  # coming to the window looks, too
     there.append(None)
     wizard._look_after_absence()
-    qtbot.waitUntil(page.disks.isEnabled)
-    assert page._disks.state.text() == ""
+    qtbot.waitUntil(page.boxes[Place.DISKS].isEnabled)
+    assert page._choices[Place.DISKS].state.text() == ""
 
 
 def test_tick_adds_disk_pages_and_watch(qtbot: QtBot, open_wizard: OpenWizard, machinery: Machinery) -> None:
@@ -201,7 +200,7 @@ def test_tick_adds_disk_pages_and_watch(qtbot: QtBot, open_wizard: OpenWizard, m
     wizard = open_wizard(Step.WHERE, draft)
     page = page_of(wizard, WherePage)
     assert (machinery.following, len(wizard.flow.steps)) == ([], 5)
-    page.disks.click()
+    page.boxes[Place.DISKS].click()
     assert len(wizard.flow.steps) == 7
     qtbot.waitUntil(lambda: draft.storage.listing is not None)
     wizard.close()
@@ -854,8 +853,8 @@ def test_ticks_and_questions_move_nothing(
     for index in range(page.level.count()):
         page.level.setCurrentIndex(index)
         assert moved(before, wizard) == [], page.level.itemText(index)
-    page.memory.setFocus()
-    QTest.keyClicks(page.memory, "nonsense")
+    page.fields["target.disks.memory_limit"].control.setFocus()
+    QTest.keyClicks(page.fields["target.disks.memory_limit"].control, "nonsense")
     assert "nonsense" in page.fields["target.disks.memory_limit"].error.text()
     assert moved(before, wizard) == []
     page.show_asking(asking=True)
@@ -992,26 +991,18 @@ def test_nothing_on_the_page_of_filesystems_moves(
 # --- more, review
 
 
-def test_another_filesystem_is_compared_with_two_clicks(open_wizard: OpenWizard) -> None:
+def test_copy_on_disks_with_its_own_filesystem(open_wizard: OpenWizard) -> None:
     draft = draft_on_disks(4)
     page = page_of(open_wizard(Step.MORE, draft), MorePage)
-    page._fill_menu()
-    menus = {menu.title(): menu for menu in page.menu.findChildren(QMenu)}
-    assert list(menus) == ["Another filesystem", "Another option", "Another RAID level", "Another preset"]
-    filesystems = menus["Another filesystem"]
-    next(action for action in filesystems.actions() if action.text() == "btrfs").trigger()
-    assert page.editor.name.text() == "ext4 raid10", "what is compared is what it is called"
-    assert page.heading.text() == "Added: btrfs raid10"
-    options = menus["Another option"]
-    assert isinstance(options, QMenu)
-    assert "Write barriers: off (nobarrier)" in [action.text() for action in options.actions()]
+    page.list.setCurrentCell(0, 0)
+    page.copy.click()
+    made = page.editor.made
+    assert made.isVisible()
+    made.filesystem.setCurrentIndex(made.filesystem.findData("btrfs"))
     assert page.list.rowCount() == 2
     item = page.list.item(1, 1)
     assert item is not None
     assert item.text() == "4 disks: btrfs raid10"
-    page.list.setCurrentCell(1, 0)
-    made = page.editor.made
-    assert made.isVisible()
     lazytime, nodatacow = (made.options.editors[name].control for name in ("lazytime", "datacow"))
     assert nodatacow.isVisible()
     assert not lazytime.isVisible(), "what matters less is found by the search"
@@ -1029,10 +1020,11 @@ def test_another_filesystem_is_compared_with_two_clicks(open_wizard: OpenWizard)
     assert "UNSAFE: Data has no checksums" in made.unsafe.text()
     assert "nodatacow" in made.unsafe.text()
     made.options.clear.click()
-    assert draft.parts.configurations[-1].made is not None
-    assert draft.parts.configurations[-1].made.typed == {}
+    copied = draft.parts.chosen()[-1].made
+    assert copied is not None
+    assert copied.typed == {}
     assert not made.unsafe.isVisible()
-    draft.parts.configurations[-1].made.typed["compres"] = "lzo"  # of a campaign file
+    copied.typed["compres"] = "lzo"  # of a campaign file
     page.report_change()
     assert "Did you mean “compress”?" in page.editor._place.error.text()
 

@@ -16,7 +16,7 @@ from app.domain.campaign.configuration import DiskTarget
 from app.domain.options.raid import Level
 from app.domain.storage_plan.plan import Role
 from app.draft.draft import CampaignDraft
-from app.draft.fields.state import SizeChoice, Step
+from app.draft.fields.state import Step
 from app.draft.matrix.cells import cell_rows
 from tests.gui.test_wizard import page_of
 from tests.gui.test_wizard_disks import ENVIRONMENT, Machinery, draft_on_disks
@@ -312,10 +312,10 @@ def test_data_fitting_memory_noted(open_page: OpenPage) -> None:
     wizard._open_page()
     note = wizard.pages[Step.WORKLOAD].fields["workload.size"].note
     assert "It fits into memory 40 times: reads show the memory, not the storage." in note.text()
-    draft.parts.size_choice = SizeChoice.LARGE
+    draft.parts.values["workload.size"] = "large"
     wizard.pages[Step.WORKLOAD].load()
     assert "fits into memory" not in note.text()
-    draft.parts.size_choice = SizeChoice.SMALL
+    draft.parts.values["workload.size"] = "small"
     draft.parts.disks.memory_limit = "1 GiB"
     wizard.pages[Step.WORKLOAD].load()
     assert "fits into memory" not in note.text(), "that is what the limit is for"

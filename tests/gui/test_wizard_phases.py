@@ -19,9 +19,11 @@ from app.draft.builder import build
 from app.draft.draft import CampaignDraft
 from app.draft.fields.state import PhaseDraft, ScriptDraft
 from app.draft.from_campaign import first_parts
+from tests.gui.test_wizard import control as of_key
 from ui.theme import Scheme, Theme
+from ui.wizard.base.controls import Ticks
 from ui.wizard.base.help_panel import help_for
-from ui.wizard.editors.phases_editor import PhasesEditor, _Ticks
+from ui.wizard.editors.phases_editor import PhasesEditor
 from ui.wizard.pages.workload_page import WorkloadPage
 
 
@@ -73,7 +75,7 @@ def test_phases_are_added_changed_moved_and_removed(page: WorkloadPage) -> None:
     script = cast("QComboBox", control(page, "script"))
     script.setCurrentIndex(script.findData("simple-update"))
     cast("QCheckBox", control(page, "counts")).setChecked(False)
-    ticks = cast("_Ticks", control(page, "maintenance"))
+    ticks = cast("Ticks", control(page, "maintenance"))
     ticks.ticks["vacuum"].setChecked(True)
     ticks.ticks["checkpoint"].setChecked(True)
     texts = {"times": "3", "rate": "70 % of reads", "counts": "false", "maintenance": "vacuum, checkpoint"}
@@ -97,10 +99,16 @@ def test_phases_are_added_changed_moved_and_removed(page: WorkloadPage) -> None:
 def test_phase_inherits_common_workload(page: WorkloadPage) -> None:
     page.phases.add.click()
     assert cells(page.phases)[0][3] == "4"
-    edit = page._texts["workload.clients"]
+    edit = of_key(page, "workload.clients")
     edit.selectAll()
     QTest.keyClicks(edit, "16")
     assert cells(page.phases)[0][3] == "16"
+
+
+def test_lists_of_phase_begin_with_left_out(page: WorkloadPage) -> None:
+    page.phases.add.click()
+    boxes = [each.control for each in page.phases.fields.values() if isinstance(each.control, QComboBox)]
+    assert [box.currentText() for box in boxes] == ["as above", "as above", "nothing"]
 
 
 def test_phase_errors_at_field_or_named(
@@ -173,17 +181,17 @@ def test_sequential_design_explained_with_margin(page: WorkloadPage) -> None:
     parts = page.draft.parts
     assert "published" in page.fields["design"].note.text()
     assert page.fields["precision"].isHidden()
-    page.boxes["design"].setFocus()
-    QTest.keyClick(page.boxes["design"], Qt.Key.Key_Down)
+    of_key(page, "design").setFocus()
+    QTest.keyClick(of_key(page, "design"), Qt.Key.Key_Down)
     QApplication.processEvents()
     assert parts.values["design"] == "sequential"
     assert "less time" in page.fields["design"].note.text()
-    assert page._texts["repeats"].placeholderText() == "10"
-    edit = page._texts["precision"]
+    assert of_key(page, "repeats").placeholderText() == "10"
+    edit = of_key(page, "precision")
     assert edit.isVisible()
     QTest.keyClicks(edit, "3")
     assert parts.values["precision"] == "3"
-    QTest.keyClick(page.boxes["design"], Qt.Key.Key_Up)
+    QTest.keyClick(of_key(page, "design"), Qt.Key.Key_Up)
     assert "goes with design" in page.fields["precision"].error.text()
     assert edit.isVisible()  # so that it can be taken away
     edit.clear()

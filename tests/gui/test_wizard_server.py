@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PySide6.QtTest import QTest
@@ -19,7 +20,7 @@ from app.draft.fields.state import Place, Step
 from app.draft.kept import draft_text
 from app.draft.machine_answers import MachineAnswer, MachineQuestion, ServerQuestion
 from app.execution.servers import OpenServer
-from tests.gui.test_wizard import MakeWizard, go_on, known_draft, make_wizard, page_of
+from tests.gui.test_wizard import MakeWizard, control, go_on, known_draft, make_wizard, page_of
 from tests.unit.postgres.test_existing import ADDRESS, LOOK
 from ui.widgets.fields import HELP
 from ui.wizard.background import validation
@@ -67,9 +68,9 @@ def look_there(qtbot: QtBot, page: ReviewPage) -> None:
 def test_server_starts_after_name_typed(qtbot: QtBot, make_wizard: MakeWizard, tmp_path: Path) -> None:
     wizard = make_wizard(on_server())
     first = page_of(wizard, WherePage)
-    assert first.server.isChecked()
-    assert first.connection.text() == CONNECTION
-    assert first.connection.isEnabled()
+    assert first.boxes[Place.SERVER].isChecked()
+    assert control(first, "target.server.connection").text() == CONNECTION
+    assert control(first, "target.server.connection").isEnabled()
     go_on(qtbot, wizard, Step.POSTGRESQL, Step.WORKLOAD, Step.MORE, Step.REVIEW)
     page = page_of(wizard, ReviewPage)
     servers = page._loaded.servers
@@ -117,18 +118,19 @@ def test_reference_needs_own_name_typed(
     assert row is not None
     assert row.text() == "reference"
     assert not more.reference.isEnabled(), "one is enough"
-    assert more.editor.server.connection.hasFocus()
-    qtbot.waitUntil(lambda: not more.editor.server.connection.visibleRegion().isEmpty())
-    assert more.editor.server.ssh.text() == "machine", "it is on the machine of the other"
-    missing = more.editor.server.fields["target.server.connection"].error
+    form: dict[str, Any] = dict(more.editor.form.fields)
+    assert form["target.server.connection"].control.hasFocus()
+    qtbot.waitUntil(lambda: not form["target.server.connection"].control.visibleRegion().isEmpty())
+    assert form["target.server.ssh"].control.text() == "machine", "it is on the machine of the other"
+    missing = form["target.server.connection"].error
     qtbot.waitUntil(lambda: "is missing" in missing.text())
     assert not wizard.next.isEnabled()
-    QTest.keyClicks(more.editor.server.connection, OTHER)
-    QTest.keyClicks(more.editor.server.room, "lots")
-    result = more.editor.server.fields["target.server.room"].error
+    QTest.keyClicks(form["target.server.connection"].control, OTHER)
+    QTest.keyClicks(form["target.server.room"].control, "lots")
+    result = form["target.server.room"].error
     qtbot.waitUntil(lambda: "lots" in result.text())
-    more.editor.server.room.clear()
-    QTest.keyClicks(more.editor.server.room, "20 GiB")
+    form["target.server.room"].control.clear()
+    QTest.keyClicks(form["target.server.room"].control, "20 GiB")
     qtbot.waitUntil(lambda: not result.text())
     go_on(qtbot, wizard, Step.REVIEW)
     campaign = wizard.draft.to_campaign()
@@ -218,7 +220,7 @@ def test_server_fields_shown_when_ticked(make_wizard: MakeWizard) -> None:
     fields = [field for key, field in page.fields.items() if key.startswith("target.server.")]
     assert len(fields) == 3
     assert all(field.isEnabled() for field in fields)
-    page.server.setChecked(False)
+    page.boxes[Place.SERVER].setChecked(False)
     assert not any(field.isEnabled() for field in fields)
 
 
@@ -244,14 +246,14 @@ def test_running_server_hides_refused_options(
     wizard._open_page()
     assert page.as_it_is.isVisible()
     assert "pgbench of these programs" in explained(page)
-    assert not page.checksums.isVisible()
-    assert not page.preset.isVisible()
-    page.checksums.setChecked(False)  # of a folder that was ticked before: in sight, because it is refused
+    assert not page.fields["postgresql.checksums"].control.isVisible()
+    assert not page.fields["postgresql.preset"].control.isVisible()
+    control(page, "postgresql.checksums").setChecked(False)  # of a ticked folder: shown, as it is refused
     wizard._open_page()
-    assert page.checksums.isVisible()
+    assert page.fields["postgresql.checksums"].control.isVisible()
     wizard.draft.choose_place(Place.FOLDER, ticked=True)
     page.report_change()
-    assert page.preset.isVisible()
+    assert page.fields["postgresql.preset"].control.isVisible()
     assert not page.as_it_is.isVisible()
     assert "a server of its own" in explained(page)
     wizard.flow.step = Step.MORE

@@ -18,7 +18,7 @@ from app.domain.campaign.configuration import FolderTarget
 from app.draft.commands import LineAction
 from app.draft.draft import CampaignDraft
 from app.draft.fields.environment import DraftEnvironment, read_environment
-from app.draft.fields.state import Place, SizeChoice, Step
+from app.draft.fields.state import Place, Step, put
 from app.draft.machine_answers import PostgresQuestion, answer
 from app.draft.review import make_review
 from app.hosts.folders.targets import CheckedTarget
@@ -49,7 +49,6 @@ def small_draft(environment: DraftEnvironment, bench: CampaignBench) -> Campaign
     draft.parts.values["target.folder.path"] = str(bench.target)
     draft.parts.values["postgresql.preset"] = "defaults"
     draft.parts.values["postgresql.settings"] = "shared_buffers = 32MB"
-    draft.parts.size_choice = SizeChoice.SCALE
     draft.parts.values |= {"workload.scale": "1", "workload.clients": "2", "repeats": "1"}
     draft.parts.values |= {"workload.duration": "3s", "workload.warmup": "1s"}
     draft.configuration_of(Place.MEMORY).chosen = False
@@ -109,7 +108,8 @@ def commands_of(path: Path) -> list[str]:
 def test_any_draft_runs_or_names_page(data: st.DataObject, environment: DraftEnvironment) -> None:
     draft = CampaignDraft(environment=environment)
     parts = draft.parts
-    parts.size_choice = data.draw(st.sampled_from([SizeChoice.SMALL, SizeChoice.LARGE, SizeChoice.SCALE]))
+    key, size = data.draw(st.sampled_from([("size", "small"), ("size", "large"), ("scale", "100")]))
+    put(parts.values, f"workload.{key}", size)
     parts.values["workload.clients"] = data.draw(st.sampled_from(["1", "16", "200"]))
     draft.parts.values["target.folder.path"] = data.draw(st.sampled_from(["", "/var/tmp", "/nowhere/at/all"]))
     draft.parts.values["postgresql.preset"] = data.draw(st.sampled_from(["defaults", "machine", "seeds"]))

@@ -9,7 +9,6 @@ from typing import Final
 
 from rich.console import Console
 
-from app.analysis.data_set import data_words
 from app.cli.commands.runs.show import print_json
 from app.cli.terminal.tables import print_line, print_table
 from app.domain.columns import CellKind, Column
@@ -21,6 +20,7 @@ from app.execution.recovery import sweep_abandoned
 from app.hosts.folders.account import server_account
 from app.hosts.folders.own_folders import templates_folder
 from app.hosts.templates.store import Template, TemplateStore, key_as_mapping
+from app.postgres.pgbench.filler import ratio_words
 from app.process.starter import unrecorded
 from app.terminal.plain_text import plain
 
@@ -38,7 +38,7 @@ TEMPLATE_COLUMNS: Final[tuple[Column[Template], ...]] = (
     Column("id", tr("id"), lambda each: each.key.id, CellKind.LABEL),
     Column("version", tr("PostgreSQL"), lambda each: each.key.version, CellKind.LABEL),
     Column("scale", tr("scale"), lambda each: str(each.key.scale)),
-    Column("rows", tr("rows"), lambda each: data_words(each.key.compressibility), CellKind.WORDS),
+    Column("rows", tr("rows"), lambda each: ratio_words(each.key.compressibility), CellKind.WORDS),
     Column("page", tr("page"), lambda each: format_size(each.key.page_bytes)),
     Column("checksums", tr("checksums"), lambda each: tr("on") if each.key.checksums else tr("off")),
     Column("size", tr("size"), lambda each: format_size(each.content.size_bytes)),

@@ -92,6 +92,14 @@ def preset_of(made: MadeDraft) -> str:
     return made.preset if made.preset in known else DEFAULT_PRESET
 
 
+def short_name(made: MadeDraft, disks: int) -> str:
+    """Return a name for a configuration from its level, filesystem and preset."""
+    words = [spec_of(made).label, level_of(made, disks).value]
+    if preset_of(made) != DEFAULT_PRESET:
+        words.append(preset_of(made))
+    return " ".join(words)
+
+
 def chosen_values(made: MadeDraft) -> dict[str, OptionValue]:
     """Return the values of preset and own options together, without unreadable ones."""
     values, _ = read_options(spec_of(made), made.typed)

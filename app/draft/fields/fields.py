@@ -16,6 +16,7 @@ from app.draft.fields.state import Step
 NAME_LIMIT: Final = 80
 SETTINGS: Final = "postgresql.settings"
 SCRIPT: Final = "workload.script"
+CONNECTION: Final = "target.server.connection"
 PHASES: Final = "workload.phase"
 
 FIELDS: Final[dict[str, CampaignField]] = (
@@ -38,6 +39,9 @@ OF_PAGES: Final = tuple(
     key for key in FIELDS if key.split(".")[0] in SECTIONS and key not in {SETTINGS, PHASES}
 )
 """Keys of the pages about PostgreSQL and the workload; settings have their own text, phases a list."""
+
+ON_FIRST_PAGE: Final = tuple(key for key in FIELDS if key.startswith("target.") and "target.disks" not in key)
+"""Keys of targets other than spare disks, which have pages of their own."""
 
 CHANGEABLE: Final = tuple(key for key in OF_PAGES if key not in ALIKE)
 """Keys of these that a configuration may change."""

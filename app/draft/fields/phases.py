@@ -16,7 +16,7 @@ from app.campaign_file.problems import InvalidValueError
 from app.domain.campaign.configuration import Script, WorkloadPhase
 from app.domain.columns import CellKind, Column
 from app.domain.text import tr
-from app.draft.fields.state import OWN_SCRIPTS, DraftParts, Length, PhaseDraft, ScriptDraft
+from app.draft.fields.state import OWN_SCRIPTS, DraftParts, PhaseDraft, ScriptDraft
 from app.draft.fields.text import raw_value, write_text
 
 NAME: Final = "name"
@@ -172,15 +172,15 @@ PHASE_COLUMNS: Final[tuple[Column[PlannedPhase], ...]] = (
 def phase_rows(parts: DraftParts) -> list[PlannedPhase]:
     """Return the rows of the table."""
     values = parts.values
-    script, is_timed = values["workload.script"], parts.length is Length.DURATION
+    script, transactions = values["workload.script"], values.get("workload.transactions")
     above = {
         "times": str(_USUAL.times),
         "script": scripts_words(parts.scripts) if script == OWN_SCRIPTS else script,
         "clients": values["workload.clients"].strip(),
         "rate": values["workload.rate"].strip(),
         "length": values["workload.duration"].strip()
-        if is_timed
-        else _transactions(values["workload.transactions"].strip()),
+        if transactions is None
+        else _transactions(transactions.strip()),
     }
     return [PlannedPhase(part, above) for part in parts.phases]
 

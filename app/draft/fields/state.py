@@ -7,6 +7,7 @@ from enum import Enum, StrEnum
 from typing import Final
 
 from app.campaign_file.fields import CAMPAIGN_FIELDS, SECTIONS, TARGETS
+from app.campaign_file.partial import alternative_of
 from app.campaign_file.phases import Phases
 from app.domain.campaign.configuration import (
     DEFAULT_SEEDS,
@@ -121,23 +122,6 @@ class PhaseDraft:
     scripts: list[ScriptDraft] = field(default_factory=list)
 
 
-class SizeChoice(StrEnum):
-    """How the size of the data is given."""
-
-    SMALL = DataSize.SMALL.value
-    MEDIUM = DataSize.MEDIUM.value
-    LARGE = DataSize.LARGE.value
-    BYTES = "bytes"
-    SCALE = "scale"
-
-
-class Length(StrEnum):
-    """The end of the measured phase: by time or by transactions."""
-
-    DURATION = "duration"
-    TRANSACTIONS = "transactions"
-
-
 TYPED_OF_CAMPAIGN: Final = tuple(
     each.name for each in CAMPAIGN_FIELDS if each.name not in {"seeds", "order_seed", "remarks"}
 )
@@ -153,10 +137,8 @@ _FIRST_LOOK: Final = {
         if target.kind != DiskTarget.kind
         for each in target.fields
     },
-    "workload.size": "2 GiB",
-    "workload.scale": "100",
+    "workload.size": DataSize.SMALL.value,
     "workload.duration": "30s",
-    "workload.transactions": "10000",
     "workload.warmup": "5s",
 }
 """A first look: six short runs, done in five minutes; missing keys default as in a campaign file."""
@@ -169,9 +151,20 @@ def first_values() -> dict[str, str]:
         f"{section}.{each.name}": write_text(each, getattr(parts[section], each.attribute))
         for section, fields in SECTIONS.items()
         for each in fields
-        if not isinstance(each.kind, Phases)
+        if not isinstance(each.kind, Phases) and not each.instead_of
     }
     return left_out | _FIRST_LOOK
+
+
+def alternative(key: str) -> str:
+    """Return the key that a key excludes; empty if it excludes none."""
+    return ".".join(alternative_of(tuple(key.split("."))) or ())
+
+
+def put(texts: dict[str, str], key: str, text: str) -> None:
+    """Set the text of a key; the key that it excludes is no longer given."""
+    texts.pop(alternative(key), None)
+    texts[key] = text
 
 
 @dataclass(slots=True)
@@ -180,12 +173,10 @@ class DraftParts:
 
     Attributes:
         values: of campaign files, by key such as ``workload.clients``, as typed; empty for the default.
-            Alternative keys are both kept.
+            Of keys that exclude each other only one is given.
         seeds: of the recipe, else the default ones.
         order_seed: of a random order, from a file; None to draw it at the start.
         remarks: of the original campaign file or recipe.
-        size_choice: which of ``workload.size`` and ``workload.scale`` counts.
-        length: which of ``workload.duration`` and ``workload.transactions`` counts.
         scripts: own scripts, used if ``workload.script`` is `OWN_SCRIPTS`.
         phases: measured by each run; empty for a single one from the third page.
         disks: the pages about spare disks.
@@ -201,8 +192,6 @@ class DraftParts:
     seeds: tuple[int, ...] = DEFAULT_SEEDS
     order_seed: int | None = None
     remarks: tuple[str, ...] = ()
-    size_choice: SizeChoice = SizeChoice.SMALL
-    length: Length = Length.DURATION
     scripts: list[ScriptDraft] = field(default_factory=list)
     phases: list[PhaseDraft] = field(default_factory=list)
     disks: DisksDraft = field(default_factory=DisksDraft)
@@ -233,6 +222,10 @@ class DraftParts:
     def disks_of(self, configuration: ConfigurationDraft) -> DisksDraft:
         """Return the disks of a configuration: its own, else those of the pages."""
         return configuration.disks or self.disks
+
+    def made_of(self, configuration: ConfigurationDraft) -> MadeDraft:
+        """Return level, filesystem and options of a configuration's data disks."""
+        return configuration.made or self.disks_of(configuration).data.made
 
     def target_text(self, configuration: ConfigurationDraft, name: str) -> str:
         """Return the text of a key of a configuration's target: of the first page, or of a separate place."""

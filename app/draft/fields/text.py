@@ -34,6 +34,14 @@ def read_text(field: CampaignField, text: str) -> Any:  # noqa: ANN401 - the fie
     return field.kind.read(raw_value(field.kind, text), _NOWHERE)
 
 
+def words_of_text(field: CampaignField, text: str) -> str:
+    """Return a typed text for display in a list of values."""
+    try:
+        return text if field.words is None else field.words(read_text(field, text))
+    except InvalidValueError:
+        return text
+
+
 def raw_value(kind: ValueKind, text: str) -> object:
     """Return the TOML equivalent of a text: a number or a truth value if the kind needs one.
 

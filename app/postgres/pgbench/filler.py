@@ -21,6 +21,8 @@ from __future__ import annotations
 import math
 from typing import Final
 
+from app.domain.text import number_text, tr
+
 LEAST_RATIO: Final = 1.4
 """Ratio of a filler of random bytes only (measured: 1.40)."""
 MOST_RATIO: Final = 10.0
@@ -33,6 +35,17 @@ _REST_BYTES: Final = 4.9
 _FILLER_BYTES: Final = 91
 _HISTORY_BYTES: Final = 22
 _HASH_BYTES: Final = 8
+
+
+def ratio_words(ratio: float | None) -> str:
+    """Return a compression ratio in words, such as ``2:1``.
+
+    Args:
+        ratio: None for pgbench's own rows.
+    """
+    if ratio is None:
+        return tr("pgbench's own, mostly blanks")
+    return f"{number_text(float(f'{ratio:.2g}'), 'g')}:1"
 
 
 def random_bytes(ratio: float) -> int:

@@ -7,6 +7,7 @@ from typing import Final
 
 from app.analysis.bottleneck import describe_causes
 from app.analysis.data_set import MOST_CACHED
+from app.analysis.facts import property_of
 from app.analysis.glossary import GlossaryTerm, terms_of_report
 from app.analysis.properties import LABELS, WORKLOAD
 from app.comparison.comparison import RunComparison
@@ -19,7 +20,6 @@ from app.domain.text import tr
 from app.domain.units import format_duration
 from app.report.blocks import Block, TableSize, Text, TextRole, plain_table
 from app.report.findings import Findings
-from app.report.words import property_of
 from app.runfile.metadata.offered_load import KEPT_SHARE, LoadKind
 from app.statistics.sample_size import RUNS_FOR_A_REFERENCE, RUNS_FOR_A_VERDICT
 from app.statistics.selection import PRIOR_DF, SIMULATED_ALONE, SIMULATED_LOST, SIMULATED_LOST_UNEQUAL

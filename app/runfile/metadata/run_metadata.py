@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final, Self
+from typing import Any, Final, Self
 
-from app.domain.campaign.configuration import DataSet, FolderTarget, MemoryTarget, ServerTarget
+from app.campaign_file.fields import WORKLOAD_FIELDS
+from app.domain.campaign.configuration import FolderTarget, MemoryTarget, ServerTarget, Workload
 from app.domain.errors import FootingError
 from app.domain.io_baseline import IoBaseline
 from app.domain.json_value import Json
@@ -539,6 +540,11 @@ class RunMetadata:
         return value if isinstance(value, str) else ""
 
 
+_BEFORE: Final[dict[str, Any]] = {
+    each.attribute: getattr(Workload(), each.attribute) for each in WORKLOAD_FIELDS if each.is_later
+}
+"""What the workloads of earlier versions had, by attribute."""
+
 _MAKES_NOTHING: Final = frozenset({FolderTarget.kind, MemoryTarget.kind, ServerTarget.kind})
 
 
@@ -550,13 +556,10 @@ def read_metadata(values: Mapping[str, Json]) -> RunMetadata:
     """
     found = read_values(RunMetadata, values)
     target = found.target
-    is_own = not isinstance(target.kind, NotKnown) and target.kind != IMPORTED
-    if is_own and isinstance(found.workload.compressibility, NotKnown):
-        # Earlier versions only loaded pgbench's own rows.
-        found = replace(found, workload=replace(found.workload, compressibility=None))
-    if is_own and isinstance(found.workload.data_set, NotKnown):
-        # Earlier versions loaded the data set for every run, and did not record the duration.
-        found = replace(found, workload=replace(found.workload, data_set=DataSet.LOADED.value))
+    if not isinstance(target.kind, NotKnown) and target.kind != IMPORTED:
+        workload = found.workload
+        missing = {name: each for name, each in _BEFORE.items() if getattr(workload, name) is NOT_KNOWN}
+        found = replace(found, workload=replace(workload, **missing))
     if isinstance(target.plan, NotKnown) and target.kind in _MAKES_NOTHING:
         # Earlier formats did not record that no storage was created.
         return replace(found, target=replace(target, plan=None, memory_limit_bytes=None))

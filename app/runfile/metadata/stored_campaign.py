@@ -12,21 +12,15 @@ from app.runfile.metadata.typed_json import NotKnown
 
 
 def completed(run: RunMetadata) -> RunMetadata:
-    """Return a run's metadata, completed from the campaign's text for target and workload.
+    """Return a run's metadata, with the target's presets and memory limit from the campaign's text.
 
-    Earlier files of format 1 did not record a target's presets and memory limit, nor the state of the caches,
-    which were always warm.
+    Earlier files of format 1 did not record them.
     """
-    is_without_presets = run.target.kind == DiskTarget.kind and isinstance(run.target.preset, NotKnown)
-    if not is_without_presets and not isinstance(run.workload.caches, NotKnown):
+    if run.target.kind != DiskTarget.kind or not isinstance(run.target.preset, NotKnown):
         return run
     configuration = stored_configuration(run)
-    if configuration is None:
-        return run
-    if isinstance(run.workload.caches, NotKnown):
-        run = replace(run, workload=replace(run.workload, caches=configuration.workload.caches.value))
-    asked = configuration.target
-    if not is_without_presets or not isinstance(asked, DiskTarget):
+    asked = None if configuration is None else configuration.target
+    if not isinstance(asked, DiskTarget):
         return run
     target = replace(
         run.target,

@@ -10,12 +10,11 @@ from app.analysis.data_set import (
     OTHER_COMPRESSIBILITY,
     compressed_share,
     compression_in_effect,
-    data_words,
     did_nothing,
     differs_from_stated,
-    ratio_words,
 )
 from app.analysis.labels import mark_words
+from app.postgres.pgbench.filler import ratio_words
 from app.probes.facts.files import SampledCompression, StoredBytes
 from app.runfile.metadata.environment import read_environment_facts
 
@@ -90,8 +89,8 @@ def test_ratios_are_told_as_people_write_them() -> None:
         "10:1",
         "10:1",
     ]
-    assert data_words(2.0) == "2:1"
-    assert data_words(None) == "pgbench's own, mostly blanks"
+    assert ratio_words(2.0) == "2:1"
+    assert ratio_words(None) == "pgbench's own, mostly blanks"
 
 
 def test_compressibility_differs_from_stated() -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from app.analysis.facts import RunFacts, read_run_facts
-from app.analysis.properties import WORKLOAD, Property
+from app.analysis.properties import LABELS, WORKLOAD, Property
 from app.analysis.sentences import describe_shape, own_interval_words
 from app.analysis.stability import RunStability
 from app.cli.commands.run import judge_files
@@ -26,6 +26,7 @@ from app.domain.errors import CorruptRunFileError
 from app.domain.metrics import Sample
 from app.domain.run import RunState
 from app.export.comparison import comparison_as_json
+from app.postgres.pgbench.filler import ratio_words
 from app.runfile.finalize import finish_run_file
 from app.runfile.reader import RunFile
 from app.runfile.summary import summarise
@@ -515,9 +516,12 @@ def _compressing(folder: Path, *ratios: float | None, effect: str = "compress=zs
     runs = facts(
         folder / f"{effect}{ratios}", *(Trial(f"a #{number}", f"a{number}") for number in range(len(ratios)))
     )
+    rows = [
+        (Property(WORKLOAD, LABELS["compressibility"], ratio_words(each)),) if each else () for each in ratios
+    ]
     found = [
-        replace(run, compression=effect, compressibility=ratio)
-        for run, ratio in zip(runs, ratios, strict=True)
+        replace(run, compression=effect, properties=(*run.properties, *each))
+        for run, each in zip(runs, rows, strict=True)
     ]
     return " ".join(each for each in comparison_warnings(compare_runs(found)) if "compresses here" in each)
 
@@ -530,7 +534,7 @@ def test_compressed_data_described(tmp_path: Path) -> None:
     assert "(compress=zstd:3)" in stated
     assert "can be compressed 2:1 (zstd -3 over 128 KiB)" in stated
     assert "blanks" not in stated
-    both = _compressing(tmp_path, None, 4.0, 1.4)
+    both = _compressing(tmp_path, None, 1.4, 4.0)
     assert "blanks" in both
     assert "1.4:1, 4:1" in both
     assert _compressing(tmp_path, 2.0, effect="") == ""

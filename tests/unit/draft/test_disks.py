@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import cast
 
 import pytest
 from hypothesis import given, settings
@@ -21,7 +22,6 @@ from app.domain.problem import Problem
 from app.domain.storage_plan.plan import Bitmap, InitialSync, Role
 from app.domain.storage_plan.reader import PlanError
 from app.domain.units import GIB
-from app.draft.disks.alternatives import alternatives
 from app.draft.disks.confirmation import FIELD, confirm, confirmations, looking_words
 from app.draft.disks.filesystems import (
     choose_filesystem,
@@ -34,13 +34,13 @@ from app.draft.disks.filesystems import (
     shared_obstacles,
 )
 from app.draft.disks.levels import level_choices
-from app.draft.disks.options import OptionGroup, explain_no_match, options_page
+from app.draft.disks.options import OptionGroup, explain_no_match, options_page, tried_values
 from app.draft.disks.problems import group_warnings
 from app.draft.disks.table import InspectionResult, StorageFacts, assign, disk_rows, move, reasons
 from app.draft.disks.target import read_option, read_target, write_option
 from app.draft.draft import CampaignDraft
 from app.draft.fields.environment import DraftEnvironment
-from app.draft.fields.state import Place, Step
+from app.draft.fields.state import ConfigurationDraft, Place, Step
 from app.draft.fields.storage_state import DisksDraft, MadeDraft
 from app.draft.flow import DraftFlow
 from app.draft.from_campaign import parts_of
@@ -582,49 +582,35 @@ def test_commands_grow_with_choices() -> None:
 # --- more configurations
 
 
+def copy_of(draft: CampaignDraft) -> ConfigurationDraft:
+    """Return a copy of the configuration on disks with a layout of its own, as the editor makes it."""
+    copy = draft.copy_configuration(draft.configuration_of(Place.DISKS))
+    copy.made = draft.parts.disks.data.made.copy()
+    return copy
+
+
 def test_copies_vary_same_disks() -> None:
     draft = draft_on(4, wal=1)
-    first = draft.configuration_of(Place.DISKS)
-    offered = {each.label: each for each in alternatives(draft.parts, first, draft.storage)}
-    assert "raidz3" in offered or "ZFS" in offered
-    copy = draft.add_alternative(first, offered["ZFS"])
-    inside = draft.add_alternative(first, offered["WAL among the data"])
-    level = draft.add_alternative(first, offered["Stripe (RAID 0)"])
-    assert [copy.name, inside.name, level.name] == [
-        "ZFS raid10",
-        "ext4 raid10, WAL among the data",
-        "ext4 stripe",
-    ]
-    assert first.name == "ext4 raid10"
-    assert [each.name for each in draft.parts.chosen()][-1] == "ext4 stripe"
-    targets = {each.name: each.target for each in draft.built.configurations.values()}
-    zfs, apart, stripe = (targets[each.name] for each in (copy, inside, level))
-    assert isinstance(zfs, DiskTarget)
-    assert isinstance(apart, DiskTarget)
-    assert isinstance(stripe, DiskTarget)
-    assert (zfs.data.filesystem, apart.wal, stripe.data.level) == ("zfs", None, Level.STRIPE)
-    assert zfs.names == stripe.names == target_of(draft).names
+    zfs, apart, stripe = (copy_of(draft) for _ in range(3))
+    assert zfs.made is not None
+    assert stripe.made is not None
+    zfs.made.filesystem, apart.wal_apart, stripe.made.level = "zfs", False, Level.STRIPE
+    found = {each.name: each.target for each in draft.built.configurations.values()}
+    targets = [found[each.name] for each in (zfs, apart, stripe)]
+    first, second, third = (cast("DiskTarget", each) for each in targets)
+    assert (first.data.filesystem, second.wal, third.data.level) == ("zfs", None, Level.STRIPE)
+    assert first.names == third.names == target_of(draft).names
     assign(draft.parts.disks, SPARE[3].identity.key(), None)
     draft.parts.disks.data.made.level = Level.MIRROR
     again = {each.name: each.target for each in draft.built.configurations.values()}
-    assert isinstance(again["ext4 stripe"], DiskTarget)
-    assert again["ext4 stripe"].data.disks == keys(*SPARE[:3])
-
-
-def test_impossible_alternative_says_why() -> None:
-    draft = draft_on(3)
-    first = draft.configuration_of(Place.DISKS)
-    offered = {each.label: each for each in alternatives(draft.parts, first, draft.storage)}
-    assert "at least 4 disks" in offered["Striped mirrors (RAID 10)"].obstacle
-    assert offered["Single parity (RAID 5, raidz1)"].obstacle == ""
+    assert cast("DiskTarget", again[stripe.name]).data.disks == keys(*SPARE[:3])
 
 
 def test_copy_errors_at_the_copy() -> None:
     draft = draft_on(4)
-    first = draft.configuration_of(Place.DISKS)
-    offered = {each.label: each for each in alternatives(draft.parts, first, draft.storage)}
-    copy = draft.add_alternative(first, offered["XFS"])
+    copy = copy_of(draft)
     assert copy.made is not None
+    choose_filesystem(copy.made, "xfs")
     set_options(copy.made, "barrier = false")
     assert problem_texts(draft, Step.FILESYSTEM) == []
     assert [field for field, _ in problem_texts(draft, Step.MORE)] == ["configuration[2].target"]
@@ -678,38 +664,9 @@ def test_resolved_campaigns_without_disks_ask_no_helper() -> None:
     assert not any(isinstance(each, DescribeQuestion) for each in draft.questions_for(Step.REVIEW))
 
 
-def test_option_variants_offered_with_both_names() -> None:
-    draft = draft_on(4)
-    (chosen,) = draft.parts.chosen()
-    offered = {
-        each.label: each
-        for each in alternatives(draft.parts, chosen, draft.storage)
-        if each.heading == "Another option"
-    }
-    assert set(offered) >= {
-        "Write barriers: off (nobarrier)",
-        "Access times: noatime (noatime)",
-        "Journal mode: writeback (data=writeback)",
-    }
-    without = offered["Write barriers: off (nobarrier)"]
-    assert without.made is not None
-    assert without.made.typed == {"barrier": "false"}
-    assert without.name == "ext4 raid10, nobarrier"
-    assert draft.parts.disks.data.made.typed == {}, "the page's own stays as it is"
-
-
 def test_many_values_offer_useful_ones() -> None:
-    draft = draft_on(4)
-    choose_filesystem(draft.parts.disks.data.made, "zfs")
-    (chosen,) = draft.parts.chosen()
-    labels = [
-        each.label
-        for each in alternatives(draft.parts, chosen, draft.storage)
-        if each.heading == "Another option"
-    ]
-    sizes = [label.partition(" (")[0] for label in labels if label.startswith("Record size")]
-    assert sizes == ["Record size: 8 KiB", "Record size: 16 KiB", "Record size: 32 KiB"]
-    assert len(labels) < 25
+    option = filesystem("zfs").option("recordsize")
+    assert set(tried_values(option)) - {option.default} == {8192, 16384, 32768}
 
 
 @pytest.mark.parametrize(

@@ -55,12 +55,11 @@ from app.draft.fields.state import (
     OWN_SCRIPTS,
     ConfigurationDraft,
     DraftParts,
-    Length,
     PhaseDraft,
     Place,
     ScriptDraft,
-    SizeChoice,
     Step,
+    put,
 )
 from app.draft.from_campaign import first_parts, parts_of
 from app.draft.machine_answers import CampaignQuestion, MachineAnswer, ScriptsQuestion, answer
@@ -213,7 +212,7 @@ def test_configuration_reason_names_field_not_key() -> None:
 
 def test_size_change_replaces_scale() -> None:
     draft = CampaignDraft()
-    draft.parts.size_choice = SizeChoice.SCALE
+    put(draft.parts.values, "workload.scale", "100")
     copy = draft.copy_configuration(draft.configuration_of(Place.FOLDER))
     copy.texts["workload.size"] = "medium"
     workload = campaign_of(draft.parts).configurations[1].workload
@@ -413,7 +412,7 @@ def some_parts(draw: st.DrawFn) -> DraftParts:
     keys = draw(st.sets(st.sampled_from(list(TEXTS)), max_size=4))
     for key in OF_PAGES:
         if (name := key.split(".")[1]) in keys - {"checksums", "script"}:
-            parts.values[key] = draw(TEXTS[name])
+            put(parts.values, key, draw(TEXTS[name]))
     if "script" in keys:
         parts.values["workload.script"] = draw(st.sampled_from(["select-only", OWN_SCRIPTS, "tpcb"]))
         names = st.sampled_from(["tpcb-like", "simple-update", "x"])
@@ -421,8 +420,6 @@ def some_parts(draw: st.DrawFn) -> DraftParts:
     parts.phases = draw(some_phases())
     parts.values["postgresql.checksums"] = draw(st.sampled_from(["true", "false"]))
     parts.values["postgresql.settings"] = draw(SETTINGS)
-    parts.size_choice = draw(st.sampled_from(SizeChoice))
-    parts.length = draw(st.sampled_from(Length))
     parts.values["name"] = draw(st.one_of(st.just(""), NAMES))
     parts.values["repeats"] = draw(st.sampled_from(["3", "1", "1000", "x"]))
     parts.values["target.folder.path"] = draw(PATHS)

@@ -34,7 +34,7 @@ from app.draft.fields.phases import (
     scripts_words,
     shown_columns,
 )
-from app.draft.fields.state import OWN_SCRIPTS, DraftParts, Length, PhaseDraft, ScriptDraft, Step
+from app.draft.fields.state import OWN_SCRIPTS, DraftParts, PhaseDraft, ScriptDraft, Step, put
 from app.draft.from_campaign import first_parts, parts_of
 
 READS = WorkloadPhase("reads")
@@ -199,7 +199,7 @@ def rows_of(*texts: dict[str, str], scripts: list[ScriptDraft] | None = None) ->
     parts.phases = [PhaseDraft(each) for each in texts]
     if scripts:
         parts.values["workload.script"], parts.scripts = OWN_SCRIPTS, scripts
-        parts.length = Length.TRANSACTIONS
+        put(parts.values, "workload.transactions", "10000")
     rows = phase_rows(parts)
     return [{column.id: column.cell(row) for column in shown_columns(rows)} for row in rows]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import pytest
 from typing_extensions import override
@@ -17,7 +18,7 @@ from app.domain.errors import (
 )
 from app.draft.draft import CampaignDraft
 from app.draft.fields.environment import DraftEnvironment
-from app.draft.fields.state import ABOUT_DISKS, OWN_SCRIPTS, Place, ScriptDraft, SizeChoice, Step
+from app.draft.fields.state import ABOUT_DISKS, OWN_SCRIPTS, Place, ScriptDraft, Step
 from app.draft.flow import DraftFlow
 from app.draft.machine_answers import (
     CampaignQuestion,
@@ -103,7 +104,7 @@ def test_each_step_asks_only_what_it_needs() -> None:
 def test_required_room_follows_data_size() -> None:
     draft = flow_here().draft
     small = [q.need_bytes for q in draft.questions_for(Step.WHERE) if isinstance(q, TargetQuestion)]
-    draft.parts.size_choice = SizeChoice.LARGE
+    draft.parts.values["workload.size"] = "large"
     large = [q.need_bytes for q in draft.questions_for(Step.WHERE) if isinstance(q, TargetQuestion)]
     assert max(small) < 250e6
     assert min(large) > 16e9
@@ -249,10 +250,7 @@ def test_no_server_account_on_first_page() -> None:
 def test_exception_while_asking_becomes_reason() -> None:
     @dataclass(frozen=True)
     class Mistaken(MachineQuestion):
-        @property
-        @override
-        def waiting(self) -> str:
-            return "Asking …"
+        waiting: ClassVar[str] = "Asking …"
 
         @override
         def find_out(self, environment: DraftEnvironment) -> object:
@@ -301,7 +299,7 @@ def test_changed_script_not_run_unnoticed(tmp_path_factory: pytest.TempPathFacto
 
 def test_size_classes_for_machine() -> None:
     draft = flow_here().draft
-    sizes = [draft.scale_choice(size) for size in (SizeChoice.SMALL, SizeChoice.MEDIUM, SizeChoice.LARGE)]
+    sizes = [draft.scale_choice(size) for size in ("small", "medium", "large")]
     data = [size.data_bytes / (1 << 30) for size in sizes if size]
     assert [round(each, 1) for each in data] == [0.2, 4.0, 16.0]
-    assert draft.parts.size_choice is SizeChoice.SMALL  # asking changes nothing
+    assert draft.parts.values["workload.size"] == "small"  # asking changes nothing

@@ -17,11 +17,10 @@ from app.draft.draft import CampaignDraft
 from app.draft.fields.state import (
     ConfigurationDraft,
     DraftParts,
-    Length,
     PhaseDraft,
     Place,
     ScriptDraft,
-    SizeChoice,
+    put,
 )
 from app.draft.fields.storage_state import DisksDraft, GroupDraft, MadeDraft
 from app.draft.from_campaign import first_parts
@@ -57,7 +56,8 @@ def full() -> DraftParts:
     parts = first_parts()
     parts.values |= {"name": "Tücke “x”\n", "workload.clients": "no number", "time_budget": "8h"}
     parts.seeds, parts.order_seed = (7, 8), 9
-    parts.size_choice, parts.length = SizeChoice.SCALE, Length.TRANSACTIONS
+    for key in ("workload.scale", "workload.transactions"):
+        put(parts.values, key, "7")
     parts.scripts = [ScriptDraft("", "/x.sql", "3")]
     parts.phases = [PhaseDraft({"name": "ü", "rate": "no rate"}, [ScriptDraft("select-only")]), PhaseDraft()]
     parts.disks = disks
@@ -153,7 +153,7 @@ def test_configuration_of_format_1(place: str, own: dict[str, object], texts: di
         "[]",
         "null",
         '{"format": 1}',
-        '{"format": 3, "parts": {}}',
+        '{"format": 4, "parts": {}}',
         '{"format": 1, "parts": []}',
         '{"format": 1, "parts": {"values": []}}',
         '{"format": 1, "parts": {"values": {"name": 3}}}',

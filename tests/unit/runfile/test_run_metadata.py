@@ -24,7 +24,6 @@ from app.domain.campaign.configuration import (
     Campaign,
     Configuration,
     DiskTarget,
-    FolderTarget,
     GroupChoice,
     PostgresChoice,
     Workload,
@@ -250,17 +249,6 @@ def test_older_preset_and_memory_from_campaign(
     )
 
 
-def test_older_caches_warm_imported_unknown() -> None:
-    asked = Configuration("a", FolderTarget())
-    text = format_campaign(Campaign("x", (asked,))).replace('caches = "warm"\n', "")
-    old = replace(
-        WHOLE, configuration="a", campaign_file=text, workload=replace(WHOLE.workload, caches=NOT_KNOWN)
-    )
-    assert completed(old).workload.caches == "warm"
-    assert completed(old).target == old.target
-    assert isinstance(completed(replace(old, campaign_file=NOT_KNOWN)).workload.caches, NotKnown)
-
-
 @pytest.mark.parametrize("text", ["", "[", "name = 1", "a" * 10_000, "[[configuration]]\nworkload = 3\n"])
 def test_invalid_campaign_text_not_known(text: str) -> None:
     old = replace(WHOLE, campaign_file=text, target=replace(WHOLE.target, preset=NOT_KNOWN))
@@ -305,9 +293,13 @@ def test_configuration_differences_settings_and_keys() -> None:
     assert found[1] == "clients 9, fsync off"
 
 
-def test_older_compressibility_none_imported_unknown() -> None:
-    values = {"target": {"kind": "folder"}, "workload": {"label": "tpcb-like"}}
-    assert read_metadata(values).workload.compressibility is None
-    assert read_metadata(values | {"workload": {"compressibility": 2.0}}).workload.compressibility == 2.0
+@pytest.mark.parametrize(
+    ("key", "usual", "other"),
+    [("compressibility", None, 2.0), ("data_set", "loaded", "copied"), ("caches", "warm", "cold")],
+)
+def test_later_keys_in_older_runs(key: str, usual: object, other: Json) -> None:
+    values: dict[str, Json] = {"target": {"kind": "folder"}, "workload": {"label": "tpcb-like"}}
+    assert getattr(read_metadata(values).workload, key) == usual
+    assert getattr(read_metadata(values | {"workload": {key: other}}).workload, key) == other
     for target in ({"kind": "imported"}, {}):
-        assert read_metadata(values | {"target": target}).workload.compressibility is NOT_KNOWN
+        assert getattr(read_metadata(values | {"target": target}).workload, key) is NOT_KNOWN

@@ -33,349 +33,189 @@ class Help:
 
 
 HELP_TEXTS: Final = {
-    "own": Help(
-        tr(
-            "Your own files for pgbench, one or several; each transaction draws one by weight. They find "
-            "pgbench's four tables, loaded at the size chosen below."
-        ),
-        tr("PostgreSQL manual, pgbench: Custom Scripts"),
+    "own": tr(
+        "Your own files for pgbench, one or several; each transaction draws one by weight. They find "
+        "pgbench's four tables, loaded at the size chosen below."
     ),
-    "dimension": Help(
-        tr(
-            "A dimension: every value that is ticked is measured, in every combination with the ticks of the "
-            "others. The first one is what the others are compared with."
-        )
+    "dimension": tr(
+        "A dimension: every value that is ticked is measured, in every combination with the ticks of the "
+        "others. The first one is what the others are compared with."
     ),
-    "dimension.search": Help(
-        tr(
-            "Finds a row by what it is called here, or by its name in mount, mkfs, zfs or postgresql.conf, "
-            "such as nobarrier or recordsize."
-        )
+    "dimension.search": tr(
+        "Finds a row by what it is called here, or by its name in mount, mkfs, zfs or postgresql.conf, "
+        "such as nobarrier or recordsize."
     ),
-    "dimension.sweep": Help(
-        tr(
-            "1 client, 2, 4 and so on, up to twice the CPUs of this machine: shows where more clients bring "
-            "no more transactions."
-        )
+    "dimension.sweep": tr(
+        "1 client, 2, 4 and so on, up to twice the CPUs of this machine: shows where more clients bring "
+        "no more transactions."
     ),
-    "dimension.setting": Help(
-        tr("Any setting of postgresql.conf: choose or type its name, then its values, such as 4MB, 64MB.")
+    "dimension.setting": tr(
+        "Any setting of postgresql.conf: choose or type its name, then its values, such as 4MB, 64MB."
     ),
-    "dimension.cells": Help(
-        tr(
-            "Every combination of what is ticked. One that is unticked is left out; the campaign file names "
-            "it in an [[exclude]]."
-        )
+    "dimension.cells": tr(
+        "Every combination of what is ticked. One that is unticked is left out; the campaign file names "
+        "it in an [[exclude]]."
     ),
-    "recipe.question": Help(
-        tr(
-            "Comparisons that ship with pgFooting, by the question they answer: those that others published "
-            "and those of today. One fills every page; what this machine cannot measure is left out."
-        )
+    "recipe.question": tr(
+        "Comparisons that ship with pgFooting, by the question they answer: those that others published "
+        "and those of today. One fills every page; what this machine cannot measure is left out."
     ),
-    "recipe.quick": Help(
-        tr("The same comparison with little data and seconds of measuring: that it runs, and little else.")
+    "recipe.quick": tr(
+        "The same comparison with little data and seconds of measuring: that it runs, and little else."
     ),
-    "recipe.use": Help(tr("Fills every page from the recipe; what the pages hold now is replaced.")),
-    "folder": Help(
-        tr(
-            "A folder of the filesystem that is there: what you measure is that filesystem with its options "
-            "on its disks. pgFooting makes a folder of its own in it and removes it after each run."
-        )
+    "recipe.use": tr("Fills every page from the recipe; what the pages hold now is replaced."),
+    "folder": tr(
+        "A folder of the filesystem that is there: what you measure is that filesystem with its options "
+        "on its disks. pgFooting makes a folder of its own in it and removes it after each run."
     ),
-    "target.folder.path": Help(
-        tr(
-            "To measure another disk, name a folder on a filesystem of that disk. Left empty, a folder of "
-            "pgFooting's own is taken, on the disk of your home."
-        )
+    "memory": tr(
+        "The data directory in memory (tmpfs): commits cost no flush. The difference to the folder is "
+        "what the storage costs; the data is gone after the run."
     ),
-    "memory": Help(
-        tr(
-            "The data directory in memory (tmpfs): commits cost no flush. The difference to the folder is "
-            "what the storage costs; the data is gone after the run."
-        ),
-        "tmpfs(5)",
+    "spare": tr(
+        "A root helper makes arrays and filesystems on disks on which it finds no data of others, and "
+        "hands them to you. It asks for authorisation once, looks at places all over each disk before "
+        "it writes anything, and removes at the end what it made."
     ),
-    "target.memory.size": Help(
-        tr(
-            "Data and WAL together may take at most this much memory. A run that would exceed it is ended "
-            "and says so."
-        )
+    "server": tr(
+        "For a server on another machine or another system, a cloud volume, a container, a test twin of "
+        "production. Make a role for it that may make databases and nothing else. pgbench runs here, so "
+        "that the network is measured with it; its round trip is told. What SQL does not tell of that "
+        "machine (disks, filesystem, caches) is said to be not known."
     ),
-    "spare": Help(
-        tr(
-            "A root helper makes arrays and filesystems on disks on which it finds no data of others, and "
-            "hands them to you. It asks for authorisation once, looks at places all over each disk before "
-            "it writes anything, and removes at the end what it made."
-        )
+    "contact": tr(
+        "Connects, asks what the server is, and watches for ten seconds what others do there; nothing is "
+        "made or changed. Before this nothing was sent to it."
     ),
-    "server": Help(
-        tr(
-            "For a server on another machine or another system, a cloud volume, a container, a test twin of "
-            "production. Make a role for it that may make databases and nothing else. pgbench runs here, so "
-            "that the network is measured with it; its round trip is told. What SQL does not tell of that "
-            "machine (disks, filesystem, caches) is said to be not known."
-        )
+    "load": tr(
+        "Host and port of the server, as shown above. Nothing is made there before this, and a server on "
+        "which others work is refused."
     ),
-    "contact": Help(
-        tr(
-            "Connects, asks what the server is, and watches for ten seconds what others do there; nothing is "
-            "made or changed. Before this nothing was sent to it."
-        )
+    "disks": tr(
+        "Every disk of this machine, as it is now. Space or a click takes a disk for the data; "
+        "what may not "
+        "be used says why. Data of others is never wiped, and no switch changes that."
     ),
-    "load": Help(
-        tr(
-            "Host and port of the server, as shown above. Nothing is made there before this, and a server on "
-            "which others work is refused."
-        )
+    "use": tr(
+        "PostgreSQL flushes its WAL at each commit: disks of its own keep that apart from the "
+        "data. A log "
+        "device does the same for the intent log of a ZFS pool."
     ),
-    "target.server.connection": Help(
-        tr(
-            "As for psql: host=… port=… user=…, service=…, or postgresql://…, with sslmode and sslrootcert "
-            "for TLS. Never a password: libpq finds that in ~/.pgpass, in the service, or in PGPASSWORD."
-        )
+    "members": tr(
+        "The order in which disks become members. Neighbours mirror each other in a RAID 10 of "
+        "md or ZFS: "
+        "put disks of different controllers side by side."
     ),
-    "target.server.room": Help(
-        tr(
-            "SQL does not tell how much a disk has left. With a size here larger data is refused, and a run "
-            "is ended whose database grows beyond it."
-        )
+    "inspect": tr(
+        "Some questions only root can answer, such as what lies in the middle of a disk. The "
+        "helper looks, "
+        "read-only, and says spare or why not; it asks again at the moment of use in any case."
     ),
-    "target.server.ssh": Help(
-        tr(
-            "The name that your own ssh knows: a host, an alias of ~/.ssh/config, user@host. It needs a key "
-            "that ssh has without asking. A small program is sent over the connection, writes nothing there "
-            "and ends with it; CPU, memory and disks are then those of the server's machine."
-        )
+    "read": tr(
+        "Root reads every byte of the disk under the cursor, at the lowest priority: some minutes on an "
+        "SSD, hours on a disk that turns. Only that finds what is too small or too sparse for the places "
+        "that are looked at otherwise. What it finds holds until somebody writes to the disk. It can be "
+        "stopped at any time, and nothing is written."
     ),
-    "disks": Help(
-        tr(
-            "Every disk of this machine, as it is now. Space or a click takes a disk for the data; "
-            "what may not "
-            "be used says why. Data of others is never wiped, and no switch changes that."
-        )
+    "release": tr(
+        "pgFooting has something on this disk: a campaign works on it now, or ended without giving it "
+        "back, as after a crash or a power cut. Root gives back what it can still unmount itself. "
+        "Otherwise you see what is on the disk, and nothing is wiped before you have typed the end of "
+        "its serial number and an administrator's password."
     ),
-    "use": Help(
-        tr(
-            "PostgreSQL flushes its WAL at each commit: disks of its own keep that apart from the "
-            "data. A log "
-            "device does the same for the intent log of a ZFS pool."
-        ),
-        tr("PostgreSQL manual, WAL internals; zpoolconcepts(7)"),
+    "layout": tr(
+        "From the bottom: disks with the one partition that each gets, the array on them, the filesystem "
+        "on that. Two strokes join disks that hold the same."
     ),
-    "members": Help(
-        tr(
-            "The order in which disks become members. Neighbours mirror each other in a RAID 10 of "
-            "md or ZFS: "
-            "put disks of different controllers side by side."
-        ),
-        "md(4)",
+    "options.search": tr(
+        "By the word on the page, or by the one that mount, mkfs, zpool and zfs know: nobarrier, "
+        "nodatacow, recordsize, ashift. What another filesystem has is said. Ctrl+F comes here, Enter "
+        "goes to what was found."
     ),
-    "inspect": Help(
-        tr(
-            "Some questions only root can answer, such as what lies in the middle of a disk. The "
-            "helper looks, "
-            "read-only, and says spare or why not; it asks again at the moment of use in any case."
-        )
+    "preset": tr(
+        "A named set of options with its source. Everything that it does not name stays as tools "
+        "and kernel "
+        "have it; your own options count over it."
     ),
-    "read": Help(
-        tr(
-            "Root reads every byte of the disk under the cursor, at the lowest priority: some minutes on an "
-            "SSD, hours on a disk that turns. Only that finds what is too small or too sparse for the places "
-            "that are looked at otherwise. What it finds holds until somebody writes to the disk. It can be "
-            "stopped at any time, and nothing is written."
-        )
+    "compare": tr(
+        "Adds a copy that makes something else of the same disks and is equal in everything else: only "
+        "then the difference has one reason. Runs are interleaved."
     ),
-    "release": Help(
-        tr(
-            "pgFooting has something on this disk: a campaign works on it now, or ended without giving it "
-            "back, as after a crash or a power cut. Root gives back what it can still unmount itself. "
-            "Otherwise you see what is on the disk, and nothing is wiped before you have typed the end of "
-            "its serial number and an administrator's password."
-        )
+    "reference": tr(
+        "Adds a server that stays as it is. What else changed between two campaigns, a kernel, a machine "
+        "that others use, is told by it and taken out of their difference."
     ),
-    "layout": Help(
-        tr(
-            "From the bottom: disks with the one partition that each gets, the array on them, the filesystem "
-            "on that. Two strokes join disks that hold the same."
-        )
+    "making": tr(
+        "The commands that will make this, from the same builders that execute them. The review "
+        "shows all of "
+        "them, in the helper's own words."
     ),
-    "target.disks.level": Help(
-        tr(
-            "How the disks are combined: more disks at once, or copies that survive a failure. What "
-            "is usable "
-            "is before the filesystem takes its share."
-        ),
-        "md(4); mkfs.btrfs(8); zpoolconcepts(7)",
+    "erase": tr(
+        "Look at the label of the disk, or at “pgfooting disks”, and type the end of its serial number. "
+        "Nothing is erased before this, and before the authorisation."
     ),
-    "target.disks.partition_size": Help(
-        tr(
-            "The greater of 16 GiB and four times the data for each data disk: runs can then be interleaved "
-            "without hours of formatting. The whole disk is a choice; large disks are then formatted "
-            "for long."
-        )
+    "trust": tr(
+        "Server settings that are not known to be harmless, \\shell in scripts, scripts that want a "
+        "superuser, and a PostgreSQL that others than root put there. Other SQL runs without the rights "
+        "to start programs. Your tick is for exactly this text: a change asks again."
     ),
-    "target.disks.scheduler": Help(
-        tr(
-            "In which order the kernel sends requests to the disks. It is set when everything is made, read "
-            "back, and put back when the run is over, also after a crash; a reboot sets it anew anyhow. "
-            "Where somebody sets another one meanwhile, that is left alone and told."
-        ),
-        "Linux, Documentation/block/switching-sched.rst",
+    "postgresql.existing": tr(
+        "pgbench of these programs loads the server that already runs. It has to be of its major version "
+        "or a later one; the server itself stays as it is."
     ),
-    "target.disks.read_ahead": Help(
-        tr(
-            "How much the kernel reads ahead where a file is read from its beginning to its end. It is set "
-            "on the disks, and on the array or the btrfs that lies on them, and put back like the scheduler. "
-            "ZFS reads ahead by itself."
-        ),
-        "Linux, Documentation/ABI/stable/sysfs-block",
+    "table": tr(
+        "Everything that goes into the configuration of the server, with its reason. What pgFooting "
+        "itself needs cannot be changed: the private socket, and the log that becomes events of the run."
     ),
-    "target.disks.memory_limit": Help(
-        tr(
-            "Makes a small data set larger than memory: reads come from the disks. The runs are marked "
-            "“memory-limited” everywhere."
-        )
+    "list": tr(
+        "Every line is measured as often as the repeats say, in turn. Change one thing at a time: only "
+        "then the difference has one reason."
     ),
-    "options.search": Help(
-        tr(
-            "By the word on the page, or by the one that mount, mkfs, zpool and zfs know: nobarrier, "
-            "nodatacow, recordsize, ashift. What another filesystem has is said. Ctrl+F comes here, Enter "
-            "goes to what was found."
-        )
+    "configuration.name": tr(
+        "The name of its line in every chart and table. Names must differ, because they tell runs apart."
     ),
-    "preset": Help(
-        tr(
-            "A named set of options with its source. Everything that it does not name stays as tools "
-            "and kernel "
-            "have it; your own options count over it."
-        )
+    "configuration.place": tr(
+        "The folder or memory of the first page, or a place of its own: a folder on another filesystem "
+        "is how two filesystems are compared."
     ),
-    "compare": Help(
-        tr(
-            "Adds a copy that makes something else of the same disks and is equal in everything else: only "
-            "then the difference has one reason. Runs are interleaved."
-        )
+    "configuration.settings": tr(
+        "Settings of this configuration alone, over those of all. One a line, as in postgresql.conf."
     ),
-    "reference": Help(
-        tr(
-            "Adds a server that stays as it is. What else changed between two campaigns, a kernel, a machine "
-            "that others use, is told by it and taken out of their difference."
-        )
+    "changes": tr(
+        "Other values in which this configuration differs from the pages before, such as the clients."
     ),
-    "making": Help(
-        tr(
-            "The commands that will make this, from the same builders that execute them. The review "
-            "shows all of "
-            "them, in the helper's own words."
-        )
+    "commands": tr(
+        "What is executed in the first run of this configuration, in order. The later ones differ in the "
+        "random seed and in the names of folders, which nobody can foresee."
     ),
-    "erase": Help(
-        tr(
-            "Look at the label of the disk, or at “pgfooting disks”, and type the end of its serial number. "
-            "Nothing is erased before this, and before the authorisation."
-        )
+    "io_baseline": tr(
+        "Before the first run on each storage, on files that are removed again: reads and writes of "
+        "8 KiB and 1 MiB with fio, and how often a second a write becomes durable with pg_test_fsync. "
+        "Every run then says how much of that PostgreSQL used. On for spare disks."
     ),
-    "trust": Help(
-        tr(
-            "Server settings that are not known to be harmless, \\shell in scripts, scripts that want a "
-            "superuser, and a PostgreSQL that others than root put there. Other SQL runs without the rights "
-            "to start programs. Your tick is for exactly this text: a change asks again."
-        )
+    "wait": tr(
+        "Two campaigns at once bend each other's figures. Without waiting, the runs are marked as "
+        "measured beside another campaign."
     ),
-    "postgresql.installation": Help(
-        tr(
-            "pgFooting starts a server of its own with these programs, on a private socket and without TCP. "
-            "A server that runs here already is not touched."
-        )
+    "review": tr(
+        "The estimate of the time holds where loading goes at about 100 MB a second. Closing the window "
+        "later does not end the campaign, and Stop keeps what was measured."
     ),
-    "postgresql.existing": Help(
-        tr(
-            "pgbench of these programs loads the server that already runs. It has to be of its major version "
-            "or a later one; the server itself stays as it is."
-        )
+    "recipe": tr(
+        "A recipe is a campaign that ships with pgFooting. It fills all pages; you may change everything."
     ),
-    "postgresql.preset": Help(
-        tr(
-            "A preset is a list of settings with reasons. Configurations of a campaign get the same values, "
-            "made to fit the smallest place, so that only what you change differs."
-        ),
-        tr("PostgreSQL manual, chapter 19"),
+    "save": tr(
+        "Writes the campaign as a file that “pgfooting run FILE” executes, on this or another machine."
     ),
-    "postgresql.settings": Help(
-        tr(
-            "One setting a line, as in postgresql.conf. The server's own program checks names and values "
-            "before the start."
-        ),
-        tr("PostgreSQL manual, 19.1"),
-    ),
-    "postgresql.checksums": Help(
-        tr(
-            "Each page carries a checksum that is verified when it is read. Costs some CPU and, with hint "
-            "bits, some WAL; choose what your production has."
-        ),
-        tr("PostgreSQL manual, initdb"),
-    ),
-    "table": Help(
-        tr(
-            "Everything that goes into the configuration of the server, with its reason. What pgFooting "
-            "itself needs cannot be changed: the private socket, and the log that becomes events of the run."
-        )
-    ),
-    "list": Help(
-        tr(
-            "Every line is measured as often as the repeats say, in turn. Change one thing at a time: only "
-            "then the difference has one reason."
-        )
-    ),
-    "name": Help(tr("What the campaign is called in the library. Left empty, what it compares.")),
-    "configuration.name": Help(
-        tr("The name of its line in every chart and table. Names must differ, because they tell runs apart.")
-    ),
-    "configuration.place": Help(
-        tr(
-            "The folder or memory of the first page, or a place of its own: a folder on another filesystem "
-            "is how two filesystems are compared."
-        )
-    ),
-    "configuration.settings": Help(
-        tr("Settings of this configuration alone, over those of all. One a line, as in postgresql.conf.")
-    ),
-    "changes": Help(
-        tr("Other values in which this configuration differs from the pages before, such as the clients.")
-    ),
-    "commands": Help(
-        tr(
-            "What is executed in the first run of this configuration, in order. The later ones differ in the "
-            "random seed and in the names of folders, which nobody can foresee."
-        )
-    ),
-    "io_baseline": Help(
-        tr(
-            "Before the first run on each storage, on files that are removed again: reads and writes of "
-            "8 KiB and 1 MiB with fio, and how often a second a write becomes durable with pg_test_fsync. "
-            "Every run then says how much of that PostgreSQL used. On for spare disks."
-        ),
-        "fio(1), pg_test_fsync(1)",
-    ),
-    "wait": Help(
-        tr(
-            "Two campaigns at once bend each other's figures. Without waiting, the runs are marked as "
-            "measured beside another campaign."
-        )
-    ),
-    "review": Help(
-        tr(
-            "The estimate of the time holds where loading goes at about 100 MB a second. Closing the window "
-            "later does not end the campaign, and Stop keeps what was measured."
-        )
-    ),
-    "recipe": Help(
-        tr("A recipe is a campaign that ships with pgFooting. It fills all pages; you may change everything.")
-    ),
-    "save": Help(
-        tr("Writes the campaign as a file that “pgfooting run FILE” executes, on this or another machine.")
-    ),
+}
+"""Explanations of what is no key of campaign files."""
+
+_SOURCES: Final = {
+    "own": tr("PostgreSQL manual, pgbench: Custom Scripts"),
+    "memory": "tmpfs(5)",
+    "use": tr("PostgreSQL manual, WAL internals; zpoolconcepts(7)"),
+    "members": "md(4)",
+    "io_baseline": "fio(1), pg_test_fsync(1)",
 }
 
 
@@ -398,7 +238,7 @@ def help_for(key: str) -> Help:
     if kind == "filesystem":
         return Help(filesystem(name).good_for)
     if key in HELP_TEXTS:
-        return HELP_TEXTS[key]
+        return Help(HELP_TEXTS[key], _SOURCES.get(key, ""))
     name = key.removeprefix(f"{PHASES}.")
     field = FIELDS.get(key) or next((each for each in PHASE_FIELDS if each.name == name), None)
     return Help(field.help or field.sentence, field.source) if field else Help("")

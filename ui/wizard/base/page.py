@@ -9,10 +9,11 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from app.domain.problem import Problem
 from app.draft.draft import CampaignDraft
-from app.draft.fields.state import Step
+from app.draft.fields.state import Step, put
 from ui.theme import LARGE, Theme
 from ui.widgets.fields import Field, plain
 from ui.widgets.texts import ErrorText
+from ui.wizard.base.controls import Form
 
 
 class Page(QWidget):
@@ -45,6 +46,19 @@ class Page(QWidget):
         self.layout_.setSpacing(LARGE * 2 // 3)
         self.layout_.addWidget(self.general)
         self._loading = False
+        self._forms: list[Form] = []
+
+    def bind(self, form: Form) -> Form:
+        """Let a form show and change the texts of the draft, and return it."""
+        self._forms.append(form)
+        self.fields |= form.fields
+        form.edited.connect(self.put)
+        return form
+
+    def put(self, key: str, text: str) -> None:
+        """Set a text of the draft."""
+        put(self.draft.parts.values, key, text)
+        self.report_change()
 
     def load(self) -> None:
         """Show the draft, without reporting changes."""
@@ -57,6 +71,8 @@ class Page(QWidget):
 
     def fill(self) -> None:
         """Copy the draft's texts into the controls."""
+        for form in self._forms:
+            form.show_texts(self.draft.parts.values)
 
     def refresh(self) -> None:
         """Show current answers and problems; called after every answer and change."""

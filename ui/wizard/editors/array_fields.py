@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Final
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QComboBox, QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from app.campaign_file.partial import array_keys, queue_keys
 from app.draft.disks.target import PREFIX, spec_of
@@ -14,8 +13,7 @@ from app.draft.fields.fields import FIELDS
 from app.draft.fields.storage_state import GroupDraft, level_of
 from ui.theme import Theme
 from ui.widgets.columns import Columns
-from ui.widgets.fields import Field
-from ui.wizard.base.controls import control_of, show_in
+from ui.wizard.base.controls import Form
 
 _KEYS: Final = ("chunk_size", "bitmap", "initial_sync", "scheduler", "read_ahead")
 
@@ -35,29 +33,23 @@ class ArrayFields(QWidget):
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self._group = GroupDraft()
-        self._controls: dict[str, QComboBox | QLineEdit] = {}
-        self._loading = False
         self._there: frozenset[str] = frozenset()
         self._text = ""
-        self.fields: dict[str, Field] = {}
-        for key in _KEYS:
-            declared = FIELDS[f"{PREFIX}{key}"]
-            self._controls[key] = control = control_of(declared, partial(self._emit_value, key))
-            self.fields[key] = Field(theme, declared.label, control, f"{PREFIX}{key}", lines=1)
+        self._form = Form(theme, [f"{PREFIX}{key}" for key in _KEYS], lines=1)
+        self._form.edited.connect(self._emit_value)
+        self.fields = dict(zip(_KEYS, self._form.fields.values(), strict=True))
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(Columns(list(self.fields.values()), 30))
 
     def show_group(self, group: GroupDraft) -> None:
         """Show and edit a group."""
-        self._group, self._loading = group, True
+        self._group = group
         spec = spec_of(group.made)
         keys = (*array_keys(spec, level_of(group.made, len(group.disks))), *queue_keys(spec))
         self._there = frozenset(keys)
         self.show_matching(self._text)
-        for key, control in self._controls.items():
-            show_in(control, group.texts.get(key, ""))
-        self._loading = False
+        self._form.show_texts({f"{PREFIX}{key}": text for key, text in group.texts.items()})
 
     def show_matching(self, text: str) -> bool:
         """Show the fields that match a search, and return whether there are any."""
@@ -70,6 +62,5 @@ class ArrayFields(QWidget):
         return bool(found)
 
     def _emit_value(self, key: str, text: str) -> None:
-        if not self._loading:
-            self._group.texts[key] = text
-            self.edited.emit()
+        self._group.texts[key.removeprefix(PREFIX)] = text
+        self.edited.emit()

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QVBoxLayout, QWidget
 
 from app.domain.filesystems import FILESYSTEMS
 from app.domain.options.raid import Level
 from app.domain.problem import Problem
 from app.domain.text import tr, trn
-from app.draft.disks.alternatives import made_by, short_name
 from app.draft.disks.filesystems import choose_filesystem, choose_preset, circumstances, set_option
 from app.draft.disks.options import changed_words, options_page
 from app.draft.disks.problems import server_settings_of
-from app.draft.disks.target import preset_of, spec_of
+from app.draft.disks.target import preset_of, short_name, spec_of
 from app.draft.draft import CampaignDraft
-from app.draft.fields.fields import CHANGEABLE, FIELDS, SETTINGS
-from app.draft.fields.state import ConfigurationDraft, Place
+from app.draft.fields.fields import CHANGEABLE, FIELDS, ON_FIRST_PAGE, SETTINGS
+from app.draft.fields.state import OWN_SCRIPTS, ConfigurationDraft, Place, put
 from app.draft.fields.storage_state import DisksDraft, MadeDraft, level_of
-from ui.theme import SMALL, TINY, Theme
+from ui.theme import SMALL, Theme
 from ui.widgets.columns import Columns
 from ui.widgets.fields import (
     HELP,
@@ -32,9 +31,9 @@ from ui.widgets.fields import (
     line_edit,
     push_button,
     set_text,
-    text_box,
 )
 from ui.widgets.texts import ErrorText, Text, show_tip
+from ui.wizard.base.controls import Form
 from ui.wizard.base.page import belongs
 from ui.wizard.editors.options_form import OptionsForm
 
@@ -85,7 +84,7 @@ class MadeEditor(QWidget):
         """Show and edit a configuration."""
         self._loading = True
         self._configuration = configuration
-        made = made_by(self._draft.parts, configuration)
+        made = self._draft.parts.made_of(configuration)
         _choose(self.filesystem, made.filesystem)
         disks = self._draft.parts.disks_of(configuration)
         _choose(self.level, level_of(made, len(disks.data.disks)))
@@ -157,52 +156,6 @@ def _choose(box: QComboBox, value: object) -> None:
     box.setCurrentIndex(max(0, box.findData(value)))
 
 
-CONNECTION: Final = "target.server.connection"
-ROOM: Final = "target.server.room"
-SSH: Final = "target.server.ssh"
-
-
-class ServerFields(QWidget):
-    """Fields for connection, size limit, and ssh name of a server that already runs.
-
-    Signals:
-        edited: key of a campaign file, and the typed text.
-
-    Attributes:
-        connection: line for the connection string.
-        room: line for a size.
-        ssh: line for the ssh name of its machine.
-        fields: with their labels, by key of a campaign file.
-    """
-
-    edited = Signal(str, str)
-
-    def __init__(self, theme: Theme, connection: str, room: str, ssh: str) -> None:
-        """Create the fields with these labels, with the page's mnemonics."""
-        super().__init__()
-        self.connection = line_edit("host=db.example user=bench")
-        self.room = line_edit(tr("nobody knows"))
-        self.ssh = line_edit(tr("not asked"))
-        self.fields = {
-            CONNECTION: Field(theme, connection, self.connection, CONNECTION),
-            ROOM: Field(theme, room, self.room, ROOM),
-            SSH: Field(theme, ssh, self.ssh, SSH),
-        }
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(SMALL)
-        for field in self.fields.values():
-            layout.addWidget(field)
-        self._edits = {CONNECTION: self.connection, ROOM: self.room, SSH: self.ssh}
-        for key, edit in self._edits.items():
-            edit.textEdited.connect(partial(self.edited.emit, key))
-
-    def show_texts(self, texts: Mapping[str, str]) -> None:
-        """Show texts by key of a campaign file; a field with an unchanged text keeps its cursor."""
-        for key, edit in self._edits.items():
-            set_text(edit, texts.get(key, ""))
-
-
 _PLACES: Final = {
     Place.FOLDER: tr("The folder of the first page"),
     Place.MEMORY: tr("Memory, as on the first page"),
@@ -212,12 +165,6 @@ _PLACES: Final = {
     Place.OTHER_MEMORY: tr("Memory, at most"),
     Place.OTHER_SERVER: tr("Another existing server"),
 }
-_ONE_LINE: Final = {
-    Place.OTHER_FOLDER: ("target.folder.path", "/srv/bench"),
-    Place.OTHER_MEMORY: ("target.memory.size", "4 GiB"),
-}
-"""Separate places given by one line: its key of campaign files, and an example."""
-_FIRST_CHANGE: Final = "workload.clients"
 
 
 def place_label(draft: CampaignDraft, configuration: ConfigurationDraft) -> str:
@@ -231,7 +178,7 @@ def place_label(draft: CampaignDraft, configuration: ConfigurationDraft) -> str:
         case Place.MEMORY:
             return tr("memory")
         case Place.DISKS:
-            made = made_by(draft.parts, configuration)
+            made = draft.parts.made_of(configuration)
             count = len(draft.parts.disks_of(configuration).data.disks)
             sentence = trn("{count} disk: {made}", "{count} disks: {made}", count)
             return sentence.format(count=count, made=short_name(made, count))
@@ -258,35 +205,42 @@ class ConfigurationEditor(QWidget):
         self.place = combo_box()
         for place, label in _PLACES.items():
             self.place.addItem(label, place)
-        self.place_text = line_edit()
-        self.place_text.setAccessibleName(tr("Folder or size"))
-        self.place_text.setProperty(HELP, "configuration.place")
-        self.server = ServerFields(theme, tr("Connection:"), tr("Room for it:"), tr("Its machine, by ssh:"))
-        self.settings = text_box(theme, "synchronous_commit = off", 3)
-        self.changes = _ChangesEditor()
+        self._draft = draft
+        removes = {key: push_button("✕", "changes") for key in CHANGEABLE}
+        for key, button in removes.items():
+            button.setFixedWidth(button.sizeHint().height() + SMALL)
+            button.setAccessibleName(tr("Remove change of {name}").format(name=FIELDS[key].shown_name))
+            button.clicked.connect(partial(self._remove_change, key))
+        self.form = Form(
+            theme,
+            (*ON_FIRST_PAGE, SETTINGS, *CHANGEABLE),
+            beside={key: (button,) for key, button in removes.items()},
+            has_mnemonics=False,
+        )
+        for key in CHANGEABLE:
+            show_tip(self.form.fields[key].control, FIELDS[key].kind.allowed)
+        self._settings = self.form.fields[SETTINGS]
+        self._settings.label.setText(tr("Se&ttings of this one:"))
+        self._settings.control.setProperty(HELP, "configuration.settings")
+        self.change = combo_box()
+        self._change = Field(theme, tr("C&hange something else:"), self.change, "changes")
         self.made = MadeEditor(draft, theme)
         self._name = Field(theme, tr("Na&me:"), self.name, "configuration.name")
-        self._place = Field(
-            theme, tr("&Data in:"), self.place, "configuration.place", beside=(self.place_text,)
-        )
-        self._settings = Field(theme, tr("Se&ttings of this one:"), self.settings, "configuration.settings")
+        self._place = Field(theme, tr("&Data in:"), self.place, "configuration.place")
         self._error = ErrorText(theme)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(SMALL)
         layout.addWidget(Columns((self._name, self._place), 34))
-        layout.addWidget(self.server)
-        layout.addWidget(self.made)
-        layout.addWidget(self._settings)
-        layout.addWidget(self.changes)
-        layout.addWidget(self._error)
+        places = [self.form.fields[key] for key in ON_FIRST_PAGE]
+        changes = Columns([self.form.fields[key] for key in CHANGEABLE], 34)
+        for widget in (*places, self.made, self._settings, changes, self._change, self._error):
+            layout.addWidget(widget)
         self.name.textEdited.connect(self._on_name)
         self.place.currentIndexChanged.connect(self._on_place)
-        self.place_text.textEdited.connect(lambda text: self._on_text(self._one_line()[0], text))
-        self.server.edited.connect(self._on_text)
-        self.settings.textChanged.connect(self._on_settings)
+        self.form.edited.connect(self._on_text)
         self.made.edited.connect(self.edited)
-        self.changes.edited.connect(self.edited)
+        self.change.activated.connect(self._add_change)
 
     def show_configuration(self, configuration: ConfigurationDraft) -> None:
         """Show a configuration; for a place of the first page only its name can be edited."""
@@ -294,48 +248,66 @@ class ConfigurationEditor(QWidget):
         self._configuration = configuration
         set_text(self.name, configuration.name)
         self.place.setCurrentIndex(self.place.findData(configuration.place))
-        self.server.show_texts(configuration.texts)
-        set_text(self.settings, configuration.texts.get(SETTINGS, ""))
-        self.changes.show_changes(configuration.texts)
-        for widget in (self._place, self._settings, self.changes):
+        self.form.show_texts(configuration.texts)
+        self._show_changes(configuration)
+        for widget in (self._place, self._settings, self._change):
             widget.setVisible(not configuration.from_where)
         self._loading = False
-        self._show_place_text()
-        self._show_made()
+        self._show_place()
 
     def show_problems(self, problems: Sequence[Problem], path: str) -> None:
         """Show the problems of this configuration at their fields."""
+        shown = {field: f"{path}.{key}" for key, field in self.form.fields.items() if not field.isHidden()}
+        shown[self._name] = f"{path}.name"
+        first = next((self.form.fields[key] for key in ON_FIRST_PAGE if self.form.fields[key] in shown), None)
+        shown.pop(first or self._place, None)  # after the others: it takes what is of no key
+        shown[first or self._place] = f"{path}.target"
+        shown.setdefault(self._place, f"{path}.target")
         rest = list(problems)
-        keys = {ROOM: ROOM, SSH: SSH, CONNECTION: "target.server"}  # a missing one is reported there
-        on_server = [(self.server.fields[key], f"{path}.{of}") for key, of in keys.items()]
-        for field, key in (
-            *(on_server if not self.server.isHidden() else ()),
-            (self._name, f"{path}.name"),
-            (self._place, f"{path}.target"),
-            (self._settings, f"{path}.postgresql.settings"),
-        ):
-            mine = [each for each in rest if belongs(each.path, key)]
+        for field, about in shown.items():
+            mine = [each for each in rest if belongs(each.path, about)]
             field.show_problems(mine)
             rest = [each for each in rest if each not in mine]
         self._error.show_problems(rest)
 
-    def _show_place_text(self) -> None:
-        key, example = self._one_line()
-        self.place_text.setVisible(bool(key))
-        self.place_text.setPlaceholderText(example)
-        set_text(self.place_text, self._configuration.texts.get(key, "") if self._configuration else "")
-        self.server.setVisible(self.place.currentData() == Place.OTHER_SERVER)
-
-    def _one_line(self) -> tuple[str, str]:
-        """Return key and example of the line beside the place; empty if it has none."""
-        return _ONE_LINE.get(self.place.currentData(), ("", ""))
-
-    def _show_made(self) -> None:
+    def _show_place(self) -> None:
+        """Show the fields of a separate place, or the filesystem on spare disks."""
         each = self._configuration
+        kind = each.place.kind if each is not None and each.place.is_separate else "none"
+        for key in ON_FIRST_PAGE:
+            self.form.fields[key].setVisible(key.startswith(f"target.{kind}."))
         on_disks = each is not None and each.place is Place.DISKS and not each.from_where
         self.made.setVisible(on_disks)
         if each is not None and on_disks:
             self.made.show_configuration(each)
+
+    def _show_changes(self, configuration: ConfigurationDraft) -> None:
+        """Show the keys in which it differs from the pages, and offer the others."""
+        self.change.clear()
+        self.change.addItem(tr("choose …"), "")
+        for key in CHANGEABLE:
+            self.form.fields[key].setVisible(key in configuration.texts)
+            if key not in configuration.texts:
+                self.change.addItem(FIELDS[key].shown_name, key)
+
+    def _add_change(self) -> None:
+        key, each = str(self.change.currentData()), self._configuration
+        if each is not None and key:
+            text = self._draft.parts.values.get(key, FIELDS[key].placeholder)
+            put(each.texts, key, "" if text == OWN_SCRIPTS else text)
+            self.show_configuration(each)
+            control = self.form.fields[key].control
+            control.setFocus()
+            if isinstance(control, QLineEdit):
+                control.selectAll()
+            self.edited.emit()
+
+    def _remove_change(self, key: str) -> None:
+        if self._configuration is not None:
+            del self._configuration.texts[key]
+            self.show_configuration(self._configuration)
+            self.change.setFocus()
+            self.edited.emit()
 
     def _on_name(self, text: str) -> None:
         if self._configuration is not None:
@@ -345,114 +317,10 @@ class ConfigurationEditor(QWidget):
     def _on_place(self) -> None:
         if self._configuration is not None and not self._loading:
             self._configuration.place = Place(self.place.currentData())
-            self._show_place_text()
-            self._show_made()
+            self._show_place()
             self.edited.emit()
 
     def _on_text(self, key: str, text: str) -> None:
-        if self._configuration is not None and not self._loading:
+        if self._configuration is not None:
             self._configuration.texts[key] = text
             self.edited.emit()
-
-    def _on_settings(self) -> None:
-        self._on_text(SETTINGS, self.settings.toPlainText())
-
-
-class _ChangesEditor(QWidget):
-    """Rows of key and value: clients, 16.
-
-    Attributes:
-        rows: in the order of the changes.
-
-    Signals:
-        edited: something was changed.
-    """
-
-    edited = Signal()
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._texts: dict[str, str] = {}
-        self.rows: list[QWidget] = []
-        self.add = push_button(tr("C&hange something else"), "changes")
-        self._layout = QVBoxLayout(self)
-        self._layout.setContentsMargins(0, 0, 0, 0)
-        self._layout.setSpacing(TINY)
-        bottom = QHBoxLayout()
-        bottom.addWidget(self.add)
-        bottom.addStretch(1)
-        self._layout.addLayout(bottom)
-        self.add.clicked.connect(self._add)
-
-    @property
-    def _keys(self) -> list[str]:
-        return [key for key in self._texts if key in CHANGEABLE]
-
-    def show_changes(self, texts: dict[str, str]) -> None:
-        """Show the changes among the texts of a configuration, and edit them in place."""
-        self._texts = texts
-        for row in self.rows:
-            self._layout.removeWidget(row)
-            row.deleteLater()
-        self.rows = []
-        for number, changed in enumerate(self._keys):
-            row = self._row(changed, number + 1)
-            self._layout.insertWidget(number, row)
-            self.rows.append(row)
-        self.add.setEnabled(len(self._keys) < len(CHANGEABLE))
-
-    def _row(self, changed: str, number: int) -> QWidget:
-        row = QWidget()
-        key = combo_box()
-        for each in CHANGEABLE:
-            if each == changed or each not in self._texts:
-                key.addItem(FIELDS[each].shown_name, each)
-        key.setCurrentIndex(key.findData(changed))
-        text = line_edit()
-        text.setText(self._texts[changed])
-        show_tip(text, FIELDS[changed].kind.allowed)
-        remove = push_button("✕", "changes")
-        remove.setFixedWidth(remove.sizeHint().height() + SMALL)
-        names = {
-            key: tr("What change {number} changes"),
-            text: tr("Value of change {number}"),
-            remove: tr("Remove change {number}"),
-        }
-        layout = QHBoxLayout(row)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(SMALL)
-        for widget, name in names.items():
-            widget.setAccessibleName(name.format(number=number))
-            widget.setProperty(HELP, "changes")
-            layout.addWidget(widget, {key: 2, text: 3}.get(widget, 0))
-        row.setFocusProxy(key)
-        key.currentIndexChanged.connect(lambda: self._on_key(changed, str(key.currentData())))
-        text.textEdited.connect(partial(self._on_text, changed))
-        remove.clicked.connect(partial(self._remove, changed))
-        return row
-
-    def _add(self) -> None:
-        wanted = (_FIRST_CHANGE, *CHANGEABLE)
-        self._texts[next(key for key in wanted if key not in self._texts)] = ""
-        self.show_changes(self._texts)
-        self.rows[-1].setFocus()
-        self.edited.emit()
-
-    def _on_key(self, before: str, key: str) -> None:
-        place = self._keys.index(before)
-        renamed = {key if each == before else each: text for each, text in self._texts.items()}
-        self._texts.clear()
-        self._texts.update(renamed)
-        self.show_changes(self._texts)  # the other rows offer what is left
-        self.rows[place].setFocus()
-        self.edited.emit()
-
-    def _on_text(self, changed: str, text: str) -> None:
-        self._texts[changed] = text
-        self.edited.emit()
-
-    def _remove(self, changed: str) -> None:
-        del self._texts[changed]
-        self.show_changes(self._texts)
-        self.add.setFocus()
-        self.edited.emit()

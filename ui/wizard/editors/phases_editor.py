@@ -7,42 +7,43 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QCheckBox,
-    QComboBox,
     QHBoxLayout,
-    QHeaderView,
-    QLineEdit,
-    QTableWidget,
-    QTableWidgetItem,
     QVBoxLayout,
     QWidget,
 )
 
 from app.campaign_file.fields import PHASE_FIELDS
-from app.campaign_file.kinds import BoolKind, CampaignField, EnumKind
-from app.campaign_file.paths import Scripts
-from app.campaign_file.phases import MOST_PHASES, WorkNames
-from app.domain.columns import Alignment, CellKind
-from app.domain.maintenance import maintenance
+from app.campaign_file.phases import MOST_PHASES
+from app.domain.columns import Column
 from app.domain.problem import Problem
 from app.domain.text import tr
 from app.draft.fields.fields import PHASES
-from app.draft.fields.phases import NAME, PHASE_COLUMNS, new_phase, phase_rows, scripts_words, shown_columns
+from app.draft.fields.phases import (
+    NAME,
+    PHASE_COLUMNS,
+    PlannedPhase,
+    new_phase,
+    phase_rows,
+    scripts_words,
+    shown_columns,
+)
 from app.draft.fields.state import DraftParts, PhaseDraft, ScriptDraft
 from app.draft.fields.text import builtin_names
 from ui.theme import SMALL, Theme
 from ui.widgets.columns import Columns
-from ui.widgets.fields import HELP, Field, combo_box, push_button
-from ui.widgets.formatting import one_line, tooltip
-from ui.widgets.texts import ErrorText, Text, show_tip
-from ui.wizard.base.controls import control_of, show_in
+from ui.widgets.fields import Field, combo_box, push_button
+from ui.widgets.formatting import one_line
+from ui.widgets.texts import ErrorText, Text
+from ui.wizard.base.controls import Form
 from ui.wizard.base.page import belongs
+from ui.wizard.base.table import TextTable
 
 _ROWS: Final = 8
 """Rows visible without scrolling."""
+_SCRIPT: Final = f"{PHASES}.script"
+_BY_KEY: Final = {f"{PHASES}.{each.name}": each for each in PHASE_FIELDS}
 _OWN: Final = "own"
 """Entry of the list of scripts for a phase with files or several scripts."""
 
@@ -69,16 +70,25 @@ class PhasesEditor(QWidget):
         self._phases = self._parts.phases
         self._filling = False
         self.words = Text(theme, role="muted")
-        self.table = self._make_table()
+        self.table = TextTable(tr("Phases of each run"), PHASES, selects=True, most=_ROWS)
+        self.table.verticalHeader().show()  # messages name phases by number
+        self.table.setShowGrid(True)
         self.add = push_button(tr("Add a phase"), PHASES)
         self.up = push_button(tr("Earlier"), PHASES)
         self.down = push_button(tr("Later"), PHASES)
         self.remove = push_button(tr("Remove the phase"), PHASES)
         self.error = ErrorText(theme)
-        self._controls: dict[str, QWidget] = {}
-        self.fields = {field.name: self._make_field(field) for field in PHASE_FIELDS}
+        self._scripts = combo_box()
+        for name in ("", *builtin_names()):
+            self._scripts.addItem(name or _BY_KEY[_SCRIPT].placeholder, name)
+        label = _BY_KEY[_SCRIPT].label.replace("&", "")
+        self._form = Form(theme, [key for key in _BY_KEY if key != _SCRIPT], _BY_KEY, has_mnemonics=False)
+        made = {_SCRIPT: Field(theme, label, self._scripts, _SCRIPT)} | self._form.fields
+        self.fields = {each.name: made[key] for key, each in _BY_KEY.items()}
         self.form = Columns(list(self.fields.values()))
         self._lay_out()
+        self._scripts.currentIndexChanged.connect(self._take_script)
+        self._form.edited.connect(self._take)
         self.add.clicked.connect(self._add)
         self.remove.clicked.connect(self._remove)
         self.up.clicked.connect(lambda: self._move(-1))
@@ -86,20 +96,6 @@ class PhasesEditor(QWidget):
         self.table.itemSelectionChanged.connect(self._on_chosen)
 
     # --- creation
-
-    @staticmethod
-    def _make_table() -> QTableWidget:
-        table = QTableWidget(0, 0)
-        table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
-        table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-        table.setTabKeyNavigation(False)
-        table.setWordWrap(True)
-        table.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
-        table.horizontalHeader().setHighlightSections(False)
-        table.setAccessibleName(tr("Phases of each run"))
-        table.setProperty(HELP, PHASES)
-        return table
 
     def _lay_out(self) -> None:
         buttons = QHBoxLayout()
@@ -115,39 +111,6 @@ class PhasesEditor(QWidget):
         layout.addLayout(buttons)
         layout.addWidget(self.error)
         layout.addWidget(self.form)
-
-    def _make_field(self, field: CampaignField) -> Field:
-        """Return the field of a key, by the kind of its values."""
-        label, key = field.label.replace("&", ""), f"{PHASES}.{field.name}"
-        match field.kind:
-            case Scripts():
-                control: QWidget = self._script_box(field.placeholder)
-            case BoolKind():
-                control = tick = QCheckBox(label)
-                tick.toggled.connect(lambda ticked: self._take(field.name, "" if ticked else "false"))
-                label = ""
-            case EnumKind(words=words):
-                choices = {"": field.placeholder, **{word: word for word in words}}
-                control = control_of(replace(field, choices=choices), partial(self._take, field.name))
-            case WorkNames(words=words):
-                control = ticks = _Ticks(words)
-                ticks.edited.connect(lambda text: self._take(field.name, text))
-            case _:
-                control = control_of(field, partial(self._take, field.name))
-        self._controls[field.name] = control
-        made = Field(self._theme, label, control, key)
-        made.label.setVisible(bool(label))
-        control.setAccessibleName(field.shown_name)
-        control.setProperty(HELP, key)
-        return made
-
-    def _script_box(self, left_out: str) -> QComboBox:
-        box = combo_box()
-        box.addItem(left_out, "")
-        for name in builtin_names():
-            box.addItem(name, name)
-        box.currentIndexChanged.connect(self._take_script)
-        return box
 
     # --- display
 
@@ -198,32 +161,8 @@ class PhasesEditor(QWidget):
 
     def _show_table(self) -> None:
         rows = phase_rows(self._parts)
-        columns = shown_columns(rows) or PHASE_COLUMNS
-        table = self.table
-        blocked = table.blockSignals(True)  # noqa: FBT003 - Qt's signature
-        chosen = self._chosen()
-        table.setColumnCount(len(columns))
-        table.setHorizontalHeaderLabels([column.heading for column in columns])
-        table.setRowCount(len(rows))
-        for number, row in enumerate(rows):
-            for place, column in enumerate(columns):
-                text = one_line(column.cell(row))
-                item = QTableWidgetItem(text)
-                item.setToolTip(tooltip(text))
-                right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
-                if column.alignment is Alignment.RIGHT:
-                    item.setTextAlignment(right)
-                table.setItem(number, place, item)
-        header = table.horizontalHeader()
-        for place, column in enumerate(columns):
-            words = column.kind is CellKind.WORDS
-            mode = QHeaderView.ResizeMode.Stretch if words else QHeaderView.ResizeMode.ResizeToContents
-            header.setSectionResizeMode(place, mode)
-        if 0 <= chosen < len(rows):
-            table.selectRow(chosen)
-        table.blockSignals(blocked)
-        height = sum(table.rowHeight(row) for row in range(min(_ROWS, len(rows))))
-        table.setFixedHeight(header.sizeHint().height() + height + 2 * table.frameWidth())
+        columns = [replace(each, cell=partial(_line, each)) for each in shown_columns(rows) or PHASE_COLUMNS]
+        self.table.show_rows(columns, rows)
 
     def _on_chosen(self) -> None:
         self._show_form()
@@ -236,27 +175,14 @@ class PhasesEditor(QWidget):
         if not 0 <= chosen < len(self._phases):
             return
         part = self._phases[chosen]
+        self._form.show_texts({f"{PHASES}.{name}": text for name, text in part.texts.items()})
         self._filling = True
-        try:
-            for name, control in self._controls.items():
-                text = part.texts.get(name, "")
-                match control:
-                    case QCheckBox():
-                        control.setChecked(text != "false")
-                    case QComboBox() if name == "script":
-                        self._show_script(control, part.scripts)
-                    case QComboBox() | QLineEdit():
-                        show_in(control, text)
-                    case _Ticks():
-                        control.show_names(text)
-                    case _:  # there are no other fields
-                        raise AssertionError(name)
-        finally:
-            self._filling = False
+        self._show_script(part.scripts)
+        self._filling = False
 
-    @staticmethod
-    def _show_script(box: QComboBox, scripts: Sequence[ScriptDraft]) -> None:
+    def _show_script(self, scripts: Sequence[ScriptDraft]) -> None:
         """Show one built-in script, or the phase's other scripts, from a campaign file."""
+        box = self._scripts
         while (place := box.findData(_OWN)) >= 0:
             box.removeItem(place)
         plain = len(scripts) == 1 and scripts[0].builtin and scripts[0].weight.strip() == "1"
@@ -280,12 +206,11 @@ class PhasesEditor(QWidget):
         self._show_table()
         self.edited.emit()
 
-    def _take(self, name: str, text: str) -> None:
-        self._change(lambda part: part.texts.update({name: text}))
+    def _take(self, key: str, text: str) -> None:
+        self._change(lambda part: part.texts.update({_BY_KEY[key].name: text}))
 
     def _take_script(self) -> None:
-        box = self._controls["script"]
-        name = box.currentData() if isinstance(box, QComboBox) else _OWN
+        name = self._scripts.currentData()
         if name == _OWN:
             return
 
@@ -298,7 +223,7 @@ class PhasesEditor(QWidget):
         place = self._chosen() + 1 if self._phases else 0
         self._phases.insert(place, new_phase(self._phases))
         self._show(place)
-        self._controls[NAME].setFocus()
+        self.fields[NAME].control.setFocus()
         self.edited.emit()
 
     def _remove(self) -> None:
@@ -317,39 +242,5 @@ class PhasesEditor(QWidget):
             self.edited.emit()
 
 
-class _Ticks(QWidget):
-    """A check box for each name.
-
-    Signals:
-        edited: the ticked names, in the order of execution.
-    """
-
-    edited = Signal(str)
-
-    def __init__(self, names: Sequence[str]) -> None:
-        super().__init__()
-        self._order: list[str] = []
-        self.ticks: dict[str, QCheckBox] = {}
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        for name in names:
-            tick = QCheckBox(maintenance(name).label)
-            tick.setAccessibleName(maintenance(name).label)
-            show_tip(tick, name)
-            tick.setProperty(HELP, f"{PHASES}.maintenance")
-            tick.toggled.connect(partial(self._on_ticked, name))
-            self.ticks[name] = tick
-            layout.addWidget(tick)
-
-    def show_names(self, text: str) -> None:
-        """Tick these names."""
-        self._order = [name for each in text.split(",") if (name := each.strip())]
-        for name, tick in self.ticks.items():
-            blocked = tick.blockSignals(True)  # noqa: FBT003 - Qt's signature
-            tick.setChecked(name in self._order)
-            tick.blockSignals(blocked)
-
-    def _on_ticked(self, name: str, ticked: bool) -> None:  # noqa: FBT001 - the signal's signature
-        self._order = [each for each in self._order if each != name] + ([name] if ticked else [])
-        self.edited.emit(", ".join(self._order))
+def _line(column: Column[PlannedPhase], row: PlannedPhase) -> str:
+    return one_line(column.cell(row))

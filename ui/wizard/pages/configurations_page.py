@@ -4,44 +4,47 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Final
+from typing import Final, cast
 
-from PySide6.QtCore import Qt, QTimer
+from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import (
-    QAbstractItemView,
     QHBoxLayout,
-    QHeaderView,
-    QMenu,
+    QLineEdit,
     QScrollArea,
-    QTableWidget,
-    QTableWidgetItem,
     QVBoxLayout,
     QWidget,
 )
 from typing_extensions import override
 
 from app.domain.campaign.matrix import DimensionValue
+from app.domain.columns import CellKind, Column
 from app.domain.problem import Problem
 from app.domain.text import tr
-from app.draft.disks.alternatives import Alternative, alternatives
 from app.draft.draft import CampaignDraft
-from app.draft.fields.state import ConfigurationDraft, Place, Step
+from app.draft.fields.fields import CONNECTION
+from app.draft.fields.state import ConfigurationDraft, Step
 from app.draft.matrix.cells import cell_rows, tick_cell, total_sentences
 from app.draft.matrix.offers import DimensionRow, dimension_rows
 from app.draft.matrix.reading import FIELD
 from app.draft.matrix.ticking import CLIENTS, set_values, sweep_clients, tick, typed_values
 from app.draft.planning import add_reference, has_reference, reference_words
 from ui.theme import MEDIUM, SMALL, Theme
-from ui.widgets.fields import HELP, Field, line_edit, push_button, set_text
-from ui.widgets.formatting import tooltip
+from ui.widgets.fields import push_button
 from ui.widgets.texts import Heading, Rule, ScrollingTexts, Text, below_rule
+from ui.wizard.base.controls import Form
 from ui.wizard.base.page import Page, belongs
+from ui.wizard.base.table import TextTable
 from ui.wizard.editors.cells_list import CellsList
 from ui.wizard.editors.configuration_editor import ConfigurationEditor, place_label
 from ui.wizard.editors.dimensions_panel import DimensionsPanel
 
 _LINES: Final = 6
 _TOTAL_LINES: Final = 4
+_COLUMNS: Final[tuple[Column[tuple[str, str, str]], ...]] = (
+    Column("name", tr("Name"), lambda row: row[0], CellKind.WORDS),
+    Column("place", tr("Data in"), lambda row: row[1], CellKind.WORDS),
+    Column("difference", tr("Differs in"), lambda row: row[2], CellKind.WORDS),
+)
 
 
 class MorePage(Page):
@@ -53,19 +56,16 @@ class MorePage(Page):
     def __init__(self, draft: CampaignDraft, theme: Theme) -> None:
         super().__init__(draft, theme)
         self._rows: dict[str, DimensionRow] = {}
-        self.list = self._make_list()
+        self.list = TextTable(tr("Configurations"), "list", selects=True)
+        self.list.setFixedHeight(self.list.fontMetrics().lineSpacing() * _LINES * 7 // 4)
         self.copy = push_button(tr("C&opy"), "list")
         self.remove = push_button(tr("Remo&ve"), "list")
         self.reference = push_button(tr("&Add a reference"), "reference")
         self.about_reference = Text(theme, reference_words(), role="muted")
-        self.compare = push_button(tr("Compare &with"), "compare")
-        self.menu = QMenu(self.compare)
-        self.menu.setToolTipsVisible(True)
-        self.compare.setMenu(self.menu)
-        self.name = line_edit()
-        self.fields = {"name": Field(theme, tr("Name of the &campaign:"), self.name, "name")}
+        self.bind(Form(theme, ("name",)))
+        self.name = cast("QLineEdit", self.fields["name"].control)
         self.editor = ConfigurationEditor(draft, theme)
-        self.heading = Heading(theme, "")
+        self.heading = Heading(theme, tr("Selected configuration"))
         self.dimensions = DimensionsPanel(theme)
         self.cells = CellsList(theme)
         self.totals = Text(theme)
@@ -91,7 +91,6 @@ class MorePage(Page):
         buttons = QVBoxLayout()
         buttons.setSpacing(SMALL)
         buttons.addWidget(self.copy)
-        buttons.addWidget(self.compare)
         buttons.addWidget(self.reference)
         buttons.addWidget(self.remove)
         buttons.addStretch(1)
@@ -109,11 +108,9 @@ class MorePage(Page):
 
     def _connect(self) -> None:
         self.list.currentCellChanged.connect(self._on_row)
-        self.menu.aboutToShow.connect(self._fill_menu)
         self.copy.clicked.connect(self._copy)
         self.remove.clicked.connect(self._remove)
         self.reference.clicked.connect(self._add_reference)
-        self.name.textEdited.connect(self._on_name)
         self.editor.edited.connect(self.report_change)
         self.dimensions.ticked.connect(self._on_ticked)
         self.dimensions.typed_values.connect(self._on_typed)
@@ -126,26 +123,6 @@ class MorePage(Page):
         self.layout_.removeWidget(self.general)
         return below_rule(self.theme, ScrollingTexts(_TOTAL_LINES, self.general, self.totals))
 
-    def _make_list(self) -> QTableWidget:
-        headings = (tr("Name"), tr("Data in"), tr("Differs in"))
-        table = QTableWidget(0, len(headings))
-        table.setHorizontalHeaderLabels(list(headings))
-        table.verticalHeader().hide()
-        table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-        table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
-        table.setTabKeyNavigation(False)
-        table.setShowGrid(False)
-        table.setWordWrap(False)
-        table.setAccessibleName(tr("Configurations"))
-        table.setProperty(HELP, "list")
-        header = table.horizontalHeader()
-        header.setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
-        header.setHighlightSections(False)
-        header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
-        table.setFixedHeight(table.fontMetrics().lineSpacing() * _LINES * 7 // 4)
-        return table
-
     @override
     def first_control(self) -> QWidget:
         return self.dimensions.search
@@ -155,23 +132,17 @@ class MorePage(Page):
         self._show_rows()
         if self.list.currentRow() < 0 and self.list.rowCount():
             self.list.setCurrentCell(0, 0)
-        set_text(self.name, self.draft.parts.values["name"])
+        super().fill()
         self._show_chosen()
 
     def _show_rows(self) -> None:
         """Show the names and differences of all configurations; the chosen row is kept."""
         chosen, differences = self.draft.parts.chosen(), self.draft.differs_in()
-        self.list.setRowCount(len(chosen))
-        for row, (each, difference) in enumerate(zip(chosen, differences, strict=True)):
-            texts = (each.name, place_label(self.draft, each), difference or tr("nothing else"))
-            for column, text in enumerate(texts):
-                item = self.list.item(row, column)
-                if item is None:
-                    item = QTableWidgetItem()
-                    self.list.setItem(row, column, item)
-                if item.text() != text:
-                    item.setText(text)
-                    item.setToolTip(tooltip(text))
+        rows = [
+            (each.name, place_label(self.draft, each), difference or tr("nothing else"))
+            for each, difference in zip(chosen, differences, strict=True)
+        ]
+        self.list.show_rows(_COLUMNS, rows)
 
     @override
     def refresh(self) -> None:
@@ -179,7 +150,6 @@ class MorePage(Page):
         self._show_dimensions()
         self.name.setPlaceholderText(self.draft.automatic_name())
         self.remove.setEnabled(self.list.rowCount() > 1)
-        self._show_compare()
         self._show_reference()
         super().refresh()
 
@@ -265,14 +235,11 @@ class MorePage(Page):
 
     def _show_chosen(self) -> None:
         each = self._chosen()
-        self.editor.setVisible(each is not None)
-        if each is None:
-            self.heading.setText("")
-            self.origin.hide()
-            return
-        self.heading.setText(tr("Selected configuration"))
-        self.origin.setVisible(each.from_where)
-        self.editor.show_configuration(each)
+        for widget in (self.heading, self.editor):
+            widget.setVisible(each is not None)
+        self.origin.setVisible(each is not None and each.from_where)
+        if each is not None:
+            self.editor.show_configuration(each)
 
     def _on_row(self) -> None:
         if not self.is_loading:
@@ -291,12 +258,6 @@ class MorePage(Page):
         self.editor.name.selectAll()
         self.report_change()
 
-    def _show_compare(self) -> None:
-        """Offer other layouts of the disks, for a configuration on disks."""
-        chosen = self._chosen()
-        self.compare.setVisible(bool(self.draft.parts.on_disks()))
-        self.compare.setEnabled(chosen is not None and chosen.place is Place.DISKS)
-
     def _show_reference(self) -> None:
         """Offer a reference for servers that already run."""
         parts = self.draft.parts
@@ -310,7 +271,7 @@ class MorePage(Page):
         self.list.setCurrentCell(self.draft.parts.chosen().index(made), 0)
         self._show_chosen()
         self.report_change()
-        self._go_to(self.editor.server.connection)
+        self._go_to(self.editor.form.fields[CONNECTION].control)
 
     def _go_to(self, field: QWidget) -> None:
         """Scroll to a field and move the cursor there, once it is laid out."""
@@ -319,29 +280,6 @@ class MorePage(Page):
         area = viewport.parentWidget() if viewport is not None else None
         if isinstance(area, QScrollArea):
             QTimer.singleShot(0, partial(area.ensureWidgetVisible, field))
-
-    def _fill_menu(self) -> None:
-        self.menu.clear()
-        chosen = self._chosen()
-        if chosen is None:
-            return
-        menus: dict[str, QMenu] = {}
-        for each in alternatives(self.draft.parts, chosen, self.draft.storage):
-            if each.heading not in menus:
-                menus[each.heading] = self.menu.addMenu(each.heading)
-                menus[each.heading].setToolTipsVisible(True)
-            action = menus[each.heading].addAction(each.label)
-            action.setEnabled(not each.obstacle)
-            action.setToolTip(tooltip(each.obstacle or each.name))
-            action.triggered.connect(partial(self._compare, chosen, each))
-
-    def _compare(self, original: ConfigurationDraft, wanted: Alternative, _checked: bool = False) -> None:  # noqa: FBT001, FBT002 - the signal's signature
-        copy = self.draft.add_alternative(original, wanted)
-        self._show_rows()
-        self.list.setCurrentCell(self.draft.parts.chosen().index(original), 0)
-        self._show_chosen()  # its name may have changed
-        self.heading.setText(tr("Added: {name}").format(name=copy.name))
-        self.report_change()
 
     def _remove(self) -> None:
         chosen = self._chosen()
@@ -353,8 +291,4 @@ class MorePage(Page):
         self.list.setCurrentCell(min(row, self.list.rowCount() - 1), 0)
         self._show_chosen()
         self.list.setFocus()
-        self.report_change()
-
-    def _on_name(self, text: str) -> None:
-        self.draft.parts.values["name"] = text
         self.report_change()

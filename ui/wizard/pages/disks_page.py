@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
-from PySide6.QtCore import QObject, Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from app.campaign_file.disks import WholeDisk
@@ -23,82 +23,18 @@ from app.draft.disks.problems import group_warnings
 from app.draft.disks.table import assign, chosen_words, disk_rows, move, reasons
 from app.draft.disks.target import PREFIX, PREFIXES
 from app.draft.draft import CampaignDraft
+from app.draft.fields.fields import FIELDS
 from app.draft.fields.state import Step
 from app.draft.fields.storage_state import GroupDraft, level_of
 from ui.theme import SMALL, Theme
 from ui.widgets.columns import Columns
-from ui.widgets.fields import (
-    HELP,
-    Field,
-    Section,
-    combo_box,
-    line_edit,
-    push_button,
-    set_row_enabled,
-    set_text,
-)
+from ui.widgets.fields import Field, Section, combo_box, push_button, set_row_enabled
 from ui.widgets.formatting import breakable, tooltip
 from ui.widgets.texts import ReservedLines, ScrollingTexts, Text, below_rule
+from ui.wizard.base.controls import Alternatives, Entry, Form
 from ui.wizard.base.page import Page
 from ui.wizard.editors.disk_table import DiskTable
 from ui.wizard.editors.layout_drawing import LayoutDrawing
-
-_AUTOMATIC, _WHOLE, _OTHER = "automatic", "whole", "other"
-
-
-class PartitionEditor(QObject):
-    """Partition size: as needed by the data, the whole disk, or a fixed size.
-
-    Signals:
-        edited: the group's draft was changed.
-    """
-
-    edited = Signal()
-
-    def __init__(self, group: GroupDraft) -> None:
-        super().__init__()
-        self._group = group
-        self._loading = False
-        self.kind = combo_box()
-        self.kind.addItem(tr("what the data needs"), _AUTOMATIC)
-        self.kind.addItem(tr("the whole disk"), _WHOLE)
-        self.kind.addItem(tr("another size"), _OTHER)
-        self.amount: QLineEdit = line_edit("64 GiB")
-        self.amount.setAccessibleName(tr("Size of the partition"))
-        self.amount.setProperty(HELP, _PARTITION)
-        self.kind.currentIndexChanged.connect(self._on_kind)
-        self.amount.textEdited.connect(self._on_size)
-
-    def show_group(self, group: GroupDraft) -> None:
-        """Show and edit a group."""
-        self._group, self._loading = group, True
-        size = "" if group.whole_disk else group.texts.get("partition_size", "")
-        kind = _WHOLE if group.whole_disk else _OTHER if size else _AUTOMATIC
-        self.kind.setCurrentIndex(self.kind.findData(kind))
-        set_text(self.amount, size)
-        self.amount.setVisible(kind == _OTHER)
-        self._loading = False
-
-    def show_size(self, size_bytes: int | None) -> None:
-        """Show the size needed by the data, if that is chosen."""
-        label = tr("what the data needs")
-        if size_bytes and self.kind.currentData() == _AUTOMATIC:
-            label = tr("what the data needs: {size}").format(size=format_size(size_bytes))
-        self.kind.setItemText(0, label)
-
-    def _on_kind(self) -> None:
-        if self._loading:
-            return
-        kind = self.kind.currentData()
-        other = self.amount.text() or "64 GiB" if kind == _OTHER else ""
-        self._group.texts["partition_size"] = WholeDisk.WHOLE if kind == _WHOLE else other
-        self.show_group(self._group)
-        self.edited.emit()
-
-    def _on_size(self, text: str) -> None:
-        self._group.texts["partition_size"] = text
-        self.edited.emit()
-
 
 _USES: Final = (
     (None, tr("nothing: it stays as it is")),
@@ -122,6 +58,11 @@ _NOTE_LINES: Final = 5
 _DATA: Final = f"{PREFIX}data"
 _LEVEL: Final = f"{PREFIX}level"
 _PARTITION: Final = f"{PREFIX}partition_size"
+_SIZES: Final = (
+    Entry(tr("what the data needs"), _PARTITION, ""),
+    Entry(tr("the whole disk"), _PARTITION, WholeDisk.WHOLE),
+    Entry(tr("another size"), _PARTITION),
+)
 _LEVEL_LABELS: Final = {
     Role.DATA: tr("RAID &level of the data:"),
     Role.WAL: tr("RAID level of the &WAL:"),
@@ -129,7 +70,7 @@ _LEVEL_LABELS: Final = {
     Role.INDEXES: tr("RAID level of the indexes:"),
 }
 _PARTITION_LABELS: Final = {
-    Role.DATA: tr("&Partition on each disk:"),
+    Role.DATA: FIELDS[_PARTITION].label,
     Role.WAL: tr("Partition on each disk of the W&AL:"),
     Role.TABLES: tr("Partition on each disk of the tables:"),
     Role.INDEXES: tr("Partition on each disk of the indexes:"),
@@ -175,10 +116,13 @@ class DisksPage(Page):
         self.warnings = Text(theme, role="warning")
         groups = draft.parts.disks.groups
         self.levels = {role: combo_box() for role in groups}
-        self.partitions = {role: PartitionEditor(group) for role, group in groups.items()}
+        name = tr("Size of the partition")
+        self.partitions = {role: Alternatives(_SIZES, name, _PARTITION) for role in groups}
         self.level, self.wal_level = self.levels[Role.DATA], self.levels[Role.WAL]
         self.partition = self.partitions[Role.DATA]
-        self.memory = line_edit(tr("no limit"))
+        limit = Form(theme, (_MEMORY,), lines=1)
+        limit.edited.connect(self._on_memory)
+        self._limit = limit
         self.drawing = LayoutDrawing(theme)
         self._use = Field(theme, tr("&Use this disk for:"), self.use, "use")
         self.fields = {
@@ -192,7 +136,7 @@ class DisksPage(Page):
                 )
                 for role, each in self.partitions.items()
             },
-            _MEMORY: Field(theme, tr("&Memory of PostgreSQL and pgbench:"), self.memory, _MEMORY, lines=1),
+            **limit.fields,
         }
         self._lay_out()
         self._connect()
@@ -256,9 +200,8 @@ class DisksPage(Page):
         self.read.clicked.connect(self._on_read)
         for role, box in self.levels.items():
             box.currentIndexChanged.connect(partial(self._on_level, role))
-        self.memory.textEdited.connect(self._on_memory)
-        for editor in self.partitions.values():
-            editor.edited.connect(self.report_change)
+        for role, editor in self.partitions.items():
+            editor.edited.connect(partial(self._on_partition, role))
 
     @override
     def first_control(self) -> QWidget:
@@ -268,9 +211,9 @@ class DisksPage(Page):
     def fill(self) -> None:
         disks = self.draft.parts.disks
         for role, group in disks.groups.items():
-            self.partitions[role].show_group(group)
+            self.partitions[role].show_texts({_PARTITION: group.texts.get("partition_size", "")})
         self.table.forget_order()
-        set_text(self.memory, disks.memory_limit)
+        self._limit.show_texts({_MEMORY: disks.memory_limit})
 
     @override
     def refresh(self) -> None:
@@ -332,7 +275,10 @@ class DisksPage(Page):
     def _show_partitions(self) -> None:
         sizes = self.draft.partition_bytes()
         for role, editor in self.partitions.items():
-            editor.show_size(sizes.get(role))
+            label, size = _SIZES[0].label, sizes.get(role)
+            if size and editor.kind.currentIndex() == 0:
+                label = tr("what the data needs: {size}").format(size=format_size(size))
+            editor.kind.setItemText(0, label)
 
     def _show_disk(self) -> None:
         """Show the facts about the disk under the cursor, and the actions for it."""
@@ -408,7 +354,11 @@ class DisksPage(Page):
             self.draft.parts.disks.groups[role].made.level = Level(self.levels[role].currentData())
             self.report_change()
 
-    def _on_memory(self, text: str) -> None:
+    def _on_partition(self, role: Role, _key: str, text: str) -> None:
+        self.draft.parts.disks.groups[role].texts["partition_size"] = text
+        self.report_change()
+
+    def _on_memory(self, _key: str, text: str) -> None:
         self.draft.parts.disks.memory_limit = text
         self.report_change()
 

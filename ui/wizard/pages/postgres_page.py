@@ -2,34 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QCheckBox,
-    QHeaderView,
-    QTableWidget,
-    QTableWidgetItem,
-    QWidget,
-)
+from PySide6.QtWidgets import QWidget
 from typing_extensions import override
 
 from app.domain.columns import CellKind, Column
 from app.domain.text import tr
 from app.draft.draft import CampaignDraft
 from app.draft.fields.environment import DraftEnvironment
+from app.draft.fields.fields import FIELDS, SETTINGS
 from app.draft.fields.state import Step, first_values
 from app.postgres.installations.installation import Installation
 from app.postgres.presets import PRESETS
 from app.postgres.settings import Origin, Setting
 from ui.theme import Theme
 from ui.widgets.columns import Columns
-from ui.widgets.fields import HELP, Choice, Field, combo_box, line_edit, set_row_enabled, set_text, text_box
+from ui.widgets.fields import HELP, Field, combo_box, line_edit, plain, set_row_enabled
 from ui.widgets.formatting import tooltip
 from ui.widgets.texts import Text
+from ui.wizard.base.controls import Form
 from ui.wizard.base.page import Page
+from ui.wizard.base.table import TextTable
 
 _LINES: Final = 9
 _WHO: Final[dict[str, str]] = {
@@ -56,50 +51,8 @@ SETTING_COLUMNS: Final[tuple[Column[Setting], ...]] = (
 """Columns of the table of server settings."""
 
 
-class SettingsTable(QTableWidget):
-    """Read-only; settings chosen by the user come first, those for pgFooting itself last."""
-
-    def __init__(self, theme: Theme) -> None:
-        super().__init__(0, len(SETTING_COLUMNS))
-        self._theme = theme
-        self._shown: tuple[Setting, ...] = ()
-        self.setHorizontalHeaderLabels([column.heading for column in SETTING_COLUMNS])
-        self.verticalHeader().hide()
-        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-        self.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
-        self.setTabKeyNavigation(False)
-        self.setWordWrap(False)
-        self.setShowGrid(False)
-        self.setAlternatingRowColors(True)
-        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        header = self.horizontalHeader()
-        header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
-        header.setStretchLastSection(True)
-        header.setHighlightSections(False)
-        header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
-        self.setFixedHeight(self.fontMetrics().lineSpacing() * _LINES * 3 // 2)
-
-    def show_settings(self, settings: Sequence[Setting]) -> None:
-        """Show settings; no effect if they are shown already."""
-        ordered = tuple(sorted(settings, key=lambda setting: _FIRST.index(setting.origin)))
-        if ordered == self._shown:
-            return
-        self._shown = ordered
-        self.setRowCount(len(ordered))
-        for row, setting in enumerate(ordered):
-            for place, column in enumerate(SETTING_COLUMNS):
-                text = column.cell(setting)
-                item = QTableWidgetItem(text)
-                item.setToolTip(tooltip(text))
-                self.setItem(row, place, item)
-        if ordered:
-            self.setCurrentCell(0, 0)
-
-
 _INSTALLATION: Final = "postgresql.installation"
 _PRESET: Final = "postgresql.preset"
-_SETTINGS: Final = "postgresql.settings"
 _CHECKSUMS: Final = "postgresql.checksums"
 _OTHER: Final = "other"
 
@@ -115,12 +68,9 @@ class PostgresPage(Page):
         self.installation = combo_box()
         self.folder = line_edit("/usr/local/pgsql/bin")
         self.folder.setAccessibleName(tr("Folder of the programs"))
-        self.preset = combo_box()
-        for preset in PRESETS.values():
-            self.preset.addItem(preset.label, preset.id)
-        self.settings = text_box(theme, "work_mem = 64MB\nwal_compression = on", 5)
-        self.checksums = QCheckBox(tr("Data chec&ksums"))
-        self.table = SettingsTable(theme)
+        label = tr("What the server &gets, and why:")
+        self.table = TextTable(plain(label), "table")
+        self.table.setFixedHeight(self.table.fontMetrics().lineSpacing() * _LINES * 3 // 2)
         self.unsafe = Text(theme, role="warning")
         words = tr(
             "The server is as it is: version, settings and checksums are its own. What is set here counts "
@@ -128,28 +78,22 @@ class PostgresPage(Page):
         )
         self.as_it_is = Text(theme, words, role="muted")
         self._unusable = Text(theme, role="muted")
-        self.fields = {
-            _INSTALLATION: Field(theme, tr("&PostgreSQL:"), self.installation, _INSTALLATION),
-            _PRESET: Field(theme, tr("S&ettings from:"), self.preset, _PRESET),
-            _SETTINGS: Field(theme, tr("Yo&ur own settings, over those:"), self.settings, _SETTINGS),
-        }
+        choice = FIELDS[_INSTALLATION].label
+        self.fields = {_INSTALLATION: Field(theme, choice, self.installation, _INSTALLATION)}
+        self.bind(Form(theme, (_PRESET, SETTINGS, _CHECKSUMS)))
         self._folder_field = Field(theme, tr("&Folder of the programs:"), self.folder, _INSTALLATION)
-        self._table_field = Field(theme, tr("What the server &gets, and why:"), self.table, "table")
-        self._checksums_field = Choice(
-            theme,
-            self.checksums,
-            tr("Damage is noticed when a page is read. On by default since PostgreSQL 18."),
-            _CHECKSUMS,
-        )
+        self._table_field = Field(theme, label, self.table, "table")
+        about = tr("Damage is noticed when a page is read. On by default since PostgreSQL 18.")
+        self.fields[_CHECKSUMS].set_note(about)
         choices = Columns((self.fields[_INSTALLATION], self.fields[_PRESET]), 36)
         for widget in (
             self.as_it_is,
             choices,
             self._folder_field,
             self._unusable,
-            self.fields[_SETTINGS],
+            self.fields[SETTINGS],
             self.unsafe,
-            self._checksums_field,
+            self.fields[_CHECKSUMS],
             self._table_field,
         ):
             self.layout_.addWidget(widget)
@@ -157,9 +101,6 @@ class PostgresPage(Page):
         self._shown: DraftEnvironment | None = None
         self.installation.currentIndexChanged.connect(self._on_installation)
         self.folder.textEdited.connect(self._on_folder)
-        self.preset.currentIndexChanged.connect(self._on_preset)
-        self.settings.textChanged.connect(self._on_settings)
-        self.checksums.toggled.connect(self._on_checksums)
 
     @override
     def first_control(self) -> QWidget:
@@ -167,11 +108,8 @@ class PostgresPage(Page):
 
     @override
     def fill(self) -> None:
-        values = self.draft.parts.values
         self._fill_installations()
-        self.preset.setCurrentIndex(self.preset.findData(values[_PRESET]))
-        set_text(self.settings, values[_SETTINGS])
-        self.checksums.setChecked(values[_CHECKSUMS] == "true")
+        super().fill()
 
     def _fill_installations(self) -> None:
         """Show the installations; unusable ones are disabled with reasons below."""
@@ -228,7 +166,8 @@ class PostgresPage(Page):
                     version=known.installation.version_text, folder=known.installation.bin_directory
                 )
             )
-            self.table.show_settings(known.settings)
+            settings = sorted(known.settings, key=lambda setting: _FIRST.index(setting.origin))
+            self.table.show_rows(SETTING_COLUMNS, settings)
         self._table_field.setVisible(known is not None and not is_theirs)
         risks = known.unsafe if known else ()
         sentence = tr("⚠ UNSAFE: {name} = {value}: {risk}. The runs are marked so everywhere.")
@@ -249,8 +188,8 @@ class PostgresPage(Page):
             first_values(),
         )
         self.as_it_is.setVisible(is_theirs)
-        for key, field in ((_PRESET, self.fields[_PRESET]), (_CHECKSUMS, self._checksums_field)):
-            field.setVisible(not is_theirs or values[key] != usual[key])
+        for key in (_PRESET, _CHECKSUMS):
+            self.fields[key].setVisible(not is_theirs or values[key] != usual[key])
         self.installation.setProperty(HELP, "postgresql.existing" if is_theirs else _INSTALLATION)
         return is_theirs
 
@@ -258,28 +197,11 @@ class PostgresPage(Page):
         if self.is_loading:
             return
         choice = self.installation.currentData()
-        self.draft.parts.values[_INSTALLATION] = self.folder.text() if choice == _OTHER else choice
         self.fields[_INSTALLATION].set_note("")
-        self.report_change()
+        self.put(_INSTALLATION, self.folder.text() if choice == _OTHER else choice)
 
     def _on_folder(self, text: str) -> None:
-        self.draft.parts.values[_INSTALLATION] = text.strip()
-        self.report_change()
-
-    def _on_preset(self) -> None:
-        if not self.is_loading:
-            self.draft.parts.values[_PRESET] = self.preset.currentData()
-            self.report_change()
-
-    def _on_settings(self) -> None:
-        if not self.is_loading:
-            self.draft.parts.values[_SETTINGS] = self.settings.toPlainText()
-            self.report_change()
-
-    def _on_checksums(self, ticked: bool) -> None:  # noqa: FBT001 - the signal's signature
-        if not self.is_loading:
-            self.draft.parts.values[_CHECKSUMS] = "true" if ticked else "false"
-            self.report_change()
+        self.put(_INSTALLATION, text.strip())
 
 
 def _label_of(installation: Installation) -> str:

@@ -6,21 +6,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
-    QAbstractItemView,
     QCheckBox,
-    QHeaderView,
     QPlainTextEdit,
-    QTableWidget,
-    QTableWidgetItem,
     QVBoxLayout,
     QWidget,
 )
 from typing_extensions import override
 
-from app.domain.columns import Alignment, CellKind, Column
+from app.domain.columns import CellKind, Column
 from app.domain.errors import FootingError
 from app.domain.problem import Problem
 from app.domain.text import tr
@@ -42,10 +36,10 @@ from app.process.starter import Account
 from app.terminal.plain_text import plain_lines
 from ui.background import BackgroundOp
 from ui.theme import SMALL, Theme
-from ui.widgets.fields import HELP, Field, Section, combo_box, describe_button, text_box
-from ui.widgets.formatting import tooltip
+from ui.widgets.fields import Field, Section, combo_box, describe_button, text_box
 from ui.widgets.texts import Text
 from ui.wizard.base.page import Page
+from ui.wizard.base.table import TextTable
 from ui.wizard.editors.confirmations import ConfirmDisks, LoadedServers
 
 
@@ -123,7 +117,6 @@ class Disturbances(QWidget):
 
 _LINES: Final = 14
 _ROWS: Final = 6
-_RIGHT: Final = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 
 
 class ReviewPage(Page):
@@ -135,7 +128,8 @@ class ReviewPage(Page):
     def __init__(self, draft: CampaignDraft, theme: Theme) -> None:
         super().__init__(draft, theme)
         self._shown: ResolvedCampaign | None = None
-        self.table = self._make_table()
+        self.table = TextTable(tr("What will be measured"), "review", most=_ROWS)
+        self.table.horizontalHeader().setMinimumSectionSize(9 * self.table.fontMetrics().averageCharWidth())
         self.unsafe = Text(theme, role="warning")
         self.time = Text(theme)
         self.baseline = QCheckBox(tr("&Ask each storage first what it can do by itself (fio, pg_test_fsync)"))
@@ -213,29 +207,6 @@ class ReviewPage(Page):
         self._loaded.look.clicked.connect(self._on_look)
         self.trust.clicked.connect(self._on_trust)
         self.baseline.clicked.connect(self._on_baseline)
-
-    def _make_table(self) -> QTableWidget:
-        table = QTableWidget(0, len(REVIEW_COLUMNS))
-        table.setHorizontalHeaderLabels([column.heading for column in REVIEW_COLUMNS])
-        table.verticalHeader().hide()
-        table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-        table.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
-        table.setTabKeyNavigation(False)
-        table.setShowGrid(False)
-        table.setWordWrap(True)
-        table.verticalHeader().sectionResized.connect(lambda *_sizes: self._fit_table())
-        table.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
-        table.setAccessibleName(tr("What will be measured"))
-        table.setProperty(HELP, "review")
-        header = table.horizontalHeader()
-        header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
-        for place, column in enumerate(REVIEW_COLUMNS):
-            if column.kind is CellKind.WORDS:
-                header.setSectionResizeMode(place, QHeaderView.ResizeMode.Stretch)
-        header.setMinimumSectionSize(9 * table.fontMetrics().averageCharWidth())
-        header.setHighlightSections(False)
-        header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
-        return table
 
     @override
     def first_control(self) -> QWidget:
@@ -364,7 +335,8 @@ class ReviewPage(Page):
 
     def _show(self, review: Review) -> None:
         self._review = review
-        self._show_table(review)
+        self.table.show_rows(REVIEW_COLUMNS, review.rows)
+        self.table.setCurrentCell(0, 0)
         self.time.setText(f"{review.time} {review.turns}".strip())
         self.baseline.setChecked(self.draft.wants_baseline)
         self.asking.setText(review.baseline)
@@ -391,32 +363,6 @@ class ReviewPage(Page):
         self.configuration.setCurrentIndex(max(0, self.configuration.findText(before)))
         self.configuration.blockSignals(False)  # noqa: FBT003
         self._show_commands()
-
-    def _show_table(self, review: Review) -> None:
-        self.table.setRowCount(len(review.rows))
-        for number, row in enumerate(review.rows):
-            for place, column in enumerate(REVIEW_COLUMNS):
-                text = column.cell(row)
-                item = QTableWidgetItem(text)
-                item.setToolTip(tooltip(*text.splitlines()))
-                if column.alignment is Alignment.RIGHT:
-                    item.setTextAlignment(_RIGHT)
-                self.table.setItem(number, place, item)
-        self.table.setCurrentCell(0, 0)
-        self._fit_table()
-
-    def _fit_table(self) -> None:
-        """Give the table the height of its first rows; the rest scrolls."""
-        rows = sum(self.table.rowHeight(row) for row in range(min(_ROWS, self.table.rowCount())))
-        header = self.table.horizontalHeader().sizeHint().height()
-        bar = self.table.horizontalScrollBar()
-        below = bar.sizeHint().height() if bar.maximum() > 0 else 0
-        self.table.setFixedHeight(header + rows + below + 2 * self.table.frameWidth())
-
-    @override
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._fit_table()
 
     def _show_commands(self) -> None:
         row = self.configuration.currentIndex()

@@ -2,24 +2,53 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Final, cast
+
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QCheckBox, QFileDialog, QWidget
+from PySide6.QtWidgets import QCheckBox, QFileDialog, QLineEdit, QWidget
 from typing_extensions import override
 
 from app.domain.text import tr
 from app.domain.units import format_size
 from app.draft.draft import CampaignDraft
+from app.draft.fields.fields import ON_FIRST_PAGE
 from app.draft.fields.state import Place, Step
 from app.hosts.folders.targets import CheckedTarget
 from ui.theme import Theme
-from ui.widgets.fields import Choice, Field, line_edit, push_button, set_text
+from ui.widgets.fields import Choice, Field, push_button
 from ui.widgets.texts import Text
+from ui.wizard.base.controls import Form
 from ui.wizard.base.page import Page
-from ui.wizard.editors.configuration_editor import ServerFields
 from ui.wizard.editors.recipe_chooser import RecipeChooser
 
-_PATH = "target.folder.path"
-_MEMORY = "target.memory.size"
+_PATH: Final = "target.folder.path"
+_PLACES: Final = {
+    Place.FOLDER: (
+        tr("A &folder on this machine"),
+        tr("On the filesystem and disks as they are. Nothing is formatted, and no root is needed."),
+        "folder",
+    ),
+    Place.MEMORY: (
+        tr("&Memory"),
+        tr("What no storage could exceed: shows how much the folder costs."),
+        "memory",
+    ),
+    Place.DISKS: (
+        tr("&Spare disks: arrays and filesystems made anew"),
+        tr("They are erased, formatted for each run and free again afterwards. Asks for authorisation."),
+        "spare",
+    ),
+    Place.SERVER: (
+        tr("An &existing server: PostgreSQL that already runs, wherever"),
+        tr(
+            "One database is made there, loaded, measured and dropped; nothing else is touched. What was "
+            "found there is shown before the start, and its name is to be typed."
+        ),
+        "server",
+    ),
+}
+"""Label, meaning and explanation of each place."""
 
 
 class WherePage(Page):
@@ -30,81 +59,33 @@ class WherePage(Page):
 
     def __init__(self, draft: CampaignDraft, theme: Theme) -> None:
         super().__init__(draft, theme)
-        self.folder = QCheckBox(tr("A &folder on this machine"))
-        self.path = line_edit()
         self.choose = push_button(tr("C&hoose …"), _PATH)
         self.choose.setAccessibleDescription(tr("Opens a dialog to choose the folder."))
-        self.memory = QCheckBox(tr("&Memory"))
-        self.memory_size = line_edit(tr("as much as the data needs"))
-        self.server = QCheckBox(tr("An &existing server: PostgreSQL that already runs, wherever"))
-        self.server_fields = ServerFields(
-            theme, tr("&Connection:"), tr("&Room for it:"), tr("Its machine, b&y ssh:")
-        )
-        self.connection = self.server_fields.connection
-        self.fields = {
-            _PATH: Field(theme, tr("F&older:"), self.path, _PATH, beside=(self.choose,)),
-            _MEMORY: Field(theme, tr("&At most:"), self.memory_size, _MEMORY),
-            **self.server_fields.fields,
-        }
-        self.disks = QCheckBox(tr("&Spare disks: arrays and filesystems made anew"))
-        self._disks = Choice(
-            theme,
-            self.disks,
-            tr("They are erased, formatted for each run and free again afterwards. Asks for authorisation."),
-            "spare",
-        )
-        self._folder = Choice(
-            theme,
-            self.folder,
-            tr("On the filesystem and disks as they are. Nothing is formatted, and no root is needed."),
-            "folder",
-            (self.fields[_PATH],),
-        )
-        self._memory = Choice(
-            theme,
-            self.memory,
-            tr("What no storage could exceed: shows how much the folder costs."),
-            "memory",
-            (self.fields[_MEMORY],),
-        )
-        self._server = Choice(
-            theme,
-            self.server,
-            tr(
-                "One database is made there, loaded, measured and dropped; nothing else is touched. What was "
-                "found there is shown before the start, and its name is to be typed."
-            ),
-            "server",
-            (self.server_fields,),
-        )
+        self.bind(Form(theme, ON_FIRST_PAGE, beside={_PATH: (self.choose,)}))
+        self.boxes: dict[Place, QCheckBox] = {}
+        self._choices: dict[Place, Choice] = {}
+        for place, (label, meaning, key) in _PLACES.items():
+            self.boxes[place] = box = QCheckBox(label)
+            self._choices[place] = Choice(theme, box, meaning, key, self._fields_of(place))
+            box.toggled.connect(partial(self._tick, place))
         self.recipes = RecipeChooser(draft, theme)
         hint = Text(theme, tr("What is ticked is compared."), role="muted")
-        places = (self._folder, self._memory, self._disks, self._server)
-        for widget in (self.recipes, hint, *places, self.recipes.steps):
+        for widget in (self.recipes, hint, *self._choices.values(), self.recipes.steps):
             self.layout_.addWidget(widget)
         self.layout_.addStretch(1)
-        self._connect()
-
-    def _connect(self) -> None:
-        self.folder.toggled.connect(lambda ticked: self._tick(Place.FOLDER, ticked=ticked))
-        self.memory.toggled.connect(lambda ticked: self._tick(Place.MEMORY, ticked=ticked))
-        self.disks.toggled.connect(lambda ticked: self._tick(Place.DISKS, ticked=ticked))
-        self.server.toggled.connect(lambda ticked: self._tick(Place.SERVER, ticked=ticked))
-        self.server_fields.edited.connect(self._on_text)
-        self.path.textEdited.connect(self._on_path)
-        self.memory_size.textEdited.connect(self._on_memory)
         self.choose.clicked.connect(self._choose_folder)
+
+    def _fields_of(self, place: Place) -> list[Field]:
+        return [field for key, field in self.fields.items() if key.startswith(f"target.{place.kind}.")]
 
     @override
     def first_control(self) -> QWidget:
-        return self.folder
+        return self.boxes[Place.FOLDER]
 
     @override
     def fill(self) -> None:
         self._show_ticks()
-        set_text(self.path, self.draft.parts.values["target.folder.path"])
-        set_text(self.memory_size, self.draft.parts.values["target.memory.size"])
-        self.server_fields.show_texts(self.draft.parts.values)
+        super().fill()
 
     @override
     def refresh(self) -> None:
@@ -112,35 +93,24 @@ class WherePage(Page):
         self.recipes.refresh()
         if environment is not None:
             self.path.setPlaceholderText(environment.folder_path)
-        for place, choice, key in (
-            (Place.FOLDER, self._folder, _PATH),
-            (Place.MEMORY, self._memory, _MEMORY),
-        ):
+        for place, choice in self._choices.items():
             ticked = self.draft.configuration_of(place).chosen
-            self.fields[key].setEnabled(ticked)
+            for field in self._fields_of(place):
+                field.setEnabled(ticked)
             choice.set_state(self._state(place, ticked=ticked))
-        self._show_disks()
-        on_server = self.draft.configuration_of(Place.SERVER).chosen
-        for field in self.server_fields.fields.values():
-            field.setEnabled(on_server)
-        self._server.set_state(tr("It is looked at on the last page.") if on_server else "")
+            if place is Place.DISKS:  # an existing tick can always be removed
+                choice.button.setEnabled(ticked or (environment is not None and environment.disks is None))
         super().refresh()
-
-    def _show_disks(self) -> None:
-        """Show whether spare disks can be used; an existing tick can always be removed."""
-        environment = self.draft.environment
-        ticked = self.draft.configuration_of(Place.DISKS).chosen
-        self.disks.setEnabled(ticked or (environment is not None and environment.disks is None))
-        if environment is None:
-            self._disks.set_state(tr("Looking at this machine …"))
-        else:
-            self._disks.set_state(environment.disks.sentence if environment.disks and not ticked else "")
 
     def _state(self, place: Place, *, ticked: bool) -> str:
         """Return the known facts about a place: its path and free space."""
+        if place is Place.SERVER:
+            return tr("It is looked at on the last page.") if ticked else ""
         environment = self.draft.environment
         if environment is None:
             return tr("Looking at this machine …")
+        if place is Place.DISKS:
+            return environment.disks.sentence if environment.disks and not ticked else ""
         state = environment.folder if place is Place.FOLDER else environment.memory
         checked = self.draft.checked_target(place) if ticked else None
         if ticked and checked is None:
@@ -150,7 +120,7 @@ class WherePage(Page):
             return known.sentence if known else ""
         return tr("{path}: {free} free").format(path=known.path, free=format_size(known.free_bytes))
 
-    def _tick(self, place: Place, *, ticked: bool) -> None:
+    def _tick(self, place: Place, ticked: bool) -> None:  # noqa: FBT001 - the signal's signature
         if not self.is_loading:
             self.draft.choose_place(place, ticked=ticked)
             self._loading = True
@@ -159,23 +129,13 @@ class WherePage(Page):
             self.report_change()
 
     def _show_ticks(self) -> None:
-        for place, box in (
-            (Place.FOLDER, self.folder),
-            (Place.MEMORY, self.memory),
-            (Place.DISKS, self.disks),
-            (Place.SERVER, self.server),
-        ):
+        for place, box in self.boxes.items():
             box.setChecked(self.draft.configuration_of(place).chosen)
 
-    def _on_text(self, key: str, text: str) -> None:
-        self.draft.parts.values[key] = text
-        self.report_change()
-
-    def _on_path(self, text: str) -> None:
-        self._on_text(_PATH, text)
-
-    def _on_memory(self, text: str) -> None:
-        self._on_text(_MEMORY, text)
+    @property
+    def path(self) -> QLineEdit:
+        """The line for the folder."""
+        return cast("QLineEdit", self.fields[_PATH].control)
 
     def _choose_folder(self) -> None:
         dialog = QFileDialog(self, tr("Folder for PostgreSQL's data"), self.path.text())
@@ -187,4 +147,4 @@ class WherePage(Page):
 
     def _on_folder_chosen(self, path: str) -> None:
         self.path.setText(path)
-        self._on_path(path)
+        self.put(_PATH, path)

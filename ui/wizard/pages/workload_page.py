@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Final
+from typing import Final, cast
 
-from PySide6.QtWidgets import QButtonGroup, QComboBox, QLineEdit, QRadioButton, QWidget
+from PySide6.QtWidgets import QButtonGroup, QLineEdit, QRadioButton, QWidget
 from typing_extensions import override
 
-from app.domain.campaign.configuration import BuiltinScript, default_repeats
+from app.domain.campaign.configuration import BuiltinScript, DataSize, default_repeats
 from app.domain.campaign.order import Design
 from app.domain.text import number_text, tr
 from app.domain.units import format_size
 from app.draft.draft import CampaignDraft
 from app.draft.fields.fields import FIELDS, PHASES, step_of
-from app.draft.fields.state import OWN_SCRIPTS, Length, ScriptDraft, SizeChoice, Step
+from app.draft.fields.state import OWN_SCRIPTS, ScriptDraft, Step, alternative
 from app.postgres.pgbench.scale import ScaleChoice
 from ui.theme import Theme
 from ui.widgets.columns import Columns
-from ui.widgets.fields import HELP, Choice, Field, Section, combo_box, describe_button, line_edit, set_text
+from ui.widgets.fields import Choice, Field, Section, describe_button
 from ui.widgets.texts import ErrorText
-from ui.wizard.base.controls import control_of, show_in
+from ui.wizard.base.controls import Alternatives, Entry, Form
 from ui.wizard.base.page import Page, belongs
 from ui.wizard.editors.phases_editor import PhasesEditor
 from ui.wizard.editors.scripts_editor import ScriptsEditor
@@ -41,18 +41,21 @@ _LABELS: Final = {
     BuiltinScript.SELECT_ONLY.value: tr("Select &only"),
     OWN_SCRIPTS: tr("Own scripts or a mi&x"),
 }
-_SIZES: Final = {
-    SizeChoice.SMALL: tr("Small"),
-    SizeChoice.MEDIUM: tr("Medium, half of the memory"),
-    SizeChoice.LARGE: tr("Large, twice the memory"),
-    SizeChoice.BYTES: tr("Another size"),
-    SizeChoice.SCALE: tr("Scale factor"),
-}
-_ROWS: Final = "workload.compressibility"
-_APART: Final = frozenset({_SCRIPT, "workload.scale", "workload.transactions"})
-"""Keys with a place of their own on the page."""
+_SIZES: Final = (
+    Entry(tr("Small"), _SIZE, DataSize.SMALL),
+    Entry(tr("Medium, half of the memory"), _SIZE, DataSize.MEDIUM),
+    Entry(tr("Large, twice the memory"), _SIZE, DataSize.LARGE),
+    Entry(tr("Another size"), _SIZE),
+    Entry(tr("Scale factor"), "workload.scale"),
+)
+_LENGTHS: Final = (
+    Entry(tr("time"), _LENGTH),
+    Entry(tr("transactions each"), "workload.transactions"),
+)
 _KEYS: Final = tuple(
-    key for key, each in FIELDS.items() if each.label and step_of(key) is Step.WORKLOAD and key not in _APART
+    key
+    for key, each in FIELDS.items()
+    if each.label and step_of(key) is Step.WORKLOAD and key != _SCRIPT and not each.instead_of
 )
 _MAIN: Final = (_SIZE, "workload.clients", _LENGTH, "workload.warmup", "design", "repeats", "precision")
 """Keys at the top of the page; the others are seldom changed."""
@@ -78,23 +81,17 @@ class WorkloadPage(Page):
 
     def __init__(self, draft: CampaignDraft, theme: Theme) -> None:
         super().__init__(draft, theme)
-        self.boxes: dict[str, QComboBox] = {}
-        self._texts: dict[str, QLineEdit] = {}
         self.scripts = ScriptsEditor(theme)
         self.script_error = ErrorText(theme)
         self.group = QButtonGroup(self)
         self.script_buttons: dict[str, QRadioButton] = {}
         self._choices = [self._script_choice(script) for script in _LABELS]
-        self.data_size = combo_box()
-        for choice, label in _SIZES.items():
-            self.data_size.addItem(label, choice)
-        self.length = combo_box()
-        self.length.addItem(tr("time"), Length.DURATION)
-        self.length.addItem(tr("transactions each"), Length.TRANSACTIONS)
+        self.data_size = Alternatives(_SIZES, tr("Size of the data"), _SIZE)
+        self.length = Alternatives(_LENGTHS, tr("Length of the measured phase"), _LENGTH)
         self.phases = PhasesEditor(theme)
-        self.size_text = _beside(_SIZE, tr("Size of the data"))
-        self.length_text = _beside(_LENGTH, tr("Length of the measured phase"))
-        self._make_fields()
+        for key, each in ((_SIZE, self.data_size), (_LENGTH, self.length)):
+            self.fields[key] = Field(theme, FIELDS[key].label, each.kind, key, beside=(each.amount,))
+        self.bind(Form(theme, _KEYS))
         self._lay_out()
         self._connect()
 
@@ -105,26 +102,6 @@ class WorkloadPage(Page):
         own = script == OWN_SCRIPTS
         key = "own" if own else _SCRIPT
         return Choice(self.theme, button, _MEANINGS[script], key, (self.scripts,) if own else ())
-
-    def _make_fields(self) -> None:
-        stated: dict[str, tuple[QWidget, ...]] = {
-            _SIZE: (self.data_size, self.size_text),
-            _LENGTH: (self.length_text, self.length),
-        }
-        self.fields = {}
-        for key in _KEYS:
-            control, *beside = stated.get(key) or (self._control(key),)
-            self.fields[key] = Field(self.theme, FIELDS[key].label, control, key, beside=beside)
-        self.length.setAccessibleName(tr("What ends the measured phase"))
-        self.length.setProperty(HELP, _LENGTH)
-
-    def _control(self, key: str) -> QWidget:
-        control = control_of(FIELDS[key], partial(self._on_text, key))
-        if isinstance(control, QComboBox):
-            self.boxes[key] = control
-        else:
-            self._texts[key] = control
-        return control
 
     def _lay_out(self) -> None:
         self.seldom = Columns([self.fields[key] for key in _KEYS if key not in _MAIN])
@@ -149,10 +126,8 @@ class WorkloadPage(Page):
             describe_button(button, "own" if script == OWN_SCRIPTS else _SCRIPT)
             button.toggled.connect(partial(self._on_script, script))
         self.scripts.edited.connect(self.report_change)
-        self.data_size.currentIndexChanged.connect(self._on_size)
-        self.size_text.textEdited.connect(lambda text: self._on_text(self._size_key(), text))
-        self.length.currentIndexChanged.connect(self._on_length)
-        self.length_text.textEdited.connect(lambda text: self._on_text(self._length_key(), text))
+        self.data_size.edited.connect(self.put)
+        self.length.edited.connect(self.put)
         self.phases.edited.connect(self.report_change)
         self.phases.chosen.connect(self._show_phase_problems)
 
@@ -166,51 +141,25 @@ class WorkloadPage(Page):
         parts = self.draft.parts
         self.script_buttons.get(parts.values[_SCRIPT], self.script_buttons[OWN_SCRIPTS]).setChecked(True)
         self.scripts.show_scripts(parts.scripts)
-        show_in(self.data_size, parts.size_choice)
-        show_in(self.length, parts.length)
-        self._offer_rows(parts.values[_ROWS])
-        for key, control in (self._texts | self.boxes).items():
-            show_in(control, parts.values[key])
+        self.data_size.show_texts(parts.values)
+        self.length.show_texts(parts.values)
         self.phases.show_phases(parts)
-        self._show_texts()
-
-    def _offer_rows(self, ratio: str) -> None:
-        """Offer a ratio; an unlisted one from a campaign file becomes an entry."""
-        rows = self.boxes[_ROWS]
-        while rows.count() > len(FIELDS[_ROWS].choices):
-            rows.removeItem(rows.count() - 1)
-        if rows.findData(ratio) < 0:
-            rows.addItem(tr("{ratio}:1").format(ratio=ratio), ratio)
-
-    def _show_texts(self) -> None:
-        """Show the text field of the chosen kind of size and length."""
-        parts = self.draft.parts
-        stated = parts.size_choice in {SizeChoice.BYTES, SizeChoice.SCALE}
-        self.size_text.setVisible(stated)
-        if stated:
-            set_text(self.size_text, parts.values[self._size_key()])
-        set_text(self.length_text, parts.values[self._length_key()])
-
-    def _size_key(self) -> str:
-        return "workload.scale" if self.draft.parts.size_choice is SizeChoice.SCALE else _SIZE
-
-    def _length_key(self) -> str:
-        return _LENGTH if self.draft.parts.length is Length.DURATION else "workload.transactions"
+        super().fill()
 
     @override
     def refresh(self) -> None:
         self._show_design()
         self.scripts.setVisible(self.draft.parts.values[_SCRIPT] == OWN_SCRIPTS)
-        for choice in (SizeChoice.SMALL, SizeChoice.MEDIUM, SizeChoice.LARGE):
-            scale = self.draft.scale_choice(choice)
+        for row, each in enumerate(_SIZES):
+            scale = self.draft.scale_choice(each.text) if each.text else None
             if scale is not None:
-                label = tr("{label}: {size}").format(label=_SIZES[choice], size=format_size(scale.data_bytes))
-                self.data_size.setItemText(self.data_size.findData(choice), label)
+                label = tr("{label}: {size}").format(label=each.label, size=format_size(scale.data_bytes))
+                self.data_size.kind.setItemText(row, label)
         self.fields[_SIZE].set_note(_scale_note(self.draft.scale_choice(), self._memory_bytes()))
         super().refresh()
         problems = [each for each in self.draft.problems_for(self.step) if not each.pending]
         self.script_error.show_problems([each for each in problems if belongs(each.path, _SCRIPT)])
-        known = {_SIZE: "workload.scale", _LENGTH: "workload.transactions"}
+        known = {key: alternative(key) for key in (_SIZE, _LENGTH)}
         for key, other in known.items():
             mine = [each for each in problems if belongs(each.path, key) or belongs(each.path, other)]
             self.fields[key].show_problems(mine)
@@ -224,11 +173,12 @@ class WorkloadPage(Page):
     def _show_design(self) -> None:
         """Explain the chosen design; one from a file that is not offered is shown only to be removed."""
         parts = self.draft.parts
-        design = Design(self.boxes["design"].currentData())
+        is_sequential = parts.values["design"] == Design.SEQUENTIAL
+        design = Design.SEQUENTIAL if is_sequential else Design.FIXED
         self.fields["design"].set_note(_DESIGN_NOTES[design])
-        is_sequential = design is Design.SEQUENTIAL
         self.fields["repeats"].label.setText(_ROUNDS if is_sequential else FIELDS["repeats"].label)
-        self._texts["repeats"].setPlaceholderText(str(default_repeats(len(parts.chosen()), design)))
+        repeats = cast("QLineEdit", self.fields["repeats"].control)
+        repeats.setPlaceholderText(str(default_repeats(len(parts.chosen()), design)))
         is_said = bool(parts.values["precision"].strip())
         self.fields["precision"].setVisible(is_sequential or is_said)
 
@@ -243,31 +193,13 @@ class WorkloadPage(Page):
         if script == OWN_SCRIPTS and not parts.scripts:
             parts.scripts.append(ScriptDraft())
             self.scripts.show_scripts(parts.scripts)
-        parts.values[_SCRIPT] = script
-        self.report_change()
-
-    def _on_text(self, key: str, text: str) -> None:
-        if not self.is_loading:
-            self.draft.parts.values[key] = text
-            self.report_change()
+        self.put(_SCRIPT, script)
 
     def _memory_bytes(self) -> int:
         """Return the memory available for caches; 0 if limited on purpose, or unknown."""
         limited = self.draft.parts.on_disks() and self.draft.parts.disks.memory_limit.strip()
         environment = self.draft.environment
         return 0 if limited or environment is None else environment.machine.usable_ram_bytes
-
-    def _on_size(self) -> None:
-        if not self.is_loading:
-            self.draft.parts.size_choice = SizeChoice(self.data_size.currentData())
-            self._show_texts()
-            self.report_change()
-
-    def _on_length(self) -> None:
-        if not self.is_loading:
-            self.draft.parts.length = Length(self.length.currentData())
-            self._show_texts()
-            self.report_change()
 
 
 def _scale_note(scale: ScaleChoice | None, memory_bytes: int) -> str:
@@ -283,10 +215,3 @@ def _scale_note(scale: ScaleChoice | None, memory_bytes: int) -> str:
     if scale.is_contended:
         sentences.append(tr("Fewer rows to update than clients: they wait for each other."))
     return " ".join(sentences)
-
-
-def _beside(key: str, label: str) -> QLineEdit:
-    edit = line_edit()
-    edit.setAccessibleName(label)
-    edit.setProperty(HELP, key)
-    return edit

@@ -16,7 +16,7 @@ from rich.console import Console
 from app import COMMAND
 from app.analysis.bottleneck import read_bottleneck
 from app.analysis.cannot_show import Limit, describe_limitations, read_limitations
-from app.analysis.data_set import describe_data_set, ratio_words
+from app.analysis.data_set import describe_data_set
 from app.analysis.io_baseline import JOB_COLUMNS, read_used_shares, sync_sentences
 from app.analysis.labels import DISK_MARKS, WHOLE_RUN_TPS, at_least, format_tps
 from app.analysis.phase_figures import PHASE_COLUMNS, read_phase_figures
@@ -35,6 +35,7 @@ from app.execution.recovery import finish_incomplete, sweep_abandoned
 from app.export.runs import describe_run, finite
 from app.library.entries import LibraryEntry, effective_state, find_run, list_runs
 from app.library.query import haystack, matches, parse_query, query_mistakes, query_remarks
+from app.postgres.pgbench.filler import ratio_words
 from app.runfile.disturbance import marks_of, read_disturbances
 from app.runfile.figures import FIGURES, Figure
 from app.runfile.metadata.environment import EnvironmentFacts, counted_devices, read_environment_facts
