@@ -31,17 +31,7 @@ from app.postgres.settings import Setting, server_settings
 from app.process.starter import Account, CommandOutcome, current_account, named_account
 from tests.servers.cache import made_servers
 
-SMALL_MACHINE = Machine(
-    ram_bytes=1024**3,
-    available_bytes=1024**3,
-    memory_limit_bytes=None,
-    cpus=2,
-    page_bytes=4096,
-    huge_page_bytes=2 * 1024**2,
-    huge_pages_total=0,
-    huge_pages_free=0,
-    swap_bytes=0,
-)
+SMALL_MACHINE = Machine(ram_bytes=1024**3, memory_limit_bytes=None, cpus=2)
 """Sizes that fit beside everything else that runs while testing."""
 
 

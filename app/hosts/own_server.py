@@ -31,7 +31,6 @@ from app.hosts.templates.store import Template
 from app.postgres.base_backup import PROGRAM, TARGETS_MAJOR, base_backup_argv, make_base_backup
 from app.postgres.connection import BENCH_DATABASE
 from app.postgres.facts import ServerFacts, read_server_facts
-from app.postgres.machine import memory_limit
 from app.postgres.pgbench.argv import Connection
 from app.postgres.server import Server
 from app.postgres.tablespaces import (
@@ -53,6 +52,7 @@ from app.probes.facts.files import (
     sample_compression,
     stored_bytes,
 )
+from app.process.memory import memory_limits
 from app.process.starter import Recorder
 
 _NAMED: Final = 3
@@ -72,7 +72,8 @@ def check_memory_limit(limit_bytes: int, pid: int, root: Path = Path("/")) -> No
         TargetError: its control groups have another limit; names both.
     """
     page = os.sysconf("SC_PAGE_SIZE")
-    found = memory_limit(root, str(pid))
+    limits = memory_limits(root / "proc", root / "sys", str(pid))
+    found = limits[0].size_bytes if limits else None
     if found == limit_bytes // page * page:
         return
     message = tr("The server may use {found} of memory instead of {chosen}. Nothing was measured.")

@@ -236,7 +236,7 @@ def evil_draft() -> CampaignDraft:
     checked = CheckedTarget(f"/{EVIL}", EVIL, 1 << 36)
     old = Installation(f"/{EVIL}", EVIL, 9, unusable=(EVIL,), origin=EVIL)
     new = Installation(f"/new {EVIL}", "17.2", 17, version_text=EVIL, origin=EVIL)
-    machine = Machine(8 << 30, 6 << 30, None, 4, 4096, 0, 0, 0, 0)
+    machine = Machine(8 << 30, None, 4)
     place = checked
     environment = DraftEnvironment(
         machine, current_account(), "", (new, old), "", place, f"/{EVIL}", place, ()

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.postgres
 
 OpenWindow = Callable[..., MainWindow]
 PATIENCE_MS = 60_000
-MACHINE = Machine(8 << 30, 6 << 30, None, 4, 4096, 0, 0, 0, 0)
+MACHINE = Machine(8 << 30, None, 4)
 CAMPAIGN = Campaign("Trial", (Configuration("a", MemoryTarget()),))
 OTHER = "A campaign of user visitor is running on this machine (process 4711)."
 

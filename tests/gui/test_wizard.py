@@ -70,7 +70,7 @@ from ui.wizard.wizard import Wizard
 
 PATIENCE_MS = 60_000
 
-MACHINE = Machine(8 << 30, 6 << 30, None, 4, 4096, 0, 0, 0, 0)
+MACHINE = Machine(8 << 30, None, 4)
 OLD = Installation(
     "/opt/old/bin", "9.6.1", 9, unusable=("Version 9.6.1 is not supported.",), origin="own build"
 )

@@ -44,7 +44,7 @@ from ui.wizard.pages.review_page import ReviewPage
 from ui.wizard.pages.target_page import WherePage
 from ui.wizard.wizard import Wizard
 
-MACHINE = Machine(8 << 30, 6 << 30, None, 4, 4, 0, 0, 0, 0)
+MACHINE = Machine(8 << 30, None, 4)
 CHECKED = CheckedTarget("/somewhere", "", 1 << 36)
 ENVIRONMENT = DraftEnvironment(MACHINE, current_account(), folder=CHECKED, memory=CHECKED)
 FILESYSTEM = "target.disks.filesystem"

@@ -1,7 +1,4 @@
-"""Check whether a target can hold the data directory: every refusal names its cause and a remedy.
-
-The memory available for a data directory is the machine's, or less if a control group limits it.
-"""
+"""Check whether a target can hold the data directory: every refusal names its cause and a remedy."""
 
 from __future__ import annotations
 
@@ -11,8 +8,7 @@ import pwd
 import re
 import stat
 import unicodedata
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Final
@@ -25,72 +21,13 @@ from app.domain.units import format_size
 from app.hosts.folders import folder_access
 from app.hosts.folders.folder_access import FolderFacts, Obstacle
 from app.hosts.folders.own_folders import create_default_folder, default_folder, of_an_account
+from app.process.memory import Memory, read_memory
 from app.process.starter import Account, as_account, unrecorded
 from app.storage.inspect.snapshot import Policy
 from app.storage.layout.disk_target import storage_plan, usable_bytes
 from app.storage.spare.disks import list_disks
 
 MEMORY_FILESYSTEMS: Final = frozenset({"tmpfs", "ramfs"})
-
-
-@dataclass(frozen=True, slots=True)
-class Memory:
-    """Memory of this machine as this process may use it.
-
-    Attributes:
-        total_bytes: MemTotal, or the control group's limit if that is smaller.
-        available_bytes: MemAvailable, or the rest of the control group's limit if that is less.
-        limit: file of the control group's limit; None if the machine is the limit.
-    """
-
-    total_bytes: int
-    available_bytes: int
-    limit: str | None = None
-
-
-def read_memory(proc: Path = Path("/proc"), cgroups: Path = Path("/sys/fs/cgroup")) -> Memory:
-    """Return total and available memory (proc(5) meminfo; cgroup-v2 and cgroup-v1/memory of the kernel)."""
-    values = _read_numbers(proc / "meminfo", ":")
-    total_bytes, available_bytes = values["MemTotal"] * 1024, values["MemAvailable"] * 1024
-    limited_by: str | None = None
-    for folder, names in _control_groups(proc, cgroups):
-        with suppress(OSError, ValueError):  # "max", or not a limit of this group
-            limit_bytes = int((folder / names[0]).read_text(encoding="ascii"))
-            used_bytes = int((folder / names[1]).read_text(encoding="ascii"))
-            cache_bytes = _read_numbers(folder / "memory.stat", None).get(names[2], 0)
-            left_bytes = max(0, limit_bytes - used_bytes + cache_bytes)
-            if limit_bytes < total_bytes:
-                total_bytes, limited_by = limit_bytes, str(folder / names[0])
-            available_bytes = min(available_bytes, left_bytes)
-    return Memory(total_bytes, available_bytes, limited_by)
-
-
-def _read_numbers(file: Path, separator: str | None) -> dict[str, int]:
-    lines = (line.split(separator, 1) for line in file.read_text(encoding="ascii").splitlines())
-    return {words[0]: int(words[1].split()[0]) for words in lines if len(words) == 2}
-
-
-def _control_groups(proc: Path, cgroups: Path) -> Iterator[tuple[Path, tuple[str, str, str]]]:
-    """Yield this process's control groups from inner to outermost, with the names of their files."""
-    try:
-        lines = (proc / "self/cgroup").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return
-    for line in lines:
-        number, controllers, path = line.split(":", 2)
-        if number == "0":
-            mounted, names = cgroups, ("memory.max", "memory.current", "inactive_file")
-        elif "memory" in controllers.split(","):
-            mounted = cgroups / "memory"
-            names = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
-        else:
-            continue
-        own = mounted / path.lstrip("/")
-        yield own, names
-        for folder in own.parents:
-            if not folder.is_relative_to(mounted):
-                break
-            yield folder, names
 
 
 def filesystem_type(device: int, mountinfo: Path = Path("/proc/self/mountinfo")) -> str | None:

@@ -27,7 +27,7 @@ from app.probes.facts.machine import (
     virtualisation_facts,
 )
 from app.probes.facts.storage import storage_facts
-from app.probes.sources.memory import parse_meminfo
+from app.process.memory import parse_meminfo
 
 FACTS_FORMAT: Final = 1
 """Increased when a key changes its meaning, not for new keys."""
@@ -106,4 +106,4 @@ def load_facts(proc: Path) -> Facts:
 def _memory_now(proc: Path) -> Facts:
     fields = parse_meminfo((proc / "meminfo").read_bytes())
     names = ("MemAvailable", "Cached", "Dirty", "Writeback", "SwapFree")
-    return {name: fields.get(name.encode()) for name in names}
+    return {name: fields.get(name) for name in names}

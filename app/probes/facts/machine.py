@@ -22,7 +22,7 @@ from app.probes.base.fact_tree import (
     read_text,
     selected_fact,
 )
-from app.probes.sources.memory import parse_meminfo
+from app.process.memory import parse_meminfo
 
 _VM_SETTINGS: Final = (
     "dirty_ratio",
@@ -164,8 +164,8 @@ def memory_facts(proc: Path, sys: Path) -> Facts:
 def _meminfo(proc: Path) -> Facts:
     fields = parse_meminfo((proc / "meminfo").read_bytes())
     wanted = ("MemTotal", "MemAvailable", "SwapTotal", "SwapFree", "HugePages_Total", "HugePages_Free")
-    facts: Facts = {name: fields[name.encode()] for name in wanted if name.encode() in fields}
-    facts["Hugepagesize"] = fields.get(b"Hugepagesize")
+    facts: Facts = {name: fields[name] for name in wanted if name in fields}
+    facts["Hugepagesize"] = fields.get("Hugepagesize")
     return facts
 
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
 from app.domain.json_value import Json
-from app.probes.base.backing_devices import Backing, Mount, parse_mountinfo
+from app.probes.base.backing_devices import Backing, Mount
 from app.probes.base.fact_tree import Facts, file_fact
 from app.probes.base.probe import Clock, ProbeUnavailable
 from app.probes.facts.environment import FactSources
@@ -20,6 +21,7 @@ from app.probes.facts.storage import attempt_mount
 from app.probes.sources.cpu import TICKS_PER_S, parse_cpu_line
 from app.probes.sources.pressure import parse_pressure
 from app.probes.sources.processes import parse_process_stat
+from app.process.memory import control_groups, memory_limits
 
 # --- Findings.
 
@@ -79,7 +81,6 @@ class Load:
     """Activity of the machine over a window.
 
     Attributes:
-        window_s: its length.
         cpus: processors of the machine.
         foreign_cores: CPU used by everything but this process and the helper.
         steal_share: share of all CPU time that a hypervisor took, 0 to 1.
@@ -87,7 +88,6 @@ class Load:
         busiest: other processes, the busiest first.
     """
 
-    window_s: float
     cpus: int
     foreign_cores: float
     steal_share: float
@@ -127,7 +127,6 @@ def measure_load(
             used -= (ticks - first.processes.get(pid, (name, 0))[1]) / TICKS_PER_S
     total = max(1, sum(gains))
     return Load(
-        window_s=length_s,
         cpus=os.cpu_count() or 1,
         foreign_cores=round(max(0.0, used / length_s), 3),
         steal_share=round(max(0.0, steal / total), 4),
@@ -174,9 +173,8 @@ def _busiest(first: _Look, second: _Look, length_s: float) -> tuple[BusyProcess,
     return tuple(sorted(busy, key=lambda process: process.cores, reverse=True)[:_TOP])
 
 
-# --- Limits that a control group sets for this process: containers and services often have some.
-# Source: cgroup-v2.rst (cpu.max, memory.max) in Documentation/admin-guide. The tightest limit on the way up
-# to the root counts.
+# --- Limits that control groups set for this process; the tightest on the way up to the root counts.
+# Source of cpu.max: cgroup-v2.rst in Documentation/admin-guide.
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,42 +190,15 @@ class CgroupLimits:
     memory_bytes: int | None
 
 
-def read_cgroup_limits(proc: Path = Path("/proc")) -> CgroupLimits:
-    """Return the limits of this process; no limits if control groups are hidden.
-
-    Raises:
-        OSError: /proc cannot be read.
-    """
-    mounts = parse_mountinfo((proc / "self/mountinfo").read_text(errors="surrogateescape"))
-    text = (proc / "self/cgroup").read_text()
-    path = next((line.removeprefix("0::") for line in text.splitlines() if line.startswith("0::")), None)
-    folders = [] if path is None else list(_folders_of(mounts, path))
-    cpus = [int(words[0]) / int(words[1]) for each in folders if (words := _limit(each / "cpu.max"))]
-    memory = [int(words[0]) for each in folders if (words := _limit(each / "memory.max"))]
+def read_cgroup_limits(proc: Path = Path("/proc"), sys: Path = Path("/sys")) -> CgroupLimits:
+    """Return the limits of this process; no limits if control groups are hidden."""
+    cpus = []
+    for folder in control_groups(proc, sys):
+        with suppress(OSError, ValueError):  # "max", or a controller that is not in use
+            quota, period = map(int, (folder / "cpu.max").read_text().split())
+            cpus.append(quota / period)
+    memory = [each.size_bytes for each in memory_limits(proc, sys)]
     return CgroupLimits(min(cpus, default=None), min(memory, default=None))
-
-
-def _folders_of(mounts: tuple[Mount, ...], path: str) -> Iterator[Path]:
-    """Yield the visible folders of a control group of version 2 and all its ancestors."""
-    for mount in mounts:
-        if mount.filesystem != "cgroup2":
-            continue
-        inside = path.removeprefix(mount.root) if mount.root != "/" else path
-        folder = Path(mount.mount_point, inside.lstrip("/"))
-        top = Path(mount.mount_point)
-        while folder != top and top in folder.parents:
-            yield folder
-            folder = folder.parent
-        yield top
-
-
-def _limit(path: Path) -> list[str]:
-    """Return the words of a limit; empty for none."""
-    try:
-        words = path.read_text().split()
-    except OSError:  # of a controller that is not in use
-        return []
-    return [] if words[:1] == ["max"] else words
 
 
 # --- All data together.
@@ -294,10 +265,6 @@ def observe(questions: PreflightRequest, places: FactSources) -> PreflightContex
         load = measure_load(proc=proc)
     except (OSError, ValueError):
         load = None
-    try:
-        limits = read_cgroup_limits(proc)
-    except (OSError, ValueError):
-        limits = CgroupLimits(None, None)
     library = _backing(questions.library, places) if questions.library else None
     return PreflightContext(
         load=load,
@@ -306,7 +273,7 @@ def observe(questions: PreflightRequest, places: FactSources) -> PreflightContex
         power=power_facts(sys),
         battery=on_battery(sys),
         clock_source=file_fact(sys / "devices/system/clocksource/clocksource0/current_clocksource"),
-        limits=limits,
+        limits=read_cgroup_limits(proc, sys),
         mount=attempt_mount(questions.folder, resolver) if questions.folder else None,
         backing=_backing(questions.folder, places) if questions.folder else None,
         library_devices=frozenset(device.name for device in library.leaves) if library else frozenset(),

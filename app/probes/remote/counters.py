@@ -125,7 +125,7 @@ def _memory(text: str) -> list[Sample]:
     """Return memory from ``Name: KiB`` pairs in one line."""
     words = text.split()
     fields = {
-        name.removesuffix(":").encode(): int(value) * _KIB
+        name.removesuffix(":"): int(value) * _KIB
         for name, value in zip(words[::2], words[1::2], strict=False)
         if _is_count(value)
     }

@@ -10,36 +10,23 @@ from typing_extensions import override
 from app.domain.metrics import Sample
 from app.domain.text import tr
 from app.probes.base.probe import Probe, ProbeContext, ProbeUnavailable, RawFile
+from app.process.memory import parse_meminfo
 
 _DIRECT: Final = (
-    ("memory.available", b"MemAvailable"),
-    ("memory.shared", b"Shmem"),
-    ("memory.dirty", b"Dirty"),
-    ("memory.writeback", b"Writeback"),
+    ("memory.available", "MemAvailable"),
+    ("memory.shared", "Shmem"),
+    ("memory.dirty", "Dirty"),
+    ("memory.writeback", "Writeback"),
 )
 
 
-def parse_meminfo(text: bytes) -> dict[bytes, int]:
-    """Return the fields of /proc/meminfo in bytes (the file says kB and means KiB, proc(5)).
-
-    Fields without a unit, such as HugePages_Total, are returned unchanged.
-    """
-    fields: dict[bytes, int] = {}
-    for line in text.splitlines():
-        name, separator, rest = line.partition(b":")
-        words = rest.split()
-        if separator and words and words[0].isdigit():
-            fields[name] = int(words[0]) * (1024 if words[1:] == [b"kB"] else 1)
-    return fields
-
-
-def memory_samples(fields: Mapping[bytes, int]) -> list[Sample]:
+def memory_samples(fields: Mapping[str, int]) -> list[Sample]:
     """Return the samples from the fields of `parse_meminfo`."""
     samples = [Sample(metric, fields[name]) for metric, name in _DIRECT if name in fields]
-    if b"Cached" in fields:
-        samples.append(Sample("memory.cached", fields[b"Cached"] + fields.get(b"Buffers", 0)))
-    if b"SwapTotal" in fields:
-        samples.append(Sample("memory.swap_used", fields[b"SwapTotal"] - fields.get(b"SwapFree", 0)))
+    if "Cached" in fields:
+        samples.append(Sample("memory.cached", fields["Cached"] + fields.get("Buffers", 0)))
+    if "SwapTotal" in fields:
+        samples.append(Sample("memory.swap_used", fields["SwapTotal"] - fields.get("SwapFree", 0)))
     return samples
 
 

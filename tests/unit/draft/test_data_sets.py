@@ -38,7 +38,7 @@ from app.postgres.machine import Machine
 from app.postgres.pgbench.scale import ScaleChoice
 from app.process.starter import current_account
 
-MACHINE = Machine(8 << 30, 6 << 30, None, 2, 4096, 0, 0, 0, 0)
+MACHINE = Machine(8 << 30, None, 2)
 RUNS = 10
 
 

@@ -54,7 +54,7 @@ from app.process.starter import current_account
 from app.storage.layout.availability import Support
 from tests.made_disks import NAMELESS, OPEN, SPARE, SYSTEM, everything_works, listing, spare_disk
 
-MACHINE = Machine(8 << 30, 6 << 30, None, 4, 4096, 0, 0, 0, 0)
+MACHINE = Machine(8 << 30, None, 4)
 CHECKED = CheckedTarget("/x", "", 1 << 40)
 ENVIRONMENT = DraftEnvironment(
     MACHINE,

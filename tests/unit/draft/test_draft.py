@@ -296,7 +296,7 @@ def test_draft_with_problem_gives_no_campaign() -> None:
     assert caught.value.field == "workload.clients"
 
 
-ANY_MACHINE = Machine(8 << 30, 6 << 30, None, 4, 4096, 0, 0, 0, 0)
+ANY_MACHINE = Machine(8 << 30, None, 4)
 
 
 @pytest.mark.parametrize(

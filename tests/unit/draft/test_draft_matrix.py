@@ -26,7 +26,7 @@ from app.draft.machine_answers import answer
 from app.postgres.machine import Machine
 from app.process.starter import current_account
 
-HERE = DraftEnvironment(Machine(8 << 30, 6 << 30, None, 4, 4096, 0, 0, 0, 0), current_account())
+HERE = DraftEnvironment(Machine(8 << 30, None, 4), current_account())
 WITH_MATRIX = [each for each in list_recipes() if "\n[[dimension]]" in each.path.read_text(encoding="utf-8")]
 
 

@@ -34,7 +34,7 @@ from app.hosts.folders.targets import CheckedTarget
 from app.postgres.machine import Machine
 from app.process.starter import current_account
 
-MACHINE = Machine(8 << 30, 6 << 30, None, 4, 4096, 0, 0, 0, 0)
+MACHINE = Machine(8 << 30, None, 4)
 ENVIRONMENT = DraftEnvironment(MACHINE, current_account())
 
 

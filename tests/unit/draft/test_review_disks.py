@@ -43,7 +43,7 @@ from app.postgres.pgbench.scale import ScaleChoice
 from app.storage.layout.disk_target import storage_plan
 from tests.made_disks import SPARE
 
-MACHINE = Machine(8 << 30, 6 << 30, None, 4, 4096, 0, 0, 0, 0)
+MACHINE = Machine(8 << 30, None, 4)
 KEYS = tuple(disk.identity.key() for disk in SPARE)
 DATA = GroupChoice(KEYS[:4], Level.RAID10, "xfs", options=(("atime", "noatime"),), partition_bytes=16 * GIB)
 WAL = GroupChoice(KEYS[4:5], Level.SINGLE, "ext4", options=(("barrier", False),), partition_bytes=2 * GIB)

@@ -51,7 +51,7 @@ from app.runfile.metadata.typed_json import NotKnown, values_of
 from app.storage.layout.disk_target import storage_plan
 from tests.unit.storage.test_disk_target import machine
 
-MACHINE = Machine(64 * GIB, 60 * GIB, None, 8, 4096, 0, 0, 0, 0)
+MACHINE = Machine(64 * GIB, None, 8)
 ONE = GroupChoice(("SERIAL1",), Level.SINGLE, "ext4")
 PAIR = GroupChoice(("SERIAL1", "SERIAL2"), Level.MIRROR, "ext4")
 

@@ -7,7 +7,7 @@ import pytest
 
 from app.probes.base.probe import ProbeUnavailable
 from app.probes.sources import pressure
-from app.probes.sources.memory import MemoryProbe, parse_meminfo
+from app.probes.sources.memory import MemoryProbe
 from app.probes.sources.pressure import PressureProbe, parse_pressure
 from tests.unit.probes.fakes import CONTEXT, HandClock, values, write
 
@@ -43,10 +43,6 @@ def test_memory_is_in_bytes(tmp_path: Path) -> None:
         "memory.swap_used": 1024 * 1024,
     }
     probe.close()
-
-
-def test_counts_without_a_unit_are_not_sizes() -> None:
-    assert parse_meminfo(MEMINFO.encode())[b"HugePages_Total"] == 3
 
 
 def test_missing_field_omitted(tmp_path: Path) -> None:

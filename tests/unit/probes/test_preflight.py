@@ -20,7 +20,7 @@ from app.probes.preflight.context import (
 MOUNT = Mount(1, "8:1", "/", "/data", (), "ext4", "/dev/sda1", ())
 DISK = BackingDevice("sda", "disk", is_leaf=True)
 NO_LIMITS = CgroupLimits(None, None)
-QUIET = Load(0.7, 8, 0.05, 0.0, {"io_some": 0.01, "memory_some": 0.0})
+QUIET = Load(8, 0.05, 0.0, {"io_some": 0.01, "memory_some": 0.0})
 MEMORY = {"MemTotal": 16 * GIB, "MemAvailable": 12 * GIB, "SwapTotal": 0, "SwapFree": 0, "HugePages_Total": 0}
 GOOD = PreflightContext(
     load=QUIET,
