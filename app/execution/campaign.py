@@ -48,7 +48,6 @@ from app.execution.resume.begun import (
     check_folder,
     new_folder,
     nothing_to_do,
-    remember_run,
     runs_to_repeat,
     unfinished_folder,
 )
@@ -432,8 +431,6 @@ def _attempt(
     ended = execute_run(execution, planned, resolved.configurations[name])
     result.results.append(ended)
     execution.listener.run_finished(ended)
-    if ended.state is RunState.DONE and ended.path is not None:
-        remember_run(result.folder, Path(ended.path))
     if _is_without_disks(execution, resolved.configurations[name]):
         _report_without_disks(execution, resolved.configurations[name])
     elif (

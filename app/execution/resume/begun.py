@@ -3,10 +3,6 @@
 Everything is read from the folder. The run files and their numbers alone decide which runs are done, never a
 clock: setting one back between two attempts has no effect.
 
-The contents of run files are cached between attempts, because reading one takes some 5 ms, five thousand of
-them half a minute. An entry is valid as long as its file (time, size, inode) and the reading code are
-unchanged; the cache may be deleted.
-
 Expected run times come from done runs of the same configuration, else from the plan. No run starts that is
 expected to exceed the time budget. The budget counts from each start of the campaign: resumed on another
 night, it gets the same budget again. After one complete round, a further round starts only if all its runs
@@ -15,18 +11,16 @@ fit, because rounds are compared.
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Final
 
 from app.analysis.stability import is_weak, read_shape
 from app.campaign_file.reader import load_campaign
@@ -48,7 +42,6 @@ from app.domain.units import format_duration
 from app.execution.design import to_measure
 from app.library.campaign_end import CampaignEnd, read_end
 from app.library.entries import CAMPAIGN_NAME, effective_state, is_live
-from app.library.index import index_format, index_path
 from app.recording.events import RunResult
 from app.runfile.disturbance import DISTURBED, marks_of, read_disturbances
 from app.runfile.metadata.run_metadata import RunMetadata
@@ -56,93 +49,6 @@ from app.runfile.metadata.typed_json import or_none
 from app.runfile.output_file import slug
 from app.runfile.reader import RunFile
 from app.runfile.writer import SUFFIX
-
-_SUFFIX: Final = ".done.jsonl"
-
-
-@dataclass(frozen=True, slots=True)
-class DoneRun:
-    """Contents of a done run file.
-
-    Attributes:
-        configuration: its name.
-        figures: of the summary.
-        marks: kinds of labels, each once.
-        length_s: from start to end; None if unknown.
-        is_weak: it was, or may have been, disturbed by other processes.
-    """
-
-    configuration: str
-    figures: dict[str, float | None]
-    marks: tuple[str, ...]
-    length_s: float | None
-    is_weak: bool
-
-
-def _signature(path: Path) -> list[int] | None:
-    """Return values that change when a file is written; None if it is missing, or has a journal."""
-    name = os.fspath(path)
-    with suppress(OSError):
-        found = os.stat(name)  # noqa: PTH116 - thousands of Paths would cost more than what they are asked
-        if not os.path.lexists(name + "-wal"):
-            return [found.st_mtime_ns, found.st_size, found.st_ino]
-    return None
-
-
-@dataclass(slots=True)
-class KnownRuns:
-    """The cache entries of one campaign folder. Errors with them only cost time.
-
-    Attributes:
-        path: of the cache; None if this user has none.
-        format: of entries that this program reads.
-        entries: as stored, by name of the run file.
-    """
-
-    path: Path | None
-    format: int
-    entries: dict[str, Mapping[str, Any]] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, folder: Path) -> Self:
-        """Return the entries for a folder; empty if another version wrote the cache."""
-        known = cls.without_entries(folder)
-        with suppress(OSError, ValueError):
-            lines = known.path.read_text(encoding="utf-8").splitlines() if known.path is not None else []
-            for line in lines:
-                with suppress(ValueError, TypeError, KeyError):  # a line cut by a power failure
-                    entry = json.loads(line)
-                    if entry["format"] == known.format:
-                        known.entries[entry["name"]] = entry
-        return known
-
-    @classmethod
-    def without_entries(cls, folder: Path) -> Self:
-        """Return the cache of a folder without reading it, for callers that only write."""
-        index = index_path(folder)
-        return cls(None if index is None else index.with_suffix(_SUFFIX), index_format())
-
-    def find(self, path: Path) -> DoneRun | None:
-        """Return the entry of a run file if the file is unchanged."""
-        entry = self.entries.get(path.name)
-        if entry is None or (signature := _signature(path)) is None or entry.get("signature") != signature:
-            return None
-        try:
-            return DoneRun(**{**entry["run"], "marks": tuple(entry["run"]["marks"])})
-        except (TypeError, KeyError):
-            return None
-
-    def keep(self, path: Path, run: DoneRun) -> None:
-        """Store the contents of a run file."""
-        signature = _signature(path)
-        if self.path is None or signature is None:
-            return
-        entry = {"format": self.format, "name": path.name, "signature": signature, "run": asdict(run)}
-        with suppress(OSError, ValueError):
-            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with self.path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(entry) + "\n")
-
 
 _ATTEMPT: Final = re.compile(r"-r\d+(?:-(\d+))?\Z")
 _log = logging.getLogger(__name__)
@@ -188,13 +94,12 @@ def begun_runs(folder: Path, campaign: Campaign) -> BegunRuns:
     planned = {run.number: run for run in interleaved_order(campaign)}
     found: dict[int, list[tuple[int, RunResult]]] = {}
     unreadable: dict[Path, str] = {}
-    known = KnownRuns.of(folder)
     for path in sorted(folder.glob(f"*{SUFFIX}")):
         run = planned.get(number_of(path))
         if run is None:
             continue
         try:
-            result = _done(path, run, known)
+            result = _done(path, run)
         except FootingError as error:
             unreadable[path] = error.message
             continue
@@ -212,52 +117,35 @@ def _in_order(attempts: Sequence[tuple[int, RunResult]]) -> list[RunResult]:
     ]
 
 
-def _done(path: Path, planned: PlannedRun, known: KnownRuns) -> RunResult | None:
+def _done(path: Path, planned: PlannedRun) -> RunResult | None:
     """Return the result of a run file if it is done and of this run; else None.
 
     Raises:
         FootingError: the file is damaged, or may not be read.
     """
-    read = known.find(path)
-    if read is None:
-        read = _read_done(path)
-        if read is not None:
-            known.keep(path, read)
-    if read is None or read.configuration != planned.configuration.name:
-        return None  # or an unrelated file was copied here
-    named = tuple((kind, "") for kind in read.marks)
-    return RunResult(
-        *(planned, RunState.DONE, str(path), read.figures, named),
-        measured=True,
-        length_s=read.length_s,
-        is_weak=read.is_weak,
-    )
-
-
-def remember_run(folder: Path, path: Path) -> None:
-    """Cache the contents of a newly written run file, to save `--resume` from reading it."""
-    with suppress(FootingError):  # reported on resume
-        read = _read_done(path)
-        if read is not None:
-            KnownRuns.without_entries(folder).keep(path, read)
-
-
-def _read_done(path: Path) -> DoneRun | None:
     try:
         with RunFile(path) as run:
+            metadata = run.metadata
             if effective_state(path, run.state) is not RunState.DONE:
                 return None
-            metadata, figures, judged = run.metadata, run.summary(), read_disturbances(run)
-            marks = marks_of(run, judged)
+            if or_none(metadata.configuration) != planned.configuration.name:
+                return None  # an unrelated file was copied here
+            judged = read_disturbances(run)
+            marks = tuple(marks_of(run, judged))
             weak = is_weak(marks, judged, read_shape(run))
+            figures = run.summary()
     except FootingError:
         raise
     except Exception as error:  # a border: a damaged file does not hide others
         _log.debug("%s", path, exc_info=error)
         message = tr("The run file {path} is damaged: {reason}.")
         raise UsageError(message.format(path=path, reason=error)) from error
-    kinds = tuple(dict.fromkeys(kind for kind, _ in marks))
-    return DoneRun(or_none(metadata.configuration) or "", figures, kinds, length_of(metadata), weak)
+    return RunResult(
+        *(planned, RunState.DONE, str(path), figures, marks),
+        measured=True,
+        length_s=length_of(metadata),
+        is_weak=weak,
+    )
 
 
 def length_of(metadata: RunMetadata) -> float | None:
