@@ -27,7 +27,6 @@ from app.hosts.recovery.resource_journal import (
     locked_record,
     parse_record,
     read_records,
-    remove_unfinished,
 )
 from app.process.starter import Recorder, as_account, unrecorded
 
@@ -80,12 +79,13 @@ def sweep(
     for path in read_records(state_folder):
         try:
             with locked_record(path) as content:
-                if content is not None:
+                if content is not None and b"\n" not in content:
+                    path.unlink()  # its runner died before it had made anything
+                elif content is not None:
                     events += _sweep_campaign(parse_record(path, content), on_abandoned, record)
         except (UnreadableRecordError, FootingError, OSError) as err:
             text = tr("The record {path} was left alone: {reason}.").format(path=path, reason=err)
             events.append(SweepEvent(CleanupAction.UNREADABLE, str(path), text))
-    remove_unfinished(state_folder)
     return tuple(events)
 
 

@@ -266,7 +266,6 @@ def _number(value: object) -> int:
 
 
 RECORDS: Final = "campaign-*.jsonl"
-UNFINISHED: Final = "new-*.jsonl"
 _LARGEST_BYTES: Final = 4 * MIB
 _ATTEMPTS: Final = 10
 
@@ -300,9 +299,8 @@ class ResourceJournal:
         """
         try:
             folder = _state_folder(state_folder)
-            name = secrets.token_hex(8)
             state = ResourceRecord(
-                record=folder / f"campaign-{name}.jsonl",
+                record=folder / f"campaign-{secrets.token_hex(8)}.jsonl",
                 campaign_folder=campaign_folder,
                 campaign_name=campaign_name,
                 started=datetime.now().astimezone().isoformat(timespec="seconds"),
@@ -310,7 +308,7 @@ class ResourceJournal:
                 account=account,
                 runner=current_account(),
             )
-            return cls(state, _create_locked(state, folder / f"new-{name}.jsonl"))
+            return cls(state, _create_locked(state))
         except OSError as err:
             raise _unwritable(err) from err
 
@@ -453,14 +451,6 @@ def locked_record(path: Path, lock: int = fcntl.LOCK_EX) -> Iterator[bytes | Non
         os.close(descriptor)
 
 
-def remove_unfinished(state_folder: Path | None = None) -> None:
-    """Delete records that were being created when the runner died: nothing else had been created then."""
-    for path in _state_folder(state_folder).glob(UNFINISHED):
-        with suppress(UnreadableRecordError), locked_record(path) as content:
-            if content is not None:
-                path.unlink()
-
-
 def _state_folder(given: Path | None) -> Path:
     if given is None:
         return create_state_folder()
@@ -468,27 +458,24 @@ def _state_folder(given: Path | None) -> Path:
     return given
 
 
-def _create_locked(state: ResourceRecord, beginning: Path) -> int:
-    """Create the record under another name, lock it, and only then make it visible to sweeps."""
+def _create_locked(state: ResourceRecord) -> int:
+    """Create and lock the record."""
     for _ in range(_ATTEMPTS):
-        descriptor = os.open(
-            beginning, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600
-        )
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
+        descriptor = os.open(state.record, flags, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
-            _write(descriptor, header_line(state))
-            beginning.rename(state.record)
-            _sync_folder(state.record.parent)
-        except FileNotFoundError:  # a sweep took it for an unfinished one before it was locked
-            os.close(descriptor)
-            continue
+            if os.fstat(descriptor).st_nlink:  # else a sweep found it empty before it was locked
+                _write(descriptor, header_line(state))
+                _sync_folder(state.record.parent)
+                return descriptor
         except OSError:
             os.close(descriptor)
             with suppress(OSError):
-                beginning.unlink()
+                state.record.unlink()
             raise
-        return descriptor
-    raise BlockingIOError(11, "sweeps keep deleting the record", str(beginning))
+        os.close(descriptor)
+    raise BlockingIOError(11, "sweeps keep deleting the record", str(state.record))
 
 
 def _write(descriptor: int, line: bytes) -> None:

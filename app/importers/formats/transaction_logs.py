@@ -40,7 +40,6 @@ class LogSurvey:
 
     Attributes:
         begin_us: start of its first transaction since the epoch.
-        end_us: end of its last one.
         fields: optional fields of a line: 0 to 2.
         counted: transactions by the clients' own counters, including those missing from a sampled log.
         threads: number of files.
@@ -48,7 +47,6 @@ class LogSurvey:
     """
 
     begin_us: int
-    end_us: int
     fields: int
     counted: int
     threads: int
@@ -57,7 +55,7 @@ class LogSurvey:
 
 def survey_log(members: Sequence[ForeignFile]) -> LogSurvey | None:
     """Return the facts from the ends of one pgbench's files; None if they have no whole line."""
-    begins, ends, fields, counted, seen = [], [], set(), 0, 0
+    begins, fields, counted, seen = [], set(), 0, 0
     for member in members:
         first = next(iter(_matches(member.head)), None)
         last = _matches(member.tail)
@@ -65,14 +63,13 @@ def survey_log(members: Sequence[ForeignFile]) -> LogSurvey | None:
             continue
         latency = int(first[3]) if first[3].isdigit() else 0
         begins.append(_end_us(first) - latency)
-        ends.append(max(map(_end_us, last)))
         fields.add(first[6].count(b" "))
         clients = {each[1]: int(each[2]) for each in last}
         counted += sum(clients.values())
         seen += len(clients)
     if not begins:
         return None
-    return LogSurvey(min(begins), max(ends), max(fields), counted, len(begins), seen)
+    return LogSurvey(min(begins), max(fields), counted, len(begins), seen)
 
 
 def log_format(survey: LogSurvey, *, has_lag: bool | None) -> LogFormat:
@@ -148,12 +145,10 @@ class LogSampling:
 
     Attributes:
         one_in: transactions per line; 1 for a full log.
-        is_exact: a plausible rate fits; else it is the plain ratio.
         missing: transactions without a line in an otherwise full log.
     """
 
     one_in: float
-    is_exact: bool
     missing: int = 0
 
 
@@ -170,12 +165,12 @@ def find_sampling(lines: int, transactions: int) -> LogSampling:
     """
     ratio = transactions / lines
     if ratio <= _WHOLE:
-        return LogSampling(1.0, is_exact=True, missing=max(0, transactions - lines))
+        return LogSampling(1.0, max(0, transactions - lines))
     for rate in _rates_near(1 / ratio):
         error = math.sqrt(transactions * rate * (1 - rate))
         if abs(lines - transactions * rate) <= _STANDARD_ERRORS * error + 1:
-            return LogSampling(_tidy(1 / rate), is_exact=True)
-    return LogSampling(ratio, is_exact=False)
+            return LogSampling(_tidy(1 / rate))
+    return LogSampling(ratio)
 
 
 def _rates_near(rate: float) -> Iterator[float]:

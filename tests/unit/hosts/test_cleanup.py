@@ -274,15 +274,16 @@ def test_untrusted_record_is_reported_and_kept(
     assert not left[0].exists()
 
 
-def test_unfinished_records_deleted_unless_being_written(state_folder: Path) -> None:
-    for name in ("new-1.jsonl", "new-2.jsonl"):
-        (state_folder / name).write_bytes(b"")
-        (state_folder / name).chmod(0o600)
-    with (state_folder / "new-1.jsonl").open("rb") as writing:
+@pytest.mark.parametrize("content", [b"", b'{"format": 1'])
+def test_unwritten_record_deleted_unless_locked(content: bytes, state_folder: Path) -> None:
+    record = state_folder / "campaign-1.jsonl"
+    record.write_bytes(content)
+    record.chmod(0o600)
+    with record.open("rb") as writing:
         fcntl.flock(writing, fcntl.LOCK_EX)
-        sweep(state_folder=state_folder)
-        assert names(state_folder) == ["new-1.jsonl"]
-    sweep(state_folder=state_folder)
+        assert sweep(state_folder=state_folder) == ()
+        assert record.exists()
+    assert sweep(state_folder=state_folder) == ()
     assert names(state_folder) == []
 
 

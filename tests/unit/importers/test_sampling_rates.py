@@ -12,7 +12,7 @@ from app.importers.formats.transaction_logs import LogSampling, find_sampling
 
 @pytest.mark.parametrize(("transactions", "lines"), [(27_539_822, 275_580), (12_628_005, 126_091)])
 def test_published_runs_sampled_at_one_percent(transactions: int, lines: int) -> None:
-    assert find_sampling(lines, transactions) == LogSampling(100.0, is_exact=True)
+    assert find_sampling(lines, transactions) == LogSampling(100.0)
 
 
 @settings(deadline=None)
@@ -24,16 +24,13 @@ def test_published_runs_sampled_at_one_percent(transactions: int, lines: int) ->
 def test_usual_rates_estimated_from_samples(rate: float, transactions: int, seed: int) -> None:
     lines = int(np.random.default_rng(seed).binomial(transactions, rate))
     found = find_sampling(lines, transactions)
-    assert found.is_exact
     assert found.one_in == pytest.approx(1 / rate)
 
 
 def test_full_log_states_missing_lines() -> None:
-    assert find_sampling(1000, 1000) == LogSampling(1.0, is_exact=True)
-    assert find_sampling(1000, 998) == LogSampling(
-        1.0, is_exact=True
-    )  # counters that end before the log does
-    assert find_sampling(990, 1000) == LogSampling(1.0, is_exact=True, missing=10)
+    assert find_sampling(1000, 1000) == LogSampling(1.0)
+    assert find_sampling(1000, 998) == LogSampling(1.0)  # counters that end before the log does
+    assert find_sampling(990, 1000) == LogSampling(1.0, missing=10)
 
 
 def test_unusual_rate_scaled_by_observed() -> None:

@@ -153,9 +153,7 @@ COMMANDS: Final = (
         "preferences",
         tr("Pre&ferences …"),
         "Ctrl+,",
-        tr(
-            "Chooses theme, language, paper, library, and what happens at the end of a campaign and at login."
-        ),
+        tr("Chooses theme, language, paper, library, and what happens at the end of a campaign."),
         icon="bell",
     ),
     Command(
