@@ -30,6 +30,14 @@ from app.terminal.plain_text import plain
 
 _ATTEMPTS: Final = 3
 
+Ask = Callable[[str], str]
+"""Shows a prompt and returns the typed line."""
+
+
+def _line(text: str, style: str = "") -> None:
+    console = Console(stderr=True)
+    console.print(plain(text), style=style, soft_wrap=True, markup=False, highlight=False)
+
 
 @dataclass(frozen=True, slots=True)
 class ErasureQuestion:
@@ -42,7 +50,7 @@ class ErasureQuestion:
     """
 
     confirmed: tuple[str, ...] = ()
-    ask: Callable[[str], str] | None = None
+    ask: Ask | None = None
     can_ask: Callable[[], bool] = is_terminal
 
     def __call__(self, erasure: ErasePrompt) -> None:
@@ -54,10 +62,9 @@ class ErasureQuestion:
             CancelledError: end of input.
         """
         open_ones = self._not_confirmed(erasure.disks)
-        console = Console(stderr=True)
         if open_ones and not self.can_ask():
             raise _needs_erase(open_ones)
-        _show(erasure, console)
+        _show(erasure)
         for disk in open_ones:
             ask_for_tail(disk, tr("Type the last {count} characters of {serial} to erase it: "), self.ask)
 
@@ -72,7 +79,7 @@ class ErasureQuestion:
         return [disk for disk in disks if disk.identity.device_number not in confirmed]
 
 
-def ask_for_tail(disk: Disk, prompt: str, ask: Callable[[str], str] | None = None) -> None:
+def ask_for_tail(disk: Disk, prompt: str, ask: Ask | None = None) -> None:
     """Ask for the last characters of a serial number.
 
     Args:
@@ -85,18 +92,27 @@ def ask_for_tail(disk: Disk, prompt: str, ask: Callable[[str], str] | None = Non
         CancelledError: end of input.
     """
     tail = disk.identity.tail()
-    prompt = prompt.format(count=len(tail), serial=plain(name_of(disk)))
+    serial = plain(name_of(disk))
+    prompt = prompt.format(count=len(tail), serial=serial)
+    if not _is_typed(tail, prompt, ask, tr("Stopped. Nothing was touched.")):
+        message = tr("The disk {serial} was not confirmed. Nothing was touched.")
+        raise RefusedError(message.format(serial=serial))
+
+
+def _is_typed(wanted: str, prompt: str, ask: Ask | None, stopped: str) -> bool:
+    """Return whether the user types a text, which differs from nothing, within three attempts.
+
+    Raises:
+        CancelledError: end of input; the message is `stopped`.
+    """
     for _ in range(_ATTEMPTS):
         try:
-            typed = (ask or _ask_terminal)(prompt)
+            typed = (ask or _ask_terminal)(prompt).strip()
         except EOFError as err:
-            raise CancelledError(tr("Stopped. Nothing was touched.")) from err
-        if tail and typed.strip() == tail:
-            return
-        if not typed.strip():
-            break
-    message = tr("The disk {serial} was not confirmed. Nothing was touched.")
-    raise RefusedError(message.format(serial=plain(name_of(disk))))
+            raise CancelledError(stopped) from err
+        if not typed or typed == wanted:
+            return bool(typed)
+    return False
 
 
 def _ask_terminal(prompt: str) -> str:
@@ -123,21 +139,18 @@ def _needs_erase(disks: Sequence[Disk]) -> RefusedError:
     return RefusedError(message, hint=tr("If they may be erased, add: {options}").format(options=options))
 
 
-def _show(erasure: ErasePrompt, console: Console) -> None:
-    def line(text: str, style: str = "") -> None:
-        console.print(plain(text), style=style, soft_wrap=True, markup=False, highlight=False)
-
-    line(tr("These disks will be erased:"), "bold red")
+def _show(erasure: ErasePrompt) -> None:
+    _line(tr("These disks will be erased:"), "bold red")
     for disk in erasure.disks:
         model = disk.identity.model.strip() or tr("unknown model")
         words = [model, name_of(disk), format_size(disk.identity.size_bytes), disk.name]
         words += [tr("TEST DEVICE")] if disk.is_test_device else []
-        line("  " + "  ".join(words))
-        line(f"    {looking_at(disk)}")
+        _line("  " + "  ".join(words))
+        _line(f"    {looking_at(disk)}")
     for names, text in erasure.texts.items():
-        line(tr("What root does for {names}:").format(names=names), "bold")
+        _line(tr("What root does for {names}:").format(names=names), "bold")
         for each in text:
-            line(f"  {each}", "dim")
+            _line(f"  {each}", "dim")
 
 
 # --- May an existing server be loaded
@@ -154,7 +167,7 @@ class LoadQuestion:
     """
 
     confirmed: tuple[str, ...] = ()
-    ask: Callable[[str], str] | None = None
+    ask: Ask | None = None
     can_ask: Callable[[], bool] = is_terminal
 
     def __call__(self, servers: Sequence[OpenServer]) -> None:
@@ -165,9 +178,8 @@ class LoadQuestion:
             RefusedError: not confirmed, or wrongly; nothing was done there.
             CancelledError: end of input.
         """
-        console = Console(stderr=True)
         for server in servers:
-            _show_server(server, console)
+            _show_server(server)
         self._check_names({server.address.name for server in servers})
         open_ones = [server for server in servers if server.address.name not in self.confirmed]
         if open_ones and not self.can_ask():
@@ -209,17 +221,9 @@ class LoadQuestion:
 
     def _ask_for(self, name: str) -> None:
         prompt = tr("Type its name, {name}, to load it: ").format(name=plain(name))
-        for _ in range(_ATTEMPTS):
-            try:
-                typed = (self.ask or _ask_terminal)(prompt)
-            except EOFError as err:
-                raise CancelledError(tr("Stopped. Nothing was done there.")) from err
-            if typed.strip() == name:
-                return
-            if not typed.strip():
-                break
-        message = tr("The server {name} was not confirmed. Nothing was done there.")
-        raise RefusedError(message.format(name=plain(name)))
+        if not _is_typed(name, prompt, self.ask, tr("Stopped. Nothing was done there.")):
+            message = tr("The server {name} was not confirmed. Nothing was done there.")
+            raise RefusedError(message.format(name=plain(name)))
 
 
 def _needs_load(names: Iterable[str]) -> RefusedError:
@@ -230,32 +234,26 @@ def _needs_load(names: Iterable[str]) -> RefusedError:
 
 
 def _show_contacts(contacts: Sequence[Contact]) -> None:
-    console = Console(stderr=True)
-    sentences = [tr("This campaign connects to:")]
+    _line(tr("This campaign connects to:"))
     for each in contacts:
-        sentences.append(f"  {each.name}  ({each.connection})")
+        _line(f"  {each.name}  ({each.connection})")
         if each.ssh:
-            sentences.append(tr("  and asks its machine over ssh: {host}").format(host=each.ssh))
-    sentences.append(
+            _line(tr("  and asks its machine over ssh: {host}").format(host=each.ssh))
+    _line(
         tr(
             "libpq offers a server the password that it finds: that of PGPASSWORD whichever server it is, "
             "those of ~/.pgpass by host."
         )
     )
-    for text in sentences:
-        console.print(plain(text), soft_wrap=True, markup=False, highlight=False)
 
 
-def _show_server(server: OpenServer, console: Console) -> None:
-    def line(text: str, style: str = "") -> None:
-        console.print(plain(text), style=style, soft_wrap=True, markup=False, highlight=False)
-
-    line(tr("This server will be loaded:"), "bold red")
+def _show_server(server: OpenServer) -> None:
+    _line(tr("This server will be loaded:"), "bold red")
     for what, value in server.rows:
-        line(f"  {what}: {value}")
-    line(made_sentence(server.address.name))
+        _line(f"  {what}: {value}")
+    _line(made_sentence(server.address.name))
     for sentence in server.sentences:
-        line(f"  {sentence}", "dim")
+        _line(f"  {sentence}", "dim")
 
 
 # --- May a campaign file do more than measure
@@ -279,7 +277,7 @@ class TrustPrompt:
     """
 
     trusted: bool = False
-    ask: Callable[[str], str] | None = None
+    ask: Ask | None = None
     can_ask: Callable[[], bool] = is_terminal
 
     def __call__(self, concerns: tuple[Concern, ...]) -> None:
@@ -310,23 +308,18 @@ class TrustPrompt:
 
 
 def _show_concerns(concerns: tuple[Concern, ...]) -> None:
-    console = Console(stderr=True)
-
-    def line(text: str, style: str = "") -> None:
-        console.print(plain(text), style=style, soft_wrap=True, markup=False, highlight=False)
-
-    line(tr("This campaign file wants to do more than measure:"), "bold red")
+    _line(tr("This campaign file wants to do more than measure:"), "bold red")
     shown: set[str] = set()
     for concern in concerns:
-        line(concern.what, "bold")
-        line(tr("  in: {names}").format(names=", ".join(concern.configurations)), "dim")
+        _line(concern.what, "bold")
+        _line(tr("  in: {names}").format(names=", ".join(concern.configurations)), "dim")
         if concern.text in shown:
-            line(tr("  its text stands above"))
+            _line(tr("  its text stands above"))
             continue
         shown.add(concern.text)
         lines = concern.text.splitlines()
         for number, each in enumerate(lines[:_MOST_LINES], start=1):
-            line(f"  {number:4}  {each[:_LONGEST_LINE]}")
+            _line(f"  {number:4}  {each[:_LONGEST_LINE]}")
             if len(each) > _LONGEST_LINE:
                 count = len(each) - _LONGEST_LINE
                 more = trn(
@@ -334,7 +327,7 @@ def _show_concerns(concerns: tuple[Concern, ...]) -> None:
                     "  … and {count} more characters in this line: read the whole file before you agree.",
                     count,
                 )
-                line(more.format(count=count), "bold red")
+                _line(more.format(count=count), "bold red")
         if len(lines) > _MOST_LINES:
             count = len(lines) - _MOST_LINES
             more = trn(
@@ -342,4 +335,4 @@ def _show_concerns(concerns: tuple[Concern, ...]) -> None:
                 "  … and {count} more lines: read the whole file before you agree.",
                 count,
             )
-            line(more.format(count=count), "bold red")
+            _line(more.format(count=count), "bold red")
