@@ -5,6 +5,8 @@ Sources: PostgreSQL 18 manual 34.1.1 "Connection Strings", 34.1.2 (requirepeer).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 import psycopg
@@ -43,6 +45,23 @@ def connection_string(socket_directory: str, server_account: str, database: str,
     )
 
 
+@contextmanager
+def refused_as(message: str, **words: str) -> Iterator[None]:
+    """Raise errors of the server in a block as a ServerError.
+
+    Args:
+        message: with a placeholder for the server's `reason`.
+        words: its other placeholders.
+
+    Raises:
+        ServerError: of that message.
+    """
+    try:
+        yield
+    except psycopg.Error as err:
+        raise ServerError(message.format(reason=str(err).strip(), **words)) from err
+
+
 def connect(
     conninfo: str, statement_timeout_s: int = STATEMENT_TIMEOUT_S
 ) -> psycopg.Connection[tuple[object, ...]]:
@@ -52,9 +71,5 @@ def connect(
         ServerError: the server does not accept the connection; carries libpq's message.
     """
     options = f"-c statement_timeout={statement_timeout_s}s -c application_name=pgfooting"
-    try:
+    with refused_as(tr("The server does not accept a connection: {reason}")):
         return psycopg.connect(conninfo, autocommit=True, options=options)
-    except psycopg.Error as err:
-        raise ServerError(
-            tr("The server does not accept a connection: {reason}").format(reason=str(err).strip())
-        ) from err

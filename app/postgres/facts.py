@@ -11,10 +11,10 @@ from typing import Final
 
 import psycopg
 
-from app.domain.errors import ServerError, SettingError
+from app.domain.errors import SettingError
 from app.domain.options.filesystem_spec import parse_switch
 from app.domain.text import tr
-from app.postgres.connection import connect
+from app.postgres.connection import connect, refused_as
 from app.postgres.data_files import OWN_FILE
 from app.postgres.settings import Setting
 
@@ -112,13 +112,8 @@ def read_server_facts(conninfo: str) -> ServerFacts:
     Raises:
         ServerError: it cannot be asked.
     """
-    try:
-        with connect(conninfo) as connection:
-            return facts_of(connection)
-    except psycopg.Error as err:
-        raise ServerError(
-            tr("The server does not tell its settings: {reason}").format(reason=str(err).strip())
-        ) from err
+    with refused_as(tr("The server does not tell its settings: {reason}")), connect(conninfo) as connection:
+        return facts_of(connection)
 
 
 def facts_of(connection: psycopg.Connection[tuple[object, ...]]) -> ServerFacts:
@@ -245,13 +240,8 @@ def check_in_effect(
 
 
 def _read(conninfo: str, names: Iterable[str]) -> list[InEffect]:
-    try:
-        with connect(conninfo) as connection:
-            rows = connection.execute(_CHOSEN_QUERY, (list(names),)).fetchall()
-    except psycopg.Error as err:
-        reason = str(err).strip()
-        sentence = tr("The server does not tell its settings: {reason}")
-        raise ServerError(sentence.format(reason=reason)) from err
+    with refused_as(tr("The server does not tell its settings: {reason}")), connect(conninfo) as connection:
+        rows = connection.execute(_CHOSEN_QUERY, (list(names),)).fetchall()
     return [
         InEffect(str(name), None if value is None else str(value), *(str(word or "") for word in words))
         for name, value, *words in rows

@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Final
 
 import psutil
-import psycopg
 
 from app.domain.errors import FootingError, ServerError
 from app.domain.text import tr
@@ -41,6 +40,7 @@ from app.postgres.connection import (
     MAINTENANCE_DATABASE,
     connect,
     connection_string,
+    refused_as,
 )
 from app.postgres.facts import check_in_effect
 from app.postgres.installations.installation import Installation
@@ -372,16 +372,13 @@ class Server:
         Raises:
             ServerError: the server refuses; carries its message.
         """
-        try:
-            statements = bench_statements(superuser=superuser, tablespaces=self.tablespaces)
-            for in_bench, group in groupby(statements, key=lambda statement: statement.in_bench):
-                database = BENCH_DATABASE if in_bench else MAINTENANCE_DATABASE
-                with connect(self.conninfo_for(database)) as connection:
-                    for statement in group:
-                        connection.execute(statement.text.encode())
-        except psycopg.Error as err:
+        statements = bench_statements(superuser=superuser, tablespaces=self.tablespaces)
+        for in_bench, group in groupby(statements, key=lambda statement: statement.in_bench):
+            database = BENCH_DATABASE if in_bench else MAINTENANCE_DATABASE
             message = tr("The database for pgbench could not be made: {reason}")
-            raise ServerError(message.format(reason=str(err).strip())) from err
+            with refused_as(message), connect(self.conninfo_for(database)) as connection:
+                for statement in group:
+                    connection.execute(statement.text.encode())
 
     def make_backup_role(self) -> bool:
         """Create the role for base backups, which a copied data directory lacks too.
@@ -392,15 +389,12 @@ class Server:
         Raises:
             ServerError: the server refuses; carries its message.
         """
-        try:
-            with connect(self.conninfo) as connection:
-                connection.execute(f"CREATE ROLE {BACKUP_ROLE} LOGIN REPLICATION".encode())
-                own = "SELECT count(*) FROM pg_tablespace WHERE spcname NOT LIKE 'pg\\_%'"
-                row = connection.execute(own.encode()).fetchone()
-                return row is not None and row[0] != 0
-        except psycopg.Error as err:
-            message = tr("The role for base backups could not be made: {reason}")
-            raise ServerError(message.format(reason=str(err).strip())) from err
+        message = tr("The role for base backups could not be made: {reason}")
+        with refused_as(message), connect(self.conninfo) as connection:
+            connection.execute(f"CREATE ROLE {BACKUP_ROLE} LOGIN REPLICATION".encode())
+            own = "SELECT count(*) FROM pg_tablespace WHERE spcname NOT LIKE 'pg\\_%'"
+            row = connection.execute(own.encode()).fetchone()
+            return row is not None and row[0] != 0
 
     def checkpoint(self) -> None:
         """Write a checkpoint; takes as long as the disk needs.
@@ -408,11 +402,9 @@ class Server:
         Raises:
             ServerError: the server refuses, or was stopped.
         """
-        try:
-            with connect(self.conninfo, statement_timeout_s=0) as connection:
-                connection.execute("CHECKPOINT")
-        except psycopg.Error as err:
-            raise ServerError(tr("The checkpoint failed: {reason}").format(reason=str(err).strip())) from err
+        message = tr("The checkpoint failed: {reason}")
+        with refused_as(message), connect(self.conninfo, statement_timeout_s=0) as connection:
+            connection.execute("CHECKPOINT")
 
     def maintain(self, statements: Sequence[str]) -> None:
         """Execute statements in pgbench's database, one by one, without a timeout.
@@ -420,14 +412,14 @@ class Server:
         Raises:
             ServerError: the server refuses, or was stopped.
         """
-        try:
-            with connect(self.conninfo_for(BENCH_DATABASE), statement_timeout_s=0) as connection:
-                for statement in statements:
-                    connection.execute(statement.encode())
-        except psycopg.Error as err:
-            message = tr("The server could not execute {statements}: {reason}")
-            words = message.format(statements="; ".join(statements), reason=str(err).strip())
-            raise ServerError(words) from err
+        message = tr("The server could not execute {statements}: {reason}")
+        conninfo = self.conninfo_for(BENCH_DATABASE)
+        with (
+            refused_as(message, statements="; ".join(statements)),
+            connect(conninfo, statement_timeout_s=0) as connection,
+        ):
+            for statement in statements:
+                connection.execute(statement.encode())
 
     def stop(self, timeout_s: float = STOP_TIMEOUT_S) -> None:
         """Stop the server at once and wait until it is gone; no effect if it is gone already.

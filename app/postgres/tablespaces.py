@@ -12,13 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-import psycopg
-
 from app.domain.campaign.configuration import DiskTarget, Target
-from app.domain.errors import ServerError, TargetError
+from app.domain.errors import TargetError
 from app.domain.storage_plan.plan import RELATION_ROLES, Role
 from app.domain.text import tr
-from app.postgres.connection import connect
+from app.postgres.connection import connect, refused_as
 
 _OPTIONS: Final = {Role.TABLES: "--tablespace", Role.INDEXES: "--index-tablespace"}
 _MISPLACED: Final = {
@@ -134,12 +132,9 @@ def index_files(conninfo: str, data_directory: str) -> tuple[Path, ...]:
 
 
 def _files(conninfo: str, data_directory: str, kinds: list[str]) -> tuple[Path, ...]:
-    try:
-        with connect(conninfo) as connection:
-            rows = connection.execute(_QUERY, (kinds,)).fetchall()
-    except psycopg.Error as err:
-        sentence = tr("The server does not tell where its tables lie: {reason}")
-        raise ServerError(sentence.format(reason=str(err).strip())) from err
+    sentence = tr("The server does not tell where its tables lie: {reason}")
+    with refused_as(sentence), connect(conninfo) as connection:
+        rows = connection.execute(_QUERY, (kinds,)).fetchall()
     found: list[Path] = []
     for (name,) in rows:
         first = Path(data_directory, str(name))
