@@ -21,6 +21,7 @@ from app.domain.units import MIB
 from app.execution.baseline import measurement
 from app.execution.baseline.measurement import BaselineMeasurement
 from app.execution.control import Cancellable, Request, StopRequestedError
+from app.hosts.baseline_storage import BaselineStorage
 from app.hosts.local import LocalHost
 from app.hosts.recovery.resource_journal import ResourceJournal
 from app.postgres.installations.installation import Installation
@@ -107,11 +108,10 @@ def asked(
     left: list[str] = []
     with ResourceJournal.create(str(tmp_path), "a campaign", database_account, state_folder=state) as journal:
         host = LocalHost(database_account, journal, recorder.command)
+        storage = BaselineStorage(host, FolderTarget(str(folder)), 256 * MIB)
         yield Asked(
             BaselineMeasurement(
-                host=host,
-                target=FolderTarget(str(folder)),
-                need_bytes=256 * MIB,
+                storage=storage,
                 installation=installation,
                 memory_bytes=8 * MIB,
                 recorder=recorder,
@@ -140,7 +140,7 @@ def test_every_job_and_method_measured(asked: Asked) -> None:
     assert found.fio_version.startswith("fio-")
     assert 0 < found.file_bytes <= 64 * MIB
     assert asked.commands() == ["fio"] * len(FIO_JOBS) + ["pg_test_fsync"]
-    account = asked.measurement.host.account.name
+    account = asked.measurement.storage.host.account.name
     with RunFile(asked.measurement.recorder.writer.path) as run:
         assert {each.account for each in run.commands()} == {account}
     asked.nothing_is_left()
@@ -159,7 +159,7 @@ def test_direct_reads_reach_disks(asked: Asked) -> None:
 
 @pytest.mark.parametrize("target", [MemoryTarget(256 * MIB)])
 def test_memory_has_no_disks(asked: Asked, target: Target) -> None:
-    asked.measurement.target = target
+    asked.measurement.storage.target = target
     found = asked()
     assert found.devices == ()
     assert len(found.sync_methods) == len(FSYNC_METHODS)
@@ -257,7 +257,7 @@ def test_vanished_storage_is_run_error(asked: Asked) -> None:
 
 
 def test_a_full_disk_is_not_filled_further(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(BaselineMeasurement, "_room_bytes", lambda _measurement: 100 * MIB)
+    monkeypatch.setattr(BaselineStorage, "room_bytes", 100 * MIB)
     found = asked()
     assert len(found.problems) == 1
     assert "Too little room for fio" in found.problems[0]

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from app.domain.campaign.configuration import Campaign, DiskTarget, Target
+from app.domain.campaign.configuration import Campaign, DiskTarget
 from app.domain.errors import FootingError, ProgramError
 from app.domain.io_baseline import (
     CACHED_WRITE_SECONDS,
@@ -39,18 +39,14 @@ from app.domain.io_baseline import (
     SyncMethod,
 )
 from app.domain.run import Phase
-from app.domain.storage_plan.plan import Role
 from app.domain.text import tr
 from app.domain.units import MIB, format_size
 from app.domain.virtual_disks import played_by
 from app.execution.children import end_child, outcome_of
 from app.execution.control import Cancellable
 from app.execution.resolve import ResolvedCampaign, ResolvedConfiguration
-from app.hosts.folders.private_folder import open_private
-from app.hosts.folders.run_folders import RunFolders
-from app.hosts.own_server import RESERVE_BYTES
-from app.hosts.recovery.cleanup import CleanupAction
-from app.hosts.server_under_test import Host, ProcessRole
+from app.hosts.baseline_storage import BaselineStorage
+from app.hosts.server_under_test import Host
 from app.io_baseline import fio, pg_test_fsync
 from app.io_baseline.fio import FioAnswer, FioError, FioTask
 from app.postgres.installations.installation import Installation
@@ -73,12 +69,12 @@ _SECOND_S: Final = 1.0
 class DeviceCounters:
     """The series ``storage.*`` of one folder; empty if its disks cannot be seen or do not count."""
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, sources: ServerSources) -> None:
         self._probe = BlockDevicesProbe()
         self._read_s = 0.0
         self._fastest: dict[str, float] = {}
         try:
-            self._probe.open(ProbeContext(ServerSources(data_directory=folder)))
+            self._probe.open(ProbeContext(sources))
         except (ProbeUnavailable, OSError):
             self._is_open = False
         else:
@@ -173,9 +169,7 @@ class BaselineMeasurement:
     """One measurement, recorded in a run's file.
 
     Attributes:
-        host: creates the storage for it as for a server, and removes it afterwards.
-        target: of the configuration.
-        need_bytes: largest need of a run.
+        storage: created for it, and removed afterwards.
         installation: its pg_test_fsync is used.
         memory_bytes: of the machine, or the limit in force.
         recorder: of that run.
@@ -185,9 +179,7 @@ class BaselineMeasurement:
         keep_writing: called often while the storage is being created.
     """
 
-    host: Host
-    target: Target
-    need_bytes: int
+    storage: BaselineStorage
     installation: Installation
     memory_bytes: int
     recorder: Recorder
@@ -195,7 +187,6 @@ class BaselineMeasurement:
     left_over: Callable[[str], None]
     switch: Cancellable
     keep_writing: Callable[[], None]
-    _folders: RunFolders = field(init=False)
     _problems: list[str] = field(default_factory=list, init=False)
     _started: int = field(default=0, init=False)
     _is_direct_refused: bool = field(default=False, init=False)
@@ -208,40 +199,22 @@ class BaselineMeasurement:
             FootingError: the storage cannot be created, vanished or filled up.
             RunFileError: the run file cannot be written.
         """
-        self._folders = self.host.prepare(self.target, self.need_bytes, self.keep_writing)
         try:
+            self.storage.prepare(self.keep_writing)
             return self._ask()
         finally:
-            for event in self.host.release(self._folders):
-                if event.action is CleanupAction.KEPT:
-                    self.left_over(event.text)
-
-    @property
-    def _data_folder(self) -> str:
-        """Folder where a server would have its tables; empty."""
-        spaces = {each.role: each.path for each in self._folders.tablespaces}
-        return spaces.get(Role.TABLES, self._folders.data_directory)
-
-    @property
-    def _wal_folder(self) -> str:
-        """A folder on the filesystem on which a server would have its WAL."""
-        return self._folders.wal_root or self._folders.data_directory
-
-    def _room_bytes(self) -> int:
-        """Return the bytes that may still be written, without the reserve."""
-        volume = os.statvfs(self._data_folder)
-        free_bytes, limit_bytes = volume.f_bavail * volume.f_frsize, self._folders.limit_bytes
-        return (free_bytes if limit_bytes is None else min(free_bytes, limit_bytes)) - RESERVE_BYTES
+            for sentence in self.storage.release():
+                self.left_over(sentence)
 
     def _ask(self) -> IoBaseline:
         started_s = time.monotonic()
         found = IoBaseline(
             measured_epoch_s=time.time(),
             memory_bytes=self.memory_bytes,
-            devices=disks_below(self._wal_folder),
+            devices=disks_below(self.storage.wal_folder),
             virtual_machine=_virtual_machine(),
         )
-        room = self._room_bytes() // SHARE_OF_FREE // MIB * MIB
+        room = self.storage.room_bytes // SHARE_OF_FREE // MIB * MIB
         if room < LEAST_FILE_BYTES:
             sentence = tr("Too little room for fio: a part of {size} is less than the {least} that it needs.")
             self._problems.append(
@@ -273,14 +246,14 @@ class BaselineMeasurement:
         for number, job in enumerate(others, start=1):
             self.step(job.label, number / (len(FIO_JOBS) + 1))
             if job.syncs:
-                path = f"{self._wal_folder}/{_APPENDED}"
+                path = f"{self.storage.wal_folder}/{_APPENDED}"
                 task = FioTask(
                     job, path, min(room, _MOST_APPENDED_BYTES), is_direct=False, seconds=job.seconds
                 )
             elif written is None or not file_bytes:
                 continue
             else:
-                path = f"{self._data_folder}/{_FILE}"
+                path = f"{self.storage.data_folder}/{_FILE}"
                 task = FioTask(job, path, file_bytes, written.result.is_direct, job.seconds)
             measured = self._run_fio(program, task)
             if measured is not None:
@@ -291,8 +264,8 @@ class BaselineMeasurement:
     def _write_file(self, program: str, job: FioJob, room: int) -> FioAnswer | None:
         """Write the file for the other jobs, by direct I/O or else larger than the page cache can be."""
         self.step(job.label, 0.0)
-        path = f"{self._data_folder}/{_FILE}"
-        if mount_of(self._data_folder).filesystem not in _ANSWERS_FROM_ARC:
+        path = f"{self.storage.data_folder}/{_FILE}"
+        if mount_of(self.storage.data_folder).filesystem not in _ANSWERS_FROM_ARC:
             task = FioTask(job, path, min(room, MOST_FILE_BYTES), is_direct=True, seconds=job.seconds)
             measured = self._run_fio(program, task)
             if measured is not None or not self._is_direct_refused:
@@ -315,7 +288,7 @@ class BaselineMeasurement:
     def _run_fio(self, program: str, task: FioTask) -> FioAnswer | None:
         """Return fio's result; on failure None, and record the problem."""
         self._is_direct_refused = False
-        counters = DeviceCounters(task.path.rpartition("/")[0])
+        counters = DeviceCounters(self.storage.sources(task.path.rpartition("/")[0]))
         try:
             ended = self._run(fio.fio_argv(program, task), task.job.id.value, task.seconds)
             answer = _answer(ended, task)
@@ -337,10 +310,10 @@ class BaselineMeasurement:
             sentence = tr("There is no {program}, so nobody asked how often a write becomes durable.")
             self._problems.append(sentence.format(program=program))
             return (), DeviceRates()
-        synced = self._wal_folder
+        synced = self.storage.wal_folder
         argv = pg_test_fsync.pg_test_fsync_argv(program, f"{synced}/{_SYNCED}")
         planned_s = len(FSYNC_METHODS) * FSYNC_SECONDS
-        counters = DeviceCounters(synced)
+        counters = DeviceCounters(self.storage.sources(synced))
         try:
             ended = self._run(
                 argv, pg_test_fsync.PROGRAM, planned_s, counters.look, pg_test_fsync.has_all_methods
@@ -385,7 +358,7 @@ class BaselineMeasurement:
             RunFileError: the run file cannot be written.
             ProgramError: it could not be started.
         """
-        private = self._folders.private
+        private = self.storage.private
         metadata = RunMetadata(running_command=RunningCommand(phase=Phase.BASELINE.value, argv=argv))
         self.recorder.set_run(metadata)
         self._started += 1  # keeps the output of a first try
@@ -399,7 +372,7 @@ class BaselineMeasurement:
             stdout=output,
             stderr=errors,
             cwd=private.path,
-            hold=self.host.hold(ProcessRole.SERVER),
+            hold=self.storage.hold,
         )
         ended = os.pidfd_open(child.pid)
         is_late = False
@@ -423,12 +396,12 @@ class BaselineMeasurement:
         """Once a second: write new data, and check that the storage is still there."""
         if time.monotonic() >= self.recorder.next_flush_s:
             self.recorder.flush()
-            self.host.check_alive(self._folders, RESERVE_BYTES)
+            self.storage.check()
 
     def _text(self, name: str) -> str:
         """Return a program's output so far, at most 1 MiB."""
         try:
-            with open_private(self._folders.private, name) as file:
+            with self.storage.open_output(name) as file:
                 return file.read(OUTPUT_LIMIT).decode("utf-8", "replace")
         except (OSError, FootingError):  # not there yet, or replaced by something else: no output
             return ""
@@ -536,9 +509,7 @@ class StorageBaseline:
         limit = target.memory_limit_bytes if isinstance(target, DiskTarget) else None
         usable = read_machine().usable_ram_bytes
         found = BaselineMeasurement(
-            host=self.host,
-            target=target,
-            need_bytes=self.resolved.need_bytes,
+            storage=BaselineStorage(self.host, target, self.resolved.need_bytes),
             installation=self.resolved.installation,
             memory_bytes=min(usable, limit or usable),
             recorder=recorder,
