@@ -19,7 +19,7 @@ from app.analysis.data_set import data_set_words
 from app.campaign_file.partial import TABLES
 from app.domain.campaign.configuration import DataSet
 from app.domain.disk import DiskIdentity
-from app.domain.filesystems import filesystem
+from app.domain.filesystems import find_filesystem
 from app.domain.options.kinds import OptionValue
 from app.domain.options.raid import Assembler, Level
 from app.domain.storage_plan.plan import Bitmap, Group, InitialSync, StoragePlan
@@ -305,7 +305,7 @@ def _of_group(role: str, name: str) -> str:
 def _group(role: str, group: Group, preset: object) -> Iterator[Property]:
     """Yield the parts of one filesystem; `role` is the field of the plan."""
     named = partial(_of_group, role)
-    spec = _spec(group.filesystem)
+    spec = find_filesystem(group.filesystem)
     if role != "data":
         yield Property(TARGET, named(tr("RAID")), group.level.value)
         yield Property(TARGET, named(tr("filesystem")), group.filesystem)
@@ -315,13 +315,6 @@ def _group(role: str, group: Group, preset: object) -> Iterator[Property]:
             continue
         yield from _given(TARGET, named(_label(each.name)), _part_words(group, spec, each.name))
     yield from _options(group, spec, named)
-
-
-def _spec(name: str) -> FilesystemSpec | None:
-    try:
-        return filesystem(name)
-    except KeyError:  # of another version
-        return None
 
 
 def _part_words(group: Group, spec: FilesystemSpec | None, name: str) -> str | None:

@@ -625,10 +625,15 @@ def filesystem(filesystem_id: str) -> FilesystemSpec:
     Raises:
         KeyError: there is none of that id.
     """
-    for item in FILESYSTEMS:
-        if item.id == filesystem_id:
-            return item
-    raise KeyError(filesystem_id)
+    found = find_filesystem(filesystem_id)
+    if found is None:
+        raise KeyError(filesystem_id)
+    return found
+
+
+def find_filesystem(filesystem_id: str) -> FilesystemSpec | None:
+    """Return a filesystem; None if there is none of that id, as one of another version."""
+    return next((each for each in FILESYSTEMS if each.id == filesystem_id), None)
 
 
 def explained_problems(

@@ -1,23 +1,30 @@
-"""Follow a library by reading it repeatedly: only changed files are opened.
+"""Follow a library by reading it repeatedly: only changed files are opened, also after a new start.
 
-A scan may be used by one thread at a time.
+Between two starts one SQLite file per library in the user's cache folder, its index, keeps the entries. It
+may be deleted at any time: an entry is valid as long as its file's signature is unchanged, and a damaged
+index, or one of another version, is rebuilt. A scan may be used by one thread at a time.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+import sqlite3
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing, suppress
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from app import TOP, VERSION
 from app.domain.errors import FootingError
 from app.domain.run import Phase, RunState
 from app.library.entries import LibraryEntry, read_entry, run_paths
-from app.library.index import IndexedRun, LibraryIndex
 from app.runfile.file_cache import Signature, signature_of
 from app.runfile.reader import RunFile
 
@@ -40,6 +47,10 @@ class ListedRun:
 
     entry: LibraryEntry
     spark: tuple[float, ...] = ()
+
+
+KnownRun = tuple[Signature, ListedRun]
+"""A run with the signature of its file when it was read."""
 
 
 def thin_out(values: NDArray[np.float64], points: int = SPARK_POINTS) -> tuple[float, ...]:
@@ -72,6 +83,119 @@ def read_listed(path: Path) -> ListedRun:
         return ListedRun(entry)
 
 
+_READERS: Final = (
+    "domain/disturbances.py",
+    "domain/run.py",
+    "library/entries.py",
+    "library/scan.py",
+    "postgres/settings.py",
+    "probes/facts/files.py",
+    "runfile/bounds.py",
+    "runfile/disturbance.py",
+    "runfile/metadata/environment.py",
+    "runfile/metadata/run_metadata.py",
+    "runfile/metadata/stored_campaign.py",
+    "runfile/metadata/typed_json.py",
+    "runfile/reader.py",
+    "runfile/schema.py",
+    "runfile/summary.py",
+)
+_LISTS: Final = ("marks", "options", "keys", "tags")
+
+
+def index_path(library: Path) -> Path | None:
+    """Return the index file of a library; None if this user has no cache (XDG Base Directory)."""
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    if not base.startswith("/"):
+        try:
+            base = str(Path.home() / ".cache")
+        except RuntimeError:
+            return None
+    name = hashlib.sha256(os.fsencode(library.absolute())).hexdigest()[:16]
+    return Path(base) / "pgfooting" / "libraries" / f"{name}.sqlite"
+
+
+def index_format() -> int:
+    """Return a number that changes with the fields of an entry and with the code that reads it.
+
+    The version alone would not do: in a checkout the code changes without a new version.
+    """
+    names = ",".join((VERSION, *(field.name for field in fields(LibraryEntry))))
+    code = zlib.crc32(names.encode())
+    for name in _READERS:
+        with suppress(OSError):
+            code = zlib.crc32((TOP / "app" / name).read_bytes(), code)
+    return code & 0x7FFFFFFF
+
+
+class LibraryIndex:
+    """One index. Errors only cost time: no method raises."""
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+
+    def load(self) -> dict[Path, KnownRun]:
+        """Return all entries by path; empty if the index is damaged or of another version."""
+        if self.path is None or not self.path.is_file():
+            return {}
+        try:
+            with closing(self._connect()) as connection:
+                if connection.execute("PRAGMA user_version").fetchone()[0] != index_format():
+                    return {}
+                rows = connection.execute("SELECT path, told FROM run").fetchall()
+            return {Path(os.fsdecode(path)): _unfold(json.loads(stored)) for path, stored in rows}
+        except (sqlite3.Error, OSError, ValueError, TypeError, KeyError):
+            self._forget()
+            return {}
+
+    def store(self, changed: Mapping[Path, KnownRun], gone: Iterable[Path]) -> None:
+        """Store changed entries, and delete those of missing files."""
+        missing = [(os.fsencode(path),) for path in gone]
+        if self.path is None or not (changed or missing):
+            return
+        try:
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with closing(self._connect()) as connection, connection:
+                self._make(connection)
+                connection.executemany("DELETE FROM run WHERE path = ?", missing)
+                rows = [(os.fsencode(path), json.dumps(_fold(run))) for path, run in changed.items()]
+                connection.executemany("INSERT OR REPLACE INTO run VALUES (?, ?)", rows)
+        except (sqlite3.DatabaseError, OSError) as error:
+            if not isinstance(error, sqlite3.OperationalError):  # damaged, and not only busy or full
+                self._forget()
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self.path or "", timeout=1)
+        try:
+            connection.execute("PRAGMA synchronous=OFF")
+        except BaseException:  # damaged
+            connection.close()
+            raise
+        return connection
+
+    def _make(self, connection: sqlite3.Connection) -> None:
+        if connection.execute("PRAGMA user_version").fetchone()[0] != index_format():
+            connection.execute("DROP TABLE IF EXISTS run")
+            connection.execute(f"PRAGMA user_version = {index_format()}")
+        connection.execute("CREATE TABLE IF NOT EXISTS run (path BLOB PRIMARY KEY, told TEXT) WITHOUT ROWID")
+
+    def _forget(self) -> None:
+        if self.path is not None:
+            with suppress(OSError):
+                self.path.unlink()
+
+
+def _fold(known: KnownRun) -> list[Any]:
+    signature, run = known
+    return [signature, asdict(run.entry), run.spark]
+
+
+def _unfold(stored: list[Any]) -> KnownRun:
+    signature, values, spark = stored
+    entry = LibraryEntry(**{**values, **{name: tuple(values[name]) for name in _LISTS}})
+    return tuple(tuple(map(int, part)) for part in signature), ListedRun(entry, tuple(map(float, spark)))  # type: ignore[misc]
+
+
 class LibraryScan:
     """The runs of a library, and of files opened from elsewhere.
 
@@ -92,7 +216,7 @@ class LibraryScan:
         self.extra = tuple(extra)
         self._index = index
         self._loaded = False
-        self._known: dict[Path, tuple[Signature, ListedRun]] = {}
+        self._known: dict[Path, KnownRun] = {}
 
     def paths(self) -> list[Path]:
         """Return all existing run files."""
@@ -111,7 +235,7 @@ class LibraryScan:
         gone = self._known.keys() - set(paths)
         for path in gone:
             del self._known[path]
-        changed: dict[str, IndexedRun] = {}
+        changed: dict[Path, KnownRun] = {}
         for path in paths:
             signature = signature_of(path)
             before = self._known.get(path)
@@ -119,21 +243,20 @@ class LibraryScan:
                 before = (signature, read_listed(path))
                 self._known[path] = before
                 if before[1].entry.state not in _UNSETTLED:
-                    changed[str(path)] = IndexedRun(signature, before[1].entry, before[1].spark)
+                    changed[path] = before
             if len(changed) >= _STORE_EVERY:
                 self._store(changed, ())
                 changed = {}
             yield before[1]
-        self._store(changed, map(str, gone))
+        self._store(changed, gone)
 
     def _load(self) -> None:
         if self._loaded or self._index is None:
             return
         self._loaded = True
-        for path, run in self._index.load().items():
-            self._known.setdefault(Path(path), (run.signature, ListedRun(run.entry, run.spark)))
+        self._known = self._index.load() | self._known
 
-    def _store(self, changed: dict[str, IndexedRun], gone: Iterable[str]) -> None:
+    def _store(self, changed: dict[Path, KnownRun], gone: Iterable[Path]) -> None:
         if self._index is not None:
             self._index.store(changed, gone)
 

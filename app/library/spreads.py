@@ -10,7 +10,7 @@ from typing import Final
 
 from app.domain.run import RunState
 from app.library.entries import LibraryEntry
-from app.library.index import LibraryIndex, index_path
+from app.library.scan import LibraryIndex, index_path
 
 ENOUGH_DF: Final = 6
 """Degrees of freedom from which a spread is used: the 90 % interval is then 0.7 to 1.9 times it."""
@@ -80,4 +80,4 @@ def spreads_of(entries: Iterable[LibraryEntry]) -> dict[str, KnownSpread]:
 def read_spreads(library: Path | None) -> dict[str, KnownSpread]:
     """Return the spreads from the index of a library; empty without an index."""
     path = index_path(library) if library is not None else None
-    return spreads_of(run.entry for run in LibraryIndex(path).load().values())
+    return spreads_of(run.entry for _, run in LibraryIndex(path).load().values())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Final
 
-from app.domain.filesystems import filesystem
+from app.domain.filesystems import find_filesystem
 from app.domain.options.option import Stage
 from app.domain.units import KIB
 
@@ -40,9 +40,8 @@ def page_writes(
         page_bytes: of PostgreSQL; None if unknown.
         in_place: whether copy on write is off for the data.
     """
-    try:
-        spec = filesystem(name)
-    except KeyError:
+    spec = find_filesystem(name)
+    if spec is None:
         return PageWrites.UNVERIFIED
     if in_place or not spec.whole_pages:
         return PageWrites.TORN

@@ -13,7 +13,7 @@ from typing import Final
 from app.domain.campaign.configuration import DiskTarget, GroupChoice
 from app.domain.disk import DiskIdentity
 from app.domain.errors import did_you_mean
-from app.domain.filesystems import explained_problems, filesystem
+from app.domain.filesystems import explained_problems, filesystem, find_filesystem
 from app.domain.options.checks import unsafe_options
 from app.domain.options.kinds import OptionValue
 from app.domain.options.option import Stage
@@ -163,14 +163,15 @@ def _misplaced_options(target: DiskTarget) -> Iterator[Problem]:
 
 def _preset_problems(target: DiskTarget) -> Iterator[Problem]:
     for prefix, group in target.groups:
-        try:
-            presets = [each.id for each in filesystem(group.filesystem).presets]
-        except KeyError:
+        spec = find_filesystem(group.filesystem)
+        if spec is None:
             message = tr("There is no filesystem {name}.").format(name=f"“{echo(group.filesystem)}”")
             yield Problem(f"{prefix}filesystem", message)
             continue
+        presets = [each.id for each in spec.presets]
         if group.preset not in presets:
-            label = filesystem(group.filesystem).label
-            message = tr("{label} has no preset {name}.").format(label=label, name=f"“{echo(group.preset)}”")
+            message = tr("{label} has no preset {name}.").format(
+                label=spec.label, name=f"“{echo(group.preset)}”"
+            )
             near = did_you_mean(group.preset[:80], presets)
             yield Problem(f"{prefix}preset", f"{message} {near}".rstrip(), ", ".join(presets))

@@ -7,10 +7,10 @@ judged when read (`app.runfile.reader.RunFile.marks`), in the same way. Pure.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from app.domain.campaign.configuration import MemoryTarget
-from app.domain.filesystems import filesystem
+from app.domain.filesystems import find_filesystem
 from app.domain.options.filesystem_spec import parse_switch
 from app.domain.options.option_spec import NOT_DURABLE as NOT_DURABLE_CLASSES
 from app.domain.storage_plan.plan import Group, StoragePlan
@@ -20,9 +20,6 @@ from app.postgres.page_writes import FULL_PAGE_WRITES, PageWrites, page_writes
 from app.runfile.metadata.environment import EnvironmentFacts
 from app.runfile.metadata.run_metadata import RunMetadata
 from app.runfile.metadata.typed_json import known
-
-if TYPE_CHECKING:
-    from app.domain.options.filesystem_spec import FilesystemSpec
 
 UNSAFE: Final = "unsafe"
 """Kind of the mark for a run with options that trade safety for speed."""
@@ -97,7 +94,7 @@ def _pages_apart(run: RunMetadata, environment: EnvironmentFacts) -> Iterator[Pa
     page = known(run.installation.block_size, None) or environment.page_bytes
     plan = run.target.plan
     for group in plan.of_relations[1:] if isinstance(plan, StoragePlan) else ():
-        spec, chosen = _spec(group.filesystem), group.chosen
+        spec, chosen = find_filesystem(group.filesystem), group.chosen
         defaults = {option.id: option.default for option in spec.options} if spec is not None else {}
         record = _bytes(chosen.get("recordsize", defaults.get("recordsize")))
         in_place = chosen.get("datacow") is False or chosen.get("nocow_attribute") is True
@@ -108,7 +105,7 @@ def _pages(run: RunMetadata, environment: EnvironmentFacts) -> PageWrites:
     group = _group(run)
     chosen = {} if group is None else group.chosen
     record = _bytes(environment.dataset.get("recordsize"))
-    if record is None and group is not None and (spec := _spec(group.filesystem)) is not None:
+    if record is None and group is not None and (spec := find_filesystem(group.filesystem)) is not None:
         defaults = {option.id: option.default for option in spec.options}
         record = _bytes(chosen.get("recordsize", defaults.get("recordsize")))
     page = known(run.installation.block_size, None) or environment.page_bytes
@@ -124,13 +121,6 @@ def _pages(run: RunMetadata, environment: EnvironmentFacts) -> PageWrites:
 def _group(run: RunMetadata) -> Group | None:
     plan = run.target.plan
     return plan.data if isinstance(plan, StoragePlan) else None
-
-
-def _spec(name: str) -> FilesystemSpec | None:
-    try:
-        return filesystem(name)
-    except KeyError:  # of another version, or foreign
-        return None
 
 
 def _bytes(value: object) -> int | None:
@@ -161,7 +151,7 @@ def _losing(run: RunMetadata, environment: EnvironmentFacts) -> Iterator[str]:
     for name in _LOSING:
         if parse_switch(settings.get(name, "")) is False:
             yield f"{name} = {settings[name]}"
-    found, plan = _spec(environment.filesystem), run.target.plan
+    found, plan = find_filesystem(environment.filesystem), run.target.plan
     in_memory = environment.in_memory or run.target.kind == MemoryTarget.kind
     if in_memory or (found is not None and NOT_DURABLE_CLASSES.intersection(found.risks)):
         yield tr("the data lie in memory")
@@ -175,7 +165,7 @@ def _losing(run: RunMetadata, environment: EnvironmentFacts) -> Iterator[str]:
 
 
 def _losing_options(group: Group) -> Iterator[str]:
-    spec = _spec(group.filesystem)
+    spec = find_filesystem(group.filesystem)
     for option in spec.options if spec is not None else ():
         value = group.chosen.get(option.id, option.default)
         if value is not None and NOT_DURABLE_CLASSES.intersection(option.safety_of(value)):

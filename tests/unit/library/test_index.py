@@ -10,11 +10,9 @@ import pytest
 
 from app import TOP
 from app.domain.run import RunState
-from app.library import index as library_index
 from app.library import scan as library_scan
 from app.library.annotations import Annotations, annotate
-from app.library.index import LibraryIndex, index_path
-from app.library.scan import LibraryScan, ListedRun, read_listed
+from app.library.scan import LibraryIndex, LibraryScan, ListedRun, index_path, read_listed
 from tests.fix_window import Trial, begin_trial, write_bad_files, write_campaign, write_trial
 
 
@@ -81,7 +79,7 @@ def test_damaged_or_older_index_rebuilt(
     if damage == "bytes":
         index.write_bytes(b"\0" * 4096)
     elif damage == "fields":
-        monkeypatch.setattr(library_index, "VERSION", "another")
+        monkeypatch.setattr(library_scan, "VERSION", "another")
     else:
         with closing(sqlite3.connect(index)) as connection, connection:
             rows = "UPDATE run SET told = '[[], {}, 7]'"
@@ -109,6 +107,6 @@ def test_index_per_library_in_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert one != two
 
 
-@pytest.mark.parametrize("name", library_index._READERS)
+@pytest.mark.parametrize("name", library_scan._READERS)
 def test_code_that_the_index_depends_on(name: str) -> None:
     assert (TOP / "app" / name).is_file()

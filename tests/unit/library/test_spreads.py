@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from app.library.entries import LibraryEntry
-from app.library.index import LibraryIndex, index_path
-from app.library.scan import LibraryScan
+from app.library.scan import LibraryIndex, LibraryScan, index_path
 from app.library.spreads import read_spreads, spreads_of
 from tests.fix_window import write_campaign
 

@@ -23,8 +23,7 @@ from app.export.runs import describe_run, export_runs, finite
 from app.library.annotations import Annotations, annotate
 from app.library.entries import UNREADABLE, list_runs, read_entry
 from app.library.files import copy_into_library
-from app.library.index import LibraryIndex
-from app.library.scan import LibraryScan, read_listed
+from app.library.scan import LibraryIndex, LibraryScan, read_listed
 from app.live.campaign_follower import GrowingRun
 from app.live.campaign_status import CampaignWatch
 from app.report.report import read_report

@@ -11,8 +11,7 @@ from PySide6.QtCore import QFileSystemWatcher, QObject, QTimer, Signal
 
 from app.domain.errors import FootingError
 from app.domain.run import RunState
-from app.library.index import LibraryIndex, index_path
-from app.library.scan import LibraryScan, ListedRun
+from app.library.scan import LibraryIndex, LibraryScan, ListedRun, index_path
 from ui.background import BackgroundOp
 
 SLICE_S: Final = 0.15
