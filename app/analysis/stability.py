@@ -93,7 +93,7 @@ class RunStability:
     def jitter(self) -> Jitter:
         """Its variation; without figures of single seconds if reports are longer."""
         found = jitter(self.seconds)
-        return found if self.interval_s == 1 else replace(found, cv=None, p1=None, lag1=None)
+        return found if self.interval_s == 1 else replace(found, cv=None, p1=None)
 
     @cached_property
     def drift(self) -> Drift:

@@ -126,7 +126,6 @@ class Jitter:
         median: TPS; None without seconds.
         stall_seconds: number of `stalled_seconds`.
         longest_stall_s: most of them in a row; a missed second ends a row.
-        lag1: correlation of each second with the next; None below three seconds or if all are equal.
         seconds: number of seconds without missed ones.
         missed_seconds: without their own line of pgbench, which was blocked itself.
     """
@@ -137,7 +136,6 @@ class Jitter:
     median: float | None
     stall_seconds: int
     longest_stall_s: int
-    lag1: float | None
     seconds: int
     missed_seconds: int
 
@@ -154,7 +152,7 @@ def jitter(tps: Sequence[float] | Array) -> Jitter:
     series = _series(tps)
     present = _present(series)
     if len(present) == 0:
-        return Jitter(None, None, None, None, 0, 0, None, 0, len(series))
+        return Jitter(None, None, None, None, 0, 0, 0, len(series))
     mean, median = float(present.mean()), float(np.median(present))
     stalled = stalled_seconds(series)
     return Jitter(
@@ -164,7 +162,6 @@ def jitter(tps: Sequence[float] | Array) -> Jitter:
         median=median,
         stall_seconds=int(stalled.sum()),
         longest_stall_s=_longest_row(stalled),
-        lag1=_lag1(series),
         seconds=len(present),
         missed_seconds=len(series) - len(present),
     )
@@ -178,14 +175,6 @@ def _longest_row(marks: NDArray[np.bool_]) -> int:
 def _is_flat(values: Array) -> bool:
     """Return whether all values are equal except for rounding."""
     return len(values) == 0 or float(np.ptp(values)) <= 1e-12 * float(np.abs(values).max())
-
-
-def _lag1(series: Array) -> float | None:
-    both = ~np.isnan(series[:-1]) & ~np.isnan(series[1:])
-    first, second = series[:-1][both], series[1:][both]
-    if len(first) < 2 or _is_flat(first) or _is_flat(second):
-        return None
-    return float(np.clip(np.corrcoef(first, second)[0, 1], -1, 1))
 
 
 @dataclass(frozen=True, slots=True)

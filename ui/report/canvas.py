@@ -40,12 +40,7 @@ MM_PER_PIXEL: Final = MM_PER_INCH / 96
 _LEAST_PIXELS: Final = 8
 _LEADING: Final = 1.32
 _ASCENT: Final = 1.0
-_LONE_MM: Final = 0.8
 _ROUNDING_MM: Final = 0.05
-_EXACT_FROM: Final = 20.0
-"""From this resolution on, in dots per millimetre, whole dots are as good as fractions, and shorter in a
-file.
-"""
 
 _SYSTEM_SANS: Final = (
     "DejaVu Sans",

@@ -67,26 +67,18 @@ def test_missed_second_ends_stall() -> None:
 def test_all_zero_run_one_stall() -> None:
     found = jitter([0] * 30)
     assert (found.stall_seconds, found.longest_stall_s) == (30, 30)
-    assert (found.cv, found.lag1, found.median, found.p1) == (None, None, 0, 0)
+    assert (found.cv, found.median, found.p1) == (None, 0, 0)
 
 
 @pytest.mark.parametrize("series", [[], [math.nan, math.nan]])
 def test_an_empty_series_has_no_figures(series: list[float]) -> None:
     found = jitter(series)
-    assert dataclasses.astuple(found) == (None, None, None, None, 0, 0, None, 0, len(series))
+    assert dataclasses.astuple(found) == (None, None, None, None, 0, 0, 0, len(series))
 
 
 def test_one_second_no_variation() -> None:
     found = jitter([7])
-    assert (found.median, found.cv, found.lag1) == (7, None, None)
-
-
-def test_lag1_is_the_likeness_of_neighbours() -> None:
-    assert jitter([1, 2] * 20).lag1 == pytest.approx(-1)
-    assert jitter(list(range(1, 50))).lag1 == pytest.approx(1)
-    found = jitter(noise(20_000, 0.6, 3)).lag1
-    assert found == pytest.approx(0.6, abs=0.03)
-    assert jitter([5.1] * 30).lag1 is None
+    assert (found.median, found.cv) == (7, None)
 
 
 @pytest.mark.parametrize("series", [[-1.0], [math.inf], [1.0, -math.inf]])
