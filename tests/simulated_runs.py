@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.analysis.stability import RunStability
-from app.comparison.warmup_truncation import common_cut
 from app.statistics.verdict import Samples
 
 Array = NDArray[np.float64]
@@ -123,11 +122,9 @@ def campaigns(truth: Truth, count: int, seed: int, *, paired: bool) -> Iterator[
         shapes = tuple(
             RunStability(ends_s, row, float(truth.seconds), truth.checkpoints()) for row in seconds
         )
-        cut = common_cut(shapes).seconds
-        kept = [shape.after(cut) for shape in shapes]
-        means = [0.0 if shape is None else shape.mean or 0.0 for shape in kept]
+        means = [shape.mean or 0.0 for shape in shapes]
         yield SimulatedCampaign(
             Samples(tuple(means[: truth.runs]), tuple(means[truth.runs :]), paired),
-            float(truth.shape()[int(cut) :].mean()),
+            float(truth.shape().mean()),
             shapes,
         )

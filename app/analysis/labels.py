@@ -143,3 +143,16 @@ def format_tps(tps: float | None) -> str:
     if 0 < tps < _FEW_TPS:
         return number_text(tps, ".2g")
     return number_text(tps, ",.0f") if tps >= 99.95 else number_text(tps, ".1f")
+
+
+def of_part(what: str, cut_s: float) -> str:
+    """Return the name of a figure with the part of the runs that it covers: `what` if it covers all.
+
+    Args:
+        what: the name.
+        cut_s: seconds excluded from the start of each run.
+    """
+    if not cut_s:
+        return what
+    minutes, seconds = divmod(round(cut_s), 60)
+    return tr("{what} after {time}").format(what=what, time=f"{minutes}:{seconds:02}")

@@ -325,14 +325,32 @@ def build_parser() -> Parser:
         ),
     )
     compare.add_argument(
+        "--where",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help=tr(
+            "only runs with this property, such as scale=250 or transactions=select-only; several narrow"
+        ),
+    )
+    for option, direction in (("--rows", tr("down")), ("--columns", tr("across"))):
+        compare.add_argument(
+            option,
+            default="",
+            metavar="NAME",
+            help=tr("the property that goes {direction} in the tables, such as RAID").format(
+                direction=direction
+            ),
+        )
+    compare.add_argument(
         "--effect", type=percent, default=2.0, metavar="PERCENT", help=tr("least difference of interest (2)")
     )
     compare.add_argument(
         "--cut",
         type=cut_s,
-        default=None,
+        default=0.0,
         metavar="SECONDS",
-        help=tr("left out of the beginning of every run: seconds, auto (default), or none"),
+        help=tr("left out of the beginning of every run: seconds (default: 0)"),
     )
     written.add_argument(
         "--again",

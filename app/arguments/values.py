@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 
-from app.domain.errors import did_you_mean
 from app.domain.text import tr
 
 
@@ -36,13 +35,10 @@ def percent(text: str) -> float:
     return value
 
 
-def cut_s(text: str) -> float | None:
-    """Return the seconds to exclude; None to determine them automatically."""
-    if text == "auto":
-        return None
+def cut_s(text: str) -> float:
+    """Return the seconds to exclude."""
     value = 0.0 if text == "none" else _number(text)
     if not 0 <= value < float("inf"):
-        sentence = tr("“{text}” is no time; allowed are seconds from 0 on, such as 30, auto, and none")
-        near = did_you_mean(text[:80], ("auto", "none"))
-        raise argparse.ArgumentTypeError(f"{sentence.format(text=text[:80])}. {near}".rstrip(" "))
+        sentence = tr("“{text}” is not a time; seconds from 0 on are allowed, such as 30")
+        raise argparse.ArgumentTypeError(sentence.format(text=text[:80]))
     return value

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from app.analysis.facts import RunFacts
-from app.analysis.labels import one_line, state_words
+from app.analysis.labels import of_part, one_line, state_words
 from app.analysis.properties import LABELS, POSTGRESQL, SETTING, SETTINGS, TARGET, Property
 from app.analysis.stability import RunStability
 from app.comparison.anchor import Anchors, describe_apart, find_anchors
@@ -48,7 +48,6 @@ from app.comparison.overall.single_runs import (
 )
 from app.comparison.table import ComparisonRow, build_rows
 from app.comparison.verdict import PairVerdict, Reservation, ReservationCode, why_aside
-from app.comparison.warmup_truncation import CommonCut, CutReason, common_cut, of_part
 from app.domain.errors import RunFileError
 from app.domain.run import RunState
 from app.domain.text import tr
@@ -163,8 +162,7 @@ class RunComparison:
         groups: configurations, see `compare_runs`; of each part the first is the baseline. Configurations
             that are not durable follow all others, and are a baseline only if none is durable.
         rows: of the table, one per group; empty without runs.
-        cut: excluded from the start of every run; zero if conditions have different cuts, which their names
-            then show.
+        cut_s: excluded from the start of every run.
         effect: smallest difference of interest, as a share.
         anchors: of a part: references that link other campaigns to that of the first group.
         condition: of a part: the name that distinguishes it; empty if there is only one condition.
@@ -174,7 +172,7 @@ class RunComparison:
     runs: tuple[ComparedRun, ...]
     groups: tuple[ComparedGroup, ...]
     rows: tuple[ComparisonRow, ...]
-    cut: CommonCut
+    cut_s: float
     effect: float
     anchors: Anchors = field(default_factory=Anchors)
     condition: str = ""
@@ -188,7 +186,7 @@ class RunComparison:
 
     def measured(self, what: str) -> str:
         """Return the name of a figure with the part of the runs that it covers."""
-        return of_part(what, *(part.cut.seconds for part in self.parts))
+        return of_part(what, self.cut_s)
 
     @property
     def own_runs(self) -> tuple[ComparedRun, ...]:
@@ -231,7 +229,7 @@ def compare_runs(  # noqa: PLR0913 - what a person may choose, each by its name
     runs: Sequence[RunFacts],
     *,
     effect: float = DEFAULT_EFFECT,
-    cut_s: float | None = None,
+    cut_s: float = 0.0,
     baseline: str = "",
     shorten: bool = False,
     spreads: Mapping[str, KnownSpread] | None = None,
@@ -243,7 +241,7 @@ def compare_runs(  # noqa: PLR0913 - what a person may choose, each by its name
     Args:
         runs: in any order, of any campaigns; the same run twice counts once.
         effect: smallest difference of interest, a share.
-        cut_s: seconds excluded from the start of every run; None to use `common_cut`.
+        cut_s: seconds excluded from the start of every run.
         baseline: name of the group to compare with; other conditions use the group with the same factors. The
             first group if it is empty, unknown, or not durable while others are.
         shorten: omit words common to all groups from their names.
@@ -256,7 +254,7 @@ def compare_runs(  # noqa: PLR0913 - what a person may choose, each by its name
     chosen = chosen_settings(runs)
     conditions = [condition_of(run, asked, chosen) for run in runs]
     members = by_configuration(runs, conditions, as_given=as_given)
-    compared, cuts = _select(runs, tuple(members.values()), conditions, cut_s)
+    compared = _select(runs, tuple(members.values()), cut_s)
     groups = _groups(members, compared, shorten=shorten)
     alike: dict[Condition, list[ComparedGroup]] = {}
     for group in groups:
@@ -265,19 +263,14 @@ def compare_runs(  # noqa: PLR0913 - what a person may choose, each by its name
     footings = {group.name: footing_of(group.facts, chosen) for group in groups}
     footing = footings[wanted[0].name] if wanted else frozenset()
     condition_names = name_conditions([each[0].facts for each in alike.values()], asked)
-    cut = _of_all(list(cuts.values()))
-    if cut.reason is CutReason.BY_CONDITION:
-        condition_names = tuple(
-            map(_with_part, condition_names, (cuts.get(held, _NO_CUT).seconds for held in alike))
-        )
-    whole = RunComparison(compared, (), (), cut, effect, asked=asked)
+    whole = RunComparison(compared, (), (), cut_s, effect, asked=asked)
     parts = []
-    for name, (held, each) in zip(condition_names, alike.items(), strict=True):
+    for name, each in zip(condition_names, alike.values(), strict=True):
         ordered = _in_order(each, baseline, [footings[at.name] == footing for at in each])
         if shorten and len(alike) > 1:
             short = telling_names([group.name for group in ordered])
             ordered = tuple(replace(group, short=name) for group, name in zip(ordered, short, strict=True))
-        part = _with_rows(replace(whole, groups=ordered, condition=name, cut=cuts.get(held, _NO_CUT)))
+        part = _with_rows(replace(whole, groups=ordered, condition=name))
         parts.append(_judged(part, spreads or {}))
     if len(parts) < 2:
         return parts[0] if parts else whole
@@ -290,12 +283,9 @@ def compare_runs(  # noqa: PLR0913 - what a person may choose, each by its name
 
 
 def _select(
-    runs: Sequence[RunFacts],
-    members: Sequence[Sequence[int]],
-    conditions: Sequence[Condition],
-    cut_s: float | None,
-) -> tuple[tuple[ComparedRun, ...], dict[Condition, CommonCut]]:
-    """Return which runs are included, with their compared seconds, and the cut of each condition."""
+    runs: Sequence[RunFacts], members: Sequence[Sequence[int]], cut_s: float
+) -> tuple[ComparedRun, ...]:
+    """Return which runs are included, with their compared seconds."""
     left_out = why_left_out(runs)
     repeated = measured_again(runs, members, left_out)
     for place, counts in repeated.items():
@@ -304,13 +294,11 @@ def _select(
     for place in aside:
         left_out[place] = why_aside(runs[place])
     aside |= {place for place in repeated if is_weak(runs[place])}
-    cuts = _cuts(runs, conditions, left_out, cut_s)
     names = unique_names([one_line(run.name) for run in runs], [one_line(run.campaign) for run in runs])
-    compared = tuple(
-        replace(_compared(run, name, place, why, cuts.get(held, _NO_CUT)), is_excluded=place in aside)
-        for place, (run, name, why, held) in enumerate(zip(runs, names, left_out, conditions, strict=True))
+    return tuple(
+        replace(_compared(run, name, place, why, cut_s), is_excluded=place in aside)
+        for place, (run, name, why) in enumerate(zip(runs, names, left_out, strict=True))
     )
-    return compared, cuts
 
 
 def with_runs(part: RunComparison, runs: Sequence[ComparedRun]) -> RunComparison:
@@ -345,35 +333,8 @@ def _judged(part: RunComparison, spreads: Mapping[str, KnownSpread]) -> RunCompa
             chance = _chance(part, row.group, row.comparison, len(few), spreads)
             verdict = verdict.with_reservation(Reservation(ReservationCode.CHANCE, (chance,)))
         verdict = with_safety(part, row, verdict)
-        rows.append(replace(row, judged=verdict, condition=part.condition, cut_s=part.cut.seconds))
+        rows.append(replace(row, judged=verdict, condition=part.condition, cut_s=part.cut_s))
     return replace(part, rows=tuple(rows))
-
-
-_NO_CUT: Final = common_cut([])
-
-
-def _cuts(
-    runs: Sequence[RunFacts], conditions: Sequence[Condition], left_out: Sequence[str], cut_s: float | None
-) -> dict[Condition, CommonCut]:
-    """Return the cut of each condition that has included runs."""
-    included_runs: dict[Condition, list[int]] = {}
-    for place, held in enumerate(conditions):
-        if not left_out[place]:
-            included_runs.setdefault(held, []).append(place)
-    return {held: _cut(runs, places, cut_s) for held, places in included_runs.items()}
-
-
-def _with_part(condition: str, cut_s: float) -> str:
-    """Return the name of a condition with the compared part of its runs, if that is not all."""
-    return of_part(f"{condition},", cut_s) if cut_s else condition
-
-
-def _of_all(cuts: Sequence[CommonCut]) -> CommonCut:
-    """Return the cut common to all conditions; zero if they differ."""
-    never = tuple(sorted(place for cut in cuts for place in cut.never_settled))
-    if len({cut.seconds for cut in cuts}) > 1:
-        return CommonCut(0.0, CutReason.BY_CONDITION, None, never)
-    return replace(cuts[0] if cuts else _NO_CUT, never_settled=never)
 
 
 def _instead(run: RunFacts, counts: RunFacts) -> str:
@@ -445,33 +406,21 @@ def _chance(
     return chance_of_few(found, count, known, of_these=of_these, between_campaigns=is_between)
 
 
-def _cut(runs: Sequence[RunFacts], included_runs: Sequence[int], chosen_s: float | None) -> CommonCut:
-    if chosen_s is not None:
-        reason = CutReason.CHOSEN if chosen_s > 0 else CutReason.NOTHING
-        return CommonCut(max(0.0, chosen_s), reason, None, ())
-    found = common_cut([runs[place].shape for place in included_runs])
-    return replace(
-        found,
-        run=None if found.run is None else included_runs[found.run],
-        never_settled=tuple(included_runs[place] for place in found.never_settled),
-    )
-
-
-def _compared(run: RunFacts, name: str, index: int, left_out: str, cut: CommonCut) -> ComparedRun:
+def _compared(run: RunFacts, name: str, index: int, left_out: str, cut_s: float) -> ComparedRun:
     whole = ComparedRun(run, name, index, None, left_out, figures=run.summary, shape=run.shape)
     if left_out:
         return whole
-    if not cut.seconds:
+    if not cut_s:
         return replace(whole, tps=run.summary["tps"])
-    shape = None if run.shape is None else run.shape.after(cut.seconds)
+    shape = None if run.shape is None else run.shape.after(cut_s)
     if shape is None or shape.mean is None:
-        why = tr("nothing of it is left after the first {s:.0f} s").format(s=cut.seconds)
+        why = tr("nothing of it is left after the first {s:.0f} s").format(s=cut_s)
         return replace(whole, left_out=why)
     try:
-        figures = run.figures_after(cut.seconds) | {"tps": shape.mean}
+        figures = run.figures_after(cut_s) | {"tps": shape.mean}
     except RunFileError:
         return replace(whole, left_out=tr("its file cannot be read any more"))
-    return replace(whole, tps=shape.mean, cut_s=cut.seconds, figures=figures, shape=shape)
+    return replace(whole, tps=shape.mean, cut_s=cut_s, figures=figures, shape=shape)
 
 
 def _groups(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from app.analysis.facts import RunFacts
-from app.analysis.labels import one_line
+from app.analysis.labels import of_part, one_line
 from app.analysis.properties import Property
 from app.comparison.comparison import RunComparison
 from app.comparison.overall.conditions import (
@@ -18,7 +18,6 @@ from app.comparison.overall.conditions import (
     name_conditions,
     role_of,
 )
-from app.comparison.warmup_truncation import of_part
 from app.domain.text import tr
 from app.statistics.verdict import RunInterval, run_interval
 
@@ -144,7 +143,6 @@ def sweep(comparison: RunComparison, dimension: Dimension, figure: str) -> tuple
     """
     swept = role_of(Property(dimension.topic, dimension.name, ""))
     chosen = chosen_settings([run.facts for run in comparison.runs])
-    cuts = [part.cut.seconds for part in comparison.parts for _ in part.groups]
     lines: dict[tuple[Condition, str], list[SweepPoint]] = {}
     for place, group in enumerate(comparison.groups):
         x = number_of(dimension.values[place])
@@ -158,10 +156,7 @@ def sweep(comparison: RunComparison, dimension: Dimension, figure: str) -> tuple
     names = dict(zip(firsts, name_conditions(list(firsts.values()), swept), strict=True))
     return tuple(
         SweepLine(
-            of_part(
-                ", ".join(filter(None, (names[held], warning))) or tr("all"),
-                *(cuts[each.group] for each in points),
-            ),
+            of_part(", ".join(filter(None, (names[held], warning))) or tr("all"), comparison.cut_s),
             tuple(sorted(points, key=lambda point: point.x)),
         )
         for (held, warning), points in lines.items()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
-from app.analysis.labels import at_least, format_tps, mark_words
+from app.analysis.labels import at_least, format_tps, mark_words, of_part
 from app.comparison.anchor import Anchor, describe_apart, reference_names, usable_anchors
 from app.comparison.groups import ComparedGroup
 from app.comparison.offered_load import (
@@ -23,7 +23,6 @@ from app.comparison.offered_load import (
 )
 from app.comparison.overall.sequential import SequentialPairs
 from app.comparison.verdict import PairVerdict
-from app.comparison.warmup_truncation import of_part
 from app.comparison.wording import format_difference, format_interval
 from app.domain.columns import CellKind, Column
 from app.domain.text import number_text, tr
@@ -253,7 +252,7 @@ def columns_for(
     """
     several = len({row.condition for row in rows}) > 1
     return tuple(
-        replace(column, heading=of_part(column.heading, *(row.cut_s for row in rows)))
+        replace(column, heading=of_part(column.heading, rows[0].cut_s if rows else 0.0))
         if column.id == ComparisonColumn.TPS
         else column
         for column in columns

@@ -16,7 +16,6 @@ from app.comparison.overall.conditions import CONDITION_WORDS
 from app.comparison.overall.fastest import under_conditions
 from app.comparison.overall.sequential import describe_design
 from app.comparison.verdict import how_disturbed, why_unknown
-from app.comparison.warmup_truncation import describe_cut
 from app.domain.text import CALLED, tr
 from app.domain.units import format_duration
 from app.runfile.metadata.environment import MOST_NAMED
@@ -46,14 +45,19 @@ _SENTENCES: Final = {
 
 def comparison_notes(comparison: RunComparison) -> tuple[str, ...]:
     """Return remarks of campaigns, and unusual ways in which the comparison was made."""
-    sentence = describe_cut(comparison.cut, [run.name for run in comparison.runs])
     remarks = dict.fromkeys(one_line(each) for run in comparison.runs for each in run.facts.remarks)
     return (
         *list(remarks)[:_MOST_REMARKS],
         *_of_conditions(comparison),
         *describe_design(comparison),
-        *((sentence,) if sentence else ()),
+        *_of_cut(comparison.cut_s),
     )
+
+
+def _of_cut(cut_s: float) -> Iterator[str]:
+    if cut_s:
+        sentence = tr("The first {time} of every run is left out of the comparison, as chosen.")
+        yield sentence.format(time=format_duration(round(cut_s)))
 
 
 def _of_conditions(comparison: RunComparison) -> Iterator[str]:
@@ -117,7 +121,10 @@ def _of_disturbances(comparison: RunComparison) -> Iterator[str]:
             ]
             if those:
                 how = words([run.facts for run in those])
-                yield message.format(names=_some([run.name for run in those]), how=how)
+                names = _some([run.name for run in those])
+                if len(those) == len(comparison.runs) > 1:
+                    names = tr("any of the {count} runs").format(count=len(those))
+                yield message.format(names=names, how=how)
 
 
 def _some(names: Sequence[str]) -> str:
@@ -247,8 +254,8 @@ def _of_runs(comparison: RunComparison) -> Iterator[str]:
     for run in comparison.runs:
         if run.left_out and not run.is_excluded:
             yield tr("{name} takes no part: {why}.").format(name=run.name, why=run.left_out)
-    names = [run.name for run in comparison.runs]
-    never = [names[place] for place in comparison.cut.never_settled]
+    shapes = ((run.name, run.shape) for run in comparison.runs if run.tps is not None)
+    never = [name for name, shape in shapes if shape is not None and shape.warm_up.settled is False]
     if never:
         sentence = tr("Never settled to a steady mean (MSER-5): {names}. Longer runs would tell more.")
         yield sentence.format(names=", ".join(never))

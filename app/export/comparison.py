@@ -24,6 +24,7 @@ from app.comparison.figures import (
 )
 from app.comparison.groups import ComparedGroup, ComparedRun
 from app.comparison.limits import StorageRow, bottlenecks, describe_part_limitations, storage_rows
+from app.comparison.matrix import describe_matrix, lay_out
 from app.comparison.offered_load import KeptRate
 from app.comparison.overall.conditions import is_held
 from app.comparison.overall.factor_verdicts import FactorVerdict, describe_factor, judge_factors
@@ -32,7 +33,6 @@ from app.comparison.overall.gate import GatedConfiguration, UpgradeGate
 from app.comparison.overall.phases import ComparedPhase, compare_phases
 from app.comparison.overall.single_runs import ChanceOfFewRuns
 from app.comparison.table import ComparisonRow
-from app.comparison.warmup_truncation import CutReason
 from app.comparison.warnings import comparison_notes, comparison_warnings
 from app.domain.io_baseline import flush_verdict
 from app.domain.json_value import Json
@@ -47,7 +47,7 @@ def comparison_as_json(comparison: RunComparison) -> dict[str, Json]:
     """Return a comparison as JSON values.
 
     ``effect`` smallest difference of interest, a share; ``cut_s`` seconds excluded from the beginning of
-    every run, null if each condition has its own; ``warnings`` and ``notes`` sentences; ``differences``
+    every run; ``warnings`` and ``notes`` sentences; ``differences``
     between the runs; ``not_known`` properties that may differ, because a file lacks them; ``runs`` each with
     ``left_out`` (why it is excluded, a clause or null), ``tps`` (the compared value), ``tps_whole`` (of the
     whole phase), ``within_run`` (interval of its own seconds), ``facts`` (sentences) and ``figures`` (as in
@@ -72,6 +72,12 @@ def comparison_as_json(comparison: RunComparison) -> dict[str, Json]:
     and those ``not_judged``; ``asked`` the condition whose levels are compared, null for none; ``fastest``
     that of the only condition, else null.
 
+    ``table`` if two factors are crossed, else null: ``across`` and ``down`` (their names), ``answers``
+    (sentences), ``cells`` each with ``condition``, ``row``, ``column``, ``tps`` and ``configurations``
+    (places), ready for a pivot table, and ``standings`` of the levels across: ``level``, ``share`` of the
+    best (geometric mean), ``worst`` share, ``cells``, and ``against`` the first: ``ratio`` and ``interval``
+    by transactions.
+
     ``factors`` verdicts over the cells of a matrix, each with ``factor``, ``condition``, ``baseline`` and
     ``candidate`` (levels), ``cells``, ``depends`` (the difference varies between cells: then there is no
     verdict over them), ``sets`` (of cells that share campaigns; null if each cell is of one), ``verdict``,
@@ -92,8 +98,7 @@ def comparison_as_json(comparison: RunComparison) -> dict[str, Json]:
     return {
         "version": VERSION,
         "effect": comparison.effect,
-        "cut_s": None if comparison.cut.reason is CutReason.BY_CONDITION else comparison.cut.seconds,
-        "cut_reason": comparison.cut.reason.value,
+        "cut_s": comparison.cut_s,
         "warnings": list(comparison_warnings(comparison)),
         "notes": list(comparison_notes(comparison)),
         "cannot_show": describe_part_limitations(comparison),
@@ -120,6 +125,7 @@ def comparison_as_json(comparison: RunComparison) -> dict[str, Json]:
         "conditions": list(_conditions(comparison)),
         "asked": None if comparison.asked is None else comparison.asked.value,
         "fastest": _fastest(comparison.parts[0]) if len(comparison.parts) == 1 else None,
+        "table": _table(comparison),
         "factors": [_factor(each) for each in factors.verdicts],
         "in_no_cell": dict(factors.not_counted),
         "storages": [_storage(row) for row in storage_rows(comparison)],
@@ -134,12 +140,46 @@ def _conditions(comparison: RunComparison) -> Iterator[Json]:
         held = [item for item in first.properties if item.key in differing and is_held(item, part.asked)]
         yield {
             "name": part.condition or None,
-            "cut_s": part.cut.seconds,
-            "cut_reason": part.cut.reason.value,
             "properties": [{"topic": each.topic, "name": each.name, "value": each.value} for each in held],
             "configurations": list(range(start, start + len(part.groups))),
             "fastest": _fastest(part),
         }
+
+
+def _table(comparison: RunComparison) -> Json:
+    matrix = lay_out(comparison)
+    if matrix is None:
+        return None
+    places = {group.name: place for place, group in enumerate(comparison.groups)}
+    return {
+        "across": matrix.across,
+        "down": matrix.down,
+        "answers": list(describe_matrix(matrix, comparison.effect)),
+        "cells": [
+            {
+                "condition": block.part.condition or None,
+                "row": row,
+                "column": column,
+                "tps": cell.tps,
+                "configurations": [places[each.group.name] for each in cell.rows],
+            }
+            for block in matrix.blocks
+            for (row, column), cell in block.cells.items()
+        ],
+        "standings": [
+            {
+                "level": each.level,
+                "share": each.share,
+                "worst": each.worst,
+                "cells": each.cells,
+                "against": {
+                    kind: {"ratio": found.ratio, "interval": _interval(found.interval)}
+                    for kind, found in each.against.items()
+                },
+            }
+            for each in matrix.columns
+        ],
+    }
 
 
 def _starts(comparison: RunComparison) -> list[int]:

@@ -93,12 +93,8 @@ def find(facts: Sequence[RunFacts], data: Sequence[RunData]) -> Findings:
         data: their series.
     """
     whole = compare_runs(facts)
-    alone = len(whole.groups) == 1
-    cut_s = 0.0 if alone else None  # without a comparison the runs' own figures are shown
-    if alone:
-        whole = compare_runs(facts, cut_s=cut_s)
     configurations = group_runs(whole, data)
-    comparison = compare_runs(_with_short_names(whole, configurations), cut_s=cut_s)
+    comparison = compare_runs(_with_short_names(whole, configurations))
     judged = tuple(
         replace(
             each,

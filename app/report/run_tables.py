@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from app.analysis.io_baseline import JOB_COLUMNS, sync_sentences
-from app.analysis.labels import WHOLE_RUN_TPS, at_least, format_figure, format_tps, one_line
+from app.analysis.labels import at_least, format_figure, format_tps, one_line
 from app.analysis.sentences import CLOSED_LOOP_NOTE, is_closed_loop
 from app.comparison.figures import LOADING, FigureComparison, compare_figures, figure, format_mean
 from app.comparison.limits import EXPLANATION, STORAGE_COLUMNS, storage_rows, storage_sentences
-from app.comparison.warmup_truncation import of_part
 from app.domain.columns import CellKind, Column, texts
 from app.domain.text import tr
 from app.report.blocks import Block, ReportTable, TableRow, TableSize, Text, TextRole, plain_table
@@ -57,13 +56,8 @@ def table_size(rows: int) -> TableSize:
 
 
 def speed_table(runs: Sequence[ReportedRun]) -> ReportTable:
-    """Return the results of each run of a condition, for the compared part and the whole."""
-    figures = tuple(map(_figure_column, _SPEED))
-    cuts = {run.compared.cut_s for run in runs if run.compared.cut_s}
-    if cuts:
-        head = of_part(figures[0].heading, max(cuts))
-        figures = (replace(figures[0], heading=head), *figures[1:], _WHOLE_TPS)
-    columns = (_RUN, *figures, _STATE)
+    """Return the results of each run of a condition."""
+    columns = (_RUN, *map(_figure_column, _SPEED), _STATE)
     return plain_table(columns, runs, size=TableSize.SMALL)
 
 
@@ -106,9 +100,6 @@ def _figure_column(name: str) -> Column[ReportedRun]:
 
 
 _RUN: Final[Column[ReportedRun]] = Column("run", tr("Run"), lambda run: run.tag, CellKind.LABEL)
-_WHOLE_TPS: Final[Column[ReportedRun]] = Column(
-    "tps_whole", WHOLE_RUN_TPS, lambda run: format_tps(run.facts.summary.get("tps"))
-)
 _STATE: Final[Column[ReportedRun]] = Column("state", tr("State and marks"), state_cell, CellKind.WORDS)
 
 

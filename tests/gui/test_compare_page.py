@@ -164,7 +164,7 @@ def test_baseline_effect_and_cut_change_the_verdict(qtbot: QtBot, page: CompareP
         page.cut.choose("30")
     assert "nothing of it is left after the first 30 s" in words(page)
     with qtbot.waitSignal(page.settled):
-        page.cut.choose("none")
+        page.cut.choose("0")
     with qtbot.waitSignal(page.settled):
         page.effect.setValue(15)
     assert "less than the 15 % that would matter" in words(page)

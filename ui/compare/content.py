@@ -90,12 +90,12 @@ class Choices:
 
     Attributes:
         effect: smallest difference of interest, a share.
-        cut_s: excluded seconds; None for those that the runs need.
+        cut_s: seconds excluded from the start of every run.
         baseline: name of the group to compare with; empty for the first.
     """
 
     effect: float = 0.02
-    cut_s: float | None = None
+    cut_s: float = 0.0
     baseline: str = ""
 
 

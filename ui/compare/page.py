@@ -45,7 +45,7 @@ from ui.theme import SMALL, Theme
 from ui.widgets.plain_writer import written_at_once
 from ui.widgets.texts import show_tip
 
-_CUTS: Final = (("auto", tr("what the runs ask for")), ("none", tr("nothing")), ("30", tr("30 s")))
+_CUTS: Final = (("0", tr("nothing")), ("30", tr("30 s")))
 _MORE_CUTS_S: Final = (60, 300, 900)
 
 
@@ -265,10 +265,7 @@ class ComparePage(QWidget):
             self._again_op.cancel()
 
     def _choices(self) -> Choices:
-        cut = {"auto": None, "none": 0.0}.get(self.cut.choice, 0.0)
-        if self.cut.choice.isdigit():
-            cut = float(self.cut.choice)
-        return Choices(self.effect.value() / 100, cut, self.baseline.choice)
+        return Choices(self.effect.value() / 100, float(self.cut.choice), self.baseline.choice)
 
     def _set_content(self, content: Content) -> None:
         self.content = content

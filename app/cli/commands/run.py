@@ -23,6 +23,7 @@ from app.campaign_file.reader import CampaignFile, read_campaign_file
 from app.campaign_file.recipes.on_servers import named_servers
 from app.campaign_file.trust import Ask, Concern, check_trust, foreign_programs
 from app.cli.commands.recipes import campaign_to_run, refuse_mistaken_recipe
+from app.cli.commands.runs.compare import print_matrix
 from app.cli.commands.runs.named_runs import print_left_over
 from app.cli.commands.when_done import EndedCampaign, notify_desktop, run_when_done
 from app.cli.terminal.consent import ErasureQuestion, LoadQuestion, TrustPrompt
@@ -31,6 +32,7 @@ from app.cli.terminal.tables import print_line, print_sentence, print_table
 from app.cli.terminal.terminal_agent import terminal_agent
 from app.comparison.comparison import RunComparison, compare_runs
 from app.comparison.limits import describe_part_limitations
+from app.comparison.matrix import lay_out
 from app.comparison.overall.fastest import describe_fastest, find_fastest
 from app.comparison.table import COMPARISON_COLUMNS, columns_for
 from app.comparison.warnings import comparison_notes
@@ -420,8 +422,12 @@ def show_table(result: CampaignResult, console: Console) -> None:
     console.print()
     print_line(console, result.campaign.name, style="bold")
     if comparison is not None:
-        for part in comparison.parts:
-            _show_condition(part, console)
+        matrix = lay_out(comparison)
+        if matrix is not None:
+            print_matrix(matrix, comparison, console)
+        else:
+            for part in comparison.parts:
+                _show_condition(part, console)
         for note in comparison_notes(comparison):
             print_sentence(console, note)
     for reason in sorted({text for run in result.results for text in _mark_sentences(run)}):

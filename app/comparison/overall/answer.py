@@ -9,6 +9,7 @@ from typing import Final
 from app.analysis.labels import format_tps, with_warning
 from app.comparison.comparison import RunComparison
 from app.comparison.limits import describe_limits
+from app.comparison.matrix import describe_matrix, lay_out
 from app.comparison.overall.fastest import describe_fastest, find_fastest, under
 from app.comparison.table import ComparisonRow
 from app.comparison.warnings import comparison_warnings
@@ -39,9 +40,12 @@ def find_answer(comparison: RunComparison) -> Answer:
     """Return the answer of a comparison.
 
     For three or more configurations: the fastest ones; for two: the verdict; with too few runs for a verdict:
-    the highest mean, and that it proves nothing. For several conditions, the answer of each.
+    the highest mean, and that it proves nothing. For several conditions, the answers of their tables if two
+    factors are crossed, else the answer of each.
     """
     sentences = [describe_fastest(find_fastest(part)) or _of_few(part) for part in comparison.parts]
+    matrix = lay_out(comparison) if len(comparison.parts) > 1 else None
+    over_all = () if matrix is None else describe_matrix(matrix, comparison.effect)
     answers = [under(part.condition, each) for part, each in zip(comparison.parts, sentences, strict=True)]
     first = answers if len(answers) <= MOST_CONDITIONS + 1 else answers[:MOST_CONDITIONS]
     left = answers[len(first) :]
@@ -53,9 +57,9 @@ def find_answer(comparison: RunComparison) -> Answer:
         if verdict not in sentences
     )
     return Answer(
-        " ".join((*first, more) if left else first),
+        " ".join(over_all or ((*first, more) if left else first)),
         comparison_warnings(comparison),
-        (*left, *verdicts),
+        (*(answers if over_all else left), *verdicts),
         describe_limits(comparison),
     )
 

@@ -51,7 +51,7 @@ _UNDECIDED: Final = frozenset({Verdict.INCONCLUSIVE, Verdict.INDICATIVE})
 _TIMES_FROM: Final = 2.0
 
 _RAID: Final = tr("RAID")
-_FILESYSTEM: Final = (TARGET, tr("filesystem"))
+FILESYSTEM: Final = (TARGET, tr("filesystem"))
 _SETTINGS: Final = tr("settings together")
 _SAME_LEVEL: Final = {"raidz1": Level.RAID5.value, "raidz2": Level.RAID6.value}
 """Levels of imported runs that are one level here (`Level`)."""
@@ -142,7 +142,7 @@ def judge_factors(comparison: RunComparison) -> FactorVerdicts:
     verdicts: list[FactorVerdict] = []
     reasons: Counter[str] = Counter()
     for part in comparison.parts:
-        known = tuple(_same_levels(each) for each in find_dimensions(part) if each.topic)
+        known = tuple(same_levels(each) for each in find_dimensions(part) if each.topic)
         counted, left_out = _counted(part)
         found: dict[object, FactorVerdict] = {}
         for factor in _factors(known, counted):
@@ -154,7 +154,8 @@ def judge_factors(comparison: RunComparison) -> FactorVerdicts:
     return FactorVerdicts(tuple(verdicts), tuple(reasons.items()) if verdicts else ())
 
 
-def _same_levels(dimension: Dimension) -> Dimension:
+def same_levels(dimension: Dimension) -> Dimension:
+    """Return a dimension under the names that its levels have here: raidz1 is raid5."""
     if dimension.name != _RAID:
         return dimension
     values = tuple(_SAME_LEVEL.get(value, value) for value in dimension.values)
@@ -293,7 +294,7 @@ class _Judge:
         own = {(each.topic, each.name) for each in self.factor.parts}
         others = {(each.topic, each.name) for each in laid.goes_with} - own
         machine = any(topic == MACHINE for topic, _ in others) and not self.is_of_machine
-        return machine or (_FILESYSTEM in others and not self.is_of_machine)
+        return machine or (FILESYSTEM in others and not self.is_of_machine)
 
     def _laid(self, level: str, first: Sequence[int], second: Sequence[int]) -> _LaidOut:
         """Lay groups of two levels out as cells."""

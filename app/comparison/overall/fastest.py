@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from app.analysis.labels import with_warning
 from app.comparison.comparison import RunComparison
@@ -17,6 +18,7 @@ from app.statistics.verdict import Interval, Samples, Verdict
 _NO_VERDICT = frozenset({Verdict.INDICATIVE, Verdict.IMPOSSIBLE})
 _FEWEST = 3
 """Configurations needed; for two, the verdict is the answer."""
+_MOST_NAMED: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +160,12 @@ def under_conditions(
         for sentence in dict.fromkeys(told_of(part)):
             conditions.setdefault(sentence, []).append(part.condition)
     return tuple(
-        sentence if len(names) == len(parts) else under("; ".join(names), sentence)
+        sentence if len(names) == len(parts) else under(_some(names, len(parts)), sentence)
         for sentence, names in conditions.items()
     )
+
+
+def _some(names: Sequence[str], of: int) -> str:
+    if len(names) <= _MOST_NAMED:
+        return "; ".join(names)
+    return tr("In {count} of {of} conditions").format(count=len(names), of=of)

@@ -112,8 +112,6 @@ def configuration_pages(found: Findings) -> Iterator[Block]:
     """Yield every configuration; if there are many their charts are small, several in a row."""
     yield Text(TextRole.HEADING, _TITLE, bookmark=_TITLE, new_page=True)
     blocks = [_LINES]
-    if any(part.cut.seconds for part in found.comparison.parts):
-        blocks.append(tr("Figures are of the part that the heading of TPS names, but for the whole run's."))
     yield Text(TextRole.NOTE, " ".join((*blocks, devices_sentence(found.runs))).strip())
     for configuration in found.configurations:
         if len(found.configurations) > MOST_LINES:

@@ -11,7 +11,6 @@ from app.comparison.limits import describe_limits
 from app.comparison.overall.answer import MOST_CONDITIONS
 from app.comparison.overall.factor_verdicts import EXPLANATION, describe_factor
 from app.comparison.table import COMPARISON_COLUMNS, ComparisonColumn, ComparisonRow, columns_for
-from app.comparison.warmup_truncation import of_part
 from app.domain.columns import column_of, texts, with_cells
 from app.domain.text import tr, trn
 from app.report.blocks import (
@@ -214,7 +213,7 @@ def shown_first(found: Findings) -> int:
 
 def _single_answer(configuration: ReportedConfiguration) -> Iterator[Block]:
     mean = configuration.row.mean
-    unit = of_part(tr("transactions per second"), configuration.row.cut_s)
+    unit = tr("transactions per second")
     if configuration.verdict:
         yield Text(TextRole.ANSWER, configuration.verdict)
     if mean.mean is None:
@@ -307,7 +306,7 @@ def bar_figure(configurations: Sequence[ReportedConfiguration]) -> BarFigure:
     if any(bar.points for bar in bars):
         sentences.append(tr("Rings: single runs."))
     sentences.append(tr("Source: the runs listed under “Runs”."))
-    label = of_part(tr("Transactions per second"), *(each.row.cut_s for each in configurations))
+    label = tr("Transactions per second")
     return BarFigure(label, tr("more is better"), bars, " ".join(sentences))
 
 

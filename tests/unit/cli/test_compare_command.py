@@ -40,7 +40,7 @@ def test_runs_by_path_baseline_by_name(tmp_path: Path, capsys: Capture) -> None:
 
 
 def test_single_run_matrix_table_and_sentences(tmp_path: Path, capsys: Capture) -> None:
-    assert call(write_matrix(tmp_path)[0].parent) == 0
+    assert call(write_matrix(tmp_path)[0].parent, "--details") == 0
     output = " ".join(capsys.readouterr().out.split())
     assert output.index("Verdict") < output.index("Over all cells") < output.index("Each run for itself")
     assert "filesystem: btrfs is 19." in output
@@ -48,11 +48,23 @@ def test_single_run_matrix_table_and_sentences(tmp_path: Path, capsys: Capture) 
     assert "the interval holds for the mean over these cells" in output
 
 
+def test_matrix_begins_with_answers(tmp_path: Path, capsys: Capture) -> None:
+    folder = write_matrix(tmp_path)[0].parent
+    assert call(folder) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("Which filesystem? ext4")
+    assert len(lines) < 40
+    heads = [line.split() for line in lines if line.split()[1:] and line.split()[0] == "ext4"]
+    assert heads
+    assert call(folder, "--where", "filesystem=ext4", "--where", "max_wal_size=nothing") == 2
+    assert "There are: " in capsys.readouterr().err
+
+
 def test_single_runs_beside_library_spread(tmp_path: Path, capsys: Capture) -> None:
     library = tmp_path / "library"
     write_campaign(library, repeats=5)
     list(LibraryScan(library, index=LibraryIndex(index_path(library))).read())
-    assert call(write_matrix(tmp_path)[0].parent, "--library", library) == 0
+    assert call(write_matrix(tmp_path)[0].parent, "--library", library, "--details") == 0
     output = " ".join(capsys.readouterr().out.split())
     assert "10 like runs of 2 configurations in this library spread by" in output
 

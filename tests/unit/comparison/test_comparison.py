@@ -19,7 +19,6 @@ from app.comparison.comparison import RunComparison, compare_runs
 from app.comparison.figures import compare_figure
 from app.comparison.label_shortening import unique_names
 from app.comparison.table import COMPARISON_COLUMNS
-from app.comparison.warmup_truncation import CutReason, common_cut, describe_cut
 from app.comparison.warnings import comparison_notes, comparison_warnings
 from app.domain.columns import texts
 from app.domain.errors import CorruptRunFileError
@@ -269,14 +268,11 @@ def test_all_zero_runs_not_compared(tmp_path: Path) -> None:
     assert describe_shape(found.runs[0].facts.shape)
 
 
-def test_minute_not_cut_beside_day(tmp_path: Path) -> None:
+def test_lengths_that_differ_are_named(tmp_path: Path) -> None:
     long, short = shape_of(noisy(20_000, 1, warm_up=600)), shape_of(noisy(60, 2))
-    assert common_cut([long]).seconds >= 500
-    assert common_cut([long, short]) == common_cut([short])
     one, two = facts(tmp_path, Trial(), Trial("xfs #1", "xfs"))
     found = compare_runs([replace(one, shape=long), replace(two, shape=short)])
     assert any(each.startswith("They lasted from") for each in comparison_warnings(found))
-    assert found.runs[1].tps is not None
 
 
 @pytest.mark.parametrize("value", [-1.0, 1e300])
@@ -299,39 +295,6 @@ def test_unique_names_by_campaign_then_number() -> None:
 
 
 # --- the common cut -------------------------------------------------------------------------------
-
-
-def test_longest_warm_up_cut_everywhere(tmp_path: Path) -> None:
-    slow, quick = shape_of(noisy(600, 1, warm_up=60)), shape_of(noisy(600, 2))
-    cut = common_cut([quick, slow])
-    assert (cut.reason, cut.run) == (CutReason.WARM_UP, 1)
-    assert 45 <= cut.seconds <= 80
-    one, two = facts(tmp_path, Trial(), Trial("xfs #1", "xfs"))
-    found = compare_runs([replace(one, shape=quick), replace(two, shape=slow)])
-    at = int(found.cut.seconds)
-    assert found.runs[1].tps == pytest.approx(float(np.mean(slow.tps[at:])))
-    assert "so long does xfs #1 warm up" in describe_cut(found.cut, ["ext4 #1", "xfs #1"])
-
-
-def test_each_condition_has_its_own_cut(tmp_path: Path) -> None:
-    slow, quick = shape_of(noisy(600, 1, warm_up=60)), shape_of(noisy(600, 2))
-    runs = facts(tmp_path, Trial(), Trial("xfs #1", "xfs", filesystem="xfs"))
-    small = [
-        replace(
-            each,
-            id=each.id + "b",
-            shape=slow,
-            properties=(*each.properties, Property(WORKLOAD, "scale", "9")),
-        )
-        for each in runs
-    ]
-    found = compare_runs([*(replace(each, shape=quick) for each in runs), *small])
-    one, two = found.parts
-    assert (one.cut.seconds, two.cut.reason) == (0, CutReason.WARM_UP)
-    assert found.runs[0].tps == runs[0].summary["tps"]
-    assert two.condition.endswith(f", after 1:{two.cut.seconds - 60:02.0f}")
-    assert found.measured("TPS") == f"TPS after 0:00 to 1:{two.cut.seconds - 60:02.0f}"
-    assert comparison_as_json(found)["cut_s"] is None
 
 
 def test_own_interval_after_cut(tmp_path: Path) -> None:
@@ -420,30 +383,12 @@ def test_file_gone_before_cut_excluded(tmp_path: Path) -> None:
     assert compare_runs(runs, cut_s=60).runs[1].left_out == "its file cannot be read any more"
 
 
-def test_the_first_checkpoint_cycle_is_cut_off(tmp_path: Path) -> None:
-    shape = shape_of(noisy(900, 3), [(200.0, 260.0), (500.0, 560.0), (800.0, 860.0)])
-    assert common_cut([shape]).seconds == 200
-    assert "no checkpoint" in describe_cut(common_cut([shape]), ["a"])
-    only_one = shape_of(noisy(900, 3), [(200.0, 260.0)])
-    assert common_cut([only_one]).reason is not CutReason.CHECKPOINT
-
-
-def test_never_settled_named_not_cut() -> None:
+def test_never_settled_named_not_cut(tmp_path: Path) -> None:
     rising = shape_of(list(np.linspace(100, 1000, 600)))
-    cut = common_cut([rising, shape_of(noisy(600, 5))])
-    assert cut.never_settled == (0,)
-    assert cut.seconds == common_cut([shape_of(noisy(600, 5))]).seconds
-
-
-def test_no_cut_with_unknown_series() -> None:
-    slow = shape_of(noisy(600, 3, warm_up=60))
-    assert common_cut([slow]).seconds > 0
-    assert common_cut([slow, None]) == common_cut([None])
-
-
-def test_short_noisy_runs_not_cut(tmp_path: Path) -> None:
-    assert all(common_cut([shape_of(noisy(60, seed))]).seconds == 0 for seed in range(50))
-    assert describe_cut(common_cut([None]), []) == ""
+    one, two = facts(tmp_path, Trial(), Trial("xfs #1", "xfs"))
+    found = compare_runs([replace(one, shape=rising), two])
+    assert [each for each in comparison_warnings(found) if "MSER-5" in each and one.name in each]
+    assert found.runs[0].tps == one.summary["tps"]
 
 
 def test_chosen_cut_may_leave_nothing(tmp_path: Path) -> None:

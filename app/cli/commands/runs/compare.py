@@ -31,6 +31,14 @@ from app.comparison.limits import (
     storage_rows,
     storage_sentences,
 )
+from app.comparison.matrix import (
+    NOT_RANKED,
+    Matrix,
+    block_columns,
+    describe_matrix,
+    lay_out,
+    standing_columns,
+)
 from app.comparison.overall.conditions import ASKABLE, PropertyRole
 from app.comparison.overall.factor_verdicts import EXPLANATION as FACTORS_EXPLANATION
 from app.comparison.overall.factor_verdicts import (
@@ -52,10 +60,11 @@ from app.comparison.overall.phases import EXPLANATION as PHASES_EXPLANATION
 from app.comparison.overall.phases import compare_phases, phase_columns, phase_rows
 from app.comparison.table import COMPARISON_COLUMNS, columns_for
 from app.comparison.warnings import comparison_notes, comparison_warnings
+from app.comparison.where import runs_where
 from app.comparison.wording import format_difference
 from app.domain.columns import CellKind, Column
 from app.domain.errors import ExitStatus, RunFileError, UsageError, did_you_mean
-from app.domain.text import CALLED, tr
+from app.domain.text import CALLED, tr, trn
 from app.execution.recovery import sweep_abandoned
 from app.export.comparison import comparison_as_json, gate_as_json
 from app.export.unreadable_files import with_readable
@@ -140,6 +149,7 @@ def compare_command(arguments: argparse.Namespace) -> int:
     )
     for sentence in left_out:
         print_left_out(sentence)
+    facts = runs_where(facts, arguments.where)
     if len(facts) < 2:
         raise RunFileError(tr("Only one of these runs can be read: there is nothing to compare it with."))
     comparison = compare_runs(
@@ -161,7 +171,8 @@ def compare_command(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json(comparison_as_json(comparison))
     else:
-        _print(comparison, Console(), all_runs=arguments.details)
+        matrix = None if arguments.details else lay_out(comparison, arguments.columns, arguments.rows)
+        _print(comparison, matrix, Console(), all_runs=arguments.details)
     return ExitStatus.FAILED if left_out else ExitStatus.DONE
 
 
@@ -206,7 +217,10 @@ def _check_baseline(comparison: RunComparison, baseline: str) -> None:
         raise UsageError(message.format(name=baseline), hint=hint)
 
 
-def _print(comparison: RunComparison, console: Console, *, all_runs: bool) -> None:
+def _print(comparison: RunComparison, matrix: Matrix | None, console: Console, *, all_runs: bool) -> None:
+    if matrix is not None:
+        print_matrix(matrix, comparison, console)
+        return
     for warning in comparison_warnings(comparison):
         print_sentence(console, warning, style="yellow")
     for note in comparison_notes(comparison):
@@ -217,6 +231,34 @@ def _print(comparison: RunComparison, console: Console, *, all_runs: bool) -> No
     _print_phases(comparison, console)
     _print_storages(comparison, console)
     _print_runs(comparison, console, all_runs=all_runs)
+
+
+def print_matrix(matrix: Matrix, comparison: RunComparison, console: Console) -> None:
+    """Print the answers, the ranking, what weakens them, and a table for each condition."""
+    for sentence in describe_matrix(matrix, comparison.effect):
+        print_sentence(console, sentence)
+    console.print()
+    compared = [
+        each for each in matrix.columns if each.against or each.share == 1 or each is matrix.columns[0]
+    ]
+    print_table(console, standing_columns(matrix), compared)
+    console.print()
+    for warning in comparison_warnings(comparison):
+        print_sentence(console, warning, style="yellow")
+    for block in matrix.blocks:
+        print_sentence(console, block.part.condition or comparison.measured(tr("TPS")), style="bold")
+        print_table(console, block_columns(block), block.rows)
+    cells = (cell for block in matrix.blocks for cell in block.cells.values())
+    if any(not cell.is_ranked for cell in cells):
+        sentence = tr("{mark} NOT DURABLE: not ranked among the others.")
+        print_sentence(console, sentence.format(mark=NOT_RANKED), style="dim")
+    if matrix.others:
+        sentence = trn(
+            "{count} more condition has too few configurations for a table, or a rate: --details.",
+            "{count} more conditions have too few configurations for a table, or a rate: --details.",
+            len(matrix.others),
+        )
+        print_sentence(console, sentence.format(count=len(matrix.others)), style="dim")
 
 
 def _print_condition(part: RunComparison, console: Console) -> None:

@@ -1,0 +1,201 @@
+"""Configurations as tables: which factor goes where, what a cell holds, who leads, what that depends on."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+
+from app.analysis.facts import RunFacts
+from app.comparison.comparison import compare_runs
+from app.comparison.matrix import Matrix, describe_matrix, find_dependence, find_leaders, lay_out
+from app.comparison.overall.answer import find_answer
+from app.comparison.where import runs_where
+from app.domain.errors import UsageError
+from app.export.comparison import comparison_as_json
+from tests.made_matrix import made_run
+from tests.vondra_runs import published_facts
+
+TPS = {"ext4": 1000.0, "xfs": 990.0, "zfs": 700.0}
+
+
+def runs(
+    levels: tuple[str, ...] = ("mirror", "stripe"),
+    scales: tuple[str, ...] = ("10",),
+    filesystems: tuple[str, ...] = tuple(TPS),
+) -> list[RunFacts]:
+    return [
+        made_run(
+            {"filesystem": filesystem, "RAID": level, "scale": scale},
+            TPS[filesystem] * (1 + 0.5 * levels.index(level)),
+            repeat=repeat,
+        )
+        for filesystem, level, scale, repeat in product(filesystems, levels, scales, (1,))
+    ]
+
+
+def laid(facts: list[RunFacts]) -> Matrix:
+    found = lay_out(compare_runs(facts))
+    assert found is not None
+    return found
+
+
+def shown(matrix: Matrix, number: int = 0) -> dict[tuple[str, str], float]:
+    block = matrix.blocks[number]
+    return {at: cell.tps or 0.0 for at, cell in block.cells.items()}
+
+
+def test_filesystem_across_and_raid_down() -> None:
+    found = laid(runs())
+    assert (found.across, found.down) == ("filesystem", "RAID")
+    [block] = found.blocks
+    assert (block.rows, block.columns) == (("stripe", "mirror"), ("ext4", "xfs", "zfs"))
+    assert shown(found)["mirror", "zfs"] == pytest.approx(700)
+    assert found.others == ()
+
+
+def test_block_for_each_condition() -> None:
+    found = laid(runs(scales=("10", "100")))
+    assert [each.part.condition for each in found.blocks] == ["scale 10", "scale 100"]
+    assert {each.columns for each in found.blocks} == {("ext4", "xfs", "zfs")}
+
+
+def test_one_factor_is_a_list() -> None:
+    assert lay_out(compare_runs(runs(levels=("stripe",)))) is None
+    assert lay_out(compare_runs(runs(filesystems=("ext4",)))) is None
+    assert lay_out(compare_runs(runs()[:1])) is None
+    assert lay_out(compare_runs([])) is None
+
+
+def test_hole_stays_empty() -> None:
+    facts = runs()
+    found = laid(facts[1:])
+    assert len(shown(found)) == 5
+    assert {each.level: each.cells for each in found.columns} == {"ext4": 1, "xfs": 2, "zfs": 2}
+
+
+def test_option_of_one_filesystem_is_a_column() -> None:
+    options = [
+        made_run({"filesystem": "zfs", "RAID": level, "scale": "10", "recordsize": "8k"}, 800)
+        for level in ("mirror", "stripe")
+    ]
+    found = laid([*runs(), *options])
+    assert set(found.blocks[0].columns) == {"ext4", "xfs", "zfs", "zfs 8k"}
+    assert found.blocks[0].rows == ("stripe", "mirror")
+
+
+def test_third_crossed_factor_is_part_of_rows() -> None:
+    facts = [
+        made_run({"filesystem": filesystem, "RAID": level, "barrier": barrier}, 100)
+        for filesystem, level, barrier in product(("ext4", "xfs"), ("mirror", "stripe"), ("on", "off"))
+    ]
+    found = laid(facts)
+    assert len(found.blocks[0].rows) == 4
+    assert found.blocks[0].columns == ("ext4", "xfs")
+    assert all(len(cell.rows) == 1 for cell in found.blocks[0].cells.values())
+
+
+def test_raidz1_is_raid5() -> None:
+    facts = [
+        made_run({"filesystem": filesystem, "RAID": level}, tps)
+        for filesystem, level, tps in (
+            ("ext4", "raid5", 100),
+            ("ext4", "stripe", 200),
+            ("zfs", "raidz1", 90),
+            ("zfs", "stripe", 150),
+        )
+    ]
+    assert laid(facts).blocks[0].rows == ("stripe", "raid5")
+
+
+def test_leaders_and_their_worst() -> None:
+    found = laid(runs(scales=("10", "100")))
+    first, second, last = found.columns
+    assert [first.level, second.level, last.level] == ["ext4", "xfs", "zfs"]
+    assert (first.share, first.worst) == (1, 1)
+    assert last.share == pytest.approx(0.7)
+    assert last.cells == 4
+    assert [each.level for each in find_leaders(found.columns, 0.02)] == ["ext4", "xfs"]
+    assert [each.level for each in find_leaders(found.rows, 0.02)] == ["stripe"]
+
+
+def test_dependence_on_the_condition() -> None:
+    assert find_dependence(laid(runs()), of_columns=True) is None
+    facts = [
+        made_run({"filesystem": filesystem, "RAID": level, "transactions": kind}, tps)
+        for level, (filesystem, kind, tps) in product(
+            ("mirror", "stripe"),
+            (("xfs", "reads", 100), ("btrfs", "reads", 100), ("xfs", "writes", 100), ("btrfs", "writes", 40)),
+        )
+    ]
+    found = find_dependence(laid(facts), of_columns=True)
+    assert found is not None
+    assert (found.first, found.second) == ("xfs", "btrfs")
+    assert [at for at, _ in found.ratios] == ["reads", "writes"]
+    assert [ratio for _, ratio in found.ratios] == pytest.approx([1.0, 2.5])
+    answers = describe_matrix(laid(facts), 0.02)
+    assert "2.5 times" in answers[-1]
+
+
+def test_conditions_too_small_for_a_table() -> None:
+    alone = made_run({"filesystem": "xfs", "RAID": "stripe", "scale": "5000"}, 10)
+    found = laid([*runs(), alone])
+    assert [each.condition for each in found.others] == ["scale 5000"]
+
+
+def test_tables_of_the_article() -> None:
+    found = laid(list(published_facts()))
+    [block] = [each for each in found.blocks if each.part.condition == "simple-update, scale 250, i5"]
+    assert block.rows == ("stripe", "mirror", "raid10", "raid5", "raid6", "raidz3")
+    assert set(block.columns) >= {"ext4", "xfs", "btrfs", "zfs"}
+    tps = {at: round(cell.tps or 0) for at, cell in block.cells.items()}
+    assert [tps[row, "ext4"] for row in block.rows[:5]] == [17335, 9596, 14914, 11650, 11035]
+    assert (tps["mirror", "zfs"], tps["raidz3", "zfs"], tps["stripe", "btrfs"]) == (6386, 8109, 5020)
+    assert {each.level for each in find_leaders(found.columns, 0.02)} == {"xfs", "ext4"}
+    dependence = find_dependence(found, of_columns=False)
+    assert dependence is not None
+    assert (dependence.first, dependence.second) == ("stripe", "mirror")
+    assert dependence.ratios[0][0] == "btrfs"
+
+
+def test_chosen_rows_and_columns() -> None:
+    facts = runs()
+    found = lay_out(compare_runs(facts), columns="raid")
+    assert found is not None
+    assert (found.across, found.down) == ("RAID", "filesystem")
+    assert found.blocks[0].rows == ("ext4", "xfs", "zfs")
+    with pytest.raises(UsageError) as refused:
+        lay_out(compare_runs(facts), rows="recordsize")
+    assert "filesystem, RAID" in refused.value.hint
+
+
+def test_only_runs_with_a_property() -> None:
+    facts = runs(scales=("10", "100"))
+    assert {run.properties[-1].value for run in runs_where(facts, ["scale=100"])} == {"100"}
+    assert len(runs_where(facts, ["Scale = 100", "filesystem=XFS"])) == 2
+    assert runs_where(facts, []) == facts
+    for wish, word in (("scale=7", "10, 100"), ("size=7", "NAME=VALUE"), ("scale", "NAME=VALUE")):
+        with pytest.raises(UsageError) as refused:
+            runs_where(facts, [wish])
+        assert word in refused.value.hint
+
+
+def test_json_is_ready_for_a_pivot() -> None:
+    found = comparison_as_json(compare_runs(runs(scales=("10", "100"))))
+    table, configurations = found["table"], found["configurations"]
+    assert isinstance(table, dict)
+    assert isinstance(configurations, list)
+    cells = table["cells"]
+    assert isinstance(cells, list)
+    assert len(cells) == 12
+    for cell in cells:
+        [place] = cell["configurations"]
+        assert configurations[place]["mean"] == cell["tps"]
+        assert cell["column"] in configurations[place]["name"]
+    assert [each["level"] for each in table["standings"]] == ["ext4", "xfs", "zfs"]
+    assert comparison_as_json(compare_runs(runs()[:1]))["table"] is None
+
+
+def test_answer_of_several_conditions() -> None:
+    answer = find_answer(compare_runs(runs(scales=("10", "100"))))
+    assert answer.sentence.startswith("Which filesystem? ext4")
