@@ -121,9 +121,11 @@ class CampaignBench:
     environment: Mapping[str, str]
     started: list[subprocess.Popen[str]] = field(default_factory=list)
 
-    def command(self, *arguments: str, text: bool = True) -> subprocess.CompletedProcess[str]:
-        """Run the command to its end."""
-        return subprocess.run(
+    def command(
+        self, *arguments: str, text: bool = True, status: int | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """Run the command to its end, which has this exit status where one is given."""
+        ended = subprocess.run(
             [sys.executable, "-m", "app", *arguments],
             cwd=TOP,
             env=self.environment,
@@ -133,6 +135,8 @@ class CampaignBench:
             timeout=PATIENCE_S,
             stdin=subprocess.DEVNULL,
         )
+        assert status is None or ended.returncode == status, ended.stdout + ended.stderr
+        return ended
 
     def write(self, text: str, name: str = "campaign.toml") -> str:
         """Write a campaign file."""
@@ -140,9 +144,10 @@ class CampaignBench:
         path.write_text(text)
         return str(path)
 
-    def run(self, text: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run a campaign to its end."""
-        return self.command("run", self.write(text), "--output", str(self.library), *arguments)
+    def run(self, text: str, *arguments: str, status: int | None = None) -> subprocess.CompletedProcess[str]:
+        """Run a campaign to its end, which has this exit status where one is given."""
+        output = ("--output", str(self.library))
+        return self.command("run", self.write(text), *output, *arguments, status=status)
 
     def start(self, text: str, *arguments: str) -> Running:
         """Start a campaign."""

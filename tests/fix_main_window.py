@@ -86,14 +86,20 @@ def until_read(qtbot: QtBot, window: MainWindow) -> None:
         window.reader.refresh()
 
 
+def open_read(qtbot: QtBot, open_window: OpenWindow, library: Path) -> MainWindow:
+    """Open a window of a library and wait until all of it has been read."""
+    window = open_window(library)
+    until_read(qtbot, window)
+    return window
+
+
 def open_comparison(
     qtbot: QtBot, open_window: OpenWindow, library: Path, paths: Iterable[Path]
 ) -> tuple[MainWindow, ComparePage]:
     """Open a window of a library and let its command compare these runs of it."""
     from ui.compare.page import ComparePage
 
-    window = open_window(library)
-    until_read(qtbot, window)
+    window = open_read(qtbot, open_window, library)
     window.runs_page.model.choose([str(path) for path in paths])
     window.commands["compare"].trigger()
     shown = window.pages.currentWidget()

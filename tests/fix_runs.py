@@ -5,6 +5,8 @@ The seconds are invented, with the shape of real ones: noise, a dip after each c
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -161,4 +163,12 @@ def write_run(path: Path, shape: Shape, name: str = "ext4 #1") -> Path:
     writer.close()
     summary = {"tps": float(tps_of(shape)[WARM_UP_S:].mean())}
     finish_run_file(path, RunState.DONE, summary, is_durable=False)
+    return path
+
+
+def change_run(path: Path, *statements: str) -> Path:
+    """Execute statements of SQL in a run file; return its path."""
+    with closing(sqlite3.connect(path)) as connection, connection:
+        for statement in statements:
+            connection.execute(statement)
     return path

@@ -17,7 +17,7 @@ from app.live.campaign_follower import SingleRun
 from app.live.replay import load_replay
 from app.report.report import read_report
 from app.storage.layout.availability import PARTITION_PROGRAMS
-from tests.fix_main_window import until_read
+from tests.fix_main_window import open_read
 from tests.fix_phases import ext4_and_xfs, write_phased_campaign
 from tests.fix_report import write_cases
 from tests.fix_runs import Shape, write_run
@@ -150,8 +150,7 @@ def test_start_page_library_and_dialogs(
     library = tmp_path / "library"
     write_campaign(library)
     write_bad_files(library)
-    window = open_window(library)
-    until_read(qtbot, window)
+    window = open_read(qtbot, open_window, library)
     looks.at("start", window)
     window.show_runs()
     looks.at("library", window)
@@ -248,8 +247,7 @@ def test_compare_page_views(qtbot: QtBot, looks: Looks, open_window: OpenWindow,
     library = tmp_path / "library"
     library.mkdir()
     paths = write_phased_campaign(library, ext4_and_xfs())
-    window = open_window(library)
-    until_read(qtbot, window)
+    window = open_read(qtbot, open_window, library)
     window.runs_page.model.choose(str(path) for path in paths)
     window.commands["compare"].trigger()
     page = window.pages.currentWidget()

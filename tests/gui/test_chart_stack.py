@@ -3,7 +3,6 @@ from __future__ import annotations
 import csv
 import io
 import math
-import sqlite3
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +21,7 @@ from app.live.campaign_follower import GrowingRun
 from app.runfile.finalize import finish_run_file
 from app.runfile.metadata.run_metadata import WorkloadMetadata
 from app.runfile.series import FileSource, RunData, load_run_data
-from tests.fix_runs import Shape, add_seconds, begin_run, write_run
+from tests.fix_runs import Shape, add_seconds, begin_run, change_run, write_run
 from tests.fix_window import Trial, begin_trial, write_trial
 from ui.charts.data.plotted_run import RunTrace
 from ui.charts.data.registry import CHARTS, DEFAULT_CHARTS
@@ -167,10 +166,7 @@ def test_crosshair_names_run_of_checkpoint(stack: ChartStack, runs: list[RunData
 
 def test_a_missed_second_is_read_as_unknown(stack: ChartStack, tmp_path: Path) -> None:
     path = write_run(tmp_path / "run.footing", SHAPE)
-    connection = sqlite3.connect(path)
-    connection.execute("DELETE FROM sample WHERE t_ms BETWEEN 40000 AND 50000")
-    connection.commit()
-    connection.close()
+    change_run(path, "DELETE FROM sample WHERE t_ms BETWEEN 40000 AND 50000")
     stack.set_runs([RunTrace("r", load_run_data(path), 0, "run")])
     stack.show_crosshair(35.0)
     reading = stack.charts[0].crosshair.reading
@@ -337,10 +333,7 @@ def test_chart_without_samples_collapsed_and_named(
     stack: ChartStack, runs: list[RunData], tmp_path: Path
 ) -> None:
     path = write_run(tmp_path / "memory.footing", SHAPE)
-    connection = sqlite3.connect(path)
-    connection.execute("DELETE FROM series WHERE metric LIKE 'storage.%'")
-    connection.commit()
-    connection.close()
+    change_run(path, "DELETE FROM series WHERE metric LIKE 'storage.%'")
     stack.set_runs(traces(runs)[:1])
     QApplication.processEvents()
     with_three = stack.charts[0].view.height()

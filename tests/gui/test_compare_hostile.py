@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -18,7 +17,7 @@ from app.export.comparison import comparison_as_json
 from app.export.runs import finite
 from app.library.entries import read_entry
 from app.library.scan import ListedRun
-from tests.fix_runs import Shape, write_run
+from tests.fix_runs import Shape, change_run, write_run
 from tests.fix_window import Trial, write_trial
 from ui.compare.content import Choices, Content, compare_content
 from ui.compare.figures import known_figures, make_bars
@@ -86,10 +85,7 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_hostile_file_never_breaks_comparison(good: Path, tmp_path: Path, statement: str) -> None:
     path = tmp_path / "hostile.footing"
     path.write_bytes(good.read_bytes())
-    connection = sqlite3.connect(path)
-    connection.execute(statement)
-    connection.commit()
-    connection.close()
+    change_run(path, statement)
     other = write_trial(tmp_path / "other.footing", Trial(seconds=30))
     listed = [ListedRun(read_entry(each), ()) for each in (path, other)]
     drawn = with_series(load_runs(listed, {str(path): 0, str(other): 1}), ("tps", "latency"), 2)

@@ -56,6 +56,12 @@ def page(qtbot: QtBot) -> Iterator[LivePage]:
     made.stop()
 
 
+def follow(qtbot: QtBot, page: LivePage, bench: LiveBench) -> None:
+    """Show a campaign and wait for the first look at it."""
+    with qtbot.waitSignal(page.poller.watched):
+        page.set_campaign(bench.folder)
+
+
 def look(qtbot: QtBot, page: LivePage) -> None:
     """Wait for a look that begins now."""
     with qtbot.waitSignal(page.poller.watched):
@@ -108,8 +114,7 @@ def test_ended_campaign_lists_free_and_kept_disks(qtbot: QtBot, page: LivePage, 
 def test_growing_run_shown_second_by_second(qtbot: QtBot, page: LivePage, bench: LiveBench) -> None:
     writer = bench.begin(1)
     bench.grow(writer, 0, WARM_UP_S + 20)
-    with qtbot.waitSignal(page.poller.watched):
-        page.set_campaign(bench.folder)
+    follow(qtbot, page, bench)
     assert page.header.run.text() == "ext4 #1"
     assert "Disks of db7: run 1 of 4" in page.header.campaign.text()
     assert current_step(page)[0] == "Measure"
@@ -145,8 +150,7 @@ def test_earlier_runs_pale_behind_live_run(qtbot: QtBot, page: LivePage, bench: 
     bench.add_done(1)
     bench.add_done(2)
     bench.grow(bench.begin(3), 0, WARM_UP_S + 5)
-    with qtbot.waitSignal(page.poller.watched):
-        page.set_campaign(bench.folder)
+    follow(qtbot, page, bench)
     behind = page.chart_feed.behind
     assert tuple(page.charts.runs) == behind
     assert [(trace.label, trace.colour_index, trace.pale) for trace in behind] == [
@@ -161,8 +165,7 @@ def test_earlier_runs_pale_behind_live_run(qtbot: QtBot, page: LivePage, bench: 
 def test_the_charts_are_painted_where_they_stand(qtbot: QtBot, page: LivePage, bench: LiveBench) -> None:
     """The stack does not lie in the window's corner: what is painted must not lie there either."""
     bench.grow(bench.begin(1), 0, WARM_UP_S + SECONDS)
-    with qtbot.waitSignal(page.poller.watched):
-        page.set_campaign(bench.folder)
+    follow(qtbot, page, bench)
     page.charts.set_charts(["tps", "latency", "iops"])
     qtbot.wait(50)
     image = page.charts.grab().toImage()
@@ -188,8 +191,7 @@ def test_the_charts_are_painted_where_they_stand(qtbot: QtBot, page: LivePage, b
 def test_next_run_replaces_ended_run(qtbot: QtBot, page: LivePage, bench: LiveBench) -> None:
     writer = bench.begin(1)
     bench.grow(writer, 0, WARM_UP_S + SECONDS)
-    with qtbot.waitSignal(page.poller.watched):
-        page.set_campaign(bench.folder)
+    follow(qtbot, page, bench)
     bench.finish(writer)
     look(qtbot, page)
     assert page.numbers.tiles["tps"].beneath.text() == "mean of the run"
@@ -202,8 +204,7 @@ def test_next_run_replaces_ended_run(qtbot: QtBot, page: LivePage, bench: LiveBe
 
 
 def test_page_before_first_run(qtbot: QtBot, page: LivePage, bench: LiveBench) -> None:
-    with qtbot.waitSignal(page.poller.watched):
-        page.set_campaign(bench.folder)
+    follow(qtbot, page, bench)
     assert page.header.run.text() == "Disks of db7"
     assert "the first is about to begin" in page.header.campaign.text()
     assert tile(page, "tps") == NOTHING
@@ -223,8 +224,7 @@ def test_setup_phases_shown_with_times(
     qtbot: QtBot, page: LivePage, bench: LiveBench, phases: tuple[Phase, ...], name: str
 ) -> None:
     bench.begin_phases(bench.begin(1, started_epoch_s=time.time() - 3 * len(phases)), *phases)
-    with qtbot.waitSignal(page.poller.watched):
-        page.set_campaign(bench.folder)
+    follow(qtbot, page, bench)
     shown, words = current_step(page)
     assert shown == name
     assert words.startswith("00:")
@@ -265,8 +265,7 @@ def test_a_campaign_without_warm_up_says_none(bench: LiveBench) -> None:
 
 def test_dead_runner_never_shown_as_running(qtbot: QtBot, page: LivePage, bench: LiveBench) -> None:
     bench.grow(bench.begin(1), 0, WARM_UP_S + 20)
-    with qtbot.waitSignal(page.poller.watched):
-        page.set_campaign(bench.folder)
+    follow(qtbot, page, bench)
     bench.release()
     with qtbot.waitSignal(page.finished) as ended:
         page.poller.look()
@@ -287,8 +286,7 @@ def test_memory_run_explains_missing_operations(qtbot: QtBot, page: LivePage, be
     with writer.transaction():
         sample = Sample("pgbench.tps", 100.0)
         writer.add_tick(0, 1000, lateness_us=0, missed=0, samples=[(1000, sample)])
-    with qtbot.waitSignal(page.poller.watched):
-        page.set_campaign(bench.folder)
+    follow(qtbot, page, bench)
     assert tile(page, "iops") == NOTHING
     assert page.numbers.tiles["iops"].beneath.text() == "memory: no disk below"
 
@@ -299,8 +297,7 @@ def test_failed_run_explained_and_campaign_continues(qtbot: QtBot, page: LivePag
     with writer.transaction():
         writer.set_run({"error": {"code": "server", "message": "The server ended.", "hint": "See its log."}})
     bench.finish(writer, RunState.FAILED, WARM_UP_S + 20)
-    with qtbot.waitSignal(page.poller.watched):
-        page.set_campaign(bench.folder)
+    follow(qtbot, page, bench)
     assert page.banner.words.text() == "This run failed. The server ended. See its log."
     assert page.header.stop.isVisible()
     bench.grow(bench.begin(2), 0, 3)
@@ -333,8 +330,7 @@ def test_silence_of_the_runner_is_told(qtbot: QtBot, page: LivePage, bench: Live
     bench.grow(writer, 0, WARM_UP_S + 20)
     with writer.transaction():
         writer.set_run({"started_epoch_s": time.time() - WARM_UP_S - 60})
-    with qtbot.waitSignal(page.poller.watched):
-        page.set_campaign(bench.folder)
+    follow(qtbot, page, bench)
     assert page.banner.words.text().startswith("Nothing new for 4")
 
 
@@ -344,8 +340,7 @@ def test_unsafe_run_marked_next_to_name(qtbot: QtBot, page: LivePage, bench: Liv
         writer.add_mark("unsafe", "fsync = off: commits are lost on power loss")
         writer.add_mark("clock-step", "")
     bench.grow(writer, 0, 3)
-    with qtbot.waitSignal(page.poller.watched):
-        page.set_campaign(bench.folder)
+    follow(qtbot, page, bench)
     assert "UNSAFE" in page.header.marks.text()
     assert "fsync = off" in page.header.marks.toolTip()
     assert "clock set" in page.header.marks.text(), "in the words of every other page, and so in its language"
@@ -356,8 +351,7 @@ def test_window_stall_loses_no_second(qtbot: QtBot, page: LivePage, bench: LiveB
     """The window hangs while the runner writes: afterwards every second is there."""
     writer = bench.begin(1)
     bench.grow(writer, 0, 5)
-    with qtbot.waitSignal(page.poller.watched):
-        page.set_campaign(bench.folder)
+    follow(qtbot, page, bench)
     until_s = time.monotonic() + stall_s
     second = 5
     while time.monotonic() < until_s or second < 30:  # this is the GUI thread: nothing is delivered
@@ -381,8 +375,7 @@ def test_each_choice_of_stop_reaches_the_runner(
 ) -> None:
     control = ControlServer(bench.folder)
     bench.grow(bench.begin(1), 0, WARM_UP_S + 5)
-    with qtbot.waitSignal(page.poller.watched):
-        page.set_campaign(bench.folder)
+    follow(qtbot, page, bench)
     QTest.mouseClick(page.header.stop, Qt.MouseButton.LeftButton)
     dialog = page._dialog
     assert dialog is not None
@@ -409,8 +402,7 @@ def test_each_choice_of_stop_reaches_the_runner(
 def test_going_on_asks_nothing_of_the_runner(qtbot: QtBot, page: LivePage, bench: LiveBench) -> None:
     control = ControlServer(bench.folder)
     bench.grow(bench.begin(1), 0, 3)
-    with qtbot.waitSignal(page.poller.watched):
-        page.set_campaign(bench.folder)
+    follow(qtbot, page, bench)
     page.ask_to_stop()
     dialog = page._dialog
     assert dialog is not None
@@ -422,16 +414,14 @@ def test_going_on_asks_nothing_of_the_runner(qtbot: QtBot, page: LivePage, bench
 
 def test_unresponsive_runner_reported(qtbot: QtBot, page: LivePage, bench: LiveBench) -> None:
     bench.grow(bench.begin(1), 0, 3)
-    with qtbot.waitSignal(page.poller.watched):
-        page.set_campaign(bench.folder)
+    follow(qtbot, page, bench)
     page.request_stop(Request.STOP)
     qtbot.waitUntil(lambda: "No runner answers" in page.banner.words.text())
 
 
 def test_question_closes_when_campaign_ends(qtbot: QtBot, page: LivePage, bench: LiveBench) -> None:
     bench.add_done(1)
-    with qtbot.waitSignal(page.poller.watched):
-        page.set_campaign(bench.folder)
+    follow(qtbot, page, bench)
     page.ask_to_stop()
     assert page._dialog is not None
     bench.release()
@@ -442,8 +432,7 @@ def test_question_closes_when_campaign_ends(qtbot: QtBot, page: LivePage, bench:
 def test_discarded_run_marked(qtbot: QtBot, page: LivePage, bench: LiveBench) -> None:
     control = ControlServer(bench.folder)
     bench.grow(bench.begin(1), 0, 3)
-    with qtbot.waitSignal(page.poller.watched):
-        page.set_campaign(bench.folder)
+    follow(qtbot, page, bench)
     page.request_stop(Request.DISCARD)
     qtbot.waitUntil(lambda: control.poll() is Request.DISCARD)
     qtbot.waitUntil(lambda: "discarded" in page.header.campaign.text())
@@ -467,8 +456,7 @@ def test_log_events_and_drawer_remembered(qtbot: QtBot, bench: LiveBench, tmp_pa
     page = LivePage(Theme(Scheme.DARK), settings)
     qtbot.addWidget(page)
     page.show()
-    with qtbot.waitSignal(page.poller.watched):
-        page.set_campaign(bench.folder)
+    follow(qtbot, page, bench)
     assert not page.log.isVisible()
     page.log_button.click()
     lines = page.log.toPlainText().splitlines()
@@ -499,8 +487,7 @@ def test_a_long_name_widens_nothing(
 ) -> None:
     bench.grow(bench.begin(1, name=LONG_NAME * 3), 0, WARM_UP_S + 5)
     page.resize(*size)
-    with qtbot.waitSignal(page.poller.watched):
-        page.set_campaign(bench.folder)
+    follow(qtbot, page, bench)
     assert page.minimumSizeHint().width() <= 1024
     assert page.width() == size[0]
     assert LONG_NAME in page.header.run.toolTip()
@@ -540,16 +527,14 @@ def test_buttons_have_mnemonics_controls_names(qtbot: QtBot, page: LivePage, ben
     assert page.log.accessibleName()
     assert page.replay.slider.accessibleName()
     bench.grow(bench.begin(1), 0, WARM_UP_S + 5)
-    with qtbot.waitSignal(page.poller.watched):
-        page.set_campaign(bench.folder)
+    follow(qtbot, page, bench)
     assert page.numbers.tiles["tps"].accessibleName().startswith("Transactions: ")
 
 
 def test_hidden_page_keeps_watching(qtbot: QtBot, page: LivePage, bench: LiveBench) -> None:
     writer = bench.begin(1)
     bench.grow(writer, 0, 3)
-    with qtbot.waitSignal(page.poller.watched):
-        page.set_campaign(bench.folder)
+    follow(qtbot, page, bench)
     page.hide()
     bench.grow(writer, 3, WARM_UP_S + 9)
     look(qtbot, page)
@@ -648,8 +633,7 @@ def test_campaign_after_replay_has_no_bar(
 ) -> None:
     page.set_source(replay)
     bench.grow(bench.begin(1), 0, 3)
-    with qtbot.waitSignal(page.poller.watched):
-        page.set_campaign(bench.folder)
+    follow(qtbot, page, bench)
     assert not page.replay.isVisible()
     assert page.header.run.text() == "ext4 #1"
 
@@ -732,8 +716,7 @@ def test_charts_before_first_run(qtbot: QtBot, page: LivePage, bench: LiveBench)
 
 def test_narrow_tiles_shorten_without_cutting_words(qtbot: QtBot, page: LivePage, bench: LiveBench) -> None:
     bench.grow(bench.begin(1), 0, WARM_UP_S + 20)
-    with qtbot.waitSignal(page.poller.watched):
-        page.set_campaign(bench.folder)
+    follow(qtbot, page, bench)
     cpu = page.numbers.tiles["cpu"]
     whole = cpu.accessibleDescription()
     assert whole.startswith("mean ")

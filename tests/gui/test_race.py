@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +14,7 @@ from pytestqt.qtbot import QtBot
 
 from app.domain.errors import UsageError
 from app.library.entries import find_examples
-from tests.fix_runs import Shape, write_run
+from tests.fix_runs import Shape, change_run, write_run
 from ui.live.full_screen import SCHEMES
 from ui.live.words import NOTHING
 from ui.race.content import RaceContent, load_race
@@ -312,8 +310,7 @@ def test_six_names_with_warnings_fit(enter: Enter, tmp_path: Path) -> None:
     ]
     paths = write_runs(tmp_path, [Shape(seconds=60, tps=3000.0 + 9 * n, seed=n) for n in range(6)], names)
     for path in (paths[2], paths[4]):
-        with closing(sqlite3.connect(path)) as connection, connection:
-            connection.execute("INSERT INTO mark VALUES ('unsafe', 'barrier = off')")
+        change_run(path, "INSERT INTO mark VALUES ('unsafe', 'barrier = off')")
     room = enter(load_race(paths))
     room.window.resize(1280, 800)
     room.wait(30.0)

@@ -6,7 +6,6 @@ import json
 import os
 import re
 import shutil
-import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -28,7 +27,7 @@ from app.report.options import ReportOptions, Section
 from app.report.report import read_report
 from app.runfile.metadata.typed_json import values_of
 from tests.fix_report import UNSAFE, Case, write_cases
-from tests.fix_runs import Shape
+from tests.fix_runs import Shape, change_run
 from tests.fix_window import LONG_NAME
 from tests.unit.analysis.test_io_baseline_words import KNOWN
 from ui.fonts import FAMILY
@@ -277,10 +276,7 @@ def test_vanished_run_leaves_no_file(tmp_path: Path) -> None:
 )
 def test_strange_file_still_painted(tmp_path: Path, statement: str) -> None:
     paths = write_cases(tmp_path, cases_of("states"))
-    connection = sqlite3.connect(paths[0])
-    connection.execute(statement)
-    connection.commit()
-    connection.close()
+    change_run(paths[0], statement)
     assert "Trial" in read_text(save(SaveRequest(tuple(paths), tmp_path / "out.pdf")))
 
 

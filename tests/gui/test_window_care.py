@@ -17,7 +17,7 @@ from app.domain.errors import FootingError
 from app.domain.run import RunState
 from app.library.entries import CampaignLock, read_entry
 from app.library.files import copy_into_library
-from tests.fix_main_window import until_read
+from tests.fix_main_window import open_read, until_read
 from tests.fix_window import Trial, begin_trial, write_bad_files, write_trial
 from ui.window.files.run_actions import RunDetails
 from ui.window.main_window import MainWindow
@@ -175,8 +175,7 @@ def test_run_being_measured_not_deleted(qtbot: QtBot, open_window: OpenWindow, l
     path = library / "live" / "00.footing"
     writer = begin_trial(path, Trial(state=RunState.RUNNING))
     lock = CampaignLock(path.parent)
-    window = open_window(library)
-    until_read(qtbot, window)
+    window = open_read(qtbot, open_window, library)
     window.care.remove([str(path)])
     qtbot.waitUntil(lambda: "is being measured" in window.notice.words.text(), timeout=PATIENCE_MS)
     assert path.exists()
@@ -189,8 +188,7 @@ def test_unreadable_file_deletable_but_not_renamable(
     qtbot: QtBot, open_window: OpenWindow, library: Path
 ) -> None:
     bad = write_bad_files(library / "bad")["cut"]
-    window = open_window(library)
-    until_read(qtbot, window)
+    window = open_read(qtbot, open_window, library)
     panel = window.runs_page.library
     menu = panel.open_menu(window.runs_page.model.index_of(str(bad)), QPoint(10, 10))
     texts = {action.text(): action.isEnabled() for action in menu.actions() if action.text()}

@@ -13,7 +13,7 @@ from pytestqt.qtbot import QtBot
 
 from app.library.campaign_end import CampaignEnd, read_end
 from app.library.entries import CAMPAIGN_NAME
-from tests.fix_main_window import until_read
+from tests.fix_main_window import open_read
 from tests.fix_runs import WARM_UP_S
 from tests.fix_window import Trial, write_trial
 from tests.gui.live_bench import LiveBench
@@ -62,8 +62,7 @@ def test_interrupted_campaign_offered_until_dismissed(
 
 def test_offer_in_notice_beside_runs(qtbot: QtBot, open_window: OpenWindow, bench: LiveBench) -> None:
     bench.release()
-    window = open_window(bench.folder.parent)
-    until_read(qtbot, window)
+    window = open_read(qtbot, open_window, bench.folder.parent)
     window.show_runs()
     window.refresh()
     qtbot.waitUntil(lambda: "was interrupted" in window.notice.words.text(), timeout=PATIENCE_MS)
@@ -71,8 +70,7 @@ def test_offer_in_notice_beside_runs(qtbot: QtBot, open_window: OpenWindow, benc
 
 
 def test_a_campaign_that_runs_is_not_offered(qtbot: QtBot, open_window: OpenWindow, bench: LiveBench) -> None:
-    window = open_window(bench.folder.parent)
-    until_read(qtbot, window)
+    window = open_read(qtbot, open_window, bench.folder.parent)
     window.refresh()  # it looks for what waits, in the background
     assert finish_background(120)
     QApplication.processEvents()
@@ -150,8 +148,7 @@ def test_library_opens_wizard_with_campaign_answers(
     qtbot: QtBot, open_window: OpenWindow, bench: LiveBench
 ) -> None:
     bench.release()
-    window = open_window(bench.folder.parent)
-    until_read(qtbot, window)
+    window = open_read(qtbot, open_window, bench.folder.parent)
     menu = entries(window, bench.path(1))
     assert menu["&Go on with the campaign"].isEnabled()
     assert menu["Measure the campaign aga&in"].isEnabled()
@@ -168,8 +165,7 @@ def test_library_opens_wizard_with_campaign_answers(
 def test_foreign_runs_cannot_continue(qtbot: QtBot, open_window: OpenWindow, bench: LiveBench) -> None:
     bench.release()
     (bench.folder / CAMPAIGN_NAME).unlink()
-    window = open_window(bench.folder.parent)
-    until_read(qtbot, window)
+    window = open_read(qtbot, open_window, bench.folder.parent)
     menu = entries(window, bench.path(1))
     for text in ("&Go on with the campaign", "Measure the campaign aga&in", "Again with &changes …"):
         assert not menu[text].isEnabled()
@@ -182,8 +178,7 @@ def test_ended_campaign_result_leads_on(qtbot: QtBot, open_window: OpenWindow, t
     try:
         for number in range(1, 5):
             bench.add_done(number)
-        window = open_window(library)
-        until_read(qtbot, window)
+        window = open_read(qtbot, open_window, library)
         window.campaigns.show_live(bench.folder)
         bench.release()
         qtbot.waitUntil(lambda: window.campaigns.result is not None, timeout=PATIENCE_MS)
@@ -234,8 +229,7 @@ def test_commands_act_on_shown_runs(qtbot: QtBot, open_window: OpenWindow, tmp_p
     try:
         for number in range(1, 5):
             bench.add_done(number)
-        window = open_window(library)
-        until_read(qtbot, window)
+        window = open_read(qtbot, open_window, library)
         others = [str(path) for path in sorted((library / "another").iterdir())]
         window.runs_page.model.choose(others)
         of_library, own = {Path(path).name for path in others}, {bench.path(n).name for n in range(1, 5)}

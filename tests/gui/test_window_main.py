@@ -3,11 +3,9 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 from typing import Final
 
@@ -30,7 +28,8 @@ from app.analysis.glossary import GLOSSARY
 from app.domain.run import RunState
 from app.library import entries
 from app.live.campaign_status import CampaignStatus, RunStatus
-from tests.fix_main_window import until_read
+from tests.fix_main_window import open_read, until_read
+from tests.fix_runs import change_run
 from tests.fix_window import LONG_NAME, Trial, begin_trial, write_bad_files, write_campaign, write_trial
 from ui.charts.stack.chart_window import ChartWindow
 from ui.theme import Scheme, Theme
@@ -115,8 +114,7 @@ def test_wizard_loaded_after_window_shown(tmp_path: Path) -> None:
 
 
 def test_empty_library_shows_start_page(qtbot: QtBot, open_window: OpenWindow, tmp_path: Path) -> None:
-    window = open_window(tmp_path / "none")
-    until_read(qtbot, window)
+    window = open_read(qtbot, open_window, tmp_path / "none")
     assert window.pages.currentWidget() is window.start_page
     assert window.start_page.new.isVisible()
     assert window.runs_page.library.count.text() == "0 runs"
@@ -160,8 +158,7 @@ def test_chosen_runs_share_row_colour(qtbot: QtBot, window: MainWindow, library:
 
 def test_campaigns_told_apart_in_names(qtbot: QtBot, open_window: OpenWindow, library: Path) -> None:
     other = write_trial(library / "two" / "x.footing", Trial(name="ext4 #1", campaign="Other"))
-    window = open_window(library)
-    until_read(qtbot, window)
+    window = open_read(qtbot, open_window, library)
     choose(qtbot, window, library / "one" / "00-ext4.footing", other)
     stack = window.runs_page.charts.stack
     assert stack is not None
@@ -254,19 +251,9 @@ def test_charts_are_chosen_beside_the_window(qtbot: QtBot, window: MainWindow, l
 # Bad days
 
 
-def test_bad_files_listed_with_reasons(qtbot: QtBot, open_window: OpenWindow, library: Path) -> None:
-    write_bad_files(library / "bad")
-    window = open_window(library)
-    until_read(qtbot, window)
-    assert window.runs_page.library.count.text() == "10 runs, 3 cannot be read"
-    window.commands["campaign"].trigger()
-    qtbot.waitUntil(lambda: len(shown_runs(window)) == 6, timeout=PATIENCE_MS)
-
-
 def test_incomplete_run_marked(qtbot: QtBot, open_window: OpenWindow, library: Path) -> None:
     left = write_bad_files(library / "bad")["left"]
-    window = open_window(library)
-    until_read(qtbot, window)
+    window = open_read(qtbot, open_window, library)
     choose(qtbot, window, left)
     qtbot.waitUntil(lambda: "incomplete" in window.runs_page.facts.text.toPlainText(), timeout=PATIENCE_MS)
 
@@ -282,11 +269,8 @@ def test_deleted_run_leaves_charts(qtbot: QtBot, window: MainWindow, library: Pa
 
 def test_damage_beyond_listing_reported(qtbot: QtBot, open_window: OpenWindow, library: Path) -> None:
     path = write_trial(library / "one" / "zz.footing", Trial(name="zz"))
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("UPDATE sample SET value = 'fast'")
-        connection.commit()
-    window = open_window(library)
-    until_read(qtbot, window)
+    change_run(path, "UPDATE sample SET value = 'fast'")
+    window = open_read(qtbot, open_window, library)
     window.runs_page.choose([str(path)])
     qtbot.waitUntil(lambda: "damaged" in window.notice.words.text(), timeout=PATIENCE_MS)
     assert shown_runs(window) == []
@@ -299,8 +283,7 @@ def test_vanished_library_is_empty(qtbot: QtBot, window: MainWindow, library: Pa
 
 def test_growing_run_followed_in_library(qtbot: QtBot, open_window: OpenWindow, library: Path) -> None:
     writer = begin_trial(library / "live" / "x.footing", Trial(name="grows", state=RunState.RUNNING))
-    window = open_window(library)
-    until_read(qtbot, window)
+    window = open_read(qtbot, open_window, library)
     choose(qtbot, window, library / "live" / "x.footing")
     writer.close()
 

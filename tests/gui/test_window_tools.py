@@ -9,7 +9,7 @@ import pytest
 from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 
-from tests.fix_main_window import until_read
+from tests.fix_main_window import open_read
 from tests.fix_window import Trial, write_trial
 from ui.window.commands import tools
 from ui.window.commands.tools import Tool, ToolContext
@@ -49,8 +49,7 @@ def tick(window: MainWindow, *names: str) -> tuple[str, ...]:
 def test_tool_waits_for_requested_runs(
     qtbot: QtBot, open_window: OpenWindow, library: Path, given: list[ToolContext]
 ) -> None:
-    window = open_window(library)
-    until_read(qtbot, window)
+    window = open_read(qtbot, open_window, library)
     listed = [
         run for path in window.runs_page.model.newest_campaign() if (run := window.runs_page.model.run(path))
     ]
@@ -66,8 +65,7 @@ def test_tool_waits_for_requested_runs(
 def test_missing_runs_do_not_block_tool(
     qtbot: QtBot, open_window: OpenWindow, library: Path, given: list[ToolContext]
 ) -> None:
-    window = open_window(library)
-    until_read(qtbot, window)
+    window = open_read(qtbot, open_window, library)
     paths = window.runs_page.model.newest_campaign()
     window.runs_page.choose([*paths, str(library / "gone.footing")])
     assert not window.commands["compare"].isEnabled()
@@ -78,8 +76,7 @@ def test_missing_runs_do_not_block_tool(
 def test_tool_gets_ticked_runs_with_colours(
     qtbot: QtBot, open_window: OpenWindow, library: Path, given: list[ToolContext]
 ) -> None:
-    window = open_window(library)
-    until_read(qtbot, window)
+    window = open_read(qtbot, open_window, library)
     tick(window, "ext4")
     assert not window.commands["compare"].isEnabled()
     paths = tick(window, "ext4", "btrfs")
@@ -94,8 +91,7 @@ def test_tool_gets_ticked_runs_with_colours(
 def test_tool_page_reused_and_left(
     qtbot: QtBot, open_window: OpenWindow, library: Path, given: list[ToolContext]
 ) -> None:
-    window = open_window(library)
-    until_read(qtbot, window)
+    window = open_read(qtbot, open_window, library)
     tick(window, "ext4", "xfs")
     window.commands["compare"].trigger()
     page = window.pages.currentWidget()

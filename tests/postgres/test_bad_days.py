@@ -192,8 +192,7 @@ REFUSED = {
 @pytest.mark.parametrize("case", REFUSED)
 def test_refused_campaign_leaves_no_folder(campaign_bench: CampaignBench, case: str) -> None:
     text, status, words = REFUSED[case]
-    ended = campaign_bench.run(text)
-    assert ended.returncode == status, ended.stderr
+    ended = campaign_bench.run(text, status=status)
     for word in words:
         assert word in ended.stderr
     no_traceback(ended.stderr, ended.stdout)
@@ -240,8 +239,7 @@ def test_without_postgresql_it_says_what_to_install(campaign_bench: CampaignBenc
 @pytest.mark.parametrize("library", ["/proc/library", "/etc/passwd"], ids=["impossible", "a file"])
 def test_unwritable_library_refused_before_start(campaign_bench: CampaignBench, library: str) -> None:
     path = campaign_bench.write(campaign_text(memory=True))
-    ended = campaign_bench.command("run", path, "--output", library)
-    assert ended.returncode == 2, ended.stderr
+    ended = campaign_bench.command("run", path, "--output", library, status=2)
     assert library in ended.stderr
     assert "cannot be written" in ended.stderr
     assert "--library" in ended.stderr
@@ -272,8 +270,7 @@ def own_script(bench: CampaignBench, text: str) -> tuple[Path, str]:
 
 def test_script_error_quotes_pgbench_and_file(campaign_bench: CampaignBench) -> None:
     _, text = own_script(campaign_bench, "SELECT 1;\nSELECT * FROM nosuch;\n")
-    ended = campaign_bench.run(text)
-    assert ended.returncode == 1, ended.stderr
+    ended = campaign_bench.run(text, status=1)
     assert 'relation "nosuch" does not exist' in ended.stdout
     assert "orders of may.sql" in ended.stdout
     no_traceback(ended.stderr, ended.stdout)
@@ -287,8 +284,7 @@ def test_script_error_quotes_pgbench_and_file(campaign_bench: CampaignBench) -> 
 
 def test_unknown_meta_command_names_line(campaign_bench: CampaignBench) -> None:
     script, text = own_script(campaign_bench, "SELECT 1;\n\\nonsense here\n")
-    ended = campaign_bench.run(text)
-    assert ended.returncode == 1, ended.stderr
+    ended = campaign_bench.run(text, status=1)
     assert f"{script}:2: invalid command" in ended.stdout
     assert "/dev/shm/pgfooting-" not in ended.stdout
     no_traceback(ended.stderr, ended.stdout)
@@ -341,8 +337,7 @@ def test_killed_process_named_seconds_kept(
 
 def test_server_start_failure_in_own_words(campaign_bench: CampaignBench) -> None:
     text = campaign_text(memory=True, repeats=3).replace('"32MB"', '"500GB"')
-    ended = campaign_bench.run(text)
-    assert ended.returncode == 1, ended.stderr
+    ended = campaign_bench.run(text, status=1)
     assert "could not map anonymous shared memory" in ended.stdout
     assert "would fail in the same way" in ended.stdout
     no_traceback(ended.stderr, ended.stdout)

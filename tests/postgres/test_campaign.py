@@ -19,8 +19,7 @@ pytestmark = pytest.mark.postgres
 
 
 def test_campaign_over_folder_and_memory(campaign_bench: CampaignBench) -> None:
-    ended = campaign_bench.run(campaign_text(folder=campaign_bench.target, memory=True, repeats=2))
-    assert ended.returncode == 0, ended.stderr
+    ended = campaign_bench.run(campaign_text(folder=campaign_bench.target, memory=True, repeats=2), status=0)
     assert "ndicative only" in ended.stdout
     files = campaign_bench.run_files()
     assert [path.name for path in files] == [
@@ -103,8 +102,7 @@ def test_own_scripts_warmed_up_and_measured(campaign_bench: CampaignBench) -> No
     (campaign_bench.folder / "two.sql").write_text("\\set x random(1, 9)\nSELECT :x AS two;\n")
     scripts = '[{file = "one.sql"}, "select-only", {file = "two.sql", weight = 2}]'
     workload = f'script = {scripts}\nscale = 1\nclients = 2\nwarmup = "1s"\nduration = "1s"'
-    ended = campaign_bench.run(campaign_text(memory=True, workload=workload))
-    assert ended.returncode == 0, ended.stdout
+    campaign_bench.run(campaign_text(memory=True, workload=workload), status=0)
     (path,) = campaign_bench.run_files()
     check_finished(path)
     with RunFile(path) as run:
@@ -130,16 +128,16 @@ def test_own_scripts_warmed_up_and_measured(campaign_bench: CampaignBench) -> No
 def test_show_and_export(campaign_bench: CampaignBench) -> None:
     assert campaign_bench.run(campaign_text(memory=True)).returncode == 0
     (listed,) = campaign_bench.listed()
-    shown = campaign_bench.command("show", listed["id"][:6], "--library", str(campaign_bench.library))
-    assert shown.returncode == 0, shown.stderr
+    shown = campaign_bench.command(
+        "show", listed["id"][:6], "--library", str(campaign_bench.library), status=0
+    )
     assert "transactions per second" in shown.stdout
     assert "initdb" in shown.stdout
     as_json = json.loads(campaign_bench.command("show", "--json", listed["path"]).stdout)
     assert as_json["state"] == "done"
     csv_path, json_path = campaign_bench.folder / "out.csv", campaign_bench.folder / "out.json"
     for path in (csv_path, json_path):
-        exported = campaign_bench.command("export", listed["path"], "-o", str(path), "--anonymous")
-        assert exported.returncode == 0, exported.stderr
+        campaign_bench.command("export", listed["path"], "-o", str(path), "--anonymous", status=0)
     rows = csv_path.read_text().splitlines()
     tps = [row.split(",") for row in rows if ",pgbench.tps," in row and ",measure," in row]
     assert len(tps) >= 2
@@ -186,24 +184,21 @@ def test_resume_measures_only_what_is_missing(campaign_bench: CampaignBench) -> 
     running.until(lambda event: event["event"] == "run" and event["number"] == 2)
     running.until_second(1)
     kill(running.process)
-    resumed = campaign_bench.run(text, "--resume")
-    assert resumed.returncode == 0, resumed.stderr
+    campaign_bench.run(text, "--resume", status=0)
     states = sorted((Path(run["path"]).name, run["state"]) for run in campaign_bench.listed())
     assert states == [
         ("01-memory-r1.footing", "done"),
         ("02-memory-r2-2.footing", "done"),
         ("02-memory-r2.footing", "incomplete"),
     ]
-    again = campaign_bench.run(text, "--resume")
-    assert again.returncode == 2
+    again = campaign_bench.run(text, "--resume", status=2)
     assert "no unfinished campaign" in again.stderr
 
 
 def test_second_runner_refused(campaign_bench: CampaignBench) -> None:
     running = campaign_bench.start(campaign_text(memory=True, workload=LONG))
     running.until_second(1)
-    second = campaign_bench.run(campaign_text(memory=True))
-    assert second.returncode == 1
+    second = campaign_bench.run(campaign_text(memory=True), status=1)
     assert str(campaign_bench.library) in second.stderr
     assert "running on this machine" in second.stderr
     kill(running.process, signal.SIGTERM)

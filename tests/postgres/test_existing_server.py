@@ -105,8 +105,7 @@ def test_existing_server_left_unchanged(elsewhere: Elsewhere, campaign_bench: Ca
     connection = elsewhere.role("bench")
     before = elsewhere.databases()
     text = campaign(connection, extra='[postgresql.settings]\nwork_mem = "5MB"')
-    ended = campaign_bench.run(text, "--load", elsewhere.name, "--trust")
-    assert ended.returncode == 0, ended.stderr
+    ended = campaign_bench.run(text, "--load", elsewhere.name, "--trust", status=0)
     for words in (f"Server: {elsewhere.name}", "Role: bench", "Round trip: ", "nothing is restarted"):
         assert words in ended.stderr
     assert elsewhere.databases() == before
@@ -153,8 +152,7 @@ def test_limited_role_logs_no_errors(elsewhere: Elsewhere, campaign_bench: Campa
     elsewhere.start()
     connection, log = elsewhere.role("bench"), elsewhere.data / "log" / "told"
     before = len(log.read_text())
-    ended = campaign_bench.run(campaign(connection), "--load", elsewhere.name)
-    assert ended.returncode == 0, ended.stderr
+    campaign_bench.run(campaign(connection), "--load", elsewhere.name, status=0)
     elsewhere.stop(signal.SIGINT)
     lines = log.read_text()[before:].splitlines()
     assert "shutting down" in " ".join(lines), "it is the log of this server"
@@ -163,8 +161,7 @@ def test_limited_role_logs_no_errors(elsewhere: Elsewhere, campaign_bench: Campa
 
 def test_nobody_agreed_and_nothing_was_done(elsewhere: Elsewhere, campaign_bench: CampaignBench) -> None:
     connection = elsewhere.role("bench")
-    ended = campaign_bench.run(campaign(connection))
-    assert ended.returncode == 3
+    ended = campaign_bench.run(campaign(connection), status=3)
     assert f"--load {elsewhere.name}" in ended.stderr
     assert not elsewhere.has_ours()
     assert campaign_bench.run_files() == []
@@ -259,8 +256,7 @@ def test_one_campaign_across_two_addresses(elsewhere: Elsewhere, campaign_bench:
     connection = elsewhere.role("bench")
     text = campaign(connection, extra='[[configuration]]\nname = "a"\n[[configuration]]\nname = "b"\n')
     text += f'target.server.connection = "{connection} sslmode=disable"\n'
-    ended = campaign_bench.run(text, "--load", elsewhere.name)
-    assert ended.returncode == 0, ended.stderr
+    campaign_bench.run(text, "--load", elsewhere.name, status=0)
     assert len(campaign_bench.run_files()) == 2
     assert not elsewhere.has_ours()
 
@@ -358,8 +354,7 @@ def test_hostile_names_reach_neither_terminal_nor_sentences(
     connection = elsewhere.role("bench")
     evil = "\x1b[2J\x9b31m" + "x" * 40
     elsewhere.ask(f'CREATE DATABASE "{evil}"', f'ALTER DATABASE "{evil}" OWNER TO bench')
-    ended = campaign_bench.run(campaign(connection), "--load", elsewhere.name)
-    assert ended.returncode == 3
+    ended = campaign_bench.run(campaign(connection), "--load", elsewhere.name, status=3)
     assert "\\x1b[2J" in ended.stderr
     assert not {"\x1b", "\x9b"} & set(ended.stderr + ended.stdout)
 
@@ -379,8 +374,7 @@ def test_huge_comment_is_foreign_and_cheap(elsewhere: Elsewhere) -> None:
 def test_setting_needing_restart(elsewhere: Elsewhere, campaign_bench: CampaignBench) -> None:
     connection = elsewhere.role("bench")
     text = campaign(connection, extra='[postgresql.settings]\nshared_buffers = "32MB"')
-    ended = campaign_bench.run(text, "--load", elsewhere.name, "--trust")
-    assert ended.returncode == 1
+    ended = campaign_bench.run(text, "--load", elsewhere.name, "--trust", status=1)
     assert "does not take shared_buffers = 32MB for one database" in ended.stdout
     assert not elsewhere.has_ours()
 
@@ -389,7 +383,6 @@ def test_script_needs_agreement(elsewhere: Elsewhere, campaign_bench: CampaignBe
     connection = elsewhere.role("bench")
     (campaign_bench.folder / "own.sql").write_text("SELECT 1;\n")
     text = campaign(connection).replace("scale = 1", 'script = {file = "own.sql"}\nscale = 1')
-    ended = campaign_bench.run(text, "--load", elsewhere.name)
-    assert ended.returncode == 3
+    ended = campaign_bench.run(text, "--load", elsewhere.name, status=3)
     assert "with your role's rights there" in ended.stderr
     assert not elsewhere.has_ours()

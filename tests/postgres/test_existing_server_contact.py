@@ -84,15 +84,12 @@ def test_environment_password_only_with_agreement(
 ) -> None:
     monkeypatch.setitem(campaign_bench.environment, "PGPASSWORD", SECRET)
     text = campaign(f"host=127.0.0.1 port={listener.port} user=bench")
-    ended = campaign_bench.run(text)
-    assert ended.returncode == 3
+    ended = campaign_bench.run(text, status=3)
     assert f"--load 127.0.0.1:{listener.port}" in ended.stderr
-    ended = campaign_bench.run(text, "--load", "db.example:5432")
-    assert ended.returncode == 2
+    ended = campaign_bench.run(text, "--load", "db.example:5432", status=2)
     assert "no server of the campaign" in ended.stderr
     assert listener.heard == []
-    ended = campaign_bench.run(text, "--load", f"127.0.0.1:{listener.port}")
-    assert ended.returncode == 2
+    ended = campaign_bench.run(text, "--load", f"127.0.0.1:{listener.port}", status=2)
     assert "cannot be reached" in ended.stderr
     assert SECRET.encode() in b"".join(listener.heard), "whoever names a server sends it that, as psql would"
 

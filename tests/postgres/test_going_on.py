@@ -42,8 +42,7 @@ def test_repeated_kills_lose_no_run(campaign_bench: CampaignBench) -> None:
     assert [len(names) for names in done.values()] == [1, 1]
     assert len(campaign_bench.run_files()) == 5  # those that were killed are kept
     assert read_end(folder) is CampaignEnd.FINISHED
-    again = campaign_bench.command("run", "--resume", str(folder))
-    assert again.returncode == 2
+    again = campaign_bench.command("run", "--resume", str(folder), status=2)
     assert "Nothing is missing" in again.stderr
 
 
@@ -59,8 +58,7 @@ def test_resume_in_moved_folder_with_damage(campaign_bench: CampaignBench) -> No
     shutil.move(folder, moved)
     first = moved / "01-memory-r1.footing"
     first.write_bytes(first.read_bytes()[:9000])
-    ended = campaign_bench.command("run", "--resume", str(moved))
-    assert ended.returncode == 0, ended.stderr
+    ended = campaign_bench.command("run", "--resume", str(moved), status=0)
     assert "01-memory-r1.footing" in ended.stdout
     assert "measured again; the file stays" in ended.stdout
     assert counted(moved)[1] == ["01-memory-r1-2.footing"]
@@ -108,7 +106,6 @@ def test_stop_ends_all(campaign_bench: CampaignBench) -> None:
 def test_later_campaign_checked_before_first(campaign_bench: CampaignBench) -> None:
     one = campaign_bench.write(campaign_text(memory=True, workload=SHORT), "one.toml")
     bad = campaign_bench.write("name = 3\n", "bad.toml")
-    ended = campaign_bench.command("run", one, bad, "--output", str(campaign_bench.library))
-    assert ended.returncode == 2
+    ended = campaign_bench.command("run", one, bad, "--output", str(campaign_bench.library), status=2)
     assert "bad.toml" in ended.stderr
     assert campaign_bench.run_files() == []

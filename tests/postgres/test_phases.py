@@ -37,8 +37,7 @@ rate = "50 % of writes"
 
 
 def test_each_phase_has_own_results(campaign_bench: CampaignBench, tmp_path: Path) -> None:
-    ended = campaign_bench.run(campaign_text(memory=True, workload=WORKLOAD))
-    assert ended.returncode == 0, ended.stdout
+    campaign_bench.run(campaign_text(memory=True, workload=WORKLOAD), status=0)
     (path,) = campaign_bench.run_files()
     with RunFile(path) as run:
         run.check()
@@ -102,8 +101,7 @@ def test_measurements_before_failing_phase_kept(campaign_bench: CampaignBench) -
         '[[workload.phase]]\nname = "bad"\nscript = {file = "bad.sql"}\n'
         '[[workload.phase]]\nname = "after"\n'
     )
-    ended = campaign_bench.run(campaign_text(memory=True, workload=workload))
-    assert ended.returncode == 1
+    ended = campaign_bench.run(campaign_text(memory=True, workload=workload), status=1)
     assert "no_such_column" in ended.stdout + ended.stderr
     assert "In the phase “bad”: " in " ".join((ended.stdout + ended.stderr).split())
     (path,) = campaign_bench.run_files()

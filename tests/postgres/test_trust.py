@@ -52,14 +52,12 @@ def with_script(bench: CampaignBench, script: str) -> str:
 
 def test_server_setting_program_needs_agreement(campaign_bench: CampaignBench, witness: Path) -> None:
     text = with_command(campaign_bench, witness)
-    ended = campaign_bench.run(text)
-    assert ended.returncode == REFUSED
+    ended = campaign_bench.run(text, status=REFUSED)
     assert f"archive_command = 'touch {witness}'" in ended.stderr
     assert "--trust" in ended.stderr
     assert not witness.exists()
     assert not campaign_bench.library.exists()  # nothing was started
-    ended = campaign_bench.run(text, "--trust")
-    assert ended.returncode == ExitStatus.DONE, ended.stderr
+    ended = campaign_bench.run(text, "--trust", status=ExitStatus.DONE)
     assert witness.exists()
     assert f"archive_command = 'touch {witness}'" in ended.stderr  # also told where it was agreed to
 
@@ -68,30 +66,25 @@ def test_script_program_needs_agreement(campaign_bench: CampaignBench, witness: 
     text = with_script(
         campaign_bench, f"SELECT 1;\n\\if 1\n \\ \\\n SetShell v touch {witness}; echo 1\n\\endif\n"
     )
-    ended = campaign_bench.run(text)
-    assert ended.returncode == REFUSED
+    ended = campaign_bench.run(text, status=REFUSED)
     assert f"touch {witness}" in ended.stderr
     assert not witness.exists()
-    ended = campaign_bench.run(text, "--trust")
-    assert ended.returncode == ExitStatus.DONE, ended.stderr
+    campaign_bench.run(text, "--trust", status=ExitStatus.DONE)
     assert witness.exists()
 
 
 def test_agreed_script_gets_superuser(campaign_bench: CampaignBench, witness: Path) -> None:
     text = with_script(campaign_bench, f"CHECKPOINT;\nCOPY (SELECT 1) TO PROGRAM 'cat > {witness}';\n")
-    ended = campaign_bench.run(text)
-    assert ended.returncode == REFUSED
+    ended = campaign_bench.run(text, status=REFUSED)
     assert "wants a superuser's rights" in ended.stderr
     assert not witness.exists()
-    ended = campaign_bench.run(text, "--trust")
-    assert ended.returncode == ExitStatus.DONE, ended.stderr
+    campaign_bench.run(text, "--trust", status=ExitStatus.DONE)
     assert witness.exists()
 
 
 def test_hidden_sql_refused_by_server(campaign_bench: CampaignBench, witness: Path) -> None:
     hidden = f"DO $do$ BEGIN EXECUTE 'CO' || 'PY (SELECT 1) TO PRO' || 'GRAM ''touch {witness}'''; END $do$;"
-    ended = campaign_bench.run(with_script(campaign_bench, hidden))
-    assert ended.returncode == ExitStatus.FAILED
+    ended = campaign_bench.run(with_script(campaign_bench, hidden), status=ExitStatus.FAILED)
     words = " ".join((ended.stdout + ended.stderr).split())
     assert "pg_execute_server_program" in words
     assert "pgbench's role is no superuser" in words
@@ -108,8 +101,7 @@ def test_named_folder_programs_not_run_before(campaign_bench: CampaignBench, wit
     text = campaign_text(folder=campaign_bench.target).replace(
         "[postgresql]", f'[postgresql]\ninstallation = "{folder}"', 1
     )
-    ended = campaign_bench.run(text)
-    assert ended.returncode == REFUSED
+    ended = campaign_bench.run(text, status=REFUSED)
     assert str(folder) in ended.stderr
     assert not witness.exists()
     campaign_bench.run(text, "--trust")
@@ -124,11 +116,9 @@ def test_resuming_asks_like_starting(campaign_bench: CampaignBench, witness: Pat
     running.process.terminate()
     assert running.end() == ExitStatus.CANCELLED
     witness.unlink()
-    ended = campaign_bench.run(text, "--resume")
-    assert ended.returncode == REFUSED
+    campaign_bench.run(text, "--resume", status=REFUSED)
     assert not witness.exists()
-    ended = campaign_bench.run(text, "--resume", "--trust")
-    assert ended.returncode == ExitStatus.DONE, ended.stderr
+    campaign_bench.run(text, "--resume", "--trust", status=ExitStatus.DONE)
 
 
 def test_agreement_holds_until_files_change(
@@ -139,8 +129,7 @@ def test_agreement_holds_until_files_change(
     text = with_script(campaign_bench, script)
     file = read_campaign_file(campaign_bench.write(text))
     trust(campaign_digest(file.text, file.campaign))
-    ended = campaign_bench.run(text)
-    assert ended.returncode == ExitStatus.DONE, ended.stderr
+    campaign_bench.run(text, status=ExitStatus.DONE)
     assert witness.exists()
     witness.unlink()
     assert campaign_bench.run(text + "# \n").returncode == REFUSED

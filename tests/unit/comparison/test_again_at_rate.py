@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Sequence
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,6 +23,7 @@ from app.draft.draft import CampaignDraft
 from app.report.blocks import Text
 from app.report.report import read_report
 from app.runfile.finalize import finish_run_file
+from tests.fix_runs import change_run
 from tests.fix_window import Trial, begin_trial, write_trial
 
 pytestmark = pytest.mark.usefixtures("own_folders")
@@ -213,7 +212,6 @@ def test_single_run_kept_rate(tmp_path: Path, capsys: Capture) -> None:
 def test_missing_campaign_file_refused(tmp_path: Path) -> None:
     paths = write(tmp_path)
     found = compared(paths)
-    with closing(sqlite3.connect(paths[0])) as connection, connection:
-        connection.execute("DELETE FROM run WHERE key = 'campaign_file'")
+    change_run(paths[0], "DELETE FROM run WHERE key = 'campaign_file'")
     with pytest.raises(UsageError, match="was not run by pgFooting"):
         campaign_again(found)

@@ -3,8 +3,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -15,6 +13,7 @@ from app.domain.json_value import Json
 from app.export.anonymize import Anonymizer
 from app.export.runs import CSV_COLUMNS, JSON_KEYS, export_runs, write_csv
 from tests.fix_columns import put_in
+from tests.fix_runs import change_run
 from tests.made_runs import finished_run, write_run
 
 
@@ -42,8 +41,7 @@ def test_csv_long_format_from_measured_phase(tmp_path: Path) -> None:
 def test_csv_values_carry_run_marks(tmp_path: Path) -> None:
     path = finished_run(tmp_path / "a.footing")
     assert {row["marks"] for row in table(path)} == {"unsafe"}
-    with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute("INSERT INTO mark VALUES ('client-bound', 'pgbench needed 98 % of its threads')")
+    change_run(path, "INSERT INTO mark VALUES ('client-bound', 'pgbench needed 98 % of its threads')")
     assert {frozenset(row["marks"].split(" ")) for row in table(path)} == {
         frozenset({"unsafe", "client-bound"})
     }
@@ -98,16 +96,8 @@ def test_json_keys_match_documentation(tmp_path: Path) -> None:
     assert set(document["runs"][0]) == inside
 
 
-def spoil(path: Path, statement: str) -> Path:
-    connection = sqlite3.connect(path)
-    connection.execute(statement)
-    connection.commit()
-    connection.close()
-    return path
-
-
 def test_damaged_run_keeps_old_export(tmp_path: Path) -> None:
-    path = spoil(finished_run(tmp_path / "a.footing"), "UPDATE histogram SET buckets = x'ffff'")
+    path = change_run(finished_run(tmp_path / "a.footing"), "UPDATE histogram SET buckets = x'ffff'")
     output = tmp_path / "out.csv"
     output.write_text("before")
     with pytest.raises(CorruptRunFileError):
@@ -117,7 +107,9 @@ def test_damaged_run_keeps_old_export(tmp_path: Path) -> None:
 
 
 def test_infinite_values_left_out(tmp_path: Path) -> None:
-    path = spoil(finished_run(tmp_path / "a.footing"), "UPDATE sample SET value = 9e999 WHERE t_ms = 3000")
+    path = change_run(
+        finished_run(tmp_path / "a.footing"), "UPDATE sample SET value = 9e999 WHERE t_ms = 3000"
+    )
     assert [row["value"] for row in table(path) if row["metric"] == "pgbench.tps"] == ["100", "300"]
     output = tmp_path / "out.json"
     export_runs([path], output, anonymous=False)
@@ -126,7 +118,7 @@ def test_infinite_values_left_out(tmp_path: Path) -> None:
 
 
 def test_texts_that_cannot_be_encoded_are_escaped(tmp_path: Path) -> None:
-    path = spoil(
+    path = change_run(
         finished_run(tmp_path / "a.footing"), "UPDATE run SET value = '\"\\ud800\"' WHERE key = 'name'"
     )
     for ending in ("csv", "json"):

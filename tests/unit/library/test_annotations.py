@@ -23,6 +23,7 @@ from app.library.annotations import (
 )
 from app.library.entries import CampaignLock, read_entry
 from app.runfile.reader import RunFile
+from tests.fix_runs import change_run
 from tests.fix_window import Trial, begin_trial, write_trial
 
 
@@ -87,8 +88,7 @@ def test_text_file_refused_untouched(tmp_path: Path) -> None:
 
 def test_file_with_trigger_refused(tmp_path: Path) -> None:
     path = write_trial(tmp_path / "a.footing", Trial())
-    with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute("CREATE TRIGGER t AFTER INSERT ON run BEGIN DELETE FROM summary; END")
+    change_run(path, "CREATE TRIGGER t AFTER INSERT ON run BEGIN DELETE FROM summary; END")
     with pytest.raises(RunFileError, match="its trigger “t” is none of format 1"):
         annotate(path, Annotations(name="x"))
     with closing(sqlite3.connect(path)) as connection:

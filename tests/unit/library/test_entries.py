@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import os
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -22,6 +20,7 @@ from app.library.entries import (
     why_not_writable,
 )
 from app.runfile.reader import RunFile
+from tests.fix_runs import change_run
 from tests.made_runs import finished_run, write_run
 
 
@@ -70,10 +69,7 @@ def test_good_runs_beside_bad_files(tmp_path: Path) -> None:
 )
 def test_strange_content_hides_no_others(tmp_path: Path, statement: str) -> None:
     finished_run(tmp_path / "good.footing")
-    connection = sqlite3.connect(finished_run(tmp_path / "strange.footing"))
-    connection.execute(statement)
-    connection.commit()
-    connection.close()
+    change_run(finished_run(tmp_path / "strange.footing"), statement)
     listed = {Path(entry.path).stem: entry for entry in list_runs(tmp_path)}
     assert listed["good"].state == "done"
     assert listed["strange"].state == "unreadable"
@@ -165,9 +161,8 @@ def test_run_finished_before_lock_not_incomplete(tmp_path: Path, monkeypatch: py
 
     def finish(_folder: Path) -> bool:
         # As `finish_run_file` does; it would then wait until the reader of this very thread closes the file.
-        with closing(sqlite3.connect(path)) as connection, connection:
-            connection.execute("UPDATE run SET value = '\"done\"' WHERE key = 'state'")
-            connection.execute("INSERT OR REPLACE INTO summary VALUES ('tps', 1000.0)")
+        state, tps = "UPDATE run SET value = '\"done\"' WHERE key = 'state'", "('tps', 1000.0)"
+        change_run(path, state, f"INSERT OR REPLACE INTO summary VALUES {tps}")
         return False
 
     monkeypatch.setattr(library, "is_live", finish)

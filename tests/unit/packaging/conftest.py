@@ -83,6 +83,18 @@ class Scripts:
             check=False,
         )
 
+    def refusal(self, command: str | list[str], *, status: int = 1, cwd: Path | None = None) -> str:
+        """Return what code or a command says on stderr, which ends with this status."""
+        outcome = self.call(command, cwd=cwd) if isinstance(command, str) else self.run(command, cwd=cwd)
+        assert outcome.returncode == status, outcome.stderr
+        return outcome.stderr
+
+    def program(self, path: Path, text: str) -> None:
+        """Put a program at a path."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        path.chmod(0o755)
+
 
 @pytest.fixture
 def scripts(tmp_path: Path) -> Scripts:

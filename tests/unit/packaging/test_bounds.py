@@ -143,7 +143,6 @@ end_beside() { echo "end$BY"; BY=""; }
     "arguments", [["--only=nonsense"], ["--only=unit", "--bench"], ["--only=unit", "tests/unit"]]
 )
 def test_unknown_selection_fails_before_setup(scripts: Scripts, arguments: list[str]) -> None:
-    outcome = scripts.run([str(scripts.checkout / "packaging" / "test"), *arguments])
-    assert outcome.returncode == 2
-    assert "these are: lint unit gui" in outcome.stderr or "--only chooses" in outcome.stderr
+    errors = scripts.refusal([str(scripts.checkout / "packaging" / "test"), *arguments], status=2)
+    assert "these are: lint unit gui" in errors or "--only chooses" in errors
     assert scripts.pip_calls == []

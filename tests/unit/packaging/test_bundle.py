@@ -126,27 +126,24 @@ def test_index_digest_from_release_file(scripts: Scripts, tmp_path: Path) -> Non
 )
 def test_unknown_release_prints_usage(scripts: Scripts, command: list[str]) -> None:
     program, *arguments = command
-    outcome = scripts.run([str(scripts.checkout / "packaging" / program), *arguments])
-    assert outcome.returncode == 2
+    errors = scripts.refusal([str(scripts.checkout / "packaging" / program), *arguments], status=2)
     usage = {
         "bundle": "packaging/bundle bookworm|trixie|noble|resolute [FOLDER]",
         "prove-debian": "packaging/prove-debian RELEASE [--as root|user]",
     }
-    assert usage[program] in outcome.stderr
-    assert "bad array subscript" not in outcome.stderr
+    assert usage[program] in errors
+    assert "bad array subscript" not in errors
 
 
 @pytest.mark.parametrize("release", ["bookworm", "noble"])
 def test_no_checks_without_pyside(scripts: Scripts, release: str) -> None:
     program = str(scripts.checkout / "packaging" / "prove-debian")
-    outcome = scripts.run([program, release, "--packages"])
-    assert outcome.returncode == 1
-    assert f"{release} has no PySide6: no packages are built for it." in outcome.stderr
+    errors = scripts.refusal([program, release, "--packages"])
+    assert f"{release} has no PySide6: no packages are built for it." in errors
 
 
 def test_ubuntu_universe_and_archive_keys(scripts: Scripts) -> None:
-    (scripts.fake / "apt-get").write_text("#!/bin/sh\n")
-    (scripts.fake / "apt-get").chmod(0o755)
+    scripts.program(scripts.fake / "apt-get", "#!/bin/sh\n")
     scripts.environment["PATH"] = f"{scripts.fake}:{os.environ['PATH']}"
     code = '. "$CHECKOUT/packaging/mirrors.sh"\nkeyring() { printf %s "keys of $1"; }\nsources '
     output = scripts.call(f"{code}resolute").stdout.splitlines()
@@ -173,16 +170,14 @@ def test_missing_archive_keyring_named(scripts: Scripts, tmp_path: Path, release
 
 def test_missing_python_names_package(scripts: Scripts, tmp_path: Path) -> None:
     for name in ("apt-get", "dpkg-deb"):
-        (scripts.fake / name).write_text("#!/bin/sh\n")
-        (scripts.fake / name).chmod(0o755)
+        scripts.program(scripts.fake / name, "#!/bin/sh\n")
     scripts.environment["PATH"] = f"{scripts.fake}:{os.environ['PATH']}"
     with (scripts.checkout / "packaging" / "system.sh").open("a") as system:
         system.write("SYSTEM_PYTHON=/nowhere/python3\n")
     folder = tmp_path / "dist"
-    outcome = scripts.run([str(scripts.checkout / "packaging" / "bundle"), "trixie", str(folder)])
-    assert outcome.returncode == 1
+    errors = scripts.refusal([str(scripts.checkout / "packaging" / "bundle"), "trixie", str(folder)])
     text = "/nowhere/python3 is missing here: apt-get install python3-venv. Nothing was written.\n"
-    assert outcome.stderr.endswith(text)
+    assert errors.endswith(text)
     assert not folder.exists()
 
 
@@ -200,17 +195,17 @@ def test_what_apt_cannot_fetch_is_told(scripts: Scripts, tmp_path: Path, fails: 
         "dpkg-deb": "",
     }
     for name, text in programs.items():
-        (scripts.fake / name).write_text(f"#!/bin/sh\n{text}\n")
-        (scripts.fake / name).chmod(0o755)
+        scripts.program(scripts.fake / name, f"#!/bin/sh\n{text}\n")
     scripts.environment["PATH"] = f"{scripts.fake}:{os.environ['PATH']}"
     (scripts.checkout / "app").mkdir()
     (scripts.checkout / "app" / "__init__.py").write_text('VERSION = "0.1.0"\n')
     (tmp_path / "debian-archive-keyring.gpg").touch()
     with (scripts.checkout / "packaging" / "mirrors.sh").open("a") as mirrors:
         mirrors.write(f"KEYRINGS={str(tmp_path)!r}\n")
-    outcome = scripts.run([str(scripts.checkout / "packaging" / "bundle"), "trixie", str(tmp_path / "dist")])
-    assert outcome.returncode == 1
-    assert f"{sentence} Nothing was written." in outcome.stderr
+    errors = scripts.refusal(
+        [str(scripts.checkout / "packaging" / "bundle"), "trixie", str(tmp_path / "dist")]
+    )
+    assert f"{sentence} Nothing was written." in errors
     assert list((tmp_path / "dist").iterdir()) == []
 
 

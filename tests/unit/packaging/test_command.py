@@ -123,9 +123,8 @@ def test_foreign_file_kept(scripts: Scripts, run: Path) -> None:
     foreign = scripts.home / FILES[0]
     foreign.parent.mkdir(parents=True)
     foreign.write_text("mine")
-    outcome = scripts.run([str(run), "--install-command"])
-    assert outcome.returncode == 1
-    assert f"{foreign} is there and was not made by pgFooting. Nothing was changed." in outcome.stderr
+    errors = scripts.refusal([str(run), "--install-command"])
+    assert f"{foreign} is there and was not made by pgFooting. Nothing was changed." in errors
     assert there(scripts) == [FILES[0]]
     assert foreign.read_text() == "mine"
 
@@ -141,10 +140,9 @@ def test_what_was_changed_since_is_kept(scripts: Scripts, run: Path) -> None:
 def test_read_only_command_folder(scripts: Scripts, run: Path) -> None:
     (scripts.home / ".local").mkdir()
     (scripts.home / ".local" / "bin").write_text("a file, which root cannot write into either")
-    outcome = scripts.run([str(run), "--install-command"])
-    assert outcome.returncode == 1
-    assert f"Cannot write to {scripts.home}/.local/bin" in outcome.stderr
-    assert "Nothing was changed" in outcome.stderr
+    errors = scripts.refusal([str(run), "--install-command"])
+    assert f"Cannot write to {scripts.home}/.local/bin" in errors
+    assert "Nothing was changed" in errors
 
 
 def on_terminal(scripts: Scripts, run: Path, typed: str) -> str:

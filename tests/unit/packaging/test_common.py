@@ -34,16 +34,14 @@ def test_no_home(scripts: Scripts) -> None:
 
 def test_read_only_home(scripts: Scripts) -> None:
     scripts.environment["HOME"] = "/dev/null"
-    outcome = scripts.call(SHOW)
-    assert outcome.returncode == 1
-    assert "Cannot write to the cache folder /dev/null/.cache/pgfooting" in outcome.stderr
+    errors = scripts.refusal(SHOW)
+    assert "Cannot write to the cache folder /dev/null/.cache/pgfooting" in errors
 
 
 def test_a_path_with_a_colon_is_refused(scripts: Scripts, tmp_path: Path) -> None:
     scripts.environment["XDG_CACHE_HOME"] = f"{tmp_path}/a:b"
-    outcome = scripts.call(SHOW)
-    assert outcome.returncode == 1
-    assert "a path with a colon" in outcome.stderr
+    errors = scripts.refusal(SHOW)
+    assert "a path with a colon" in errors
     assert not (tmp_path / "a:b").exists()
 
 

@@ -69,20 +69,18 @@ def test_missing_build_tools_named(scripts: Scripts) -> None:
     (scripts.checkout / "app" / "__init__.py").write_text('VERSION = "0.1.0"\n')
     scripts.environment["SOURCE_DATE_EPOCH"] = "1790000000"
     missing(scripts, "venv", "qt")
-    outcome = scripts.run([str(scripts.checkout / "packaging" / "deb")])
-    assert outcome.returncode == 1
+    errors = scripts.refusal([str(scripts.checkout / "packaging" / "deb")])
     command = "sudo apt-get install --no-install-recommends python3-venv libegl1 libgl1 "
-    assert f"Nothing was changed. Install it and start this again:  {command}" in outcome.stderr
+    assert f"Nothing was changed. Install it and start this again:  {command}" in errors
     assert not scripts.environments.exists()
     assert not (scripts.checkout / "dist").exists()
 
 
 @needs_dpkg
 def test_commit_time_given(scripts: Scripts) -> None:
-    outcome = scripts.run([str(scripts.checkout / "packaging" / "deb")])
-    assert outcome.returncode == 1
-    assert "Set SOURCE_DATE_EPOCH to the time that the packages shall have" in outcome.stderr
-    assert "invalid date" not in outcome.stderr
+    errors = scripts.refusal([str(scripts.checkout / "packaging" / "deb")])
+    assert "Set SOURCE_DATE_EPOCH to the time that the packages shall have" in errors
+    assert "invalid date" not in errors
 
 
 @needs_dpkg
@@ -92,10 +90,9 @@ def test_without_git_what_to_install_is_said(scripts: Scripts) -> None:
     for name in ("bash", "dirname", "readlink", "stat", "dpkg-deb"):
         (programs / name).symlink_to(str(shutil.which(name)))
     scripts.environment["PATH"] = str(programs)
-    outcome = scripts.run([str(scripts.checkout / "packaging" / "deb")])
-    assert outcome.returncode == 1
-    assert "sudo apt-get install --no-install-recommends git" in outcome.stderr
-    assert "SOURCE_DATE_EPOCH" not in outcome.stderr
+    errors = scripts.refusal([str(scripts.checkout / "packaging" / "deb")])
+    assert "sudo apt-get install --no-install-recommends git" in errors
+    assert "SOURCE_DATE_EPOCH" not in errors
 
 
 @needs_dpkg

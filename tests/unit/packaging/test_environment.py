@@ -78,13 +78,9 @@ def test_pydbus_from_own_list(scripts: Scripts) -> None:
 
 def test_python_without_list(scripts: Scripts) -> None:
     (scripts.fake / "facts").write_text("3 99\n")
-    outcome = scripts.call(SHOW)
-    assert outcome.returncode == 1
-    assert "no list of Python packages for Python 3.99" in outcome.stderr
-    assert (
-        "Lists are there for Python 3.11 3.12 3.13 3.14; packaging/lock/renew 3.99 makes one"
-        in outcome.stderr
-    )
+    errors = scripts.refusal(SHOW)
+    assert "no list of Python packages for Python 3.99" in errors
+    assert "Lists are there for Python 3.11 3.12 3.13 3.14; packaging/lock/renew 3.99 makes one" in errors
     assert scripts.pip_calls == []
 
 
@@ -93,9 +89,8 @@ def test_machine_without_wheel(scripts: Scripts) -> None:
     path.write_text(
         re.sub(r"^# architectures:.*$", "# architectures: vax", path.read_text(), flags=re.MULTILINE)
     )
-    outcome = scripts.call(SHOW)
-    assert outcome.returncode == 1
-    assert f"is not for this machine ({os.uname().machine})" in outcome.stderr
+    errors = scripts.refusal(SHOW)
+    assert f"is not for this machine ({os.uname().machine})" in errors
     assert scripts.pip_calls == []
 
 
@@ -177,9 +172,8 @@ def test_wrong_package_hash(scripts: Scripts, tmp_path: Path) -> None:
     scripts.environment |= {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path / "index")}
     code = SHOW.replace("prepare_environment", "SYSTEM_PYTHON=/usr/bin/python3\nprepare_environment")
     write_wheel(tmp_path / "index", "GOOD = False\n")
-    refused = scripts.call(code)
-    assert refused.returncode == 1
-    assert "DO NOT MATCH THE HASHES" in refused.stderr
+    errors = scripts.refusal(code)
+    assert "DO NOT MATCH THE HASHES" in errors
     assert names(scripts) == []
     write_wheel(tmp_path / "index", "GOOD = True\n")
     assert scripts.call(code).returncode == 0
@@ -200,20 +194,18 @@ def test_trouble_with_the_network_is_tried_again(scripts: Scripts) -> None:
 
 def test_permanent_failure_names_missing_package(scripts: Scripts) -> None:
     (scripts.fake / "pip.fail").write_text("Temporary failure in name resolution\n" * 9)
-    outcome = scripts.call(SHOW)
-    assert outcome.returncode == 1
+    errors = scripts.refusal(SHOW)
     assert len(scripts.pip_calls) == 3
-    assert "which pgFooting needs: colorama==" in outcome.stderr
-    assert "Nothing half done is left" in outcome.stderr
+    assert "which pgFooting needs: colorama==" in errors
+    assert "Nothing half done is left" in errors
     assert names(scripts) == []
 
 
 def test_only_network_errors_retried(scripts: Scripts) -> None:
     (scripts.fake / "pip.fail").write_text("ERROR: No space left on device\n" * 9)
-    outcome = scripts.call(SHOW)
-    assert outcome.returncode == 1
+    errors = scripts.refusal(SHOW)
     assert len(scripts.pip_calls) == 1
-    assert "No space left on device" in outcome.stderr
+    assert "No space left on device" in errors
 
 
 def test_interrupted_environment_rebuilt(scripts: Scripts) -> None:
@@ -231,9 +223,8 @@ def test_foreign_folder_untouched(scripts: Scripts) -> None:
     for name in ("complete", "pgfooting-environment"):
         (environment / name).unlink()
     (environment / "precious").touch()
-    outcome = scripts.call(SHOW)
-    assert outcome.returncode == 1
-    assert "was not made by pgFooting" in outcome.stderr
+    errors = scripts.refusal(SHOW)
+    assert "was not made by pgFooting" in errors
     assert (environment / "precious").exists()
 
 

@@ -136,9 +136,8 @@ def test_cache_given_to_user_refused(scripts: Scripts) -> None:
     cache = scripts.home / ".cache" / "pgfooting"
     cache.mkdir(parents=True)
     os.chown(cache, USER, USER)
-    outcome = scripts.call(f"{ROOT}find_cache_folder")
-    assert outcome.returncode == 1
-    assert "is not root's: others could put programs there" in outcome.stderr
+    errors = scripts.refusal(f"{ROOT}find_cache_folder")
+    assert "is not root's: others could put programs there" in errors
 
 
 def test_root_follows_no_planted_links(tmp_path: Path, scripts: Scripts) -> None:

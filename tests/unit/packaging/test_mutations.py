@@ -229,9 +229,7 @@ def test_known_survivors_have_reasons() -> None:
 @pytest.mark.parametrize(("status", "colour"), [(0, "green"), (1, "RED")])
 def test_unexplained_survivor_fails(scripts: Scripts, status: int, colour: str) -> None:
     python = scripts.fake / "environment" / "bin" / "python"
-    python.parent.mkdir(parents=True)
-    python.write_text(f'#!/bin/bash\necho "$*" >"$FAKE/calls"\nexit {status}\n')
-    python.chmod(0o755)
+    scripts.program(python, f'#!/bin/bash\necho "$*" >"$FAKE/calls"\nexit {status}\n')
     lines = summary(scripts, f"{TIER}MUTATIONS=5\nrun_mutations app/thing.py")
     assert any(line.split()[:2] == ["mutations", colour] for line in lines)
     assert (scripts.fake / "calls").read_text().endswith("--minutes 5 -- app/thing.py\n")

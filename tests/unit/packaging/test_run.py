@@ -148,9 +148,8 @@ def test_nothing_is_written_into_the_checkout(scripts: Scripts, start: Path) -> 
 def test_checkout_path_with_colon(scripts: Scripts, start: Path, tmp_path: Path) -> None:
     moved = tmp_path / "a:b"
     scripts.checkout.rename(moved)
-    outcome = scripts.run([str(moved / "packaging" / "run"), "list"])
-    assert outcome.returncode == 1
-    assert "a path with a colon" in outcome.stderr
+    errors = scripts.refusal([str(moved / "packaging" / "run"), "list"])
+    assert "a path with a colon" in errors
     assert not scripts.environments.exists()
 
 

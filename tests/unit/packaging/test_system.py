@@ -53,38 +53,34 @@ def test_missing_packages_explained_and_installed(scripts: Scripts) -> None:
 
 def test_packages_still_missing_after_apt(scripts: Scripts) -> None:
     missing(scripts, "postgresql")
-    outcome = scripts.call("install_debian_packages() { :; }\n" + PROVIDE)
-    assert outcome.returncode == 1
-    assert "apt reports success, yet this is missing" in outcome.stderr
+    errors = scripts.refusal("install_debian_packages() { :; }\n" + PROVIDE)
+    assert "apt reports success, yet this is missing" in errors
 
 
 def test_no_sudo_prints_administrator_command(scripts: Scripts) -> None:
     missing(scripts, "postgresql", "venv")
-    outcome = scripts.call('command() { [[ "$*" != "-v sudo" ]] && builtin command "$@"; }\n' + PROVIDE)
-    assert outcome.returncode == 1
-    assert "there is no sudo here. Nothing was changed." in outcome.stderr
-    assert "apt-get install --no-install-recommends python3-venv postgresql" in outcome.stderr
-    assert "creates and starts a cluster (port 5432)" in outcome.stderr
+    errors = scripts.refusal('command() { [[ "$*" != "-v sudo" ]] && builtin command "$@"; }\n' + PROVIDE)
+    assert "there is no sudo here. Nothing was changed." in errors
+    assert "apt-get install --no-install-recommends python3-venv postgresql" in errors
+    assert "creates and starts a cluster (port 5432)" in errors
     assert list(scripts.home.iterdir()) == []
-    assert "Without network: packaging/bundle" in outcome.stderr
+    assert "Without network: packaging/bundle" in errors
 
 
 def test_where_sudo_refuses_the_command_is_told(scripts: Scripts) -> None:
     missing(scripts, "postgresql")
-    outcome = scripts.call('sudo() { echo "$*" >"$FAKE/sudo"; return 1; }\n' + PROVIDE)
-    assert outcome.returncode == 1
+    errors = scripts.refusal('sudo() { echo "$*" >"$FAKE/sudo"; return 1; }\n' + PROVIDE)
     command = "sudo apt-get install --no-install-recommends postgresql"
-    assert f"Run, or let an administrator run:  {command}" in outcome.stderr
-    assert "creates and starts a cluster (port 5432)" in outcome.stderr
+    assert f"Run, or let an administrator run:  {command}" in errors
+    assert "creates and starts a cluster (port 5432)" in errors
     assert (scripts.fake / "sudo").read_text() == "-n true\n"  # without a terminal it may not ask
 
 
 def test_refusal_removes_only_own_folders(scripts: Scripts) -> None:
     missing(scripts, "venv")
     (scripts.home / ".cache").mkdir()
-    outcome = scripts.call("sudo() { return 1; }\n" + PROVIDE)
-    assert outcome.returncode == 1
-    assert "cluster" not in outcome.stderr
+    errors = scripts.refusal("sudo() { return 1; }\n" + PROVIDE)
+    assert "cluster" not in errors
     assert list(scripts.home.rglob("*")) == [scripts.home / ".cache"]
     (scripts.home / ".cache" / "pgfooting").mkdir()
     assert scripts.call("sudo() { return 1; }\n" + PROVIDE).returncode == 1
@@ -101,10 +97,9 @@ def test_apt_without_lists(scripts: Scripts, found: str, sudo: str) -> None:
     (lists / (found or "lock")).touch()
     none = 'command() { [[ "$*" != "-v sudo" ]] && builtin command "$@"; }\n'
     refuse = "sudo() { return 1; }\n" if sudo else none
-    outcome = scripts.call('APT_LISTS="$FAKE/lists"\n' + refuse + PROVIDE)
-    assert outcome.returncode == 1
+    errors = scripts.refusal('APT_LISTS="$FAKE/lists"\n' + refuse + PROVIDE)
     text = f"apt has no lists of packages here; before that:  {sudo}apt-get update\n"
-    assert (text in outcome.stderr) == (not found)
+    assert (text in errors) == (not found)
 
 
 @pytest.mark.parametrize("found", ["", "deb.debian.org_debian_dists_trixie_main_binary-amd64_Packages"])
@@ -114,11 +109,10 @@ def test_apt_offline(scripts: Scripts, found: str) -> None:
     lists.mkdir()
     (lists / (found or "lock")).touch()
     code = "sudo() { [[ ${*: -1} == true ]]; }\n"  # on a machine of root's, `bash` is what fails
-    outcome = scripts.call('APT_LISTS="$FAKE/lists"\n' + code + "bash() { return 100; }\n" + PROVIDE)
-    assert outcome.returncode == 1
-    assert "apt-get install --no-install-recommends postgresql" in outcome.stderr
-    assert ("apt has no lists of packages here; before that:  " in outcome.stderr) == (not found)
-    assert "Without network: packaging/bundle, on a machine with network" in outcome.stderr
+    errors = scripts.refusal('APT_LISTS="$FAKE/lists"\n' + code + "bash() { return 100; }\n" + PROVIDE)
+    assert "apt-get install --no-install-recommends postgresql" in errors
+    assert ("apt has no lists of packages here; before that:  " in errors) == (not found)
+    assert "Without network: packaging/bundle, on a machine with network" in errors
 
 
 @pytest.mark.parametrize("torn", ["", "The following packages are only half installed: postgresql-17"])
@@ -139,15 +133,14 @@ def test_bundle_names_its_installer(scripts: Scripts, tmp_path: Path) -> None:
     (bundle / "install").touch(mode=0o755)
     missing(scripts, "postgresql")
     code = f"bundle={str(bundle)!r}\n" + 'sudo() { return 1; }\nCHECKOUT="$bundle/pgfooting"\n'
-    outcome = scripts.call(code + "network_advice >&2\n" + 'find_way_to_root "apt-get install"\n')
-    assert outcome.returncode == 1
+    errors = scripts.refusal(code + "network_advice >&2\n" + 'find_way_to_root "apt-get install"\n')
     pasted = str(bundle / "install").replace(" ", r"\ ")
     text = (
         f"{pasted} needs no network. Where packages are missing, an administrator first starts the "
         "install of a copy that nobody else can change."
     )
-    assert outcome.stderr.count(text) == 2
-    assert "packaging/bundle" not in outcome.stderr
+    assert errors.count(text) == 2
+    assert "packaging/bundle" not in errors
 
 
 def test_interrupted_installation_resumed(scripts: Scripts) -> None:
@@ -199,10 +192,9 @@ def test_cluster_switch_path_agrees(scripts: Scripts) -> None:
 def test_other_distribution_lists_packages(scripts: Scripts, release: str, command: str) -> None:
     (scripts.fake / "os-release").write_text(release)
     missing(scripts, "postgresql")
-    outcome = scripts.call(RECORD_APT + PROVIDE)
-    assert outcome.returncode == 1
-    assert command in outcome.stderr
-    assert "Nothing was changed." in outcome.stderr
+    errors = scripts.refusal(RECORD_APT + PROVIDE)
+    assert command in errors
+    assert "Nothing was changed." in errors
     assert installed(scripts) == []
 
 
@@ -232,16 +224,14 @@ def test_debian_derivatives(scripts: Scripts, release: str) -> None:
 
 def test_python_too_old(scripts: Scripts) -> None:
     (scripts.fake / "facts").write_text("3 9\n")
-    outcome = scripts.call(PROVIDE)
-    assert outcome.returncode == 1
-    assert "is Python 3.9; pgFooting needs the system's own Python to be 3.11 or newer" in outcome.stderr
+    errors = scripts.refusal(PROVIDE)
+    assert "is Python 3.9; pgFooting needs the system's own Python to be 3.11 or newer" in errors
 
 
 def test_python_does_not_start(scripts: Scripts) -> None:
     (scripts.fake / "facts").unlink()
-    outcome = scripts.call(PROVIDE)
-    assert outcome.returncode == 1
-    assert "does not work" in outcome.stderr
+    errors = scripts.refusal(PROVIDE)
+    assert "does not work" in errors
 
 
 def test_probe_reports_version_and_modules(scripts: Scripts) -> None:

@@ -23,13 +23,13 @@ def write_pytest(scripts: Scripts, *, status: int, report: str) -> None:
     python = scripts.fake / "environment" / "bin" / "python"
     python.parent.mkdir(parents=True)
     (scripts.fake / "report").write_text(report)
-    python.write_text(
+    scripts.program(
+        python,
         '#!/bin/bash\n[ "$1" = -m ] || exec "$REAL_PYTHON" "$@"\n'
         'echo "$PGFOOTING_DEVICE_TESTS $*" >>"$FAKE/pytest.calls"\n'
         'for word; do case $word in --junit-xml=*) cp "$FAKE/report" "${word#*=}" ;; esac; done\n'
-        f"exit {status}\n"
+        f"exit {status}\n",
     )
-    python.chmod(0o755)
 
 
 def suite(tests: int, failures: int = 0, errors: int = 0, skipped: int = 0) -> str:
@@ -214,9 +214,7 @@ def test_processes_share_modules_by_claims(tmp_path: Path) -> None:
 def test_servers_share_only_in_namespaces(scripts: Scripts, possible: str, expected: list[str]) -> None:
     write_pytest(scripts, status=0, report=suite(10))
     apart = scripts.checkout / "tests" / "system" / "apart"
-    apart.parent.mkdir(parents=True, exist_ok=True)
-    apart.write_text(f'#!/bin/bash\n[[ $1 != --possible ]] || exec {possible}\nexec "${{@:2}}"\n')
-    apart.chmod(0o755)
+    scripts.program(apart, f'#!/bin/bash\n[[ $1 != --possible ]] || exec {possible}\nexec "${{@:2}}"\n')
     lines = summary(scripts, "begin_servers\nend_beside")
     assert [line.split()[0] for line in lines if " green " in line] == expected
     assert lines[-1] == f"{10 * len(expected)} passed, 0 failed"
@@ -283,9 +281,7 @@ def test_devices_not_asked_install_nothing(scripts: Scripts) -> None:
 def write_guest_build(scripts: Scripts, text: str) -> None:
     """Let the guest's build be this script."""
     program = scripts.checkout / "tests" / "machine" / "build-guest"
-    program.parent.mkdir(parents=True)
-    program.write_text(f"#!/bin/bash\n{text}\n")
-    program.chmod(0o755)
+    scripts.program(program, f"#!/bin/bash\n{text}\n")
 
 
 MACHINE = (
@@ -322,9 +318,7 @@ def test_refused_devices_still_run_guest(scripts: Scripts) -> None:
 def test_layouts_on_loop_devices(scripts: Scripts) -> None:
     write_pytest(scripts, status=0, report=suite(3))
     inside = scripts.checkout / "tests" / "system" / "in-namespace"
-    inside.parent.mkdir(parents=True)
-    inside.write_text('#!/bin/bash\necho "in a namespace"\nexec "$@"\n')
-    inside.chmod(0o755)
+    scripts.program(inside, '#!/bin/bash\necho "in a namespace"\nexec "$@"\n')
     lines = summary(scripts, "run_layouts\nbash -c 'echo \"notes in $PGFOOTING_COVERED\"'")
     assert "in a namespace" in lines
     assert f"notes in {scripts.fake}/covered" in lines
@@ -365,9 +359,7 @@ def test_guest_build_failure(scripts: Scripts) -> None:
 def test_disk_tests_run_in_namespace(scripts: Scripts) -> None:
     write_pytest(scripts, status=0, report=suite(1))
     program = scripts.checkout / "tests" / "system" / "in-namespace"
-    program.parent.mkdir(parents=True)
-    program.write_text('#!/bin/bash\necho "in namespaces" >>"$FAKE/pytest.calls"\nexec "$@"\n')
-    program.chmod(0o755)
+    scripts.program(program, '#!/bin/bash\necho "in namespaces" >>"$FAKE/pytest.calls"\nexec "$@"\n')
     code = "refusals_of_device_tests() { :; }\nprovide_system_packages() { :; }\nPGFOOTING_DEVICE_TESTS=\n"
     code += "ROOT=asked MACHINE=\nprepare_device_tiers\nrun_device_tier disks --root asked\nrun_tier unit"
     summary(scripts, code)
@@ -383,12 +375,9 @@ def write_matrix(scripts: Scripts, tally: str, status: int) -> None:
     python = scripts.fake / "environment" / "bin" / "python"
     python.parent.mkdir(parents=True)
     command = f'printf "{tally}" >"$4"' if tally else ":"
-    python.write_text(f'#!/bin/bash\necho "$*" >>"$FAKE/matrix.calls"\n{command}\nexit {status}\n')
-    python.chmod(0o755)
+    scripts.program(python, f'#!/bin/bash\necho "$*" >>"$FAKE/matrix.calls"\n{command}\nexit {status}\n')
     program = scripts.checkout / "tests" / "system" / "in-namespace"
-    program.parent.mkdir(parents=True)
-    program.write_text('#!/bin/bash\nexec "$@"\n')
-    program.chmod(0o755)
+    scripts.program(program, '#!/bin/bash\nexec "$@"\n')
 
 
 @pytest.mark.parametrize(
@@ -466,16 +455,14 @@ def test_a_lint_that_died_is_a_failure(scripts: Scripts) -> None:
 
 @pytest.mark.parametrize("others", [["--root"], ["--bench"], ["--machine=short"], ["tests/unit"]])
 def test_quick_runs_alone(scripts: Scripts, others: list[str]) -> None:
-    outcome = scripts.run([str(scripts.checkout / "packaging" / "test"), "--quick", *others])
-    assert outcome.returncode == 2
-    assert "--quick runs alone" in outcome.stderr
+    errors = scripts.refusal([str(scripts.checkout / "packaging" / "test"), "--quick", *others], status=2)
+    assert "--quick runs alone" in errors
 
 
 def test_selection_of_refused_devices(scripts: Scripts) -> None:
     write_pytest(scripts, status=0, report=suite(1))
-    outcome = scripts.call(f"{TIER}ROOT=asked MACHINE=\n{REFUSED}run_selection tests/disks")
-    assert outcome.returncode == 1
-    assert "one reason; another" in outcome.stderr
+    errors = scripts.refusal(f"{TIER}ROOT=asked MACHINE=\n{REFUSED}run_selection tests/disks")
+    assert "one reason; another" in errors
     assert not (scripts.fake / "pytest.calls").exists()
 
 
@@ -510,6 +497,5 @@ def test_benches_run_in_turn_and_are_counted(scripts: Scripts, tmp_path: Path) -
 
 
 def test_benches_and_devices_do_not_go_together(scripts: Scripts) -> None:
-    outcome = scripts.run([str(scripts.checkout / "packaging" / "test"), "--bench", "--root"])
-    assert outcome.returncode == 2
-    assert "--bench runs alone" in outcome.stderr
+    errors = scripts.refusal([str(scripts.checkout / "packaging" / "test"), "--bench", "--root"], status=2)
+    assert "--bench runs alone" in errors

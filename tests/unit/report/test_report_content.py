@@ -36,7 +36,7 @@ from app.report.report import read_picture, read_report
 from app.report.report_data import read_runs
 from app.runfile.series import mean_width
 from tests.fix_report import UNSAFE, Case, write_cases
-from tests.fix_runs import Shape
+from tests.fix_runs import Shape, change_run
 from tests.fix_window import LONG_NAME, Trial, begin_trial, write_campaign, write_matrix
 
 SHORT = Shape(30, 5000)
@@ -327,20 +327,11 @@ def test_checkpoint_cost_with_interval(tmp_path: Path) -> None:
     assert "without drift" in figure.caption
 
 
-def spoil(path: Path, *statements: str) -> Path:
-    connection = sqlite3.connect(path)
-    for statement in statements:
-        connection.execute(statement)
-    connection.commit()
-    connection.close()
-    return path
-
-
 def test_huge_file_truncated_with_notice(tmp_path: Path) -> None:
     [path] = write_cases(tmp_path, [Case(shape=SHORT)])
     many = "WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM n WHERE i < 5000)"
     argv = """'["' || replace(hex(zeroblob(30000)), '00', 'xy ') || '"]'"""
-    spoil(
+    change_run(
         path,
         f"INSERT INTO mark SELECT 'unsafe', {argv} || 1",
         f"{many} INSERT INTO command SELECT NULL, 0, 0, 'jo', '[\"true\"]', 0, '', '' FROM n",
@@ -382,7 +373,7 @@ def test_long_value_only_where_it_differs(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_strange_file_reported(tmp_path: Path, statement: str) -> None:
     paths = write_cases(tmp_path, [Case(name, 0, Shape(12, 5000, 1, 5)) for name in ("ext4", "xfs")])
-    report = read_report([spoil(paths[0], statement), paths[1]])
+    report = read_report([change_run(paths[0], statement), paths[1]])
     assert len(report.runs) == 2
     assert not any("nan" in text.split() or "inf" in text.split() for text in words(report))
 
@@ -531,7 +522,6 @@ def test_chart_omitted_without_own_seconds(tmp_path: Path) -> None:
 
     assert "cpu" in overlays()
     for path in paths:
-        with closing(sqlite3.connect(path)) as file, file:
-            file.execute("UPDATE series SET instance = 'another' WHERE instance = 'postgres'")
+        change_run(path, "UPDATE series SET instance = 'another' WHERE instance = 'postgres'")
     assert "tps" in overlays()
     assert "cpu" not in overlays()
