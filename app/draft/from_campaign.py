@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from app.campaign_file.disks import values_of_group
@@ -33,7 +33,7 @@ from app.draft.fields.state import (
 )
 from app.draft.fields.storage_state import DisksDraft, GroupDraft, MadeDraft
 from app.draft.fields.text import write_settings, write_text
-from app.draft.matrix.opening import open_matrix
+from app.draft.matrix.opening import excluded_names, open_matrix
 
 _NAMES: Final = {
     Place.FOLDER: tr("folder"),
@@ -72,11 +72,11 @@ def parts_of(campaign: Campaign) -> DraftParts:
     values that every configuration starts with.
     """
     if campaign.matrix is not None:
-        opened = open_matrix(campaign, campaign.matrix)
-        parts = parts_of(replace(campaign, configurations=(opened.first,), matrix=None))
+        first, dimensions = open_matrix(campaign, campaign.matrix)
+        parts = parts_of(replace(campaign, configurations=(first,), matrix=None))
         (only,) = parts.chosen()
         only.name = default_name(only.place)
-        parts.dimensions, parts.left_out = opened.dimensions, opened.left_out
+        parts.dimensions, parts.left_out = dimensions, excluded_names(campaign.matrix)
         return parts
     first = campaign.configurations[0]
     shared = tuple(alike([dict(each.postgresql.settings) for each in campaign.configurations]).items())
@@ -93,37 +93,22 @@ def parts_of(campaign: Campaign) -> DraftParts:
         parts.values["workload.script"] = OWN_SCRIPTS
         parts.scripts = script_parts(first.workload.scripts)
     parts.phases = [phase_part(phase) for phase in first.workload.phases]
-    where: dict[Place, Target] = {}
+    of_pages = {Place(each.target.kind): each.target for each in reversed(campaign.configurations)}
+    for target in of_pages.values():
+        parts.values |= _texts_of(target)
+    parts.disks = disks_of(of_pages.get(Place.DISKS))
     for each in campaign.configurations:
         place = Place(each.target.kind)
-        if place not in where:
-            where[place] = each.target
-            parts.values |= _texts_of(each.target)
-            parts.disks = disks_of(each.target) if place is Place.DISKS else parts.disks
-        own_place = where[place] != each.target
-        own = own_storage(parts.disks, each.target) if own_place else OwnStorage()
+        own_place = of_pages[place] != each.target
         texts = _texts_of(each.target) if own_place else {}
-        texts |= {
-            key: write_text(FIELDS[key], _value(each, key))
-            for key in CHANGEABLE
-            if _value(each, key) != _value(first, key)
-            and (_value(each, key) is not None or _stands(each, key))
-        }
+        texts |= _changes(first, each)
         settings = tuple(pair for pair in each.postgresql.settings if pair not in shared)
-        if settings:
-            texts[SETTINGS] = write_settings(settings)
+        texts |= {SETTINGS: write_settings(settings)} if settings else {}
         taken = any(other.from_where and other.place is place for other in parts.configurations)
-        parts.configurations.append(
-            ConfigurationDraft(
-                each.name,
-                Place(f"other-{place}") if own_place and place is not Place.DISKS else place,
-                texts,
-                own.disks,
-                own.made,
-                own.wal_apart,
-                from_where=not (own_place or texts or taken),
-            )
-        )
+        made = ConfigurationDraft(each.name, place, texts, from_where=not (own_place or texts or taken))
+        if own_place:
+            _set_own_place(made, parts.disks, each.target)
+        parts.configurations.append(made)
     _complete_where(parts, ticked=frozenset())
     return parts
 
@@ -145,6 +130,16 @@ def _complete_where(parts: DraftParts, *, ticked: Collection[Place]) -> None:
         if not any(each.from_where and each.place is place for each in parts.configurations):
             made = ConfigurationDraft(name, place, from_where=True, chosen=place in ticked)
             parts.configurations.append(made)
+
+
+def _changes(first: Configuration, configuration: Configuration) -> dict[str, str]:
+    """Return the texts of keys whose value is not that of the first configuration."""
+    return {
+        key: write_text(FIELDS[key], _value(configuration, key))
+        for key in CHANGEABLE
+        if _value(configuration, key) != _value(first, key)
+        and (_value(configuration, key) is not None or _stands(configuration, key))
+    }
 
 
 def _stands(configuration: Configuration, key: str) -> bool:
@@ -181,7 +176,7 @@ def _is_plain(scripts: Sequence[Script]) -> bool:
 # --- From a target on spare disks back to the fields of its pages
 
 
-def disks_of(target: Target) -> DisksDraft:
+def disks_of(target: Target | None) -> DisksDraft:
     """Return fields that build this target again; empty ones if it is not on disks."""
     if not isinstance(target, DiskTarget):
         return DisksDraft()
@@ -197,29 +192,16 @@ def disks_of(target: Target) -> DisksDraft:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class OwnStorage:
-    """The differences of a configuration from the pages about disks; see `ConfigurationDraft`.
-
-    Attributes:
-        disks: its own; None for those of the pages.
-        made: level, filesystem and options; None for those of the pages.
-        wal_apart: whether its WAL is on the disks chosen for it.
-    """
-
-    disks: DisksDraft | None = None
-    made: MadeDraft | None = None
-    wal_apart: bool = True
-
-
-def own_storage(disks: DisksDraft, target: Target) -> OwnStorage:
-    """Return how a target differs from the pages: in the layout of the same disks, or in everything."""
+def _set_own_place(configuration: ConfigurationDraft, disks: DisksDraft, target: Target) -> None:
+    """Set how a target differs from the pages: on disks in the layout of the same ones, or in everything."""
     if not isinstance(target, DiskTarget):
-        return OwnStorage()
-    same = OwnStorage(None, made_of(target.data), target.wal is not None)
-    if read_target(disks, same.made, wal_apart=same.wal_apart).target == target:
-        return same
-    return OwnStorage(disks_of(target))
+        configuration.place = Place(f"other-{configuration.place}")
+        return
+    made, wal_apart = made_of(target.data), target.wal is not None
+    if read_target(disks, made, wal_apart=wal_apart).target == target:
+        configuration.made, configuration.wal_apart = made, wal_apart
+    else:
+        configuration.disks = disks_of(target)
 
 
 def made_of(group: GroupChoice) -> MadeDraft:

@@ -16,11 +16,12 @@ from app.domain.options.filesystem_spec import (
 )
 from app.domain.options.option_spec import OptionSpec
 from app.domain.options.raid import Assembler
+from app.domain.storage_plan.plan import Role
 from app.domain.text import tr
 from app.draft.disks.options import shown_value
 from app.draft.disks.table import StorageFacts
 from app.draft.disks.target import chosen_values, preset_of, spec_of, write_option
-from app.draft.fields.storage_state import GroupDraft, MadeDraft, level_of
+from app.draft.fields.storage_state import DisksDraft, GroupDraft, MadeDraft, level_of
 from app.storage.layout.availability import Reason, level_availability
 
 
@@ -59,15 +60,24 @@ class PresetChoice:
 
 
 def circumstances(
-    group: GroupDraft,
-    made: MadeDraft,
+    disks: DisksDraft,
     facts: StorageFacts,
-    *,
-    server: Mapping[str, str] | None = None,
-    zfs_log: int = 0,
+    server: Mapping[str, str],
+    role: Role = Role.DATA,
+    made: MadeDraft | None = None,
 ) -> Circumstances:
-    """Return the input for rules about options."""
-    disks = tuple(
+    """Return the input for rules about options.
+
+    Args:
+        disks: the pages.
+        facts: of this machine.
+        server: own settings of the server.
+        role: of the disks with the options.
+        made: of these disks, if a configuration has its own.
+    """
+    group = disks.groups[role]
+    made = made or group.made
+    sets = tuple(
         DiskSetFacts(disk.identity.size_bytes, disk.logical_block_bytes, bool(disk.rotational))
         for key in group.disks
         if (disk := facts.disk(key)) is not None
@@ -78,11 +88,11 @@ def circumstances(
         spec_of(made),
         chosen_values(made),
         level if level in spec_of(made).levels else None,
-        disks,
+        sets,
         support.versions if support else {},
         support.page_bytes if support else None,
-        dict(server or {}),
-        zfs_log if spec_of(made).several is Assembler.ZFS else 0,
+        {} if role is Role.WAL else dict(server),
+        len(disks.zfs_log) if role is Role.DATA and spec_of(made).several is Assembler.ZFS else 0,
         server_page_bytes=facts.server_page_bytes,
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from app.campaign_file.problems import InvalidValueError
@@ -11,14 +11,14 @@ from app.domain.campaign.server_options import contradiction
 from app.domain.options.checks import check
 from app.domain.options.conflicts import Action, ConflictFinding
 from app.domain.problem import Problem
-from app.domain.storage_plan.plan import FURTHER_ROLES, RELATION_ROLES, Role
+from app.domain.storage_plan.plan import FURTHER_ROLES, Role
 from app.domain.text import tr
 from app.draft.disks.filesystems import circumstances
 from app.draft.disks.levels import level_reasons
 from app.draft.disks.table import DiskRow, StorageFacts, disk_rows, model_of, serial_of
 from app.draft.disks.target import PREFIX, PREFIXES, read_target, spec_of
 from app.draft.fields.state import DraftParts, Place, Step
-from app.draft.fields.storage_state import DisksDraft, GroupDraft, MadeDraft, level_of
+from app.draft.fields.storage_state import DisksDraft, MadeDraft, level_of
 from app.draft.fields.text import setting_lines
 from app.draft.from_campaign import disks_of
 
@@ -41,9 +41,9 @@ def storage_problems(parts: DraftParts, facts: StorageFacts, step: Step) -> tupl
     return tuple(found.get(step, ()))
 
 
-def group_warnings(group: GroupDraft, made: MadeDraft, facts: StorageFacts) -> tuple[str, ...]:
+def group_warnings(disks: DisksDraft, facts: StorageFacts, role: Role) -> tuple[str, ...]:
     """Return warnings about disks that do not match."""
-    findings = check(circumstances(group, made, facts)) if len(group.disks) > 1 else ()
+    findings = check(circumstances(disks, facts, {}, role)) if len(disks.groups[role].disks) > 1 else ()
     return tuple(item.message for item in findings if item.field == "disks" and item.action is Action.WARN)
 
 
@@ -64,9 +64,8 @@ def _of_disks(parts: DraftParts, facts: StorageFacts) -> Iterator[Problem]:
     for row in disk_rows(parts.disks, facts):
         if row.role is not None and row.obstacle:
             yield Problem(_FIELDS[row.role], _row_problem(row))
-    for role, group in parts.disks.groups.items():
-        prefix = PREFIXES[role]
-        for finding in check(circumstances(group, group.made, facts)):
+    for role, prefix in PREFIXES.items():
+        for finding in check(circumstances(parts.disks, facts, {}, role)):
             if finding.field == "disks" and finding.action is Action.REFUSE:
                 yield Problem(f"{prefix}data", finding.message)
 
@@ -86,12 +85,13 @@ def _of_filesystems(parts: DraftParts, facts: StorageFacts) -> Iterator[Problem]
         yield Problem("", message, pending=True)
         return
     disks, server = parts.disks, server_settings_of(parts)
-    yield from _of_group(PREFIX, disks.data, facts, server, len(disks.zfs_log))
-    for role in FURTHER_ROLES:
+    for role, prefix in PREFIXES.items():
         group = disks.groups[role]
-        if group.disks:
-            of_data = server if role in RELATION_ROLES else {}
-            yield from _of_group(PREFIXES[role], group, facts, of_data, 0)
+        if group.disks or role is Role.DATA:
+            for reason in level_reasons(group.made, len(group.disks), facts):
+                yield Problem(f"{prefix}filesystem", reason)
+            for finding in _refusals(disks, facts, server, role):
+                yield Problem(f"{prefix}options.{finding.field}", finding.message)
     for key, message in _contradictions(disks, disks.data.made, server):
         yield Problem(f"{PREFIX}{key}", message)
 
@@ -107,16 +107,6 @@ def _contradictions(
         yield option.key, sentence.format(name=option.name, found=option.instead)
 
 
-def _of_group(
-    prefix: str, group: GroupDraft, facts: StorageFacts, server: Mapping[str, str], zfs_log: int
-) -> Iterator[Problem]:
-    for reason in level_reasons(group.made, len(group.disks), facts):
-        yield Problem(f"{prefix}filesystem", reason)
-    around = circumstances(group, group.made, facts, server=server, zfs_log=zfs_log)
-    for finding in _refusals(check(around)):
-        yield Problem(f"{prefix}options.{finding.field}", finding.message)
-
-
 def _of_copies(parts: DraftParts, facts: StorageFacts) -> Iterator[Problem]:
     """Yield the problems of configurations with their own disks or layout."""
     server = server_settings_of(parts)
@@ -129,9 +119,7 @@ def _of_copies(parts: DraftParts, facts: StorageFacts) -> Iterator[Problem]:
         ]
         if facts.support is not None:
             made = each.made or disks.data.made
-            around = circumstances(disks.data, made, facts, server=server, zfs_log=len(disks.zfs_log))
-            messages += level_reasons(made, len(disks.data.disks), facts)
-            messages += [finding.message for finding in _refusals(check(around))]
+            messages += _unmakeable(disks, made, facts, server)
             messages += [message for _, message in _contradictions(disks, made, server)]
         for message in messages:
             yield Problem(f"configuration[{number}].target", message)
@@ -147,15 +135,27 @@ def cell_problems(parts: DraftParts, facts: StorageFacts, campaign: Campaign) ->
         if not isinstance(target, DiskTarget):
             continue
         disks = disks_of(target)
-        group, made = disks.data, disks.data.made
-        label, level = spec_of(made).label, level_of(made, len(group.disks)).value
-        reasons = level_reasons(made, len(group.disks), facts)
-        around = circumstances(group, made, facts, server=server, zfs_log=len(disks.zfs_log))
-        refused = [each.message for each in _refusals(check(around))]
-        for reason in (*reasons, *refused):
+        made = disks.data.made
+        label, level = spec_of(made).label, level_of(made, len(disks.data.disks)).value
+        for reason in _unmakeable(disks, made, facts, server):
             found[tr("{label} {level}: {reason}").format(label=label, level=level, reason=reason)] = None
     return tuple(Problem("dimension", message) for message in found)
 
 
-def _refusals(findings: Sequence[ConflictFinding]) -> Iterator[ConflictFinding]:
-    return (item for item in findings if item.action is Action.REFUSE and item.field != "disks")
+def _unmakeable(
+    disks: DisksDraft, made: MadeDraft, facts: StorageFacts, server: Mapping[str, str]
+) -> list[str]:
+    """Return why this machine cannot make this on the disks of the data."""
+    refusals = _refusals(disks, facts, server, Role.DATA, made)
+    return [*level_reasons(made, len(disks.data.disks), facts), *(each.message for each in refusals)]
+
+
+def _refusals(
+    disks: DisksDraft,
+    facts: StorageFacts,
+    server: Mapping[str, str],
+    role: Role,
+    made: MadeDraft | None = None,
+) -> Iterator[ConflictFinding]:
+    found = check(circumstances(disks, facts, server, role, made))
+    return (item for item in found if item.action is Action.REFUSE and item.field != "disks")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from app.campaign_file.dimensions import word_of
@@ -28,49 +27,32 @@ _FILESYSTEM: Key = ("target", DiskTarget.kind, "filesystem")
 _SETTINGS: Key = ("postgresql", "settings")
 
 
-@dataclass(frozen=True, slots=True)
-class OpenedMatrix:
-    """A matrix as parts of a draft.
-
-    Attributes:
-        first: content of the pages before the dimensions.
-        dimensions: of the page of dimensions.
-        left_out: exclusions: names of values by name of their dimension.
-    """
-
-    first: Configuration
-    dimensions: list[MatrixDimension]
-    left_out: list[dict[str, list[str]]]
-
-
-def open_matrix(campaign: Campaign, matrix: Matrix) -> OpenedMatrix:
-    """Return the parts of a draft that build this matrix again.
-
-    The pages show the values that every configuration starts with; a key that only a dimension sets shows its
-    first value.
-    """
-    first, more = _first(campaign, matrix)
-    left_out = [
+def excluded_names(matrix: Matrix) -> list[dict[str, list[str]]]:
+    """Return the names of the values of each exclusion, by the name of their dimension."""
+    return [
         {
             matrix.dimensions[place].name: [matrix.dimensions[place].values[value].name for value in values]
             for place, values in exclusion
         }
         for exclusion in matrix.exclusions
     ]
-    return OpenedMatrix(first, [*matrix.dimensions, *more], left_out)
 
 
-def _first(campaign: Campaign, matrix: Matrix) -> tuple[Configuration, list[MatrixDimension]]:
-    """Return the content of the pages, and single-value dimensions for options that the pages cannot show."""
+def open_matrix(campaign: Campaign, matrix: Matrix) -> tuple[Configuration, list[MatrixDimension]]:
+    """Return the content of the pages before the dimensions, and the dimensions that build this matrix again.
+
+    The pages show the values that every configuration starts with; a key that only a dimension sets shows its
+    first value. Options that the pages cannot show are dimensions with a single value.
+    """
     reader = CampaignReader(Path("/"), Problems())
     start = _fitting(_filling(matrix), matrix.shared)
     partials = [reader.read_partial(nested(changes), KeyPath()) for changes in (start, matrix.shared)]
     made = None if reader.problems.count else _configuration(reader, partials, campaign.name)
     if made is None:  # such as a script that is no longer readable
-        return campaign.configurations[0], []
+        return campaign.configurations[0], [*matrix.dimensions]
     fits = given_keys(fitting_start(partials[1], situation_of(partials)))
     lost = [each for each in matrix.shared if each.key not in fits and _is_option(each)]
-    return made, [_single(each) for each in lost]
+    return made, [*matrix.dimensions, *map(_single, lost)]
 
 
 def _filling(matrix: Matrix) -> list[Change]:

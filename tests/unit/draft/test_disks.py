@@ -261,8 +261,7 @@ def test_mismatched_disks_refused_or_warned() -> None:
     draft = draft_on(2)
     large, coarse = spare_disk(2, size_bytes=4 * 10**12), replace(SPARE[1], logical_block_bytes=4096)
     draft.see_disks(listing(SPARE[0], large))
-    made = draft.parts.disks.data.made
-    assert "differ in size" in group_warnings(draft.parts.disks.data, made, draft.storage)[0]
+    assert "differ in size" in group_warnings(draft.parts.disks, draft.storage, Role.DATA)[0]
     assert problem_texts(draft, Step.DISKS) == []
     draft.see_disks(listing(SPARE[0], coarse))
     assert "blocks of different sizes" in problem_texts(draft, Step.DISKS)[0][1]
@@ -387,7 +386,7 @@ def test_waits_for_machine_capabilities() -> None:
 def test_every_filesystem_option_described(spec: FilesystemSpec) -> None:
     made = MadeDraft(filesystem=spec.id)
     draft = draft_on(4)
-    page = options_page(made, circumstances(draft.parts.disks.data, made, draft.storage))
+    page = options_page(made, circumstances(draft.parts.disks, draft.storage, {}, made=made))
     declared = filesystem(made.filesystem).options
     assert [row.option for row in page.rows] == list(declared)
     for row in page.rows:
@@ -470,7 +469,7 @@ def test_conflict_and_risk_at_the_option() -> None:
     draft = draft_on(4)
     made = draft.parts.disks.data.made
     set_options(made, "journal = false\ndata = writeback\nbarrier = false")
-    page = options_page(made, circumstances(draft.parts.disks.data, made, draft.storage))
+    page = options_page(made, circumstances(draft.parts.disks, draft.storage, {}, made=made))
     rows = {row.option.id: row for row in page.rows}
     assert "Without a journal" in rows["data"].wrong[0]
     assert rows["barrier"].badges == ("NEEDS PLP",)

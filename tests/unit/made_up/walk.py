@@ -77,7 +77,7 @@ def test_wizard_offers_options() -> None:
     disks = chosen_in_the_wizard({})
     (card,) = (each for each in filesystem_cards(disks.data, disks.data.made, FACTS) if each.id == "madeup")
     assert (card.label, card.obstacles) == ("MadeUpFS", ())
-    page = options_page(disks.data.made, circumstances(disks.data, disks.data.made, FACTS))
+    page = options_page(disks.data.made, circumstances(disks, FACTS, {}))
     assert {"Pace", "Unit"} <= {row.option.label for row in page.rows}
 
 

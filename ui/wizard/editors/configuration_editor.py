@@ -99,10 +99,8 @@ class MadeEditor(QWidget):
 
     def _show_options(self, made: MadeDraft, disks: DisksDraft) -> None:
         """Show the options as on the filesystem page, with their costs."""
-        parts, facts = self._draft.parts, self._draft.storage
-        server = server_settings_of(parts)
-        around = circumstances(disks.data, made, facts, server=server, zfs_log=len(disks.zfs_log))
-        page = options_page(made, around)
+        server = server_settings_of(self._draft.parts)
+        page = options_page(made, circumstances(disks, self._draft.storage, server, made=made))
         self.options.show_options(spec_of(made), page)
         words = tr("Chosen against the defaults: {options}").format(options=changed_words(page))
         risks = dict.fromkeys(risk for _, _, risk in page.unsafe)

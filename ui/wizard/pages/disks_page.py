@@ -235,11 +235,7 @@ class DisksPage(Page):
         none = bool(rows) and all(row.obstacle for row in rows)
         self.summary.setText(_NONE_SPARE if none else chosen_words(disks, facts) if rows else "")
         self._summary.arrange()
-        warnings = [
-            f"⚠ {each}"
-            for group in disks.groups.values()
-            for each in group_warnings(group, group.made, facts)
-        ]
+        warnings = [f"⚠ {each}" for role in disks.groups for each in group_warnings(disks, facts, role)]
         self.warnings.setText("\n".join(dict.fromkeys(warnings)))
         self.warnings.setVisible(bool(warnings))
         for section in self._chosen:

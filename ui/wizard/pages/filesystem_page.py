@@ -238,9 +238,7 @@ class FilesystemPage(Page):
 
     def _page(self) -> OptionsPage:
         parts = self.draft.parts
-        server = {} if self._role is Role.WAL else server_settings_of(parts)
-        log = len(parts.disks.zfs_log) if self._role is Role.DATA else 0
-        around = circumstances(self.group, self.made, self.draft.storage, server=server, zfs_log=log)
+        around = circumstances(parts.disks, self.draft.storage, server_settings_of(parts), self._role)
         return options_page(self.made, around)
 
     def _show_compared(self) -> dict[str, str]:
