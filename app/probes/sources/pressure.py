@@ -18,7 +18,7 @@ from app.domain.text import tr
 from app.probes.base.probe import Clock, Counters, Probe, ProbeContext, ProbeUnavailable, RawFile
 
 RESOURCES: Final = ("cpu", "io", "memory")
-_WANTED: Final = {
+WANTED: Final = {
     "cpu": ("some",),  # "full" is undefined for the CPU of the whole machine and always zero
     "io": ("some", "full"),
     "memory": ("some", "full"),
@@ -39,7 +39,7 @@ def pressure_samples(
     resource: str, totals: Mapping[str, int], counters: Counters, time_s: float | None = None
 ) -> list[Sample]:
     """Return shares of the time since the last call, from the totals of `parse_pressure`."""
-    kinds = [kind for kind in _WANTED[resource] if kind in totals]
+    kinds = [kind for kind in WANTED[resource] if kind in totals]
     difference = counters.step([totals[kind] for kind in kinds], time_s)
     if difference is None:
         return []

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 import errno
+import re
 from pathlib import Path
 
 import pytest
 
+from app.domain.metrics import METRICS
 from app.probes.base.probe import ProbeUnavailable
+from app.probes.remote.connection import PROGRAM
 from app.probes.sources import pressure
 from app.probes.sources.memory import MemoryProbe
 from app.probes.sources.pressure import PressureProbe, parse_pressure
@@ -90,6 +93,15 @@ def test_pressure_is_never_more_than_the_whole(tmp_path: Path) -> None:
     make_pressure(tmp_path, 1_000_400, 0)
     assert values(probe.read())["pressure.io_some"] == 100
     probe.close()
+
+
+def test_metrics_and_machines_elsewhere_have_same_pressures() -> None:
+    read = {f"pressure.{name}_{kind}" for name, kinds in pressure.WANTED.items() for kind in kinds}
+    assert read == {metric for metric in METRICS if metric.startswith("pressure.")}
+    (asked,) = re.findall(
+        r"for name in (.*); do\n *\[ -r \"/proc/pressure/", PROGRAM.read_text(encoding="utf-8")
+    )
+    assert asked.split() == list(pressure.RESOURCES)
 
 
 def test_cpu_pressure_without_full() -> None:
