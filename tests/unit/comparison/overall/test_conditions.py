@@ -6,13 +6,16 @@ import dataclasses
 import enum
 import types
 import typing
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import chain
 
 import pytest
 
 from app.analysis.facts import RunFacts
-from app.analysis.properties import MACHINE, SETTING, TARGET, WORKLOAD, Property, properties_of
+from app.analysis.properties import LABELS, MACHINE, SETTING, TARGET, WORKLOAD, Property, properties_of
+from app.campaign_file.fields import WORKLOAD_FIELDS
 from app.comparison.overall.conditions import (
     PropertyRole,
     asked_by,
@@ -50,8 +53,8 @@ def filled(kind: typing.Any) -> typing.Any:  # noqa: ANN401, PLR0911 - of any an
     return {str: "text", int: 4096, float: 2.0, bool: True}[kind]
 
 
-def every_property() -> Iterator[Property]:
-    """Yield all that `properties_of` can yield: every field told, on every target and filesystem."""
+def of_each_run() -> Iterator[Iterator[Property]]:
+    """Yield all that `properties_of` can return: every field told, on every target and filesystem."""
     printed = {"tps": 1.0, "tps_with_connecting": 1.0, "max_tries": 2, "partitions": 8}
     run = replace(filled(RunMetadata), pgbench=printed)
     environment = replace(
@@ -66,12 +69,29 @@ def every_property() -> Iterator[Property]:
         group = replace(filled(Group), filesystem=spec.id, options=())
         groups = {each.name: group for each in dataclasses.fields(plan) if each.name != "zfs_log"}
         found = replace(run, target=replace(target, plan=replace(plan, **groups), server=None))
-        yield from properties_of(found, environment)
+        yield properties_of(found, environment)
     run = replace(run, target=replace(target, plan=None))
-    yield from properties_of(run, environment)
-    yield from properties_of(RunMetadata(), replace(environment, processor="", kernel=""))
+    yield properties_of(run, environment)
+    yield properties_of(RunMetadata(), replace(environment, processor="", kernel=""))
     rate = replace(run.workload, rate_tps=NotKnown.NOT_KNOWN)
-    yield from properties_of(replace(run, workload=rate), environment)
+    yield properties_of(replace(run, workload=rate), environment)
+
+
+def every_property() -> Iterator[Property]:
+    return chain.from_iterable(of_each_run())
+
+
+def test_no_run_has_two_properties_of_one_name() -> None:
+    for found in of_each_run():
+        keys = Counter(item.key for item in found)
+        assert [key for key, count in keys.items() if count > 1] == []
+
+
+def test_key_of_workload_has_the_role_that_it_declares() -> None:
+    for field in WORKLOAD_FIELDS:
+        if field.condition:
+            name = LABELS.get(field.attribute, field.attribute)
+            assert role_of(Property(WORKLOAD, name, "")) is PropertyRole(field.condition), field.name
 
 
 def test_every_property_has_a_role() -> None:
