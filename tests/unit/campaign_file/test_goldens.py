@@ -8,6 +8,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import re
 from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 from pathlib import Path
@@ -26,6 +27,8 @@ from app.draft.from_campaign import parts_of
 from app.draft.kept import read_draft_text
 
 _FILE: Final = Path(__file__).parents[2] / "data" / "campaigns" / "goldens.json.gz"
+_KNOWN_KEYS: Final = re.compile(r"(?<=is not a known key); allowed are [^.]*")
+"""A new key is not recorded again in every message that lists all keys."""
 
 
 def _recorded() -> dict[str, list[list[str]]]:
@@ -63,7 +66,8 @@ def of_text(text: str) -> str:
     try:
         campaign = parse_campaign(text, base_directory=RECIPES, source_name="file")
     except CampaignError as error:
-        return f"{error.field}\n{error.message}".replace(str(RECIPES), "RECIPES")
+        words = _KNOWN_KEYS.sub("", error.message).replace(str(RECIPES), "RECIPES")
+        return f"{error.field}\n{words}"
     return f"{_of_campaign(campaign)} {of_draft(parts_of(campaign))}"
 
 
