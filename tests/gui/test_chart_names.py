@@ -20,12 +20,12 @@ from ui.charts.data.curves import CurveData, mean_of_repeats, with_width
 from ui.charts.data.lines import BandKind, Line
 from ui.charts.data.min_max_pyramid import Pyramid
 from ui.charts.data.plotted_run import RunTrace, named_traces
-from ui.charts.data.registry import CHARTS, expanded
+from ui.charts.data.registry import CHARTS
 from ui.charts.data.scale import Frame
 from ui.charts.painting.painting import paint_lines
 from ui.charts.stack.legend_table import LegendTable
 from ui.charts.stack.stack import ChartStack
-from ui.theme import STYLES, Scheme, Theme
+from ui.theme import Scheme, Theme
 
 
 @pytest.fixture
@@ -188,17 +188,6 @@ def test_crosshair_reads_ends_of_band(stack: ChartStack, tmp_path: Path) -> None
     assert reading is not None
     assert reading.columns == ("mean", "repeats")
     assert all(" to " in values[1] for _, _, values in reading.rows)
-
-
-def test_curves_of_chart_look_different() -> None:
-    disks = [
-        (metric, disk)
-        for metric in ("device.reads", "device.flush_await")
-        for disk in ("sda", "sdb", "sdc", "sdd")
-    ]
-    for chart in (expanded(chart, disks) for chart in CHARTS.values()):
-        looks = [(STYLES[curve.style], curve.shade) for curve in chart.curves]
-        assert len(set(looks)) == len(looks), chart.id
 
 
 def named(tmp_path: Path, *runs: tuple[str, str]) -> list[RunData]:

@@ -20,11 +20,11 @@ from PySide6.QtWidgets import (
 from pytestqt.qtbot import QtBot
 
 from app.domain.metrics import METRICS
-from ui.charts.data.registry import CHARTS, PERCENTILE
+from ui.charts.data.registry import CHARTS, PERCENTILE, expanded
 from ui.charts.painting.painting import mark_parts, paint_mark
 from ui.flat_style import FlatStyle
 from ui.style import qt_palette
-from ui.theme import PALETTES, SERIES, STRONGER, Palette, Scheme, Theme, mix
+from ui.theme import PALETTES, SERIES, STRONGER, STYLES, Palette, Scheme, Theme, mix
 from ui.window.library.delegate import CHOSEN_SHARE, SMALL_SHARE
 
 # Viénot, Brettel, Mollon 1999, in linear RGB: what protanopes and deuteranopes see.
@@ -265,3 +265,14 @@ def test_every_curve_reads_a_metric_that_exists() -> None:
             units = {METRICS[metric].unit for metric, _ in curve.parts}
             assert len(units) == 1
             assert all(metric in METRICS or metric.startswith(PERCENTILE) for metric, _ in curve.parts)
+
+
+def test_curves_of_chart_look_different() -> None:
+    disks = [
+        (metric, disk)
+        for metric in ("device.reads", "device.flush_await")
+        for disk in ("sda", "sdb", "sdc", "sdd")
+    ]
+    for chart in (expanded(chart, disks) for chart in CHARTS.values()):
+        looks = [(STYLES[curve.style], curve.shade) for curve in chart.curves]
+        assert len(set(looks)) == len(looks), chart.id
