@@ -31,6 +31,10 @@ LINES_STAY = {"--client", "--time", "--transactions", "--protocol", "--latency-l
 """Options with which the lines of the log have the same fields (pgbench, "Per-Transaction Logging")."""
 
 
+IN_EVERY_VERSION = LINES_STAY | {"--rate"}
+"""Options of pgbench 13 and newer."""
+
+
 SAID = [key for key in fields(Workload) if PGBENCH_OPTION in key.metadata]
 OPTIONS = {key.name: key.metadata[PGBENCH_OPTION] for key in SAID}
 
@@ -42,6 +46,12 @@ def test_log_format_of_each_option(name: str) -> None:
     chosen = log_format(replace(Workload(), **value))
     stays = chosen == log_format(Workload())
     assert stays == (option in LINES_STAY), f"say in log_format what {option} changes"
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_each_option_in_every_version(name: str) -> None:
+    option = OPTIONS[name].partition("=")[0]
+    assert option in IN_EVERY_VERSION, f"refuse {option} in app/execution/resolve.py, then except it here"
 
 
 def test_plain_benchmark() -> None:
