@@ -28,7 +28,7 @@ from app.domain.disk import DiskIdentity
 from app.domain.filesystems import FILESYSTEMS
 from app.domain.storage_plan.plan import Group
 from app.runfile.metadata.environment import REPORTED, EnvironmentFacts
-from app.runfile.metadata.run_metadata import RunMetadata
+from app.runfile.metadata.run_metadata import RunMetadata, WorkloadMetadata
 from app.runfile.metadata.typed_json import NotKnown
 from tests.vondra_runs import published_facts
 
@@ -85,6 +85,11 @@ def test_no_run_has_two_properties_of_one_name() -> None:
     for found in of_each_run():
         keys = Counter(item.key for item in found)
         assert [key for key, count in keys.items() if count > 1] == []
+
+
+def test_run_file_says_every_key_of_workload() -> None:
+    kept = {each.name for kind in (RunMetadata, WorkloadMetadata) for each in dataclasses.fields(kind)}
+    assert [field.name for field in WORKLOAD_FIELDS if field.attribute not in kept] == []
 
 
 def test_key_of_workload_has_the_role_that_it_declares() -> None:
