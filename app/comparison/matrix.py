@@ -474,7 +474,7 @@ def _behind(share: float) -> str:
 
 def _ratio_words(ratio: float) -> str:
     if ratio >= _TIMES_FROM:
-        return tr("{ratio} times as fast").format(ratio=number_text(ratio, ".1f"))
+        return tr("{ratio:.1f} times as fast").format(ratio=ratio)
     percent = number_text(100 * (ratio - 1), "+.0f")
     return tr("as fast") if percent in {"+0", "-0"} else tr("{percent} %").format(percent=percent)
 

@@ -123,7 +123,7 @@ def _of_disturbances(comparison: RunComparison) -> Iterator[str]:
                 how = words([run.facts for run in those])
                 names = _some([run.name for run in those])
                 if len(those) == len(comparison.runs) > 1:
-                    names = tr("any of the {count} runs").format(count=len(those))
+                    names = tr("any of these runs")
                 yield message.format(names=names, how=how)
 
 
