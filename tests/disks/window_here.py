@@ -22,7 +22,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QCheckBox, QComboBox, QLineEdit, QScrollArea, QWidget
 
 from app.draft.disks.table import DiskRow
-from app.draft.fields.state import Step
+from app.draft.fields.state import Place, Step
 from app.execution.launch import LaunchedCampaign
 from app.storage.inspect import processes as inspect_processes
 from ui.background import finish_background
@@ -140,12 +140,12 @@ class Hand:
         wizard = self._wizard()
         page = wizard.pages[Step.WHERE]
         assert isinstance(page, WherePage)
-        for name in ("disks", "folder", "memory"):
-            button = getattr(page, name)
-            if button.isChecked() != (name == "disks"):
-                wait(button.isEnabled, name)
-                self._press(button)
-            assert button.isChecked() == (name == "disks"), name
+        for place in (Place.DISKS, Place.FOLDER, Place.MEMORY):
+            box = page.boxes[place]
+            if box.isChecked() != (place is Place.DISKS):
+                wait(box.isEnabled, place)
+                self._press(box)
+            assert box.isChecked() == (place is Place.DISKS), place
         wait(lambda: len(wizard.flow.steps) == 7, "pages about disks")
 
     def go_to(self, step: str) -> None:
