@@ -91,7 +91,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How a level of a factor stands, all else equal, over all rows or columns of all blocks.
+    """The ranking of one level of a factor, all else equal, over all rows or columns of all blocks.
 
     Attributes:
         level: its name.
@@ -239,7 +239,7 @@ def _within_cells(
 
 
 def _names(part: RunComparison, places: range, axis: Dimension, more: Sequence[Dimension]) -> list[str]:
-    """Return the row or column of each group of a condition: its level, and what is unusual of other factors.
+    """Return the row or column of each group of a condition: its level, and unusual values of other factors.
 
     A variant is named by the words that only its configurations have, else by the properties.
     """
@@ -374,7 +374,7 @@ def find_leaders(standings: Sequence[Standing], effect: float) -> tuple[Standing
 def find_dependence(matrix: Matrix, *, of_columns: bool) -> Dependence | None:
     """Return the columns whose ratio depends most on the condition, or the rows on the column; else None.
 
-    Only the best level is compared with others: a ratio of two that nobody would choose helps little.
+    Only the best level is compared with others: ratios of two inferior levels help little.
     """
     standings = matrix.columns if of_columns else matrix.rows
     if len(standings) < 2:
