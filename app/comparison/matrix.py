@@ -51,8 +51,9 @@ class Cell:
 
     @property
     def tps(self) -> float | None:
-        """Mean TPS of its configurations; None if none was measured."""
-        known = [row.mean.mean for row in self.rows if row.mean.mean is not None]
+        """Mean TPS of its ranked configurations, else of all; None if none was measured."""
+        rows = [row for row in self.rows if row.is_ranked] or self.rows
+        known = [row.mean.mean for row in rows if row.mean.mean is not None]
         return math.fsum(known) / len(known) if known else None
 
     @property
@@ -163,6 +164,8 @@ def lay_out(comparison: RunComparison, columns: str = "", rows: str = "") -> Mat
         )
         blocks.append(_block(part, *names))
     kept = [each for each in blocks if _is_table(each)]
+    if not kept:
+        return None
     standings = _with_differences(_standings(kept, by_row=True), kept, comparison.effect)
     order = [each.level for each in standings]
     ordered = _in_order([row for block in kept for row in block.rows])
@@ -423,11 +426,11 @@ def describe_matrix(matrix: Matrix, effect: float) -> tuple[str, ...]:
             continue
         worst = min(leaders, key=lambda each: each.worst)
         sentence = tr(
-            "Which {factor}? {names}: {behind} behind the best on average, at worst {worst}"
+            "Which {factor}? {names}: {behind} behind the highest mean on average, at worst {worst}"
             " ({where}; {condition})."
         )
         if worst.worst > _SAME:
-            sentence = tr("Which {factor}? {names}: the best everywhere.")
+            sentence = tr("Which {factor}? {names}: the highest mean everywhere.")
         where, condition = worst.worst_at
         if not condition:
             where, condition = matrix.down if factor == matrix.across else matrix.across, where

@@ -199,3 +199,11 @@ def test_json_is_ready_for_a_pivot() -> None:
 def test_answer_of_several_conditions() -> None:
     answer = find_answer(compare_runs(runs(scales=("10", "100"))))
     assert answer.sentence.startswith("Which filesystem? ext4")
+
+
+def test_rates_are_listed_and_not_ranked() -> None:
+    facts = [
+        made_run({"filesystem": filesystem, "RAID": level}, 300, rate=True)
+        for filesystem, level in product(("ext4", "xfs"), ("mirror", "stripe"))
+    ]
+    assert lay_out(compare_runs(facts)) is None

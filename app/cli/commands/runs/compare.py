@@ -39,6 +39,7 @@ from app.comparison.matrix import (
     lay_out,
     standing_columns,
 )
+from app.comparison.overall.answer import MOST_CONDITIONS
 from app.comparison.overall.conditions import ASKABLE, PropertyRole
 from app.comparison.overall.factor_verdicts import EXPLANATION as FACTORS_EXPLANATION
 from app.comparison.overall.factor_verdicts import (
@@ -47,7 +48,7 @@ from app.comparison.overall.factor_verdicts import (
     describe_not_counted,
     judge_factors,
 )
-from app.comparison.overall.fastest import describe_fastest, find_fastest
+from app.comparison.overall.fastest import describe_fastest, find_fastest, under
 from app.comparison.overall.gate import (
     GATE_COLUMNS,
     GATE_EXPLANATION,
@@ -243,6 +244,10 @@ def print_matrix(matrix: Matrix, comparison: RunComparison, console: Console) ->
     ]
     print_table(console, standing_columns(matrix), compared)
     console.print()
+    if len(comparison.parts) <= MOST_CONDITIONS:
+        for part in comparison.parts:
+            for verdict in filter(None, (describe_fastest(find_fastest(part)), *part.verdicts)):
+                print_sentence(console, under(part.condition, verdict))
     for warning in comparison_warnings(comparison):
         print_sentence(console, warning, style="yellow")
     for block in matrix.blocks:

@@ -92,7 +92,7 @@ def test_run_file_says_every_key_of_workload() -> None:
     assert [field.name for field in WORKLOAD_FIELDS if field.attribute not in kept] == []
 
 
-def test_key_of_workload_has_the_role_that_it_declares() -> None:
+def test_workload_key_has_declared_role() -> None:
     for field in WORKLOAD_FIELDS:
         if field.condition:
             name = LABELS.get(field.attribute, field.attribute)
