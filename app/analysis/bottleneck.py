@@ -23,7 +23,7 @@ from app.domain.disturbances import THRESHOLDS, DisturbanceKind
 from app.domain.metrics import SESSION_GROUPS
 from app.domain.run import Phase
 from app.domain.text import tr, trn
-from app.runfile.metadata.environment import EnvironmentFacts, read_environment_facts
+from app.runfile.metadata.environment import EnvironmentFacts
 from app.runfile.metadata.offered_load import Figures, LoadKind, OfferedLoad, offered_load, run_kept_rate
 from app.runfile.reader import RunFile
 
@@ -691,7 +691,7 @@ def read_bottleneck(run: RunFile) -> Bottleneck:
         return Bottleneck(Cause.NOT_KNOWN, (tr("it was not measured to its end"),))
     # A sample is the mean of the second before it: start with the first one completely inside.
     totals = run.totals(measured.started_ms + _TICK_MS, measured.ended_ms, metrics=METRICS_READ)
-    metadata, environment = run.metadata, read_environment_facts(run.facts("before"))
+    metadata, environment = run.metadata, run.environment
     evidence = evidence_of(
         totals,
         environment,

@@ -23,7 +23,7 @@ from app.domain.json_value import Json
 from app.domain.storage_plan.plan import StoragePlan
 from app.domain.text import tr
 from app.domain.units import format_size
-from app.runfile.metadata.environment import MOST_NAMED, EnvironmentFacts, read_environment_facts
+from app.runfile.metadata.environment import MOST_NAMED, EnvironmentFacts
 from app.runfile.metadata.offered_load import LoadKind, offered_load
 from app.runfile.metadata.run_metadata import RunMetadata
 from app.runfile.metadata.typed_json import known, or_none
@@ -127,8 +127,7 @@ def read_limitations(run: RunFile) -> tuple[Limitation, ...]:
         shape = read_shape(run)
     except CorruptRunFileError:  # a foreign file: it has no figures either
         return ()
-    facts = run.facts("before")
-    return find_limitations(run.metadata, read_environment_facts(facts), facts, shape)
+    return find_limitations(run.metadata, run.environment, run.facts("before"), shape)
 
 
 def describe_limitations(runs: Iterable[tuple[Limitation, ...]]) -> str:

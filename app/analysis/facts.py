@@ -32,7 +32,6 @@ from app.runfile.file_cache import FileCache
 from app.runfile.metadata.environment import (
     MOST_CHARACTERS,
     counted_devices,
-    read_environment_facts,
 )
 from app.runfile.metadata.offered_load import OfferedLoad, offered_load
 from app.runfile.metadata.run_metadata import EXISTING_SERVER
@@ -156,7 +155,7 @@ def read_run_facts(path: Path) -> RunFacts:
     """
     with RunFile(path) as run:
         value, facts = completed(run.metadata), run.facts("before")
-        environment = read_environment_facts(facts)
+        environment = run.environment
         found = tuple(properties_of(value, environment))
         judged, shape = read_disturbances(run), read_shape(run)
         return RunFacts(
@@ -263,5 +262,5 @@ def _flat(facts: dict[str, Json], prefix: str = "") -> Iterator[tuple[str, str]]
         name = f"{prefix}{key}"
         if isinstance(value, dict) and value and "unreadable" not in value:
             yield from _flat(value, f"{name}.")
-        elif text := _value(value, key):
+        elif text := value[:MOST_CHARACTERS] if isinstance(value, str) else _value(value, key):
             yield name, text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final
 
 from app.domain.campaign.disk_target import NOT_READ_BACK
@@ -95,6 +96,7 @@ def mark_words(kind: str) -> str:
     return MARK_WORDS.get(kind, one_line(kind).replace("-", " "))
 
 
+@lru_cache(1 << 14)
 def one_line(text: str) -> str:
     """Return a foreign text without line breaks and control characters."""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())

@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Final
 
 from app.analysis.data_set import data_set_words
@@ -496,7 +496,13 @@ def _settings(run: RunMetadata, in_effect: Mapping[str, str]) -> Iterator[Proper
             yield Property(SETTING, each.name, words[:MOST_CHARACTERS], part=SETTINGS, follows=follows)
     for name, value in in_effect.items():
         if name not in written:
-            yield Property(SETTING, name, value[:MOST_CHARACTERS], is_shown=False, part=SETTINGS)
+            yield _in_effect(name, value[:MOST_CHARACTERS])
+
+
+@lru_cache(4096)
+def _in_effect(name: str, value: str) -> Property:
+    """Return a setting that was not chosen; cached, because hundreds are the same in all runs."""
+    return Property(SETTING, name, value, is_shown=False, part=SETTINGS)
 
 
 def _arc_words(most_bytes: int | None) -> str:

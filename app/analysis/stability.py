@@ -164,7 +164,7 @@ class RunStability:
     @property
     def is_mostly_unseen(self) -> bool:
         """Whether pgbench itself was blocked for more than half of its seconds."""
-        return self.jitter.missed_seconds > self.jitter.seconds
+        return 2 * int(np.isnan(self.seconds).sum()) > len(self.seconds)
 
     @property
     def mean(self) -> float | None:

@@ -90,14 +90,11 @@ def find_dimensions(comparison: RunComparison) -> tuple[Dimension, ...]:
     keys = dict.fromkeys((*_FIRST, *(key for table in tables for key in table)))
     found = []
     for key in keys:
-        having = [item for table in tables if (item := table.get(key)) is not None]
+        having = [table[key] for table in tables if key in table]
+        if key in _FOLLOWS or not _is_axis(key) or not any(item.is_shown for item in having):
+            continue
         values = tuple(one_line(table[key].value if key in table else NONE) for table in tables)
-        if (
-            len(set(values)) > 1
-            and any(item.is_shown for item in having)
-            and key not in _FOLLOWS
-            and _is_axis(key)
-        ):
+        if len(set(values)) > 1:
             found.append(Dimension(key[1], values, key in _SWEPT and _are_numbers(values), key[0]))
     names = tuple(group.name for group in comparison.groups)
     return (*found, Dimension(_CONFIGURATION, names)) if len(set(names)) > 1 else tuple(found)

@@ -30,7 +30,7 @@ from app.export.csv_cells import write_rows
 from app.library.entries import effective_state
 from app.postgres.pgbench.histogram import Histogram
 from app.runfile.disturbance import marks_of, read_disturbances
-from app.runfile.metadata.environment import counted_devices, read_environment_facts
+from app.runfile.metadata.environment import counted_devices
 from app.runfile.metadata.typed_json import known, values_of
 from app.runfile.output_file import check_output, write_output
 from app.runfile.reader import RunFile
@@ -229,7 +229,7 @@ def bottleneck_as_json(bottleneck: Bottleneck) -> dict[str, Json]:
 def describe_run(run: RunFile) -> dict[str, Json]:
     """Return the contents of a run file except its samples."""
     before = run.facts("before")
-    judged, environment = read_disturbances(run), read_environment_facts(before)
+    judged, environment = read_disturbances(run), run.environment
     return {
         **run.values,
         "path": str(run.path),

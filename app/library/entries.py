@@ -29,7 +29,7 @@ from app.domain.storage_plan.plan import Group, StoragePlan
 from app.domain.text import tr
 from app.preferences import read_preferences
 from app.runfile.disturbance import marks_of
-from app.runfile.metadata.environment import EnvironmentFacts, machine_label, read_environment_facts
+from app.runfile.metadata.environment import EnvironmentFacts, machine_label
 from app.runfile.metadata.run_metadata import RunMetadata
 from app.runfile.metadata.stored_campaign import completed
 from app.runfile.metadata.typed_json import NotKnown, known, or_none
@@ -338,7 +338,7 @@ def _entry(path: Path, run: RunFile) -> LibraryEntry:
     )  # after that: a finished run has them
     if state is RunState.INCOMPLETE and not summary:
         summary = summarise(run)  # its runner did not finish it
-    metadata, environment = completed(metadata), read_environment_facts(run.facts("before"))
+    metadata, environment = completed(metadata), run.environment
     return LibraryEntry(
         id=or_none(metadata.id),
         path=str(path),

@@ -21,7 +21,7 @@ from app.domain.disturbances import (
 from app.domain.json_value import Json
 from app.domain.run import Phase
 from app.domain.text import tr
-from app.runfile.metadata.environment import read_environment_facts
+from app.runfile.metadata.environment import governor_of
 from app.runfile.metadata.typed_json import known, or_none
 from app.runfile.reader import RunFile
 from app.runfile.summary import NOT_STEADY, figures_of, has_older_definitions, steadiness_marks
@@ -55,7 +55,7 @@ def read_disturbances(run: RunFile) -> Disturbances:
     counted = totals_of_whole_phase(whole)
     is_short = max((count for _, _, count in totals.values()), default=0) < FEWEST_SECONDS
     totals = {**totals, **counted} if is_short else {**counted, **totals}
-    metadata, facts = run.metadata, read_environment_facts(run.facts("before"))
+    metadata, facts = run.metadata, run.environment
     cpus = whole.get("cpus")
     data_bytes, limit = or_none(metadata.data_bytes), or_none(metadata.target.memory_limit_bytes)
     needs: bool | None = True if limit is not None else None
@@ -70,7 +70,7 @@ def read_disturbances(run: RunFile) -> Disturbances:
                 source == _KERNEL_THREADS or source.startswith("kernel.cpu")
                 for _, source, _ in run.unavailable()
             ),
-            governors=(facts.governor, read_environment_facts(run.facts("after")).governor),
+            governors=(facts.governor, governor_of(run.facts("after"))),
             beside=next((each.background.name for each in known(metadata.phases, ()) if each.is_own), ""),
         )
     )

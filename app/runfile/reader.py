@@ -12,13 +12,13 @@ import math
 import os
 import re
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +34,7 @@ from app.runfile.bounds import (
     TooMuchError,
     check_regular,
 )
-from app.runfile.metadata.environment import read_environment_facts
+from app.runfile.metadata.environment import EnvironmentFacts, read_environment_facts
 from app.runfile.metadata.run_metadata import RunMetadata, read_metadata
 from app.runfile.metadata.safety import judged_marks
 from app.runfile.schema import strange_part
@@ -51,13 +51,15 @@ JSON_CHARS: Final = 4 << 20
 JSON_DEPTH: Final = 60
 """Nesting depth of lists and objects: recursive code stays far from Python's limit."""
 
-_SLOW: Final = re.compile(r"[0-9]{16}|[0-9][eE]\+?[0-9]{3}|\\u[dD][89a-fA-F]")
-"""Numbers that might be too large, and surrogates: everything else takes the quick way."""
+_SLOW: Final = re.compile(r"[0-9](?:[0-9]{15}|[eE]\+?[0-9]{3})")
+"""Numbers that might be too large: other texts, if they have no escapes either, take the quick way."""
 
 _HALVES: Final = re.compile("[\ud800-\udfff]")
 """Lone surrogates, which no encoding has: they are shown as escapes."""
 
 _MOST_WHOLE: Final = 2**63
+
+Value = TypeVar("Value")
 
 
 def _nothing(_constant: str) -> None:
@@ -91,7 +93,7 @@ def json_value(text: object) -> Json:
     if len(text) > JSON_CHARS:
         raise TooMuchError(tr("a value of it has {count:,} characters").format(count=len(text)))
     try:
-        if _SLOW.search(text) is None:
+        if "\\u" not in text and _SLOW.search(text) is None:
             value = _QUICK.decode(text)
         else:
             careful = json.dumps(_CAREFUL.decode(text), ensure_ascii=False)
@@ -338,6 +340,8 @@ class RunFile:
         flags = "mode=ro" if beside or not in_wal_mode else "mode=ro&immutable=1"
         with self._errors_reported():
             self._file = BoundedConnection(path, flags)
+        self._is_finished = False
+        self._kept: dict[str, Any] = {}
         try:
             self._refuse_strange()
         except BaseException:
@@ -371,6 +375,16 @@ class RunFile:
             message = tr("The run file {path} is damaged: {reason}.")
             raise CorruptRunFileError(message.format(path=self.path, reason=error)) from error
 
+    def _once(self, name: str, read: Callable[[], Value]) -> Value:
+        """Return a part of the file; that of a finished run is read once."""
+        if name in self._kept:
+            kept: Value = self._kept[name]
+            return kept
+        found = read()
+        if self._is_finished:
+            self._kept[name] = found
+        return found
+
     def _rows(
         self, statement: str, values: Sequence[object] = (), *, most_text: int | None = None
     ) -> Iterator[tuple[Any, ...]]:
@@ -390,18 +404,27 @@ class RunFile:
     @property
     def metadata(self) -> RunMetadata:
         """Metadata of the run."""
-        return read_metadata(self.values)
+        return self._once("metadata", lambda: read_metadata(self.values))
 
     @property
-    def values(self) -> dict[str, Json]:
+    def environment(self) -> EnvironmentFacts:
+        """Facts from before the run."""
+        return self._once("environment", lambda: read_environment_facts(self.facts("before")))
+
+    @property
+    def values(self) -> Mapping[str, Json]:
         """All keys of table `run`."""
+        return self._once("values", self._values)
+
+    def _values(self) -> Mapping[str, Json]:
         with self._errors_reported():
             rows = self._rows("SELECT key, value FROM run", most_text=_MOST_VALUES_BYTES)
             found = {name_value(key): json_value(value) for key, value in rows}
             for name in _NAMES:
                 if isinstance(value := found.get(name), str):
                     name_value(value)
-            return found
+        self._is_finished = found.get("state") != RunState.RUNNING.value
+        return found
 
     @property
     def state(self) -> RunState:
@@ -412,6 +435,9 @@ class RunFile:
 
     def phases(self) -> tuple[PhaseTimes, ...]:
         """The phases so far, in order."""
+        return self._once("phases", self._phases)
+
+    def _phases(self) -> tuple[PhaseTimes, ...]:
         with self._errors_reported():
             found = []
             for name, start, end in self._rows("SELECT name, started_ms, ended_ms FROM phase"):
@@ -453,7 +479,7 @@ class RunFile:
         """
         with self._errors_reported():
             rows = self._numbers(_SAMPLES, (metric, instance, after_ms, after_ms))
-            table = np.array(rows, dtype=np.float64).reshape(-1, 2)
+            table = np.fromiter(chain.from_iterable(rows), np.float64).reshape(-1, 2)
         t_ms = table[:, 0]
         if (t_ms[1:] < t_ms[:-1]).any():  # late samples of a growing file
             table = table[np.argsort(t_ms, kind="stable")]
@@ -536,7 +562,8 @@ class RunFile:
 
     def events(self, *, after_id: int = 0) -> tuple[RunEvent, ...]:
         """Events in the order they were recorded."""
-        return tuple(event for _, event in self.numbered_events(after_id=after_id))
+        found = self._once(f"events {after_id}", lambda: self.numbered_events(after_id=after_id))
+        return tuple(event for _, event in found)
 
     def numbered_events(self, *, after_id: int = 0) -> tuple[tuple[int, RunEvent], ...]:
         """Events with their numbers, ascending, to follow a growing file."""
@@ -570,8 +597,11 @@ class RunFile:
                 )
             )
 
-    def facts(self, moment: str) -> dict[str, Json]:
+    def facts(self, moment: str) -> Mapping[str, Json]:
         """Facts of the environment at a moment, 'before' or 'after'."""
+        return self._once(f"facts {moment}", lambda: self._facts(moment))
+
+    def _facts(self, moment: str) -> Mapping[str, Json]:
         with self._errors_reported():
             rows = self._rows(
                 "SELECT name, value FROM fact WHERE moment = ?", (moment,), most_text=_MOST_VALUES_BYTES
@@ -599,10 +629,13 @@ class RunFile:
         with self._errors_reported():
             rows = self._rows("SELECT kind, reason FROM mark ORDER BY kind, reason")
             stored = [(name_value(kind), text_value(reason)) for kind, reason in rows]
-        return judged_marks(stored, self.metadata, read_environment_facts(self.facts("before")))
+        return judged_marks(stored, self.metadata, self.environment)
 
     def summary(self) -> dict[str, float | None]:
         """The stored figures; empty while the run lasts."""
+        return dict(self._once("summary", self._summary))
+
+    def _summary(self) -> dict[str, float | None]:
         with self._errors_reported():
             return {
                 name_value(name): None if value is None else number_value(value)

@@ -22,7 +22,7 @@ from app.domain.text import tr
 from app.runfile.disturbance import marks_of
 from app.runfile.file_cache import FileCache
 from app.runfile.latency_series import SECOND_MS, LatencySeries
-from app.runfile.metadata.environment import counted_devices, read_environment_facts
+from app.runfile.metadata.environment import counted_devices
 from app.runfile.metadata.offered_load import LoadKind, offered_load
 from app.runfile.metadata.run_metadata import PhaseMetadata, RunMetadata
 from app.runfile.metadata.typed_json import known, or_none
@@ -438,7 +438,7 @@ def view_of(run: RunFile, events: tuple[RunEvent, ...], last_ms: float, source: 
         marks_with_reasons=marks,
         last_ms=last_ms,
         source=source,
-        devices=counted_devices(read_environment_facts(run.facts("before"))),
+        devices=counted_devices(run.environment),
     )
 
 

@@ -12,7 +12,8 @@ from app.analysis.facts import kept_run_facts
 from app.domain.run import RunState
 from app.library.entries import CampaignLock
 from app.runfile.file_cache import FileCache, signature_of
-from tests.fix_window import Trial, begin_trial
+from app.runfile.reader import RunFile
+from tests.fix_window import Trial, begin_trial, write_trial
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
@@ -107,3 +108,16 @@ def test_newest_and_held_stay(tmp_path: Path) -> None:
     assert reader.count == 4
     kept(paths[1])
     assert reader.count == 5, "nobody held it, and three newer ones came"
+
+
+def test_finished_run_parsed_once(tmp_path: Path) -> None:
+    path = tmp_path / "a.footing"
+    writer = begin_trial(path, Trial(state=RunState.RUNNING))
+    with RunFile(path) as run:
+        assert run.metadata is not run.metadata
+        assert run.facts("before") is not run.facts("before")
+    writer.close()
+    with RunFile(write_trial(tmp_path / "b.footing", Trial())) as run:
+        assert run.metadata is run.metadata
+        assert run.environment is run.environment
+        assert run.facts("before") is run.facts("before")

@@ -38,7 +38,7 @@ from app.library.query import haystack, matches, parse_query, query_mistakes, qu
 from app.postgres.pgbench.filler import ratio_words
 from app.runfile.disturbance import marks_of, read_disturbances
 from app.runfile.figures import FIGURES, Figure
-from app.runfile.metadata.environment import EnvironmentFacts, counted_devices, read_environment_facts
+from app.runfile.metadata.environment import EnvironmentFacts, counted_devices
 from app.runfile.metadata.offered_load import offered_load
 from app.runfile.metadata.run_metadata import RunMetadata
 from app.runfile.metadata.typed_json import NotKnown, known, or_none
@@ -196,7 +196,7 @@ def _show_limits(run: RunFile, console: Console) -> None:
 
 
 def _show_configuration(run: RunFile, console: Console) -> None:
-    environment = read_environment_facts(run.facts("before"))
+    environment = run.environment
     rows = [each for each in configuration_rows(run.metadata, environment) if each[1]]
     if rows:
         _section(console, tr("What was measured"))
