@@ -17,6 +17,8 @@ from app.arguments.values import cut_s, percent, speed
 from app.domain.text import CALLED, tr
 from app.report.options import add_report_options
 
+RUN_HELP = tr("id (or its beginning), path, a folder of runs, or fields as in `list`: 'fs:xfs scale:250'")
+
 
 def add_consents(run: Parser) -> None:
     """Add the consents of `run`: without an option the user is asked, or refused without a terminal."""
@@ -287,8 +289,9 @@ def build_parser() -> Parser:
         help=tr("list the runs of the library"),
         epilog=tr(
             "Words are looked for in everything that is known of a run; fields are fs: raid: option: "
-            "workload: pg: machine: date: tag: target: state: mark: campaign: name:, as in "
-            "`list fs:xfs pg:15 date:7d`. "
+            "workload: transactions: scale: clients: pg: machine: kernel: date: tag: target: state: mark: "
+            "campaign: configuration: name:, and every key of a campaign file, option and setting, as in "
+            "`list fs:xfs scale:250 recordsize:8KiB date:7d`. "
             "After `--` a minus leaves runs out: `list -- fs:xfs -state:failed`."
         ),
     )
@@ -304,9 +307,7 @@ def build_parser() -> Parser:
     show.set_defaults(command="commands.runs.show:show_command")
 
     compare = commands.add_parser("compare", help=tr("compare runs: verdicts, costs, what differs"))
-    compare.add_argument(
-        "runs", nargs="+", metavar="RUN", help=tr("id (or its beginning), path, or a folder of runs")
-    )
+    compare.add_argument("runs", nargs="+", metavar="RUN", help=RUN_HELP)
     written = compare.add_mutually_exclusive_group()
     written.add_argument("--json", action="store_true", help=tr("one object"))
     compare.add_argument(
@@ -322,15 +323,6 @@ def build_parser() -> Parser:
         help=tr(
             "compare the levels of a condition, all else equal: scale, clients, rate, caches, protocol,"
             " phases, duration, data or machine (default: the configurations of each condition)"
-        ),
-    )
-    compare.add_argument(
-        "--where",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help=tr(
-            "only runs with this property, such as scale=250 or transactions=select-only; several narrow"
         ),
     )
     for option, direction in (("--rows", tr("down")), ("--columns", tr("across"))):
@@ -448,9 +440,6 @@ def add_import_parser(commands: argparse._SubParsersAction[Parser]) -> Parser:
 
 
 # --- Arguments of `pgfooting report` and `export`.
-
-
-RUN_HELP = tr("id (or its beginning), path, or a folder of runs")
 
 
 def _add_common(parser: Parser) -> None:

@@ -13,7 +13,7 @@ import fcntl
 import logging
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -23,7 +23,7 @@ from app import TOP
 from app.campaign_file.disks import DISK_FIELDS, GROUP_FIELDS
 from app.campaign_file.fields import POSTGRESQL_FIELDS, WORKLOAD_FIELDS
 from app.campaign_file.kinds import CampaignField, toml
-from app.domain.errors import BusyError, FootingError, UsageError, did_you_mean
+from app.domain.errors import BusyError, FootingError, UsageError
 from app.domain.run import RunState
 from app.domain.storage_plan.plan import Group, StoragePlan
 from app.domain.text import tr
@@ -40,8 +40,8 @@ from app.runfile.writer import SUFFIX
 _PLAIN: Final = frozenset({"rw"})
 """Mount options that every mount under test has."""
 
-_CHOSEN: Final = frozenset({"user", "filesystem"})
-"""Origins of the server settings that were chosen."""
+_DERIVED: Final = frozenset({"pgfooting", "preset"})
+"""Origins of the server settings that were not chosen."""
 
 _KEYS: Final = {each.attribute: each for each in GROUP_FIELDS} | {
     "partition_bytes": next(each for each in GROUP_FIELDS if each.attribute == "partition")
@@ -67,7 +67,7 @@ def option_words(run: RunMetadata, environment: EnvironmentFacts) -> tuple[str, 
             found.append(f"{field.name}={'on' if value else 'off'}")
         elif not isinstance(value, NotKnown | None):
             found.append(f"{field.name}={value}")
-    found += [f"{each.name}={each.value}" for each in known(run.settings, ()) if each.origin in _CHOSEN]
+    found += [f"{each.name}={each.value}" for each in known(run.settings, ()) if each.origin not in _DERIVED]
     return tuple(option for option in dict.fromkeys(found) if option not in _PLAIN)
 
 
@@ -257,6 +257,7 @@ class LibraryEntry:
         problem: why the file cannot be read.
         postgresql: version of the server.
         machine: processor, CPUs and memory.
+        kernel: release.
         options: of mount and storage, and chosen settings.
         keys: of the workload, as in a campaign file.
         tags: of the user.
@@ -284,6 +285,7 @@ class LibraryEntry:
     problem: str | None = None
     postgresql: str | None = None
     machine: str | None = None
+    kernel: str | None = None
     options: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
@@ -306,13 +308,21 @@ def effective_state(path: Path, stored: RunState) -> RunState:
     return RunState.INCOMPLETE if stored is RunState.RUNNING else stored
 
 
-def read_entry(path: Path) -> LibraryEntry:
-    """Read one run file for the list; return an entry with the problem if it is unreadable."""
+def read_entry(path: Path, also: Callable[[RunFile], object] | None = None) -> LibraryEntry:
+    """Read one run file for the list; return an entry with the problem if it is unreadable.
+
+    Args:
+        path: of the file.
+        also: called with the open file if it is readable.
+    """
     try:
         if not stat.S_ISREG(path.stat().st_mode):  # a FIFO would wait for a writer
             return _unreadable(path, tr("{path} is not a regular file.").format(path=path))
         with RunFile(path) as run:
-            return _entry(path, run)
+            entry = _entry(path, run)
+            if also is not None:
+                also(run)
+            return entry
     except FootingError as error:
         return _unreadable(path, error.message)
     except OSError as error:
@@ -360,6 +370,7 @@ def _entry(path: Path, run: RunFile) -> LibraryEntry:
         marks=tuple(sorted({kind for kind, _ in marks})),
         postgresql=or_none(metadata.installation.version) or None,
         machine=machine_label(environment) or None,
+        kernel=environment.kernel or None,
         options=option_words(metadata, environment),
         keys=workload_words(metadata),
         tags=tuple(tag for tag in known(metadata.tags, ()) if tag),
@@ -376,47 +387,6 @@ def run_paths(library: Path) -> Iterator[Path]:
         for name in sorted(files):
             if name.endswith(SUFFIX):
                 yield Path(folder) / name
-
-
-def list_runs(library: Path) -> list[LibraryEntry]:
-    """Return all runs of a library, newest first, unreadable ones last."""
-    entries = [read_entry(path) for path in run_paths(library)]
-    return sorted(entries, key=lambda entry: -(entry.started or 0.0))
-
-
-def find_run(name: str, library: Path) -> Path:
-    """Find a run file by its path, or by the beginning of an id in this library.
-
-    Raises:
-        UsageError: none or several match.
-    """
-    path = Path(name)
-    is_file = os.path.isfile(path)  # noqa: PTH113 - Path.is_file raises where a folder may not be entered
-    if is_file:
-        return path
-    if path.suffix == SUFFIX or "/" in name:
-        raise UsageError(tr("There is no run file {path}.").format(path=path), hint=_near_file(path))
-    if not name:
-        raise UsageError(tr("An empty word names no run."), hint=tr("`pgfooting list` shows the ids."))
-    hits = [entry for entry in list_runs(library) if entry.id and entry.id.startswith(name)]
-    if len(hits) == 1:
-        return Path(hits[0].path)
-    if hits:
-        found = ", ".join(str(entry.id) for entry in hits[:5])
-        raise UsageError(
-            tr("{name} is the beginning of several ids: {found}.").format(name=name, found=found)
-        )
-    message = tr("No run in {library} has an id that begins with {name}.")
-    hint = tr("`pgfooting list` shows the ids; a path of a run file is understood as well.")
-    raise UsageError(message.format(library=library, name=name), hint=hint)
-
-
-def _near_file(path: Path) -> str:
-    """Return a sentence that suggests a file with a similar name; empty if there is none."""
-    try:
-        return did_you_mean(path.name, [each.name for each in path.parent.glob(f"*{SUFFIX}")])
-    except (OSError, RuntimeError, ValueError):
-        return ""
 
 
 # --- Runs that ship with pgFooting, for “Look at an example”. Origin: resources/examples/README.md.

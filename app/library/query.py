@@ -1,7 +1,9 @@
-"""Search the library: words, and fields such as ``fs:ext4 pg:15 tag:baseline -state:failed``. Pure.
+"""Search the library: words, and fields such as ``fs:ext4 scale:250 tag:baseline -state:failed``. Pure.
 
 Words are searched in all texts of a run. Several terms of one field widen the search (``fs:ext4 fs:xfs``:
-either), tags and options narrow it, and all fields must match. `query_mistakes` and `query_remarks` explain
+either), tags and options narrow it, and all fields must match. In addition to `FIELDS`, every key of a
+campaign file, option and setting of a run is a field, by its own name (``recordsize:8KiB``) or by that of
+the property in comparisons (``"rate limit per second":500``). `query_mistakes` and `query_remarks` explain
 unknown fields, invalid dates and values that no run has.
 """
 
@@ -14,6 +16,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Final
 
+from app.campaign_file.partial import TABLES
 from app.domain.campaign.configuration import DiskTarget, FolderTarget, MemoryTarget, ServerTarget
 from app.domain.errors import did_you_mean
 from app.domain.filesystems import FILESYSTEMS
@@ -48,6 +51,11 @@ def _equal(value: str, typed: str) -> bool:
 
 def _within(value: str, typed: str) -> bool:
     return typed in value
+
+
+def _same_words(value: str, typed: str) -> bool:
+    """Match with or without blanks: ``8KiB`` is ``8 KiB``."""
+    return value.replace(" ", "") == typed.replace(" ", "")
 
 
 def _is_version(value: str, typed: str) -> bool:
@@ -98,17 +106,46 @@ FIELDS: Final = {
         QueryField("raid", tr("RAID level"), lambda entry: _one(entry.raid), _equal),
         QueryField("option", tr("Option"), lambda entry: entry.options, _is_option, narrows=True),
         QueryField("workload", tr("Workload"), lambda entry: entry.keys, _is_option, narrows=True),
+        QueryField("transactions", tr("Transactions"), lambda entry: _one(entry.workload), _equal),
+        QueryField("scale", tr("Scale"), lambda entry: _one(str(entry.scale or "")), _equal),
+        QueryField("clients", tr("Clients"), lambda entry: _one(str(entry.clients or "")), _equal),
         QueryField("pg", tr("PostgreSQL"), lambda entry: _one(entry.postgresql), _is_version),
         QueryField("machine", tr("Machine"), lambda entry: _one(entry.machine), _within),
+        QueryField("kernel", tr("Kernel"), lambda entry: _one(entry.kernel), _within),
         QueryField("date", tr("Date"), _dates, _is_date),
         QueryField("tag", tr("Tag"), lambda entry: entry.tags, _equal, narrows=True),
         QueryField("target", tr("Place of the data"), lambda entry: _one(entry.target), _equal),
         QueryField("state", tr("State"), lambda entry: (entry.state,), _equal),
         QueryField("mark", tr("Mark"), lambda entry: entry.marks, _equal),
         QueryField("campaign", tr("Campaign"), lambda entry: _one(entry.campaign), _within),
+        QueryField("configuration", tr("Configuration"), lambda entry: _one(entry.configuration), _within),
         QueryField("name", tr("Name"), lambda entry: _one(entry.name), _within),
     )
 }
+
+_OTHER_NAMES: Final = {
+    "filesystem": "fs",
+    "postgresql": "pg",
+    **{
+        each.fact.casefold(): each.name
+        for fields in TABLES.values()
+        for each in fields
+        if each.fact and each.name not in FIELDS
+    },
+    **{f"{spec.label} {each.label}".casefold(): each.id for spec in FILESYSTEMS for each in spec.options},
+}
+"""Names of fields by the names of properties in tables and charts."""
+_FIELD: Final = re.compile(r"[a-z_][a-z0-9_.]*")
+
+
+def find_field(name: str) -> QueryField:
+    """Return a field: one of `FIELDS`, else that of a key, an option or a setting."""
+
+    def values(entry: LibraryEntry) -> tuple[str, ...]:
+        pairs = (word.partition("=") for word in (*entry.keys, *entry.options))
+        return tuple(value for key, equals, value in pairs if equals and key.casefold() == name)
+
+    return FIELDS.get(name) or QueryField(name, name, values, _same_words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +153,7 @@ class Term:
     """A part of a query.
 
     Attributes:
-        field: id of a field; empty for any text.
+        field: id of a field, see `find_field`; empty for any text.
         text: the searched text, case-folded.
         excluded: whether matching runs are excluded.
     """
@@ -144,9 +181,10 @@ def _words(typed: str) -> list[str]:
 def _term(word: str) -> Term | None:
     excluded = word.startswith("-") and len(word) > 1
     word = word[1:] if excluded else word
-    name, colon, text = word.partition(":")
-    if colon and name.casefold() in FIELDS:
-        return Term(name.casefold(), text.strip().casefold(), excluded) if text.strip() else None
+    typed, colon, text = word.partition(":")
+    name = _OTHER_NAMES.get(typed.casefold(), typed.casefold())
+    if colon and _FIELD.fullmatch(name):
+        return Term(name, text.strip().casefold(), excluded) if text.strip() else None
     return Term("", word.strip().casefold(), excluded) if word.strip() else None
 
 
@@ -183,8 +221,10 @@ def haystack(entry: LibraryEntry) -> str:
 def _holds(term: Term, entry: LibraryEntry, words: str) -> bool:
     if not term.field:
         return term.text in words
-    field = FIELDS[term.field]
-    return any(field.holds(value.casefold(), term.text) for value in field.values(entry))
+    field = find_field(term.field)
+    if any(field.holds(value.casefold(), term.text) for value in field.values(entry)):
+        return True
+    return term.field not in FIELDS and f"{term.field}:{term.text}" in words  # such as an address
 
 
 def matches(terms: tuple[Term, ...], entry: LibraryEntry, words: str) -> bool:
@@ -203,7 +243,9 @@ def matches(terms: tuple[Term, ...], entry: LibraryEntry, words: str) -> bool:
                 return False
         else:
             wanted.setdefault(term.field, []).append(held)
-    return all(any(held) if name and not FIELDS[name].narrows else all(held) for name, held in wanted.items())
+    return all(
+        any(held) if name and not find_field(name).narrows else all(held) for name, held in wanted.items()
+    )
 
 
 def count_values(field: QueryField, entries: Iterable[LibraryEntry]) -> list[tuple[str, int]]:
@@ -229,9 +271,10 @@ def _quoted(text: str) -> str:
 
 
 _DATE: Final = re.compile(r"today|yesterday|\d+d|\d{4}(-\d\d){0,2}")
-_FIELD: Final = re.compile(r"(?P<name>[a-z_]+):.*")
 _SHOWN: Final = 8
 """Maximum number of values listed in a message."""
+_MORE_SHOWN: Final = 20
+"""Maximum number of keys listed in a message in addition to `FIELDS`."""
 _MOST_SHOWN: Final = 80
 """Maximum number of characters of a term in a message."""
 
@@ -254,20 +297,26 @@ def query_mistakes(terms: Sequence[Term], entries: Sequence[LibraryEntry]) -> It
             )
             near = did_you_mean(term.text[:_MOST_SHOWN], ("today", "yesterday"))
             yield _with(message.format(term=_written(term)), near)
-        named = None if term.field else _FIELD.fullmatch(term.text)
-        if named is not None and not any(term.text in haystack(entry) for entry in entries):
+        if not term.field or term.field in FIELDS:
+            continue
+        text = f"{term.field}:{term.text}"
+        if not any(find_field(term.field).values(each) or text in haystack(each) for each in entries):
             message = tr("“{name}:” is no field of a run; fields are {fields}.")
-            known = " ".join(f"{field}:" for field in FIELDS)
-            near = did_you_mean(f"{named['name'][:_MOST_SHOWN]}:", [f"{field}:" for field in FIELDS])
-            yield _with(message.format(name=named["name"][:_MOST_SHOWN], fields=known), near)
+            keys = {word.partition("=")[0] for each in entries for word in (*each.keys, *each.options)}
+            known = [f"{field}:" for field in (*FIELDS, *sorted(keys - FIELDS.keys()))]
+            near = did_you_mean(f"{term.field[:_MOST_SHOWN]}:", known)
+            fields = " ".join(known[: len(FIELDS) + _MORE_SHOWN])
+            yield _with(message.format(name=term.field[:_MOST_SHOWN], fields=fields), near)
 
 
 def query_remarks(terms: Sequence[Term], entries: Sequence[LibraryEntry]) -> Iterator[str]:
     """Yield a sentence for each field of a query with a value that no run of the library has."""
     for term in terms:
-        if not term.field or not entries or any(matches((_wanted(term),), entry, "") for entry in entries):
+        if not term.field or not entries:
             continue
-        here = [value for value, _ in count_values(FIELDS[term.field], entries)]
+        if any(matches((_wanted(term),), each, haystack(each)) for each in entries):
+            continue
+        here = [value for value, _ in count_values(find_field(term.field), entries)]
         known = [*here, *_KNOWN.get(term.field, ())]
         message = tr("No run here has {term}; runs here have {values}.")
         if not here:

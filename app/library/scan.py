@@ -22,11 +22,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app import TOP, VERSION
-from app.domain.errors import FootingError
+from app.domain.errors import FootingError, UsageError, did_you_mean
 from app.domain.run import Phase, RunState
+from app.domain.text import tr
 from app.library.entries import LibraryEntry, read_entry, run_paths
 from app.runfile.file_cache import Signature, signature_of
 from app.runfile.reader import RunFile
+from app.runfile.writer import SUFFIX
 
 SPARK_POINTS: Final = 60
 """Maximum number of points in the spark line of a list row."""
@@ -61,26 +63,24 @@ def thin_out(values: NDArray[np.float64], points: int = SPARK_POINTS) -> tuple[f
     return tuple(float(part.mean()) for part in np.array_split(known, points))
 
 
-def _read_spark(path: Path) -> tuple[float, ...]:
-    with RunFile(path) as run:
-        measured = run.phase(Phase.MEASURE)
-        if measured is None:
-            return ()
-        t_ms, tps = run.samples("pgbench.tps", after_ms=measured.started_ms)
-        if measured.ended_ms is not None:
-            tps = tps[t_ms <= measured.ended_ms]
-    return thin_out(tps)
+def _read_spark(run: RunFile) -> tuple[float, ...]:
+    measured = run.phase(Phase.MEASURE)
+    if measured is None:
+        return ()
+    t_ms, tps = run.samples("pgbench.tps", after_ms=measured.started_ms)
+    return thin_out(tps if measured.ended_ms is None else tps[t_ms <= measured.ended_ms])
 
 
 def read_listed(path: Path) -> ListedRun:
     """Read one run file for the panel; return an entry with the problem if it is unreadable."""
-    entry = read_entry(path)
-    if entry.problem is not None:
-        return ListedRun(entry)
-    try:
-        return ListedRun(entry, _read_spark(path))
-    except FootingError:  # damaged where the list does not look, or deleted meanwhile
-        return ListedRun(entry)
+    spark: tuple[float, ...] = ()
+
+    def also(run: RunFile) -> None:
+        nonlocal spark
+        with suppress(FootingError):  # damaged where the list does not look
+            spark = _read_spark(run)
+
+    return ListedRun(read_entry(path, also), spark)
 
 
 _READERS: Final = (
@@ -285,3 +285,44 @@ def newest_first(runs: Iterable[ListedRun]) -> list[ListedRun]:
         for run in sorted(group, key=lambda run: (run.entry.started or 0.0, run.entry.path))
     ]
     return sorted(found, key=lambda run: run.entry.problem is not None)
+
+
+def list_runs(library: Path) -> list[LibraryEntry]:
+    """Return all runs of a library, newest first, unreadable ones last; unchanged files are not reread."""
+    runs = LibraryScan(library, index=LibraryIndex(index_path(library))).read()
+    return sorted((run.entry for run in runs), key=lambda entry: -(entry.started or 0.0))
+
+
+def find_run(name: str, library: Path) -> Path:
+    """Find a run file by its path, or by the beginning of an id in this library.
+
+    Raises:
+        UsageError: none or several match.
+    """
+    path = Path(name)
+    is_file = os.path.isfile(path)  # noqa: PTH113 - Path.is_file raises where a folder may not be entered
+    if is_file:
+        return path
+    if path.suffix == SUFFIX or "/" in name:
+        raise UsageError(tr("There is no run file {path}.").format(path=path), hint=_near_file(path))
+    if not name:
+        raise UsageError(tr("An empty word names no run."), hint=tr("`pgfooting list` shows the ids."))
+    hits = [entry for entry in list_runs(library) if entry.id and entry.id.startswith(name)]
+    if len(hits) == 1:
+        return Path(hits[0].path)
+    if hits:
+        found = ", ".join(str(entry.id) for entry in hits[:5])
+        raise UsageError(
+            tr("{name} is the beginning of several ids: {found}.").format(name=name, found=found)
+        )
+    message = tr("No run in {library} has an id that begins with {name}.")
+    hint = tr("`pgfooting list` shows the ids; a path of a run file is understood as well.")
+    raise UsageError(message.format(library=library, name=name), hint=hint)
+
+
+def _near_file(path: Path) -> str:
+    """Return a sentence that suggests a file with a similar name; empty if there is none."""
+    try:
+        return did_you_mean(path.name, [each.name for each in path.parent.glob(f"*{SUFFIX}")])
+    except (OSError, RuntimeError, ValueError):
+        return ""

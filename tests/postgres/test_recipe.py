@@ -12,7 +12,7 @@ import pytest
 from app import TOP
 from app.cli.main import main
 from app.domain.errors import ExitStatus
-from app.library.entries import list_runs
+from app.library.scan import list_runs
 
 
 @pytest.mark.slow

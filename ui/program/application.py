@@ -62,7 +62,8 @@ def read_arguments(argv: Sequence[str]) -> WindowRequest:
     parser.add_argument("--talk", action="store_true", help=tr("play on the full screen"))
     parser.add_argument("runs", nargs="*", type=Path, metavar="RUN", help=tr("run files to show"))
     found = parser.parse_args(list(argv))
-    from app.library.entries import default_library, find_run  # noqa: PLC0415 - `--help` answers at once
+    from app.library.entries import default_library  # noqa: PLC0415 - `--help` answers at once
+    from app.library.scan import find_run  # noqa: PLC0415
 
     library: Path = found.library if found.library is not None else default_library()
     runs = tuple(path if path.exists() else find_run(str(path), library) for path in found.runs)

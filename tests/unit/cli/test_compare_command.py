@@ -57,8 +57,28 @@ def test_matrix_begins_with_answers(tmp_path: Path, capsys: Capture) -> None:
     assert any("indicative only" in line.casefold() for line in lines), "verdicts of few conditions"
     heads = [line.split() for line in lines if line.split()[1:] and line.split()[0] == "ext4"]
     assert heads
-    assert call(folder, "--where", "filesystem=ext4", "--where", "max_wal_size=nothing") == 2
-    assert "There are: " in capsys.readouterr().err
+
+
+def test_query_chooses_from_folder_or_library(tmp_path: Path, capsys: Capture) -> None:
+    folder = write_matrix(tmp_path)[0].parent
+    assert call(folder, "filesystem:ext4 fs:btrfs max_wal_size:10GB", "--json") == 0
+    of_folder = [run["name"] for run in json.loads(capsys.readouterr().out)["runs"]]
+    assert call("fs:ext4", "fs:btrfs", "max_wal_size:10GB", "--library", tmp_path, "--json") == 0
+    assert [run["name"] for run in json.loads(capsys.readouterr().out)["runs"]] == of_folder
+    assert len(of_folder) == 2
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ("fs:zfs", "No run here has fs:zfs; runs here have"),
+        ("max_wal_sise:10GB", "Did you mean “max_wal_size:”?"),
+        ("fs:ext4 max_wal_size:10GB", "takes two runs or more"),
+    ],
+)
+def test_query_without_two_runs(tmp_path: Path, capsys: Capture, query: str, words: str) -> None:
+    assert call(write_matrix(tmp_path)[0].parent, query) == 2
+    assert words in capsys.readouterr().err
 
 
 def test_single_runs_beside_library_spread(tmp_path: Path, capsys: Capture) -> None:

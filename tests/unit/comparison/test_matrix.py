@@ -10,7 +10,6 @@ from app.analysis.facts import RunFacts
 from app.comparison.comparison import compare_runs
 from app.comparison.matrix import Matrix, describe_matrix, find_dependence, find_leaders, lay_out
 from app.comparison.overall.answer import find_answer
-from app.comparison.where import runs_where
 from app.domain.errors import UsageError
 from app.export.comparison import comparison_as_json
 from tests.made_matrix import made_run
@@ -167,17 +166,6 @@ def test_chosen_rows_and_columns() -> None:
     with pytest.raises(UsageError) as refused:
         lay_out(compare_runs(facts), rows="recordsize")
     assert "filesystem, RAID" in refused.value.hint
-
-
-def test_only_runs_with_a_property() -> None:
-    facts = runs(scales=("10", "100"))
-    assert {run.properties[-1].value for run in runs_where(facts, ["scale=100"])} == {"100"}
-    assert len(runs_where(facts, ["Scale = 100", "filesystem=XFS"])) == 2
-    assert runs_where(facts, []) == facts
-    for wish, word in (("scale=7", "10, 100"), ("size=7", "NAME=VALUE"), ("scale", "NAME=VALUE")):
-        with pytest.raises(UsageError) as refused:
-            runs_where(facts, [wish])
-        assert word in refused.value.hint
 
 
 def test_json_is_ready_for_a_pivot() -> None:

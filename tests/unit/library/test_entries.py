@@ -13,12 +13,11 @@ from app.library.entries import (
     LOCK_NAME,
     CampaignLock,
     default_library,
-    find_run,
     is_live,
-    list_runs,
     read_entry,
     why_not_writable,
 )
+from app.library.scan import find_run, list_runs
 from app.runfile.reader import RunFile
 from tests.fix_runs import change_run
 from tests.made_runs import finished_run, write_run

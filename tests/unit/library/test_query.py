@@ -43,7 +43,13 @@ def entry(**more: object) -> LibraryEntry:
         "raid": "raid10",
         "postgresql": "15.18",
         "machine": "AMD EPYC, 2 CPUs, 23.5 GiB",
-        "options": ("noatime", "wal_compression=on"),
+        "kernel": "6.1.0-18-amd64",
+        "configuration": "ext4 defaults",
+        "workload": "select-only",
+        "scale": 250,
+        "clients": 16,
+        "options": ("noatime", "wal_compression=on", "recordsize=8KiB"),
+        "keys": ("clients=16", "rate=500"),
         "tags": ("baseline", "new disks"),
         "started": NOON.timestamp(),
     }
@@ -73,6 +79,10 @@ def found(query: str, run: LibraryEntry) -> bool:
         "option:wal_compression",
         "option:wal_compression=on",
         "option:noatime option:wal_compression",
+        "wal_compression:ON",
+        "filesystem:ext4 scale:250 clients:16 transactions:select-only",
+        '"ZFS record size":"8 KiB" recordsize:8kib "Rate limit per second":500',
+        "rate:500 rate:900 kernel:6.1 configuration:ext4",
         "tag:baseline",
         'tag:"new disks"',
         "date:today",
@@ -103,6 +113,9 @@ def test_a_run_is_found(query: str) -> None:
         "pg:15.1",
         "option:atime",
         "option:noatime option:nobarrier",
+        "scale:25",
+        "rate:50",
+        "fillfactor:90",
         "tag:base",
         "tag:baseline tag:other",
         "date:yesterday",
@@ -136,7 +149,8 @@ def test_days_back_begin_with_today() -> None:
 
 
 def test_colon_without_field_and_open_quote() -> None:
-    assert parse_query("nvme:0 x") == (Term("", "nvme:0"), Term("", "x"))
+    assert found("nvme:0 a/b:c", entry(name="a/b:c on NVMe:0"))
+    assert not found("nvme:1", entry(name="nvme:0"))
     assert parse_query('tag:"new disks') == (Term("tag", "new disks"),)
     assert parse_query("- -x") == (Term("", "-"), Term("", "x", excluded=True))
 

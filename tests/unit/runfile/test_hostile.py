@@ -21,9 +21,9 @@ from app.domain.errors import FootingError, RunFileError
 from app.export.comparison import comparison_as_json
 from app.export.runs import describe_run, export_runs, finite
 from app.library.annotations import Annotations, annotate
-from app.library.entries import UNREADABLE, list_runs, read_entry
+from app.library.entries import UNREADABLE, read_entry
 from app.library.files import copy_into_library
-from app.library.scan import LibraryIndex, LibraryScan, read_listed
+from app.library.scan import LibraryIndex, LibraryScan, list_runs, read_listed
 from app.live.campaign_follower import GrowingRun
 from app.live.campaign_status import CampaignWatch
 from app.report.report import read_report

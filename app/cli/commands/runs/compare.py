@@ -16,7 +16,7 @@ from rich.console import Console
 from app.analysis.facts import read_run_facts
 from app.analysis.labels import one_line
 from app.analysis.sentences import WITHIN_RUN_NOTE
-from app.cli.commands.runs.named_runs import library_of, print_left_over, runs_named
+from app.cli.commands.runs.named_runs import is_query, library_of, print_left_over, select_runs
 from app.cli.commands.runs.show import print_json
 from app.cli.terminal.tables import print_sentence, print_table
 from app.comparison.again_at_rate import campaign_again
@@ -61,7 +61,6 @@ from app.comparison.overall.phases import EXPLANATION as PHASES_EXPLANATION
 from app.comparison.overall.phases import compare_phases, phase_columns, phase_rows
 from app.comparison.table import COMPARISON_COLUMNS, columns_for
 from app.comparison.warnings import comparison_notes, comparison_warnings
-from app.comparison.where import runs_where
 from app.comparison.wording import format_difference
 from app.domain.columns import CellKind, Column
 from app.domain.errors import ExitStatus, RunFileError, UsageError, did_you_mean
@@ -137,7 +136,7 @@ def compare_command(arguments: argparse.Namespace) -> int:
     """
     print_left_over(sweep_abandoned())
     library = library_of(arguments)
-    sides = [runs_named(name, library) for name in arguments.runs]
+    sides = select_runs(arguments.runs, library)
     if arguments.worse_than is not None:
         check_gate(arguments, sides)
     paths = list(dict.fromkeys(path for side in sides for path in side))
@@ -150,7 +149,6 @@ def compare_command(arguments: argparse.Namespace) -> int:
     )
     for sentence in left_out:
         print_left_out(sentence)
-    facts = runs_where(facts, arguments.where)
     if len(facts) < 2:
         raise RunFileError(tr("Only one of these runs can be read: there is nothing to compare it with."))
     comparison = compare_runs(
@@ -160,7 +158,7 @@ def compare_command(arguments: argparse.Namespace) -> int:
         baseline=arguments.baseline,
         shorten=True,
         spreads=read_spreads(library),
-        as_given=not any(Path(name).is_dir() for name in arguments.runs),
+        as_given=not any(Path(name).is_dir() or is_query(name) for name in arguments.runs),
         across=_asked(arguments.across),
     )
     if arguments.worse_than is not None:

@@ -13,7 +13,6 @@ from typing import Final
 
 from rich.console import Console
 
-from app import COMMAND
 from app.analysis.bottleneck import read_bottleneck
 from app.analysis.cannot_show import Limit, describe_limitations, read_limitations
 from app.analysis.data_set import describe_data_set
@@ -21,11 +20,11 @@ from app.analysis.io_baseline import JOB_COLUMNS, read_used_shares, sync_sentenc
 from app.analysis.labels import DISK_MARKS, WHOLE_RUN_TPS, at_least, format_tps
 from app.analysis.phase_figures import PHASE_COLUMNS, read_phase_figures
 from app.analysis.sentences import CLOSED_LOOP_NOTE, describe_disturbances, is_closed_loop
-from app.cli.commands.runs.named_runs import library_of, print_left_over
+from app.cli.commands.runs.named_runs import entries_found, library_of, print_left_over
 from app.cli.terminal.tables import print_grid, print_line, print_pairs, print_sentence, print_table
 from app.comparison.offered_load import describe_rate, kept_rate
 from app.domain.columns import CellKind, Column
-from app.domain.errors import ExitStatus, UsageError
+from app.domain.errors import ExitStatus
 from app.domain.json_value import Json
 from app.domain.quoting.shell import shell_line, shell_word
 from app.domain.run import Phase, RunState
@@ -33,8 +32,8 @@ from app.domain.text import number_text, tr, trn
 from app.domain.units import format_duration, format_size
 from app.execution.recovery import finish_incomplete, sweep_abandoned
 from app.export.runs import describe_run, finite
-from app.library.entries import LibraryEntry, effective_state, find_run, list_runs
-from app.library.query import haystack, matches, parse_query, query_mistakes, query_remarks
+from app.library.entries import LibraryEntry, effective_state
+from app.library.scan import find_run, list_runs
 from app.postgres.pgbench.filler import ratio_words
 from app.runfile.disturbance import marks_of, read_disturbances
 from app.runfile.figures import FIGURES, Figure
@@ -99,13 +98,7 @@ def list_command(arguments: argparse.Namespace) -> int:
     entries = list_runs(library)
     if finish_incomplete(entries):
         entries = list_runs(library)
-    terms = tuple(term for word in arguments.words for term in parse_query(_as_one(word)))
-    mistakes = list(query_mistakes(terms, entries))
-    if mistakes:
-        raise UsageError("\n".join(mistakes))
-    picked = [entry for entry in entries if matches(terms, entry, haystack(entry))]
-    for remark in query_remarks(terms, entries):
-        sys.stderr.write(f"{COMMAND}: {plain(remark)}\n")
+    picked = entries_found(arguments.words, entries)
     if arguments.json:
         print_json([{**asdict(entry), "marks": list(entry.marks)} for entry in picked])
         return ExitStatus.DONE
@@ -127,11 +120,6 @@ def list_command(arguments: argparse.Namespace) -> int:
         if entry.problem:
             print_line(console, entry.problem, style="yellow")
     return ExitStatus.DONE
-
-
-def _as_one(word: str) -> str:
-    """Return an argument as one query term: the shell has already split the words."""
-    return f'"{word}"' if " " in word and '"' not in word else word
 
 
 def show_command(arguments: argparse.Namespace) -> int:
