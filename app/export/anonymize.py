@@ -230,8 +230,9 @@ class Anonymizer:
             return value
         kept = kept or key in KEPT
         if isinstance(value, Mapping):
+            named = self.sentence if key == "dimensions" else self.text  # names of settings are foreign texts
             return {
-                self.text(name): self.json(item, f"{key}.{name}" if key == "mount" else name, kept=kept)
+                named(name): self.json(item, f"{key}.{name}" if key == "mount" else name, kept=kept)
                 for name, item in value.items()
             }
         if isinstance(value, list | tuple):

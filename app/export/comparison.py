@@ -10,10 +10,12 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import Final
 
+from app.analysis.labels import one_line
 from app.comparison.anchor import Anchor
 from app.comparison.comparison import RunComparison
 from app.comparison.differences import PropertyDifference, what_differs
 from app.comparison.disturbed_runs import is_disturbed
+from app.comparison.factors import NONE, find_dimensions, number_of
 from app.comparison.figures import (
     COSTS,
     EVENNESS,
@@ -53,6 +55,9 @@ def comparison_as_json(comparison: RunComparison) -> dict[str, Json]:
     whole phase), ``within_run`` (interval of its own seconds), ``facts`` (sentences) and ``figures`` (as in
     the summary), all but ``tps_whole`` of the seconds after ``cut_s``.
 
+    Rows of ``runs``, ``configurations``, ``figures`` and cells have ``dimensions``: by name the values of all
+    properties in which configurations differ, null for none, ready for a pivot table.
+
     ``configurations`` each with ``runs`` (places), ``ranked`` (false for one that is not durable next to
     durable ones: it is last), ``disturbed`` (places of its disturbed runs), ``mean``, ``low``, ``high`` and,
     but for the first, ``verdict`` (one of `Verdict`), ``sentence``, ``ratio``, ``interval``, ``p_value``, if
@@ -74,7 +79,7 @@ def comparison_as_json(comparison: RunComparison) -> dict[str, Json]:
 
     ``table`` if two factors are crossed, else null: ``across`` and ``down`` (their names), ``answers``
     (sentences), ``cells`` each with ``condition``, ``row``, ``column``, ``tps`` and ``configurations``
-    (places), ready for a pivot table, and ``standings`` of the levels across: ``level``, ``share`` of the
+    (places), and ``standings`` of the levels across: ``level``, ``share`` of the
     best (geometric mean), ``worst`` share, ``cells``, and ``against`` the first: ``ratio`` and ``interval``
     by transactions.
 
@@ -95,6 +100,10 @@ def comparison_as_json(comparison: RunComparison) -> dict[str, Json]:
     figures = compare_figures(comparison, (*LATENCIES, *EVENNESS, *COSTS, *LOADING))
     found = what_differs([run.facts for run in comparison.runs])
     factors = judge_factors(comparison)
+    tables = _dimensions(comparison)
+    of_run = {
+        run.index: table for group, table in zip(comparison.groups, tables, strict=True) for run in group.runs
+    }
     return {
         "version": VERSION,
         "effect": comparison.effect,
@@ -115,17 +124,18 @@ def comparison_as_json(comparison: RunComparison) -> dict[str, Json]:
             "sequential": any(group.contest for group in comparison.groups),
             "left_out": {group.name: group.left_out for group in comparison.groups if group.left_out},
         },
-        "runs": [_run(run) for run in comparison.runs],
+        "runs": [_run(run) | {"dimensions": of_run.get(run.index, {})} for run in comparison.runs],
         "configurations": [
-            _configuration(part, row, start) | {"bottleneck": bottleneck_as_json(bottleneck)}
+            _configuration(part, row, start)
+            | {"bottleneck": bottleneck_as_json(bottleneck), "dimensions": tables[start + place]}
             for part, start in zip(comparison.parts, _starts(comparison), strict=True)
-            for row, bottleneck in zip(part.rows, bottlenecks(part), strict=True)
+            for place, (row, bottleneck) in enumerate(zip(part.rows, bottlenecks(part), strict=True))
         ],
-        "figures": [_figure(comparison.groups, each) for each in figures],
+        "figures": [_figure(comparison.groups, tables, each) for each in figures],
         "conditions": list(_conditions(comparison)),
         "asked": None if comparison.asked is None else comparison.asked.value,
         "fastest": _fastest(comparison.parts[0]) if len(comparison.parts) == 1 else None,
-        "table": _table(comparison),
+        "table": _table(comparison, tables),
         "factors": [_factor(each) for each in factors.verdicts],
         "in_no_cell": dict(factors.not_counted),
         "storages": [_storage(row) for row in storage_rows(comparison)],
@@ -146,7 +156,23 @@ def _conditions(comparison: RunComparison) -> Iterator[Json]:
         }
 
 
-def _table(comparison: RunComparison) -> Json:
+def _dimensions(comparison: RunComparison) -> list[dict[str, Json]]:
+    """Return the properties of each configuration in which any two differ."""
+    found = find_dimensions(comparison)
+    return [
+        {one_line(each.name): _value(each.values[place]) for each in reversed(found)}
+        for place in range(len(comparison.groups))
+    ]
+
+
+def _value(text: str) -> Json:
+    number = number_of(text)
+    if number is None:
+        return None if text == NONE else text
+    return int(number) if number == int(number) else number
+
+
+def _table(comparison: RunComparison, tables: Sequence[dict[str, Json]]) -> Json:
     matrix = lay_out(comparison)
     if matrix is None:
         return None
@@ -162,6 +188,7 @@ def _table(comparison: RunComparison) -> Json:
                 "column": column,
                 "tps": cell.tps,
                 "configurations": [places[each.group.name] for each in cell.rows],
+                "dimensions": _common([tables[places[each.group.name]] for each in cell.rows]),
             }
             for block in matrix.blocks
             for (row, column), cell in block.cells.items()
@@ -180,6 +207,11 @@ def _table(comparison: RunComparison) -> Json:
             for each in matrix.columns
         ],
     }
+
+
+def _common(tables: Sequence[dict[str, Json]]) -> dict[str, Json]:
+    """Return what is the same in all tables."""
+    return {name: value for name, value in tables[0].items() if all(each[name] == value for each in tables)}
 
 
 def _starts(comparison: RunComparison) -> list[int]:
@@ -371,10 +403,13 @@ def _interval(interval: Interval | None) -> Json:
     return {"low": interval.low, "high": interval.high, "confidence": interval.confidence}
 
 
-def _figure(groups: Sequence[ComparedGroup], found: FigureComparison) -> dict[str, Json]:
+def _figure(
+    groups: Sequence[ComparedGroup], tables: Sequence[Json], found: FigureComparison
+) -> dict[str, Json]:
     rows: list[Json] = []
     for place, (group, mean) in enumerate(zip(groups, found.means, strict=True)):
         row: dict[str, Json] = {"name": group.name, "mean": mean.mean, "low": mean.low, "high": mean.high}
+        row["dimensions"] = tables[place]
         if (comparison := found.comparisons[place]) is not None:
             row |= _ratio(comparison) | {"sentence": found.verdicts[place]}
         rows.append(row)

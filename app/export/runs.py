@@ -1,7 +1,8 @@
 """Runs as CSV and JSON for other programs.
 
 CSV is one long table, one value per row: run, name, t_s, phase, metric, instance, unit, value, marks of the
-run; t_s counts from the start of the measured phase, seconds with a decimal point in every locale. JSON
+run; t_s counts from the start of the measured phase, seconds with a decimal point in every locale. Further
+columns are the run's `dimensions`: the usual ones, and all in which the runs differ. JSON
 contains everything in the run file except the verbatim output of the programs; its keys: `JSON_KEYS`.
 """
 
@@ -12,6 +13,7 @@ import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from io import TextIOWrapper
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple, TextIO
 
@@ -27,7 +29,8 @@ from app.domain.run import Phase
 from app.domain.text import tr
 from app.export.anonymize import Anonymizer
 from app.export.csv_cells import write_rows
-from app.library.entries import effective_state
+from app.library.entries import effective_state, entry_of, read_entry
+from app.library.query import DIMENSIONS, dimensions
 from app.postgres.pgbench.histogram import Histogram
 from app.runfile.disturbance import marks_of, read_disturbances
 from app.runfile.metadata.environment import counted_devices
@@ -55,6 +58,7 @@ JSON_KEYS: Final = {
     "runs[].state": tr("done, stopped, failed, incomplete or running"),
     "runs[].started_epoch_s": tr("wall clock at t_ms = 0, seconds since 1970"),
     "runs[].path": tr("of the run file"),
+    "runs[].dimensions": tr("configuration, filesystem, raid, scale and every other field of a search"),
     "runs[].target": tr("where the data lay: kind, path, RAID level, presets, and the plan of what was made"),
     "runs[].workload": tr("scripts, clients, threads, lengths, limits"),
     "runs[].installation": tr("of PostgreSQL: version, folder, build"),
@@ -169,12 +173,21 @@ def _values(run: RunFile) -> Iterator[tuple[float, str, str, str, float]]:
 
 def write_csv(paths: Iterable[Path], stream: TextIO, disguise: Anonymizer) -> None:
     """Write the long table of several runs."""
-    write_rows(stream, [[column.heading for column in CSV_COLUMNS]])
+    paths = list(paths)
+    tables = [dimensions(read_entry(path)) for path in paths]
+    names = [name for name in dict.fromkeys(chain(*tables)) if _is_column(name, tables)]
+    write_rows(stream, [[*(column.heading for column in CSV_COLUMNS), *map(disguise.sentence, names)]])
     cells = [column.cell for column in CSV_COLUMNS]
-    for path in paths:
+    for path, table in zip(paths, tables, strict=True):
         with RunFile(path) as run:
             disguise.learn(describe_run(run))
-            write_rows(stream, ([cell(value) for cell in cells] for value in _exported(run, disguise)))
+            own = [disguise.sentence(str(table.get(name) or "")) for name in names]
+            exported = _exported(run, disguise)
+            write_rows(stream, ([*(cell(value) for cell in cells), *own] for value in exported))
+
+
+def _is_column(name: str, tables: Sequence[Mapping[str, object]]) -> bool:
+    return name in DIMENSIONS or len({table.get(name) for table in tables}) > 1
 
 
 def _exported(run: RunFile, disguise: Anonymizer) -> Iterator[ExportedValue]:
@@ -233,6 +246,7 @@ def describe_run(run: RunFile) -> dict[str, Json]:
     return {
         **run.values,
         "path": str(run.path),
+        "dimensions": dict(dimensions(entry_of(run))),
         "state": effective_state(run.path, run.state).value,
         "summary": figures_of(run),
         "marks": [{"kind": kind, "reason": reason} for kind, reason in marks_of(run, judged)],

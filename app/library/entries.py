@@ -319,7 +319,7 @@ def read_entry(path: Path, also: Callable[[RunFile], object] | None = None) -> L
         if not stat.S_ISREG(path.stat().st_mode):  # a FIFO would wait for a writer
             return _unreadable(path, tr("{path} is not a regular file.").format(path=path))
         with RunFile(path) as run:
-            entry = _entry(path, run)
+            entry = entry_of(run)
             if also is not None:
                 also(run)
             return entry
@@ -339,8 +339,9 @@ def _unreadable(path: Path, problem: str) -> LibraryEntry:
     return LibraryEntry(None, str(path), path.stem, UNREADABLE, problem=problem)
 
 
-def _entry(path: Path, run: RunFile) -> LibraryEntry:
-    state = effective_state(path, run.state)
+def entry_of(run: RunFile) -> LibraryEntry:
+    """Return the entry of an open run file."""
+    state = effective_state(run.path, run.state)
     metadata, summary, marks = (
         run.metadata,
         run.summary(),
@@ -351,7 +352,7 @@ def _entry(path: Path, run: RunFile) -> LibraryEntry:
     metadata, environment = completed(metadata), run.environment
     return LibraryEntry(
         id=or_none(metadata.id),
-        path=str(path),
+        path=str(run.path),
         name=or_none(metadata.name),
         state=state.value,
         campaign=or_none(metadata.campaign),

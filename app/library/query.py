@@ -142,10 +142,30 @@ def find_field(name: str) -> QueryField:
     """Return a field: one of `FIELDS`, else that of a key, an option or a setting."""
 
     def values(entry: LibraryEntry) -> tuple[str, ...]:
-        pairs = (word.partition("=") for word in (*entry.keys, *entry.options))
-        return tuple(value for key, equals, value in pairs if equals and key.casefold() == name)
+        return tuple(str(value) for key, value in dimensions(entry).items() if key.casefold() == name)
 
     return FIELDS.get(name) or QueryField(name, name, values, _same_words)
+
+
+DIMENSIONS: Final = {
+    "configuration": "configuration",
+    "filesystem": "filesystem",
+    "raid": "raid",
+    "transactions": "workload",
+    "scale": "scale",
+    "clients": "clients",
+    "postgresql": "postgresql",
+    "machine": "machine",
+    "kernel": "kernel",
+}
+"""Usual dimensions of a run, each with its attribute of an entry."""
+
+
+def dimensions(entry: LibraryEntry) -> dict[str, str | int | None]:
+    """Return the conditions and factors of a run by name: columns of a table, and fields of a query."""
+    words = (word.partition("=") for word in (*entry.keys, *entry.options))
+    found = {name: getattr(entry, attribute) for name, attribute in DIMENSIONS.items()}
+    return {**found, **{key: value if equals else "on" for key, equals, value in words}, **found}
 
 
 @dataclass(frozen=True, slots=True)

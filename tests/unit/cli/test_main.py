@@ -232,6 +232,10 @@ def test_list_search_words_and_fields(call: Command, library: Path) -> None:
     ended = call("list", "--library", str(library), "nowhere")
     assert ended.returncode == 0
     assert f"None of {len(everything)} runs in {library} is found by: nowhere" in ended.stdout
+    [good] = json.loads(
+        call("list", "--json", "--library", str(library), "state:done scale:13 clients:8").stdout
+    )
+    assert good["dimensions"]["filesystem"] == "ext4"
     output = " ".join(call("list", "--help").stdout.split())
     assert all(f"{field}:" in output for field in FIELDS)
 

@@ -180,6 +180,10 @@ def test_json_is_ready_for_a_pivot() -> None:
         [place] = cell["configurations"]
         assert configurations[place]["mean"] == cell["tps"]
         assert cell["column"] in configurations[place]["name"]
+        assert cell["dimensions"] == configurations[place]["dimensions"]
+    pivot = {(each["dimensions"]["scale"], each["row"], each["column"]): each["tps"] for each in cells}
+    assert len(pivot) == 12
+    assert {scale for scale, _, _ in pivot} == {10, 100}
     assert [each["level"] for each in table["standings"]] == ["ext4", "xfs", "zfs"]
     assert comparison_as_json(compare_runs(runs()[:1]))["table"] is None
 

@@ -3,6 +3,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -12,8 +14,10 @@ from app.domain.errors import CorruptRunFileError, UsageError
 from app.domain.json_value import Json
 from app.export.anonymize import Anonymizer
 from app.export.runs import CSV_COLUMNS, JSON_KEYS, export_runs, write_csv
+from app.library.query import DIMENSIONS
 from tests.fix_columns import put_in
 from tests.fix_runs import change_run
+from tests.fix_window import write_matrix
 from tests.made_runs import finished_run, write_run
 
 
@@ -25,7 +29,7 @@ def table(path: Path) -> list[dict[str, str]]:
 
 def test_csv_long_format_from_measured_phase(tmp_path: Path) -> None:
     rows = table(finished_run(tmp_path / "a.footing"))
-    assert list(rows[0]) == [column.heading for column in CSV_COLUMNS]
+    assert list(rows[0]) == [*(column.heading for column in CSV_COLUMNS), *DIMENSIONS]
     tps = [row for row in rows if row["metric"] == "pgbench.tps"]
     assert [(row["t_s"], row["value"], row["phase"]) for row in tps] == [
         ("1.000", "100", "measure"),
@@ -36,6 +40,22 @@ def test_csv_long_format_from_measured_phase(tmp_path: Path) -> None:
     assert p99 == pytest.approx([2.0] * 3, rel=0.01)
     counted = [float(row["value"]) for row in rows if row["metric"] == "log.transactions"]
     assert counted == [100, 200, 300]
+
+
+def test_csv_pivots_in_sql_without_join(tmp_path: Path) -> None:
+    stream = io.StringIO(newline="")
+    write_csv(write_matrix(tmp_path), stream, Anonymizer.none())
+    head, *rows = csv.reader(io.StringIO(stream.getvalue(), newline=""))
+    assert head[-1] == "max_wal_size"
+    with closing(sqlite3.connect(":memory:")) as database:
+        database.execute(f"CREATE TABLE sample ({', '.join(head)})")
+        database.executemany(f"INSERT INTO sample VALUES ({', '.join('?' * len(head))})", rows)
+        pivot = database.execute(
+            "SELECT max_wal_size, round(avg(value) FILTER (WHERE filesystem = 'ext4')),"
+            " round(avg(value) FILTER (WHERE filesystem = 'btrfs')) FROM sample"
+            " WHERE metric = 'pgbench.tps' AND phase = 'measure' GROUP BY 1"
+        ).fetchall()
+    assert pivot == [("10GB", 3992, 3226), ("20GB", 3563, 2794), ("40GB", 3024, 2443), ("80GB", 2495, 2016)]
 
 
 def test_csv_values_carry_run_marks(tmp_path: Path) -> None:

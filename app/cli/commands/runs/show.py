@@ -33,6 +33,7 @@ from app.domain.units import format_duration, format_size
 from app.execution.recovery import finish_incomplete, sweep_abandoned
 from app.export.runs import describe_run, finite
 from app.library.entries import LibraryEntry, effective_state
+from app.library.query import dimensions
 from app.library.scan import find_run, list_runs
 from app.postgres.pgbench.filler import ratio_words
 from app.runfile.disturbance import marks_of, read_disturbances
@@ -100,7 +101,7 @@ def list_command(arguments: argparse.Namespace) -> int:
         entries = list_runs(library)
     picked = entries_found(arguments.words, entries)
     if arguments.json:
-        print_json([{**asdict(entry), "marks": list(entry.marks)} for entry in picked])
+        print_json([{**asdict(entry), "dimensions": dict(dimensions(entry))} for entry in picked])
         return ExitStatus.DONE
     console = Console()
     if entries and not picked:
