@@ -21,7 +21,7 @@ from app.comparison.comparison import RunComparison
 from app.comparison.factors import NONE, Dimension, find_dimensions
 from app.comparison.overall.conditions import PropertyRole, role_of
 from app.comparison.overall.factor_verdicts import FILESYSTEM, MOST_LEVELS, same_levels
-from app.comparison.overall.fastest import shows_speed
+from app.comparison.overall.fastest import find_fastest, shows_speed
 from app.comparison.table import ComparisonRow
 from app.domain.columns import CellKind, Column
 from app.domain.errors import UsageError
@@ -81,13 +81,28 @@ class Block:
     def lines(self, *, by_row: bool) -> Iterator[tuple[str, dict[str, float]]]:
         """Yield the name of each row with the mean TPS of its ranked cells, or of each column with those."""
         for line in self.rows if by_row else self.columns:
-            tps = {}
+            tps: dict[str, float] = {}
             for other in self.columns if by_row else self.rows:
                 cell = self.cells.get((line, other) if by_row else (other, line))
                 if cell is not None and cell.is_ranked and cell.tps:
                     tps[other] = cell.tps
             if len(tps) > 1:
                 yield line, tps
+
+    def best(self, effect: float) -> frozenset[tuple[str, str]]:
+        """Return the cells that may be the fastest; without verdicts those near the highest mean of a row."""
+        fastest = find_fastest(self.part)
+        if fastest is not None:
+            names = {row.name for row in (fastest.best, *fastest.others)}
+            return frozenset(
+                at for at, cell in self.cells.items() if any(row.name in names for row in cell.rows)
+            )
+        return frozenset(
+            (row, column)
+            for row, tps in self.lines(by_row=True)
+            for column, value in tps.items()
+            if value >= (1 - effect) * max(tps.values())
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +145,12 @@ class Matrix:
     others: tuple[RunComparison, ...]
     columns: tuple[Standing, ...]
     rows: tuple[Standing, ...]
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """All columns, the fastest first: the place of a column is the number of its colour everywhere."""
+        ranked = [each.level for each in self.columns]
+        return tuple(dict.fromkeys((*ranked, *(each for block in self.blocks for each in block.columns))))
 
 
 def lay_out(comparison: RunComparison, columns: str = "", rows: str = "") -> Matrix | None:

@@ -31,6 +31,7 @@ from ui.charts.data.plotted_run import named_traces
 from ui.charts.figures.figure import FigureView
 from ui.charts.stack.legend_table import legend_rows
 from ui.charts.stack.stack import ChartStack, prefetch
+from ui.compare.page import ComparePage
 from ui.live.page import EVERY_S, Announcer, LivePage
 from ui.live.presentation_window import TalkWindow
 from ui.program import program
@@ -166,6 +167,18 @@ def telling(window: QWidget) -> list[QWidget]:
     return [each for each in found if isinstance(each, AccessibleText) and each.isVisible()]
 
 
+def show_tab(qtbot: QtBot, page: ComparePage, index: int) -> bool:
+    """Show a tab and wait for what it reads, which may be twice; return whether it has data."""
+    if not page.tabs.isTabVisible(index):
+        return False
+    page.tabs.setCurrentIndex(index)
+    for _ in range(2):
+        qtbot.wait(50)
+        assert finish_background(120)
+    qtbot.wait(50)
+    return True
+
+
 def test_library_and_comparison_charts_describe_data(
     qtbot: QtBot, open_window: OpenWindow, tmp_path: Path
 ) -> None:
@@ -174,18 +187,14 @@ def test_library_and_comparison_charts_describe_data(
     qtbot.waitUntil(lambda: page.content.comparison is not None)
     seen: list[str] = []
     for index in range(page.tabs.count()):
-        page.tabs.setCurrentIndex(index)
-        qtbot.wait(50)
-        assert finish_background(120)
-        qtbot.wait(50)
-        for each in telling(page):
+        for each in telling(page) if show_tab(qtbot, page, index) else ():
             words = described(each)
             assert "xfs" in words or "No run" in words or "hold no samples" in words, (
                 page.tabs.tabText(index),
                 words,
             )
             seen.append(page.tabs.tabText(index))
-    assert seen == ["Result", "Over time", "Side by side", "Bars"]
+    assert list(dict.fromkeys(seen)) == ["Result", "Over time", "Side by side", "Latencies"]
     window.show_runs()
     (stack,) = [each for each in telling(window.runs_page) if isinstance(each, ChartStack)]
     assert "xfs: newest 1," in described(stack)
@@ -204,19 +213,16 @@ def test_comparison_latencies_described(qtbot: QtBot, open_window: OpenWindow, t
     qtbot.waitUntil(lambda: all("xfs" in described(each) for each in telling(page)))
 
 
-def test_sweep_and_heat_map_cells_described(qtbot: QtBot, open_window: OpenWindow, tmp_path: Path) -> None:
+def test_sweep_and_tables_described(qtbot: QtBot, open_window: OpenWindow, tmp_path: Path) -> None:
     paths = write_matrix(tmp_path / "library", scales=True)
     _, page = open_comparison(qtbot, open_window, tmp_path / "library", paths)
     qtbot.waitUntil(lambda: page.content.comparison is not None)
     said: dict[str, str] = {}
     for index in range(page.tabs.count()):
-        page.tabs.setCurrentIndex(index)
-        assert finish_background(120)
-        qtbot.wait(50)
+        show_tab(qtbot, page, index)
         said |= {page.tabs.tabText(index): described(each) for each in telling(page)}
     assert re.search(r"btrfs: 10 3,2\d\d, 20 2,8\d\d, 40 ", said["Sweep"]), said["Sweep"]
-    assert re.search(r"; rows: .*, columns: .*", said["Heat map"]), said["Heat map"]
-    assert re.search(r"btrfs.* 3,2\d\d, 1 run", said["Heat map"]), said["Heat map"]
+    assert re.search(r"scale 10: ext4.*; btrfs at 10: 3,2\d\d", said["Result"]), said["Result"]
 
 
 def test_bar_figure_describes_bars_and_intervals(

@@ -20,7 +20,7 @@ from ui.charts.data.plotted_run import RunTrace
 from ui.charts.data.registry import CHARTS, charts_along
 from ui.charts.data.scale import LATENCY, NINES, XQuantity, percent_of, swept_axis
 from ui.charts.figures.bars import BarFigure, BarGroup
-from ui.charts.figures.heat import Cell, HeatFigure
+from ui.charts.figures.panels import Panel, PanelFigure
 from ui.charts.painting.sheet_painting import PLAIN, Look, put_text, text_width, wrap_text
 from ui.charts.stack.saving import csv_text
 from ui.charts.stack.stack import ChartStack
@@ -119,7 +119,7 @@ def test_zero_latencies_absent_from_log_axis(theme: Theme) -> None:
 # --- figures --------------------------------------------------------------------------------------
 
 
-def painted(figure: BarFigure | HeatFigure, theme: Theme, width: int = 800) -> QImage:
+def painted(figure: BarFigure | PanelFigure, theme: Theme, width: int = 800) -> QImage:
     height = max(200, math.ceil(figure.least_height(theme, width)))
     image = QImage(width, height, QImage.Format.Format_RGB32)
     image.fill(theme.background)
@@ -189,14 +189,16 @@ def test_texts_wrap(lines: int | None, shown: list[str]) -> None:
         BarFigure("empty", ()),
         BarFigure("none", (BarGroup("ext4", (Bar("failed", None, note="no complete run"),)),)),
         BarFigure("zeros", (BarGroup("", (Bar("a", 0.0), Bar("b", 0.0, (0.0, 0.0)))),)),
-        HeatFigure("empty", "x", "y", (), (), ()),
-        HeatFigure("hole", "x", "y", ("1", "2"), ("a",), ((Cell(None), Cell(0.0, "1 run")),)),
+        PanelFigure("no panel", "x", ()),
+        PanelFigure("no cell", "x", (Panel("", (), (), {}),)),
+        PanelFigure("holes", "x", (Panel("c", ("a", "b"), ("1", "2"), {("a", "2"): Bar("", 0.0)}),)),
+        PanelFigure("failed", "x", (Panel("c", ("a",), ("1",), {("a", "1"): Bar("", None, note="none")}),)),
     ],
     ids=lambda figure: type(figure).__name__ + figure.title,
 )
 @pytest.mark.parametrize("width", [60, 800])
 def test_small_or_empty_figures_painted_and_described(
-    theme: Theme, figure: BarFigure | HeatFigure, width: int
+    theme: Theme, figure: BarFigure | PanelFigure, width: int
 ) -> None:
     painted(figure, theme, width)
     size = QSizeF(width, 200)

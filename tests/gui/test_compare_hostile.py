@@ -16,12 +16,11 @@ from app.domain.errors import FootingError
 from app.export.comparison import comparison_as_json
 from app.export.runs import finite
 from app.library.entries import read_entry
-from app.library.scan import ListedRun
 from tests.fix_runs import Shape, change_run, write_run
 from tests.fix_window import Trial, write_trial
-from ui.compare.content import Choices, Content, compare_content
+from ui.compare.content import Choices, Content, LoadedRun, compare_content
 from ui.compare.figures import known_figures, make_bars
-from ui.compare.page import load_facts, load_runs, with_series
+from ui.compare.page import load_facts, with_series
 
 HUGE = "x" * 3_000_000
 
@@ -87,8 +86,9 @@ def test_hostile_file_never_breaks_comparison(good: Path, tmp_path: Path, statem
     path.write_bytes(good.read_bytes())
     change_run(path, statement)
     other = write_trial(tmp_path / "other.footing", Trial(seconds=30))
-    listed = [ListedRun(read_entry(each), ()) for each in (path, other)]
-    drawn = with_series(load_runs(listed, {str(path): 0, str(other): 1}), ("tps", "latency"), 2)
+    assert [read_entry(each) for each in (path, other)]
+    listed = [LoadedRun(str(each), number, each.stem) for number, each in enumerate((path, other))]
+    drawn = with_series(listed, ("tps", "latency"), 2)
     loaded = load_facts([run for run in drawn if not run.problem])
     runs = tuple(run for run in loaded if not run.problem)
     assert any(run.path == str(other) for run in runs)
@@ -98,7 +98,7 @@ def test_hostile_file_never_breaks_comparison(good: Path, tmp_path: Path, statem
     assert all(len(warning) < 20_000 for warning in comparison_warnings(content.comparison))
     json.dumps(finite(comparison_as_json(content.comparison)), allow_nan=False)
     for name in known_figures(content.comparison.groups):
-        assert make_bars(content, name, None) is not None
+        assert make_bars(content, name) is not None
     for run in runs:
         if run.data is not None:
             _read_or_refuse(lambda data=run.data: since_checkpoint(data))  # type: ignore[misc]

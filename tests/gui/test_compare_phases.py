@@ -15,8 +15,8 @@ from app.report.blocks import BarFigure as ReportBars
 from app.report.options import ReportOptions
 from app.report.report import read_report
 from tests.fix_phases import PhasedRun, PhaseShape, ext4_and_xfs, write_phased_campaign
-from ui.charts.figures.bars import FiguresSideBySide
-from ui.compare.content import NOT_YET, Choices, Content, LoadedRun, compare_content
+from ui.charts.figures.panels import PanelFigure
+from ui.compare.content import Choices, Content, LoadedRun, compare_content
 from ui.compare.views import OWN, PhasesView, make_phases
 from ui.report.save import SaveRequest, save
 from ui.theme import Scheme, Theme
@@ -43,7 +43,7 @@ def many(configurations: int, phases: int) -> list[PhasedRun]:
     return [PhasedRun(name, repeat, shapes) for name in names for repeat in range(2)]
 
 
-def made(content: Content, name: str = OWN) -> FiguresSideBySide:
+def made(content: Content, name: str = OWN) -> PanelFigure:
     figure = make_phases(content, name)
     assert figure is not None
     return figure
@@ -51,12 +51,12 @@ def made(content: Content, name: str = OWN) -> FiguresSideBySide:
 
 def test_phase_figures_have_intervals_and_runs(tmp_path: Path) -> None:
     figure = made(content_of(tmp_path, ext4_and_xfs()))
-    assert [part.title for part in figure.parts] == [
+    assert [panel.heading for panel in figure.panels] == [
         "reads (1 of 2): select-only",
         "reads (2 of 2): select-only",
         "writes: tpcb-like",
     ]
-    writes = figure.parts[2].groups[0].bars
+    writes = list(figure.panels[2].bars.values())
     assert [bar.label for bar in writes] == ["ext4", "xfs"]
     for bar in writes:
         assert bar.value is not None
@@ -66,26 +66,20 @@ def test_phase_figures_have_intervals_and_runs(tmp_path: Path) -> None:
     assert writes[1].value == pytest.approx(1.2 * (writes[0].value or 0.0), rel=1e-3)
     assert "fill" not in figure.csv()  # it does not count
     assert figure.csv().count("\n") == 7
+    assert "writes: tpcb-like,xfs," in figure.csv()
 
 
 def test_phases_at_rate_compare_99th_percentile(tmp_path: Path) -> None:
     content = content_of(tmp_path, with_a_rate())
-    free, rated = made(content).parts
-    assert free.note.startswith("Transactions per second")
-    assert "ms, lower is better" in rated.note
-    free, rated = made(content, "tps").parts
-    assert [part.note.partition(",")[0] for part in (free, rated)] == ["Transactions per second"] * 2
+    free, rated = (panel.columns[0] for panel in made(content).panels)
+    assert free == "Transactions per second, higher is better"
+    assert rated.endswith("ms, lower is better")
+    assert {panel.columns[0] for panel in made(content, "tps").panels} == {free}
 
 
-def test_runs_without_phases_explained(qtbot: QtBot, tmp_path: Path) -> None:
+def test_no_figure_without_phases(tmp_path: Path) -> None:
     plain = content_of(tmp_path, ext4_and_xfs())
-    without = Content(plain.runs, plain.comparison)
-    assert make_phases(without) is None
-    view = PhasesView(Theme(Scheme.LIGHT))
-    qtbot.addWidget(view)
-    assert view.why_not(Content(plain.runs)) == NOT_YET
-    assert "several phases that count" in view.why_not(without)
-    assert view.why_not(plain) == ""
+    assert make_phases(Content(plain.runs, plain.comparison)) is None
 
 
 @pytest.mark.parametrize("scheme", [Scheme.LIGHT, Scheme.DARK])
@@ -97,26 +91,23 @@ def test_many_phases_keep_row_height(
     figure = made(content_of(tmp_path, many(configurations, phases)))
     height = figure.least_height(theme, width)
     size = QSizeF(width, height)
-    places = list(figure._places(size, theme))
+    places = [area for _, area, _ in figure._grown(theme, size)]
     assert len(places) == phases
-    for part, place in places:
-        assert place.height() >= part.least_height(theme, place.width()) - 1
+    for number, place in enumerate(places):
         assert place.right() <= width + 1
         assert place.bottom() <= height + 1
-    for number, (_, place) in enumerate(places):
-        assert not any(place.intersects(other) for _, other in places[number + 1 :])
-    labels = [bar.label for bar in figure.parts[0].groups[0].bars]
-    assert len(set(labels)) == configurations
+        assert not any(place.intersects(other) for other in places[number + 1 :])
+    assert len(figure.panels[0].rows) == configurations
     image = QImage(QSize(width, round(height)), QImage.Format.Format_RGB32)
     image.fill(theme.background)
     before = image.copy()
     painter = QPainter(image)
     figure.paint(painter, size, theme)
-    middle = places[-1][1].center()
+    middle = places[-1].bottomRight() - QPointF(places[-1].width() / 3, 5)
     figure.paint_pointer(painter, size, theme, middle)
     painter.end()
     assert image != before
-    assert figure.text_at(size, theme, middle).startswith(figure.parts[-1].title)
+    assert figure.text_at(size, theme, middle).startswith(figure.panels[-1].heading)
     assert figure.text_at(size, theme, QPointF(-5, -5)) == ""
     view = PhasesView(theme)
     qtbot.addWidget(view)

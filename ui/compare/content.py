@@ -5,18 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Final
 
 from app.analysis.facts import RunFacts
+from app.analysis.labels import one_line, safety_warning, with_warning
 from app.comparison.comparison import RunComparison, compare_runs
 from app.comparison.factors import Dimension, find_dimensions
 from app.comparison.groups import ComparedGroup
+from app.comparison.label_shortening import RunIdentity, name_runs
+from app.comparison.matrix import Matrix, describe_matrix, lay_out
+from app.comparison.overall.answer import Answer, find_answer
 from app.comparison.overall.factor_verdicts import FactorVerdicts, judge_factors
-from app.comparison.overall.fastest import fastest_sentences
 from app.comparison.overall.phases import ComparedPhase, compare_phases
 from app.domain.text import tr
 from app.library.spreads import KnownSpread
+from app.runfile.metadata.safety import NOT_DURABLE, UNSAFE
 from app.runfile.series import RunData
 from ui.charts.data.plotted_run import RunTrace, named_traces
+from ui.theme import SERIES
+
+NOT_YET: Final = tr("Reading the runs …")
+NO_RUN: Final = tr("No run can be shown.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,41 +56,107 @@ class Content:
     Attributes:
         runs: the readable ones, in the order of ticking.
         comparison: None until the facts are read.
+        matrix: tables of the comparison; None without two crossed factors.
+        answers: sentences, the most important first.
+        answer: with its reservations and verdicts.
         dimensions: in which the configurations differ.
-        factors: verdicts over the cells of a matrix.
+        factors: verdicts over the cells without a matrix.
         phases: each compared separately, if runs measured several.
-        fastest: configurations that may be the fastest under each condition, as sentences.
         focus: path of the run in focus, empty for none.
-        has_series: whether the series for charts over time were read; else they are, in the background.
+        filters: properties that limit the runs, in words; empty for all runs.
     """
 
     runs: tuple[LoadedRun, ...]
     comparison: RunComparison | None = None
+    matrix: Matrix | None = None
+    answer: Answer = field(default_factory=lambda: Answer(""))
+    answers: tuple[str, ...] = ()
     dimensions: tuple[Dimension, ...] = ()
     focus: str = ""
     factors: FactorVerdicts = field(default_factory=FactorVerdicts)
     phases: tuple[ComparedPhase, ...] = ()
-    fastest: tuple[str, ...] = ()
-    has_series: bool = True
+    filters: str = ""
+
+    @property
+    def has_series(self) -> bool:
+        """Whether the series for charts over time were read."""
+        return all(run.data is not None for run in self.runs)
+
+    @property
+    def why_empty(self) -> str:
+        """Why there is no comparison to show yet; empty if there is."""
+        if self.comparison is None:
+            return NOT_YET
+        if self.runs:
+            return ""
+        return tr("No run has all of: {filters}.").format(filters=self.filters) if self.filters else NO_RUN
 
     @cached_property
     def traces(self) -> tuple[RunTrace, ...]:
         """The runs for charts."""
-        return named_traces([(run.path, run.data, run.colour) for run in self.runs if run.data is not None])
+        found = zip(self.runs, self.colours, strict=True)
+        return named_traces([(run.path, run.data, colour) for run, colour in found if run.data is not None])
 
     @cached_property
     def names(self) -> tuple[str, ...]:
         """A short name for each run, with its warning, without common words."""
-        labels = {trace.run_id: trace.label for trace in self.traces}
-        return tuple(labels.get(run.path, run.name) for run in self.runs)
+        found = [run.facts for run in self.runs if run.facts is not None]
+        if len(found) < len(self.runs):
+            return tuple(run.name for run in self.runs)
+        named = name_runs([_identity_of(facts) for facts in found])
+        return tuple(with_warning(name.run, name.warning) for name in named)
+
+    @cached_property
+    def colours(self) -> tuple[int, ...]:
+        """The number of each run's colour; with a matrix that of its column, marked for row and condition."""
+        found = [run.colour for run in self.runs]
+        if self.matrix is not None and self.comparison is not None:
+            rows = list(dict.fromkeys(row for block in self.matrix.blocks for row in block.rows))
+            layers = 1 + (len(self.matrix.levels) - 1) // SERIES
+            for number, block in enumerate(self.matrix.blocks):
+                for (row, column), cell in block.cells.items():
+                    layer, colour = divmod(self.matrix.levels.index(column), SERIES)
+                    mark = (number * len(rows) + rows.index(row)) * layers + layer
+                    for run in (run for each in cell.rows for run in each.group.runs):
+                        found[run.index] = colour + SERIES * mark
+        return tuple(found)
 
     def group_colour(self, group: ComparedGroup) -> int:
-        """Return the number of a group's colour: that of its first run."""
-        return self.runs[group.runs[0].index].colour
+        """Return the number of a group's colour: that of its column in the matrix, else of its first run."""
+        return self._columns.get(group.name, self.colours[group.runs[0].index])
+
+    @cached_property
+    def _columns(self) -> dict[str, int]:
+        if self.matrix is None:
+            return {}
+        return {
+            each.group.name: self.matrix.levels.index(column)
+            for block in self.matrix.blocks
+            for (_, column), cell in block.cells.items()
+            for each in cell.rows
+        }
+
+    def paths_of(self, condition: str, place: tuple[str, str]) -> tuple[str, ...]:
+        """Return the paths of the runs of a cell of the matrix."""
+        blocks = () if self.matrix is None else self.matrix.blocks
+        cells = (each.cells[place] for each in blocks if each.part.condition == condition)
+        rows = (row for cell in cells for row in cell.rows)
+        return tuple(self.runs[run.index].path for row in rows for run in row.group.runs)
 
     def with_focus(self, focus: str) -> Content:
         """Return the same content with another run in focus."""
         return replace(self, focus=focus)
+
+
+def _identity_of(run: RunFacts) -> RunIdentity:
+    marks = {kind for kind, _ in run.marks}
+    return RunIdentity(
+        one_line(run.name),
+        one_line(run.configuration),
+        one_line(run.campaign),
+        run.campaign_key,
+        safety_warning(unsafe=UNSAFE in marks, not_durable=NOT_DURABLE in marks),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,15 +198,15 @@ def compare_content(
         shorten=True,
         spreads=spreads,
     )
-    dimensions = find_dimensions(comparison)
+    matrix, answer = lay_out(comparison), find_answer(comparison)
+    over_all = () if matrix is None or len(comparison.parts) < 2 else describe_matrix(matrix, choices.effect)
     return replace(
         content,
         comparison=comparison,
-        dimensions=dimensions,
-        factors=judge_factors(comparison),
+        matrix=matrix,
+        answer=answer,
+        answers=over_all or (one_line(answer.sentence),),
+        dimensions=find_dimensions(comparison),
+        factors=judge_factors(comparison) if matrix is None else FactorVerdicts(),
         phases=compare_phases(comparison),
-        fastest=fastest_sentences(comparison),
     )
-
-
-NOT_YET = tr("Reading the runs …")

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QSizePolicy, QSplitter, QStackedWidget
+from PySide6.QtWidgets import QSizePolicy, QSplitter
 from typing_extensions import override
 
 from app.analysis.labels import one_line
@@ -27,7 +27,6 @@ from ui.charts.stack.stack import ChartStack
 from ui.compare.content import NOT_YET, Content
 from ui.compare.parts import Choice, View, control_row, labelled, list_and_charts
 from ui.theme import Theme
-from ui.widgets.empty_state import EmptyState
 from ui.widgets.texts import plain_label
 
 Array = NDArray[np.float64]
@@ -148,7 +147,6 @@ class DistributionView(View):
         what: runs, or configurations with all transactions of their runs.
         nines: percentiles.
         shares: shares over latency.
-        empty: shown instead of both if no run has latencies.
     """
 
     def __init__(self, theme: Theme) -> None:
@@ -180,19 +178,8 @@ class DistributionView(View):
         splitter.addWidget(charts)
         splitter.setStretchFactor(1, 1)
         splitter.setSizes(list_and_charts(self))
-        self.empty = EmptyState(theme, "chart-line")
-        none = tr("None of these runs holds the latencies of its transactions, of which this is made.")
-        self.empty.set_texts(tr("Latencies"), none)
-        self._charts = splitter
-        self._pages = QStackedWidget()
-        for page in (self._charts, self.empty):
-            self._pages.addWidget(page)
         self.what.chosen.connect(self.refresh)
-        self.rows.addWidget(self._pages, 1)
-
-    @override
-    def why_not(self, content: Content) -> str:
-        return "" if content.comparison is not None else NOT_YET
+        self.rows.addWidget(splitter, 1)
 
     @override
     def set_content(self, content: Content) -> None:
@@ -233,14 +220,13 @@ class DistributionView(View):
                 ]
             )
             stack.set_focus(self.content.focus or None)
-        self.words.setText(_remarks(named) if shown else "")
-        self._pages.setCurrentWidget(self.empty if named and not shown else self._charts)
+        self.words.setText(_remarks(named))
 
     def _of_runs(self) -> list[Named]:
-        found = zip(self.content.runs, self.content.names, strict=True)
+        found = zip(self.content.runs, self.content.names, self.content.colours, strict=True)
         return [
-            (run.path, run.colour, name, self._known[run.path])
-            for run, name in found
+            (run.path, colour, name, self._known[run.path])
+            for run, name, colour in found
             if run.path in self._known
         ]
 

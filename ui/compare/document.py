@@ -7,25 +7,21 @@ from typing import Final
 
 from PySide6.QtGui import QColor, QTextDocument
 
-from app.analysis.labels import format_tps, one_line
+from app.analysis.labels import one_line
 from app.analysis.sentences import WITHIN_RUN_NOTE
 from app.comparison.differences import PropertyDifference, describe_sameness, what_differs
 from app.comparison.limits import describe_bottlenecks, describe_part_limitations
+from app.comparison.matrix import standing_columns
 from app.comparison.overall.factor_verdicts import EXPLANATION, describe_factors, describe_not_counted
-from app.comparison.overall.phases import (
-    COMPARED_PHASE_COLUMNS,
-    ComparedPhase,
-    phase_rows,
-)
 from app.comparison.overall.phases import (
     EXPLANATION as PHASES_EXPLANATION,
 )
-from app.comparison.table import COMPARISON_COLUMNS, ComparisonColumn, ComparisonRow
+from app.comparison.overall.phases import (
+    ComparedPhase,
+)
 from app.comparison.warnings import comparison_notes, comparison_warnings
-from app.comparison.wording import format_difference
-from app.domain.columns import choose, column_of
 from app.domain.text import tr
-from ui.compare.content import NOT_YET, Content
+from ui.compare.content import Content
 from ui.theme import Theme
 from ui.widgets.plain_writer import DocumentColours, PlainWriter
 
@@ -33,9 +29,6 @@ SWATCH: Final = "■"
 _LONGEST: Final = 300
 _MOST_SWATCHES: Final = 8
 _MOST_NAMES: Final = 6
-
-
-_PHASE_LATENCIES: Final = choose(COMPARED_PHASE_COLUMNS, ("p95", ComparisonColumn.P99))
 
 
 class ComparisonWriter(PlainWriter):
@@ -49,14 +42,14 @@ class ComparisonWriter(PlainWriter):
         """Write the whole text about these runs."""
         for problem in problems:
             self._warn(problem)
-        if content.comparison is None:
-            self._line(NOT_YET if content.runs else tr("No run can be shown."), colour=self._ink.quiet)
+        if content.why_empty:
+            self._line(content.why_empty, colour=self._ink.quiet)
             return
         self._write_warnings(content)
         self._write_differences(content)
-        self._write_factors(content)  # the only verdicts for a matrix of single runs
+        self._write_ranking(content)
+        self._write_factors(content)
         self._write_verdicts(content)
-        self._write_configurations(content)
         self._write_phases(content)
         self._write_runs(content)
 
@@ -82,7 +75,7 @@ class ComparisonWriter(PlainWriter):
         self._line(name, colour=self._ink.quiet)
         for variant in difference.variants:
             self._begin(indent=True)
-            numbers = dict.fromkeys(content.runs[place].colour for place in variant.runs)
+            numbers = dict.fromkeys(content.colours[place] for place in variant.runs)
             for number in list(numbers)[:_MOST_SWATCHES]:
                 self._put(SWATCH, colour=self._colour(number))
             text = one_line(variant.value)
@@ -94,19 +87,33 @@ class ComparisonWriter(PlainWriter):
         if content.comparison is None:
             return
         self._heading(tr("Verdict"))
-        for sentence in content.fastest:
+        for sentence in content.answers:
             self._line(sentence)
         for part in content.comparison.parts:
             if part.condition:
                 self._line(part.condition, colour=self._ink.quiet)
             for verdict in part.verdicts:
-                self._line(verdict)
+                if verdict not in content.answers:
+                    self._line(verdict)
             if not part.verdicts:
                 self._line(
                     tr("One configuration only: there is nothing to compare it with."), colour=self._ink.quiet
                 )
             for text in filter(None, (describe_bottlenecks(part), describe_part_limitations(part))):
                 self._line(text)
+
+    def _write_ranking(self, content: Content) -> None:
+        if content.matrix is None:
+            return
+        self._heading(tr("Ranking"))
+        _, *columns = standing_columns(content.matrix)
+        for place, standing in enumerate(content.matrix.columns):
+            self._begin()
+            self._put(SWATCH + " ", colour=self._colour(place))
+            self._put(standing.level)
+            cells = [(column.heading, column.cell(standing)) for column in columns]
+            self._begin(indent=True)
+            self._put("; ".join(f"{name} {cell}" for name, cell in cells if cell), colour=self._ink.quiet)
 
     def _write_factors(self, content: Content) -> None:
         if not content.factors.verdicts:
@@ -118,40 +125,18 @@ class ComparisonWriter(PlainWriter):
         if message := describe_not_counted(content.factors):
             self._line(message, colour=self._ink.quiet)
 
-    def _write_configurations(self, content: Content) -> None:
-        if content.comparison is None:
-            return
-        self._heading(tr("Configurations"))
-        for row in content.comparison.rows:
-            self._write_configuration(content, row)
-
-    def _write_configuration(self, content: Content, row: ComparisonRow) -> None:
-        group = row.group
-        self._begin()
-        self._put(SWATCH + " ", colour=self._colour(content.group_colour(group)))
-        self._put(group.name)
-        if group.warning:
-            self._put(f"  {group.warning}", colour=self._ink.warning, bold=True, small=True)
-        self._begin(indent=True)
-        self._put(_row_words(row), colour=self._ink.quiet)
-
     def _write_phases(self, content: Content) -> None:
         if not content.phases:
             return
         self._heading(tr("Each phase for itself"))
         self._line(PHASES_EXPLANATION, colour=self._ink.quiet, small=True)
         for phase in content.phases:
-            self._write_phase(content, phase)
+            self._write_phase(phase)
 
-    def _write_phase(self, content: Content, phase: ComparedPhase) -> None:
+    def _write_phase(self, phase: ComparedPhase) -> None:
         self._begin()
         self._put(phase.label, bold=True)
         self._put(f"  {phase.transactions}", colour=self._ink.quiet, small=True)
-        for each in phase_rows([phase]):
-            self._write_configuration(content, each.row)
-            for column in _PHASE_LATENCIES:
-                if cell := column.cell(each):
-                    self._put(f"  {column.heading} {cell}", colour=self._ink.quiet)
         for verdict in phase.verdicts:
             self._line(verdict)
 
@@ -160,9 +145,9 @@ class ComparisonWriter(PlainWriter):
             return
         self._heading(tr("Each run for itself"))
         self._line(WITHIN_RUN_NOTE, colour=self._ink.quiet, small=True)
-        for run, loaded in zip(content.comparison.runs, content.runs, strict=True):
+        for run, loaded, colour in zip(content.comparison.runs, content.runs, content.colours, strict=True):
             self._begin()
-            self._put(SWATCH + " ", colour=self._colour(loaded.colour))
+            self._put(SWATCH + " ", colour=self._colour(colour))
             self._put(run.name, bold=loaded.path == content.focus)
             self._begin(indent=True)
             self._put(
@@ -185,20 +170,3 @@ def _whose(content: Content, places: Sequence[int]) -> str:
         return ", ".join(names)
     text = ", ".join(names[: _MOST_NAMES - 1])
     return tr("{names} and {count} more").format(names=text, count=len(names) - _MOST_NAMES + 1)
-
-
-def _row_words(row: ComparisonRow) -> str:
-    """Return the table row of a configuration as a line of text."""
-    interval = column_of(COMPARISON_COLUMNS, ComparisonColumn.INTERVAL).cell(row)
-    runs = column_of(COMPARISON_COLUMNS, ComparisonColumn.RUNS).cell(row)
-    sentences = [
-        tr("{tps} TPS").format(tps=format_tps(row.mean.mean)) if row.mean.mean is not None else tr("no TPS")
-    ]
-    if interval:
-        sentences.append(f"({interval})")
-    sentences.append(tr("runs: {runs}").format(runs=runs))
-    if row.comparison is not None and (difference := format_difference(row.comparison)):
-        sentences.append(difference)
-    if row.references:
-        sentences.append(tr("reference: {names}").format(names=", ".join(row.references)))
-    return "  ".join(sentences)

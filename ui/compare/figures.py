@@ -1,28 +1,29 @@
-"""Make the figures of the compare page from a comparison: bars, heat map. Pure."""
+"""Make the figures of the compare page from a comparison: bars, tables of bars. Pure."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import product
+from dataclasses import replace
 from typing import Final
 
 from app.analysis.labels import mark_words
 from app.analysis.sentences import WITHIN_RUN_NOTE, own_interval_words
 from app.comparison.comparison import RunComparison
-from app.comparison.factors import Dimension, heat_map, number_of
+from app.comparison.factors import number_of
 from app.comparison.figures import COSTS, LATENCIES, LOADING, figure
 from app.comparison.groups import ComparedGroup
+from app.comparison.matrix import Cell
 from app.domain.metrics import Direction
-from app.domain.text import tr
+from app.domain.text import tr, trn
 from app.published.figures import PublishedFigure
 from app.report.blocks import Bar
 from app.runfile.disturbance import DISTURBED
 from app.runfile.figures import Figure
-from app.runfile.metadata.safety import NOT_DURABLE
 from app.statistics.verdict import RunInterval, run_interval
+from ui.charts.data.scale import format_value
 from ui.charts.figures.bars import BarFigure, BarGroup
-from ui.charts.figures.heat import Cell, HeatFigure, runs_note
+from ui.charts.figures.panels import Panel, PanelFigure
 from ui.compare.content import Content
 
 OFFERED: Final = (
@@ -30,7 +31,7 @@ OFFERED: Final = (
     *COSTS,
     *LOADING,
 )
-"""Names of the figures available as bars and cells."""
+"""Names of the figures available as bars."""
 
 TPS: Final = "tps"
 
@@ -69,51 +70,86 @@ def known_figures(groups: Sequence[ComparedGroup]) -> tuple[str, ...]:
     return tuple(name for name in OFFERED if any(group.values(name) for group in groups))
 
 
-def make_bars(
-    content: Content,
-    name: str,
-    by: Dimension | None,
-    published: tuple[PublishedFigure, ...] = (),
-    *,
-    best_first: bool = False,
-) -> BarFigure | None:
-    """Return a figure of all configurations as bars, grouped by a dimension; None without a comparison.
+def make_figure(
+    content: Content, name: str, published: tuple[PublishedFigure, ...] = ()
+) -> BarFigure | PanelFigure | None:
+    """Return a figure of all configurations: the tables of a matrix, else bars; None without a comparison.
 
     Args:
         content: with the comparison.
         name: of the figure.
-        by: dimension for groups; None for a single group.
+        published: published figures that may be shown beside bars.
+    """
+    if content.comparison is None:
+        return None
+    return make_bars(content, name, published) if content.matrix is None else _make_panels(content, name)
+
+
+def make_bars(content: Content, name: str, published: tuple[PublishedFigure, ...] = ()) -> BarFigure | None:
+    """Return a figure of all configurations as bars, the best first; None without a comparison.
+
+    Args:
+        content: with the comparison.
+        name: of the figure; configurations that are not ranked are last.
         published: published figures that may be shown too.
-        best_first: sort each group by this figure; unranked configurations stay last.
     """
     comparison = content.comparison
     if comparison is None:
         return None
-    levels = dict.fromkeys(("",) if by is None else by.levels)
-    values = {group.name: "" if by is None else by.values[at] for at, group in enumerate(comparison.groups)}
     groups = []
-    for part, level in product(comparison.parts, levels):
-        members = tuple(group for group in part.groups if values[group.name] == level)
-        if not members:
-            continue
-        if best_first:
-            members = _best_first(members, name)
-        bars = [bar_of(content, group, name) for group in members]
-        marks = marks_for(members, published) if name == TPS else ()
-        heading = ", ".join(filter(None, (part.condition, "" if by is None else f"{by.name}: {level}")))
-        groups.append(BarGroup(heading, (*bars, *marks)))
+    for part in comparison.parts:
+        bars = [bar_of(content, group, name) for group in _best_first(part.groups, name)]
+        marks = marks_for(part.groups, published) if name == TPS else ()
+        groups.append(BarGroup(part.condition, (*bars, *marks)))
     note = tr("{better}; whiskers: 95 % interval over runs, dotted: within one run; dots: runs")
     return BarFigure(measured_label(comparison, name), tuple(groups), note.format(better=better_words(name)))
 
 
-def _best_first(groups: tuple[ComparedGroup, ...], name: str) -> tuple[ComparedGroup, ...]:
+def _make_panels(content: Content, name: str) -> PanelFigure | None:
+    comparison, matrix = content.comparison, content.matrix
+    if comparison is None or matrix is None:
+        return None
+    panels = tuple(
+        Panel(
+            block.part.condition,
+            block.rows,
+            block.columns,
+            {at: _cell_bar(content, cell, name) for at, cell in block.cells.items()},
+            block.best(comparison.effect) if name == TPS else frozenset(),
+        )
+        for block in matrix.blocks
+    )
+    note = tr("{better}; bold: the fastest, or not known to be slower; whiskers: 95 % interval")
+    if name != TPS:
+        note = tr("{better}; whiskers: 95 % interval")
+    words = note.format(better=better_words(name))
+    return PanelFigure(measured_label(comparison, name), matrix.down, panels, words)
+
+
+def _cell_bar(content: Content, cell: Cell, name: str) -> Bar:
+    """Return the bar of a cell: of its ranked configurations if it has any."""
+    rows = [row for row in cell.rows if row.is_ranked] or cell.rows
+    bars = [bar_of(content, row.group, name) for row in rows]
+    if len(bars) == 1:
+        return replace(bars[0], warning=rows[0].group.warning)
+    known = [bar.value for bar in bars if bar.value is not None]
+    return replace(
+        bars[0],
+        value=math.fsum(known) / len(known) if known else None,
+        interval=None,
+        warning=rows[0].group.warning,
+        tip="\n".join(f"{bar.label}: {format_value(bar.value or 0.0)}" for bar in bars),
+    )
+
+
+def _best_first(groups: Sequence[ComparedGroup], name: str) -> list[ComparedGroup]:
     sign = 1 if figure(name).better is Direction.LOWER else -1
 
     def key(group: ComparedGroup) -> tuple[bool, float]:
         mean = run_interval(tuple(group.values(name))).mean
         return group.not_durable, math.inf if mean is None else sign * mean
 
-    return tuple(sorted(groups, key=key))
+    return sorted(groups, key=key)
 
 
 def bar_of(content: Content, group: ComparedGroup, name: str) -> Bar:
@@ -145,40 +181,19 @@ def _interval(
 ) -> tuple[tuple[float, float] | None, bool, list[str]]:
     """Return (whiskers, whether they are those within a run, lines that explain them)."""
     if mean.ends is not None:
-        return mean.ends, False, [tr("{runs} runs").format(runs=mean.runs)]
+        return mean.ends, False, [_runs_words(mean.runs)]
     members = group.included_runs
     if name != TPS or len(members) != 1:
-        return None, False, [runs_note(mean.runs)] if mean.runs else []
+        return None, False, [_runs_words(mean.runs)] if mean.runs else []
     own = members[0].own_interval
     if own is None:
-        return None, False, [runs_note(mean.runs)]
+        return None, False, [_runs_words(mean.runs)]
     tips = [own_interval_words(own), WITHIN_RUN_NOTE]
     return (own.low, own.high), True, tips
 
 
-def make_heat(comparison: RunComparison, name: str, across: Dimension, down: Dimension) -> HeatFigure:
-    """Return a figure over two dimensions."""
-    found = heat_map(comparison, across, down, name)
-    rows = zip(found.cells, found.not_durable, found.configurations, strict=True)
-    cells = tuple(tuple(_heat_cell(*each) for each in zip(*row, strict=True)) for row in rows)
-    return HeatFigure(
-        *(measured_label(comparison, name), across.name, down.name, found.columns, found.rows, cells),
-        better_words(name),
-    )
-
-
-def _heat_cell(mean: RunInterval | None, is_lost: bool, configurations: int) -> Cell:  # noqa: FBT001 - private
-    if mean is None:
-        sentence = tr("{count} configurations: nothing is averaged over them")
-        return Cell(None, tip=sentence.format(count=configurations) if configurations else "")
-    note = mark_words(NOT_DURABLE) if is_lost else runs_note(mean.runs)
-    return Cell(mean.mean, note, _interval_words(mean))
-
-
-def _interval_words(mean: RunInterval) -> str:
-    if mean.low is None or mean.high is None:
-        return tr("indicative only")
-    return tr("95 % interval {low:,.4g} to {high:,.4g}").format(low=mean.low, high=mean.high)
+def _runs_words(runs: int) -> str:
+    return trn("{runs} run", "{runs} runs", runs).format(runs=runs)
 
 
 # --- Published figures to show with one's own bars: same filesystem, RAID level and workload. Of several

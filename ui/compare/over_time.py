@@ -74,10 +74,6 @@ class OverTimeView(View):
         self.rows.addWidget(ChartsAndLegend(self.stack, self.legend), 1)
 
     @override
-    def why_not(self, content: Content) -> str:
-        return "" if content.runs and content.has_series else NOT_YET
-
-    @override
     def set_content(self, content: Content) -> None:
         paths = {run.path for run in content.runs}
         known = {run.path: run.data for run in self.content.runs}

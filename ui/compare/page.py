@@ -38,6 +38,7 @@ from ui.charts.stack.stack import prefetch
 from ui.compare.content import Choices, Content, LoadedRun, compare_content
 from ui.compare.distribution import DistributionView
 from ui.compare.document import ComparisonWriter
+from ui.compare.filters import FilterRow
 from ui.compare.over_time import CHARTS, OverTimeView
 from ui.compare.parts import Choice, View
 from ui.compare.views import VIEWS, MultiplesView, ViewHolder
@@ -58,6 +59,7 @@ class ComparePage(QWidget):
 
     Attributes:
         content: the shown one.
+        filters: which runs are compared.
         tabs: the views.
         text: warnings, differences, verdicts.
         baseline: configuration to compare with.
@@ -67,7 +69,7 @@ class ComparePage(QWidget):
         library: folder with repeats that show the variation of runs; None for none.
 
     Signals:
-        settled: the comparison and the data of the charts are read.
+        settled: the comparison is read, and the data of charts if they are shown.
         notified: a sentence for the user.
         again_asked: a `Campaign` that repeats the runs at one rate, to be started.
     """
@@ -80,7 +82,7 @@ class ComparePage(QWidget):
         super().__init__(parent)
         self._theme = theme
         self.content = Content(())
-        self._colours: dict[str, int] = {}
+        self._all = Content(())
         self._problems: tuple[str, ...] = ()
         self._op: BackgroundOp[Any] | None = None
         self._again_op: BackgroundOp[Campaign] | None = None
@@ -95,7 +97,15 @@ class ComparePage(QWidget):
         self.tabs.tabBarClicked.connect(lambda _place: self._choose_by_hand())
         self._splitter = QSplitter(Qt.Orientation.Horizontal)
         self._splitter.setChildrenCollapsible(False)
-        self._splitter.addWidget(self.tabs)
+        self.filters = FilterRow()
+        self.filters.changed.connect(self._compare)
+        shown = QWidget()
+        rows = QVBoxLayout(shown)
+        rows.setContentsMargins(0, 0, 0, 0)
+        rows.setSpacing(0)
+        rows.addWidget(self.filters)
+        rows.addWidget(self.tabs, 1)
+        self._splitter.addWidget(shown)
         self._splitter.addWidget(self._make_side())
         self._splitter.setStretchFactor(0, 1)
         layout = QVBoxLayout(self)
@@ -103,7 +113,7 @@ class ComparePage(QWidget):
         layout.addWidget(self._splitter)
         self.setFocusProxy(self.tabs)
         self._rest_timer = QTimer(self, singleShot=True, interval=0)
-        self._rest_timer.timeout.connect(self._read_rest)
+        self._rest_timer.timeout.connect(self._read_series)
         theme.changed.connect(self._write)
 
     def _make_side(self) -> QWidget:
@@ -155,101 +165,97 @@ class ComparePage(QWidget):
 
     def _connect_view(self, view: View) -> None:
         view.focus_asked.connect(self.set_focus_run)
+        view.runs_asked.connect(self._show_cell)
 
     # Content
 
     def show_runs(self, runs: Sequence[ListedRun], colours: Mapping[str, int], focus: str = "") -> None:
         """Show these runs with the numbers of their colours, by path; earlier content is dropped.
 
-        The data that the user waits for is read first: the result, or the series of the visible charts.
+        Series are read when charts over time are shown.
         """
         self._cancel()
         unique = list({run.entry.path: run for run in runs}.values())
-        self._problems = ()
-        self._colours = {run.entry.path: colours.get(run.entry.path, n) for n, run in enumerate(unique)}
+        loaded = [
+            LoadedRun(path, colours.get(path, number), one_line(run.entry.name or "") or Path(path).name)
+            for number, run in enumerate(unique)
+            for path in (run.entry.path,)
+        ]
+        self._problems, self._all = (), Content(())
+        self.filters.offer(self._all)
         if not self._chosen_by_hand:
             self.choose_view("result")  # the charts were on the page before
-        if isinstance(self.view, OverTimeView):
-            charts, shown = self._charts(), len(set(self._colours.values()))
-            self._read(lambda: with_series(load_runs(unique, self._colours), charts, shown), focus)
-        else:
-            self._set_content(Content((), focus=focus))
-            self._read_compared(lambda: load_runs(unique, self._colours), focus, has_series=False)
+        self._set_content(Content((), focus=focus))
+        self._read(loaded, focus)
+
+    def _read(self, loaded: Sequence[LoadedRun], focus: str) -> None:
+        """Read the facts of runs, compare and show them."""
+        choices, library = self._choices(), self.library
+
+        def compare() -> tuple[list[LoadedRun], Content]:
+            found = load_facts(loaded)
+            good = tuple(run for run in found if not run.problem)
+            return found, compare_content(Content(good, focus=focus), choices, read_spreads(library))
+
+        def take(found: tuple[list[LoadedRun], Content]) -> None:
+            self._drop_unreadable(found[0])
+            self._all = found[1]
+            ranked = () if self._all.comparison is None else self._all.comparison.ranked
+            names = sorted((row.group.runs[0].index, row.group.name) for row in ranked)
+            self.baseline.offer([(name, name) for _, name in names])
+            self.filters.offer(self._all)
+            self._show_compared(self._all)
+
+        self._op = BackgroundOp(compare, take, self._fail).start()
+
+    def _drop_unreadable(self, runs: Iterable[LoadedRun]) -> None:
+        problems = (run.problem for run in runs if run.problem)
+        self._problems = tuple(dict.fromkeys((*self._problems, *problems)))
+
+    def _read_series(self) -> None:
+        """Read the data of charts over time."""
+        content, whole = self.content, self._all
+        charts, shown = self._charts(), len(set(content.colours))
+
+        def take(found: list[LoadedRun]) -> None:
+            drawn = {run.path: run for run in found}
+            self._drop_unreadable(found)
+            runs = tuple(drawn.get(run.path, run) for run in whole.runs)
+            if any(run.problem for run in found):  # comparison and charts have the same runs
+                self._read([replace(run, facts=None) for run in runs if not run.problem], content.focus)
+                return
+            self._all = replace(self._all, runs=runs)
+            self._set_content(replace(self.content, runs=tuple(found)))
+            self.settled.emit()
+
+        self._op = BackgroundOp(lambda: with_series(content.runs, charts, shown), take, self._fail).start()
 
     def _charts(self) -> Sequence[str]:
         view = self._holder("over-time").view
         return view.stack.chart_ids if isinstance(view, OverTimeView) else CHARTS
 
-    def _read(self, read: Callable[[], list[LoadedRun]], focus: str) -> None:
-        """Read runs and show the charts; the facts follow."""
-
-        def take(loaded: list[LoadedRun]) -> None:
-            self._problems = tuple(run.problem for run in loaded if run.problem)
-            self._set_content(Content(tuple(run for run in loaded if not run.problem), focus=focus))
-            self._rest_timer.start()  # after painting
-
-        self._op = BackgroundOp(read, take, self._fail).start()
-
-    def _read_compared(self, read: Callable[[], list[LoadedRun]], focus: str, *, has_series: bool) -> None:
-        """Read runs with their facts, compare and show them."""
-        choices, library = self._choices(), self.library
-
-        def compare() -> tuple[list[LoadedRun], Content]:
-            found = load_facts(read())
-            good = tuple(run for run in found if not run.problem)
-            content = Content(good, focus=focus, has_series=has_series)
-            return found, compare_content(content, choices, read_spreads(library))
-
-        self._op = BackgroundOp(compare, lambda found: self._take_facts(*found), self._fail).start()
-
-    def _read_rest(self) -> None:
-        """Read the rest: the facts, or the data of charts."""
-        content = self.content
-        if content.has_series:
-            self._read_compared(lambda: list(content.runs), content.focus, has_series=True)
-            return
-        charts, shown = self._charts(), len({run.colour for run in content.runs})
-
-        def take(found: list[LoadedRun]) -> None:
-            lost = {run.path: run for run in found if run.problem}
-            self._problems += tuple(run.problem for run in lost.values())
-            if lost:  # comparison and charts have the same runs
-                good = [run for run in content.runs if run.path not in lost]
-                self._read_compared(lambda: good, self.content.focus, has_series=True)
-            else:
-                self._set_content(replace(self.content, has_series=True))
-                self.settled.emit()
-
-        self._op = BackgroundOp(lambda: with_series(content.runs, charts, shown), take, self._fail).start()
-
-    def _take_facts(self, found: list[LoadedRun], content: Content) -> None:
-        problems = (run.problem for run in found if run.problem)
-        self._problems = tuple(dict.fromkeys((*self._problems, *problems)))
-        ranked = () if content.comparison is None else content.comparison.ranked
-        names = sorted((row.group.runs[0].index, row.group.name) for row in ranked)
-        self.baseline.offer([(name, name) for _, name in names])
-        self._show_compared(content)
-
     def _show_compared(self, content: Content) -> None:
         self._set_content(content.with_focus(self.content.focus))
-        if content.has_series:
+        if not self._rest_timer.isActive():
             self.settled.emit()
-        else:
-            self._rest_timer.start()  # after painting
 
     def _compare(self) -> None:
-        """Compare again with the current settings."""
-        if self.content.comparison is None:
+        """Compare the runs that the filters keep with the current settings."""
+        if self._all.comparison is None:
             return
-        content, choices, library = self.content, self._choices(), self.library
+        runs = tuple(run for run in self._all.runs if self.filters.keeps(run.path))
+        content = Content(runs, focus=self.content.focus, filters=self.filters.words)
+        choices, library = self._choices(), self.library
         self._cancel()
-
-        def take(found: Content) -> None:
-            self._show_compared(found)
-
         self._op = BackgroundOp(
-            lambda: compare_content(content, choices, read_spreads(library)), take, self._fail
+            lambda: compare_content(content, choices, read_spreads(library)), self._show_compared, self._fail
         ).start()
+
+    def _show_cell(self, words: str, paths: tuple[str, ...]) -> None:
+        """Show the runs of a cell over time."""
+        self._choose_by_hand()
+        self.choose_view("over-time")
+        self.filters.choose_runs(words, paths)
 
     def _ask_again(self) -> None:
         """Create the campaign that repeats the runs at one rate; its files are read in the background."""
@@ -271,7 +277,10 @@ class ComparePage(QWidget):
         self.content = content
         self.again.setEnabled(content.comparison is not None)
         for place in range(self.tabs.count()):
-            self._holder_at(place).set_stale()
+            holder = self._holder_at(place)
+            holder.set_stale()
+            if content.comparison is not None:
+                self.tabs.setTabVisible(place, holder.spec.has(content))
         self._show_current()
         self._write()
 
@@ -307,7 +316,10 @@ class ComparePage(QWidget):
         return holder
 
     def _show_current(self) -> None:
-        self._holder_at(self.tabs.currentIndex()).show_content(self.content)
+        holder = self._holder_at(self.tabs.currentIndex())
+        if holder.spec.has_charts and self.content.runs and not self.content.has_series:
+            self._rest_timer.start()  # after painting
+        holder.show_content(self.content)
 
     def _write(self) -> None:
         bar = self.text.verticalScrollBar()
@@ -355,38 +367,18 @@ def _campaign_again(comparison: RunComparison) -> Campaign:
 # --- Reading runs in the background. Unreadable ones get a problem instead of an exception.
 
 
-def load_runs(runs: Sequence[ListedRun], colours: Mapping[str, int]) -> list[LoadedRun]:
-    """Read the names and metadata of runs, without their series.
-
-    Args:
-        runs: as listed.
-        colours: number of each run's colour, by its path.
-    """
-    return [_load(run, colours[run.entry.path]) for run in runs]
-
-
-def _load(run: ListedRun, colour: int) -> LoadedRun:
-    path = run.entry.path
-    name = one_line(run.entry.name or "") or Path(path).name
-    try:
-        return LoadedRun(path, colour, name, kept_run_data(Path(path)))
-    except FootingError as error:
-        return LoadedRun(path, colour, name, problem=one_line(f"{name}: {error.message}"))
-
-
 def with_series(runs: Iterable[LoadedRun], charts: Sequence[str], shown: int) -> list[LoadedRun]:
     """Read the series for these charts, for `shown` configurations."""
     return [_drawn(run, charts, shown) for run in runs]
 
 
 def _drawn(run: LoadedRun, charts: Sequence[str], shown: int) -> LoadedRun:
-    if run.data is None:
-        return run
     try:
-        prefetch(run.data, charts, shown)
+        data = kept_run_data(Path(run.path))
+        prefetch(data, charts, shown)
     except FootingError as error:
         return replace(run, problem=one_line(f"{run.name}: {error.message}"))
-    return run
+    return replace(run, data=data)
 
 
 def load_facts(runs: Sequence[LoadedRun]) -> list[LoadedRun]:
@@ -395,10 +387,8 @@ def load_facts(runs: Sequence[LoadedRun]) -> list[LoadedRun]:
 
 
 def _with_facts(run: LoadedRun) -> LoadedRun:
-    if run.problem:
-        return run
     try:
-        facts = kept_run_facts(Path(run.path))
+        facts = run.facts or kept_run_facts(Path(run.path))
     except FootingError as error:
         return replace(run, problem=one_line(f"{run.name}: {error.message}"))
     if facts.shape is not None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QPointF, QSizeF, Qt, Signal
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
 from app.comparison.factors import Dimension
+from ui.charts.figures.figure import FigureView
+from ui.charts.figures.panels import PanelFigure
 from ui.compare.content import Content
 from ui.compare.figures import figure_label
 from ui.theme import LARGE, SMALL, Theme
@@ -31,9 +33,11 @@ class View(QWidget):
 
     Signals:
         focus_asked: path of a run that was clicked.
+        runs_asked: name of a cell that was clicked, and the paths of its runs.
     """
 
     focus_asked = Signal(str)
+    runs_asked = Signal(str, tuple)
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -51,9 +55,19 @@ class View(QWidget):
         """Show the content again, with the current controls."""
         raise NotImplementedError
 
-    def why_not(self, content: Content) -> str:
-        """Return why this view has nothing to show for a content; empty if it has."""
-        raise NotImplementedError
+    def show_runs_of_cells(self, shown: FigureView) -> None:
+        """Let a click on a cell of tables of bars show its runs over time."""
+
+        def ask(at: QPointF) -> None:
+            found = None
+            if isinstance(shown.figure, PanelFigure):
+                found = shown.figure.cell_at(QSizeF(shown.sheet.size()), self.theme, at)
+            if found is not None:
+                panel, place = found
+                words = ", ".join(filter(None, (panel.heading, *place)))
+                self.runs_asked.emit(words, self.content.paths_of(panel.heading, place))
+
+        shown.sheet.clicked.connect(ask)
 
 
 class Choice(ElidedComboBox):

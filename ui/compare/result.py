@@ -1,7 +1,4 @@
-"""The result of a comparison: the answer as a sentence, a large number, bars with intervals, reservations.
-
-The number is legible from the other side of a room.
-"""
+"""The result of a comparison: its answers, bars with intervals, reservations."""
 
 from __future__ import annotations
 
@@ -11,139 +8,42 @@ from pathlib import Path
 from typing import Any, Final
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QPalette, QResizeEvent, QTextDocument, QTextOption
+from PySide6.QtGui import QGuiApplication, QResizeEvent, QTextDocument, QTextOption
 from PySide6.QtWidgets import (
+    QCheckBox,
     QHBoxLayout,
-    QLabel,
+    QMenu,
     QPushButton,
-    QSizePolicy,
     QSplitter,
     QTextBrowser,
+    QToolButton,
     QVBoxLayout,
     QWidget,
 )
 from typing_extensions import override
 
 from app.analysis.facts import kept_run_facts
-from app.analysis.labels import format_tps, one_line, with_warning
-from app.comparison.comparison import RunComparison
-from app.comparison.overall.answer import Answer, by_speed, find_answer
+from app.analysis.labels import one_line
+from app.comparison.overall.answer import Answer
 from app.domain.errors import FootingError
 from app.domain.text import tr
 from app.library.entries import run_paths
 from app.library.scan import ListedRun, read_listed
 from app.library.spreads import read_spreads
+from app.published.figures import published_figures
 from ui.background import BackgroundOp
-from ui.charts.figures.bars import BarFigure, BarGroup
 from ui.charts.figures.figure import FigureView
 from ui.compare.content import NOT_YET, Choices, Content, LoadedRun, compare_content
-from ui.compare.figures import TPS, bar_of, better_words, measured_label
-from ui.compare.parts import View
+from ui.compare.figures import TPS, known_figures, make_figure
+from ui.compare.parts import Choice, View, control_row, figure_entries, labelled
 from ui.theme import LARGE, MEDIUM, SMALL, Theme
 from ui.widgets.plain_writer import DocumentColours, PlainWriter, written_at_once
 from ui.widgets.texts import announce, plain_label, show_tip
-
-_SCALE: Final = 3.0
-"""Type size of the number, relative to texts."""
-
-
-def headline_words(comparison: RunComparison) -> tuple[str, str] | None:
-    """Return the highest mean TPS of the ranked configurations, and its configuration with interval.
-
-    None if there is none, or if there are several conditions: no single figure represents them.
-    """
-    if len(comparison.parts) > 1:
-        return None
-    first = next(iter(by_speed(comparison)), None)
-    if first is None or first.mean.mean is None:
-        return None
-    group, mean = first.group, first.mean
-    message = with_warning(group.name, group.warning)
-    is_highest = all((row.mean.mean or 0.0) <= (mean.mean or 0.0) for row in comparison.rows)
-    if mean.low is None or mean.high is None:
-        sentence = tr("{name}: highest mean, indicative only")
-        if not is_highest:
-            sentence = tr("{name}: highest mean of what is durable, indicative only")
-        return format_tps(mean.mean), comparison.measured(sentence.format(name=message))
-    sentence = tr("{name}: highest mean, 95 % interval {low} to {high}")
-    if not is_highest:
-        sentence = tr("{name}: highest mean of what is durable, 95 % interval {low} to {high}")
-    message = sentence.format(name=message, low=format_tps(mean.low), high=format_tps(mean.high))
-    return format_tps(mean.mean), comparison.measured(message)
-
-
-class Headline(QWidget):
-    """A large number with its unit, and its configuration.
-
-    Attributes:
-        value: the number.
-        words: its configuration.
-    """
-
-    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._theme = theme
-        self.value, self._unit = plain_label(parent=self), plain_label(tr("TPS"), self)
-        self.words = plain_label(parent=self)
-        self.words.setWordWrap(True)
-        self.words.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
-        for label in (self.value, self._unit, self.words):
-            label.setTextFormat(Qt.TextFormat.PlainText)
-        row = QHBoxLayout()
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(SMALL)
-        for label in (self.value, self._unit):
-            row.addWidget(label, 0, Qt.AlignmentFlag.AlignBaseline)
-        row.addStretch(1)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addLayout(row)
-        layout.addWidget(self.words)
-        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
-        self.hide()
-        theme.changed.connect(self._apply_theme)
-        self._apply_theme()
-
-    def show_comparison(self, comparison: RunComparison) -> None:
-        """Show the main figure of a comparison; hidden if there is none."""
-        sentence = headline_words(comparison)
-        for label, text in zip((self.value, self.words), sentence or ("", ""), strict=True):
-            label.setText(text)
-        self.setVisible(
-            sentence is not None
-        )  # last: showing lays out at once, a text only with the next event
-
-    def _apply_theme(self) -> None:
-        self.value.setFont(self._theme.number_font(_SCALE, bold=True))
-        self._unit.setFont(self._theme.font(1.35))
-        for label in (self._unit, self.words):
-            _quieten(label, self._theme)
-
-
-def _quieten(label: QLabel, theme: Theme) -> None:
-    palette = QPalette(label.palette())
-    palette.setColor(QPalette.ColorRole.WindowText, theme.muted)
-    label.setPalette(palette)
-
 
 _ROOMY: Final = 1.5
 """Height relative to the least legible one."""
 _ROUGHLY: Final = 600
 """Assumed height of bars and text in pixels; the real height is divided in the same ratio."""
-
-
-def result_figure(content: Content) -> BarFigure | None:
-    """Return the TPS of every configuration as bars, for each condition the fastest first."""
-    comparison = content.comparison
-    if comparison is None:
-        return None
-    groups = tuple(
-        BarGroup(part.condition, tuple(bar_of(content, row.group, TPS) for row in by_speed(part)))
-        for part in comparison.parts
-    )
-    note = tr("{better}; whiskers: 95 % interval over runs, dotted: within one run; dots: runs")
-    return BarFigure(measured_label(comparison, TPS), groups, note.format(better=better_words(TPS)))
 
 
 class _AnswerWriter(PlainWriter):
@@ -174,9 +74,11 @@ class ResultView(View):
 
     Attributes:
         sentence: the answer.
-        headline: the highest mean, large.
-        figure: bars of TPS.
-        text: reservations, bottlenecks, every verdict.
+        what: figure.
+        published: whether to show published figures too.
+        figure: bars.
+        text: reservations, bottlenecks, every verdict; hidden if these are beside the view.
+        copying: copies the answer or the numbers.
         problems: of reading, a sentence each.
     """
 
@@ -189,8 +91,21 @@ class ResultView(View):
             Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
         )
         self.problems: tuple[str, ...] = ()
-        self.headline = Headline(theme, self)
         self.figure = FigureView(theme)
+        self.show_runs_of_cells(self.figure)
+        self.what, self.published = Choice(tr("Figure")), QCheckBox(tr("&Published figures"))
+        self.published.setToolTip(
+            tr("Marks of the same filesystem, RAID level and workload on other machines; in no statistic.")
+        )
+        self.published.toggled.connect(lambda _on: self.refresh())
+        self.what.chosen.connect(self.refresh)
+        self.copying = QToolButton()
+        self.copying.setText(tr("&Copy"))
+        self.copying.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        menu = QMenu(self.copying)
+        menu.addAction(tr("&Answer as text")).triggered.connect(lambda: self._copy(self.sentence.text()))
+        menu.addAction(tr("&Numbers as CSV")).triggered.connect(lambda: self._copy(self._numbers()))
+        self.copying.setMenu(menu)
         self.text = QTextBrowser()
         self.text.setOpenLinks(False)
         self.text.setAccessibleName(tr("What to know about the result"))
@@ -201,17 +116,29 @@ class ResultView(View):
         self._parts.setChildrenCollapsible(False)
         self._parts.addWidget(self.figure)
         self._parts.addWidget(self.text)
+        self.text.hide()
         self.rows.setContentsMargins(SMALL, MEDIUM, SMALL, 0)
         self.rows.setSpacing(MEDIUM)
         self.rows.addWidget(self.sentence)
-        self.rows.addWidget(self.headline)
+        row = control_row(self)
+        labelled(row, tr("&Figure"), self.what)
+        row.addWidget(self.published)
+        row.addStretch(1)
+        row.addWidget(self.copying)
         self.rows.addWidget(self._parts, 1)
         theme.changed.connect(self._apply_theme)
         self._apply_theme()
 
     def _apply_theme(self) -> None:
-        self.sentence.setFont(self.theme.font(1.35, bold=True))
+        self.sentence.clear()
         self.refresh()
+
+    def _numbers(self) -> str:
+        return "" if self.figure.figure is None else self.figure.figure.csv()
+
+    @staticmethod
+    def _copy(text: str) -> None:
+        QGuiApplication.clipboard().setText(text)
 
     def _make_room(self) -> None:
         """Keep the whole sentence visible: next to large widgets Qt's layout leaves it one line."""
@@ -223,22 +150,22 @@ class ResultView(View):
         self._make_room()
 
     @override
-    def why_not(self, content: Content) -> str:
-        return "" if content.comparison is not None else NOT_YET
-
-    @override
     def refresh(self) -> None:
         if self.content.comparison is None:
             return
-        answer = find_answer(self.content.comparison)
-        sentence = one_line(answer.sentence)
-        if sentence != self.sentence.text():
-            self.sentence.setText(sentence)
+        sentences = "\n".join(self.content.answers)
+        if sentences != self.sentence.text():
+            self.sentence.setFont(self.theme.font(1.35 if len(self.content.answers) < 2 else 1.15, bold=True))
+            self.sentence.setText(sentences)
             self._make_room()
-            announce(self, sentence)
-        self.headline.show_comparison(self.content.comparison)
-        figure = result_figure(self.content)
+            announce(self, sentences)
+        self.what.offer(figure_entries(known_figures(self.content.comparison.groups)), TPS)
+        self.published.setVisible(self.what.choice == TPS and self.content.matrix is None)
+        published = published_figures() if self.published.isChecked() else ()
+        figure = make_figure(self.content, self.what.choice or TPS, published)
         self.figure.show_figure(figure)
+        if self.text.isHidden():
+            return
         if figure is not None:
             bars = round(_ROOMY * figure.least_height(self.theme, self.width()))
             self._parts.setSizes([bars, max(bars // 2, _ROUGHLY - bars)])
@@ -246,7 +173,7 @@ class ResultView(View):
         document.clear()
         document.setDefaultFont(self.font())
         with written_at_once(document):
-            _AnswerWriter(document, self.theme).write(answer, self.problems)
+            _AnswerWriter(document, self.theme).write(self.content.answer, self.problems)
 
 
 class CampaignResult(QWidget):
@@ -273,6 +200,7 @@ class CampaignResult(QWidget):
         self.colours: dict[str, int] = {}
         self._op: BackgroundOp[Any] | None = None
         self.view = ResultView(theme)
+        self.view.text.show()
         self.view.setContentsMargins(0, 0, 0, 0)
         self.view.sentence.setText(NOT_YET)
         self.report, self.compare = QPushButton(tr("&Report …")), QPushButton(tr("&Compare"))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -39,14 +39,14 @@ from app.domain.errors import FootingError
 from app.domain.text import tr
 from ui.background import BackgroundOp
 from ui.charts.data.registry import CHARTS
-from ui.charts.figures.bars import BarFigure, BarGroup, FiguresSideBySide
 from ui.charts.figures.figure import FigureView
+from ui.charts.figures.panels import Panel, PanelFigure
 from ui.charts.figures.small_multiples import SmallMultiples
 from ui.charts.stack.saving import table_text
 from ui.charts.stack.stack import prefetch
 from ui.compare.content import NOT_YET, Content
 from ui.compare.distribution import DistributionView
-from ui.compare.figure_views import BarsView, HeatView, SweepView
+from ui.compare.figure_views import SweepView
 from ui.compare.figures import bar_of, better_words, figure_heading, figure_label, known_figures
 from ui.compare.over_time import OverTimeView
 from ui.compare.parts import Choice, View, control_row, figure_entries, labelled
@@ -81,10 +81,6 @@ class MultiplesView(View):
         self.rows.addWidget(self.figure, 1)
 
     @override
-    def why_not(self, content: Content) -> str:
-        return "" if content.runs else NOT_YET
-
-    @override
     def refresh(self) -> None:
         """Read missing data in the background, then paint."""
         if self._op is not None:
@@ -116,8 +112,8 @@ OWN: Final = ""
 """Choice of the suitable figure of each phase: TPS, or the 99th percentile at a target rate."""
 
 
-def make_phases(content: Content, name: str = OWN) -> FiguresSideBySide | None:
-    """Return a figure of each phase, with every configuration that has it; None if there are none.
+def make_phases(content: Content, name: str = OWN) -> PanelFigure | None:
+    """Return a table for each phase, with every configuration that has the figure; None if there are none.
 
     Args:
         content: with the comparison.
@@ -125,21 +121,18 @@ def make_phases(content: Content, name: str = OWN) -> FiguresSideBySide | None:
     """
     if not content.phases:
         return None
-    parts = tuple(_part(content, phase, name or phase.figure) for phase in content.phases)
-    note = tr("whiskers: 95 % interval over runs; dots: runs; each phase has an axis of its own, from zero")
-    return FiguresSideBySide(tr("Each phase for itself"), parts, note)
+    panels = tuple(_panel(content, phase, name or phase.figure) for phase in content.phases)
+    note = tr("whiskers: 95 % interval over runs; each phase has an axis of its own, from zero")
+    return PanelFigure(tr("Each phase for itself"), tr("Configuration"), panels, note)
 
 
-def _part(content: Content, phase: ComparedPhase, name: str) -> BarFigure:
+def _panel(content: Content, phase: ComparedPhase, name: str) -> Panel:
     names = [row.group.name for row in phase.rows]
     short = dict(zip(names, short_names(names), strict=True))
-    found = ((row.group.name, bar_of(content, row.group, name)) for row in phase.having)
-    bars = tuple(
-        replace(bar, label=short[each], tip="\n".join(filter(None, (each, bar.tip)))) for each, bar in found
-    )
-    title = ": ".join(part for part in (phase.label, phase.transactions) if part)
-    note = ", ".join(part for part in (figure_label(name), better_words(name)) if part)
-    return BarFigure(title, (BarGroup("", bars),), note)
+    what = ", ".join(filter(None, (figure_label(name), better_words(name))))
+    bars = {(short[row.group.name], what): bar_of(content, row.group, name) for row in phase.having}
+    heading = ": ".join(filter(None, (phase.label, phase.transactions)))
+    return Panel(heading, tuple(row for row, _ in bars), (what,), bars)
 
 
 class PhasesView(View):
@@ -159,12 +152,6 @@ class PhasesView(View):
         row.addStretch(1)
         self.what.chosen.connect(self.refresh)
         self.rows.addWidget(self.figure, 1)
-
-    @override
-    def why_not(self, content: Content) -> str:
-        if content.comparison is None:
-            return NOT_YET
-        return "" if content.phases else tr("None of these runs measured several phases that count.")
 
     @override
     def refresh(self) -> None:
@@ -284,10 +271,6 @@ class TableView(View):
         self.table.clearSelection()
 
     @override
-    def why_not(self, content: Content) -> str:
-        return "" if content.comparison is not None else NOT_YET
-
-    @override
     def refresh(self) -> None:
         comparison = self.content.comparison
         if comparison is None:
@@ -358,22 +341,35 @@ def _swatch(colour: QColor) -> QIcon:
 
 @dataclass(frozen=True, slots=True)
 class ViewSpec:
-    """A view of runs: stable name, tab label, and factory."""
+    """A view of runs.
+
+    Attributes:
+        id: stable name.
+        title: of its tab.
+        make: the factory.
+        has: whether a comparison has data for it.
+        has_charts: whether it shows the series of runs.
+    """
 
     id: str
     title: str
     make: Callable[[Theme], View]
+    has: Callable[[Content], bool] = lambda _content: True
+    has_charts: bool = False
+
+
+def _has_latencies(content: Content) -> bool:
+    groups = () if content.comparison is None else content.comparison.groups
+    return "latency_p99_ms" in known_figures(groups)
 
 
 VIEWS: Final = (
     ViewSpec("result", tr("Result"), ResultView),
-    ViewSpec("over-time", tr("Over time"), OverTimeView),
-    ViewSpec("multiples", tr("Side by side"), MultiplesView),
-    ViewSpec("distribution", tr("Latencies"), DistributionView),
-    ViewSpec("bars", tr("Bars"), BarsView),
-    ViewSpec("phases", tr("Phases"), PhasesView),
-    ViewSpec("sweep", tr("Sweep"), SweepView),
-    ViewSpec("heat", tr("Heat map"), HeatView),
+    ViewSpec("over-time", tr("Over time"), OverTimeView, has_charts=True),
+    ViewSpec("multiples", tr("Side by side"), MultiplesView, lambda it: len(it.runs) > 1, has_charts=True),
+    ViewSpec("distribution", tr("Latencies"), DistributionView, _has_latencies),
+    ViewSpec("phases", tr("Phases"), PhasesView, lambda it: bool(it.phases)),
+    ViewSpec("sweep", tr("Sweep"), SweepView, lambda it: any(each.is_swept for each in it.dimensions)),
     ViewSpec("table", tr("Table"), TableView),
 )
 
@@ -401,7 +397,7 @@ class ViewHolder(QStackedWidget):
             self.view = self.spec.make(self._theme)
             self.addWidget(self.view)
             self._made(self.view)
-        why = self.view.why_not(content)
+        why = content.why_empty or (NOT_YET if self.spec.has_charts and not content.has_series else "")
         self.empty.set_texts(self.spec.title, why)
         self.setCurrentWidget(self.empty if why else self.view)
         if not why and self._stale:

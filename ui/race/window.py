@@ -26,7 +26,7 @@ from ui.charts.data.registry import CHARTS
 from ui.charts.figures.figure import FigureView
 from ui.charts.stack.stack import ChartStack
 from ui.compare.content import Content
-from ui.compare.result import result_figure
+from ui.compare.figures import TPS, make_figure
 from ui.live.full_screen import FullScreenWindow, Keys
 from ui.live.leader_board import BoardRow, LeaderBoard
 from ui.live.words import NOTHING, format_rate, signed_clock
@@ -95,7 +95,7 @@ class VerdictSlide(QWidget):
             return
         answer = find_answer(content.comparison)
         self.sentence.setText(one_line(answer.sentence))
-        self.figure.show_figure(result_figure(content))
+        self.figure.show_figure(make_figure(content, TPS))
         self.weakened_by.setText("\n".join(map(one_line, answer.weakened_by[:_MOST_WEAKENING])))
 
     def set_type(self, pixels: float) -> None:

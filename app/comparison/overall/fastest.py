@@ -134,12 +134,6 @@ def describe_fastest(found: Fastest | None) -> str:
     return sentence.format(told=message)
 
 
-def fastest_sentences(comparison: RunComparison) -> tuple[str, ...]:
-    """Return which configurations may be the fastest under each condition, as far as known."""
-    described = ((part.condition, describe_fastest(find_fastest(part))) for part in comparison.parts)
-    return tuple(under(condition, sentence) for condition, sentence in described if sentence)
-
-
 def under(condition: str, sentence: str) -> str:
     """Return a sentence with its condition; unchanged if there is only one."""
     message = tr("{condition}: {sentence}")

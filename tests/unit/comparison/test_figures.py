@@ -12,7 +12,7 @@ import pytest
 from app.analysis.facts import RunFacts, read_run_facts
 from app.analysis.properties import Property
 from app.comparison.comparison import RunComparison, compare_runs
-from app.comparison.factors import find_dimensions, heat_map, number_of, sweep
+from app.comparison.factors import find_dimensions, number_of, sweep
 from app.comparison.figures import (
     COSTS,
     LOADING,
@@ -140,17 +140,6 @@ def test_sweep_lines_hold_the_duration(tmp_path: Path) -> None:
     lines = sweep(comparison, clients, "tps")
     assert sorted(len(line.points) for line in lines) == [2, 2, 3, 3]
     assert {line.name.partition(",")[0] for line in lines} == {"ext4", "xfs"}
-
-
-def test_heat_map_cells_and_holes(tmp_path: Path) -> None:
-    comparison = configured(tmp_path, *SETS)
-    filesystem, clients, _ = find_dimensions(comparison)
-    found = heat_map(comparison, clients, filesystem, "tps")
-    means = [[None if cell is None else cell.mean for cell in row] for row in found.cells]
-    assert means == [
-        [pytest.approx(1), pytest.approx(2), pytest.approx(3)],
-        [pytest.approx(2), None, pytest.approx(4)],
-    ]
 
 
 def test_property_varying_within_group_no_dimension(runs: list[RunFacts]) -> None:

@@ -12,7 +12,7 @@ import pytest
 from app.analysis.facts import RunFacts, read_run_facts
 from app.cli import main as command
 from app.comparison.comparison import compare_runs
-from app.comparison.factors import Dimension, heat_map, sweep
+from app.comparison.factors import Dimension, sweep
 from app.comparison.figures import compare_figure
 from app.comparison.table import COMPARISON_COLUMNS, ComparisonColumn
 from app.domain.columns import column_of
@@ -87,16 +87,7 @@ def test_json_says_who_is_ranked(tmp_path: Path) -> None:
 
 def test_charts_never_mix_durability(tmp_path: Path) -> None:
     found = compare_runs(read(tmp_path))
-    same, rows = Dimension("a", ("x", "x", "x")), Dimension("b", ("1", "1", "1"), is_swept=True)
-    mixed = heat_map(found, same, rows, "tps")
-    assert (mixed.cells, mixed.configurations) == (((None,),), ((2,),))  # a mean that no run ever had
-    one = heat_map(found, Dimension("a", ("x", "y", "x")), rows, "tps")
-    cell = one.cells[0][0]
-    assert cell is not None
-    assert cell.mean == pytest.approx(1000, abs=2)
-    assert one.not_durable == ((False, False),)
-    apart = heat_map(found, Dimension("a", ("x", "x", "y")), rows, "tps")
-    assert apart.not_durable == ((False, True),)
+    rows = Dimension("b", ("1", "1", "1"), is_swept=True)
     lines = {line.name: len(line.points) for line in sweep(found, rows, "tps")}
     assert lines.get("NOT DURABLE", lines.get("off, NOT DURABLE")) == 1
 

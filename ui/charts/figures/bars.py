@@ -1,4 +1,4 @@
-"""Bars with intervals, in groups, with published figures as marks; also several such figures in one sheet."""
+"""Bars with intervals, in groups, with published figures as marks."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from ui.charts.painting.sheet_painting import (
     Look,
     Scale,
     line_height,
+    put_body,
     put_text,
     put_ticks_below,
     put_title,
@@ -26,7 +27,7 @@ from ui.charts.painting.sheet_painting import (
     text_width,
 )
 from ui.charts.stack.saving import table_text
-from ui.theme import LARGE, SMALL, TINY, Appearance
+from ui.theme import SMALL, TINY, Appearance
 
 _NAMES_SHARE = 0.32
 _VALUES = "0,000,000 to 0,000,000"
@@ -197,12 +198,9 @@ class BarFigure:
             put_text(painter, theme, beside, bar.warning, _WARNING)
 
     def _paint_value(self, painter: QPainter, theme: Appearance, scale: Scale, bar: Bar, row: QRectF) -> None:
-        colour, middle = theme.series_colour(bar.colour_index), row.center().y()
-        thick = min(0.64 * row.height(), 1.5 * line_height(theme))
+        middle, thick = row.center().y(), min(0.64 * row.height(), 1.5 * line_height(theme))
         body = QRectF(scale.begin, middle - thick / 2, scale.at(bar.value or 0.0) - scale.begin, thick)
-        painter.fillRect(body, theme.pale(colour, 0.45))
-        painter.setPen(QPen(colour, 1.5))
-        painter.drawRect(body)
+        put_body(painter, theme, body, bar.colour_index)
         if bar.interval is not None:
             style = Qt.PenStyle.DotLine if bar.within else Qt.PenStyle.SolidLine
             put_whisker(painter, QPen(theme.text, 1.5, style), scale, bar.interval, middle, thick / 4)
@@ -249,96 +247,3 @@ def _paint_mark(painter: QPainter, theme: Appearance, at: QPointF) -> None:
     x, y = at.x(), at.y()
     painter.drawPolygon([QPointF(x, y - 5), QPointF(x + 5, y), QPointF(x, y + 5), QPointF(x - 5, y)])
     painter.setBrush(Qt.BrushStyle.NoBrush)
-
-
-_NARROWEST = 480.0
-_MOST_COLUMNS = 3
-
-
-@dataclass(frozen=True)
-class FiguresSideBySide:
-    """Several figures of bars.
-
-    Attributes:
-        title: of all figures.
-        parts: in reading order, row by row.
-        note: next to the title.
-    """
-
-    title: str
-    parts: tuple[BarFigure, ...]
-    note: str = ""
-
-    def least_height(self, theme: Appearance, width: float) -> float:
-        """Return the least legible height in pixels."""
-        return self._above(theme) + sum(self._row_heights(theme, width))
-
-    def paint(self, painter: QPainter, size: QSizeF, theme: Appearance) -> None:
-        """Paint all figures."""
-        put_title(painter, theme, size.width(), self.title, self.note)
-        for part, place in self._places(size, theme):
-            painter.save()
-            painter.translate(place.topLeft())
-            part.paint(painter, place.size(), theme)
-            painter.restore()
-
-    def paint_pointer(self, painter: QPainter, size: QSizeF, theme: Appearance, at: QPointF) -> None:
-        """Mark the row under the pointer."""
-        for part, place in self._places(size, theme):
-            if place.contains(at):
-                painter.save()
-                painter.translate(place.topLeft())
-                part.paint_pointer(painter, place.size(), theme, at - place.topLeft())
-                painter.restore()
-
-    def text_at(self, size: QSizeF, theme: Appearance, at: QPointF) -> str:
-        """Return the text of the row under the pointer, below the title of its figure."""
-        for part, place in self._places(size, theme):
-            text = part.text_at(place.size(), theme, at - place.topLeft()) if place.contains(at) else ""
-            if text:
-                return f"{part.title}\n{text}"
-        return ""
-
-    def accessible_text(self) -> str:
-        """Return every figure in sentences."""
-        return " ".join([f"{self.title}.", *(part.accessible_text() for part in self.parts)])
-
-    def csv(self) -> str:
-        """Return one CSV row per bar, with the title of its figure."""
-        heading = ("figure", "name", "value", "low", "high", "interval")
-        rows: list[tuple[object, ...]] = [heading]
-        for part in self.parts:
-            for bar in (bar for group in part.groups for bar in group.bars):
-                low, high = bar.interval or ("", "")
-                kind = "" if bar.interval is None else "within-run" if bar.within else "between-runs"
-                rows.append((part.title, bar.label, bar.value, low, high, kind))
-        return table_text(rows)
-
-    # Geometry
-
-    @staticmethod
-    def _above(theme: Appearance) -> float:
-        return line_height(theme) + 2 * SMALL
-
-    def _columns(self, width: float) -> int:
-        fitting = int((width + LARGE) // (_NARROWEST + LARGE))
-        return max(1, min(_MOST_COLUMNS, fitting, len(self.parts)))
-
-    def _row_heights(self, theme: Appearance, width: float) -> list[float]:
-        columns = self._columns(width)
-        each = (width - (columns - 1) * LARGE) / columns
-        needed = [part.least_height(theme, each) + SMALL for part in self.parts]
-        return [max(needed[first : first + columns]) for first in range(0, len(needed), columns)]
-
-    def _places(self, size: QSizeF, theme: Appearance) -> Iterator[tuple[BarFigure, QRectF]]:
-        """Yield each figure with its area; rows grow with the total height, up to twice their need."""
-        columns, heights = self._columns(size.width()), self._row_heights(theme, size.width())
-        each = (size.width() - (columns - 1) * LARGE) / columns
-        top, room = self._above(theme), size.height() - self._above(theme)
-        needed = sum(heights)
-        grown = min(2.0, max(1.0, room / needed)) if needed and math.isfinite(room) else 1.0
-        for number, part in enumerate(self.parts):
-            row, column = divmod(number, columns)
-            if number and not column:
-                top += heights[row - 1] * grown
-            yield part, QRectF(column * (each + LARGE), top, each, heights[row] * grown - SMALL)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from PySide6.QtCore import QEvent, QPoint, QPointF, QRect, QSize, QSizeF, Qt
+from PySide6.QtCore import QEvent, QPoint, QPointF, QRect, QSize, QSizeF, Qt, Signal
 from PySide6.QtGui import (
     QContextMenuEvent,
     QMouseEvent,
@@ -121,6 +121,8 @@ class FigureView(QScrollArea):
 
 
 class _Sheet(QWidget):
+    clicked = Signal(QPointF)
+
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self.theme = theme
@@ -179,6 +181,11 @@ class _Sheet(QWidget):
         # otherwise.
         text = tooltip(*words.splitlines())
         QToolTip.showText(event.globalPosition().toPoint(), text, self)
+
+    @override
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        if event.button() is Qt.MouseButton.LeftButton:
+            self.clicked.emit(event.position())
 
     @override
     def leaveEvent(self, event: QEvent) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
-from PySide6.QtGui import QFontMetricsF, QPainter, QPen, QPolygonF
+from PySide6.QtGui import QBrush, QFontMetricsF, QPainter, QPen, QPolygonF
 
 from ui.charts.data.scale import XAxisKind, format_log_tick, format_value, log_ticks, tick_step, value_ticks
 from ui.theme import SMALL, TINY, Appearance
@@ -226,6 +226,26 @@ def put_tick_labels_left(
     for tick, label in left_ticks(theme, scale, apart):
         place = QRectF(0, round(scale.at(tick)) + 0.5 - height / 2, left - TINY, height)
         put_text(painter, theme, place, label, TICK_LEFT)
+
+
+_HATCHES = (
+    Qt.BrushStyle.BDiagPattern,
+    Qt.BrushStyle.DiagCrossPattern,
+    Qt.BrushStyle.HorPattern,
+    Qt.BrushStyle.Dense4Pattern,
+    Qt.BrushStyle.VerPattern,
+    Qt.BrushStyle.CrossPattern,
+)
+
+
+def put_body(painter: QPainter, theme: Appearance, body: QRectF, colour_index: int) -> None:
+    """Fill a bar or sample: pale with a frame; hatched from the ninth configuration on."""
+    colour, mark = theme.series_colour(colour_index), theme.series_mark(colour_index)
+    painter.fillRect(body, theme.pale(colour, 0.45))
+    if mark:
+        painter.fillRect(body, QBrush(colour, _HATCHES[(mark - 1) % len(_HATCHES)]))
+    painter.setPen(QPen(colour, 1.5))
+    painter.drawRect(body)
 
 
 def put_whisker(

@@ -1,0 +1,318 @@
+"""Crossed factors on the compare page: tables of bars, their colours, filters, cells, odd matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QPoint, QPointF, QSizeF, Qt
+from PySide6.QtGui import QImage, QPainter
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QToolButton
+from pytestqt.qtbot import QtBot
+
+from app.analysis.facts import RunFacts
+from app.library.entries import read_entry
+from app.library.scan import ListedRun
+from app.runfile.metadata.safety import NOT_DURABLE
+from tests.fix_window import Trial, write_trial
+from tests.made_matrix import made_run
+from ui.background import finish_background
+from ui.charts.figures.panels import PanelFigure
+from ui.compare.content import Choices, Content, LoadedRun, compare_content
+from ui.compare.figures import make_figure
+from ui.compare.filters import FilterRow
+from ui.compare.over_time import OverTimeView
+from ui.compare.page import ComparePage
+from ui.compare.result import ResultView
+from ui.theme import SERIES, Scheme, Theme
+
+FILESYSTEMS, LEVELS = ("ext4", "xfs", "zfs"), ("mirror", "raid10")
+
+
+def content(facts: Sequence[RunFacts]) -> Content:
+    return compare_content(
+        Content(tuple(LoadedRun(each.path, n, each.name, facts=each) for n, each in enumerate(facts))),
+        Choices(),
+    )
+
+
+def crossed(
+    columns: Iterable[str] = FILESYSTEMS,
+    rows: Iterable[str] = LEVELS,
+    scales: Iterable[str] = ("10", "100"),
+    repeats: int = 1,
+) -> list[RunFacts]:
+    return [
+        made_run(
+            {"filesystem": column, "RAID": row, "scale": scale}, 1000 + 100 * place + repeat, repeat=repeat
+        )
+        for place, column in enumerate(columns)
+        for row in rows
+        for scale in scales
+        for repeat in range(repeats)
+    ]
+
+
+def panels(found: Content) -> PanelFigure:
+    figure = make_figure(found, "tps")
+    assert isinstance(figure, PanelFigure)
+    return figure
+
+
+def painted(figure: PanelFigure, width: int = 900) -> QImage:
+    theme = Theme(Scheme.LIGHT)
+    height = round(figure.least_height(theme, width))
+    image = QImage(width, height, QImage.Format.Format_RGB32)
+    painter = QPainter(image)
+    figure.paint(painter, QSizeF(width, height), theme)
+    painter.end()
+    return image
+
+
+# --- tables ---------------------------------------------------------------------------------------
+
+
+def test_panel_for_each_condition_fastest_first() -> None:
+    figure = panels(content(crossed()))
+    assert [panel.heading for panel in figure.panels] == ["scale 10", "scale 100"]
+    assert {panel.columns for panel in figure.panels} == {("zfs", "xfs", "ext4")}
+    assert figure.panels[0].best == {("mirror", "zfs"), ("raid10", "zfs")}
+    assert figure.csv().splitlines()[:2] == [
+        "Condition,RAID,zfs,xfs,ext4",
+        "scale 10,mirror,1200,1100,1000",
+    ]
+    assert "mirror: zfs 1,200; xfs 1,100; ext4 1,000." in figure.accessible_text()
+
+
+def test_level_has_one_colour_runs_their_own_mark() -> None:
+    found = content(crossed(repeats=2))
+    colours: dict[str, set[int]] = {}
+    marks: dict[tuple[int, int], set[str]] = {}
+    for run, colour in zip(found.runs, found.colours, strict=True):
+        assert run.facts is not None
+        colours.setdefault(run.facts.configuration.split()[0], set()).add(colour % SERIES)
+        marks.setdefault((colour % SERIES, colour // SERIES), set()).add(run.facts.configuration)
+    assert colours == {"zfs": {0}, "xfs": {1}, "ext4": {2}}
+    assert all(len(configurations) == 1 for configurations in marks.values())
+    bars = {column: bar for panel in panels(found).panels for (_, column), bar in panel.bars.items()}
+    assert {column: bar.colour_index for column, bar in bars.items()} == {"zfs": 0, "xfs": 1, "ext4": 2}
+
+
+def test_twelve_levels_in_twelve_looks() -> None:
+    names = [f"fs{number:02}" for number in range(12)]
+    found = content(crossed(columns=names))
+    looks = {bar.colour_index for panel in panels(found).panels for bar in panel.bars.values()}
+    assert looks == set(range(12))
+    of_runs = [
+        (colour, run.facts.configuration)
+        for run, colour in zip(found.runs, found.colours, strict=True)
+        if run.facts
+    ]
+    assert len({colour for colour, _ in of_runs}) == len({name for _, name in of_runs})
+
+
+def test_unsafe_cell_marked_never_best() -> None:
+    facts = crossed()
+    facts.append(
+        made_run(
+            {"filesystem": "memory", "RAID": "mirror", "scale": "10"},
+            9000,
+            marks=((NOT_DURABLE, "memory"),),
+        )
+    )
+    panel = panels(content(facts)).panels[0]
+    assert panel.bars["mirror", "memory"].warning == "NOT DURABLE"
+    assert ("mirror", "memory") not in panel.best
+
+
+def test_single_condition_has_tables_too() -> None:
+    found = content(crossed(scales=["10"]))
+    assert len(panels(found).panels) == 1
+    assert found.answers == (found.answer.sentence,)
+
+
+# --- odd matrices ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("count", [0, 1, 2])
+def test_few_configurations_are_bars(count: int) -> None:
+    found = content(crossed(scales=["10"], rows=["mirror"])[:count])
+    figure = make_figure(found, "tps")
+    assert figure is not None
+    assert not isinstance(figure, PanelFigure)
+    assert len(found.colours) == count
+    assert found.why_empty == ("" if count else "No run can be shown.")
+
+
+def test_thousand_configurations_in_bands() -> None:
+    columns = [f"fs{number}" for number in range(10)]
+    found = content(crossed(columns, [str(n) for n in range(10)], [str(n) for n in range(1, 11)]))
+    figure = panels(found)
+    assert sum(len(panel.bars) for panel in figure.panels) == 1000
+    cells = [cell for _, _, each in figure._layout(Theme(Scheme.LIGHT), 600.0) for _, cell in each]
+    assert all(cell.right() <= 600 for cell in cells)
+    assert painted(figure, 600).width() == 600
+
+
+def test_holes_stay_empty_thirty_runs_beside_one() -> None:
+    facts = [each for each in crossed() if "xfs mirror" not in each.configuration]
+    facts += [
+        made_run({"filesystem": "ext4", "RAID": "mirror", "scale": "10"}, 1000 + repeat, repeat=repeat)
+        for repeat in range(1, 30)
+    ]
+    panel = panels(content(facts)).panels[0]
+    assert ("mirror", "xfs") not in panel.bars
+    assert panel.bars["mirror", "ext4"].interval is not None
+    assert panel.bars["mirror", "zfs"].interval is None
+    assert not painted(panels(content(facts))).isNull()
+
+
+def test_seven_factors_and_long_names() -> None:
+    long = "x" * 300
+    facts = [
+        made_run(
+            {
+                "filesystem": fs,
+                "RAID": raid,
+                "shared_buffers": one,
+                "wal_level": two,
+                "fsync_method": three,
+                "io_method": four,
+                "wal_buffers": f"{long} {five}",
+            },
+            1000,
+        )
+        for fs in ("ext4", "xfs")
+        for raid in LEVELS
+        for one in ("1GB", "2GB")
+        for two in ("replica", "minimal")
+        for three in ("a", "b")
+        for four in ("worker", "sync")
+        for five in ("1", "2")
+    ]
+    found = content(facts)
+    figure = panels(found)
+    assert sum(len(panel.bars) for panel in figure.panels) == len(facts)
+    image = painted(figure, 500)
+    assert not image.isNull()
+    row = FilterRow()
+    row.offer(found)
+    assert len(row.findChildren(QToolButton)) == 7
+    assert all(len(button.text()) < 60 for button in row.findChildren(QToolButton))
+
+
+# --- the page -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def page(qtbot: QtBot) -> Iterator[ComparePage]:
+    made = ComparePage(Theme(Scheme.LIGHT))
+    qtbot.addWidget(made)
+    made.resize(1280, 800)
+    made.show()
+    yield made
+    made.stop()
+    assert finish_background(120)
+
+
+def show(qtbot: QtBot, page: ComparePage, folder: Path) -> list[Path]:
+    """Show twelve runs: three filesystems, two settings, two scales."""
+    paths = []
+    for number in range(12):
+        filesystem, wal = FILESYSTEMS[number % 3], ("1GB", "8GB")[number // 3 % 2]
+        scale = 10 if number < 6 else 100
+        name = f"{filesystem} {wal} {scale}"
+        trial = Trial(
+            f"{name} #1",
+            name,
+            tps=1000 + 100 * (number % 3),
+            filesystem=filesystem,
+            seconds=20,
+            more={"scale": scale, "settings": [{"name": "max_wal_size", "value": wal, "origin": "user"}]},
+        )
+        paths.append(write_trial(folder / f"{number:02}.footing", trial))
+    with qtbot.waitSignal(page.settled):
+        page.show_runs([ListedRun(read_entry(path), ()) for path in paths], {})
+    return paths
+
+
+def result_of(page: ComparePage) -> ResultView:
+    assert isinstance(page.view, ResultView)
+    return page.view
+
+
+def test_answers_are_lines_above_tables(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
+    show(qtbot, page, tmp_path)
+    view = result_of(page)
+    lines = view.sentence.text().splitlines()
+    assert lines[0] == "Which filesystem? zfs: the highest mean everywhere."
+    assert len(lines) > 1
+    assert isinstance(view.figure.figure, PanelFigure)
+    view.copying.menu().actions()[1].trigger()
+    assert view.figure.figure.csv().startswith("Condition,max_wal_size,zfs,xfs,ext4")
+
+
+def test_filter_holds_in_every_tab(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
+    show(qtbot, page, tmp_path)
+    with qtbot.waitSignal(page.settled):
+        page.filters.choose("scale", ["10"])
+    assert len(page.content.runs) == 6
+    assert page.filters.words == "scale: 10"
+    assert [panel.heading for panel in panels(page.content).panels] == [""]
+    with qtbot.waitSignal(page.settled):
+        page.choose_view("over-time")
+    over_time = page.view
+    assert isinstance(over_time, OverTimeView)
+    assert len(over_time.stack.runs) == 6
+    with qtbot.waitSignal(page.settled):
+        page.filters.choose("filesystem", ["ext4", "xfs"])
+    assert len(over_time.stack.runs) == 4
+    with qtbot.waitSignal(page.settled):
+        page.filters.clear()
+    assert len(over_time.stack.runs) == 12
+
+
+def test_filter_that_leaves_nothing_says_so(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
+    paths = show(qtbot, page, tmp_path)
+    page.filters.choose_runs("one of ext4", [str(paths[0])])
+    with qtbot.waitSignal(page.settled):
+        page.filters.choose("filesystem", ["zfs"])
+    sentence = "No run has all of: one of ext4; filesystem: zfs."
+    assert page.text.toPlainText() == sentence
+    assert page.tabs.currentWidget().empty.sentence.text() == sentence  # type: ignore[attr-defined]
+    every = page.filters.findChildren(QToolButton)[-1]
+    with qtbot.waitSignal(page.settled):
+        QTest.mouseClick(every, Qt.MouseButton.LeftButton)
+    assert len(page.content.runs) == 12
+
+
+def test_click_on_cell_shows_its_runs(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
+    paths = show(qtbot, page, tmp_path)
+    view = result_of(page)
+    figure, sheet = view.figure.figure, view.figure.sheet
+    assert isinstance(figure, PanelFigure)
+    size = QSizeF(sheet.size())
+    _, _, cells = next(figure._grown(page._theme, size))
+    at = next(cell.center() for place, cell in cells if place == ("1GB", "ext4"))
+    assert figure.text_at(size, page._theme, at).startswith("scale 10\n1GB, ext4: 1,000")
+    assert figure.cell_at(size, page._theme, QPointF(-1, -1)) is None
+    with qtbot.waitSignal(page.settled):
+        QTest.mouseClick(sheet, Qt.MouseButton.LeftButton, pos=QPoint(round(at.x()), round(at.y())))
+        qtbot.waitUntil(lambda: len(page.content.runs) == 1)
+    assert isinstance(page.view, OverTimeView)
+    assert [run.path for run in page.content.runs] == [str(paths[0])]
+    assert page.filters.words == "scale 10, 1GB, ext4"
+
+
+def test_runs_that_vanish_leave_the_filter(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
+    paths = show(qtbot, page, tmp_path)
+    for path in paths[:6]:
+        path.unlink()
+    with qtbot.waitSignal(page.settled):
+        page.choose_view("over-time")
+    assert len(page.content.runs) == 6
+    with qtbot.waitSignal(page.settled):
+        page.filters.choose("filesystem", ["zfs"])
+    assert len(page.content.runs) == 2
