@@ -551,9 +551,23 @@ def block_columns(block: Block) -> tuple[Column[str], ...]:
         found = block.cells.get((row, column))
         return "" if found is None else _cell_words(found)
 
+    best = block.best(block.part.effect)
+
+    def is_best(row: str, column: str) -> bool:
+        return (row, column) in best
+
     return (
-        Column("", "", lambda row: row, CellKind.LABEL),
-        *(Column(each, each, partial(cell, column=each), CellKind.NUMBERS) for each in block.columns),
+        Column("", "", lambda row: row, CellKind.WORDS),
+        *(
+            Column(
+                name,
+                name,
+                partial(cell, column=name),
+                CellKind.NUMBERS,
+                is_best=partial(is_best, column=name),
+            )
+            for name in block.columns
+        ),
     )
 
 

@@ -46,6 +46,7 @@ class Column(Generic[RowT]):
             is short, the lowest first; unique within a table.
         figure: name of its figure in `app.runfile.figures.FIGURES`: a table with separate columns for figures
             and intervals omits it.
+        is_best: whether the cell of a row is among the best, and bold.
     """
 
     id: str
@@ -54,6 +55,7 @@ class Column(Generic[RowT]):
     kind: CellKind = CellKind.NUMBER
     optional: int | None = None
     figure: str = ""
+    is_best: Callable[[RowT], bool] | None = None
 
     @property
     def alignment(self) -> Alignment:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Final, Literal
 
 from rich.cells import cell_len
@@ -16,24 +17,37 @@ from app.domain.columns import Alignment, AnyColumn, CellKind, Column, RowT, tex
 from app.domain.text import tr
 from app.terminal.plain_text import plain
 
-_NARROW: Final = 12
-"""Least width in characters of a column of words."""
+_WORD: Final = 20
+"""Longer words are broken where there is no room."""
 _GAP: Final = 2
 
 
-def print_table(console: Console, columns: Sequence[Column[RowT]], rows: Iterable[RowT]) -> None:
+def print_table(
+    console: Console, columns: Sequence[Column[RowT]], rows: Iterable[RowT], *, title: str = ""
+) -> None:
     """Print rows of text under headings, without empty columns.
 
-    On a narrow terminal, columns of words take several lines; then optional columns are omitted and named
-    below. Numbers, identities and dates are never cut or broken.
+    On a narrow terminal, headings and columns of words take several lines; then optional columns are omitted
+    and named below; then there are several tables below each other. Numbers, identities and dates are never
+    cut or broken.
 
     Args:
         console: destination.
         columns: of the table.
         rows: source of the cells.
+        title: beside the headings if there is room, else above them; the first column has no heading then.
     """
+    rows = list(rows)
     found = [_plain_texts(columns, row) for row in rows]
     shown = [column for column in columns if any(cells[column.id] for cells in found)]
+    if title:
+        first, *others = shown
+        titled = replace(first, heading=plain(title))
+        fits = _total(_width(each, found) for each in (titled, *others)) <= console.width
+        if fits or not console.is_terminal:
+            shown = [titled, *others]
+        else:
+            print_sentence(console, title, style="bold")
     if not console.is_terminal:
         headings = {column.id: column.heading for column in shown}
         for line in _aligned(shown, (headings, *found)):
@@ -45,17 +59,35 @@ def print_table(console: Console, columns: Sequence[Column[RowT]], rows: Iterabl
         if column.optional is not None and _total(least[each.id] for each in shown) > console.width:
             shown.remove(column)
             hidden.append(column)
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, _GAP, 0, 0))
-    for column in shown:
-        justify: Literal["left", "right"] = "left" if column.alignment is Alignment.LEFT else "right"
-        table.add_column(column.heading, justify=justify, no_wrap=not column.breaks, overflow="fold")
-    for cells in found:
-        table.add_row(*(Text(cells[column.id]) for column in shown))
-    console.print(table)
+    for part in _parts(shown, least, console.width):
+        console.print(_table(part, rows, found, console.width))
     if hidden:
         note = tr("Left out here: {columns}. A wider terminal shows them.")
         names = ", ".join(column.heading for column in hidden)
-        print_line(console, note.format(columns=names), style="dim")
+        print_sentence(console, note.format(columns=names), style="dim")
+
+
+def _table(
+    columns: Sequence[Column[RowT]], rows: Iterable[RowT], found: Sequence[Mapping[str, str]], width: int
+) -> Table:
+    """Return a table of at most this width, if its longest words let it."""
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, _GAP, 0, 0))
+    widths = {column.id: _least(column, found) for column in columns}
+    room = max(0, width - _total(widths.values()))
+    lacking = {column.id: _width(column, found) - widths[column.id] for column in columns}
+    for name in sorted(lacking, key=lacking.__getitem__):  # most columns get all that they need
+        widths[name] += min(room, lacking[name])
+        room -= min(room, lacking[name])
+    for column in columns:
+        justify: Literal["left", "right"] = "left" if column.alignment is Alignment.LEFT else "right"
+        table.add_column(column.heading, justify=justify, overflow="fold", width=widths[column.id])
+    for row, cells in zip(rows, found, strict=True):
+        table.add_row(*(_cell(column, row, cells[column.id]) for column in columns))
+    return table
+
+
+def _cell(column: Column[RowT], row: RowT, text: str) -> Text:
+    return Text(text, style="bold" if column.is_best is not None and column.is_best(row) else "")
 
 
 def _plain_texts(columns: Iterable[Column[RowT]], row: RowT) -> dict[str, str]:
@@ -71,9 +103,25 @@ def _width(column: AnyColumn, found: Sequence[Mapping[str, str]]) -> int:
 
 
 def _least(column: AnyColumn, found: Sequence[Mapping[str, str]]) -> int:
-    """Return the least width of a column."""
-    width = _width(column, found)
-    return min(width, _NARROW) if column.breaks else width
+    """Return the least width of a column: that of the longest word that is not broken."""
+    texts = [cells[column.id] for cells in found]
+    words = [word for text in (column.heading, *(texts if column.breaks else ())) for word in text.split()]
+    longest = min(_WORD, max(map(cell_len, words), default=0))
+    return longest if column.breaks else max(longest, *map(cell_len, texts))
+
+
+def _parts(
+    columns: Sequence[Column[RowT]], least: Mapping[str, int], width: int
+) -> Iterator[list[Column[RowT]]]:
+    """Yield the columns of each table: one, or several below each other with the first column in common."""
+    first, *others = columns
+    part = [first]
+    for column in others:
+        if len(part) > 1 and _total(least[each.id] for each in (*part, column)) > width:
+            yield part
+            part = [first]
+        part.append(column)
+    yield part
 
 
 def _total(widths: Iterable[int]) -> int:

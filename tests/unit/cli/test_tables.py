@@ -56,10 +56,24 @@ def test_cells_aligned_empty_columns_dropped() -> None:
 
 def test_narrow_terminal_drops_and_names_columns() -> None:
     assert "Left out here" not in printed(40)
-    assert "Left out here: Start. A wider terminal shows them." in printed(24)
+    assert "Left out here: Start. A wider terminal shows them." in " ".join(printed(24).split())
     assert "Left out here: Start, TPS. A wider terminal" in " ".join(printed(14).split())
-    turned = printed(24, tuple(reversed(COLUMNS)))
+    turned = " ".join(printed(24, tuple(reversed(COLUMNS))).split())
     assert "Left out here: Start. A wider terminal shows them." in turned, "whatever their order"
+
+
+def test_wide_tables_continue_below() -> None:
+    numbers = (Column[Run](word, f"{word} of it", lambda run: f"{run.tps:,}") for word in ("one", "two"))
+    assert [line.rstrip() for line in printed(18, (COLUMNS[0], *numbers)).splitlines()] == [
+        "Name     one of it",
+        "ext4        12,345",
+        "xfs              9",
+        r"\x1b[2J",
+        "Name     two of it",
+        "ext4        12,345",
+        "xfs              9",
+        r"\x1b[2J",
+    ]
 
 
 def test_rows_without_headings_aligned() -> None:

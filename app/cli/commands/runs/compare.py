@@ -39,7 +39,6 @@ from app.comparison.matrix import (
     lay_out,
     standing_columns,
 )
-from app.comparison.overall.answer import MOST_CONDITIONS
 from app.comparison.overall.conditions import ASKABLE, PropertyRole
 from app.comparison.overall.factor_verdicts import EXPLANATION as FACTORS_EXPLANATION
 from app.comparison.overall.factor_verdicts import (
@@ -122,6 +121,9 @@ def print_gate(
 
 _MOST_RUNS_SHOWN: Final = 12
 """Facts of more runs than this are shown only with ``--details``."""
+
+_MOST_VERDICTS: Final = 12
+"""More sentences of pairs than this are printed below a ranking only with ``--details``."""
 
 _LONGEST: Final = 60
 
@@ -242,15 +244,18 @@ def print_matrix(matrix: Matrix, comparison: RunComparison, console: Console) ->
     ]
     print_table(console, standing_columns(matrix), compared)
     console.print()
-    if len(comparison.parts) <= MOST_CONDITIONS:
-        for part in comparison.parts:
-            for verdict in filter(None, (describe_fastest(find_fastest(part)), *part.verdicts)):
-                print_sentence(console, under(part.condition, verdict))
+    sentences = [
+        under(part.condition, verdict)
+        for part in comparison.parts
+        for verdict in filter(None, (describe_fastest(find_fastest(part)), *part.verdicts))
+    ]
+    for sentence in sentences if len(sentences) <= _MOST_VERDICTS else ():
+        print_sentence(console, sentence)
     for warning in comparison_warnings(comparison):
         print_sentence(console, warning, style="yellow")
     for block in matrix.blocks:
-        print_sentence(console, block.part.condition or comparison.measured(tr("TPS")), style="bold")
-        print_table(console, block_columns(block), block.rows)
+        title = block.part.condition or comparison.measured(tr("TPS"))
+        print_table(console, block_columns(block), block.rows, title=title)
     cells = (cell for block in matrix.blocks for cell in block.cells.values())
     if any(not cell.is_ranked for cell in cells):
         sentence = tr("{mark} NOT DURABLE: not ranked among the others.")
