@@ -172,6 +172,11 @@ def test_bars_show_warnings(theme: Theme) -> None:
 
     assert count(painted(bars("NOT DURABLE"), theme), theme.warning) > 40
     assert count(painted(bars(""), theme), theme.warning) == 0
+    pale = theme.pale(theme.series_colour(0), 0.45)
+    assert count(painted(bars(""), theme), pale) > 1000
+    assert count(painted(bars("NOT DURABLE"), theme), pale) == 0, "never like its safe twin"
+    ninth = BarFigure("TPS", (BarGroup("", (Bar("a", 5.0, colour_index=8),)),))
+    assert painted(ninth, theme) != painted(bars(""), theme)
     assert bars("NOT DURABLE").accessible_text() == "TPS. A a: 5.00 NOT DURABLE."
 
 

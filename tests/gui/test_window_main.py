@@ -179,6 +179,7 @@ def test_empty_charts_offer_the_newest_campaign(qtbot: QtBot, window: MainWindow
     empty = window.runs_page.charts.empty
     assert (empty.title.text(), empty.button.text()) == ("Nothing is ticked", "Show the ne&west campaign")
     empty.button.click()
+    assert (empty.title.text(), empty.button.isVisible()) == ("Reading the runs …", False)
     qtbot.waitUntil(lambda: len(shown_runs(window)) == 6, timeout=PATIENCE_MS)
     assert not empty.isVisible()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from PySide6.QtGui import QColor, QTextDocument
+from PySide6.QtGui import QTextDocument
 
 from app.analysis.labels import one_line
 from app.analysis.sentences import WITHIN_RUN_NOTE
@@ -25,7 +25,7 @@ from ui.compare.content import Content
 from ui.theme import Theme
 from ui.widgets.plain_writer import DocumentColours, PlainWriter
 
-SWATCH: Final = "■"
+_SWATCHES: Final = "■●▲◆▼□○△◇▽"
 _LONGEST: Final = 300
 _MOST_SWATCHES: Final = 8
 _MOST_NAMES: Final = 6
@@ -77,7 +77,7 @@ class ComparisonWriter(PlainWriter):
             self._begin(indent=True)
             numbers = dict.fromkeys(content.colours[place] for place in variant.runs)
             for number in list(numbers)[:_MOST_SWATCHES]:
-                self._put(SWATCH, colour=self._colour(number))
+                self._put_swatch(number)
             text = one_line(variant.value)
             self._put(f" {text if len(text) <= _LONGEST else text[:_LONGEST] + '…'}")
             if (whose := _whose(content, variant.runs)) != text:
@@ -109,7 +109,7 @@ class ComparisonWriter(PlainWriter):
         _, *columns = standing_columns(content.matrix)
         for place, standing in enumerate(content.matrix.columns):
             self._begin()
-            self._put(SWATCH + " ", colour=self._colour(place))
+            self._put_swatch(place, " ")
             self._put(standing.level)
             cells = [(column.heading, column.cell(standing)) for column in columns]
             self._begin(indent=True)
@@ -147,15 +147,17 @@ class ComparisonWriter(PlainWriter):
         self._line(WITHIN_RUN_NOTE, colour=self._ink.quiet, small=True)
         for run, loaded, colour in zip(content.comparison.runs, content.runs, content.colours, strict=True):
             self._begin()
-            self._put(SWATCH + " ", colour=self._colour(colour))
+            self._put_swatch(colour, " ")
             self._put(run.name, bold=loaded.path == content.focus)
             self._begin(indent=True)
             self._put(
                 " ".join(run.sentences) or tr("Nothing of its seconds is known."), colour=self._ink.quiet
             )
 
-    def _colour(self, number: int) -> QColor:
-        return self._theme.series_colour(number)
+    def _put_swatch(self, number: int, after: str = "") -> None:
+        """Write a sign in the colour of a configuration, of another shape from the ninth on."""
+        sign = _SWATCHES[self._theme.series_mark(number) % len(_SWATCHES)]
+        self._put(sign + after, colour=self._theme.series_colour(number))
 
 
 def _whose(content: Content, places: Sequence[int]) -> str:

@@ -20,8 +20,6 @@ from ui.compare.parts import (
     Choice,
     View,
     control_row,
-    dimension_entries,
-    find_dimension,
     labelled,
 )
 from ui.theme import Theme
@@ -56,8 +54,8 @@ class SweepView(View):
     def refresh(self) -> None:
         comparison = self.content.comparison
         swept = [each for each in self.content.dimensions if each.is_swept]
-        self.over.offer(dimension_entries(swept))
-        over = find_dimension(self.content, self.over.choice)
+        self.over.offer([(each.name, each.name) for each in swept])
+        over = next((each for each in swept if each.name == self.over.choice), None)
         if comparison is None or over is None:
             return
         found = {name: sweep(comparison, over, name) for name in _FIGURES}

@@ -19,7 +19,6 @@ from app.domain.text import tr, trn
 from app.published.figures import PublishedFigure
 from app.report.blocks import Bar
 from app.runfile.disturbance import DISTURBED
-from app.runfile.figures import Figure
 from app.statistics.verdict import RunInterval, run_interval
 from ui.charts.data.scale import format_value
 from ui.charts.figures.bars import BarFigure, BarGroup
@@ -40,7 +39,7 @@ def figure_label(name: str) -> str:
     """Return the name of a figure with its unit, capitalised."""
     chosen = figure(name)
     label = chosen.label[:1].upper() + chosen.label[1:]
-    unit = "" if chosen.unit in {"", "1/s"} else f", {_unit(chosen)}"
+    unit = "" if chosen.unit in {"", "1/s"} else f", {chosen.unit}"
     return f"{label}{unit}"
 
 
@@ -53,10 +52,6 @@ def figure_heading(name: str) -> str:
     """Return the shortest name of a figure, for a column with units in its cells."""
     chosen = figure(name)
     return chosen.heading.removesuffix(f" {chosen.unit}") or figure_label(name)
-
-
-def _unit(chosen: Figure) -> str:
-    return chosen.unit
 
 
 def better_words(name: str) -> str:
@@ -131,13 +126,12 @@ def _cell_bar(content: Content, cell: Cell, name: str) -> Bar:
     rows = [row for row in cell.rows if row.is_ranked] or cell.rows
     bars = [bar_of(content, row.group, name) for row in rows]
     if len(bars) == 1:
-        return replace(bars[0], warning=rows[0].group.warning)
+        return bars[0]
     known = [bar.value for bar in bars if bar.value is not None]
     return replace(
         bars[0],
         value=math.fsum(known) / len(known) if known else None,
         interval=None,
-        warning=rows[0].group.warning,
         tip="\n".join(f"{bar.label}: {format_value(bar.value or 0.0)}" for bar in bars),
     )
 
@@ -157,7 +151,7 @@ def bar_of(content: Content, group: ComparedGroup, name: str) -> Bar:
     values = tuple(group.values(name))
     mean = run_interval(values)
     interval, within, tips = _interval(group, name, mean)
-    notes = [group.warning] if group.warning else []
+    notes = []
     if group.disturbed:
         notes.append(mark_words(DISTURBED))
     if mean.runs > 0 and mean.indicative_only:
@@ -172,6 +166,7 @@ def bar_of(content: Content, group: ComparedGroup, name: str) -> Bar:
         points=values if mean.runs > 1 else (),
         colour_index=content.group_colour(group),
         note=", ".join(notes),
+        warning=group.warning,
         tip="\n".join(tips),
     )
 

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from PySide6.QtCore import QPointF, QSizeF, Qt, Signal
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
-from app.comparison.factors import Dimension
 from ui.charts.figures.figure import FigureView
 from ui.charts.figures.panels import PanelFigure
 from ui.compare.content import Content
@@ -144,13 +143,3 @@ def sentence_label(words: str = "") -> QLabel:
 def figure_entries(names: Sequence[str]) -> list[tuple[str, str]]:
     """Return figures as entries of a choice."""
     return [(name, figure_label(name)) for name in names]
-
-
-def dimension_entries(dimensions: Sequence[Dimension]) -> list[tuple[str, str]]:
-    """Return dimensions as entries of a choice."""
-    return [(each.name, each.name) for each in dimensions]
-
-
-def find_dimension(content: Content, name: str) -> Dimension | None:
-    """Return a dimension by its name."""
-    return next((each for each in content.dimensions if each.name == name), None)

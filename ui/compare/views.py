@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from PySide6.QtCore import QRect, QSize, Qt
-from PySide6.QtGui import QColor, QGuiApplication, QIcon, QKeyEvent, QKeySequence, QPixmap
+from PySide6.QtCore import QRect, QRectF, QSize, Qt
+from PySide6.QtGui import QGuiApplication, QIcon, QKeyEvent, QKeySequence, QPixmap
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QStackedWidget, QTableWidget, QTableWidgetItem
 from typing_extensions import override
 
@@ -42,6 +42,7 @@ from ui.charts.data.registry import CHARTS
 from ui.charts.figures.figure import FigureView
 from ui.charts.figures.panels import Panel, PanelFigure
 from ui.charts.figures.small_multiples import SmallMultiples
+from ui.charts.painting.sheet_painting import put_body
 from ui.charts.stack.saving import table_text
 from ui.charts.stack.stack import prefetch
 from ui.compare.content import NOT_YET, Content
@@ -51,6 +52,7 @@ from ui.compare.figures import bar_of, better_words, figure_heading, figure_labe
 from ui.compare.over_time import OverTimeView
 from ui.compare.parts import Choice, View, control_row, figure_entries, labelled
 from ui.compare.result import ResultView
+from ui.painting import painting
 from ui.theme import Theme
 from ui.widgets.empty_state import EmptyState
 from ui.widgets.formatting import tooltip
@@ -291,7 +293,7 @@ class TableView(View):
             for place, group in enumerate(comparison.groups):
                 item = _item(column, place)
                 if column.id == ComparisonColumn.CONFIGURATION:
-                    item.setIcon(_swatch(self.theme.series_colour(self.content.group_colour(group))))
+                    item.setIcon(_swatch(self.theme, self.content.group_colour(group)))
                 self.table.setItem(place, number, item)
         self.table.resizeColumnsToContents()
         self.table.resizeRowsToContents()
@@ -333,9 +335,11 @@ def _item(column: Column[int], place: int) -> QTableWidgetItem:
     return item
 
 
-def _swatch(colour: QColor) -> QIcon:
-    picture = QPixmap(12, 12)
-    picture.fill(colour)
+def _swatch(theme: Theme, number: int) -> QIcon:
+    picture = QPixmap(14, 14)
+    picture.fill(Qt.GlobalColor.transparent)
+    with painting(picture) as painter:
+        put_body(painter, theme, QRectF(1, 1, 12, 12), number)
     return QIcon(picture)
 
 

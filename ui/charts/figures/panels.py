@@ -32,7 +32,6 @@ _THICK = 7.0
 _HEAD_LINES = 3
 _NAMES_SHARE = 0.3
 _MOST_ACROSS = 4
-_MOST_GROWN = 2.0
 _LARGEST_END = 1.6
 """Intervals reach at most this multiple of the largest value: all bars would shrink otherwise."""
 
@@ -137,7 +136,7 @@ class PanelFigure:
     ) -> Iterator[tuple[Panel, QRectF, list[tuple[Place, QRectF]]]]:
         """Return the layout in a size: rows grow with the height."""
         grown = size.height() / max(1.0, self.least_height(theme, size.width()))
-        return self._layout(theme, size.width(), min(_MOST_GROWN, max(1.0, grown)))
+        return self._layout(theme, size.width(), min(2.0, max(1.0, grown)))
 
     def _layout(
         self, theme: Appearance, width: float, grown: float = 1.0
@@ -226,7 +225,7 @@ def _paint(painter: QPainter, theme: Appearance, panel: Panel, place: Place, cel
         return
     scale = panel.scale(cell.left(), cell.right() - line)
     body = QRectF(scale.begin, top + line, scale.at(bar.value) - scale.begin, thick)
-    put_body(painter, theme, body, bar.colour_index)
+    put_body(painter, theme, body, bar.colour_index, hollow=bool(bar.warning))
     if bar.interval is not None:
         style = Qt.PenStyle.DotLine if bar.within else Qt.PenStyle.SolidLine
         pen = QPen(theme.text, 1.5, style)

@@ -238,13 +238,23 @@ _HATCHES = (
 )
 
 
-def put_body(painter: QPainter, theme: Appearance, body: QRectF, colour_index: int) -> None:
-    """Fill a bar or sample: pale with a frame; hatched from the ninth configuration on."""
+def put_body(
+    painter: QPainter, theme: Appearance, body: QRectF, colour_index: int, *, hollow: bool = False
+) -> None:
+    """Fill a bar or sample: pale with a frame; hatched from the ninth configuration on.
+
+    Args:
+        painter: in use.
+        theme: colours.
+        body: the area.
+        colour_index: number of the configuration.
+        hollow: whether only its frame is drawn, dashed, as for what trades safety for speed.
+    """
     colour, mark = theme.series_colour(colour_index), theme.series_mark(colour_index)
-    painter.fillRect(body, theme.pale(colour, 0.45))
+    painter.fillRect(body, theme.background if hollow else theme.pale(colour, 0.45))
     if mark:
         painter.fillRect(body, QBrush(colour, _HATCHES[(mark - 1) % len(_HATCHES)]))
-    painter.setPen(QPen(colour, 1.5))
+    painter.setPen(QPen(colour, 1.5, Qt.PenStyle.DashLine if hollow else Qt.PenStyle.SolidLine))
     painter.drawRect(body)
 
 

@@ -84,9 +84,11 @@ class ChartArea(QWidget):
             self._layout.addWidget(self._shown)
         return self.stack
 
-    def show_library_size(self, runs: int) -> None:
-        """Offer a way to charts: a benchmark if there are no runs, else the newest ones."""
-        if runs:
+    def show_library_size(self, runs: int, *, reading: bool = False) -> None:
+        """Offer a way to charts, a benchmark or the newest runs, unless chosen runs are being read."""
+        if reading:
+            self.empty.set_texts(tr("Reading the runs …"), "")
+        elif runs:
             sentence = tr("Tick runs in the library, or drag them here, to see their charts.")
             self.empty.set_texts(tr("Nothing is ticked"), sentence, tr("Show the ne&west campaign"))
         else:
@@ -217,7 +219,7 @@ class RunsPage(QWidget):
         self._has_read_all = complete
         before = self.model.chosen
         self.library.show_runs(runs, complete=complete)
-        self.charts.show_library_size(self.model.runs)
+        self.charts.show_library_size(self.model.runs, reading=bool(before))
         lost = [path for path in before if path not in self.model.chosen]
         if lost and complete:
             names = ", ".join(Path(path).name for path in lost)
@@ -300,6 +302,7 @@ class RunsPage(QWidget):
 
     def _load(self) -> None:
         wanted = {path: run for path in self.model.chosen if (run := self.model.run(path)) is not None}
+        self.charts.show_library_size(self.model.runs, reading=bool(wanted))
         lines = len(set(self.model.chosen.values()))
         self._loader.load(wanted, self.charts.chart_ids or self._charts_wanted, lines)
 
@@ -311,6 +314,7 @@ class RunsPage(QWidget):
             self.notified.emit(" ".join(map(one_line, problems)))
         good = [(run, colour) for run, colour in shown if run.data is not None and run.facts is not None]
         self.charts.show_runs(good, self._charts_wanted)
+        self.charts.show_library_size(self.model.runs)
         self.charts.set_focus(self._focus)
         self._shown = [(run.facts, colour) for run, colour in good if run.facts is not None]
         self._problems = problems
