@@ -41,6 +41,8 @@ CAMPAIGNS_OWN: Final = (
     "time_budget",
     "zfs_arc_max",
     "remarks",
+    "question",
+    "figures",
     "compressibility",
     "data_set",
     "phases",
@@ -189,6 +191,14 @@ def declared(places: Places) -> dict[str, Values]:
             "left out": Value(_remarked()),
             "two": Value(_remarked("It rained.", "Twice."), {"remarks": '["It rained.", "Twice."]'}),
         },
+        "question": {
+            "left out": Value(_has("question", "")),
+            "one": Value(_has("question", "Which?"), {"question": '"Which?"'}),
+        },
+        "figures": {
+            "left out": Value(_has("figures", ())),
+            "two": Value(_has("figures", ("tps", "wal_bytes")), {"figures": '["tps", "wal_bytes"]'}),
+        },
         "target": _targets(places),
         "installation": {
             "newest": _installation('"newest"'),
@@ -320,6 +330,13 @@ def _repeats_none(back: Back) -> None:
 
 def _no_budget(back: Back) -> None:
     assert parse_stored_campaign(str(back.run.values["campaign_file"])).time_budget_s is None
+
+
+def _has(key: str, value: object) -> Callable[[Back], None]:
+    def check(back: Back) -> None:
+        assert getattr(read_metadata(back.run.values), key) == value
+
+    return check
 
 
 def _remarked(*sentences: str) -> Callable[[Back], None]:

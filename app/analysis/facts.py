@@ -62,6 +62,8 @@ class RunFacts:
         order: of its campaign's runs, a `RunOrder`; empty if unknown.
         order_seed: seed of that order; None without one, or if unknown.
         remarks: sentences of its campaign that belong to the result.
+        question: of its campaign; empty for none.
+        figures: names of those that answer it.
         design: of its campaign, decides how often each configuration ran, see `Design`; empty if unknown.
         rivals: names of its configuration and its competitors in a sequential campaign.
         state: how far it came, see `RunState`.
@@ -115,6 +117,8 @@ class RunFacts:
     order: str = ""
     order_seed: int | None = None
     remarks: tuple[str, ...] = ()
+    question: str = ""
+    figures: tuple[str, ...] = ()
     design: str = ""
     rivals: tuple[str, ...] = ()
     file: Path | None = field(default=None, repr=False, compare=False)
@@ -175,6 +179,8 @@ def read_run_facts(path: Path) -> RunFacts:
             order=_text(value.order),
             order_seed=or_none(value.order_seed),
             remarks=known(value.remarks, ()),
+            question=_text(value.question),
+            figures=known(value.figures, ()),
             design=_text(value.design),
             rivals=known(value.rivals, ()),
             state=effective_state(path, run.state).value,

@@ -139,6 +139,14 @@ _OF_WINDOW: Final = (
         ("difference_interval",),
     ),
     GlossaryTerm(
+        tr("chance from"),
+        tr(
+            "For a difference of too few runs: where such runs spread by this much or more, chance alone "
+            "explains it."
+        ),
+        ("chance",),
+    ),
+    GlossaryTerm(
         tr("Holm"),
         tr(
             "Holm's procedure: where several configurations are compared with the first, each has to "

@@ -27,7 +27,7 @@ from app.campaign_file.kinds import (
 )
 from app.campaign_file.paths import ConnectionString, Folder, InstallationName, Scripts, SshHost
 from app.campaign_file.phases import Phases, RateKind, WorkNames
-from app.campaign_file.recipes.head import SENTENCES
+from app.campaign_file.recipes.head import ANSWERS, LONGEST_SENTENCE, SENTENCES
 from app.campaign_file.settings import SettingsTable
 from app.domain.campaign.configuration import (
     MOST_ORDER_SEED,
@@ -209,6 +209,10 @@ CAMPAIGN_FIELDS: Final = (
         "zfs_arc_max", BytesOrNone(SMALLEST_ARC_BYTES, 16 * TIB), _ARC_MAX, attribute="zfs_arc_max_bytes"
     ),
     CampaignField("remarks", SENTENCES, _REMARKS),
+    CampaignField(
+        "question", Name(LONGEST_SENTENCE), tr("The question that the result of this campaign begins with.")
+    ),
+    CampaignField("figures", ANSWERS, tr("The figures of a run that answer the question of this campaign.")),
 )
 
 TARGETS: Final = (

@@ -21,7 +21,7 @@ from app.domain.campaign.phases import all_scripts
 _NEVER_SAID: Final = frozenset({"repeat_disturbed = 0", 'design = "fixed"'})
 _WARM: Final = 'caches = "warm"'
 _ORDER_KEYS: Final = frozenset({"order", "order_seed"})
-_OF_NO_CONSEQUENCE: Final = frozenset({"time_budget", "remarks"})
+_OF_NO_CONSEQUENCE: Final = frozenset({"time_budget", "remarks", "question", "figures"})
 """Keys that do not change the measurement: a campaign may be continued with other values."""
 
 

@@ -42,6 +42,7 @@ def figure(name: str) -> Figure:
 
 
 _BY_NAME: Final = {each.name: each for each in FIGURES}
+FIGURE_NAMES: Final = frozenset(_BY_NAME)
 
 
 @dataclass(frozen=True, slots=True)

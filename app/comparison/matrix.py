@@ -23,6 +23,7 @@ from app.comparison.overall.conditions import PropertyRole, role_of
 from app.comparison.overall.factor_verdicts import FILESYSTEM, MOST_LEVELS, same_levels
 from app.comparison.overall.fastest import find_fastest, shows_speed
 from app.comparison.table import ComparisonRow
+from app.comparison.wording import format_difference, format_interval
 from app.domain.columns import CellKind, Column
 from app.domain.errors import UsageError
 from app.domain.options.raid import Level
@@ -347,20 +348,25 @@ def _with_differences(
 ) -> tuple[Standing, ...]:
     """Return the standings of columns with their differences from the leading one."""
     best = next((each.level for each in find_leaders(standings, 0.0)), "")
-    pairs: dict[tuple[str, str], list[CellPair]] = {}
-    for block in blocks:
-        kind = _transactions(block.part)
-        for _, tps in block.lines(by_row=True):
-            for level in tps.keys() - {best} if best in tps else ():
-                pairs.setdefault((level, kind), []).append(CellPair(tps[best], tps[level]))
+    found = _differences(blocks, best, effect)
     kinds = dict.fromkeys(_transactions(block.part) for block in blocks)
-    found = {at: compare_over_cells(each, effect=effect).over_cells for at, each in pairs.items()}
     return tuple(
         replace(
             each, against={kind: found[each.level, kind] for kind in kinds if (each.level, kind) in found}
         )
         for each in standings
     )
+
+
+def _differences(blocks: Sequence[Block], best: str, effect: float) -> dict[tuple[str, str], Comparison]:
+    """Return the difference of each other column from one, over their cells, by column and transactions."""
+    pairs: dict[tuple[str, str], list[CellPair]] = {}
+    for block in blocks:
+        kind = _transactions(block.part)
+        for _, tps in block.lines(by_row=True):
+            for level in tps.keys() - {best} if best in tps else ():
+                pairs.setdefault((level, kind), []).append(CellPair(tps[best], tps[level]))
+    return {at: compare_over_cells(each, effect=effect).over_cells for at, each in pairs.items()}
 
 
 def _transactions(part: RunComparison) -> str:
@@ -393,6 +399,34 @@ def find_leaders(standings: Sequence[Standing], effect: float) -> tuple[Standing
     most = max((each.cells for each in standings), default=0)
     usual = [each for each in standings if 2 * each.cells >= most]
     return tuple(each for each in usual if each.share >= usual[0].share / (1 + effect))
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """The fastest variant of a level across, such as one with another option, and what it gains.
+
+    Attributes:
+        level: the plain one.
+        variant: the fastest of those whose names begin with it.
+        gains: of the variant over the level, by transactions.
+    """
+
+    level: str
+    variant: str
+    gains: Mapping[str, Comparison]
+
+
+def find_variants(matrix: Matrix, effect: float) -> tuple[Variant, ...]:
+    """Return the fastest variant of each level across that has any."""
+    names = [each.level for each in matrix.columns]
+    found = []
+    for level in names:
+        variants = [name for name in names if name.startswith((f"{level} ", f"{level}, "))]
+        if variants:
+            gains = _differences(matrix.blocks, level, effect)
+            mine = {kind: each for (name, kind), each in gains.items() if name == variants[0]}
+            found.append(Variant(level, variants[0], mine))
+    return tuple(found)
 
 
 def find_dependence(matrix: Matrix, *, of_columns: bool) -> Dependence | None:
@@ -440,7 +474,7 @@ def _sorted(block: Block, rows: Sequence[str], columns: Sequence[str]) -> Block:
 
 def describe_matrix(matrix: Matrix, effect: float) -> tuple[str, ...]:
     """Return the answers of a matrix, a sentence each: which level leads, and what that depends on."""
-    found = []
+    found: list[str] = []
     for factor, standings in ((matrix.across, matrix.columns), (matrix.down, matrix.rows)):
         leaders = find_leaders(standings, effect)
         if not leaders:
@@ -468,6 +502,7 @@ def describe_matrix(matrix: Matrix, effect: float) -> tuple[str, ...]:
     cells = [cell for block in matrix.blocks for cell in block.cells.values()]
     if found and all(row.mean.runs == 1 for cell in cells for row in cell.rows):
         found.append(tr("Each cell is one run: intervals come from the differences between cells."))
+    found += filter(None, (_describe_variant(each) for each in find_variants(matrix, effect)))
     for of_columns in (True, False):
         dependence = find_dependence(matrix, of_columns=of_columns)
         if dependence is not None:
@@ -484,6 +519,17 @@ def describe_matrix(matrix: Matrix, effect: float) -> tuple[str, ...]:
                 )
             )
     return tuple(found)
+
+
+def _describe_variant(found: Variant) -> str:
+    gains = [
+        tr("{kind} {difference}").format(kind=kind, difference=_difference_words(each)).strip()
+        for kind, each in found.gains.items()
+    ]
+    if not gains:
+        return ""
+    sentence = tr("{variant} against {level}: {gains}.")
+    return sentence.format(variant=found.variant, level=found.level, gains=", ".join(gains))
 
 
 def _or(names: Sequence[str]) -> str:
@@ -531,17 +577,11 @@ def standing_columns(matrix: Matrix) -> tuple[Column[Standing], ...]:
 
 
 def _difference_words(found: Comparison) -> str:
-    """Return a difference with its interval, in percent with two digits of the wider end."""
-    ends = (
-        (found.ratio,) if found.interval is None else (found.ratio, found.interval.low, found.interval.high)
-    )
-    percents = [100 * (ratio - 1) for ratio in ends if ratio is not None]
-    digits = "+.1f" if max(map(abs, percents), default=0.0) < 9.95 else "+.0f"
-    difference, *interval = (number_text(each, digits) for each in percents)
-    words = tr("{percent} %").format(percent=difference)
+    """Return a difference with its interval, if it has one."""
+    interval = format_interval(found)
     if not interval:
-        return words
-    return tr("{difference} ({low} to {high})").format(difference=words, low=interval[0], high=interval[1])
+        return format_difference(found)
+    return tr("{difference} ({interval})").format(difference=format_difference(found), interval=interval)
 
 
 def block_columns(block: Block) -> tuple[Column[str], ...]:

@@ -22,7 +22,7 @@ from app.comparison.offered_load import (
     speed_comparable,
 )
 from app.comparison.overall.sequential import SequentialPairs
-from app.comparison.verdict import PairVerdict
+from app.comparison.verdict import PairVerdict, spread_words
 from app.comparison.wording import format_difference, format_interval
 from app.domain.columns import CellKind, Column
 from app.domain.text import number_text, tr
@@ -146,6 +146,11 @@ def _interval_cell(mean: RunInterval) -> str:
     return tr("indicative only") if 0 < mean.runs < RUNS_FOR_A_VERDICT else ""
 
 
+def _chance_cell(verdict: PairVerdict) -> str:
+    """Return the spread of single runs from which on chance alone explains a difference."""
+    return "" if verdict.chance is None else spread_words(verdict.chance.needed)
+
+
 def latency_column(column: str, heading: str, figure: str, *, optional: int) -> Column[ComparisonRow]:
     """Return a column of geometric means of a latency.
 
@@ -178,6 +183,7 @@ class ComparisonColumn(StrEnum):
     SHARES = "shares"
     DIFFERENCE = "difference"
     DIFFERENCE_INTERVAL = "difference_interval"
+    CHANCE = "chance"
     REFERENCE = "reference"
     MARKS = "marks"
 
@@ -217,6 +223,7 @@ COMPARISON_COLUMNS: Final[tuple[Column[ComparisonRow], ...]] = (
         lambda row: format_interval(row.comparison) if row.comparison else "",
         optional=1,
     ),
+    Column(ComparisonColumn.CHANCE, tr("Chance from"), lambda row: _chance_cell(row.judged), optional=1),
     Column(
         ComparisonColumn.REFERENCE,
         tr("Reference"),
@@ -235,6 +242,7 @@ _WHERE_NEEDED: Final = frozenset(
     {
         ComparisonColumn.RATE,
         ComparisonColumn.SHARES,
+        ComparisonColumn.CHANCE,
         ComparisonColumn.REFERENCE,
         ComparisonColumn.ROWS_RATIO,
         ComparisonColumn.COMPRESSED,
@@ -245,7 +253,7 @@ _WHERE_NEEDED: Final = frozenset(
 def columns_for(
     columns: Sequence[Column[ComparisonRow]], rows: Sequence[ComparisonRow]
 ) -> tuple[Column[ComparisonRow], ...]:
-    """Return the columns, omitting those about rates, references and compression if there are none.
+    """Return the columns, omitting those about rates, references, compression ... that are empty.
 
     The condition is a column if there are several. The TPS column says which part of the runs it covers
     unless it covers all.

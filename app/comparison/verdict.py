@@ -162,15 +162,24 @@ def _chance_words(found: ChanceOfFewRuns) -> str:
         )
     if found.known is None:
         return message
-    source = tr("{runs} like runs of {configurations} configurations in this library")
-    if found.of_these:
-        source = tr("the repeats among these runs ({runs} runs of {configurations} configurations)")
-    sentence = tr("{told}; {source} spread by {spread}: more than that explains")
+    sentence = tr("{told}; {known}: more than that explains")
     if found.is_explained:
-        sentence = tr("{told}; {source} spread by {spread}, which may explain it")
+        sentence = tr("{told}; {known}, which may explain it")
+    return sentence.format(told=message, known=known_words(found))
+
+
+def known_words(found: ChanceOfFewRuns) -> str:
+    """Return how much runs like these are known to spread, a clause; empty if that is unknown."""
+    if found.known is None:
+        return ""
+    sentence = tr("{runs} like runs of {configurations} configurations in this library spread by {spread}")
+    if found.of_these:
+        sentence = tr(
+            "the repeats among these runs ({runs} runs of {configurations} configurations) spread by {spread}"
+        )
     return sentence.format(
-        told=message,
-        source=source.format(runs=found.known.runs, configurations=found.known.configurations),
+        runs=found.known.runs,
+        configurations=found.known.configurations,
         spread=spread_words(found.known.spread),
     )
 
@@ -296,5 +305,7 @@ class PairVerdict:
                 wording=self.wording,
             )
         else:
-            sentence = describe_unranked(self.found, pair, because, self.cost, wording=self.wording)
+            sentence = describe_unranked(
+                *(self.found, pair, because, self.cost), comparisons=self.comparisons, wording=self.wording
+            )
         return "; ".join(filter(None, (self.rate, sentence, *beside)))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 from app.analysis.facts import is_elsewhere, property_of
-from app.analysis.labels import one_line
+from app.analysis.labels import format_tps, one_line
 from app.analysis.properties import IDENTIFIER, LABELS, PGBENCH, TARGET, WORKLOAD
 from app.comparison.anchor import describe_anchors
 from app.comparison.comparison import RunComparison
@@ -16,6 +17,7 @@ from app.comparison.overall.conditions import CONDITION_WORDS
 from app.comparison.overall.fastest import under_conditions
 from app.comparison.overall.sequential import describe_design
 from app.comparison.verdict import how_disturbed, why_unknown
+from app.comparison.wording import INTERVALS_TOGETHER
 from app.domain.text import CALLED, tr
 from app.domain.units import format_duration
 from app.runfile.metadata.environment import MOST_NAMED
@@ -27,6 +29,11 @@ _LONGER_BY: Final = 1.5
 _LONGEST: Final = 60
 _MOST_NAMES: Final = 6
 _MOST_REMARKS: Final = 12
+_RUNS_FOR_AN_OUTLIER: Final = 4
+_FAR: Final = 0.1
+"""Least logarithm of the ratio of an outlying run to the nearest other one."""
+_FAR_BY: Final = 3.0
+"""How many times the range of the others it is, at least."""
 
 _MACHINE: Final = tr("Machine")
 _POSTGRESQL: Final = tr("PostgreSQL")
@@ -51,6 +58,7 @@ def comparison_notes(comparison: RunComparison) -> tuple[str, ...]:
         *_of_conditions(comparison),
         *describe_design(comparison),
         *_of_cut(comparison.cut_s),
+        *_of_intervals(comparison),
     )
 
 
@@ -58,6 +66,12 @@ def _of_cut(cut_s: float) -> Iterator[str]:
     if cut_s:
         sentence = tr("The first {time} of every run is left out of the comparison, as chosen.")
         yield sentence.format(time=format_duration(round(cut_s)))
+
+
+def _of_intervals(comparison: RunComparison) -> Iterator[str]:
+    """State the level of the intervals of several comparisons."""
+    if any(row.judged.comparisons > 1 for row in comparison.rows):
+        yield INTERVALS_TOGETHER
 
 
 def _of_conditions(comparison: RunComparison) -> Iterator[str]:
@@ -91,6 +105,7 @@ def _within(part: RunComparison) -> Iterator[str]:
         yield from _of_properties(find_differences([run.facts for run in part.own_runs]))
         yield from _of_campaigns(part)
     yield from _of_durations(part)
+    yield from _of_outliers(part)
 
 
 def _of_disturbances(comparison: RunComparison) -> Iterator[str]:
@@ -248,6 +263,29 @@ def _of_durations(comparison: RunComparison) -> Iterator[str]:
         names = tr("All runs") if len(short) == len(lengths) else _some(list(short))
         sentence = tr("{names} measured {s:.0f} s or less: that says next to nothing.")
         yield sentence.format(names=names, s=max(short.values()))
+
+
+def _of_outliers(part: RunComparison) -> Iterator[str]:
+    """Name each run that is far from all other runs of its configuration."""
+    for group in part.groups:
+        runs = sorted((run for run in group.included_runs if run.tps), key=lambda run: run.tps or 0.0)
+        if len(runs) < _RUNS_FOR_AN_OUTLIER:
+            continue
+        for run, others, nearest in ((runs[0], runs[1:], runs[1]), (runs[-1], runs[:-1], runs[-2])):
+            low, high = others[0].tps or 0.0, others[-1].tps or 0.0
+            gap = abs(math.log((run.tps or 0.0) / (nearest.tps or 0.0)))
+            if gap > max(_FAR, _FAR_BY * math.log(high / low)):
+                sentence = tr(
+                    "{name} measured {tps} TPS, the other {count} runs of its configuration {low} to {high}:"
+                    " something happened to it."
+                )
+                yield sentence.format(
+                    name=run.name,
+                    tps=format_tps(run.tps),
+                    count=len(others),
+                    low=format_tps(low),
+                    high=format_tps(high),
+                )
 
 
 def _of_runs(comparison: RunComparison) -> Iterator[str]:

@@ -54,36 +54,80 @@ SIZE: Final = Wording(
 )
 
 
-def _percent(share: float) -> str:
-    """Return a share in percent with one decimal; never ``-0.0``."""
-    return number_text(round(share * 100, 1) + 0.0, ".1f")
+@dataclass(frozen=True, slots=True)
+class _Amounts:
+    """Ratios of one quantity as numbers in one unit, with the decimals that give the largest two digits.
+
+    Attributes:
+        numbers: of the difference, and of the ends of its interval.
+        in_times: whether they are factors; else percentages.
+    """
+
+    numbers: tuple[str, ...]
+    in_times: bool
+
+    @property
+    def words(self) -> str:
+        """The first number with its unit."""
+        return self.with_unit(self.numbers[0])
+
+    @property
+    def ends(self) -> str:
+        """The last two numbers with their unit; one of them if they are equal to the last shown digit."""
+        low, high = self.numbers[-2:]
+        return self.with_unit(low if low == high else tr("{low} to {high}").format(low=low, high=high))
+
+    def with_unit(self, number: str) -> str:
+        """Return a number with the unit."""
+        return (tr("{number} times") if self.in_times else tr("{number} %")).format(number=number)
 
 
-def signed_percent(ratio: float) -> str:
-    """Return a ratio as a signed difference in percent, one decimal; never ``-0.0``."""
-    percent = round((ratio - 1) * 100, 1) + 0.0
-    return number_text(percent, "+.1f" if percent else ".1f")
+def _amounts(*ratios: float, signed: bool = True) -> _Amounts:
+    """Return ratios in percent, with signs or as sizes, or in times if one of them is two or more."""
+    if max(ratios) >= _TIMES_FROM:
+        return _Amounts(tuple(map(_times, ratios)), in_times=True)
+    percents = [100 * (ratio - 1) if signed else 100 * abs(ratio - 1) for ratio in ratios]
+    largest = max(map(abs, percents))
+    decimals = 0 if largest >= 9.95 else 1 if largest >= 0.995 else 2
+    rounded = [round(each, decimals) + 0.0 for each in percents]  # never -0.0
+    forms = [f"{'+' if signed and each else ''}.{decimals}f" for each in rounded]
+    return _Amounts(tuple(map(number_text, rounded, forms)), in_times=False)
+
+
+def _times(ratio: float) -> str:
+    """Return a ratio with two digits, or all whole ones."""
+    return number_text(ratio, ",.0f" if ratio >= 9.95 else ".1f" if ratio >= 0.995 else ".2g")
+
+
+def signed_changes(*ratios: float) -> list[str]:
+    """Return ratios of one quantity as signed differences: ``+3.1 %``, ``2.1 times``; never ``-0.0``."""
+    found = _amounts(*ratios)
+    return list(map(found.with_unit, found.numbers))
+
+
+def format_range(low: float, high: float) -> str:
+    """Return two ratios as a range: ``+1.2 to +5.0 %``, ``2.9 to 3.3 times``."""
+    return _amounts(low, high).ends
+
+
+def _in_cells(comparison: Comparison) -> _Amounts | None:
+    """Return a ratio with the ends of its interval, if any; None without a ratio."""
+    interval = comparison.interval
+    if comparison.ratio is None:
+        return None
+    return _amounts(comparison.ratio, *(() if interval is None else (interval.low, interval.high)))
 
 
 def format_difference(comparison: Comparison) -> str:
     """Return the difference for a table cell: ``+3.1 %``, ``3.1 times``; empty without a ratio."""
-    ratio = comparison.ratio
-    if ratio is None:
-        return ""
-    if ratio >= _TIMES_FROM:
-        return tr("{ratio:.1f} times").format(ratio=ratio)
-    return tr("{percent} %").format(percent=signed_percent(ratio))
+    found = _in_cells(comparison)
+    return "" if found is None else found.words
 
 
 def format_interval(comparison: Comparison) -> str:
     """Return the interval for a table cell: ``+1.2 to +5.0 %``, ``2.9 to 3.3 times``; empty without one."""
-    interval, ratio = comparison.interval, comparison.ratio
-    if interval is None or ratio is None:
-        return ""
-    if ratio >= _TIMES_FROM:
-        return tr("{low:.1f} to {high:.1f} times").format(low=interval.low, high=interval.high)
-    low, high = signed_percent(interval.low), signed_percent(interval.high)
-    return tr("{low} to {high} %").format(low=low, high=high)
+    found = _in_cells(comparison)
+    return "" if found is None or comparison.interval is None else found.ends
 
 
 _APART: Final = {
@@ -113,7 +157,7 @@ def describe(
     Args:
         comparison: of the second with the first.
         pair: names of the first configuration and of the second.
-        comparisons: size of the family; mentioned if the interval is adjusted for it.
+        comparisons: size of the family.
         apart: for runs of different campaigns, because changes of the machine between them are part of their
             difference: `NOT_INTERLEAVED`, or the reference that still allows a verdict, a clause.
         because: why this is not a verdict even with enough runs, a clause
@@ -125,14 +169,14 @@ def describe(
     is_enough = min(comparison.runs) >= RUNS_FOR_A_VERDICT
     match comparison:
         case Comparison(Verdict.HIGHER | Verdict.LOWER, float(ratio), interval=Interval() as interval):
-            names |= {"comparisons": str(comparisons), "magnitude": magnitude(ratio, wording, baseline)}
-            message = _describe_difference(comparison, ratio, interval, names)
+            names |= {"magnitude": magnitude(ratio, wording, baseline, interval)}
+            message = _describe_difference(comparison, ratio, interval, comparisons, names)
         case Comparison(Verdict.EQUAL, narrow=Interval() as narrow):
-            message = _describe_equal(comparison, narrow, names)
+            message = _describe_equal(comparison, narrow, comparisons, names)
         case Comparison(Verdict.INCONCLUSIVE):
             # For disturbed runs it is unknown how many more would be enough.
             more = "" if because else _describe_more_runs(comparison)
-            message = "; ".join(filter(None, (_describe_inconclusive(comparison, names), more)))
+            message = "; ".join(filter(None, (_describe_inconclusive(comparison, comparisons, names), more)))
         case Comparison(Verdict.INDICATIVE, float(ratio)):
             sentence = tr("indicative only: {candidate} was {magnitude} ({count}; a verdict takes 3)")
             if is_enough and because:
@@ -153,6 +197,7 @@ def describe_unranked(
     because: str,
     cost: str,
     *,
+    comparisons: int = 1,
     wording: Wording = SPEED,
 ) -> str:
     """Return the result of a configuration that is not durable, and that it is not ranked.
@@ -165,6 +210,7 @@ def describe_unranked(
         because: another reason against a verdict, a clause; empty for none.
         cost: the feature that explains the difference, such as "the storage"; empty if more than that
             differs.
+        comparisons: size of the family.
         wording: of the difference.
     """
     ratio = comparison.ratio or 1.0
@@ -173,16 +219,14 @@ def describe_unranked(
     sentence = tr("{candidate} measured {magnitude} ({count}), but it is NOT DURABLE, so it is not ranked")
     if is_reported and interval is not None:
         sentence = tr(
-            "{candidate} is {magnitude} ({confidence} interval {ends}, {count}), but it is NOT DURABLE, so "
-            "it is not ranked"
+            "{candidate} is {magnitude} ({interval}, {count}), but it is NOT DURABLE, so it is not ranked"
         )
     sentences = [
         sentence.format(
             candidate=pair[1],
-            magnitude=magnitude(ratio, wording, pair[0]),
+            magnitude=magnitude(ratio, wording, pair[0], interval if is_reported else None),
             count=_count(comparison.runs, ""),
-            confidence="" if interval is None else confidence(interval),
-            ends="" if interval is None else ends(interval, ratio),
+            interval="" if interval is None else with_level(ends(ratio, interval), interval, comparisons),
         )
     ]
     if ratio > 1 and cost:
@@ -190,9 +234,8 @@ def describe_unranked(
     if not is_reported:
         why = because or tr("a verdict takes {runs} runs of each").format(runs=RUNS_FOR_A_VERDICT)
         if not because and interval is not None:
-            why = tr("chance alone may explain it ({confidence} interval {ends})").format(
-                confidence=confidence(interval), ends=format_interval(comparison)
-            )
+            seen = with_level(format_interval(comparison), interval, comparisons)
+            why = tr("chance alone may explain it ({interval})").format(interval=seen)
         sentences.append(tr("No verdict: {why}").format(why=why))
     return ". ".join(sentences)
 
@@ -206,32 +249,49 @@ def describe_briefly(comparison: Comparison, *, wording: Wording = SPEED) -> str
         return tr("they cannot be told apart")
     if comparison.verdict is Verdict.EQUAL:
         return tr("they are practically equal")
-    size = tr("{ratio:.1f} times as much").format(ratio=ratio)
-    if ratio < _TIMES_FROM:
+    interval = comparison.interval
+    found = _sized(ratio, interval)
+    size = tr("{ratio} times as much").format(ratio=found.numbers[0])
+    if not found.in_times:
         words = wording.more_alone if ratio >= 1 else wording.less_alone
-        size = words.format(percent=_percent(abs(ratio - 1)))
-    if comparison.interval is None:
+        size = words.format(percent=found.numbers[0])
+    if interval is None:
         return tr("{magnitude}, indicative only").format(magnitude=size)
-    sentence = tr("{magnitude} ({confidence} interval {ends})")
-    return sentence.format(
-        magnitude=size, confidence=confidence(comparison.interval), ends=ends(comparison.interval, ratio)
-    )
+    return tr("{magnitude} ({interval})").format(magnitude=size, interval=with_level(found.ends, interval, 1))
 
 
-def magnitude(ratio: float, wording: Wording, baseline: str) -> str:
+def magnitude(ratio: float, wording: Wording, baseline: str, interval: Interval | None = None) -> str:
     """Return ``3.1 % faster than ext4``, ``4.0 % slower than ext4`` or ``3.1 times as fast as ext4``."""
-    if ratio >= _TIMES_FROM:
-        return wording.times.format(ratio=number_text(ratio, ".1f"), baseline=baseline)
+    found = _sized(ratio, interval)
+    if found.in_times:
+        return wording.times.format(ratio=found.numbers[0], baseline=baseline)
     words = wording.more if ratio >= 1 else wording.less
-    return words.format(percent=_percent(abs(ratio - 1)), baseline=baseline)
+    return words.format(percent=found.numbers[0], baseline=baseline)
 
 
-def ends(interval: Interval, ratio: float) -> str:
+def ends(ratio: float, interval: Interval) -> str:
     """Return the ends in the direction of the difference: "slower" gives percents slower."""
-    if ratio >= _TIMES_FROM:
-        return tr("{low:.1f} to {high:.1f} times").format(low=interval.low, high=interval.high)
-    ends = (interval.low - 1, interval.high - 1) if ratio >= 1 else (1 - interval.high, 1 - interval.low)
-    return tr("{low} to {high} %").format(low=_percent(ends[0]), high=_percent(ends[1]))
+    return _sized(ratio, interval).ends
+
+
+def with_level(ends: str, interval: Interval, comparisons: int) -> str:
+    """Return an interval; of a single comparison with its level, else `INTERVALS_TOGETHER` reports it."""
+    if comparisons > 1:
+        return ends
+    percent = number_text(100 * interval.confidence, ".3g")
+    return tr("{percent} % interval {ends}").format(percent=percent, ends=ends)
+
+
+def _sized(ratio: float, interval: Interval | None) -> _Amounts:
+    """Return the size of a difference, with the ends of its interval in its direction, if any."""
+    ends = () if interval is None else (interval.low, interval.high)
+    return _amounts(ratio, *(ends if ratio >= 1 else ends[::-1]), signed=False)
+
+
+INTERVALS_TOGETHER: Final = tr(
+    "Ranges in brackets are 95 % confidence intervals, adjusted for all comparisons of one condition."
+)
+"""Said once for several comparisons."""
 
 
 def _count(runs: tuple[int, int], apart: str) -> str:
@@ -241,44 +301,28 @@ def _count(runs: tuple[int, int], apart: str) -> str:
     return tr("{count}, {apart}").format(count=sentence, apart=apart) if apart else sentence
 
 
-def confidence(interval: Interval) -> str:
-    """Return ``95 %``, or ``98.3 %`` if Holm requires more."""
-    return tr("{percent:.3g} %").format(percent=interval.confidence * 100)
-
-
 Names = dict[str, str]
-"""Values of {baseline}, {candidate}, {count}, {magnitude} and {comparisons}."""
+"""Values of {baseline}, {candidate}, {count} and {magnitude}."""
 
 
-def _describe_difference(comparison: Comparison, ratio: float, interval: Interval, names: Names) -> str:
-    sentence = tr("{candidate} is {magnitude} ({confidence} interval {ends}, {count})")
-    if names["comparisons"] != "1":
-        sentence = tr(
-            "{candidate} is {magnitude} ({confidence} interval {ends}, allowing for {comparisons} "
-            "comparisons, {count})"
-        )
-    message = sentence.format(
-        confidence=confidence(interval),
-        ends=ends(interval, ratio),
-        **names,
+def _describe_difference(
+    comparison: Comparison, ratio: float, interval: Interval, comparisons: int, names: Names
+) -> str:
+    message = tr("{candidate} is {magnitude} ({interval}, {count})").format(
+        interval=with_level(ends(ratio, interval), interval, comparisons), **names
     )
     if comparison.equivalent:
         message += tr(", less than the {effect:g} % that would matter").format(effect=comparison.effect * 100)
     return message
 
 
-def _describe_equal(comparison: Comparison, narrow: Interval, names: Names) -> str:
+def _describe_equal(comparison: Comparison, narrow: Interval, comparisons: int, names: Names) -> str:
     sentence = tr(
         "{baseline} and {candidate} are practically equal: the difference is within {effect:g} % "
-        "({confidence} interval {low} to {high} %, {count})"
+        "({interval}, {count})"
     )
-    return sentence.format(
-        effect=comparison.effect * 100,
-        confidence=confidence(narrow),
-        low=signed_percent(narrow.low),
-        high=signed_percent(narrow.high),
-        **names,
-    )
+    interval = with_level(format_range(narrow.low, narrow.high), narrow, comparisons)
+    return sentence.format(effect=comparison.effect * 100, interval=interval, **names)
 
 
 def about(runs: int | None) -> str:
@@ -289,20 +333,16 @@ def about(runs: int | None) -> str:
     return number_text(round(runs / step) * step, ",")
 
 
-def _describe_inconclusive(comparison: Comparison, names: Names) -> str:
+def _describe_inconclusive(comparison: Comparison, comparisons: int, names: Names) -> str:
     """State the measured difference with its interval; no winner is named."""
     if comparison.interval is None or comparison.ratio is None:
         return tr("{baseline} and {candidate} cannot be told apart with these runs").format(**names)
     sentence = tr(
         "{baseline} and {candidate} cannot be told apart with these runs: of {candidate} against {baseline} "
-        "{seen} was seen ({confidence} interval {ends}, {count})"
+        "{seen} was seen ({interval}, {count})"
     )
-    return sentence.format(
-        seen=format_difference(comparison),
-        confidence=confidence(comparison.interval),
-        ends=format_interval(comparison),
-        **names,
-    )
+    interval = with_level(format_interval(comparison), comparison.interval, comparisons)
+    return sentence.format(seen=format_difference(comparison), interval=interval, **names)
 
 
 def _describe_more_runs(comparison: Comparison) -> str:

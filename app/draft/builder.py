@@ -154,8 +154,11 @@ def _document(parts: DraftParts) -> Mapping[str, Any]:
     }
     if parts.order_seed is not None and parts.values["order"] == RunOrder.RANDOM:
         document["order_seed"] = parts.order_seed
-    if parts.remarks:
-        document["remarks"] = list(parts.remarks)
+    if parts.question:
+        document["question"] = parts.question
+    for key, values in (("remarks", parts.remarks), ("figures", parts.figures)):
+        if values:
+            document[key] = list(values)
     if chosen:
         entries = zip(names, chosen, strict=True)
         document["configuration"] = [

@@ -80,7 +80,13 @@ def parts_of(campaign: Campaign) -> DraftParts:
         return parts
     first = campaign.configurations[0]
     shared = tuple(alike([dict(each.postgresql.settings) for each in campaign.configurations]).items())
-    parts = DraftParts(seeds=campaign.seeds, order_seed=campaign.order_seed, remarks=campaign.remarks)
+    parts = DraftParts(
+        seeds=campaign.seeds,
+        order_seed=campaign.order_seed,
+        remarks=campaign.remarks,
+        question=campaign.question,
+        figures=campaign.figures,
+    )
     for key in OF_PAGES:
         if _value(first, key) is not None:
             put(parts.values, key, write_text(FIELDS[key], _value(first, key)))

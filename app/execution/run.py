@@ -333,6 +333,8 @@ def _introduce(
         order=execution.campaign.order.value,
         order_seed=execution.campaign.order_seed,
         remarks=execution.campaign.remarks,
+        question=execution.campaign.question or "",
+        figures=execution.campaign.figures or (),
         design=execution.campaign.design.value,
         rivals=rivals_of(execution.campaign, planned.configuration),
         state=RunState.RUNNING.value,

@@ -15,7 +15,8 @@ PRAGMA user_version = 1;
 -- attempt (more than 1: measured again because others disturbed it), order and order_seed (how the runs of the
 -- campaign follow each other), design (fixed or sequential: after each round what cannot win any more is left
 -- out) and rivals (names of the configurations that compete in a sequential campaign), seed,
--- remarks (of the campaign: sentences that belong to the result),
+-- remarks (of the campaign: sentences that belong to the result), question (that the campaign answers) and figures
+-- (names in the table summary of those that answer it),
 -- state (running, done, stopped, failed, incomplete), error, started_epoch_s, ended_epoch_s,
 -- program_version, account, configuration, campaign_file, target (with the plan of what was made of which
 -- disks), workload, installation, postgresql, settings, scale, data_bytes,

@@ -97,7 +97,7 @@ class Adapted:
 
 
 def with_remarks(adapted: Adapted, head: RecipeHead | None, *, quick: bool) -> Campaign:
-    """Return the campaign of a recipe with remarks for its result.
+    """Return the campaign of a recipe with its question, and remarks for its result.
 
     Args:
         adapted: the adapted recipe.
@@ -109,6 +109,8 @@ def with_remarks(adapted: Adapted, head: RecipeHead | None, *, quick: bool) -> C
     if quick and head is not None and head.quick is not None:
         remarks.append(tr("Quick variant, which cannot show: {what}").format(what=head.quick.cannot_show))
     remarks += left_out_sentences(adapted.left_out)
+    if head is not None:
+        campaign = replace(campaign, question=head.question, figures=head.figures or None)
     return replace(campaign, remarks=tuple(map(_one_sentence, remarks[:MOST_SENTENCES])))
 
 

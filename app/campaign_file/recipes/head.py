@@ -17,6 +17,7 @@ from typing_extensions import override
 from app import TOP
 from app.campaign_file.kinds import (
     CampaignField,
+    EnumKind,
     IntKind,
     Name,
     ValueKind,
@@ -86,6 +87,7 @@ class RecipeHead:
 
     Attributes:
         question: in a few words.
+        figures: names of the figures that answer it.
         source: of the experiment; empty if it is pgFooting's own.
         changed: differences from the source, and why, a sentence each.
         missing: parts of the source that it cannot repeat, a sentence each.
@@ -97,6 +99,7 @@ class RecipeHead:
     """
 
     question: str
+    figures: tuple[str, ...] = ()
     source: str = ""
     changed: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
@@ -128,6 +131,16 @@ class ListOf(ValueKind):
 
 _SENTENCE: Final = Name(LONGEST_SENTENCE)
 SENTENCES: Final = ListOf(_SENTENCE, MOST_SENTENCES)
+ANSWERS: Final = ListOf(
+    EnumKind(
+        (
+            *("tps", "latency_p50_ms", "latency_p99_ms", "wal_bytes", "device_flushes", "device_write_bytes"),
+            *("device_read_bytes", "server_cpu_us", "load_rows_s", "longest_stall_s", "jitter_cv"),
+        )
+    ),
+    4,
+)
+"""Figures that may answer a question, by their names in run files."""
 
 _CANNOT_SHOW = tr("What the result of the quick variant says nothing about.")
 _KEPT = tr("The configurations that the quick variant keeps; left out: all, which may be eight.")
@@ -137,6 +150,7 @@ _QUICK_DURATION = tr("Length of its measured phase; left out: 5 s.")
 _QUICK_WARMUP = tr("Length of its warm-up; left out: 1 s.")
 _QUICK_CLIENTS = tr("Its concurrent connections; left out: those of the recipe.")
 _QUESTION = tr("Which question this campaign answers, in a few words.")
+_FIGURES = tr("The figures that answer this question; left out: transactions per second.")
 _SOURCE = tr("Where the experiment is from.")
 _CHANGED = tr("What is done otherwise today than in the source, and why.")
 _MISSING = tr("What of the source cannot be done.")
@@ -191,6 +205,7 @@ class HeadTable(ValueKind):
 
 RECIPE_FIELDS: Final = (
     CampaignField("question", _SENTENCE, _QUESTION),
+    CampaignField("figures", ANSWERS, _FIGURES),
     CampaignField("source", _SENTENCE, _SOURCE),
     CampaignField("changed", SENTENCES, _CHANGED),
     CampaignField("missing", SENTENCES, _MISSING),

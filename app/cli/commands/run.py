@@ -23,7 +23,7 @@ from app.campaign_file.reader import CampaignFile, read_campaign_file
 from app.campaign_file.recipes.on_servers import named_servers
 from app.campaign_file.trust import Ask, Concern, check_trust, foreign_programs
 from app.cli.commands.recipes import campaign_to_run, refuse_mistaken_recipe
-from app.cli.commands.runs.compare import print_matrix
+from app.cli.commands.runs.compare import print_result
 from app.cli.commands.runs.named_runs import print_left_over
 from app.cli.commands.when_done import EndedCampaign, notify_desktop, run_when_done
 from app.cli.terminal.consent import ErasureQuestion, LoadQuestion, TrustPrompt
@@ -31,11 +31,7 @@ from app.cli.terminal.progress import Progress
 from app.cli.terminal.tables import print_line, print_sentence, print_table
 from app.cli.terminal.terminal_agent import terminal_agent
 from app.comparison.comparison import RunComparison, compare_runs
-from app.comparison.limits import describe_part_limitations
 from app.comparison.matrix import lay_out
-from app.comparison.overall.fastest import describe_fastest, find_fastest
-from app.comparison.table import COMPARISON_COLUMNS, columns_for
-from app.comparison.warnings import comparison_notes
 from app.domain.columns import CellKind, Column
 from app.domain.errors import CancelledError, ExitStatus, FootingError, RunFileError, UsageError
 from app.domain.run import RunState
@@ -422,14 +418,7 @@ def show_table(result: CampaignResult, console: Console) -> None:
     console.print()
     print_line(console, result.campaign.name, style="bold")
     if comparison is not None:
-        matrix = lay_out(comparison)
-        if matrix is not None:
-            print_matrix(matrix, comparison, console)
-        else:
-            for part in comparison.parts:
-                _show_condition(part, console)
-        for note in comparison_notes(comparison):
-            print_sentence(console, note)
+        print_result(comparison, lay_out(comparison), console)
     for reason in sorted({text for run in result.results for text in _mark_sentences(run)}):
         print_line(console, reason, style="yellow")
     console.print()
@@ -438,16 +427,6 @@ def show_table(result: CampaignResult, console: Console) -> None:
             print_line(console, _failure_words(run), style="red")
         if run.path is not None:
             print_line(console, run.path)
-
-
-def _show_condition(part: RunComparison, console: Console) -> None:
-    if part.condition:
-        console.print()
-        print_line(console, part.condition, style="bold")
-    print_table(console, columns_for(COMPARISON_COLUMNS, part.rows), part.rows)
-    sentences = (describe_fastest(find_fastest(part)), *part.verdicts)
-    for sentence in filter(None, (*sentences, describe_part_limitations(part))):
-        print_sentence(console, sentence)
 
 
 def _print_failures(result: CampaignResult) -> None:

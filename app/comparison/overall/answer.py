@@ -1,22 +1,41 @@
-"""Give the answer of a comparison in one sentence, and its reservations. Pure."""
+"""Give the answer of a comparison in a few sentences, the question of its campaign first. Pure.
+
+A campaign may name the figures that answer its question. The answer about TPS is the fastest configurations,
+for a sweep the level from which more gains nothing, and for several conditions that of their tables.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
-from app.analysis.labels import format_tps, with_warning
+from app.analysis.labels import format_tps, one_line, with_warning
 from app.comparison.comparison import RunComparison
+from app.comparison.figures import FIGURE_NAMES, FigureComparison, compare_figure, format_mean
 from app.comparison.limits import describe_limits
-from app.comparison.matrix import describe_matrix, lay_out
-from app.comparison.overall.fastest import describe_fastest, find_fastest, under
+from app.comparison.matrix import Matrix, describe_matrix, lay_out
+from app.comparison.overall.fastest import (
+    describe_fastest,
+    find_fastest,
+    shows_speed,
+    under,
+    under_conditions,
+)
+from app.comparison.overall.sweep import describe_sweep
 from app.comparison.table import ComparisonRow
+from app.comparison.verdict import known_words
 from app.comparison.warnings import comparison_warnings
+from app.comparison.wording import format_difference, format_interval
 from app.domain.text import tr
+from app.statistics.sample_size import RUNS_FOR_A_VERDICT
 
 MOST_CONDITIONS: Final = 4
 """Most conditions with answers in one sentence; more would be unreadable."""
+
+_MOST_LISTED: Final = 4
+_TPS: Final = "tps"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,44 +43,132 @@ class Answer:
     """The answer of a comparison.
 
     Attributes:
-        sentence: the fastest configuration, or why there is none; with a full stop.
+        sentences: the question, and the answers or why there are none; each with a full stop.
         weakened_by: reservations, a sentence each.
-        verdicts: each configuration against the first, a sentence each; without the content of `sentence`.
+        verdicts: each configuration against the first, a sentence each; without the content of `sentences`.
         limits: bottlenecks, and what the figures cannot show, a sentence each.
     """
 
-    sentence: str
+    sentences: tuple[str, ...]
     weakened_by: tuple[str, ...] = ()
     verdicts: tuple[str, ...] = ()
     limits: tuple[str, ...] = ()
 
+    @property
+    def sentence(self) -> str:
+        """The question and its answers in one text."""
+        return " ".join(self.sentences)
 
-def find_answer(comparison: RunComparison) -> Answer:
-    """Return the answer of a comparison.
+
+def find_answer(comparison: RunComparison, matrix: Matrix | None = None) -> Answer:
+    """Return the answer of a comparison, of each figure that its campaign asks about.
 
     For three or more configurations: the fastest ones; for two: the verdict; with too few runs for a verdict:
-    the highest mean, and that it proves nothing. For several conditions, the answers of their tables if two
-    factors are crossed, else the answer of each.
+    the highest mean, and that it proves nothing. If two factors are crossed, the answers of their tables; for
+    several conditions else the answer of each.
+
+    Args:
+        comparison: of the runs.
+        matrix: its tables; None to lay them out as usual.
     """
-    sentences = [describe_fastest(find_fastest(part)) or _of_few(part) for part in comparison.parts]
-    matrix = lay_out(comparison) if len(comparison.parts) > 1 else None
+    question, figures = question_of(comparison)
+    sentences = [_of_speed(part) for part in comparison.parts]
+    matrix = matrix or lay_out(comparison)
     over_all = () if matrix is None else describe_matrix(matrix, comparison.effect)
     answers = [under(part.condition, each) for part, each in zip(comparison.parts, sentences, strict=True)]
     first = answers if len(answers) <= MOST_CONDITIONS + 1 else answers[:MOST_CONDITIONS]
     left = answers[len(first) :]
     more = tr("{count} more conditions follow among the verdicts.").format(count=len(left))
-    verdicts = (
-        under(part.condition, verdict)
-        for part in comparison.parts
-        for verdict in part.verdicts
-        if verdict not in sentences
-    )
+    about = {_TPS: over_all or ((*first, more) if left else first)}
+    if over_all and len(comparison.parts) == 1 and (fastest := describe_fastest(find_fastest(comparison))):
+        about[_TPS] = (*over_all, fastest)
+    for name in figures:
+        about.setdefault(name, under_conditions(comparison.parts, partial(_of_figure, name=name)))
+    few = [row for row in comparison.rows if row.judged.chance is not None]
+    listed = few if len(few) < 2 else []
+    verdicts = [
+        under(row.condition, row.judged.sentence)
+        for row in comparison.rows
+        if row.verdict and row.judged.sentence not in sentences and (row in listed or row not in few)
+    ]
+    if len(few) > 1:
+        sentence = tr(
+            "{count} differences are indicative only: a verdict takes {runs} runs of each. “Chance from” is"
+            " the spread of such runs from which on chance alone explains a difference"
+        )
+        sentence = sentence.format(count=len(few), runs=RUNS_FOR_A_VERDICT)
+        known = dict.fromkeys(known_words(row.judged.chance) for row in few if row.judged.chance)
+        verdicts.append(f"{'; '.join(filter(None, (sentence, *known)))}.")
     return Answer(
-        " ".join(over_all or ((*first, more) if left else first)),
+        _with_question(question, [each for name in figures for each in about[name]]),
         comparison_warnings(comparison),
-        (*(answers if over_all else left), *verdicts),
+        (*(answers if over_all or _TPS not in figures else left), *verdicts),
         describe_limits(comparison),
     )
+
+
+def _with_question(question: str, answers: Sequence[str]) -> tuple[str, ...]:
+    first, *others = answers or [""]
+    if first.startswith(question):  # the tables of a matrix ask the same
+        question = ""
+    return tuple(filter(None, (f"{question} {first}".strip(), *others)))
+
+
+def question_of(comparison: RunComparison) -> tuple[str, tuple[str, ...]]:
+    """Return the question that all runs answer, empty for none, and the names of the figures that answer it.
+
+    Runs at a kept rate differ in latency, others in TPS, unless their campaign names figures.
+    """
+    asked = {(run.facts.question, run.facts.figures) for run in comparison.runs}
+    question, figures = asked.pop() if len(asked) == 1 else ("", ())
+    known = tuple(each for each in figures if each in FIGURE_NAMES)
+    usual = (_TPS,) if any(map(shows_speed, comparison.parts)) else ("latency_p99_ms", _TPS)
+    return tr(one_line(question)) if question else "", known or usual
+
+
+def _of_speed(part: RunComparison) -> str:
+    """Return the answer about TPS under one condition."""
+    if part.asked is not None and (sentence := describe_sweep(part)):
+        return sentence
+    if len(part.ranked) == 1 and len(part.rows) > 2:
+        return next(iter(_of_figure(part, _TPS)), "") or _of_few(part)
+    return describe_fastest(find_fastest(part)) or _of_few(part)
+
+
+def _of_figure(part: RunComparison, name: str) -> Iterator[str]:
+    """Yield the means of a figure: each configuration against the first, or the extremes of many."""
+    found = compare_figure(part, name)
+    means = [(each.mean, place) for place, each in enumerate(found.means) if each.mean is not None]
+    if len(means) < 2:
+        return
+    label = f"{found.figure.label[:1].upper()}{found.figure.label[1:]}"
+    if len(means) > _MOST_LISTED or found.means[0].mean is None:
+        sentence = tr("{figure}: from {least} with {first} to {most} with {last}.")
+        (_, first), (_, last) = min(means), max(means)
+        names = {"first": part.groups[first].name_in_sentences, "last": part.groups[last].name_in_sentences}
+        yield sentence.format(
+            figure=label, least=format_mean(found, first), most=format_mean(found, last), **names
+        )
+        return
+    sentence = tr("{figure}: {mean} with {name}; {others}.")
+    others = "; ".join(_against_first(part, found, place) for _, place in means if place)
+    yield sentence.format(
+        figure=label, mean=format_mean(found, 0), name=part.groups[0].name_in_sentences, others=others
+    )
+
+
+def _against_first(part: RunComparison, found: FigureComparison, place: int) -> str:
+    """Return the mean of a configuration, and its difference from the first with the interval."""
+    group, comparison = part.groups[place], found.comparisons[place]
+    difference = ""
+    if comparison is not None and comparison.ratio is not None:
+        interval = format_interval(comparison) or tr("no verdict")
+        difference = tr("{difference}, {interval}").format(
+            difference=format_difference(comparison), interval=interval
+        )
+    words = tr("{mean} with {name}").format(mean=format_mean(found, place), name=group.name_in_sentences)
+    more = "; ".join(filter(None, (group.warning, difference)))
+    return f"{words} ({more})" if more else words
 
 
 def by_speed(comparison: RunComparison) -> Sequence[ComparisonRow]:

@@ -30,12 +30,13 @@ from app.comparison.verdict import Reservation, ReservationCode
 from app.comparison.wording import (
     SPEED,
     about,
-    confidence,
     ends,
     format_difference,
     format_interval,
+    format_range,
     magnitude,
-    signed_percent,
+    signed_changes,
+    with_level,
 )
 from app.domain.columns import CellKind, Column
 from app.domain.options.raid import Level
@@ -479,13 +480,10 @@ def _result_text(verdict: FactorVerdict) -> str:
     match verdict.found.comparison:
         case Comparison(Verdict.HIGHER | Verdict.LOWER, float(ratio), interval=Interval() as interval):
             sentence = tr(
-                "{candidate} is {magnitude} over {cells} ({confidence} interval {ends}{allowing}; "
-                "single cells {range}; {runs})"
+                "{candidate} is {magnitude} over {cells} ({interval}; single cells {range}; {runs})"
             ).format(
-                magnitude=magnitude(ratio, SPEED, verdict.baseline),
-                confidence=confidence(interval),
-                ends=ends(interval, ratio),
-                allowing=_allowing(verdict),
+                magnitude=magnitude(ratio, SPEED, verdict.baseline, interval),
+                interval=with_level(ends(ratio, interval), interval, verdict.levels),
                 **names,
             )
             if verdict.found.comparison.equivalent:
@@ -495,24 +493,19 @@ def _result_text(verdict: FactorVerdict) -> str:
         case Comparison(Verdict.EQUAL, narrow=Interval() as narrow, effect=effect):
             return tr(
                 "{baseline} and {candidate} are practically equal over {cells}: the mean difference is "
-                "within {effect:g} % ({confidence} interval {low} to {high} %; single cells {range}; {runs})"
+                "within {effect:g} % ({interval}; single cells {range}; {runs})"
             ).format(
                 effect=100 * effect,
-                confidence=confidence(narrow),
-                low=signed_percent(narrow.low),
-                high=signed_percent(narrow.high),
+                interval=with_level(format_range(narrow.low, narrow.high), narrow, verdict.levels),
                 **names,
             )
         case Comparison(Verdict.INCONCLUSIVE, interval=Interval() as interval) as found:
             sentence = tr(
                 "{baseline} and {candidate} cannot be told apart over {cells}: of {candidate} against "
-                "{baseline} {seen} was seen ({confidence} interval {ends}{allowing}; single cells {range}; "
-                "{runs})"
+                "{baseline} {seen} was seen ({interval}; single cells {range}; {runs})"
             ).format(
                 seen=format_difference(found),
-                confidence=confidence(interval),
-                ends=format_interval(found),
-                allowing=_allowing(verdict),
+                interval=with_level(format_interval(found), interval, verdict.levels),
                 **names,
             )
             return "; ".join(filter(None, (sentence, _wanted(verdict))))
@@ -550,25 +543,14 @@ def _cells_in_words(verdict: FactorVerdict) -> str:
     return told_of.format(cells=sentence, sets=verdict.found.sets)
 
 
-def _allowing(verdict: FactorVerdict) -> str:
-    if verdict.levels < 2:
-        return ""
-    return tr(", allowing for {count} comparisons").format(count=verdict.levels)
-
-
 def _range(verdict: FactorVerdict) -> str:
     """Return the smallest and the largest difference of a cell."""
     least, most = verdict.found.least or 1.0, verdict.found.most or 1.0
-    words = [
-        tr("{ratio:.1f} times").format(ratio=each)
-        if most >= _TIMES_FROM
-        else tr("{percent} %").format(percent=signed_percent(each))
-        for each in (least, most)
-    ]
-    ends = (
-        tr("{end} ({cell})").format(end=end, cell=cell) for end, cell in zip(words, verdict.ends, strict=True)
-    )
-    low, high = ends if all(verdict.ends) else words
+    if not all(verdict.ends):
+        return format_range(least, most)
+    first, last = verdict.ends
+    words = (signed_changes(least, most), (first, last))
+    low, high = (tr("{end} ({cell})").format(end=end, cell=cell) for end, cell in zip(*words, strict=True))
     return tr("{low} to {high}").format(low=low, high=high)
 
 

@@ -121,17 +121,21 @@ def describe_fastest(found: Fastest | None) -> str:
     names = [with_warning(row.name, row.group.warning) for row in (found.best, *found.others)]
     message = tr("Fastest: {name}; each of the other {count} is slower beyond chance")
     if len(names) == found.judged:
-        message = tr("Fastest: {name}, but none of the other {count} can be told from it: {others}")
+        message = tr("None of these {count} is shown to be the fastest: {all}; {name} has the highest mean")
     elif found.others:
         message = tr("Fastest: {name}; not distinguishable from it: {others}")
-    message = message.format(name=names[0], others=", ".join(names[1:]), count=found.judged - 1)
+    message = message.format(
+        name=names[0],
+        all=", ".join(names),
+        others=", ".join(names[1:]),
+        count=found.judged if len(names) == found.judged else found.judged - 1,
+    )
     if found.not_judged:
         left = ", ".join(row.name for row in found.not_judged)
         message = tr("{told}; not compared: {names}").format(told=message, names=left)
-    sentence = tr("{told} (95 times in 100 the truly fastest one is among those named).")
-    if not found.others:
-        sentence = tr("{told} (95 times in 100 it truly is the fastest).")
-    return sentence.format(told=message)
+    if len(names) == found.judged:
+        return f"{message}."
+    return tr("{told} (with 95 % confidence).").format(told=message)
 
 
 def under(condition: str, sentence: str) -> str:

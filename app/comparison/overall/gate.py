@@ -20,7 +20,7 @@ from app.comparison.disturbed_runs import WeakRuns, could_be_others, is_weak
 from app.comparison.groups import ComparedRun, campaign_of
 from app.comparison.overall.conditions import differing_conditions
 from app.comparison.verdict import Reservation, ReservationCode
-from app.comparison.wording import signed_percent
+from app.comparison.wording import signed_changes
 from app.domain.campaign.order import Design
 from app.domain.columns import CellKind, Column
 from app.domain.errors import ExitStatus, UsageError
@@ -223,7 +223,7 @@ def _campaign(run: RunFacts) -> str:
 
 
 def _percent(ratio: float | None) -> str:
-    return "" if ratio is None else f"{signed_percent(ratio)} %"
+    return "" if ratio is None else signed_changes(ratio)[0]
 
 
 def _share(value: float | None) -> str:

@@ -380,6 +380,8 @@ class Campaign:
         zfs_arc_max_bytes: required zfs_arc_max of the machine, 0 for ZFS's own choice; None for any. It is
             checked if ZFS is used, and never set.
         remarks: sentences for the result, such as omissions of a recipe on this machine.
+        question: that it answers; None for none.
+        figures: names of the figures of a run that answer it (`app.runfile.figures`); None for TPS.
     """
 
     name: str
@@ -396,6 +398,8 @@ class Campaign:
     precision: float | None = None
     zfs_arc_max_bytes: int | None = None
     remarks: tuple[str, ...] = ()
+    question: str | None = None
+    figures: tuple[str, ...] | None = None
 
     @property
     def is_order_known(self) -> bool:

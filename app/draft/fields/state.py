@@ -123,7 +123,9 @@ class PhaseDraft:
 
 
 TYPED_OF_CAMPAIGN: Final = tuple(
-    each.name for each in CAMPAIGN_FIELDS if each.name not in {"seeds", "order_seed", "remarks"}
+    each.name
+    for each in CAMPAIGN_FIELDS
+    if each.name not in {"seeds", "order_seed", "remarks", "question", "figures"}
 )
 """Keys of a campaign as a whole that have a text on a page."""
 
@@ -177,6 +179,8 @@ class DraftParts:
         seeds: of the recipe, else the default ones.
         order_seed: of a random order, from a file; None to draw it at the start.
         remarks: of the original campaign file or recipe.
+        question: of the same.
+        figures: of the same.
         scripts: own scripts, used if ``workload.script`` is `OWN_SCRIPTS`.
         phases: measured by each run; empty for a single one from the third page.
         disks: the pages about spare disks.
@@ -192,6 +196,8 @@ class DraftParts:
     seeds: tuple[int, ...] = DEFAULT_SEEDS
     order_seed: int | None = None
     remarks: tuple[str, ...] = ()
+    question: str | None = None
+    figures: tuple[str, ...] | None = None
     scripts: list[ScriptDraft] = field(default_factory=list)
     phases: list[PhaseDraft] = field(default_factory=list)
     disks: DisksDraft = field(default_factory=DisksDraft)

@@ -427,6 +427,8 @@ class RunMetadata:
         order: of the campaign's runs, a `app.domain.campaign.order.RunOrder`.
         order_seed: seed of a random order; None for another.
         remarks: of the campaign: sentences that belong to the result.
+        question: that the campaign answers; empty for none.
+        figures: names of those that answer it.
         design: decides how often each configuration runs, a `app.domain.campaign.order.Design`.
         rivals: names of the competing configurations in a sequential campaign, including its own; empty if it
             has no competitors.
@@ -478,6 +480,8 @@ class RunMetadata:
     order: Known[str] = NOT_KNOWN
     order_seed: Known[int | None] = NOT_KNOWN
     remarks: Known[tuple[str, ...]] = NOT_KNOWN
+    question: Known[str] = NOT_KNOWN
+    figures: Known[tuple[str, ...]] = NOT_KNOWN
     design: Known[str] = NOT_KNOWN
     rivals: Known[tuple[str, ...]] = NOT_KNOWN
     seed: Known[int] = NOT_KNOWN

@@ -297,7 +297,7 @@ def test_head_error_names_key(more: str, expected: str) -> None:
 
 @pytest.mark.parametrize("entry", ['"text"', "[1]", "3"])
 def test_head_not_a_table(entry: str) -> None:
-    with pytest.raises(CampaignError, match="allowed is a table with the keys question, source"):
+    with pytest.raises(CampaignError, match="allowed is a table with the keys question, figures"):
         parse_campaign(f'name = "x"\nrecipe = {entry}\n{MEMORY}', base_directory="/", source_name="x")
 
 

@@ -65,7 +65,7 @@ def test_interleaved_runs_paired_without_warning(tmp_path: Path) -> None:
     assert [group.name for group in found.groups] == ["ext4", "xfs"]
     assert found.rows[1].comparison is not None
     assert found.rows[1].comparison.paired
-    assert found.verdicts[0].startswith("xfs is 10.0 % faster than ext4 (95 % interval")
+    assert found.verdicts[0].startswith("xfs is 10 % faster than ext4 (95 % interval")
     # The trials last five seconds, which is said; nothing else is.
     assert comparison_warnings(found) == ("All runs measured 5 s or less: that says next to nothing.",)
 
@@ -98,7 +98,7 @@ def test_no_verdict_between_campaigns(tmp_path: Path) -> None:
     assert (comparison.interval, comparison.p_value) == (None, None)
     assert comparison.ratio == pytest.approx(1104 / 1004, rel=1e-3)
     assert found.verdicts[0].startswith(
-        "Indicative only: xfs was 10.0 % faster than ext4 (9 runs each, not interleaved"
+        "Indicative only: xfs was 10 % faster than ext4 (9 runs each, not interleaved"
     )
     assert "a verdict takes runs of one campaign" in found.verdicts[0]
     assert any("no verdict between them" in warning for warning in comparison_warnings(found))
@@ -166,7 +166,7 @@ def test_campaign_order_given_older_by_run(tmp_path: Path) -> None:
 def test_one_run_each_is_indicative_only(tmp_path: Path) -> None:
     found = compared(tmp_path, Trial(), Trial("xfs #1", "xfs", tps=1100, filesystem="xfs"))
     assert found.verdicts[0].startswith(
-        "Indicative only: xfs was 10.0 % faster than ext4 (1 run each; a verdict takes 3); chance alone"
+        "Indicative only: xfs was 10 % faster than ext4 (1 run each; a verdict takes 3); chance alone"
     )
     assert texts(COMPARISON_COLUMNS, found.rows[0])["interval"] == "indicative only"
 

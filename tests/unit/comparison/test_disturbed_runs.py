@@ -98,7 +98,7 @@ def test_all_runs_disturbed_indicative_with_amount(trial: RunFacts) -> None:
     assert found.verdicts == (
         (
             "Indicative only, because 5 of 10 runs were disturbed (other programs used 42 to 70 % of the"
-            " CPUs): two was 20.0 % slower than one (5 runs each)."
+            " CPUs): two was 20 % slower than one (5 runs each)."
         ),
     )
 
@@ -199,7 +199,7 @@ def test_single_disturbed_runs_both_reasons(trial: RunFacts) -> None:
     found = compared(trial, one=QUIET[:1], two=ALL_DISTURBED[:1])
     assert found.verdicts == (
         (
-            "Indicative only: two was 20.0 % slower than one (1 run each; a verdict takes 3); "
+            "Indicative only: two was 20 % slower than one (1 run each; a verdict takes 3); "
             "1 of 2 runs was disturbed (other programs used 42 % of the CPUs)."
         ),
     )
@@ -251,7 +251,7 @@ def test_count_of_disturbed_runs_worded() -> None:
         (Comparison(Verdict.EQUAL, 1.001, (3, 3), paired=False, effect=0.02), "they are practically equal"),
         (
             Comparison(Verdict.INDICATIVE, 0.9, (1, 1), paired=False, effect=0.02),
-            "10.0 % slower, indicative only",
+            "10 % slower, indicative only",
         ),
         (
             Comparison(Verdict.HIGHER, 3.0, (3, 3), False, 0.02, Interval(2.5, 3.5, 0.95)),  # noqa: FBT003

@@ -59,7 +59,7 @@ def test_last_and_never_baseline(tmp_path: Path, names: tuple[str, ...]) -> None
 def test_verdict_not_quotable_as_ranking(tmp_path: Path) -> None:
     found = compare_runs(read(tmp_path))
     ranked, lost = found.verdicts
-    assert ranked.startswith("xfs is 10.0 % faster than ext4 (")
+    assert ranked.startswith("xfs is 10 % faster than ext4 (")
     assert "DURABLE" not in ranked
     assert lost.startswith("off is 3.0 times as fast as ext4 (")
     assert "but it is NOT DURABLE, so it is not ranked" in lost

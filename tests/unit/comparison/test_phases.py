@@ -83,7 +83,7 @@ def test_one_of_three_phases_differs(tmp_path: Path) -> None:
         Verdict.HIGHER,
     ]
     (sentence,) = writes.verdicts
-    assert sentence.startswith("writes: xfs is 20.0 % faster than ext4 (95 % interval")
+    assert sentence.startswith("writes: xfs is 20 % faster than ext4 (95 % interval")
     assert first.verdicts[0].startswith("reads (1 of 2): ext4 and xfs are practically equal")
 
 
@@ -110,7 +110,7 @@ def test_geometric_means_and_stored_latencies(tmp_path: Path) -> None:
     assert (cells[4]["tps"], cells[5]["tps"]) == ("801", "961")
     assert float(cells[4]["p95"]) == pytest.approx(5.0, rel=0.03)
     assert float(cells[5]["p99"]) == pytest.approx(4.16, rel=0.03)
-    assert (cells[4]["difference"], cells[5]["difference"]) == ("", "+20.0 %")
+    assert (cells[4]["difference"], cells[5]["difference"]) == ("", "+20 %")
     assert "rate" not in cells[0]
     assert "marks" not in cells[0]
 
@@ -123,7 +123,7 @@ def test_errors_are_shared_within_a_phase(tmp_path: Path) -> None:
     ]
     writes = phases_of(tmp_path, runs)[-1]
     assert len(writes.verdicts) == 2
-    assert all("allowing for 2 comparisons" in each for each in writes.verdicts)
+    assert all("95 %" not in each for each in writes.verdicts)
 
 
 def test_below_three_runs_indicative(tmp_path: Path) -> None:
@@ -255,10 +255,12 @@ def test_command_phase_table_and_sentences(tmp_path: Path, capsys: Capture) -> N
     assert command.main(["compare", *map(str, paths)]) == 0
     output = " ".join(capsys.readouterr().out.split())
     assert (
-        output.index("Verdict") < output.index("Each phase for itself") < output.index("Each run for itself")
+        output.index("What differs")
+        < output.index("Each phase for itself")
+        < output.index("Each run for itself")
     )
     assert "reads (1 of 2): ext4 and xfs are practically equal" in output
-    assert "writes: xfs is 20.0 % faster than ext4" in output
+    assert "writes: xfs is 20 % faster than ext4" in output
     assert EXPLANATION in output
     assert "fill" not in output[output.index("Each phase for itself") : output.index("Each run for itself")]
 
@@ -301,7 +303,7 @@ def test_report_phase_table_after_verdicts(tmp_path: Path) -> None:
     assert sorted(map(str, looks)) == ["0", "0", "0", "1", "1", "1"]
     assert [bool(row.warned) for row in table.rows] == [False, True] * 3
     lines = [each.text for each in report.blocks[place:] if isinstance(each, Text)]
-    assert any(each.startswith("writes: xfs is 20.0 % faster than ext4") for each in lines)
+    assert any(each.startswith("writes: xfs is 20 % faster than ext4") for each in lines)
     assert any(each.startswith(EXPLANATION) for each in lines)
 
 

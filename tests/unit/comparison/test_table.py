@@ -72,7 +72,7 @@ def test_faster_is_said_with_interval_and_runs() -> None:
 
 def test_slower_interval_smaller_first() -> None:
     found = describe(comparison(Verdict.LOWER, 0.9, 0.85, 0.96), "ext4", "btrfs")
-    assert found == "btrfs is 10.0 % slower than ext4 (95 % interval 4.0 to 15.0 %, 5 runs each)"
+    assert found == "btrfs is 10 % slower than ext4 (95 % interval 4 to 15 %, 5 runs each)"
 
 
 def test_from_twice_on_it_is_times() -> None:
@@ -89,7 +89,7 @@ def test_practically_equal_bound_and_interval() -> None:
     found = describe(comparison(Verdict.EQUAL, 1.0, 0.996, 1.009), "ext4", "xfs")
     assert found == (
         "ext4 and xfs are practically equal: the difference is within 2 % "
-        "(90 % interval -0.4 to +0.9 %, 5 runs each)"
+        "(90 % interval -0.40 to +0.90 %, 5 runs each)"
     )
 
 
@@ -108,7 +108,7 @@ def test_not_distinguishable_says_what_would_help() -> None:
         "about 2 more of each would show a difference as large as the one seen"
     )
     slower = comparison(Verdict.INCONCLUSIVE, 0.8, 0.6, 1.07, more_runs=2, more_runs_for=0.25)
-    assert "of b against a -20.0 % was seen (95 % interval -40.0 to +7.0 %, 5 runs each)" in describe(
+    assert "of b against a -20 % was seen (95 % interval -40 to +7 %, 5 runs each)" in describe(
         slower, "a", "b"
     )
     times = comparison(Verdict.INCONCLUSIVE, 2.5, 0.8, 7.8, more_runs=2, more_runs_for=1.5)
@@ -120,7 +120,7 @@ def test_not_distinguishable_says_what_would_help() -> None:
 def test_several_comparisons_adjusted() -> None:
     one = comparison(Verdict.HIGHER, 1.031, 1.012, 1.05, interval=Interval(1.01, 1.06, 1 - 0.05 / 3))
     found = describe(one, "ext4", "xfs", comparisons=3)
-    assert "(98.3 % interval 1.0 to 6.0 %, allowing for 3 comparisons, 5 runs each)" in found
+    assert "(1.0 to 6.0 %, 5 runs each)" in found
 
 
 def test_different_numbers_of_runs_are_both_named() -> None:
@@ -143,11 +143,11 @@ def test_names_with_braces_stay_as_they_are() -> None:
 
 
 def test_difference_signs_no_minus_zero() -> None:
-    assert format_difference(comparison(Verdict.HIGHER, 1.031, 1.0, 1.1)) == "+3.1 %"
-    assert format_difference(comparison(Verdict.LOWER, 0.76, 0.7, 0.8)) == "-24.0 %"
-    assert format_difference(comparison(Verdict.EQUAL, 0.9999, 0.9, 1.1)) == "0.0 %"
-    assert format_difference(comparison(Verdict.EQUAL, 1.0001, 0.9, 1.1)) == "0.0 %"
-    assert format_interval(comparison(Verdict.EQUAL, 1.0, 0.9999, 1.1)) == "0.0 to +10.0 %"
+    assert format_difference(comparison(Verdict.HIGHER, 1.031, 1.0, 1.1)) == "+3 %"
+    assert format_difference(comparison(Verdict.LOWER, 0.76, 0.7, 0.8)) == "-24 %"
+    assert format_difference(comparison(Verdict.EQUAL, 0.9999, 0.9, 1.1)) == "0 %"
+    assert format_difference(comparison(Verdict.EQUAL, 1.0001, 0.9, 1.1)) == "0 %"
+    assert format_interval(comparison(Verdict.EQUAL, 1.0, 0.9999, 1.1)) == "0 to +10 %"
     assert format_interval(comparison(Verdict.HIGHER, 2.5, 2.4, 2.6)) == "2.4 to 2.6 times"
 
 
@@ -170,9 +170,9 @@ def test_row_means_intervals_comparison() -> None:
         "marks": "",
     }
     assert cells(first).items() >= values.items()
-    assert second.verdict.startswith("xfs is 3.1 % faster than ext4 (95 % interval 3.1 to 3.1 %")
+    assert second.verdict.startswith("xfs is 3.1 % faster than ext4 (95 % interval 3.1 %")
     assert cells(second)["difference"] == "+3.1 %"
-    assert cells(second)["difference_interval"] == "+3.1 to +3.1 %"
+    assert cells(second)["difference_interval"] == "+3.1 %"
     assert cells(second)["marks"] == "client-bound"
 
 

@@ -79,7 +79,7 @@ def test_verdicts_are_those_of_the_table(tmp_path: Path) -> None:
     verdict = next(row.verdict for row in found.comparison.rows if row.name == "best")
     verdict = verdict.replace("(", "[").replace(")", "]")
     assert lines == [
-        "# 8GB here, 4GB in C: next measured 15.7 % slower than best, both are compared with slow",
+        "# 8GB here, 4GB in C: next measured 16 % slower than best, both are compared with slow",
         f"# 8GB here, 1GB in A: {verdict}",
     ]
 

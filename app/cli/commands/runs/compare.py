@@ -26,8 +26,6 @@ from app.comparison.figures import COSTS, LATENCIES, LOADING, FigureComparison, 
 from app.comparison.limits import (
     EXPLANATION,
     STORAGE_COLUMNS,
-    describe_bottlenecks,
-    describe_part_limitations,
     storage_rows,
     storage_sentences,
 )
@@ -35,10 +33,10 @@ from app.comparison.matrix import (
     NOT_RANKED,
     Matrix,
     block_columns,
-    describe_matrix,
     lay_out,
     standing_columns,
 )
+from app.comparison.overall.answer import find_answer
 from app.comparison.overall.conditions import ASKABLE, PropertyRole
 from app.comparison.overall.factor_verdicts import EXPLANATION as FACTORS_EXPLANATION
 from app.comparison.overall.factor_verdicts import (
@@ -47,7 +45,6 @@ from app.comparison.overall.factor_verdicts import (
     describe_not_counted,
     judge_factors,
 )
-from app.comparison.overall.fastest import describe_fastest, find_fastest, under
 from app.comparison.overall.gate import (
     GATE_COLUMNS,
     GATE_EXPLANATION,
@@ -123,7 +120,7 @@ _MOST_RUNS_SHOWN: Final = 12
 """Facts of more runs than this are shown only with ``--details``."""
 
 _MOST_VERDICTS: Final = 12
-"""More sentences of pairs than this are printed below a ranking only with ``--details``."""
+"""Verdicts of more configurations than this are printed only with ``--details``: the table has them."""
 
 _LONGEST: Final = 60
 
@@ -219,40 +216,57 @@ def _check_baseline(comparison: RunComparison, baseline: str) -> None:
 
 
 def _print(comparison: RunComparison, matrix: Matrix | None, console: Console, *, all_runs: bool) -> None:
+    print_result(comparison, matrix, console, all_verdicts=all_runs)
     if matrix is not None:
-        print_matrix(matrix, comparison, console)
         return
-    for warning in comparison_warnings(comparison):
-        print_sentence(console, warning, style="yellow")
-    for note in comparison_notes(comparison):
-        print_sentence(console, note)
     _print_differences(comparison, console)
     for part in comparison.parts:
-        _print_condition(part, console)
+        _print_figures_of(part, console)
     _print_phases(comparison, console)
     _print_storages(comparison, console)
     _print_runs(comparison, console, all_runs=all_runs)
 
 
-def print_matrix(matrix: Matrix, comparison: RunComparison, console: Console) -> None:
-    """Print the answers, the ranking, what weakens them, and a table for each condition."""
-    for sentence in describe_matrix(matrix, comparison.effect):
-        print_sentence(console, sentence)
+def print_result(
+    comparison: RunComparison, matrix: Matrix | None, console: Console, *, all_verdicts: bool = False
+) -> None:
+    """Print the answers, the ranking and what weakens them: the end of `run`, and the beginning of `compare`.
+
+    Args:
+        comparison: of the runs.
+        matrix: its tables; None if it has none.
+        console: to print to.
+        all_verdicts: whether to print the verdicts of many configurations too.
+    """
+    answer = find_answer(comparison, matrix)
+    for sentence in answer.sentences:
+        print_sentence(console, sentence, style="bold")
+    if matrix is not None:
+        console.print()
+        first = matrix.columns[:1]
+        compared = [each for each in matrix.columns if each.against or each.share == 1 or each in first]
+        print_table(console, standing_columns(matrix), compared)
+    else:
+        for part in comparison.parts:
+            _title(console, part.condition)
+            print_table(console, columns_for(COMPARISON_COLUMNS, part.rows), part.rows)
     console.print()
-    compared = [
-        each for each in matrix.columns if each.against or each.share == 1 or each is matrix.columns[0]
-    ]
-    print_table(console, standing_columns(matrix), compared)
-    console.print()
-    sentences = [
-        under(part.condition, verdict)
-        for part in comparison.parts
-        for verdict in filter(None, (describe_fastest(find_fastest(part)), *part.verdicts))
-    ]
-    for sentence in sentences if len(sentences) <= _MOST_VERDICTS else ():
-        print_sentence(console, sentence)
+    if all_verdicts or len(answer.verdicts) <= _MOST_VERDICTS:
+        for verdict in answer.verdicts:
+            print_sentence(console, verdict)
     for warning in comparison_warnings(comparison):
         print_sentence(console, warning, style="yellow")
+    for note in comparison_notes(comparison):
+        print_sentence(console, note)
+    if matrix is None:
+        for sentence in answer.limits:
+            print_sentence(console, sentence)
+    else:
+        _print_blocks(matrix, comparison, console)
+
+
+def _print_blocks(matrix: Matrix, comparison: RunComparison, console: Console) -> None:
+    """Print a table for each condition, and the meaning of its marks."""
     for block in matrix.blocks:
         title = block.part.condition or comparison.measured(tr("TPS"))
         print_table(console, block_columns(block), block.rows, title=title)
@@ -269,21 +283,17 @@ def print_matrix(matrix: Matrix, comparison: RunComparison, console: Console) ->
         print_sentence(console, sentence.format(count=len(matrix.others)), style="dim")
 
 
-def _print_condition(part: RunComparison, console: Console) -> None:
-    """Print the findings about the configurations of one condition."""
-    _title(console, part.condition or tr("Verdict"))
-    for verdict in filter(None, (describe_fastest(find_fastest(part)), *part.verdicts)):
-        print_sentence(console, verdict)
-    if not part.verdicts:
-        print_sentence(console, tr("One configuration only: there is nothing to compare it with."))
-    for text in filter(None, (describe_bottlenecks(part), describe_part_limitations(part))):
-        print_sentence(console, text)
-    console.print()
-    print_table(console, columns_for(COMPARISON_COLUMNS, part.rows), part.rows)
+def _print_figures_of(part: RunComparison, console: Console) -> None:
+    """Print the tables of one condition besides that of TPS."""
     _print_factors(part, console)
-    _print_figures(console, tr("Latency"), part, compare_figures(part, LATENCIES))
-    _print_figures(console, tr("Costs per transaction"), part, compare_figures(part, COSTS))
-    _print_figures(console, tr("Loading"), part, compare_figures(part, LOADING))
+    under_it = tr("{title}: {condition}") if part.condition else "{title}"
+    for title, names in (
+        (tr("Latency"), LATENCIES),
+        (tr("Costs per transaction"), COSTS),
+        (tr("Loading"), LOADING),
+    ):
+        heading = under_it.format(title=title, condition=part.condition)
+        _print_figures(console, heading, part, compare_figures(part, names))
 
 
 def _print_phases(comparison: RunComparison, console: Console) -> None:
@@ -320,7 +330,8 @@ def _print_storages(comparison: RunComparison, console: Console) -> None:
 
 def _title(console: Console, text: str) -> None:
     console.print()
-    print_sentence(console, text, style="bold")
+    if text:
+        print_sentence(console, text, style="bold")
 
 
 def _print_differences(comparison: RunComparison, console: Console) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,9 +11,10 @@ import pytest
 from app.analysis.facts import RunFacts, read_run_facts
 from app.analysis.properties import MACHINE
 from app.comparison.comparison import RunComparison, compare_runs
-from app.comparison.overall.answer import MOST_CONDITIONS, by_speed, find_answer
+from app.comparison.overall.answer import MOST_CONDITIONS, by_speed, find_answer, question_of
 from app.comparison.table import COMPARISON_COLUMNS, columns_for
 from app.comparison.warnings import comparison_warnings
+from app.domain.json_value import Json
 from app.domain.run import RunState
 from app.runfile.metadata.safety import NOT_DURABLE
 from tests.fix_window import Trial, write_trial
@@ -41,13 +43,13 @@ def test_three_configurations_fastest(tmp_path: Path) -> None:
 
 def test_two_configurations_verdict_not_repeated(tmp_path: Path) -> None:
     answer = find_answer(compared(tmp_path, *several("ext4", 1000), *several("xfs", 1200)))
-    assert answer.sentence.startswith("xfs is 20.0 % faster than ext4")
+    assert answer.sentence.startswith("xfs is 20 % faster than ext4")
     assert answer.verdicts == ()
 
 
 def test_two_configurations_too_few_runs(tmp_path: Path) -> None:
     answer = find_answer(compared(tmp_path, *several("ext4", 1000, 2), *several("xfs", 1200, 2)))
-    assert answer.sentence.startswith("Indicative only: xfs was 20.0 % faster than ext4 (2 runs each; ")
+    assert answer.sentence.startswith("Indicative only: xfs was 20 % faster than ext4 (2 runs each; ")
     assert answer.verdicts == ()
 
 
@@ -89,7 +91,7 @@ def test_not_durable_listed_last(tmp_path: Path) -> None:
     lost = several("nobarrier", 5000, marks=((NOT_DURABLE, "barrier=0"),))
     found = compared(tmp_path, *several("ext4", 1000), *several("xfs", 1200), *lost)
     assert [row.name for row in by_speed(found)] == ["xfs", "ext4", "nobarrier"]
-    assert find_answer(found).sentence.startswith("xfs is 20.0 % faster than ext4 (97.5 % interval")
+    assert find_answer(found).sentence.startswith("xfs is 20 % faster than ext4 (20 %, 3 runs each)")
     (result,) = find_answer(found).verdicts
     assert result.startswith("nobarrier is 5.0 times as fast as ext4")
     assert "but it is NOT DURABLE, so it is not ranked. This is what durability costs" in result
@@ -103,7 +105,7 @@ def test_memory_is_what_the_storage_costs(tmp_path: Path) -> None:
     memory = several("memory", 1820, marks=LOST, more=IN_MEMORY)
     found = compared(tmp_path, *several("folder", 1000), *memory)
     sentence = find_answer(found).sentence
-    assert sentence.startswith("memory is 82.0 % faster than folder (95 % interval")
+    assert sentence.startswith("memory is 82 % faster than folder (95 % interval")
     assert sentence.endswith("but it is NOT DURABLE, so it is not ranked. This is what the storage costs.")
     assert find_answer(found).verdicts == ()
 
@@ -111,9 +113,7 @@ def test_memory_is_what_the_storage_costs(tmp_path: Path) -> None:
 def test_unranked_without_a_verdict_says_why(tmp_path: Path) -> None:
     memory = several("memory", 1820, 2, marks=LOST, more=IN_MEMORY)
     sentence = find_answer(compared(tmp_path, *several("folder", 1000, 2), *memory)).sentence
-    assert sentence.startswith(
-        "memory measured 82.0 % faster than folder (2 runs each), but it is NOT DURABLE"
-    )
+    assert sentence.startswith("memory measured 82 % faster than folder (2 runs each), but it is NOT DURABLE")
     assert sentence.endswith("This is what the storage costs. No verdict: a verdict takes 3 runs of each.")
 
 
@@ -172,3 +172,122 @@ def test_names_below_a_condition_leave_it_out() -> None:
         assert [row.name for row in part.rows] == ["filesystem ext4", "filesystem xfs"]
         assert not [row.verdict for row in part.rows if "scale" in row.verdict]
     assert "scale" not in find_answer(found).sentence.replace("scale 1: ", "").replace("scale 2: ", "")
+
+
+def asked(question: str, *figures: str) -> dict[str, Json]:
+    return {"question": question, "figures": list(figures)}
+
+
+def with_values(found: RunComparison, figure: str, values: Mapping[str, Sequence[float]]) -> RunComparison:
+    return compare_runs(
+        [
+            replace(
+                run.facts,
+                summary=run.facts.summary | {figure: values[run.facts.configuration][run.facts.repeat]},
+            )
+            for run in found.runs
+        ]
+    )
+
+
+def test_question_answered_by_its_figures(tmp_path: Path) -> None:
+    more = asked("Does compressing the WAL pay?", "wal_bytes", "tps")
+    found = compared(tmp_path, *several("off", 1000, more=more), *several("lz4", 1001, more=more))
+    bytes_per = {"off": (5000.0, 5010.0, 4990.0), "lz4": (1800.0, 1805.0, 1796.0)}
+    first, second = find_answer(with_values(found, "wal_bytes", bytes_per)).sentences
+    assert first.startswith(
+        "Does compressing the WAL pay? WAL bytes per transaction: 4.88 KiB with off; 1.76"
+    )
+    assert " KiB with lz4 (-64 %, " in first
+    assert second.startswith("lz4 is 0.10 % faster than off")
+
+
+def test_price_of_durability_in_each_figure(tmp_path: Path) -> None:
+    more = asked("What does durability cost?", "tps", "device_flushes")
+    lost = (several(name, tps, more=more, marks=LOST) for name, tps in (("async", 3000), ("no fsync", 4000)))
+    found = compared(tmp_path, *several("durable", 1000, more=more), *(run for runs in lost for run in runs))
+    flushes = {"durable": (0.98, 0.99, 1.0), "async": (0.03, 0.03, 0.031), "no fsync": (0.0, 0.0, 0.0)}
+    speed, flushed = find_answer(with_values(found, "device_flushes", flushes)).sentences
+    assert speed.startswith(
+        "What does durability cost? Transactions per second: 1,000 with durable; 3,000 wi"
+    )
+    assert "3,000 with async (NOT DURABLE; 3.0 times, " in speed
+    assert flushed.startswith("Device flushes per transaction: 0.990 with durable; 0.0303 with async")
+
+
+def test_many_configurations_extremes_of_a_figure(tmp_path: Path) -> None:
+    more = asked("Which record size?", "device_write_bytes")
+    names = [f"{size} KiB" for size in (8, 16, 32, 64, 128)]
+    found = compared(tmp_path, *(run for name in names for run in several(name, 1000, more=more)))
+    written = {name: [1024.0 * (at + 1)] * 3 for at, name in enumerate(names)}
+    (sentence,) = find_answer(with_values(found, "device_write_bytes", written)).sentences
+    assert sentence == (
+        "Which record size? Device bytes written per transaction: from 1 KiB with 8 KiB to 5 KiB with"
+        " 128 KiB."
+    )
+
+
+def test_different_questions_are_none(tmp_path: Path) -> None:
+    runs = [*several("ext4", 1000, more=asked("One?")), *several("xfs", 1200, more=asked("Two?"))]
+    assert question_of(compared(tmp_path, *runs)) == ("", ("tps",))
+
+
+def test_unknown_figures_are_left_out(tmp_path: Path) -> None:
+    more = asked("Why?", "nonsense", "tps")
+    runs = [*several("ext4", 1000, more=more), *several("xfs", 1200, more=more)]
+    assert question_of(compared(tmp_path, *runs)) == ("Why?", ("tps",))
+
+
+def clients(tps: Mapping[int, float], count: int = 3) -> list[Trial]:
+    more = asked("How many connections?")
+    return [
+        replace(run, more={**more, "workload": {"label": "tpcb-like", "clients": number, "threads": 1}})
+        for number, mean in tps.items()
+        for run in several(f"{number} clients", mean, count)
+    ]
+
+
+def test_knee_of_clients(tmp_path: Path) -> None:
+    (sentence,) = find_answer(compared(tmp_path, *clients({1: 1000, 4: 3000, 64: 4000, 16: 5200}))).sentences
+    assert sentence.startswith("How many connections? 16 clients: 5,200 TPS; 5.2 times (")
+    assert ") against 1 clients; 64 clients -23 % (" in sentence
+
+
+def test_fewest_clients_of_those_as_fast(tmp_path: Path) -> None:
+    (sentence,) = find_answer(compared(tmp_path, *clients({1: 1000, 16: 5195, 64: 5200}))).sentences
+    assert sentence.startswith("How many connections? 16 clients: 5,195 TPS")
+
+
+def test_single_runs_have_no_interval_at_the_knee(tmp_path: Path) -> None:
+    (sentence,) = find_answer(compared(tmp_path, *clients({1: 1000, 4: 3000, 16: 5200}, 1))).sentences
+    assert sentence.endswith("5.2 times (no verdict) against 1 clients.")
+
+
+def test_largest_step_of_scales(tmp_path: Path) -> None:
+    runs = [
+        replace(run, more={"scale": scale})
+        for scale, mean in ((10, 9000), (100, 8000), (1000, 1000))
+        for run in several(f"scale {scale}", mean)
+    ]
+    (sentence,) = find_answer(compared(tmp_path, *runs)).sentences
+    assert sentence.startswith(
+        "TPS go from 9,000 (scale 10) to 1,000 (scale 1000); the largest step is that f"
+    )
+    assert "from scale 100 to scale 1000: -88 % (" in sentence
+
+
+def test_outlying_run_is_named(tmp_path: Path) -> None:
+    runs = several("ext4", 1000, 5)
+    slow = [*runs[:3], replace(runs[3], tps=250.0), runs[4]]
+    for trials, count in ((runs, 0), (slow, 1)):
+        warnings = comparison_warnings(compared(tmp_path / str(count), *trials, *several("xfs", 1200, 5)))
+        assert sum("ext4 #4 measured 250 TPS, the other 4 runs" in each for each in warnings) == count
+
+
+def test_differences_of_few_runs_said_once(tmp_path: Path) -> None:
+    trials = (Trial(name, name, tps=tps) for name, tps in (("ext4", 1000), ("xfs", 1200), ("zfs", 900)))
+    found = compared(tmp_path, *trials)
+    (sentence,) = find_answer(found).verdicts
+    assert sentence.startswith("2 differences are indicative only: a verdict takes 3 runs of each.")
+    column = next(each for each in columns_for(COMPARISON_COLUMNS, found.rows) if each.id == "chance")
+    assert [column.cell(row) != "" for row in found.rows] == [False, True, True]

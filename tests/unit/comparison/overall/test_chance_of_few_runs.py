@@ -37,7 +37,7 @@ def test_needed_spread_without_known_spread() -> None:
     assert (chance.known, chance.chance, chance.is_explained) == (None, None, None)
     [verdict] = compare_runs(pair()).verdicts
     assert verdict == (
-        "Indicative only: xfs was 10.0 % faster than ext4 (1 run each; a verdict takes 3); chance alone"
+        "Indicative only: xfs was 10 % faster than ext4 (1 run each; a verdict takes 3); chance alone"
         " explains it only where such runs spread by 3.4 % or more."
     )
 
