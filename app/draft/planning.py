@@ -111,6 +111,13 @@ def no_verdict_sentences(campaign: Campaign) -> tuple[str, ...]:
         ).format(work=background(name).label)
         for name in dict.fromkeys(_works_beside(campaign))
     ]
+    if campaign.repeats < RUNS_FOR_A_VERDICT:
+        sentence = trn(
+            "{runs} run each is too few for a verdict; from {needed} on there is one.",
+            "{runs} runs each are too few for a verdict; from {needed} on there is one.",
+            campaign.repeats,
+        )
+        sentences.append(sentence.format(runs=campaign.repeats, needed=RUNS_FOR_A_VERDICT))
     if any(isinstance(each.target, ServerTarget) and not each.target.ssh for each in campaign.configurations):
         sentence = tr(
             "There will be no verdict if the server runs on another machine: without “ssh” pgFooting does "
@@ -156,12 +163,7 @@ def _spread(campaign: Campaign, spreads: Mapping[str, KnownSpread]) -> tuple[flo
 
 def _first(campaign: Campaign, plan: Plan, source: str) -> str:
     if campaign.repeats < RUNS_FOR_A_VERDICT:
-        sentence = trn(
-            "{runs} run each is too few for a verdict; from {needed} on there is one.",
-            "{runs} runs each are too few for a verdict; from {needed} on there is one.",
-            campaign.repeats,
-        )
-        return sentence.format(runs=campaign.repeats, needed=RUNS_FOR_A_VERDICT)
+        return ""  # `no_verdict_sentences` says it
     allowing = ""
     if plan.comparisons > 1:
         allowing = tr(", allowing for {count} comparisons,").format(count=plan.comparisons)

@@ -23,6 +23,7 @@ from app.comparison.overall.fastest import (
     under,
     under_conditions,
 )
+from app.comparison.overall.phases import describe_changes
 from app.comparison.overall.sweep import describe_sweep
 from app.comparison.table import ComparisonRow
 from app.comparison.verdict import known_words
@@ -82,6 +83,7 @@ def find_answer(comparison: RunComparison, matrix: Matrix | None = None) -> Answ
     about = {_TPS: over_all or ((*first, more) if left else first)}
     if over_all and len(comparison.parts) == 1 and (fastest := describe_fastest(find_fastest(comparison))):
         about[_TPS] = (*over_all, fastest)
+    changes = under_conditions(comparison.parts, describe_changes) if question else ()
     for name in figures:
         about.setdefault(name, under_conditions(comparison.parts, partial(_of_figure, name=name)))
     few = [row for row in comparison.rows if row.judged.chance is not None]
@@ -100,7 +102,7 @@ def find_answer(comparison: RunComparison, matrix: Matrix | None = None) -> Answ
         known = dict.fromkeys(known_words(row.judged.chance) for row in few if row.judged.chance)
         verdicts.append(f"{'; '.join(filter(None, (sentence, *known)))}.")
     return Answer(
-        _with_question(question, [each for name in figures for each in about[name]]),
+        _with_question(question, [*changes, *(each for name in figures for each in about[name])]),
         comparison_warnings(comparison),
         (*(answers if over_all or _TPS not in figures else left), *verdicts),
         describe_limits(comparison),

@@ -21,6 +21,7 @@ from app.comparison.comparison import (
     with_safety,
     without_what_others_took,
 )
+from app.comparison.disturbed_runs import without_verdict
 from app.comparison.figures import LATENCIES
 from app.comparison.groups import ComparedGroup, ComparedRun
 from app.comparison.offered_load import common_load
@@ -33,11 +34,13 @@ from app.comparison.table import (
     latency_column,
 )
 from app.comparison.verdict import Reservation, ReservationCode
+from app.comparison.wording import format_difference, format_interval
 from app.domain.columns import CellKind, Column, choose, with_cells
 from app.domain.text import tr
 from app.runfile.disturbance import DISTURBED
 from app.runfile.metadata.offered_load import phase_load
 from app.runfile.metadata.safety import NOT_DURABLE, UNSAFE
+from app.statistics.verdict import Samples, compare_family
 
 _OF_ALL_PHASES: Final = frozenset({UNSAFE, NOT_DURABLE, DISTURBED})
 """Marks that apply to every phase of a run; others apply to the phase that gives the run's figures."""
@@ -119,6 +122,48 @@ def compare_phases(comparison: RunComparison) -> tuple[ComparedPhase, ...]:
             key for group in part.groups for run in group.runs for key in phases[run.index]
         )
     )
+
+
+def describe_changes(part: RunComparison) -> Iterator[str]:
+    """Yield how the TPS of each configuration change from its first phase to later ones of the same work.
+
+    Runs are paired: the first phase of a run with a later one of the same run.
+
+    Args:
+        part: of one condition.
+    """
+    for group in part.groups:
+        runs = [
+            [each for each in run.facts.phases if each.metadata.counts and each.figures.get("tps")]
+            for run in group.included_runs
+        ]
+        labels = [[each.metadata.label for each in phases] for phases in runs]
+        if not runs or any(names != labels[0] for names in labels) or len(labels[0]) < 2:
+            continue
+        first = runs[0][0].metadata
+        later = [
+            place
+            for place, each in enumerate(runs[0])
+            if place and each.metadata.workload.label == first.workload.label
+        ]
+        tps = [tuple(phases[at].figures["tps"] or 0.0 for phases in runs) for at in range(len(runs[0]))]
+        samples = [Samples(tps[0], tps[place], paired=True) for place in later]
+        words = []
+        for place, each in zip(later, compare_family(samples, effect=part.effect), strict=True):
+            judged = without_verdict(each) if group.disturbed else each
+            sentence = tr("{phase} {difference} ({interval})")
+            words.append(
+                sentence.format(
+                    phase=one_line(labels[0][place]),
+                    difference=format_difference(judged),
+                    interval=format_interval(judged) or tr("no verdict"),
+                )
+            )
+        if words:
+            sentence = tr("{name}: {phases}, against {first}.")
+            yield sentence.format(
+                name=group.name_in_sentences, phases=", ".join(words), first=one_line(first.label)
+            )
 
 
 def phase_rows(phases: Sequence[ComparedPhase]) -> tuple[PhaseRow, ...]:

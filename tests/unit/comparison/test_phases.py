@@ -14,10 +14,12 @@ from app.analysis.facts import RunFacts, read_run_facts
 from app.analysis.phase_figures import phase_note
 from app.cli import main as command
 from app.comparison.comparison import compare_runs
+from app.comparison.overall.answer import find_answer
 from app.comparison.overall.phases import (
     EXPLANATION,
     ComparedPhase,
     compare_phases,
+    describe_changes,
     phase_columns,
     phase_rows,
 )
@@ -69,6 +71,17 @@ def at_a_share(repeat: int, percent: float = 90, kept: float = 1.0) -> tuple[Pha
         PhaseShape("most", reached),
         PhaseShape("rate", rate * kept, rate_tps=rate, share=RateShare(percent, "most")),
     )
+
+
+def test_later_phases_of_the_same_work_against_the_first(tmp_path: Path) -> None:
+    facts = [replace(run, question="Do reads stay fast?") for run in facts_of(tmp_path, ext4_and_xfs())]
+    first, second = list(describe_changes(compare_runs(facts)))
+    assert first.startswith("ext4: reads (2 of 2) ")
+    assert second.startswith("xfs: reads (2 of 2) ")
+    assert all(
+        each.endswith(", against reads (1 of 2).") and "writes" not in each for each in (first, second)
+    )
+    assert find_answer(compare_runs(facts)).sentence.startswith("Do reads stay fast? ext4: reads (2 of 2) ")
 
 
 # --- verdicts ---------------------------------------------------------------------------------------
