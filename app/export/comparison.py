@@ -28,6 +28,7 @@ from app.comparison.groups import ComparedGroup, ComparedRun
 from app.comparison.limits import StorageRow, bottlenecks, describe_part_limitations, storage_rows
 from app.comparison.matrix import describe_matrix, lay_out
 from app.comparison.offered_load import KeptRate
+from app.comparison.overall.answer import find_answer, question_of
 from app.comparison.overall.conditions import is_held
 from app.comparison.overall.factor_verdicts import FactorVerdict, describe_factor, judge_factors
 from app.comparison.overall.fastest import describe_fastest, find_fastest
@@ -49,7 +50,8 @@ def comparison_as_json(comparison: RunComparison) -> dict[str, Json]:
     """Return a comparison as JSON values.
 
     ``effect`` smallest difference of interest, a share; ``cut_s`` seconds excluded from the beginning of
-    every run; ``warnings`` and ``notes`` sentences; ``differences``
+    every run; ``question`` of the campaign with the figures ``answered_by`` and the ``answers``, sentences;
+    ``warnings`` and ``notes`` sentences; ``differences``
     between the runs; ``not_known`` properties that may differ, because a file lacks them; ``runs`` each with
     ``left_out`` (why it is excluded, a clause or null), ``tps`` (the compared value), ``tps_whole`` (of the
     whole phase), ``within_run`` (interval of its own seconds), ``facts`` (sentences) and ``figures`` (as in
@@ -99,6 +101,7 @@ def comparison_as_json(comparison: RunComparison) -> dict[str, Json]:
     """
     figures = compare_figures(comparison, (*LATENCIES, *EVENNESS, *COSTS, *LOADING))
     found = what_differs([run.facts for run in comparison.runs])
+    question, names = question_of(comparison)
     factors = judge_factors(comparison)
     tables = _dimensions(comparison)
     of_run = {
@@ -108,6 +111,9 @@ def comparison_as_json(comparison: RunComparison) -> dict[str, Json]:
         "version": VERSION,
         "effect": comparison.effect,
         "cut_s": comparison.cut_s,
+        "question": question or None,
+        "answered_by": list(names),
+        "answers": list(find_answer(comparison).sentences),
         "warnings": list(comparison_warnings(comparison)),
         "notes": list(comparison_notes(comparison)),
         "cannot_show": describe_part_limitations(comparison),

@@ -15,6 +15,7 @@ from app.comparison.overall.answer import MOST_CONDITIONS, by_speed, find_answer
 from app.comparison.table import COMPARISON_COLUMNS, columns_for
 from app.comparison.warnings import comparison_warnings
 from app.domain.json_value import Json
+from app.export.comparison import comparison_as_json
 from app.domain.run import RunState
 from app.runfile.metadata.safety import NOT_DURABLE
 from tests.fix_window import Trial, write_trial
@@ -194,7 +195,11 @@ def test_question_answered_by_its_figures(tmp_path: Path) -> None:
     more = asked("Does compressing the WAL pay?", "wal_bytes", "tps")
     found = compared(tmp_path, *several("off", 1000, more=more), *several("lz4", 1001, more=more))
     bytes_per = {"off": (5000.0, 5010.0, 4990.0), "lz4": (1800.0, 1805.0, 1796.0)}
-    first, second = find_answer(with_values(found, "wal_bytes", bytes_per)).sentences
+    found = with_values(found, "wal_bytes", bytes_per)
+    first, second = find_answer(found).sentences
+    said = comparison_as_json(found)
+    assert (said["question"], said["answered_by"]) == (more["question"], more["figures"])
+    assert said["answers"] == [first, second]
     assert first.startswith(
         "Does compressing the WAL pay? WAL bytes per transaction: 4.88 KiB with off; 1.76"
     )
