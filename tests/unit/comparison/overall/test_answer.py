@@ -15,8 +15,8 @@ from app.comparison.overall.answer import MOST_CONDITIONS, by_speed, find_answer
 from app.comparison.table import COMPARISON_COLUMNS, columns_for
 from app.comparison.warnings import comparison_warnings
 from app.domain.json_value import Json
-from app.export.comparison import comparison_as_json
 from app.domain.run import RunState
+from app.export.comparison import comparison_as_json
 from app.runfile.metadata.safety import NOT_DURABLE
 from tests.fix_window import Trial, write_trial
 from tests.made_matrix import made_run
