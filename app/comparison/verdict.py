@@ -70,6 +70,14 @@ class Reservation:
         return self.code in _WITHDRAWS
 
     @property
+    def evidence(self) -> str:
+        """How runs were disturbed, a clause; empty for other reservations.
+
+        A comparison says it once, in its warnings.
+        """
+        return "; ".join(_weak_evidence(value) for value in self.values if isinstance(value, WeakRuns))
+
+    @property
     def text(self) -> str:
         """The reservation as a clause."""
         sentences = [_value_words(value) for value in self.values]
@@ -110,28 +118,38 @@ def _value_words(value: ReservationValue) -> str:
 
 
 def _weak_words(found: WeakRuns) -> str:
-    """Return how many runs were disturbed and how, and for how many it is unknown and why."""
-    weak, runs = found.weak, found.runs
-    disturbed = [run for run in weak if is_disturbed(run)]
-    unknown = [run for run in weak if run.disturbances.not_known and not is_disturbed(run)]
-    unseen = [sentence for run in weak if (sentence := describe_unseen(run.shape))]
+    """Return how many runs were disturbed, and for how many it is unknown."""
+    runs = found.runs
+    disturbed, unknown, unseen = _weak_kinds(found)
     parts = []
     if disturbed:
-        count, how = count_words(len(disturbed), runs), how_disturbed(disturbed)
-        parts.append(tr("{count} ({how})").format(count=count, how=how))
+        parts.append(count_words(len(disturbed), runs))
     if unknown:
-        sentence = tr("it is not known whether {count} of {runs} runs were disturbed ({why})")
+        sentence = tr("it is not known whether {count} of {runs} runs were disturbed")
         if len(unknown) == runs:
             sentence = trn(
-                "it is not known whether the run was disturbed ({why})",
-                "it is not known whether the {runs} runs were disturbed ({why})",
+                "it is not known whether the run was disturbed",
+                "it is not known whether the {runs} runs were disturbed",
                 runs,
             )
-        parts.append(sentence.format(count=len(unknown), runs=runs, why=why_unknown(unknown)))
+        parts.append(sentence.format(count=len(unknown), runs=runs))
     if unseen:
-        parts.append(tr("of {count} of {runs} runs most is unknown ({why})"))
-        parts[-1] = parts[-1].format(count=len(unseen), runs=runs, why=unseen[0])
+        sentence = tr("of {count} of {runs} runs most is unknown ({why})")
+        parts.append(sentence.format(count=len(unseen), runs=runs, why=unseen[0]))
     return tr(", and ").join(parts)
+
+
+def _weak_evidence(found: WeakRuns) -> str:
+    disturbed, unknown, _ = _weak_kinds(found)
+    words = (how_disturbed(disturbed) if disturbed else "", why_unknown(unknown) if unknown else "")
+    return "; ".join(filter(None, words))
+
+
+def _weak_kinds(found: WeakRuns) -> tuple[list[RunFacts], list[RunFacts], list[str]]:
+    """Return the disturbed runs, those of which it is unknown, and why most of a run is unknown."""
+    disturbed = [run for run in found.weak if is_disturbed(run)]
+    unknown = [run for run in found.weak if run.disturbances.not_known and not is_disturbed(run)]
+    return disturbed, unknown, [why for run in found.weak if (why := describe_unseen(run.shape))]
 
 
 def _others_words(found: OthersCpu) -> str:

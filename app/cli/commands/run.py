@@ -52,6 +52,7 @@ from app.library.trusted_campaigns import is_trusted
 from app.preferences import Preferences, read_preferences
 from app.process.starter import CommandOutcome
 from app.recording.events import RunResult
+from app.runfile.disturbance import DISTURBED
 from app.terminal.plain_text import plain, print_left_out
 from app.terminal.standard_streams import drop_output
 
@@ -443,4 +444,5 @@ def _failure_words(run: RunResult) -> str:
 
 
 def _mark_sentences(run: RunResult) -> list[str]:
-    return [f"{kind}: {reason}" for kind, reason in run.marks if reason]
+    """Return the marks of a run with their reasons; the warnings say how runs were disturbed."""
+    return [f"{kind}: {reason}" for kind, reason in run.marks if reason and kind != DISTURBED]

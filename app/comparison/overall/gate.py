@@ -280,7 +280,9 @@ def _sentence(each: GatedConfiguration, worse_by: float) -> str:
             "the base, {new} of the new side), but {weak}. Measure both sides while nothing else uses the "
             "machine."
         )
-        return sentence.format(weak=each.weak.text, **values)
+        evidence = each.weak.evidence
+        weak = f"{each.weak.text} ({evidence})" if evidence else each.weak.text
+        return sentence.format(weak=weak, **values)
     if estimate.verdict is GateVerdict.WORSE:
         return tr(
             "{name} is worse: TPS changed by {difference} ({base} campaigns of the base, {new} of the new "

@@ -327,7 +327,7 @@ def test_disturbed_reference_no_verdict(recorded: RunFacts) -> None:
     found = compare_runs([*one, *two])
     assert verdict_of(found, "btrfs") is Verdict.INDICATIVE
     assert sentence_of(found, "btrfs").startswith(
-        "indicative only, because 5 of 20 runs were disturbed (other programs used 42 % of the CPUs): "
+        "indicative only, because 5 of 20 runs were disturbed: "
         "btrfs was 20 % slower than ext4 (5 runs each, each against the same reference"
     )
 

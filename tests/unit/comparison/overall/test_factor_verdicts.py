@@ -465,5 +465,5 @@ def test_unknown_disturbance_is_said(levels: dict[str, float], noise: float, exp
     [one] = of(judged(runs), "filesystem")
     sentence = describe_factor(one)
     assert expected in sentence
-    assert sentence.count("it is not known whether the 12 runs were disturbed (no samples)") == 1
+    assert sentence.count("it is not known whether the 12 runs were disturbed") == 1
     assert one.found.over_cells.interval is None or one.found.over_cells.verdict is Verdict.INCONCLUSIVE
