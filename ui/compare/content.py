@@ -69,7 +69,7 @@ class Content:
     runs: tuple[LoadedRun, ...]
     comparison: RunComparison | None = None
     matrix: Matrix | None = None
-    answer: Answer = field(default_factory=lambda: Answer(""))
+    answer: Answer = field(default_factory=lambda: Answer(()))
     answers: tuple[str, ...] = ()
     dimensions: tuple[Dimension, ...] = ()
     focus: str = ""
