@@ -96,6 +96,8 @@ def _amounts(*ratios: float, signed: bool = True) -> _Amounts:
 
 def _times(ratio: float) -> str:
     """Return a ratio with two digits, or all whole ones."""
+    if ratio < 0.01:
+        return tr("<{number}").format(number=number_text(0.01, "g"))
     return number_text(ratio, ",.0f" if ratio >= 9.95 else ".1f" if ratio >= 0.995 else ".2g")
 
 

@@ -155,7 +155,7 @@ def test_fastest_named_with_equals(qtbot: QtBot, page: ComparePage, tmp_path: Pa
         trial = Trial(f"f2fs #{repeat + 1}", "f2fs", repeat, tps=1101.0 - 3 * repeat)
         paths.append(write_trial(path.with_name(f"f2fs-{repeat}.footing"), trial))
     show(qtbot, page, paths)
-    assert "Fastest: xfs; not distinguishable from it: f2fs (95 times in 100" in words(page)
+    assert "Fastest: xfs; not distinguishable from it: f2fs (with 95 %" in words(page)
 
 
 def test_baseline_effect_and_cut_change_the_verdict(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:

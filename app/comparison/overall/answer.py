@@ -145,14 +145,14 @@ def _of_figure(part: RunComparison, name: str) -> Iterator[str]:
         return
     label = f"{found.figure.label[:1].upper()}{found.figure.label[1:]}"
     if len(means) > _MOST_LISTED or found.means[0].mean is None:
-        sentence = tr("{figure}: from {least} with {first} to {most} with {last}.")
+        sentence = tr("{figure}: from {least} ({first}) to {most} ({last}).")
         (_, first), (_, last) = min(means), max(means)
         names = {"first": part.groups[first].name_in_sentences, "last": part.groups[last].name_in_sentences}
         yield sentence.format(
             figure=label, least=format_mean(found, first), most=format_mean(found, last), **names
         )
         return
-    sentence = tr("{figure}: {mean} with {name}; {others}.")
+    sentence = tr("{figure}: {name} {mean}; {others}.")
     others = "; ".join(_against_first(part, found, place) for _, place in means if place)
     yield sentence.format(
         figure=label, mean=format_mean(found, 0), name=part.groups[0].name_in_sentences, others=others
@@ -168,7 +168,7 @@ def _against_first(part: RunComparison, found: FigureComparison, place: int) -> 
         difference = tr("{difference}, {interval}").format(
             difference=format_difference(comparison), interval=interval
         )
-    words = tr("{mean} with {name}").format(mean=format_mean(found, place), name=group.name_in_sentences)
+    words = tr("{name} {mean}").format(mean=format_mean(found, place), name=group.name_in_sentences)
     more = "; ".join(filter(None, (group.warning, difference)))
     return f"{words} ({more})" if more else words
 

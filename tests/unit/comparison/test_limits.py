@@ -156,4 +156,4 @@ def test_compare_prints_both_below_the_verdict(run: Path, capsys: pytest.Capture
     other = write_run(run.with_name("two.footing"), Shape(seconds=30, seed=2))
     assert main(["compare", str(run), str(other)]) == 0
     output = " ".join(capsys.readouterr().out.split())
-    assert output.index("Verdict") < output.index("imited by") < output.index(UNSHOWN)
+    assert output.index("Configuration") < output.index("imited by") < output.index(UNSHOWN)

@@ -149,6 +149,8 @@ def test_difference_signs_no_minus_zero() -> None:
     assert format_difference(comparison(Verdict.EQUAL, 1.0001, 0.9, 1.1)) == "0 %"
     assert format_interval(comparison(Verdict.EQUAL, 1.0, 0.9999, 1.1)) == "0 to +10 %"
     assert format_interval(comparison(Verdict.HIGHER, 2.5, 2.4, 2.6)) == "2.4 to 2.6 times"
+    assert format_interval(comparison(Verdict.INCONCLUSIVE, 0.8, 1e-8, 918.2)) == "<0.01 to 918 times"
+    assert format_interval(comparison(Verdict.HIGHER, 1.0044, 1.0001, 1.0071)) == "+0.01 to +0.71 %"
 
 
 # --- rows ----------------------------------------------------------------------------------------

@@ -114,7 +114,7 @@ def test_fastest_first_baseline_is_first_run(tmp_path: Path) -> None:
 def test_single_run_matrix_starts_with_factor_verdict(tmp_path: Path) -> None:
     report = read_report(write_matrix(tmp_path))
     answers = texts(report, TextRole.ANSWER)
-    assert answers[0].startswith("filesystem: btrfs is 19.")
+    assert answers[0].startswith("filesystem: btrfs is 20 % slower")
     assert "slower than ext4 over 4 cells (max_wal_size) (95 % interval" in answers[0]
     assert answers[0].endswith("; 1 run in each).")
     assert any(each.startswith("Indicative only: ") for each in answers)
