@@ -120,7 +120,7 @@ _MOST_RUNS_SHOWN: Final = 12
 """Facts of more runs than this are shown only with ``--details``."""
 
 _MOST_VERDICTS: Final = 12
-"""Verdicts of more configurations than this are printed only with ``--details``: the table has them."""
+"""More verdicts than this are printed only with ``--details``: the table has them."""
 
 _LONGEST: Final = 60
 
@@ -248,8 +248,9 @@ def print_result(
         print_table(console, standing_columns(matrix), compared)
     else:
         for part in comparison.parts:
-            _title(console, part.condition)
-            print_table(console, columns_for(COMPARISON_COLUMNS, part.rows), part.rows)
+            console.print()
+            columns = columns_for(COMPARISON_COLUMNS, part.rows)
+            print_table(console, columns, part.rows, title=part.condition)
     console.print()
     if all_verdicts or len(answer.verdicts) <= _MOST_VERDICTS:
         for verdict in answer.verdicts:
@@ -330,8 +331,7 @@ def _print_storages(comparison: RunComparison, console: Console) -> None:
 
 def _title(console: Console, text: str) -> None:
     console.print()
-    if text:
-        print_sentence(console, text, style="bold")
+    print_sentence(console, text, style="bold")
 
 
 def _print_differences(comparison: RunComparison, console: Console) -> None:
