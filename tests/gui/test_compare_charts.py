@@ -16,11 +16,13 @@ from app.analysis.latency_distribution import Distribution
 from app.postgres.pgbench.histogram import Histogram
 from app.report.blocks import Bar
 from ui.charts.data.curves import envelope
+from ui.charts.data.min_max_pyramid import Pyramid
 from ui.charts.data.plotted_run import RunTrace
 from ui.charts.data.registry import CHARTS, charts_along
-from ui.charts.data.scale import LATENCY, NINES, XQuantity, percent_of, swept_axis
+from ui.charts.data.scale import LATENCY, NINES, Frame, XQuantity, percent_of, swept_axis
 from ui.charts.figures.bars import BarFigure, BarGroup
 from ui.charts.figures.panels import Panel, PanelFigure
+from ui.charts.painting.painting import _band_ends
 from ui.charts.painting.sheet_painting import PLAIN, Look, put_text, text_width, wrap_text
 from ui.charts.stack.saving import csv_text
 from ui.charts.stack.stack import ChartStack
@@ -145,6 +147,12 @@ def test_bar_length_and_endless_interval(theme: Theme) -> None:
     assert 1.6 < long / short < 2.4
     endless = count(painted(bar(90.0, 1e304), theme), ground)
     assert endless > long / 2
+
+
+def test_band_with_two_points_at_one_place() -> None:
+    ends = (Pyramid(np.array([0.0, 0.0, 1.0]), np.array([1.0, 3.0, 2.0])),) * 2
+    (places, low), (_, high) = _band_ends(ends, Frame(0.0, 1.0, 0.0, 5.0, 100, 100, is_log=False))
+    assert len(places) == len(low) == len(high) == 3, "two campaigns measured the first level"
 
 
 def test_bar_labels_whole_where_room(theme: Theme, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -240,7 +240,7 @@ class DistributionView(View):
             paths = [self.content.runs[run.index].path for run in group.included_runs]
             found = [self._known[path] for path in paths if path in self._known]
             if found:
-                colour = self.content.group_colour(group)
+                colour = self.content.colours[group.runs[0].index]
                 named.append((paths[0], colour, group.label, merge_distributions(found)))
         return named
 

@@ -102,7 +102,7 @@ class SweepView(View):
         traces = []
         for name, lines_of in by_name.items():
             first = next(iter(lines_of.values())).points[0].group
-            colour = self.content.group_colour(comparison.groups[first])
+            colour = self.content.colours[comparison.groups[first].runs[0].index]
             traces.append(RunTrace(name, SweepCurves(lines_of, is_log, ends), colour, name))
         return traces
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QPointF, QRectF, QSizeF, Qt
-from PySide6.QtGui import QPainter, QPen
+from PySide6.QtGui import QFontMetricsF, QPainter, QPen
 
 from app.domain.text import tr
 from app.report.blocks import Bar
@@ -21,6 +21,7 @@ from ui.charts.painting.sheet_painting import (
     put_warning_sign,
     put_whisker,
     text_width,
+    wrap_text,
 )
 from ui.charts.stack.saving import table_text
 from ui.theme import LARGE, SMALL, TINY, Appearance
@@ -195,9 +196,10 @@ def _row_height(theme: Appearance) -> float:
 
 
 def _head_height(theme: Appearance, columns: Sequence[str], width: float) -> float:
-    longest = max((text_width(theme, column, 0.9, bold=True) for column in columns), default=0.0)
-    lines = min(_HEAD_LINES, 1 + int(1.2 * longest / max(1.0, width - line_height(theme))))
-    return lines * line_height(theme, 0.9) + TINY
+    metrics = QFontMetricsF(theme.number_font(0.9, bold=True))
+    room = width - 0.6 * line_height(theme) - 2 * TINY
+    wrapped = (wrap_text(column, metrics.horizontalAdvance, str, room, _HEAD_LINES) for column in columns)
+    return max(map(len, wrapped), default=1) * line_height(theme, 0.9) + TINY
 
 
 def _paint(painter: QPainter, theme: Appearance, panel: Panel, place: Place, cell: QRectF) -> None:

@@ -26,7 +26,7 @@ from app.domain.text import tr
 from ui.charts.data.lines import Line
 from ui.charts.data.registry import ChartSpec, CurveSpec
 from ui.charts.data.scale import Frame, Range, format_value
-from ui.charts.painting.painting import paint_sample
+from ui.charts.painting.painting import RADIUS, mark_parts, paint_sample
 from ui.theme import SMALL, TINY, Theme
 
 _SCALE = 0.85
@@ -94,7 +94,8 @@ class LineLabels(QGraphicsWidget):
 
     @property
     def _sample(self) -> float:
-        return self._metrics.height() * 0.9
+        counts = (mark_parts(label.line.mark)[2] for label in self._labels if label.line.mark)
+        return self._metrics.height() * 0.9 + 2.4 * RADIUS * (max(counts, default=1) - 1)
 
     def set_type_scale(self, scale: float) -> None:
         """Set the type scale."""

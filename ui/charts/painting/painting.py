@@ -312,7 +312,7 @@ def _band_ends(
     """
     columns = max(2, frame.width // _BAND_PIXELS)
     (t_s, low), (other_t_s, high) = (end.reduced(frame.start_s, frame.end_s, columns) for end in band)
-    if len(t_s) > 1 and t_s[0] == t_s[1]:  # minimum and maximum of each column
+    if len(t_s) and np.array_equal(t_s[::2], t_s[1::2]):  # minimum and maximum of each column
         t_s, low = t_s[::2], low.reshape(-1, 2).min(axis=1)
         other_t_s, high = other_t_s[::2], high.reshape(-1, 2).max(axis=1)
     return (t_s, low), (other_t_s, high)
