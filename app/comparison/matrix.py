@@ -417,15 +417,18 @@ class Variant:
 
 
 def find_variants(matrix: Matrix, effect: float) -> tuple[Variant, ...]:
-    """Return the fastest variant of each level across that has any."""
-    names = [each.level for each in matrix.columns]
-    found = []
-    for level in names:
-        variants = [name for name in names if name.startswith((f"{level} ", f"{level}, "))]
-        if variants:
-            gains = _differences(matrix.blocks, level, effect)
+    """Return the fastest variant of each level across that has any, measured in most places of the level."""
+    found: list[Variant] = []
+    for level in sorted(matrix.columns, key=lambda each: len(each.level)):
+        variants = [
+            each.level
+            for each in matrix.columns
+            if each.level.startswith((f"{level.level} ", f"{level.level}, ")) and 2 * each.cells > level.cells
+        ]
+        if variants and not any(level.level.startswith(f"{each.level} ") for each in found):
+            gains = _differences(matrix.blocks, level.level, effect)
             mine = {kind: each for (name, kind), each in gains.items() if name == variants[0]}
-            found.append(Variant(level, variants[0], mine))
+            found.append(Variant(level.level, variants[0], mine))
     return tuple(found)
 
 

@@ -8,7 +8,14 @@ import pytest
 
 from app.analysis.facts import RunFacts
 from app.comparison.comparison import compare_runs
-from app.comparison.matrix import Matrix, describe_matrix, find_dependence, find_leaders, lay_out
+from app.comparison.matrix import (
+    Matrix,
+    describe_matrix,
+    find_dependence,
+    find_leaders,
+    find_variants,
+    lay_out,
+)
 from app.comparison.overall.answer import find_answer
 from app.domain.errors import UsageError
 from app.export.comparison import comparison_as_json
@@ -81,6 +88,21 @@ def test_option_of_one_filesystem_is_a_column() -> None:
     found = laid([*runs(), *options])
     assert set(found.blocks[0].columns) == {"ext4", "xfs", "zfs", "zfs 8k"}
     assert found.blocks[0].rows == ("stripe", "mirror")
+
+
+def test_variant_of_a_level_is_compared_with_it() -> None:
+    options = [
+        made_run(
+            {"filesystem": "zfs", "RAID": level, "scale": "10", "recordsize": "8k"}, 770 * (1 + 0.5 * place)
+        )
+        for place, level in enumerate(("mirror", "stripe"))
+    ]
+    found = laid([*runs(), *options])
+    (variant,) = find_variants(found, 0.02)
+    assert (variant.level, variant.variant) == ("zfs", "zfs 8k")
+    assert [round(each.ratio or 0, 3) for each in variant.gains.values()] == [1.1]
+    assert any(each.startswith("zfs 8k against zfs: ") for each in describe_matrix(found, 0.02))
+    assert find_variants(laid(runs()), 0.02) == ()
 
 
 def test_third_crossed_factor_is_part_of_rows() -> None:
