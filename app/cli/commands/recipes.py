@@ -22,7 +22,7 @@ from app.campaign_file.recipes.head import Recipe, RecipeHead, find_recipe, list
 from app.campaign_file.recipes.on_servers import NamedServer, server_steps
 from app.campaign_file.writer import format_campaign
 from app.cli.commands.runs.show import print_json
-from app.cli.terminal.tables import print_indented, print_line, print_table
+from app.cli.terminal.tables import print_line, print_sentence, print_table
 from app.domain.campaign.configuration import Campaign
 from app.domain.columns import CellKind, Column
 from app.domain.errors import ExitStatus, UsageError, did_you_mean
@@ -83,7 +83,7 @@ def _described(recipe: Recipe, campaign: Campaign | None = None) -> dict[str, An
 def _print_recipe(recipe: Recipe, campaign: Campaign, console: Console) -> None:
     head = recipe.head
     print_line(console, f"{recipe.name}: {head.question}", style="bold")
-    print_indented(console, recipe.summary, 2)
+    print_sentence(console, recipe.summary, indent=2)
     parts: list[tuple[str, Sequence[str]]] = [
         (tr("Source"), [head.source] if head.source else []),
         (tr("Otherwise than there"), head.changed),
@@ -103,7 +103,7 @@ def _print_recipe(recipe: Recipe, campaign: Campaign, console: Console) -> None:
             print_line(console, "")
             print_line(console, title)
             for sentence in sentences:
-                print_indented(console, sentence, 2)
+                print_sentence(console, sentence, indent=2)
     print_line(console, "")
     print_line(console, str(recipe.path))
 

@@ -16,7 +16,7 @@ from rich.text import Text
 from app import VERSION
 from app.cli.commands.disks import inspection_progress
 from app.cli.commands.runs.show import print_json
-from app.cli.terminal.tables import indented, print_indented, print_line, print_table
+from app.cli.terminal.tables import indented, print_line, print_sentence, print_table
 from app.doctor.checks import MEASURING, Check, examine_machine
 from app.domain.columns import CellKind, Column
 from app.domain.errors import ExitStatus, UsageError, did_you_mean
@@ -145,15 +145,15 @@ def _show_overview(support: Support, console: Console) -> None:
 
 def _show_filesystem(spec: FilesystemSpec, support: Support, console: Console) -> None:
     print_line(console, spec.label, style="bold")
-    print_indented(console, spec.good_for, 0)
+    print_sentence(console, spec.good_for)
     for reason in filesystem_availability(spec, support).reasons:
         sentence = tr("Not here: {reason} {remedy}").format(reason=reason.message, remedy=reason.remedy)
-        print_indented(console, sentence.rstrip(), 0, style="yellow")
+        print_sentence(console, sentence.rstrip(), style="yellow")
     for option in spec.options:
         _show_option(option, support, console)
     for item in spec.lacks:
         print_line(console, "")
-        print_indented(console, f"{item.option}: {item.why}", 0, style="dim")
+        print_sentence(console, f"{item.option}: {item.why}", style="dim")
     for preset in spec.presets:
         _show_preset(spec, preset, support, console)
 
@@ -169,7 +169,7 @@ def _show_option(option: OptionSpec, support: Support, console: Console) -> None
     if len(option.values) <= _SHORT_CHOICE:
         for item in option.values:
             untested = tr(" (untested)") if item.untested else ""
-            print_indented(console, f"{item.id}: {item.effect}{untested}", 8)
+            print_sentence(console, f"{item.id}: {item.effect}{untested}", indent=8)
     for value, classes in option.risks:
         words = ", ".join(item.label for item in classes)
         sentences = " ".join(item.sentence for item in classes)
@@ -252,7 +252,7 @@ OPTION_COLUMNS: Final[tuple[Column[_Offered], ...]] = (
 
 
 def _paragraph(console: Console, text: str, *, style: str = "") -> None:
-    print_indented(console, text, 4, style=style)
+    print_sentence(console, text, indent=4, style=style)
 
 
 _MARGIN: Final = 14
@@ -297,7 +297,7 @@ def _show(checks: list[Check], console: Console) -> None:
             text.stylize(style, 0, 1)
             console.print(text, overflow="ignore", crop=False, soft_wrap=not console.is_terminal)
         for hint in item.hint.splitlines():
-            print_indented(console, hint, _MARGIN, style="dim")
+            print_sentence(console, hint, indent=_MARGIN, style="dim")
 
 
 def storage_as_json(support: Support) -> list[Json]:

@@ -153,14 +153,10 @@ def print_line(console: Console, text: str, *, style: str = "") -> None:
         console.print(line, soft_wrap=True)
 
 
-def print_sentence(console: Console, text: str, *, style: str = "") -> None:
-    """Print a sentence that may contain untrusted words, broken between words on a terminal."""
-    line = plain(text)
-    lines = [line]
-    if console.is_terminal:
-        lines = textwrap.wrap(line, console.width, break_long_words=False, break_on_hyphens=False)
-    for each in lines:
-        print_line(console, each, style=style)
+def print_sentence(console: Console, text: str, *, indent: int = 0, style: str = "") -> None:
+    """Print a sentence that may contain untrusted words, broken as `indented` does."""
+    for line in indented(console, text, indent):
+        print_line(console, line, style=style)
 
 
 def indented(console: Console, text: str, indent: int, *, first: str | None = None) -> list[str]:
@@ -184,12 +180,6 @@ def indented(console: Console, text: str, indent: int, *, first: str | None = No
         break_long_words=False,
         break_on_hyphens=False,
     )
-
-
-def print_indented(console: Console, text: str, indent: int, *, style: str = "") -> None:
-    """Print a sentence with a margin, as `indented` breaks it."""
-    for line in indented(console, text, indent):
-        print_line(console, line, style=style)
 
 
 def print_grid(console: Console, columns: Sequence[Column[RowT]], rows: Iterable[RowT]) -> None:
