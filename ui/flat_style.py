@@ -336,7 +336,7 @@ def _moved(option: QStyleOption, ground: QColor) -> QColor:
     state = option.state
     if not state & State.State_Enabled:
         return ground
-    ink = option.palette.color(Role.Text)
+    ink = option.palette.color(Role.Highlight if _is_card(option) else Role.Text)  # grey looks disabled
     if state & (State.State_Sunken | State.State_On):
         return mix(ink, ground, _PRESSED)
     return mix(ink, ground, _HOVER) if state & State.State_MouseOver else ground

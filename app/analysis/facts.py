@@ -6,6 +6,7 @@ report show them, `app.comparison.differences` compares them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -236,10 +237,11 @@ def _executed(run: RunFile) -> tuple[CommandRecord, ...]:
 
 
 def command_line(command: CommandRecord) -> str:
-    """Return a command as it could be typed, or root's own action as a comment."""
-    if command.exit_code is None:
-        return f"# {' '.join(command.argv)}"
-    return shell_line(command.argv)
+    """Return a command as it could be typed; what root or this program did itself as a comment."""
+    argv = command.argv
+    if len(argv) == 3 and argv[2].startswith("{"):  # a module, its function, and what was passed
+        return " ".join(("#", argv[1].replace("_", " "), *re.findall(r'"(/[^"]*)"', argv[2])))
+    return f"# {' '.join(argv)}" if command.exit_code is None else shell_line(argv)
 
 
 def _text(value: Known[str]) -> str:

@@ -110,6 +110,15 @@ class CampaignStatus:
         """The number of runs that have ended in any way, or are skipped."""
         return sum(run.left_out or run.state not in {None, RunState.RUNNING} for run in self.runs)
 
+    def share(self, now_s: float) -> float:
+        """Return the share of its time that is over, from 0 to 1."""
+        ended = sum(run.length_s or 0.0 for run in self.runs if run is not self.current)
+        begun = self.current.started_epoch_s if self.current is not None else None
+        over = ended + (0.0 if begun is None else max(0.0, now_s - begun))
+        if not self.left_s or not over:
+            return self.done / max(1, self.total)
+        return over / (over + self.left_s)
+
 
 class CampaignWatch:
     """Read the status of one campaign repeatedly; finished run files are opened once.

@@ -8,6 +8,7 @@ from typing import Final, Protocol
 
 import numpy as np
 
+from app.analysis.facts import command_line
 from app.domain.campaign.configuration import Caches
 from app.domain.run import Phase, PhaseName, RunState
 from app.domain.step_progress import StepProgress
@@ -303,7 +304,7 @@ def _log_lines(data: RunData, commands: Sequence[CommandRecord], now_ms: float) 
 
 
 def _command_line(command: CommandRecord, now_ms: float) -> str:
-    text = " ".join(command.argv)
+    text = command_line(command)
     if _lasts(command, now_ms) or command.exit_code == 0:
         return text
     return tr("{command} (exit status {status})").format(command=text, status=command.exit_code)

@@ -351,6 +351,28 @@ def test_chart_without_samples_collapsed_and_named(
     assert stack.charts[0].view.height() == pytest.approx(with_three, abs=2)
 
 
+def test_charts_stay_while_data_is_loaded(stack: ChartStack, tmp_path: Path) -> None:
+    loading, measuring = (write_run(tmp_path / f"{name}.footing", SHAPE) for name in ("loading", "measuring"))
+    change_run(loading, "DELETE FROM series WHERE metric LIKE 'pgbench.%'")
+    change_run(measuring, "DELETE FROM series WHERE metric LIKE 'storage.%'")
+    stack.set_live(load_run_data(loading))
+    assert not stack.charts[0].lines
+    assert len(stack._canvas.shown) == 3
+    assert not stack.left_out.isVisible()
+    stack.set_live(load_run_data(measuring))
+    assert len(stack._canvas.shown) == 2
+    assert stack.left_out.text() == "No samples yet: Device operations."
+
+
+def test_lone_earlier_line_has_its_name(stack: ChartStack, runs: list[RunData], tmp_path: Path) -> None:
+    path = write_run(tmp_path / "loading.footing", SHAPE)
+    change_run(path, "DELETE FROM series WHERE metric LIKE 'pgbench.%'")
+    (earlier, *_) = traces(runs)
+    stack.set_runs([replace(earlier, label="ext4", pale=True)])
+    stack.set_live(load_run_data(path), 1, "memory")
+    assert [label.name for label in stack.charts[0].labels._labels] == ["ext4"]
+
+
 def test_all_charts_without_samples_keep_room(stack: ChartStack) -> None:
     assert all(chart.view.isVisible() for chart in stack.charts)
     assert all("No run is shown" in chart.layer._message for chart in stack.charts)

@@ -12,6 +12,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QToolButton
 from pytestqt.qtbot import QtBot
 
+from app import TOP
 from app.domain.errors import UsageError
 from app.library.entries import find_examples
 from tests.fix_runs import Shape, change_run, write_run
@@ -19,7 +20,7 @@ from ui.live.full_screen import SCHEMES
 from ui.live.words import NOTHING
 from ui.race.content import RaceContent, load_race
 from ui.race.starting import RaceChoice, RaceStarter, usual_speed
-from ui.race.window import RaceWindow, rounded
+from ui.race.window import HOMEPAGE, RaceWindow, rounded
 from ui.theme import Scheme, Theme
 from ui.widgets.texts import plain_label
 
@@ -239,6 +240,14 @@ def test_example_race_shows_btrfs_stall(enter: Enter) -> None:
     assert rows["btrfs"].alarm.startswith("STALLED ")
     assert not any(rows[name].alarm for name in ("ext4", "xfs", "zfs"))
     assert room.window.content.charts == ("tps", "latency")
+    setting = room.window.setting
+    assert setting.text().startswith("6 x 100GB Intel S3700 SSD (SATA) · i5-2500K · PostgreSQL 16devel · ")
+    assert "16 clients" in setting.text()
+    assert setting.text().endswith(" · Measured by Tomas Vondra in September 2022")
+    assert setting.isVisible()
+    room.window.show_verdict()
+    assert room.window.verdict.address.text() == HOMEPAGE.split("/")[2]
+    assert f'Homepage = "{HOMEPAGE}"' in (TOP / "pyproject.toml").read_text()
 
 
 def test_dark_light_projector_keys(room: Room) -> None:
@@ -247,7 +256,7 @@ def test_dark_light_projector_keys(room: Room) -> None:
         QTest.keyClick(room.window, Qt.Key.Key_D)
         seen.append(room.window.theme.scheme)
         room.window.grab()
-    assert seen == [Scheme.DARK, Scheme.LIGHT, Scheme.PROJECTOR]
+    assert seen == [Scheme.DARK, Scheme.PROJECTOR, Scheme.LIGHT], "light, dark, projector, and from the start"
     assert room.window.palette().color(room.window.backgroundRole()).name() == "#ffffff"
 
 

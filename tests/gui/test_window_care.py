@@ -145,7 +145,8 @@ def test_campaign_renamed_and_tag_added(qtbot: QtBot, window: MainWindow, librar
 def test_delete_to_trash_and_undo(qtbot: QtBot, window: MainWindow, library: Path, own_state: Path) -> None:
     path = library / "one" / "00-ext4.footing"
     window.show_runs()
-    window.runs_page.model.choose([str(path)])
+    other = str(library / "one" / "01-xfs.footing")
+    window.runs_page.model.choose([other, str(path)])
     window.runs_page.library.focus_run(str(path))
     QTest.keyClick(window.runs_page.library.list, Qt.Key.Key_Delete)
     qtbot.waitUntil(lambda: "moved to the trash" in window.notice.words.text(), timeout=PATIENCE_MS)
@@ -153,12 +154,25 @@ def test_delete_to_trash_and_undo(qtbot: QtBot, window: MainWindow, library: Pat
     assert not path.exists()
     assert (own_state / "data" / "Trash" / "files" / path.name).exists()
     qtbot.waitUntil(lambda: str(path) not in paths(window), timeout=PATIENCE_MS)
-    assert window.runs_page.model.chosen == {}
+    assert list(window.runs_page.model.chosen) == [other]
     assert "moved to the trash" in window.notice.words.text(), "no other sentence took the undo away"
-    window.notice.action.click()
+    window.commands["undo"].trigger()
     qtbot.waitUntil(lambda: str(path) in paths(window), timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: list(window.runs_page.model.chosen) == [other, str(path)], timeout=PATIENCE_MS)
     assert read_entry(path).name == "ext4 #1"
     assert list((own_state / "data" / "Trash").glob("*/*")) == []
+
+
+def test_replaced_ticks_come_back(window: MainWindow, library: Path) -> None:
+    model = window.runs_page.model
+    both = [str(library / "one" / name) for name in ("00-ext4.footing", "01-xfs.footing")]
+    model.choose(both)
+    window.runs_page.library.list.shown.emit(model.index_of(both[1]))
+    window.show_runs()
+    window.commands["clear"].trigger()
+    for ticked in ([both[1]], both, both):
+        window.commands["undo"].trigger()
+        assert list(model.chosen) == ticked
 
 
 def test_campaign_deleted_as_whole(qtbot: QtBot, window: MainWindow, library: Path) -> None:

@@ -53,7 +53,7 @@ def unfold(panel: FactsPanel, section: str) -> None:
 
 
 def test_no_runs_hint(panel: FactsPanel) -> None:
-    assert text(panel) == "Tick runs in the library to see them here."
+    assert text(panel) == "The facts of ticked runs are shown here."
 
 
 def test_differences_then_verdict_then_figures(panel: FactsPanel, tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ def test_offer_in_notice_beside_runs(qtbot: QtBot, open_window: OpenWindow, benc
     window.show_runs()
     window.refresh()
     qtbot.waitUntil(lambda: "was interrupted" in window.notice.words.text(), timeout=PATIENCE_MS)
-    assert window.notice.action.text() == "&Go on"
+    assert window.notice.action.text() == "Re&sume"
 
 
 def test_a_campaign_that_runs_is_not_offered(qtbot: QtBot, open_window: OpenWindow, bench: LiveBench) -> None:
@@ -150,7 +150,7 @@ def test_library_opens_wizard_with_campaign_answers(
     bench.release()
     window = open_read(qtbot, open_window, bench.folder.parent)
     menu = entries(window, bench.path(1))
-    assert menu["&Go on with the campaign"].isEnabled()
+    assert menu["R&esume the campaign"].isEnabled()
     assert menu["Measure the campaign aga&in"].isEnabled()
     menu["Again with &changes …"].trigger()
     qtbot.waitUntil(lambda: window.campaigns.wizard is not None, timeout=PATIENCE_MS)
@@ -167,7 +167,7 @@ def test_foreign_runs_cannot_continue(qtbot: QtBot, open_window: OpenWindow, ben
     (bench.folder / CAMPAIGN_NAME).unlink()
     window = open_read(qtbot, open_window, bench.folder.parent)
     menu = entries(window, bench.path(1))
-    for text in ("&Go on with the campaign", "Measure the campaign aga&in", "Again with &changes …"):
+    for text in ("R&esume the campaign", "Measure the campaign aga&in", "Again with &changes …"):
         assert not menu[text].isEnabled()
 
 

@@ -205,22 +205,27 @@ def chosen_names(model: LibraryModel) -> list[str]:
     ]
 
 
-def test_click_shows_alone_tick_adds(panel: LibraryPanel, model: LibraryModel) -> None:
-    view = panel.list.viewport()
-    QTest.mouseClick(view, Qt.MouseButton.LeftButton, PLAIN, place_of(panel, 1))
-    assert chosen_names(model) == ["ext4 #1"]
-    QTest.mouseClick(view, Qt.MouseButton.LeftButton, PLAIN, place_of(panel, 3, tick=True))
-    assert chosen_names(model) == ["ext4 #1", "ext4 #2"]
+def test_click_keeps_ticks_of_others(panel: LibraryPanel, model: LibraryModel) -> None:
+    view, left = panel.list.viewport(), Qt.MouseButton.LeftButton
     control = Qt.KeyboardModifier.ControlModifier
-    QTest.mouseClick(view, Qt.MouseButton.LeftButton, control, place_of(panel, 2))
-    assert chosen_names(model) == ["ext4 #1", "ext4 #2", "xfs #1"]
-    QTest.mouseClick(view, Qt.MouseButton.LeftButton, PLAIN, place_of(panel, 3, tick=True))
+    QTest.mouseClick(view, left, PLAIN, place_of(panel, 1, tick=True))
+    QTest.mouseClick(view, left, control, place_of(panel, 2))
     assert chosen_names(model) == ["ext4 #1", "xfs #1"]
+    QTest.mouseClick(view, left, PLAIN, place_of(panel, 3))
+    assert panel.list.currentIndex().row() == 3
+    assert chosen_names(model) == ["ext4 #1", "xfs #1"]
+    QTest.mouseClick(view, left, PLAIN, place_of(panel, 1, tick=True))
+    assert chosen_names(model) == ["xfs #1"]
 
 
-def test_click_on_campaign_shows_its_runs(panel: LibraryPanel, model: LibraryModel) -> None:
-    QTest.mouseClick(panel.list.viewport(), Qt.MouseButton.LeftButton, PLAIN, place_of(panel, 0))
-    assert len(model.chosen) == 6
+def test_double_click_shows_alone(panel: LibraryPanel, model: LibraryModel) -> None:
+    view, left = panel.list.viewport(), Qt.MouseButton.LeftButton
+    for row, count in ((0, 6), (3, 1)):
+        QTest.mouseDClick(view, left, PLAIN, place_of(panel, row))
+        assert len(model.chosen) == count
+    assert chosen_names(model) == ["ext4 #2"]
+    QTest.mouseDClick(view, left, PLAIN, place_of(panel, 2, tick=True))
+    assert "ext4 #2" in chosen_names(model), "ticked and unticked, nothing else"
 
 
 def test_everything_is_done_with_the_keyboard_alone(panel: LibraryPanel, model: LibraryModel) -> None:

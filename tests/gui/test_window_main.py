@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -268,6 +269,33 @@ def test_deleted_run_leaves_charts(qtbot: QtBot, window: MainWindow, library: Pa
     assert "00-ext4.footing" in window.notice.words.text()
 
 
+def test_notice_moves_nothing_and_ends(qtbot: QtBot, window: MainWindow) -> None:
+    window.show_runs()
+    before = window.runs_page.geometry()
+    done: list[str] = []
+    window.notice.show_message(
+        "Written.", "&Open", lambda: done.append("open"), "F", lambda: done.append("f")
+    )
+    QApplication.processEvents()
+    assert window.runs_page.geometry() == before
+    assert window.pages.geometry().contains(window.notice.geometry())
+    window.notice.other.click()
+    assert done == ["f"]
+    assert window.notice.isHidden()
+    window.notice.show_message("Short.")
+    window.activateWindow()
+    qtbot.waitUntil(window.isActiveWindow, timeout=PATIENCE_MS)
+    window.notice._timer.setInterval(0)
+    qtbot.waitUntil(window.notice.isHidden, timeout=PATIENCE_MS)
+
+
+def test_notice_belongs_to_its_page(window: MainWindow) -> None:
+    window.show_runs()
+    window.notice.show_message("Shown from where it is.")
+    window.pages.setCurrentWidget(window.start_page)
+    assert window.notice.isHidden()
+
+
 def test_damage_beyond_listing_reported(qtbot: QtBot, open_window: OpenWindow, library: Path) -> None:
     path = write_trial(library / "one" / "zz.footing", Trial(name="zz"))
     change_run(path, "UPDATE sample SET value = 'fast'")
@@ -358,6 +386,19 @@ def test_foreign_files_opened_dropped_and_listed(
     drop(window, data)
     qtbot.waitUntil(lambda: shown_runs(window) == [str(disk)], timeout=PATIENCE_MS)
     assert window.runs_page.model.runs == 8
+
+
+def test_opened_files_offered_again(qtbot: QtBot, window: MainWindow, tmp_path: Path) -> None:
+    stick = write_trial(tmp_path / "stick" / "a & b.footing", Trial("far"))
+    window.open_files([stick])
+    qtbot.waitUntil(lambda: shown_runs(window) == [str(stick)], timeout=PATIENCE_MS)
+    window.runs_page.model.choose(())
+    recent = window.opener.recent
+    recent.aboutToShow.emit()
+    (again,) = recent.actions()
+    assert again.text() == str(stick).replace("&", "&&")
+    again.trigger()
+    qtbot.waitUntil(lambda: shown_runs(window) == [str(stick)], timeout=PATIENCE_MS)
 
 
 def test_a_folder_without_runs_is_told(open_window: OpenWindow, library: Path, tmp_path: Path) -> None:
@@ -521,6 +562,17 @@ def test_close_during_campaign_asks(open_window: OpenWindow, library: Path) -> N
     boxes = [box for box in window.findChildren(QMessageBox) if box.isVisible()]
     button(boxes[-1], "go on").click()
     assert not window.isVisible()
+
+
+def test_title_shows_share_done(open_window: OpenWindow, library: Path) -> None:
+    window = open_window(library, begin=False)
+    window.live.statuses = (replace(status_of(library / "one"), left_s=None),)
+    window._show_campaign_line()
+    status = window.live.statuses[0]
+    assert window.windowTitle() == f"{100 * status.done / status.total:.0f} % · pgFooting"
+    window.live.statuses = ()
+    window._show_campaign_line()
+    assert window.windowTitle() == "pgFooting"
 
 
 def test_stop_on_close_reports_refusal(qtbot: QtBot, open_window: OpenWindow, library: Path) -> None:

@@ -422,8 +422,7 @@ def test_disabled_next_explained(qtbot: QtBot, make_wizard: MakeWizard) -> None:
     page.path.setFocus()
     QTest.keyClicks(page.path, "somewhere/relative")
     assert not wizard.next.isEnabled()
-    assert "absolute folder" in wizard.reason.text()
-    assert wizard.reason.text().startswith("Folder: ")
+    assert wizard.reason.text() == "Correct this first: Folder"
     assert wizard.reason.isVisible()
     assert "absolute folder" in wizard.next.accessibleDescription()
     error = page.fields["target.folder.path"].error
@@ -630,8 +629,8 @@ def test_invalid_change_reported_with_its_name(qtbot: QtBot, make_wizard: MakeWi
     texts = [label.text() for label in page.editor.findChildren(QLabel) if label.isVisible()]
     assert any("Line 1 is not a setting" in text for text in texts)
     page.list.setCurrentCell(0, 0)
-    assert page.general.isVisible()
-    assert "“folder 2”: Line 1 is not a setting" in page.general.text()
+    assert page.general.isHidden()
+    assert "“folder 2”: Line 1 is not a setting" in wizard.reason.text()
 
 
 # --- recipes and files
@@ -640,8 +639,8 @@ def test_invalid_change_reported_with_its_name(qtbot: QtBot, make_wizard: MakeWi
 def test_a_recipe_fills_every_page(qtbot: QtBot, make_wizard: MakeWizard) -> None:
     wizard = make_wizard(known_draft())
     actions = [action.text() for action in wizard.files.menu.actions()]
-    assert any(text.startswith("clients: ") for text in actions)
     recipe = next(each for each in list_recipes() if each.name == "clients")
+    assert recipe.summary in actions
     with qtbot.waitSignal(wizard.files.loaded, timeout=PATIENCE_MS):
         wizard.files.load(recipe.path)
     assert wizard.draft.to_campaign() == load_campaign(RECIPES / "clients.toml")
@@ -874,7 +873,9 @@ def test_questions_first_own_question_on_top(make_wizard: MakeWizard) -> None:
     assert chooser.y() < page.boxes[Place.FOLDER].mapTo(page, page.boxes[Place.FOLDER].rect().topLeft()).y()
     texts = [chooser.questions.itemText(number) for number in range(chooser.questions.count())]
     assert texts[0] == "My own comparison"
-    assert {"Which filesystem?  vondra-2022", "What do barriers cost?  barriers"} < set(texts)
+    assert "What do barriers cost?" in texts
+    assert sum(text.startswith("Which filesystem? ") for text in texts) == 4, "told apart by what they try"
+    assert len(set(texts)) == len(texts)
     assert not chooser.use.isEnabled()
     assert chooser.remarks.text() == ""
 

@@ -699,7 +699,7 @@ def test_option_conflict_blocks_next(open_wizard: OpenWizard) -> None:
     journal.click()
     assert "Without a journal" in page.editors["data"].error.text()
     assert not wizard.next.isEnabled()
-    assert wizard.reason.text().startswith("Journal mode (data): ")
+    assert wizard.reason.text() == "Correct this first: Journal mode (data)"
     assert page.unsafe.text().count("UNSAFE") == 2
     journal.click()
     assert wizard.next.isEnabled()

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QPoint, QSettings, Qt
-from PySide6.QtGui import QAction
+from PySide6.QtGui import QAction, QFont
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QCheckBox, QMenu, QScrollArea
+from PySide6.QtWidgets import QApplication, QCheckBox, QMenu, QScrollArea
 from pytestqt.qtbot import QtBot
 
 from app.domain.campaign.configuration import DiskTarget
@@ -22,7 +22,9 @@ from tests.gui.test_wizard import page_of
 from tests.gui.test_wizard_disks import ENVIRONMENT, Machinery, draft_on_disks
 from tests.made_disks import SPARE
 from ui.background import finish_background
+from ui.fonts import FAMILY, load_fonts
 from ui.theme import Scheme, Theme
+from ui.wizard.editors.disk_table import DiskColumn
 from ui.wizard.editors.options_form import OptionEditor
 from ui.wizard.pages.disks_page import DisksPage
 from ui.wizard.pages.filesystem_page import FilesystemPage
@@ -121,11 +123,60 @@ def test_search_explains_impossible_option(open_page: OpenPage) -> None:
 
 @pytest.mark.parametrize("filesystem", ["ext4", "xfs", "btrfs", "zfs"])
 def test_eight_real_options_visible_at_1280x800(open_page: OpenPage, filesystem: str) -> None:
-    page = open_page(size=(1152, 720))  # nine tenths of the screen
+    page = open_page(size=(1152, 720))
     page.cards[filesystem].click()
     (area,) = [each for each in page.window().findChildren(QScrollArea) if each.widget() is page]
     assert area.verticalScrollBar().value() == 0
     assert sum(is_in_sight(editor, area) for editor in page.editors.values()) >= 8
+
+
+@pytest.fixture
+def large_type(qapp: QApplication) -> Iterator[None]:
+    before = qapp.font()
+    load_fonts()
+    font = QFont(FAMILY)
+    font.setPointSizeF(before.pointSizeF() * 1.5)
+    qapp.setFont(font)
+    yield
+    qapp.setFont(before)
+
+
+@pytest.mark.usefixtures("large_type")
+@pytest.mark.parametrize("size", [(1024, 640), (1280, 800)])
+def test_six_options_visible_with_large_type(open_page: OpenPage, size: tuple[int, int]) -> None:
+    page = open_page(size=size)
+    (area,) = [each for each in page.window().findChildren(QScrollArea) if each.widget() is page]
+    for filesystem in ("xfs", "zfs", "btrfs", "ext4"):
+        page.cards[filesystem].click()
+        QApplication.processEvents()
+        seen = [name for name, editor in page.editors.items() if is_in_sight(editor, area)]
+        few = filesystem == "xfs" and size[0] < 1280  # it says why it has no barriers
+        assert len(seen) >= (4 if few else 6), filesystem
+    barrier = page.editors["barrier"]
+    assert not barrier._notes.isVisible()
+    barrier.control.setFocus()
+    QTest.keyClick(barrier.control, Qt.Key.Key_Space)
+    assert "A power cut loses" in barrier.badge.text()
+    assert barrier._notes.isVisible(), "what is dangerous is said at the option"
+
+
+@pytest.mark.usefixtures("large_type")
+@pytest.mark.parametrize("size", [(1024, 640), (1280, 800)])
+def test_serial_and_reason_whole_with_large_type(open_page: OpenPage, size: tuple[int, int]) -> None:
+    wizard = open_page(size=size).window()
+    assert isinstance(wizard, Wizard)
+    wizard.flow.step = Step.DISKS
+    wizard._open_page()
+    QApplication.processEvents()
+    page = page_of(wizard, DisksPage)
+    table = page.table
+    assert table.horizontalScrollBar().maximum() == 0
+    disks = [row.disk for row in table.disks.rows if row.disk is not None]
+    room = table.columnWidth(DiskColumn.DISK)
+    assert all(table.fontMetrics().horizontalAdvance(disk.identity.serial) < room for disk in disks)
+    assert page.why.isVisible()
+    assert all(word in page.why.text() for word in ("/dev/", disks[0].identity.serial, "1.82 TiB"))
+    assert wizard.rect().contains(wizard.next.geometry())
 
 
 def is_in_sight(editor: OptionEditor, area: QScrollArea) -> bool:

@@ -13,11 +13,11 @@ from typing_extensions import override
 from ui.style import qt_palette
 from ui.theme import STRONGER, Scheme, Theme
 from ui.widgets.tab_order import set_reading_tab_order
-from ui.widgets.texts import plain_label
+from ui.widgets.texts import wrapped_label
 
-SCHEMES: Final = (Scheme.DARK, Scheme.LIGHT, Scheme.PROJECTOR)
+SCHEMES: Final = (Scheme.LIGHT, Scheme.DARK, Scheme.PROJECTOR)
 """Schemes cycled by a key."""
-STRONG_SCHEMES: Final = (Scheme.CONTRAST_DARK, Scheme.CONTRAST_LIGHT, Scheme.PROJECTOR)
+STRONG_SCHEMES: Final = (Scheme.CONTRAST_LIGHT, Scheme.CONTRAST_DARK, Scheme.PROJECTOR)
 """The same with high contrast."""
 
 _HINT_MS: Final = 8_000
@@ -48,9 +48,8 @@ class FullScreenWindow(QWidget):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.theme = Theme(scheme, self, high_contrast=False)
         self._schemes = STRONG_SCHEMES if scheme in STRONGER.values() else SCHEMES
-        self.hint: QLabel = plain_label(_unbroken(hint), self)
+        self.hint: QLabel = wrapped_label(_unbroken(hint), self)
         self.hint.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.hint.setWordWrap(True)
         self._hint_timer = QTimer(self, singleShot=True, interval=_HINT_MS)
         self._hint_timer.timeout.connect(self.hint.hide)
         self._hint_timer.start()
@@ -69,7 +68,7 @@ class FullScreenWindow(QWidget):
         }
 
     def change_scheme(self) -> None:
-        """Switch to the next colours: dark, light, projector."""
+        """Switch to the next colours: light, dark, projector."""
         schemes = self._schemes
         shown = schemes.index(self.theme.scheme) if self.theme.scheme in schemes else -1
         self.theme.set_scheme(schemes[(shown + 1) % len(schemes)])

@@ -21,7 +21,8 @@ from app.runfile.series import RunData
 from ui.live.words import campaign_words, disk_words, quiet_words
 from ui.theme import MEDIUM, SMALL, Theme
 from ui.widgets.elided import ElidedLabel
-from ui.widgets.texts import plain_label, show_tip
+from ui.widgets.layouts import fill
+from ui.widgets.texts import plain_label, show_tip, tint, wrapped_label
 
 _RECENT_S: Final = 3.0
 """Seconds; older samples are obsolete: such series are stored only while there is activity."""
@@ -92,15 +93,8 @@ class Banner(QFrame):
         self._theme = theme
         self.setFrameShape(QFrame.Shape.Box)
         self.setAutoFillBackground(True)
-        self.words = plain_label(parent=self)
-        self.words.setTextFormat(Qt.TextFormat.PlainText)
-        self.words.setWordWrap(True)
-        self.words.setTextInteractionFlags(
-            Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
-        )
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(MEDIUM, SMALL, MEDIUM, SMALL)
-        layout.addWidget(self.words, 1)
+        self.words = wrapped_label(parent=self, selectable=True)
+        fill(QHBoxLayout(self), (self.words, 1), margins=(MEDIUM, SMALL))
         theme.changed.connect(self._apply_theme)
         self._apply_theme()
         self.hide()
@@ -119,13 +113,18 @@ class Banner(QFrame):
         self.setVisible(bool(sentences))
 
 
+def warning_words(data: RunData) -> list[str]:
+    """Return the marks of a run that must not be overlooked, in words."""
+    return [f"⚠ {mark_words(kind).upper()}" for kind in (NOT_DURABLE, UNSAFE) if kind in data.marks]
+
+
 def mark_text(data: RunData) -> tuple[str, str]:
     """Return the marks of a run, in words, and their reasons."""
     others = sorted(
         {kind for kind in data.marks if kind not in {UNSAFE, NOT_DURABLE}},
         key=lambda kind: (kind not in DISK_MARKS, kind),
     )
-    words = [f"⚠ {mark_words(kind).upper()}" for kind in (NOT_DURABLE, UNSAFE) if kind in data.marks]
+    words = warning_words(data)
     words += [f"⚠ {mark_words(kind)}" if kind in DISK_MARKS else mark_words(kind) for kind in others]
     return " · ".join(words), "\n".join(reason for _, reason in data.marks_with_reasons)
 
@@ -172,28 +171,19 @@ class Header(QWidget):
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._theme = theme
-        self.run, self.campaign, self.disks = ElidedLabel(self), ElidedLabel(self), ElidedLabel(self)
+        middle = Qt.TextElideMode.ElideMiddle  # the end tells names apart, or is the time left
+        self.run, self.campaign, self.disks = (ElidedLabel(self, middle) for _ in range(3))
         self.marks = plain_label(parent=self)
         self.stop = QPushButton(tr("&Stop …"), self)
         self.talk = QPushButton(tr("T&alk mode"), self)
         self.runs = QPushButton(tr("S&how the runs"), self)
-        self.go_on = QPushButton(tr("&Go on"), self)
+        self.go_on = QPushButton(tr("Re&sume"), self)
         self.again = AgainButton(self)
         self.stop.setToolTip(tr("Asks what shall be kept"))
         self.talk.setToolTip(tr("Full screen with large type, for an audience (F11)"))
-        first = QHBoxLayout()
-        first.setSpacing(MEDIUM)
-        first.addWidget(self.run, 1)
-        first.addWidget(self.marks)
-        words = QVBoxLayout()
-        words.setSpacing(0)
-        words.addLayout(first)
-        words.addWidget(self.campaign)
-        words.addWidget(self.disks)
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(SMALL)
-        layout.addLayout(words, 1)
+        first = fill(QHBoxLayout(), (self.run, 1), self.marks, spacing=MEDIUM)
+        words = fill(QVBoxLayout(), first, self.campaign, self.disks, spacing=0)
+        layout = fill(QHBoxLayout(self), (words, 1), spacing=SMALL, margins=0)
         self._of_the_end = (self.go_on, self.again, self.runs)
         for button in (*self._of_the_end, self.talk, self.stop):
             layout.addWidget(button)
@@ -204,15 +194,9 @@ class Header(QWidget):
 
     def _apply_theme(self) -> None:
         self.run.setFont(self._theme.font(1.35, bold=True))
-        colours = (
-            (self.campaign, self._theme.muted),
-            (self.disks, self._theme.muted),
-            (self.marks, self._theme.warning),
-        )
-        for label, colour in colours:
-            palette = QPalette(label.palette())
-            palette.setColor(QPalette.ColorRole.WindowText, colour)
-            label.setPalette(palette)
+        tint(self.campaign, self._theme.muted)
+        tint(self.disks, self._theme.muted)
+        tint(self.marks, self._theme.warning)
         self.marks.setFont(self._theme.font(bold=True))
 
     def clear(self, name: str, words: str) -> None:

@@ -22,6 +22,7 @@ from ui.live.words import NOTHING, format_cores, format_megabytes, format_number
 from ui.painting import painting
 from ui.theme import MEDIUM, SMALL, Theme
 from ui.widgets.elided import ShortenedLabel
+from ui.widgets.layouts import fill
 from ui.widgets.texts import plain_label
 
 SPAN_S: Final = 60.0
@@ -293,7 +294,6 @@ class NumberTile(QFrame):
         self.value, self.unit = plain_label(NOTHING, self), plain_label(spec.unit, self)
         self._scale = _NUMBER_SCALE
         for label in (self.value, self.unit):
-            label.setTextFormat(Qt.TextFormat.PlainText)
             label.setMinimumWidth(1)  # shrink the type, not the window
         self.title.show_words(spec.title, spec.short)
         self.spark = SparkLine(theme, self)
@@ -361,9 +361,7 @@ class BigNumbers(QWidget):
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.tiles = {spec.id: NumberTile(spec, theme, self) for spec in NUMBERS}
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(SMALL)
+        layout = fill(QHBoxLayout(self), spacing=SMALL, margins=0)
         for tile in self.tiles.values():
             layout.addWidget(tile, 1)
 

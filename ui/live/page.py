@@ -48,6 +48,7 @@ from ui.live.words import (
 )
 from ui.theme import MEDIUM, SMALL, Theme
 from ui.widgets.elided import ElidedLabel
+from ui.widgets.layouts import fill
 from ui.widgets.texts import announce, announce_change, is_listened_to
 
 EVERY_S: Final = 60.0
@@ -348,16 +349,16 @@ class LivePage(QWidget):
         self._restore()
 
     def _lay_out(self) -> None:
-        foot = QHBoxLayout()
-        foot.setSpacing(SMALL)
-        foot.addWidget(self.command, 1)
-        foot.addWidget(self.charts_button)
-        foot.addWidget(self.log_button)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(MEDIUM, SMALL, MEDIUM, SMALL)
-        layout.setSpacing(SMALL)
-        for widget in (self.header, self.banner, self.phases, self.numbers):
-            layout.addWidget(widget)
+        foot = fill(QHBoxLayout(), (self.command, 1), self.charts_button, self.log_button, spacing=SMALL)
+        layout = fill(
+            QVBoxLayout(self),
+            self.header,
+            self.banner,
+            self.phases,
+            self.numbers,
+            spacing=SMALL,
+            margins=(MEDIUM, SMALL),
+        )
         self.middle.addWidget(self.charts)
         layout.addWidget(self.middle, 1)
         layout.addWidget(self.replay)

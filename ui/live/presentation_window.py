@@ -21,10 +21,12 @@ from ui.charts.data.registry import CHARTS, ChartSpec
 from ui.charts.stack.stack import ChartStack
 from ui.live.chart_feed import ChartFeed
 from ui.live.full_screen import FullScreenWindow, Keys
+from ui.live.header import warning_words
 from ui.live.number_tiles import NUMBERS, NumberSpec, shown_numbers
 from ui.live.words import NOTHING, PHASE_NAMES, clock_words, format_rate
 from ui.theme import LARGE, MEDIUM, Scheme
 from ui.widgets.elided import ElidedLabel
+from ui.widgets.layouts import fill
 from ui.widgets.texts import plain_label
 
 NUMBER_POINTS: Final = 24.0
@@ -37,7 +39,7 @@ _SHARE_OF_HEIGHT: Final = 0.075
 
 HINT: Final = tr(
     "→ ← chart   Space pause   + − speed   C next checkpoint   Shift+C the one before   "  # noqa: RUF001
-    "B begin   D dark, light, projector   H keys   Esc end"
+    "B restart   D light, dark, projector   H keys   Esc end"
 )
 
 
@@ -63,7 +65,8 @@ class TalkWindow(FullScreenWindow):
         self._source = source
         self._watched = LiveState()
         self._chart = next(iter(CHARTS))
-        self.title, self.phase = ElidedLabel(self), plain_label(parent=self)
+        self.title = ElidedLabel(self, Qt.TextElideMode.ElideMiddle)
+        self.phase = plain_label(parent=self)
         self._numbers = _measured(source)
         self.values = {spec.id: plain_label(NOTHING, self) for spec in self._numbers}
         self.names = {spec.id: plain_label(spec.short, self) for spec in self._numbers}
@@ -77,24 +80,23 @@ class TalkWindow(FullScreenWindow):
         self._show_chart()
 
     def _lay_out(self) -> None:
-        top = QHBoxLayout()
-        top.setSpacing(LARGE)
-        top.addWidget(self.title, 1)
-        top.addWidget(self.phase)
+        top = fill(QHBoxLayout(), (self.title, 1), self.phase, spacing=LARGE)
         numbers = QGridLayout()
         numbers.setHorizontalSpacing(LARGE)
         for column, spec in enumerate(self._numbers):
             numbers.addWidget(self.values[spec.id], 0, column)
             numbers.addWidget(self.names[spec.id], 1, column)
             numbers.setColumnStretch(column, 1)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(LARGE, LARGE, LARGE, MEDIUM)
-        layout.setSpacing(MEDIUM)
-        layout.addLayout(top)
-        layout.addLayout(numbers)
-        layout.addWidget(self.so_far)
-        layout.addWidget(self.charts, 1)
-        layout.addWidget(self.hint)
+        fill(
+            QVBoxLayout(self),
+            top,
+            numbers,
+            self.so_far,
+            (self.charts, 1),
+            self.hint,
+            spacing=MEDIUM,
+            margins=(LARGE, LARGE, LARGE, MEDIUM),
+        )
 
     def _make_keys(self) -> Keys:
         key = Qt.Key
@@ -140,7 +142,7 @@ class TalkWindow(FullScreenWindow):
         run = watched.run
         if run is None:
             return
-        self.title.show_line(run.data.name)
+        self.title.show_line("   ".join((run.data.name, *warning_words(run.data))))
         self.phase.setText(self._phase_words(run))
         numbers = shown_numbers(run)
         for spec in self._numbers:

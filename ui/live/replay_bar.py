@@ -14,6 +14,7 @@ from ui.icons import SMALL_ICON, set_icon
 from ui.live.words import signed_clock
 from ui.theme import SMALL, Theme
 from ui.widgets.elided import ElidedComboBox
+from ui.widgets.layouts import fill
 from ui.widgets.texts import plain_label
 
 _STEPS_A_SECOND: Final = 10
@@ -66,9 +67,7 @@ class ReplayBar(QWidget):
         self._add_keys()
 
     def _lay_out(self) -> None:
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(SMALL)
+        layout = fill(QHBoxLayout(self), spacing=SMALL, margins=0)
         widest = self.fontMetrics().horizontalAdvance(tr("&Pause") + tr("&Play")) + SMALL_ICON
         self.play.setMinimumWidth(widest)
         left: tuple[QWidget, ...] = (self.play, self.before, self.after)

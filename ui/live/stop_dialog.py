@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import (
     QDialog,
     QDialogButtonBox,
@@ -21,8 +20,9 @@ from app.domain.text import tr
 from app.execution.control import Request
 from ui.theme import LARGE, MEDIUM, SMALL, Theme
 from ui.widgets.elided import ElidedLabel
+from ui.widgets.layouts import fill
 from ui.widgets.tab_order import set_reading_tab_order
-from ui.widgets.texts import plain_label
+from ui.widgets.texts import tint, wrapped_label
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +77,8 @@ class StopDialog(QDialog):
         self.setWindowTitle(tr("Stop the campaign"))
         self.setWindowModality(Qt.WindowModality.WindowModal)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        question = plain_label(tr("What shall be kept of the run that is being measured?"), self)
+        question = wrapped_label(tr("What shall be kept of the run that is being measured?"), self)
         question.setFont(theme.font(1.15, bold=True))
-        question.setWordWrap(True)
         campaign = ElidedLabel(self)
         campaign.show_line(name)
         rows = QGridLayout()
@@ -89,21 +88,16 @@ class StopDialog(QDialog):
         self.buttons: dict[Request, QPushButton] = {}
         for row, choice in enumerate(CHOICES):
             rows.addWidget(self._make_button(choice), row, 0)
-            meaning = plain_label(choice.meaning, self)
-            meaning.setWordWrap(True)
-            palette = QPalette(meaning.palette())
-            palette.setColor(QPalette.ColorRole.WindowText, theme.muted)
-            meaning.setPalette(palette)
+            meaning = wrapped_label(choice.meaning, self)
+            tint(meaning, theme.muted)
             rows.addWidget(meaning, row, 1)
         box = QDialogButtonBox(self)
         stay = box.addButton(tr("&Go on measuring"), QDialogButtonBox.ButtonRole.RejectRole)
         stay.setDefault(True)
         box.rejected.connect(self.reject)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(LARGE, LARGE, LARGE, MEDIUM)
-        layout.setSpacing(SMALL)
-        layout.addWidget(question)
-        layout.addWidget(campaign)
+        layout = fill(
+            QVBoxLayout(self), question, campaign, spacing=SMALL, margins=(LARGE, LARGE, LARGE, MEDIUM)
+        )
         layout.addSpacing(SMALL)
         layout.addLayout(rows)
         layout.addStretch(1)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from app.analysis.facts import kept_run_facts
+from app.analysis.facts import RunFacts, kept_run_facts
 from app.analysis.labels import one_line
 from app.comparison.label_shortening import identity_of
 from app.domain.errors import FootingError
-from app.domain.text import tr
+from app.domain.text import tr, trn
 from app.library.spreads import read_spreads
 from app.live.race import Race, make_race, take_runs
+from app.report.words import common, days
 from app.runfile.series import RunData, load_run_data
 from ui.charts.data.curves import curve_samples
 from ui.charts.data.plotted_run import RunTrace
@@ -32,12 +34,14 @@ class RaceContent:
         charts: ids of those with samples: first the requested ones, then the others.
         traces: the runs with their series.
         content: the comparison of all chosen runs.
+        setting: the hardware that all have, the load, and where the runs come from; may be empty.
     """
 
     race: Race
     charts: tuple[str, ...]
     traces: tuple[RunTrace, ...]
     content: Content
+    setting: str = ""
 
 
 def load_race(
@@ -74,7 +78,27 @@ def load_race(
         RunTrace(run.run_id, series[run.run_id], run.colour_index, run.name, warning=run.warning)
         for run in race.runs
     )
-    return RaceContent(race, tuple(charts), tuple(traces), content)
+    facts = [run.facts for run in content.runs if run.facts is not None]
+    return RaceContent(race, tuple(charts), tuple(traces), content, setting_words(facts) if facts else "")
+
+
+def setting_words(runs: Sequence[RunFacts]) -> str:
+    """Return storage, machine, load and source of runs in one line: what all of them share."""
+    machine, workload = tr("Machine"), tr("Workload")
+    clients = common(runs, workload, "clients")
+    devices, notes = {run.devices for run in runs}, {run.note for run in runs}
+    source = re.split(r"[,.;](?:\s|$)", notes.pop(), maxsplit=1)[0] if len(notes) == 1 else ""
+    parts = (
+        common(runs, machine, tr("storage")) or (one_line(devices.pop()) if len(devices) == 1 else ""),
+        common(runs, machine, tr("processor")),
+        f"PostgreSQL {version}" if (version := common(runs, tr("PostgreSQL"), "version")) else "",
+        common(runs, workload, tr("transactions")),
+        trn("{count} client", "{count} clients", int(clients)).format(count=clients)
+        if clients.isdigit()
+        else "",
+        one_line(source) or days(runs),
+    )
+    return " \N{MIDDLE DOT} ".join(part for part in parts if part)
 
 
 def _load(paths: Sequence[Path]) -> tuple[list[RunData], list[str]]:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 from PySide6.QtCore import Qt, QTimer
-from PySide6.QtGui import QFont, QPalette
+from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 from typing_extensions import override
 
@@ -33,8 +33,10 @@ from ui.live.words import NOTHING, format_rate, signed_clock
 from ui.race.content import RaceContent
 from ui.theme import LARGE, MEDIUM, Scheme, Theme
 from ui.widgets.elided import ElidedLabel
-from ui.widgets.texts import announce, is_listened_to, plain_label
+from ui.widgets.layouts import fill
+from ui.widgets.texts import announce, is_listened_to, plain_label, tint, wrapped_label
 
+HOMEPAGE: Final = "https://pgfooting.example/"
 _SENTENCE: Final = 1.5
 _MOST_WEAKENING: Final = 3
 """Most reservations that are readable on a wall; the others are on the compare page."""
@@ -67,24 +69,27 @@ class VerdictSlide(QWidget):
         sentence: the answer.
         figure: bars of TPS, the fastest first.
         weakened_by: reservations.
+        address: of the program, for those who ask.
     """
 
     def __init__(self, theme: Theme, content: Content, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._theme = theme
         self._large = LargeTheme(theme)
-        self.sentence, self.weakened_by = plain_label(parent=self), plain_label(parent=self)
+        self.sentence, self.weakened_by = wrapped_label(parent=self), wrapped_label(parent=self)
+        self.address = plain_label(HOMEPAGE.removeprefix("https://").rstrip("/"), self)
+        self.address.setAlignment(Qt.AlignmentFlag.AlignRight)
         self.figure = FigureView(self._large, self)
         self.figure.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        for label in (self.sentence, self.weakened_by):
-            label.setTextFormat(Qt.TextFormat.PlainText)
-            label.setWordWrap(True)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, LARGE, 0, 0)
-        layout.setSpacing(LARGE)
-        layout.addWidget(self.sentence)
-        layout.addWidget(self.figure, 1)
-        layout.addWidget(self.weakened_by)
+        fill(
+            QVBoxLayout(self),
+            self.sentence,
+            (self.figure, 1),
+            self.weakened_by,
+            self.address,
+            spacing=LARGE,
+            margins=(0, LARGE, 0, 0),
+        )
         self._show(content)
         theme.changed.connect(self._apply_theme)
 
@@ -101,8 +106,8 @@ class VerdictSlide(QWidget):
     def set_type(self, pixels: float) -> None:
         """Set the type height."""
         self._large.set_larger(pixels / max(1, self._theme_pixels()))
-        for label, share in ((self.sentence, _SENTENCE), (self.weakened_by, 0.85)):
-            font = self._theme.number_font(bold=label is self.sentence)
+        for label, share in ((self.sentence, _SENTENCE), (self.weakened_by, 0.85), (self.address, 1.2)):
+            font = self._theme.number_font(bold=label is not self.weakened_by)
             font.setPixelSize(max(10, round(pixels * share)))
             label.setFont(font)
         self._apply_theme()
@@ -111,9 +116,7 @@ class VerdictSlide(QWidget):
         return self._theme.font().pointSizeF() * self.logicalDpiY() / 72
 
     def _apply_theme(self) -> None:
-        palette = QPalette(self.weakened_by.palette())
-        palette.setColor(QPalette.ColorRole.WindowText, self._theme.warning)
-        self.weakened_by.setPalette(palette)
+        tint(self.weakened_by, self._theme.warning)
 
 
 FRAME_MS: Final = 33
@@ -131,7 +134,7 @@ _SAID_EVERY_S: Final = 10.0
 
 HINT: Final = tr(
     "→ ← chart and verdict   V verdict   Space pause   + − speed   S next stall   C next checkpoint   "  # noqa: RUF001
-    "Shift: the one before   B begin   D dark, light, projector   H keys   Esc end"
+    "Shift: the one before   B restart   D light, dark, projector   H keys   Esc end"
 )
 
 
@@ -165,7 +168,7 @@ class RaceWindow(FullScreenWindow):
         self._announced: tuple[str, bool] | None = None
         self._said_s = clock_s() - _SAID_EVERY_S
         self.title, self.time = ElidedLabel(self), plain_label(parent=self)
-        self.remark = ElidedLabel(self)
+        self.setting, self.remark = ElidedLabel(self), ElidedLabel(self)
         self.board = LeaderBoard(self.theme, self)
         self.board.set_top(content.race.top)
         self.charts = self._make_charts()
@@ -195,26 +198,24 @@ class RaceWindow(FullScreenWindow):
         return charts
 
     def _lay_out(self) -> None:
-        top = QHBoxLayout()
-        top.setSpacing(LARGE)
-        top.addWidget(self.title, 1)
-        top.addWidget(self.time)
-        page = QVBoxLayout(self._race_page)
-        page.setContentsMargins(0, 0, 0, 0)
-        page.setSpacing(MEDIUM)
-        page.addWidget(self.board)
-        page.addWidget(self.charts, 1)
+        top = fill(QHBoxLayout(), (self.title, 1), self.time, spacing=LARGE)
+        fill(QVBoxLayout(self._race_page), self.board, (self.charts, 1), spacing=MEDIUM, margins=0)
         self.slides.addWidget(self._race_page)
         self.slides.addWidget(self.verdict)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(LARGE, MEDIUM, LARGE, MEDIUM)
-        layout.setSpacing(MEDIUM)
-        layout.addLayout(top)
-        layout.addWidget(self.slides, 1)
-        layout.addWidget(self.remark)
-        layout.addWidget(self.hint)
+        fill(
+            QVBoxLayout(self),
+            top,
+            self.setting,
+            (self.slides, 1),
+            self.remark,
+            self.hint,
+            spacing=MEDIUM,
+            margins=(LARGE, MEDIUM),
+        )
         race = self.content.race
         self.title.show_line(tr("{count} runs on one clock").format(count=len(race.runs)))
+        self.setting.show_line(self.content.setting)
+        self.setting.setVisible(bool(self.content.setting))
         words = " ".join(filter(None, (race.note, *race.left_out)))
         self.remark.show_line(words)
         self.remark.setVisible(bool(words))
@@ -243,7 +244,7 @@ class RaceWindow(FullScreenWindow):
         small = max(_FEWEST_PIXELS, height * _SMALL_SHARE)
         self.title.setFont(self.sized(self.points_of(max(_FEWEST_PIXELS, height * _TITLE_SHARE)), bold=True))
         self.time.setFont(self.sized(self.points_of(max(_FEWEST_PIXELS, height * _TITLE_SHARE)), bold=True))
-        for label in (self.remark, self.hint):
+        for label in (self.setting, self.remark, self.hint):
             label.setFont(self.sized(self.points_of(max(12.0, small * 0.75))))
         rows = max(2, len(self.content.race.runs))
         self.board.setFixedHeight(round(height * min(_MOST_OF_BOARD, _BOARD_SHARE * (rows + 0.5))))
@@ -332,7 +333,7 @@ class RaceWindow(FullScreenWindow):
 
 def _headings(width_s: float, *, is_ranked: bool = True) -> tuple[str, str]:
     number = tr("TPS: mean of the last {width}; mark: mean so far").format(width=width_words(width_s))
-    order = tr("Order: mean TPS since the begin") if is_ranked else tr("Order: as chosen")
+    order = tr("Order: mean TPS since the start") if is_ranked else tr("Order: as chosen")
     return order, number
 
 

@@ -8,6 +8,7 @@ from typing_extensions import override
 
 from ui.icons import LARGE_ICON, icon_pixmap
 from ui.theme import LARGE, SMALL, Theme
+from ui.widgets.layouts import fill
 from ui.widgets.texts import mnemonic_label, plain_label
 
 
@@ -38,14 +39,11 @@ class ChoiceButton(QPushButton):
         self.title = mnemonic_label(title, self)
         self.title.setBuddy(self)  # its mnemonic clicks the button
         self.sentence = plain_label(sentence, self)
-        self.sentence.setTextFormat(Qt.TextFormat.PlainText)
         for label in (self.title, self.sentence):
             label.setWordWrap(True)
             label.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.sentence.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(LARGE, LARGE, LARGE, LARGE)
-        layout.setSpacing(SMALL)
+        layout = fill(QVBoxLayout(self), spacing=SMALL, margins=LARGE)
         self._icon = icon
         self.picture = plain_label(parent=self)
         self.picture.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)

@@ -10,7 +10,8 @@ from typing_extensions import override
 
 from ui.icons import icon_pixmap
 from ui.theme import LARGE, SMALL, Theme
-from ui.widgets.texts import plain_label
+from ui.widgets.layouts import fill
+from ui.widgets.texts import plain_label, tint
 
 _PICTURE: Final = 48
 
@@ -37,10 +38,7 @@ class EmptyState(QWidget):
         self.title, self.sentence = plain_label(parent=self), plain_label(parent=self)
         self.button = QPushButton(self)
         self.button.clicked.connect(self.asked)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(LARGE, LARGE, LARGE, LARGE)
-        layout.setSpacing(SMALL)
-        layout.addStretch(2)
+        layout = fill(QVBoxLayout(self), 2, spacing=SMALL, margins=LARGE)
         for label in (self._picture, self.title, self.sentence):
             label.setAlignment(Qt.AlignmentFlag.AlignCenter)
             label.setWordWrap(True)
@@ -62,9 +60,7 @@ class EmptyState(QWidget):
         muted = self._theme.muted
         self._picture.setPixmap(icon_pixmap(self._icon, muted, _PICTURE, self.devicePixelRatioF()))
         self.title.setFont(self._theme.font(1.25, bold=True))
-        palette = self.sentence.palette()
-        palette.setColor(self.sentence.foregroundRole(), muted)
-        self.sentence.setPalette(palette)
+        tint(self.sentence, muted)
 
     @override
     def changeEvent(self, event: QEvent) -> None:

@@ -24,6 +24,7 @@ from typing_extensions import override
 from app.domain.problem import Problem
 from ui.theme import LARGE, MEDIUM, SMALL, TINY, Theme
 from ui.widgets.elided import ElidedComboBox
+from ui.widgets.layouts import fill
 from ui.widgets.texts import ErrorText, Heading, ReservedLines, Text, WrappedLabel
 
 HELP: Final = "help_key"
@@ -77,16 +78,8 @@ class Field(QWidget):
         self.note = Text(theme, role="muted")
         self.note.hide()
         self.error = ErrorText(theme)
-        row = QHBoxLayout()
-        row.setSpacing(SMALL)
-        row.addWidget(control, 1)
-        for widget in beside:
-            row.addWidget(widget)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(TINY)
-        layout.addWidget(self.label)
-        layout.addLayout(row)
+        row = fill(QHBoxLayout(), (control, 1), *beside, spacing=SMALL)
+        layout = fill(QVBoxLayout(self), self.label, row, spacing=TINY, margins=0)
         self._slot = ReservedLines(lines, self.error, self.note) if lines else None
         for widget in (self._slot,) if self._slot is not None else (self.note, self.error):
             layout.addWidget(widget)
@@ -189,9 +182,7 @@ class Section(QWidget):
 
     def __init__(self, theme: Theme, title: str, widgets: Sequence[QWidget]) -> None:
         super().__init__()
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(SMALL)
+        layout = fill(QVBoxLayout(self), spacing=SMALL, margins=0)
         if title:
             layout.addWidget(Heading(theme, title))
         for widget in widgets:
@@ -220,17 +211,16 @@ class Choice(QWidget):
         self.state = Text(theme, role="muted")
         self.state.hide()
         self.error = ErrorText(theme)
-        inner = QVBoxLayout()
-        inner.setSpacing(SMALL)
-        inner.setContentsMargins(LARGE, 0, 0, 0)
-        for widget in (self.meaning, *fields, self.state, self.error):
-            inner.addWidget(widget)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, SMALL)
-        layout.setSpacing(TINY)
-        layout.addWidget(button)
-        layout.addLayout(inner)
-        layout.addStretch(1)
+        inner = fill(
+            QVBoxLayout(),
+            self.meaning,
+            *fields,
+            self.state,
+            self.error,
+            spacing=SMALL,
+            margins=(LARGE, 0, 0, 0),
+        )
+        fill(QVBoxLayout(self), button, inner, 1, spacing=TINY, margins=(0, 0, 0, SMALL))
         button.toggled.connect(self.toggled)
 
     def set_state(self, text: str) -> None:

@@ -60,7 +60,7 @@ def moment(epoch_s: float | None) -> str:
     now = datetime.now().astimezone()
     if then.date() == now.date():
         return tr("today {time}").format(time=then.strftime("%H:%M"))
-    return then.strftime("%d %b %H:%M") if then.year == now.year else then.strftime("%d %b %Y")
+    return then.strftime(tr("%d %b %H:%M") if then.year == now.year else tr("%d %b %Y"))
 
 
 def breakable(text: str) -> str:

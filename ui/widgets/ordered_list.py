@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
 from typing_extensions import override
 
 from app.domain.text import tr
+from ui.widgets.layouts import fill
 
 _ID = Qt.ItemDataRole.UserRole
 
@@ -64,10 +65,7 @@ class OrderedList(QWidget):
             button.setAutoDefault(False)
             buttons.addWidget(button)
         buttons.addStretch(1)
-        self.rows = QVBoxLayout(self)
-        self.rows.setContentsMargins(0, 0, 0, 0)
-        self.rows.addWidget(self.list)
-        self.rows.addLayout(buttons)
+        self.rows = fill(QVBoxLayout(self), self.list, buttons, margins=0)
         self.setFocusProxy(self.list)
         self.up.clicked.connect(lambda: self.list.move_row(-1))
         self.down.clicked.connect(lambda: self.list.move_row(1))

@@ -15,6 +15,7 @@ from PySide6.QtGui import (
     QAccessibleAnnouncementEvent,
     QAccessibleEvent,
     QAccessibleInterface,
+    QColor,
     QFont,
     QResizeEvent,
 )
@@ -33,6 +34,7 @@ from app.domain.problem import Problem
 from app.domain.text import tr
 from ui.theme import SMALL, TINY, Theme
 from ui.widgets.formatting import tooltip
+from ui.widgets.layouts import fill
 
 
 def plain_label(text: str = "", parent: QWidget | None = None) -> QLabel:
@@ -40,6 +42,23 @@ def plain_label(text: str = "", parent: QWidget | None = None) -> QLabel:
     label = QLabel(text, parent)
     label.setTextFormat(Qt.TextFormat.PlainText)
     return label
+
+
+def wrapped_label(text: str = "", parent: QWidget | None = None, *, selectable: bool = False) -> QLabel:
+    """Return a plain label whose lines wrap; with mouse and keyboard its text can be selected if asked."""
+    label = plain_label(text, parent)
+    label.setWordWrap(True)
+    if selectable:
+        flags = Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
+        label.setTextInteractionFlags(flags)
+    return label
+
+
+def tint(label: QLabel, colour: QColor) -> None:
+    """Set the colour of a label's text."""
+    palette = label.palette()
+    palette.setColor(label.foregroundRole(), colour)
+    label.setPalette(palette)
 
 
 def mnemonic_label(text: str, parent: QWidget | None = None) -> QLabel:
@@ -187,12 +206,7 @@ class ScrollingTexts(QScrollArea):
     def __init__(self, lines: int, *texts: Text) -> None:
         super().__init__()
         inside = QWidget()
-        layout = QVBoxLayout(inside)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(TINY)
-        for text in texts:
-            layout.addWidget(text)
-        layout.addStretch(1)
+        fill(QVBoxLayout(inside), *texts, 1, spacing=TINY, margins=0)
         self.setWidget(inside)
         self.setWidgetResizable(True)
         self.setAccessibleName(tr("Remarks"))
@@ -221,11 +235,7 @@ class Rule(QFrame):
 def below_rule(theme: Theme, widget: QWidget) -> QWidget:
     """Return a widget below a thin line, which marks the end of the scrolling page above."""
     whole = QWidget()
-    layout = QVBoxLayout(whole)
-    layout.setContentsMargins(0, 0, 0, 0)
-    layout.setSpacing(SMALL)
-    layout.addWidget(Rule(theme))
-    layout.addWidget(widget)
+    fill(QVBoxLayout(whole), Rule(theme), widget, spacing=SMALL, margins=0)
     return whole
 
 

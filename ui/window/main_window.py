@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
@@ -19,6 +20,7 @@ from app.library.scan import ListedRun
 from ui.background import BackgroundOp
 from ui.theme import Theme
 from ui.widgets.formatting import one_line, tooltip
+from ui.widgets.layouts import fill
 from ui.widgets.message_bar import Notice
 from ui.widgets.screen_room import screen_room
 from ui.window.campaigns.campaign_pages import (
@@ -69,7 +71,7 @@ class MainWindow(QMainWindow):
         runs_page: library, charts, facts.
         opener: opens run files from elsewhere.
         campaigns: the pages of live campaign and replay, and the wizard.
-        notice: shows errors and unattended changes.
+        notice: shows errors and unattended changes over the foot of the page.
         campaign_line: the running campaign.
         commands: actions by the id of their `Command`.
         care: renames, tags, deletes and copies run files.
@@ -99,12 +101,14 @@ class MainWindow(QMainWindow):
         self.live = LiveCampaigns(find_live, self)
         self.start_page = StartPage(theme)
         self.runs_page = RunsPage(theme)
-        self.notice = Notice()
         self.campaign_line = CampaignLine()
-        self.pages = QStackedWidget()
+        self._around = QWidget()
+        self.setCentralWidget(self._around)
+        self.pages = QStackedWidget(self._around)
+        self.notice = Notice(theme, self.pages, self._around)
         self.opener = RunOpener(self, settings, library)
         self.campaigns = CampaignPages(self, theme, library, settings.qt)
-        self.care = RunFileActions(self, theme, self.runs_page.model, self.reader, self.notice.show_message)
+        self.care = RunFileActions(self, theme, self.runs_page, self.reader, self.notice.show_message)
         self.runs_page.library.folder = library
         self.tools = ToolUser(self, self._tool_context)
         self.commands = make_actions(self, {**self._deeds(), **self.tools.deeds()})
@@ -131,7 +135,8 @@ class MainWindow(QMainWindow):
             "facts": self._follow_panels,
             "panel": page.focus_next_panel,
             "campaign": lambda: page.choose_campaign(page.focus),
-            "clear": lambda: page.model.choose(()),
+            "clear": self._clear,
+            "undo": self.care.undo,
             "refresh": self.refresh,
             "example": self.opener.open_example,
             "help": self.show_help,
@@ -141,18 +146,12 @@ class MainWindow(QMainWindow):
     def _lay_out(self) -> None:
         self.tool_bar = ToolBar(self.commands, self._theme, self)
         self.addToolBar(Qt.ToolBarArea.TopToolBarArea, self.tool_bar)
+        self.tool_bar.menu.insertMenu(self.commands["compare"], self.opener.recent)
         for name in self.commands.keys() & {"replay", "race"}:
             self.runs_page.facts.add_button(self.commands[name], of_several=name == "race")
         for page in (self.start_page, self.runs_page):
             self.pages.addWidget(page)
-        around = QWidget()
-        layout = QVBoxLayout(around)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addWidget(self.notice)
-        layout.addWidget(self.pages, 1)
-        layout.addWidget(self.campaign_line)
-        self.setCentralWidget(around)
+        fill(QVBoxLayout(self._around), (self.pages, 1), self.campaign_line, spacing=0, margins=0)
         self.setMinimumSize(640, 400)
 
     def _connect(self) -> None:
@@ -174,6 +173,7 @@ class MainWindow(QMainWindow):
         self.runs_page.library.folder_asked.connect(open_folder_of)
         self.runs_page.library.edit_asked.connect(self.care.edit)
         self.runs_page.library.remove_asked.connect(self.care.remove)
+        self.runs_page.library.replaced.connect(self.care.remember_ticks)
         self.runs_page.library.go_on_asked.connect(self.campaigns.go_on)
         self.runs_page.library.again_asked.connect(self.campaigns.again)
         self.runs_page.library.changes_asked.connect(self.campaigns.again_with_changes)
@@ -253,7 +253,7 @@ class MainWindow(QMainWindow):
         self.start_page.waiting.show_waiting(found)
         if found and self.pages.currentWidget() is not self.start_page and not self.notice.isVisible():
             folder = found[0].folder
-            self.notice.show_message(one_line(found[0].sentence), tr("&Go on"), lambda: self._go_on(folder))
+            self.notice.show_message(one_line(found[0].sentence), tr("Re&sume"), lambda: self._go_on(folder))
 
     def _take_kept(self, parts: DraftParts | None) -> None:
         """Offer the draft from before the window was closed."""
@@ -267,7 +267,7 @@ class MainWindow(QMainWindow):
         )
         self.start_page.waiting.show_draft(sentence)
         if self.pages.currentWidget() is not self.start_page and not self.notice.isVisible():
-            self.notice.show_message(one_line(sentence), tr("Go on with &it …"), self._open_kept)
+            self.notice.show_message(one_line(sentence), tr("Continue ed&iting …"), self._open_kept)
 
     def _open_kept(self) -> None:
         kept, self._kept = self._kept, None
@@ -318,7 +318,10 @@ class MainWindow(QMainWindow):
         self._enable_commands()
 
     def _show_campaign_line(self) -> None:
-        self.campaign_line.show_campaigns(self.live.statuses, self.campaigns.waiting_words())
+        statuses = self.live.statuses
+        self.campaign_line.show_campaigns(statuses, self.campaigns.waiting_words())
+        share = f"{100 * statuses[0].share(time.time()):.0f} % \N{MIDDLE DOT} " if statuses else ""
+        self.setWindowTitle(f"{share}pgFooting")
         self._update_line()
 
     # Pages
@@ -336,6 +339,10 @@ class MainWindow(QMainWindow):
     def _focus_page(self) -> None:
         if (page := self.pages.currentWidget()) is not None:
             page.setFocus()
+
+    def _clear(self) -> None:
+        self.care.remember_ticks()
+        self.runs_page.model.choose(())
 
     def _choose_charts(self) -> None:
         """Let the user choose the charts of the current page."""
@@ -373,6 +380,7 @@ class MainWindow(QMainWindow):
 
     def _follow_page(self) -> None:
         page = self.pages.currentWidget()
+        self.notice.hide()  # it belongs to the page before
         if page is self.start_page:  # it has the same choices, with the same mnemonics
             wanted: tuple[str, ...] = ()
         elif page is self.runs_page:

@@ -44,7 +44,8 @@ from ui.background import BackgroundOp
 from ui.icons import set_icon
 from ui.theme import LARGE, MEDIUM, SMALL, Theme
 from ui.widgets.fields import describe_button, plain, push_button
-from ui.widgets.formatting import one_line
+from ui.widgets.formatting import one_line, tooltip
+from ui.widgets.layouts import fill
 from ui.widgets.screen_room import screen_room
 from ui.widgets.tab_order import set_reading_tab_order
 from ui.widgets.texts import Rule, Text, show_tip
@@ -108,7 +109,8 @@ class CampaignFiles(QObject):
         self._recipes = recipes
         self.menu.clear()
         for recipe in recipes:
-            action = self.menu.addAction(f"{recipe.name}: {recipe.summary}")
+            action = self.menu.addAction(recipe.summary)
+            action.setToolTip(tooltip(recipe.head.question, recipe.name))
             action.triggered.connect(partial(self.load, recipe.path))
         self.menu.addSeparator()
         self.menu.addAction(tr("A campaign file …")).triggered.connect(self._ask_which)
@@ -223,9 +225,7 @@ class StepList(QWidget):
         super().__init__()
         self._theme = theme
         self._buttons: dict[Step, QToolButton] = {}
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(MEDIUM, MEDIUM, MEDIUM, MEDIUM)
-        layout.setSpacing(SMALL)
+        layout = fill(QVBoxLayout(self), spacing=SMALL, margins=MEDIUM)
         for step in _LABELS:
             button = QToolButton()
             button.setAutoRaise(True)
@@ -263,6 +263,8 @@ _GEOMETRY: Final = "wizard/geometry"
 _STEPS_EMS: Final = 115
 _HELP_EMS: Final = 105
 """Below these widths in characters the steps are hidden, and the panel is under the page."""
+_LOW_LINES: Final = 44
+"""Below this height in lines of text pages are compact, and there is no panel under them."""
 
 
 class Wizard(QDialog):
@@ -378,34 +380,28 @@ class Wizard(QDialog):
             page.changed.connect(self._on_changed)
 
     def _lay_out(self) -> None:
-        self._middle = QBoxLayout(QBoxLayout.Direction.LeftToRight)
-        self._middle.setSpacing(LARGE)
-        self._middle.addWidget(self.stack, 3)
-        self._middle.addWidget(self.help, 1)
-        right = QVBoxLayout()
-        right.setContentsMargins(LARGE, MEDIUM, MEDIUM, MEDIUM)
-        right.setSpacing(MEDIUM)
-        right.addWidget(self.title)
-        right.addLayout(self._middle, 1)
-        upper = QHBoxLayout()
-        upper.setSpacing(0)
-        upper.addWidget(self.steps)
-        upper.addLayout(right, 1)
-        self._buttons = QBoxLayout(QBoxLayout.Direction.LeftToRight)
-        self._buttons.setContentsMargins(MEDIUM, SMALL, MEDIUM, MEDIUM)
-        self._buttons.setSpacing(SMALL)
-        for button in self.files.buttons:
-            self._buttons.addWidget(button)
+        self._middle = fill(
+            QBoxLayout(QBoxLayout.Direction.LeftToRight), (self.stack, 3), (self.help, 1), spacing=LARGE
+        )
+        right = fill(
+            QVBoxLayout(),
+            self.title,
+            (self._middle, 1),
+            spacing=MEDIUM,
+            margins=(LARGE, MEDIUM, MEDIUM, MEDIUM),
+        )
+        upper = fill(QHBoxLayout(), self.steps, (right, 1), spacing=0)
+        self._buttons = fill(
+            QBoxLayout(QBoxLayout.Direction.LeftToRight),
+            *self.files.buttons,
+            spacing=SMALL,
+            margins=(MEDIUM, SMALL, MEDIUM, MEDIUM),
+        )
         self.reason.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         self._buttons.addWidget(self.reason, 1)
         for button in (self.cancel, self.back, self.next):
             self._buttons.addWidget(button)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addLayout(upper, 1)
-        layout.addWidget(Rule(self.theme))
-        layout.addLayout(self._buttons)
+        fill(QVBoxLayout(self), (upper, 1), Rule(self.theme), self._buttons, spacing=0, margins=0)
 
     def _connect(self) -> None:
         self.next.clicked.connect(self._on_next)
@@ -527,23 +523,26 @@ class Wizard(QDialog):
         self.next.setEnabled((obstacle is None or waits) and not busy)
         wrong = obstacle is not None and not obstacle.pending
         self.reason.set_role("warning" if wrong or self._trouble else "muted")
-        reason = self._trouble or self._named(flow.reason(), obstacle)
+        reason = self._trouble or self._shown_reason(obstacle)
         if busy and not reason:
             sentence = tr("“{name}” is still being measured: start this one when it has ended.")
             reason = sentence.format(name=one_line(self._running))
         self.reason.setText(reason)
         show_tip(self.reason, *reason.splitlines())
         describe_button(self.next, "")
-        self.next.setAccessibleDescription(reason)
+        self.next.setAccessibleDescription(reason if self._trouble or busy else flow.reason())
         self.files.show_draft(self.draft)
 
-    def _named(self, reason: str, obstacle: Problem | None) -> str:
-        """Return the reason with the field's label, if the field is on the open page."""
+    def _shown_reason(self, obstacle: Problem | None) -> str:
+        """Return the reason; only the name of the field if that is on the open page and says the rest."""
         flow = self.flow
-        if obstacle is None or obstacle.pending or flow.page_of(obstacle) is not flow.step:
-            return reason
-        label = self.pages[flow.step].label_of(obstacle.path)
-        return tr("{field}: {reason}").format(field=label, reason=reason) if label else reason
+        if obstacle is None or flow.page_of(obstacle) is not flow.step:
+            return flow.reason()
+        page = self.pages[flow.step]
+        label = "" if obstacle.pending else page.label_of(obstacle.path)
+        named = page.named(obstacle)
+        whole = f"{named.message} {named.hint}".strip()
+        return tr("Correct this first: {field}").format(field=label) if label else whole
 
     def _on_loaded(self, draft: CampaignDraft) -> None:
         """Replace the draft's fields with those of a recipe or file."""
@@ -569,9 +568,7 @@ class Wizard(QDialog):
     def _restore_geometry(self) -> None:
         geometry = self._settings.value(_GEOMETRY)
         if not (geometry and self.restoreGeometry(geometry)):
-            em = self.fontMetrics().averageCharWidth()
-            room = screen_room(self)
-            self.resize(min(200 * em, room.width() * 9 // 10), min(128 * em, room.height() * 9 // 10))
+            self.resize(screen_room(self))
 
     @override
     def showEvent(self, event: QShowEvent) -> None:
@@ -586,6 +583,10 @@ class Wizard(QDialog):
         wide = ems >= _HELP_EMS
         direction = QBoxLayout.Direction
         self._middle.setDirection(direction.LeftToRight if wide else direction.TopToBottom)
+        is_low = event.size().height() < _LOW_LINES * self.fontMetrics().lineSpacing()
+        self.help.setVisible(wide or not is_low)
+        for page in self.pages.values():
+            page.make_compact(is_low)
         self._show_state()
 
     @override
@@ -617,9 +618,5 @@ def _cell(area: QScrollArea, footer: QWidget | None) -> QWidget:
     if footer is None:
         return area
     cell = QWidget()
-    layout = QVBoxLayout(cell)
-    layout.setContentsMargins(0, 0, 0, 0)
-    layout.setSpacing(0)
-    layout.addWidget(area, 1)
-    layout.addWidget(footer)
+    fill(QVBoxLayout(cell), (area, 1), footer, spacing=0, margins=0)
     return cell

@@ -270,7 +270,8 @@ def _full_name(disk: Disk) -> str:
         words.append(plain_line(identity.wwn))
     if disk.firmware:
         words.append(tr("firmware {firmware}").format(firmware=plain_line(disk.firmware)))
-    return ", ".join(words)
+    words += (format_size(identity.size_bytes), disk.bus.upper(), rotation(disk))
+    return ", ".join(filter(None, words))
 
 
 def _reasons(refusals: Sequence[DiskRefusal]) -> Iterator[str]:

@@ -310,6 +310,14 @@ def test_ended_program_not_shown_as_running(growing: Growing) -> None:
     assert [line.text for line in snapshot.log] == ["initdb"]
 
 
+def test_own_calls_logged_without_internals(growing: Growing) -> None:
+    growing.add(0, 2)
+    call = ("own_folders", "make_folder", '{"path": "/home/dba/run", "identity": [65024, 7]}')
+    with growing.writer.transaction():
+        growing.writer.add_command(CommandOutcome(call, "postgres", 0.0, 0.1, 0, "", ""))
+    assert [line.text for line in RunFollower(growing.path).poll().log] == ["# make folder /home/dba/run"]
+
+
 def test_storage_step_with_progress(tmp_path: Path) -> None:
     lock = CampaignLock(tmp_path)
     path = tmp_path / "run.footing"

@@ -53,10 +53,10 @@ def labels_of(lines: Sequence[Line], spec: ChartSpec) -> list[LineLabel]:
     """Return a name for every line that needs one.
 
     Several runs or configurations are named at their first main curve; the curves of a single one by their
-    labels; a single line needs no name: the heading has it.
+    labels; a single line needs no name, the heading has it, unless it is of an earlier run.
     """
     runs = list(dict.fromkeys(line.run_id for line in lines))
-    if len(runs) < 2:
+    if len(runs) < 2 and not any(line.is_pale for line in lines):
         return [LineLabel(line, line.curve.label) for line in lines] if len(lines) > 1 else []
     order = [curve.id for curve in sorted(spec.curves, key=lambda curve: not curve.main)]
     first: dict[str, Line] = {}

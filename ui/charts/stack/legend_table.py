@@ -133,6 +133,7 @@ def _marks(traces: Sequence[RunTrace]) -> tuple[str, ...]:
 _KEY: Final = Qt.ItemDataRole.UserRole
 _NUMBER: Final = Qt.ItemDataRole.UserRole + 1
 _SAMPLE: Final = QSize(28, 14)
+_LEAST_NAME_EMS: Final = 16
 _TICK, _NAME, _RUNS, _MEAN, _HIGH, _MOST, _LAST, _MARKS = range(8)
 _MOST_ROWS: Final = 8
 """With more rows the table scrolls: the charts are more important."""
@@ -381,6 +382,21 @@ class LegendTable(QWidget):
         if wanted != self._wanted:
             self._wanted = wanted
             self.fitted.emit()
+        self._make_room_for_names()
+
+    def _make_room_for_names(self) -> None:
+        """Hide marks and figures, from the right, until the names have the room to be told apart."""
+        heading = self.table.horizontalHeader()
+        left = self.table.viewport().width() - _LEAST_NAME_EMS * self.fontMetrics().averageCharWidth()
+        for column in (_TICK, *range(_RUNS, _MARKS + 1)):
+            self.table.setColumnHidden(column, False)  # noqa: FBT003 - Qt's signature; a hidden one has no width
+            left -= max(self.table.sizeHintForColumn(column), heading.sectionSizeHint(column))
+            self.table.setColumnHidden(column, left < 0)
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._make_room_for_names()
 
     @override
     def sizeHint(self) -> QSize:

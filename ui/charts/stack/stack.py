@@ -575,16 +575,18 @@ class ChartStack(QWidget):
 
     def _leave_out_empty(self) -> bool:
         """Hide and list charts without a line; return whether they changed."""
-        having = [chart for chart in self.charts if chart.lines]
-        empty = [chart for chart in self.charts if not chart.lines] if having else []
+        live = self.shown.live
+        is_loading = live is not None and not len(live.data.series("pgbench.tps")[0])  # nothing jumps later
+        having = self.charts if is_loading else [chart for chart in self.charts if chart.lines]
+        empty = [chart for chart in self.charts if chart not in having] if having else []
         names = ", ".join(chart.spec.title for chart in empty)
         sentence = (
             tr("No samples yet: {charts}.") if self.shown.live is not None else tr("No samples: {charts}.")
         )
         words = sentence.format(charts=names) if names else ""
         if self.shown.is_awaiting:  # one chart shows the text for all
-            having, empty = list(self.charts[:1]), list(self.charts[1:])
-        if words == self.left_out.text() and len(self._canvas.shown) == len(having or self.charts):
+            empty = list(self.charts[1:])
+        if words == self.left_out.text() and len(self._canvas.shown) == len(self.charts) - len(empty):
             return False
         self.left_out.setText(words)
         self.left_out.setVisible(bool(words))

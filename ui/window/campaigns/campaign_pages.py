@@ -31,6 +31,7 @@ from app.preferences import read_preferences
 from ui.background import BackgroundOp
 from ui.theme import MEDIUM, Theme
 from ui.widgets.formatting import one_line
+from ui.widgets.layouts import fill
 from ui.widgets.tab_order import set_reading_tab_order
 from ui.widgets.texts import Text
 from ui.window.campaigns.starter import CampaignStarter
@@ -555,7 +556,6 @@ class LoadDialog(QDialog):
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._servers = servers
         self.summary = Text(theme, contact_words(servers))
-        self.summary.setTextFormat(Qt.TextFormat.PlainText)
         self.servers = ConfirmServers(theme)
         self.servers.typed.connect(self._on_typed)
         self.connect_ = QPushButton(tr("C&onnect"))
@@ -568,9 +568,7 @@ class LoadDialog(QDialog):
         buttons.addButton(self.load, QDialogButtonBox.ButtonRole.AcceptRole)
         buttons.accepted.connect(self._on_accepted)
         buttons.rejected.connect(self.reject)
-        layout = QVBoxLayout(self)
-        layout.setSpacing(MEDIUM)
-        layout.addWidget(self.summary)
+        layout = fill(QVBoxLayout(self), self.summary, spacing=MEDIUM)
         area = QScrollArea(widgetResizable=True)
         area.setFrameShape(QFrame.Shape.NoFrame)
         area.setWidget(self.servers)

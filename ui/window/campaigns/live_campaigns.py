@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from PySide6.QtCore import QObject, Qt, QTimer, Signal
+from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QWidget
 
 from app.domain.errors import FootingError
@@ -15,7 +15,8 @@ from app.domain.units import format_duration
 from ui.background import BackgroundOp
 from ui.theme import MEDIUM, SMALL
 from ui.widgets.formatting import one_line
-from ui.widgets.texts import plain_label
+from ui.widgets.layouts import fill
+from ui.widgets.texts import wrapped_label
 
 if TYPE_CHECKING:
     from app.live.campaign_status import CampaignStatus, CampaignWatch
@@ -135,17 +136,11 @@ class CampaignLine(QFrame):
         super().__init__(parent)
         self._folder: Path | None = None
         self.setFrameShape(QFrame.Shape.StyledPanel)
-        self.words = plain_label(parent=self)
-        self.words.setTextFormat(Qt.TextFormat.PlainText)
-        self.words.setWordWrap(True)
+        self.words = wrapped_label(parent=self)
         self.words.setAccessibleName(tr("Running campaign"))
         self.show_button = QPushButton(tr("Sho&w it"), self)
         self.stop_button = QPushButton(tr("S&top …"), self)
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(MEDIUM, SMALL, MEDIUM, SMALL)
-        layout.addWidget(self.words, 1)
-        layout.addWidget(self.show_button)
-        layout.addWidget(self.stop_button)
+        fill(QHBoxLayout(self), (self.words, 1), self.show_button, self.stop_button, margins=(MEDIUM, SMALL))
         self.show_button.clicked.connect(lambda: self.show_asked.emit(self._folder))
         self.stop_button.clicked.connect(self.stop_asked)
         self.hide()

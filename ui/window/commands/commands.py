@@ -140,6 +140,12 @@ COMMANDS: Final = (
         icon="eraser",
     ),
     Command(
+        "undo",
+        tr("&Undo"),
+        "Ctrl+Z",
+        tr("Brings back the runs that went to the trash last, or the ticks before the last change."),
+    ),
+    Command(
         "refresh",
         tr("Re&ad again"),
         "F5",
@@ -154,7 +160,7 @@ COMMANDS: Final = (
         tr("Pre&ferences …"),
         "Ctrl+,",
         tr("Chooses theme, language, paper, library, and what happens at the end of a campaign."),
-        icon="bell",
+        icon="settings",
     ),
     Command(
         "manual",
@@ -178,7 +184,7 @@ COMMANDS: Final = (
 KEYS: Final = (
     Key("Up, Down", tr("In the library: moves the focus; the run in focus is drawn thick.")),
     Key("Space", tr("In the library: adds the run or campaign to the charts or takes it out.")),
-    Key("Return", tr("In the library: shows the run or campaign alone.")),
+    Key("Return", tr("In the library: shows the run or campaign alone, like a double click.")),
     Key("Delete", tr("In the library: moves the run or campaign to the trash; it can be undone.")),
     Key("Menu, Shift+F10", tr("Opens the menu of a run or of a chart.")),
     Key("Alt+letter", tr("Presses what has this letter underlined.")),

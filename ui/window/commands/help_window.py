@@ -20,6 +20,7 @@ from app.domain.text import tr
 from app.storage.layout.availability import read_support
 from ui.background import BackgroundOp
 from ui.theme import Theme
+from ui.widgets.layouts import fill
 from ui.widgets.screen_room import screen_room
 from ui.widgets.tab_order import set_reading_tab_order
 from ui.window.commands.commands import COMMANDS, KEYS
@@ -71,9 +72,7 @@ class HelpWindow(QDialog):
         pages.addTab(self.program, tr("&About"))
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
         buttons.rejected.connect(self.reject)
-        layout = QVBoxLayout(self)
-        layout.addWidget(pages)
-        layout.addWidget(buttons)
+        fill(QVBoxLayout(self), pages, buttons)
         em = self.fontMetrics().averageCharWidth()
         self.resize(QSize(em * 90, em * 66).boundedTo(screen_room(self)))
         theme.changed.connect(self._write)

@@ -34,6 +34,7 @@ from app.domain.text import tr
 from app.manual.chapters import CHAPTERS, chapter_title
 from app.manual.markdown import anchor_of
 from ui.theme import LARGE, MEDIUM, SMALL, TINY, Theme
+from ui.widgets.layouts import fill
 from ui.widgets.screen_room import screen_room
 from ui.widgets.tab_order import set_reading_tab_order
 
@@ -88,16 +89,9 @@ class ManualWindow(QDialog):
         self.chapters.setCurrentRow(0)
 
     def _lay_out(self) -> None:
-        search = QHBoxLayout()
-        search.addWidget(self.sought, 1)
-        search.addWidget(self.next)
-        right = QVBoxLayout()
-        right.setSpacing(SMALL)
-        right.addLayout(search)
-        right.addWidget(self.text, 1)
-        layout = QHBoxLayout(self)
-        layout.addWidget(self.chapters)
-        layout.addLayout(right, 1)
+        search = fill(QHBoxLayout(), (self.sought, 1), self.next)
+        right = fill(QVBoxLayout(), search, (self.text, 1), spacing=SMALL)
+        fill(QHBoxLayout(self), self.chapters, (right, 1))
         em = self.fontMetrics().averageCharWidth()
         self.resize(QSize(em * 160, em * 100).boundedTo(screen_room(self)))
 

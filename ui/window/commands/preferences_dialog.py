@@ -38,6 +38,7 @@ from app.preferences import (
 )
 from ui.theme import LARGE, MEDIUM, Scheme, Theme
 from ui.widgets.elided import ElidedComboBox
+from ui.widgets.layouts import fill
 from ui.widgets.screen_room import screen_room
 from ui.widgets.tab_order import set_reading_tab_order
 from ui.widgets.texts import ErrorText, Text
@@ -112,9 +113,7 @@ class PreferencesDialog(QDialog):
 
     def _lay_out(self, refusal: str) -> None:
         muted = "muted"
-        folder = QHBoxLayout()
-        folder.addWidget(self.library, 1)
-        folder.addWidget(self.choose)
+        folder = fill(QHBoxLayout(), (self.library, 1), self.choose)
         form = QFormLayout()
         form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
         form.addRow(tr("&Theme"), self.theme)
@@ -149,11 +148,7 @@ class PreferencesDialog(QDialog):
         area.setFrameShape(QFrame.Shape.NoFrame)
         area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         area.setWidget(inner)
-        outer = QVBoxLayout(self)
-        outer.setSpacing(MEDIUM)
-        outer.addWidget(area, 1)
-        outer.addWidget(self.problem)
-        outer.addWidget(self.buttons)
+        outer = fill(QVBoxLayout(self), (area, 1), self.problem, self.buttons, spacing=MEDIUM)
         width = self.fontMetrics().averageCharWidth() * 110
         margins = outer.contentsMargins()
         beside = margins.left() + margins.right() + area.verticalScrollBar().sizeHint().width()

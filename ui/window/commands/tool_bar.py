@@ -22,6 +22,7 @@ class ToolBar(QToolBar):
 
     Attributes:
         menu_button: opens the menu of all commands.
+        menu: of all commands.
     """
 
     def __init__(self, actions: Mapping[str, QAction], theme: Theme, parent: QWidget | None = None) -> None:
@@ -48,9 +49,9 @@ class ToolBar(QToolBar):
         self.menu_button.setToolTip(tr("All commands"))
         self.menu_button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.menu_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        menu = _make_menu(self.menu_button, actions)
-        menu.aboutToShow.connect(lambda: _show_icons(actions, theme))
-        self.menu_button.setMenu(menu)
+        self.menu = _make_menu(self.menu_button, actions)
+        self.menu.aboutToShow.connect(lambda: _show_icons(actions, theme))
+        self.menu_button.setMenu(self.menu)
         self.addWidget(self.menu_button)
 
     def _add_button(self, action: QAction, text: str) -> QAction:

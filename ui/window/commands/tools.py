@@ -11,14 +11,14 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from PySide6.QtCore import QObject, QSettings, QUrl, Signal
-from PySide6.QtGui import QDesktopServices
+from PySide6.QtCore import QObject, QSettings, Signal
 from PySide6.QtWidgets import QWidget
 
 from app.domain.campaign.configuration import Campaign
 from app.domain.text import tr
 from app.library.scan import ListedRun
 from ui.theme import Theme
+from ui.window.files.opening import open_file, open_folder_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class ToolContext:
         page: the tool's last page in this window; None before.
         show_page: shows a page in the window, which from then on belongs to this tool; the command “Runs”
             leaves it.
-        notify: shows a sentence at the top, optionally with an action: (sentence, action, do).
+        notify: shows a sentence, see `ui.widgets.message_bar.Notice.show_message`.
         open_files: lists and shows run files from anywhere; a folder means the run files in it.
         refresh: reads the library again.
         files: dropped on the window for this tool.
@@ -110,7 +110,8 @@ def _report(context: ToolContext) -> None:
 
     def show_saved(path: Path) -> None:
         sentence = tr("Written: {path}").format(path=path)
-        context.notify(sentence, tr("&Open"), lambda: QDesktopServices.openUrl(QUrl.fromLocalFile(str(path))))
+        folder = partial(open_folder_of, str(path))
+        context.notify(sentence, tr("&Open"), lambda: open_file(path), tr("Show in &folder"), folder)
 
     dialog.written.connect(show_saved)
     dialog.open()

@@ -32,6 +32,7 @@ from app.runfile.summary import is_lower_bound
 from ui.icons import SMALL_ICON
 from ui.theme import Theme
 from ui.widgets.formatting import format_figure, format_number, mark_words, moment, one_line, state_words
+from ui.widgets.layouts import fill
 from ui.widgets.plain_writer import DocumentColours, PlainWriter, written_at_once
 from ui.widgets.texts import mnemonic_label
 
@@ -46,7 +47,7 @@ class _Nothing(PlainWriter):
         if problem:
             self._warn(one_line(problem))
         else:
-            self._line(tr("Tick runs in the library to see them here."), colour=self._ink.quiet)
+            self._line(tr("The facts of ticked runs are shown here."), colour=self._ink.quiet)
 
 
 class FactsPanel(QWidget):
@@ -73,9 +74,7 @@ class FactsPanel(QWidget):
         title.setBuddy(self.text)
         self._head = QHBoxLayout()
         self._head.addWidget(title, 1)
-        layout = QVBoxLayout(self)
-        layout.addLayout(self._head)
-        layout.addWidget(self.text, 1)
+        fill(QVBoxLayout(self), self._head, (self.text, 1))
         theme.changed.connect(self._write)
         self._write()
 

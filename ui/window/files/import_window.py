@@ -22,6 +22,7 @@ from app.domain.text import number_text, tr, trn
 from app.importers.importing import ImportedRun, ImportReport, import_paths
 from ui.background import BackgroundOp
 from ui.theme import Theme
+from ui.widgets.layouts import fill
 from ui.widgets.screen_room import screen_room
 from ui.widgets.tab_order import set_reading_tab_order
 from ui.widgets.texts import Text
@@ -85,22 +86,11 @@ class ImportWindow(QDialog):
         self._progressed.connect(self._show_progress)
 
     def _lay_out(self) -> None:
-        choices = QHBoxLayout()
-        choices.addWidget(self.files)
-        choices.addWidget(self.folder)
-        choices.addStretch(1)
+        choices = fill(QHBoxLayout(), self.files, self.folder, 1)
         close = QPushButton(tr("&Close"), self)
         close.clicked.connect(self.reject)
-        foot = QHBoxLayout()
-        foot.addStretch(1)
-        foot.addWidget(self.show_runs)
-        foot.addWidget(close)
-        layout = QVBoxLayout(self)
-        layout.addWidget(self.intro)
-        layout.addLayout(choices)
-        layout.addWidget(self.state)
-        layout.addWidget(self.report, 1)
-        layout.addLayout(foot)
+        foot = fill(QHBoxLayout(), 1, self.show_runs, close)
+        fill(QVBoxLayout(self), self.intro, choices, self.state, (self.report, 1), foot)
         self.show_runs.hide()
         em = self.fontMetrics().averageCharWidth()
         self.resize(QSize(em * 100, em * 70).boundedTo(screen_room(self)))

@@ -25,8 +25,8 @@ from ui.theme import MEDIUM, Theme
 from ui.widgets.formatting import one_line, run_name
 from ui.widgets.tab_order import set_reading_tab_order
 from ui.widgets.texts import Text, mnemonic_label
-from ui.window.library.model import LibraryModel
 from ui.window.library.reader import LibraryReader
+from ui.window.pages.runs_page import RunsPage
 
 _NOTE_LINES = 5
 
@@ -152,14 +152,16 @@ class RunFileActions(QObject):
     """
 
     def __init__(
-        self, window: QWidget, theme: Theme, model: LibraryModel, reader: LibraryReader, notify: ShowNotice
+        self, window: QWidget, theme: Theme, page: RunsPage, reader: LibraryReader, notify: ShowNotice
     ) -> None:
         super().__init__(window)
         self._window = window
         self._theme = theme
-        self._model = model
+        self._page = page
+        self._model = page.model
         self._reader = reader
         self._notify = notify
+        self._undos: list[Callable[[], None]] = []
         self.details: RunDetails | None = None
 
     # Names, tags, notes
@@ -188,13 +190,14 @@ class RunFileActions(QObject):
             return
         name = self._name_of(paths)
         gone = {str(path) for path in (*inside, *outside)}
+        ticked = [path for path in self._model.chosen if path in gone]
         self._model.choose([path for path in self._model.chosen if path not in gone])
         if outside:
             self._reader.forget(outside)
             self._notify(tr("{name}: off the list; the file is where it was.").format(name=name))
         if inside:
             BackgroundOp(
-                lambda: _move_all(inside), lambda moved: self._moved(name, *moved), self._failed
+                lambda: _move_all(inside), lambda moved: self._moved(name, ticked, *moved), self._failed
             ).start()
 
     def _name_of(self, paths: Sequence[str]) -> str:
@@ -203,17 +206,31 @@ class RunFileActions(QObject):
             return tr("{count} runs").format(count=len(paths))
         return f"“{run_name(run)}”"
 
-    def _moved(self, name: str, trashed: Sequence[TrashedFile], problems: Sequence[str]) -> None:
+    def _moved(
+        self, name: str, ticked: Sequence[str], trashed: Sequence[TrashedFile], problems: Sequence[str]
+    ) -> None:
         self._reader.refresh()
         if not trashed:
             self._notify(" ".join(problems))
             return
         sentences = [tr("{name}: moved to the trash.").format(name=name), *problems]
-        self._notify(" ".join(sentences), tr("Un&do"), lambda: self._undo(trashed))
+        self._undos.append(lambda: self._restore(trashed, ticked))
+        self._notify(" ".join(sentences), tr("Un&do"), self.undo)
 
-    def _undo(self, trashed: Sequence[TrashedFile]) -> None:
+    def remember_ticks(self) -> None:
+        """Let `undo` tick the runs again that are ticked now, and no others."""
+        ticked = tuple(self._model.chosen)
+        self._undos.append(lambda: self._page.choose(ticked))
+
+    def undo(self) -> None:
+        """Undo the last change of the ticks or of the files; no effect if there is none."""
+        if self._undos:
+            self._undos.pop()()
+
+    def _restore(self, trashed: Sequence[TrashedFile], ticked: Sequence[str]) -> None:
         def back(_none: None) -> None:
             self._notify("")
+            self._page.choose([*self._model.chosen, *ticked])
             self._reader.refresh()
 
         BackgroundOp(lambda: restore(trashed), back, self._failed).start()

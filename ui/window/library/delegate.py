@@ -38,6 +38,8 @@ _SPARK_EMS: Final = 7
 _WARNING_MARKS: Final = frozenset({UNSAFE, NOT_DURABLE, *DISK_MARKS})
 _BAD_STATES: Final = frozenset({RunState.FAILED, RunState.INCOMPLETE, RunState.STOPPED})
 _ELIDE: Final = Qt.TextElideMode.ElideRight
+_NAME: Final = Qt.TextElideMode.ElideMiddle
+"""Names of a campaign differ at their start or at their end."""
 _LEFT: Final = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 _RIGHT: Final = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 
@@ -122,7 +124,7 @@ class LibraryDelegate(QStyledItemDelegate):
         painter.setFont(bold)
         painter.setPen(look.text)
         title = area.adjusted(0, 0, -width - line // 2, 0)
-        painter.drawText(title, _LEFT, QFontMetrics(bold).elidedText(row.title, _ELIDE, title.width()))
+        painter.drawText(title, _LEFT, QFontMetrics(bold).elidedText(row.title, _NAME, title.width()))
 
     def _paint_run(
         self, painter: QPainter, option: QStyleOptionViewItem, row: RunRow, colour_number: int
@@ -175,7 +177,7 @@ class LibraryDelegate(QStyledItemDelegate):
         painter.setPen(look.text if row.readable else look.quiet)
         painter.drawText(area, _RIGHT, tps)
         name = area.adjusted(0, 0, -metrics.horizontalAdvance(tps) - metrics.height() // 2, 0)
-        painter.drawText(name, _LEFT, metrics.elidedText(run_name(row.run), _ELIDE, name.width()))
+        painter.drawText(name, _LEFT, metrics.elidedText(run_name(row.run), _NAME, name.width()))
 
     def _paint_details(
         self, painter: QPainter, area: QRect, look: _Look, row: RunRow, colour_number: int

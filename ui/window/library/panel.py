@@ -1,7 +1,8 @@
 """The list of runs on the left: ticked runs are in the charts, the current one is in focus there.
 
-Mouse: a click shows a run alone, a click on its tick or with Ctrl adds it. Keyboard: Space ticks, Return
-shows it alone, arrows move the focus, Delete moves it to the trash, Escape goes to the search.
+Mouse: a click moves the focus, a click on the tick or with Ctrl adds a run, a double click shows it alone.
+Keyboard: Space ticks, Return shows alone, arrows move the focus, Delete moves to the trash, Escape goes to
+the search.
 
 Above it are the search line, and a menu that adds search terms to it.
 """
@@ -48,7 +49,8 @@ from app.library.scan import ListedRun
 from ui.painting import painting
 from ui.theme import TINY, Theme
 from ui.widgets.formatting import mark_words, one_line, state_words
-from ui.widgets.texts import mnemonic_label, plain_label
+from ui.widgets.layouts import fill
+from ui.widgets.texts import mnemonic_label, wrapped_label
 from ui.window.library.delegate import LibraryDelegate, check_width
 from ui.window.library.model import Index, LibraryModel, RunRow
 
@@ -117,11 +119,7 @@ class SearchLine(QWidget):
         self.menu = QMenu(self.button)
         self.menu.aboutToShow.connect(self._fill_menu)
         self.button.setMenu(self.menu)
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(TINY)
-        layout.addWidget(self.line, 1)
-        layout.addWidget(self.button)
+        fill(QHBoxLayout(self), (self.line, 1), self.button, spacing=TINY, margins=0)
         self.line.textChanged.connect(lambda text: self.changed.emit(parse_query(text)))
 
     def set_runs(self, runs: Iterable[ListedRun]) -> None:
@@ -195,7 +193,10 @@ def _date_choices(entries: Sequence[LibraryEntry]) -> list[tuple[str, str]]:
     return [
         *_DAYS,
         *(
-            (month, line.format(value=datetime.fromisoformat(f"{month}-01").strftime("%B %Y"), count=count))
+            (
+                month,
+                line.format(value=datetime.fromisoformat(f"{month}-01").strftime(tr("%B %Y")), count=count),
+            )
             for month, count in sorted(months.items(), reverse=True)
         ),
     ]
@@ -246,15 +247,22 @@ class RunList(QListView):
     @override
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         super().mouseReleaseEvent(event)
-        place = event.position().toPoint()
-        index = self.indexAt(place)
-        if event.button() != Qt.MouseButton.LeftButton or not index.isValid() or index != self._pressed:
-            return
-        adds = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
-        if adds or place.x() < check_width(self.fontMetrics()):
+        index = self.indexAt(event.position().toPoint())
+        is_left = event.button() == Qt.MouseButton.LeftButton
+        if is_left and index.isValid() and index == self._pressed and self._adds(event):
             self.ticked.emit(index)
-        else:
-            self.shown.emit(index)
+
+    @override
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        super().mouseDoubleClickEvent(event)
+        self._pressed = self.indexAt(event.position().toPoint())
+        if self._pressed.isValid() and not self._adds(event):
+            self.shown.emit(self._pressed)
+
+    def _adds(self, event: QMouseEvent) -> bool:
+        """Return whether a click adds a run or removes it."""
+        control = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
+        return control or event.position().x() < check_width(self.fontMetrics())
 
     @override
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -296,6 +304,7 @@ class LibraryPanel(QWidget):
         folder_asked: the path of a run whose folder is to be opened.
         edit_asked: paths of runs whose names, tags and notes are to be edited.
         remove_asked: paths of runs to move to the trash, or to remove from the list.
+        replaced: other runs than the ticked ones are about to be shown.
         go_on_asked: folder of a campaign to resume.
         again_asked: folder of a campaign to repeat.
         changes_asked: folder of a campaign to repeat with changes.
@@ -306,6 +315,7 @@ class LibraryPanel(QWidget):
     folder_asked = Signal(str)
     edit_asked = Signal(list)
     remove_asked = Signal(list)
+    replaced = Signal()
     go_on_asked = Signal(Path)
     again_asked = Signal(Path)
     changes_asked = Signal(Path)
@@ -331,17 +341,9 @@ class LibraryPanel(QWidget):
         self.search.left.connect(self._enter_list)
         title = mnemonic_label(tr("&Library"), self)
         title.setBuddy(self.list)
-        self.remarks, self.count = plain_label(parent=self), plain_label(parent=self)
-        for label in (self.remarks, self.count):
-            label.setTextFormat(Qt.TextFormat.PlainText)
-            label.setWordWrap(True)
+        self.remarks, self.count = wrapped_label(parent=self), wrapped_label(parent=self)
         self.remarks.hide()
-        layout = QVBoxLayout(self)
-        layout.addWidget(title)
-        layout.addWidget(self.search)
-        layout.addWidget(self.remarks)
-        layout.addWidget(self.list, 1)
-        layout.addWidget(self.count)
+        fill(QVBoxLayout(self), title, self.search, self.remarks, (self.list, 1), self.count)
         theme.changed.connect(self.list.viewport().update)
 
     def show_runs(self, runs: Sequence[ListedRun], *, complete: bool) -> None:
@@ -431,12 +433,9 @@ class LibraryPanel(QWidget):
             self._model.toggle(row.key)
 
     def _show_alone(self, index: QModelIndex) -> None:
-        row = self._model.row(index)
-        if isinstance(row, RunRow):
-            if row.readable:
-                self._model.choose([row.key])
-        elif row is not None:
-            self._model.choose(row.paths)
+        if wanted := [path for path in self._paths(index) if self._model.is_readable(path)]:
+            self.replaced.emit()
+            self._model.choose(wanted)
 
     def _move(self, index: QModelIndex) -> None:
         self.focus_changed.emit(self._key(index))
@@ -475,7 +474,7 @@ class LibraryPanel(QWidget):
         paths = list(self._paths(index))
         folder = campaign_folder(paths)
         for words, signal in (
-            (tr("&Go on with the campaign"), self.go_on_asked),
+            (tr("R&esume the campaign"), self.go_on_asked),
             (tr("Measure the campaign aga&in"), self.again_asked),
             (tr("Again with &changes …"), self.changes_asked),
         ):

@@ -18,6 +18,7 @@ from ui.charts.data.registry import DEFAULT_CHARTS
 from ui.theme import Theme
 from ui.widgets.empty_state import EmptyState
 from ui.widgets.formatting import one_line
+from ui.widgets.layouts import fill
 from ui.window.facts.panel import FactsPanel
 from ui.window.library.model import MIME_TYPE, LibraryModel
 from ui.window.library.panel import LibraryPanel
@@ -89,7 +90,7 @@ class ChartArea(QWidget):
         if reading:
             self.empty.set_texts(tr("Reading the runs …"), "")
         elif runs:
-            sentence = tr("Tick runs in the library, or drag them here, to see their charts.")
+            sentence = tr("Tick runs in the library, double-click one, or drag them here.")
             self.empty.set_texts(tr("Nothing is ticked"), sentence, tr("Show the ne&west campaign"))
         else:
             sentence = tr(
@@ -179,9 +180,7 @@ class RunsPage(QWidget):
         for panel in (self.library, self.charts, self.facts):
             self.splitter.addWidget(panel)
         self.splitter.setStretchFactor(1, 1)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self.splitter)
+        fill(QVBoxLayout(self), self.splitter, margins=0)
         self._set_least_sizes()
         self.setFocusProxy(self.library.list)
         self.model.chosen_changed.connect(self._on_chosen_changed)
@@ -204,7 +203,7 @@ class RunsPage(QWidget):
         if not self._sized:
             self._sized = True
             em, width = self.fontMetrics().averageCharWidth(), self.width()
-            library, facts = min(em * 48, round(width * 0.23)), min(em * 52, round(width * 0.25))
+            library, facts = min(em * 75, round(width * 0.23)), min(em * 52, round(width * 0.25))
             self.splitter.setSizes([library, width - library - facts, facts])
 
     # The library

@@ -29,7 +29,8 @@ from app.domain.text import tr
 from ui.theme import LARGE, MEDIUM, SMALL, Theme
 from ui.widgets.choice_button import ChoiceButton
 from ui.widgets.formatting import one_line
-from ui.widgets.texts import plain_label, show_tip
+from ui.widgets.layouts import fill
+from ui.widgets.texts import plain_label, show_tip, tint, wrapped_label
 
 if TYPE_CHECKING:
     from app.draft.fields.environment import DraftEnvironment
@@ -87,15 +88,15 @@ class WaitingList(QFrame):
                 widget.deleteLater()
         self.go_on, self.put_away = {}, {}
         for each in self._found:
-            tip = tr("Its runs stay in the library; “Go on” in the menu there works all the same.")
+            tip = tr("Its runs stay in the library; “Resume” in the menu there still works.")
             asked = (
                 partial(_emit, self.go_on_asked, each.folder),
                 partial(_emit, self.put_away_asked, each.folder),
             )
-            self._add_row(each.folder, each.sentence, tr("&Go on"), tip, asked)
+            self._add_row(each.folder, each.sentence, tr("Re&sume"), tip, asked)
         if self._draft:
             deeds = self.draft_asked.emit, self.draft_put_away.emit
-            self._add_row(None, self._draft, tr("Go on with &it …"), "", deeds)
+            self._add_row(None, self._draft, tr("Continue ed&iting …"), "", deeds)
         self.setVisible(bool(self.go_on))
 
     def _add_row(
@@ -107,9 +108,8 @@ class WaitingList(QFrame):
         deeds: tuple[Callable[[], None], ...],
     ) -> None:
         row = len(self.go_on)
-        words = plain_label(one_line(sentence), self)
-        words.setWordWrap(True)
-        go_on, away = QPushButton(word, self), QPushButton(tr("Not any more"), self)
+        words = wrapped_label(one_line(sentence), self)
+        go_on, away = QPushButton(word, self), QPushButton(tr("Dismiss"), self)
         show_tip(away, tip)
         for button, deed in zip((go_on, away), deeds, strict=True):
             button.setAccessibleDescription(sentence)
@@ -155,10 +155,9 @@ class StartPage(QScrollArea):
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.title = plain_label("pgFooting")
-        self.question = plain_label(
+        self.question = wrapped_label(
             tr("On which disks, filesystem and options does PostgreSQL run best on this hardware?")
         )
-        self.question.setWordWrap(True)
         self.new = ChoiceButton(
             tr("Try it h&ere"),
             tr("A folder against memory: nothing is formatted and no root is needed. Live in a minute."),
@@ -204,29 +203,18 @@ class StartPage(QScrollArea):
 
     def _lay_out(self) -> None:
         page = QWidget()
-        middle = QVBoxLayout()
-        middle.addStretch(2)
-        middle.addWidget(self.title)
-        middle.addWidget(self.question)
+        middle = fill(QVBoxLayout(), 2, self.title, self.question)
         middle.addSpacing(LARGE)
         middle.addLayout(self._choices)
         middle.addSpacing(MEDIUM)
         middle.addWidget(self.waiting)
         middle.addWidget(self.findings)
-        others = QHBoxLayout()
-        others.setSpacing(MEDIUM)
-        others.addWidget(self.open)
-        others.addWidget(self.library)
-        others.addStretch(1)
+        others = fill(QHBoxLayout(), self.open, self.library, 1, spacing=MEDIUM)
         middle.addLayout(others)
         middle.addStretch(3)
         self._column = QWidget(page)
         self._column.setLayout(middle)
-        around = QHBoxLayout(page)
-        around.setContentsMargins(LARGE, LARGE, LARGE, LARGE)
-        around.addStretch(1)
-        around.addWidget(self._column, 1000)
-        around.addStretch(1)
+        fill(QHBoxLayout(page), 1, (self._column, 1000), 1, margins=LARGE)
         self.setWidget(page)
 
     # What is found out in the background
@@ -307,19 +295,10 @@ class _Findings(QFrame):
         super().__init__(parent)
         self._theme = theme
         self.setFrameShape(QFrame.Shape.StyledPanel)
-        self.message = plain_label(parent=self)
-        self.hint = plain_label(parent=self)
-        self.hint.setTextInteractionFlags(
-            Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
-        )
-        for label in (self.message, self.hint):
-            label.setTextFormat(Qt.TextFormat.PlainText)
-            label.setWordWrap(True)
+        self.message = wrapped_label(parent=self)
+        self.hint = wrapped_label(parent=self, selectable=True)
         self.again = QPushButton(tr("Look a&gain"), self)
-        layout = QVBoxLayout(self)
-        layout.setSpacing(SMALL)
-        layout.addWidget(self.message)
-        layout.addWidget(self.hint)
+        layout = fill(QVBoxLayout(self), self.message, self.hint, spacing=SMALL)
         layout.addWidget(self.again, 0, Qt.AlignmentFlag.AlignLeft)
         theme.changed.connect(self._colour)
         self._colour()
@@ -333,6 +312,4 @@ class _Findings(QFrame):
         self.setVisible(bool(message))
 
     def _colour(self) -> None:
-        palette = self.message.palette()
-        palette.setColor(self.message.foregroundRole(), self._theme.colour("warning"))
-        self.message.setPalette(palette)
+        tint(self.message, self._theme.colour("warning"))

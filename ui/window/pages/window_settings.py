@@ -44,6 +44,15 @@ class WindowSettings:
         self.qt.setValue("open/folder", value)
 
     @property
+    def recent(self) -> tuple[str, ...]:
+        """Run files and folders that were opened last, the newest first."""
+        return self._texts("open/recent")
+
+    @recent.setter
+    def recent(self, value: tuple[str, ...]) -> None:
+        self.qt.setValue("open/recent", list(value))
+
+    @property
     def had_runs(self) -> bool:
         """Whether the library contained runs when it was last shown."""
         return self._flag("library/had_runs", default=False)

@@ -17,6 +17,7 @@ from app.draft.fields.fields import FIELDS
 from app.draft.fields.text import words_of_text
 from ui.theme import LARGE, Theme
 from ui.widgets.fields import HELP, Field, combo_box, line_edit, set_text, text_box
+from ui.widgets.layouts import fill
 from ui.widgets.texts import show_tip
 
 _LINES = 5
@@ -36,9 +37,7 @@ class Ticks(QWidget):
         super().__init__()
         self._order: list[str] = []
         self.ticks: dict[str, QCheckBox] = {}
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
+        layout = fill(QVBoxLayout(self), spacing=0, margins=0)
         for name in names:
             tick = QCheckBox(maintenance(name).label)
             tick.setAccessibleName(maintenance(name).label)

@@ -16,6 +16,7 @@ from app.draft.disks.options import shown_value
 from app.draft.fields.fields import FIELDS, PHASES
 from ui.theme import MEDIUM, SMALL, Theme
 from ui.widgets.fields import HELP
+from ui.widgets.layouts import fill
 from ui.widgets.texts import Heading, Text
 
 
@@ -253,12 +254,7 @@ class HelpPanel(QFrame):
         self.title = Heading(theme, "")
         self.text = Text(theme)
         self.source = Text(theme, role="muted")
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(MEDIUM, MEDIUM, MEDIUM, MEDIUM)
-        layout.setSpacing(SMALL)
-        for widget in (self.title, self.text, self.source):
-            layout.addWidget(widget)
-        layout.addStretch(1)
+        fill(QVBoxLayout(self), self.title, self.text, self.source, 1, spacing=SMALL, margins=MEDIUM)
         self._key = ""
 
     def watch(self, top: QWidget) -> None:

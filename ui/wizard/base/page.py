@@ -12,6 +12,7 @@ from app.draft.draft import CampaignDraft
 from app.draft.fields.state import Step, put
 from ui.theme import LARGE, Theme
 from ui.widgets.fields import Field, plain
+from ui.widgets.layouts import fill
 from ui.widgets.texts import ErrorText
 from ui.wizard.base.controls import Form
 
@@ -41,10 +42,9 @@ class Page(QWidget):
         self.fields: dict[str, Field] = {}
         self.footer: QWidget | None = None
         self.general = ErrorText(theme)
-        self.layout_ = QVBoxLayout(self)
-        self.layout_.setContentsMargins(0, 0, LARGE // 2, 0)
-        self.layout_.setSpacing(LARGE * 2 // 3)
-        self.layout_.addWidget(self.general)
+        self.layout_ = fill(
+            QVBoxLayout(self), self.general, spacing=LARGE * 2 // 3, margins=(0, 0, LARGE // 2, 0)
+        )
         self._loading = False
         self._forms: list[Form] = []
 
@@ -83,13 +83,18 @@ class Page(QWidget):
         raise NotImplementedError
 
     def show_problems(self, problems: Sequence[Problem]) -> None:
-        """Show each problem at its field; those without a field at the top."""
+        """Show each problem at its field; those without one at the top, but the first one beside Next."""
         rest = list(problems)
         for key, field in self.fields.items():
             mine = [each for each in rest if belongs(each.path, key)]
             field.show_problems(mine)
             rest = [each for each in rest if each not in mine]
-        self.general.show_problems(rest)
+        first = next(iter(self.draft.blockers(self.step)), None)
+        self.general.show_problems([self.named(each) for each in rest if each != first])
+
+    def named(self, problem: Problem) -> Problem:
+        """Return a problem with the name of what it is about, if the page shows several."""
+        return problem
 
     def label_of(self, field: str) -> str:
         """Return the label of the control for a field of the draft; empty if there is none."""
@@ -100,6 +105,9 @@ class Page(QWidget):
         """Report that the user changed a field of the draft."""
         if not self._loading:
             self.changed.emit()
+
+    def make_compact(self, compact: bool) -> None:  # noqa: FBT001 - a setter
+        """Show more of what is edited, and less about it: the window is low."""
 
     @property
     def is_loading(self) -> bool:

@@ -13,6 +13,7 @@ from app.draft.fields.fields import FIELDS
 from app.draft.fields.storage_state import GroupDraft, level_of
 from ui.theme import Theme
 from ui.widgets.columns import Columns
+from ui.widgets.layouts import fill
 from ui.wizard.base.controls import Form
 
 _KEYS: Final = ("chunk_size", "bitmap", "initial_sync", "scheduler", "read_ahead")
@@ -38,9 +39,7 @@ class ArrayFields(QWidget):
         self._form = Form(theme, [f"{PREFIX}{key}" for key in _KEYS], lines=1)
         self._form.edited.connect(self._emit_value)
         self.fields = dict(zip(_KEYS, self._form.fields.values(), strict=True))
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(Columns(list(self.fields.values()), 30))
+        fill(QVBoxLayout(self), Columns(list(self.fields.values()), 30), margins=0)
 
     def show_group(self, group: GroupDraft) -> None:
         """Show and edit a group."""

@@ -13,6 +13,7 @@ from app.draft.matrix.cells import CellRow
 from ui.theme import SMALL, Theme
 from ui.widgets.fields import HELP
 from ui.widgets.formatting import tooltip
+from ui.widgets.layouts import fill
 from ui.widgets.texts import Heading, Text
 
 _LINES: Final = 8
@@ -38,11 +39,7 @@ class CellsList(QWidget):
         self.list.setUniformItemSizes(True)
         self.list.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(SMALL)
-        for widget in (self.heading, hint, self.list):
-            layout.addWidget(widget)
+        fill(QVBoxLayout(self), self.heading, hint, self.list, spacing=SMALL, margins=0)
         self.list.itemChanged.connect(self._on_changed)
 
     def show_cells(self, cells: Sequence[CellRow]) -> None:

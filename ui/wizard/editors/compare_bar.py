@@ -15,6 +15,7 @@ from ui.widgets.columns import Flow
 from ui.widgets.elided import ElidedLabel
 from ui.widgets.fields import describe_button, push_button
 from ui.widgets.formatting import tooltip
+from ui.widgets.layouts import fill
 from ui.widgets.texts import plain_label, show_tip
 
 
@@ -45,11 +46,7 @@ class CompareBar(QWidget):
         self.button.setMenu(self.menu)
         self.result = ElidedLabel()
         self._flow = Flow()
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addWidget(self._flow)
-        layout.addWidget(self.result)
+        fill(QVBoxLayout(self), self._flow, self.result, spacing=0, margins=0)
         self.menu.aboutToShow.connect(self.fill_menu)
 
     def show_variants(

@@ -32,6 +32,7 @@ from ui.widgets.fields import (
     push_button,
     set_text,
 )
+from ui.widgets.layouts import fill
 from ui.widgets.texts import ErrorText, Text, show_tip
 from ui.wizard.base.controls import Form
 from ui.wizard.base.page import belongs
@@ -67,12 +68,16 @@ class MadeEditor(QWidget):
             Field(theme, tr("RAID &level:"), self.level, "target.disks.level"),
             Field(theme, tr("Pr&eset:"), self.preset, "preset"),
         )
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(SMALL)
-        layout.addWidget(Columns(combos, 24))
-        for widget in (self.wal, self.options.bar, self.options, self.unsafe):
-            layout.addWidget(widget)
+        fill(
+            QVBoxLayout(self),
+            Columns(combos, 24),
+            self.wal,
+            self.options.bar,
+            self.options,
+            self.unsafe,
+            spacing=SMALL,
+            margins=0,
+        )
         for box in (self.filesystem, self.level, self.preset):
             box.currentIndexChanged.connect(self._on_chosen)
         self.options.listen_for_find(self)
@@ -226,10 +231,7 @@ class ConfigurationEditor(QWidget):
         self._name = Field(theme, tr("Na&me:"), self.name, "configuration.name")
         self._place = Field(theme, tr("&Data in:"), self.place, "configuration.place")
         self._error = ErrorText(theme)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(SMALL)
-        layout.addWidget(Columns((self._name, self._place), 34))
+        layout = fill(QVBoxLayout(self), Columns((self._name, self._place), 34), spacing=SMALL, margins=0)
         places = [self.form.fields[key] for key in ON_FIRST_PAGE]
         changes = Columns([self.form.fields[key] for key in CHANGEABLE], 34)
         for widget in (*places, self.made, self._settings, changes, self._change, self._error):

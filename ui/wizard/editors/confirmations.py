@@ -26,6 +26,7 @@ from app.draft.servers import LOAD_FIELD, ServerConfirmation, contact_words
 from ui.theme import MEDIUM, TINY, Theme
 from ui.widgets.fields import HELP, Field, Section, describe_button, line_edit, set_text
 from ui.widgets.formatting import breakable
+from ui.widgets.layouts import fill
 from ui.widgets.texts import Text, plain_label
 
 _FIELD_EMS = 10
@@ -122,9 +123,7 @@ class ConfirmServers(QWidget):
         self.fields: dict[str, QLineEdit] = {}
         self.texts: list[QLabel] = []
         self._signs: dict[str, Text] = {}
-        self._layout = QVBoxLayout(self)
-        self._layout.setContentsMargins(0, 0, 0, 0)
-        self._layout.setSpacing(TINY)
+        self._layout = fill(QVBoxLayout(self), spacing=TINY, margins=0)
 
     def show_servers(self, found: tuple[ServerConfirmation, ...]) -> None:
         """Show servers; fields of the same servers keep their cursor."""
@@ -160,13 +159,11 @@ class ConfirmServers(QWidget):
         for place, (what, value) in enumerate(each.rows):
             cells = plain_label(what), Text(self._theme, one_line(value))
             cells[0].setAlignment(Qt.AlignmentFlag.AlignTop)  # align with the first line of a long value
-            cells[1].setTextFormat(Qt.TextFormat.PlainText)
             for column, cell in enumerate(cells):
                 grid.addWidget(cell, place, column)
             cells[1].setAccessibleName(tr("{what}: {value}").format(what=what, value=one_line(value)))
             self.texts += cells
         text = Text(self._theme, "\n".join(each.sentences), role="muted")
-        text.setTextFormat(Qt.TextFormat.PlainText)
         typed = line_edit(each.name)
         label = tr("Type its name, {name}, to &agree:").format(name=each.name.replace("&", "&&"))
         field = Field(self._theme, label, typed, LOAD_FIELD)
@@ -190,14 +187,10 @@ class LoadedServers(Section):
     def __init__(self, theme: Theme) -> None:
         servers = ConfirmServers(theme)
         contact = Text(theme)
-        contact.setTextFormat(Qt.TextFormat.PlainText)
         look = QPushButton(tr("&Look there"))
         describe_button(look, "contact")
         row = QWidget()
-        layout = QHBoxLayout(row)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(look)
-        layout.addStretch(1)
+        fill(QHBoxLayout(row), look, 1, margins=0)
         super().__init__(theme, tr("Servers that will be loaded"), [contact, row, servers])
         self.servers, self.contact, self.look = servers, contact, look
 

@@ -16,6 +16,7 @@ from app.draft.matrix.offers import DimensionRow, RowGroup, ValueOffer
 from ui.theme import LARGE, MEDIUM, SMALL, TINY, Theme
 from ui.widgets.columns import Flow
 from ui.widgets.fields import HELP, combo_box, describe_button, line_edit, push_button, set_text
+from ui.widgets.layouts import fill
 from ui.widgets.texts import ErrorText, Heading, Text, show_tip
 
 
@@ -49,13 +50,17 @@ class DimensionEditor(QWidget):
         self.typed = self._make_typed(row) if row.takes_text else None
         self._flow = Flow()
         self.setProperty(HELP, row.help_key)
-        self._layout = QVBoxLayout(self)
-        self._layout.setContentsMargins(0, 0, 0, SMALL)
-        self._layout.setSpacing(TINY)
-        for widget in (self.label, self._flow):
-            self._layout.addWidget(widget)
-        for text in (self.about, self.note, self.risk, self.error):
-            self._layout.addWidget(text)
+        self._layout = fill(
+            QVBoxLayout(self),
+            self.label,
+            self._flow,
+            self.about,
+            self.note,
+            self.risk,
+            self.error,
+            spacing=TINY,
+            margins=(0, 0, 0, SMALL),
+        )
         self.show_row(row, ())
 
     def _make_typed(self, row: DimensionRow) -> QLineEdit:
@@ -198,13 +203,8 @@ class DimensionsPanel(QWidget):
         for widget, stretch in ((self.search, 1), (self.everything, 0), (self.sweep, 0)):
             top.addWidget(widget, stretch)
         self._groups = {group: _Group(theme, group) for group in RowGroup}
-        own = QHBoxLayout()
-        own.addWidget(self.setting, 1)
-        own.addWidget(self.add)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(MEDIUM)
-        layout.addLayout(top)
+        own = fill(QHBoxLayout(), (self.setting, 1), self.add)
+        layout = fill(QVBoxLayout(self), top, spacing=MEDIUM, margins=0)
         for group in RowGroup:
             layout.addWidget(self._groups[group])
             if group is RowGroup.SERVER:
@@ -288,14 +288,8 @@ class _Group(QWidget):
         font.setPointSizeF(font.pointSizeF() * 1.1)
         self.heading.setFont(font)
         self._shown: list[DimensionEditor] = []
-        self._rows = QVBoxLayout()
-        self._rows.setContentsMargins(LARGE // 2, 0, 0, 0)
-        self._rows.setSpacing(SMALL)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, SMALL, 0, 0)
-        layout.setSpacing(SMALL)
-        layout.addWidget(self.heading)
-        layout.addLayout(self._rows)
+        self._rows = fill(QVBoxLayout(), spacing=SMALL, margins=(LARGE // 2, 0, 0, 0))
+        fill(QVBoxLayout(self), self.heading, self._rows, spacing=SMALL, margins=(0, SMALL, 0, 0))
 
     def arrange(self, editors: list[DimensionEditor]) -> None:
         """Show rows in this order; hidden ones keep their position."""

@@ -211,9 +211,9 @@ def _spoken(row: DiskRow, column: DiskColumn) -> str:
 
 _ROWS: Final = 6
 _DISK_EMS: Final = 60
-_LEAST_EMS: Final = {DiskColumn.USE: 18, DiskColumn.SIZE: 9, DiskColumn.KIND: 18}
-_LEAST_ANSWER_EMS: Final = 24
-"""Least width of the last column; with large type the table scrolls to it."""
+_LEAST_EMS: Final = {DiskColumn.USE: 17, DiskColumn.SIZE: 9, DiskColumn.KIND: 18}
+_NARROW_EMS: Final = 105
+"""Below this width the answer has the room of size and kind, which the text below the table says."""
 
 
 class _Sentences(QStyledItemDelegate):
@@ -314,28 +314,18 @@ class DiskTable(QTableView):
 
     def _fit(self) -> None:
         em = self.fontMetrics().averageCharWidth()
+        is_narrow = self.viewport().width() < _NARROW_EMS * em
+        for column in (DiskColumn.SIZE, DiskColumn.KIND):
+            self.setColumnHidden(column, is_narrow)
         for column in DiskColumn:
-            if column is not DiskColumn.ANSWER:
+            if column is not DiskColumn.ANSWER and not self.isColumnHidden(column):
                 wanted = self.sizeHintForColumn(column) + SMALL
                 least = _LEAST_EMS.get(column, 0) * em
                 self.setColumnWidth(column, max(least, min(wanted, self._widest(column))))
         height = 2 * self.fontMetrics().lineSpacing() + SMALL
         self.verticalHeader().setDefaultSectionSize(height)
         header = self.horizontalHeader().sizeHint().height()
-        bar = self.horizontalScrollBar().sizeHint().height() if self._give_answers_room() else 0
-        self.setFixedHeight(header + _ROWS * height + 2 * self.frameWidth() + bar)
-
-    def _give_answers_room(self) -> bool:
-        """Give the remaining width to the answers, or their minimum; return whether the table scrolls."""
-        others = sum(self.columnWidth(column) for column in DiskColumn if column is not DiskColumn.ANSWER)
-        least = _LEAST_ANSWER_EMS * self.fontMetrics().averageCharWidth()
-        is_short = self.viewport().width() - others < least
-        mode = QHeaderView.ResizeMode.Fixed if is_short else QHeaderView.ResizeMode.Stretch
-        if self.horizontalHeader().sectionResizeMode(DiskColumn.ANSWER) is not mode:
-            self.horizontalHeader().setSectionResizeMode(DiskColumn.ANSWER, mode)
-        if is_short:
-            self.setColumnWidth(DiskColumn.ANSWER, least)
-        return is_short
+        self.setFixedHeight(header + _ROWS * height + 2 * self.frameWidth())
 
     def _widest(self, column: DiskColumn) -> int:
         em = self.fontMetrics().averageCharWidth()

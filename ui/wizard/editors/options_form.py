@@ -38,6 +38,7 @@ from ui.widgets.fields import (
     set_text,
 )
 from ui.widgets.formatting import tooltip
+from ui.widgets.layouts import fill
 from ui.widgets.texts import ErrorText, ReservedLines, Text, mnemonic_label, show_tip
 
 _CONTROL_EMS: Final = 14
@@ -61,7 +62,7 @@ class OptionEditor(QWidget):
     def __init__(self, theme: Theme, row: OptionRow, filesystem: str) -> None:
         super().__init__()
         self._theme, self._row, self._loading = theme, row, False
-        self._compared = ""
+        self._compared, self._compact = "", False
         self.option_id = row.option.id
         self.control = self._make_control(row)
         self.word = ElidedLabel()
@@ -79,10 +80,9 @@ class OptionEditor(QWidget):
         self.control.setAccessibleName(f"{row.option.label} ({row.word})")
         self._notes = ReservedLines(_NOTE_LINES, self.error, self.badge, self.note, self.effect)
         self._label = None if isinstance(self.control, QCheckBox) else self._make_label(row)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(SMALL, 0, 0, 0)
-        layout.setSpacing(TINY // 2)
-        layout.addWidget(self._label or self.control)
+        layout = fill(
+            QVBoxLayout(self), self._label or self.control, spacing=TINY // 2, margins=(SMALL, 0, 0, 0)
+        )
         line = QHBoxLayout()
         line.setSpacing(SMALL)
         if self._label is None:
@@ -97,6 +97,12 @@ class OptionEditor(QWidget):
         layout.addWidget(self._notes)
         layout.addStretch(1)
         self.show_row(row)
+
+    def make_compact(self, compact: bool) -> None:  # noqa: FBT001 - a setter
+        """Hide the general text about the option; what is wrong, dangerous or chosen stays."""
+        self._compact = compact
+        said = (self.error, self.badge, self.note)
+        self._notes.setVisible(not compact or any(text.text() for text in said))
 
     def _make_label(self, row: OptionRow) -> QLabel:
         label = ElidedLabel()
@@ -188,6 +194,7 @@ class OptionEditor(QWidget):
         self.badge.setText(badges if not self._compared else "")
         self.note.setText(text)
         self.error.show_problems([Problem("", message) for message in row.wrong])
+        self.make_compact(self._compact)
         self._notes.arrange()
         usual = tr("Default: {value}.").format(value=row.usual)
         description = " ".join((row.option.effect, usual, *row.costs, text, *row.wrong))
@@ -213,7 +220,7 @@ class OptionEditor(QWidget):
             self.entered.emit(self.option_id, text)
 
 
-_COLUMN_EMS: Final = 34
+_COLUMN_EMS: Final = 32
 
 
 class OptionSearch(QLineEdit):
@@ -268,7 +275,7 @@ class OptionsForm(QWidget):
             brief: show only important and changed options, and others in a search.
         """
         super().__init__()
-        self._theme, self._brief = theme, brief
+        self._theme, self._brief, self._compact = theme, brief, False
         self._built_for: FilesystemSpec | None = None
         self._rows: tuple[OptionRow, ...] = ()
         self._sections: list[tuple[QWidget, Columns, list[OptionEditor]]] = []
@@ -285,11 +292,7 @@ class OptionsForm(QWidget):
         self._inside.setSpacing(MEDIUM)
         self.clear = push_button(tr("&Take back own options"), "preset")
         self.bar = self._make_bar()
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(SMALL)
-        layout.addWidget(self.nothing)
-        layout.addLayout(self._inside)
+        fill(QVBoxLayout(self), self.nothing, self._inside, spacing=SMALL, margins=0)
         self.search.textChanged.connect(self._filter)
         self.search.entered.connect(self._go_to_first)
         self.only_chosen.toggled.connect(self._filter)
@@ -299,18 +302,16 @@ class OptionsForm(QWidget):
         bar = QWidget()
         label = mnemonic_label(tr("&Find an option:"))
         label.setBuddy(self.search)
-        line = QHBoxLayout()
-        line.setSpacing(SMALL)
-        line.addWidget(self.only_chosen, 1)
-        line.addWidget(self.clear)
-        layout = QVBoxLayout(bar)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(TINY)
-        layout.addWidget(label)
-        layout.addWidget(self.search)
-        layout.addLayout(line)
-        layout.addStretch(1)
+        top = fill(QHBoxLayout(), label, 1, self.only_chosen, spacing=SMALL)
+        below = fill(QHBoxLayout(), 1, self.clear)
+        fill(QVBoxLayout(bar), top, self.search, below, 1, spacing=TINY, margins=0)
         return bar
+
+    def make_compact(self, compact: bool) -> None:  # noqa: FBT001 - a setter
+        """Show more options and fewer texts about them."""
+        self._compact = compact
+        for editor in self.editors.values():
+            editor.make_compact(compact)
 
     def listen_for_find(self, page: QWidget) -> None:
         """Make Ctrl+F on a page move the cursor into the search."""
@@ -354,6 +355,7 @@ class OptionsForm(QWidget):
         for part in OptionGroup:
             editors = [OptionEditor(self._theme, row, spec.id) for row in page.rows if row.part is part]
             for editor in editors:
+                editor.make_compact(self._compact)
                 editor.entered.connect(self.entered)
                 self.editors[editor.option_id] = editor
             if editors:

@@ -35,6 +35,7 @@ from ui.theme import SMALL, Theme
 from ui.widgets.columns import Columns
 from ui.widgets.fields import Field, combo_box, push_button
 from ui.widgets.formatting import one_line
+from ui.widgets.layouts import fill
 from ui.widgets.texts import ErrorText, Text
 from ui.wizard.base.controls import Form
 from ui.wizard.base.page import belongs
@@ -98,19 +99,17 @@ class PhasesEditor(QWidget):
     # --- creation
 
     def _lay_out(self) -> None:
-        buttons = QHBoxLayout()
-        buttons.setSpacing(SMALL)
-        for button in (self.add, self.up, self.down, self.remove):
-            buttons.addWidget(button)
-        buttons.addStretch(1)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(SMALL)
-        layout.addWidget(self.words)
-        layout.addWidget(self.table)
-        layout.addLayout(buttons)
-        layout.addWidget(self.error)
-        layout.addWidget(self.form)
+        buttons = fill(QHBoxLayout(), self.add, self.up, self.down, self.remove, 1, spacing=SMALL)
+        fill(
+            QVBoxLayout(self),
+            self.words,
+            self.table,
+            buttons,
+            self.error,
+            self.form,
+            spacing=SMALL,
+            margins=0,
+        )
 
     # --- display
 

@@ -16,6 +16,7 @@ from app.draft.recipe_choice import RecipeChoice, draft_of_recipe, recipe_choice
 from ui.background import BackgroundOp
 from ui.theme import SMALL, TINY, Theme
 from ui.widgets.fields import Field, combo_box, describe_button, push_button
+from ui.widgets.layouts import fill
 from ui.widgets.texts import Text
 
 
@@ -50,11 +51,7 @@ class RecipeChooser(QWidget):
         field = Field(theme, tr("&Question:"), self.questions, "recipe.question", beside=beside)
         self.remarks = Text(theme, role="muted")
         self.steps = Text(theme, role="muted")
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, SMALL)
-        layout.setSpacing(TINY)
-        layout.addWidget(field)
-        layout.addWidget(self.remarks)
+        fill(QVBoxLayout(self), field, self.remarks, spacing=TINY, margins=(0, 0, 0, SMALL))
         self.questions.activated.connect(self._on_chosen)
         self.quick.toggled.connect(self.refresh)
         self.use.clicked.connect(self._on_use)
@@ -76,8 +73,10 @@ class RecipeChooser(QWidget):
             self._recipes = recipes
             self.questions.clear()
             self.questions.addItem(tr("My own comparison"))
-            for recipe in recipes:
-                self.questions.addItem(f"{recipe.head.question}  {recipe.name}")
+            asked = [recipe.head.question for recipe in recipes]
+            for recipe, question in zip(recipes, asked, strict=True):
+                more = f" {recipe.summary}" if asked.count(question) > 1 else ""
+                self.questions.addItem(f"{question}{more}")
         choice = self.choice
         self.quick.setEnabled(choice is not None and choice.recipe.head.quick is not None)
         self.use.setEnabled(choice is not None and not choice.obstacle)

@@ -12,6 +12,7 @@ from app.draft.fields.state import ScriptDraft
 from app.draft.fields.text import builtin_names
 from ui.theme import SMALL, Theme
 from ui.widgets.fields import HELP, combo_box, line_edit, push_button
+from ui.widgets.layouts import fill
 from ui.widgets.texts import Text, show_tip
 
 _FILE = ""
@@ -32,13 +33,9 @@ class ScriptsEditor(QWidget):
         self._scripts: list[ScriptDraft] = []
         self._rows: list[QWidget] = []
         self.add = push_button(tr("Add a scr&ipt"), "own")
-        self._layout = QVBoxLayout(self)
-        self._layout.setContentsMargins(0, 0, 0, 0)
-        self._layout.setSpacing(SMALL)
+        self._layout = fill(QVBoxLayout(self), spacing=SMALL, margins=0)
         hint = Text(theme, tr("Kind, file and weight of each script:"), role="muted")
-        bottom = QHBoxLayout()
-        bottom.addWidget(self.add)
-        bottom.addStretch(1)
+        bottom = fill(QHBoxLayout(), self.add, 1)
         self._layout.addWidget(hint)
         self._layout.addLayout(bottom)
         self.add.clicked.connect(self._add)
@@ -106,9 +103,7 @@ class _ScriptRow(QWidget):
             self.weight: tr("Weight of script {number}"),
             self.remove: tr("Remove script {number}"),
         }
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(SMALL)
+        layout = fill(QHBoxLayout(self), spacing=SMALL, margins=0)
         for widget, name in names.items():
             widget.setAccessibleName(name.format(number=number))
             show_tip(widget, name.format(number=number))

@@ -30,6 +30,7 @@ from app.draft.matrix.ticking import CLIENTS, set_values, sweep_clients, tick, t
 from app.draft.planning import add_reference, has_reference, reference_words
 from ui.theme import MEDIUM, SMALL, Theme
 from ui.widgets.fields import push_button
+from ui.widgets.layouts import fill
 from ui.widgets.texts import Heading, Rule, ScrollingTexts, Text, below_rule
 from ui.wizard.base.controls import Form
 from ui.wizard.base.page import Page, belongs
@@ -85,15 +86,8 @@ class MorePage(Page):
             role="muted",
         )
         top = QWidget()
-        top_layout = QHBoxLayout(top)
-        top_layout.setContentsMargins(0, 0, 0, 0)
-        top_layout.setSpacing(MEDIUM)
-        buttons = QVBoxLayout()
-        buttons.setSpacing(SMALL)
-        buttons.addWidget(self.copy)
-        buttons.addWidget(self.reference)
-        buttons.addWidget(self.remove)
-        buttons.addStretch(1)
+        top_layout = fill(QHBoxLayout(top), spacing=MEDIUM, margins=0)
+        buttons = fill(QVBoxLayout(), self.copy, self.reference, self.remove, 1, spacing=SMALL)
         top_layout.addWidget(self.list, 1)
         top_layout.addLayout(buttons)
         sentence = tr("Its place comes from the first page. Copy it to change more than its name.")
@@ -158,14 +152,18 @@ class MorePage(Page):
         number = self.list.currentRow() + 1
         mine = [each for each in problems if belongs(each.path, f"configuration[{number}]")]
         self.editor.show_problems(mine, f"configuration[{number}]")
-        others = [each for each in problems if each not in mine]
-        super().show_problems([self._named(each) for each in others])
+        super().show_problems([each for each in problems if each not in mine and not self._key_of(each.path)])
 
-    def _key_of(self, problem: Problem) -> str:
-        """Return the key of the dimension of a problem; empty if it is not about a single one."""
-        number = problem.path.partition("[")[2].partition("]")[0]
+    @override
+    def label_of(self, field: str) -> str:
+        row = self._rows.get(self._key_of(field))
+        return row.label if row is not None else super().label_of(field)
+
+    def _key_of(self, field: str) -> str:
+        """Return the key of the dimension of a field; empty if it is not of a single one."""
+        number = field.partition("[")[2].partition("]")[0]
         listed = self.draft.parts.dimensions
-        if belongs(problem.path, FIELD) and number.isdigit() and int(number) <= len(listed):
+        if belongs(field, FIELD) and number.isdigit() and int(number) <= len(listed):
             return listed[int(number) - 1].key or listed[int(number) - 1].name
         return ""
 
@@ -176,8 +174,8 @@ class MorePage(Page):
         problems: dict[str, list[Problem]] = {}
         found = draft.problems_for(self.step)
         for each in found:
-            if self._key_of(each):
-                problems.setdefault(self._key_of(each), []).append(each)
+            if self._key_of(each.path):
+                problems.setdefault(self._key_of(each.path), []).append(each)
         most = 2 * (draft.environment.machine.cpus if draft.environment else 1)
         self.dimensions.show_rows(rows, problems, tr("Sweep clients: 1 to {most}").format(most=most))
         self._rows = {row.key: row for row in rows}
@@ -220,8 +218,8 @@ class MorePage(Page):
             tick_cell(self.draft.parts, matrix, number, measured=measured)
             self.report_change()
 
-    def _named(self, problem: Problem) -> Problem:
-        """Return a problem of another row with the name of that row."""
+    @override
+    def named(self, problem: Problem) -> Problem:
         for number, each in enumerate(self.draft.parts.chosen(), start=1):
             if belongs(problem.path, f"configuration[{number}]") and f"“{each.name}”" not in problem.message:
                 message = tr("“{name}”: {message}").format(name=each.name, message=problem.message)

@@ -30,6 +30,7 @@ from ui.theme import SMALL, Theme
 from ui.widgets.columns import Columns
 from ui.widgets.fields import Field, Section, combo_box, push_button, set_row_enabled
 from ui.widgets.formatting import breakable, tooltip
+from ui.widgets.layouts import fill
 from ui.widgets.texts import ReservedLines, ScrollingTexts, Text, below_rule
 from ui.wizard.base.controls import Alternatives, Entry, Form
 from ui.wizard.base.page import Page
@@ -143,23 +144,11 @@ class DisksPage(Page):
 
     def _lay_out(self) -> None:
         buttons = QWidget()
-        row = QHBoxLayout(buttons)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(SMALL)
-        row.addWidget(self._use, 1)
-        column = QVBoxLayout()
-        column.addStretch(1)
-        pressed = QHBoxLayout()
-        for button in (self.earlier, self.later):
-            pressed.addWidget(button)
-        column.addLayout(pressed)
-        row.addLayout(column)
+        row = fill(QHBoxLayout(buttons), (self._use, 1), spacing=SMALL, margins=0)
+        pressed = fill(QHBoxLayout(), self.earlier, self.later, self.read)
+        row.addLayout(fill(QVBoxLayout(), 1, pressed))
         self._summary = ReservedLines(2, self.summary)
-        root = QHBoxLayout()
-        root.setSpacing(SMALL)
-        root.addStretch(1)
-        for button in (self.read, self.ask, self.release):
-            root.addWidget(button)
+        root = fill(QHBoxLayout(), 1, self.ask, self.release, spacing=SMALL)
         for widget in (self.table, self.nothing, buttons, self._summary):
             self.layout_.addWidget(widget)
         self.layout_.addLayout(root)

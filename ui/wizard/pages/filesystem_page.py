@@ -7,7 +7,7 @@ from functools import partial
 from typing import Final
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QPlainTextEdit, QRadioButton, QWidget
+from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QLayout, QPlainTextEdit, QRadioButton, QWidget
 from typing_extensions import override
 
 from app.domain.problem import Problem
@@ -43,6 +43,7 @@ from ui.theme import LARGE, Theme
 from ui.widgets.columns import Columns, Flow
 from ui.widgets.fields import Field, Section, combo_box, describe_button, set_row_enabled, text_box
 from ui.widgets.formatting import tooltip
+from ui.widgets.layouts import fill
 from ui.widgets.texts import Heading, ReservedLines, ScrollingTexts, Text, below_rule, show_tip
 from ui.wizard.base.page import Page
 from ui.wizard.editors.array_fields import ArrayFields
@@ -77,11 +78,11 @@ class FilesystemPage(Page):
         self._card_group = QButtonGroup(self)
         self.preset = combo_box()
         self.chosen = Text(theme)
-        self.wrong = Text(theme, role="warning")
         self.unsafe = Text(theme, role="warning")
         self.findings = Text(theme, role="warning")
         self.commands = self._make_commands()
         self.footer = self._make_footer()
+        self._below: QLayout | None = None
         self._preset = Field(theme, tr("&Preset:"), self.preset, "preset", lines=2)
         self.array = ArrayFields(theme)
         self.options = OptionsForm(theme)
@@ -108,14 +109,12 @@ class FilesystemPage(Page):
 
     def _make_footer(self) -> QWidget:
         footer = QWidget()
-        layout = QHBoxLayout(footer)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(LARGE)
+        layout = fill(QHBoxLayout(footer), spacing=LARGE, margins=0)
         self.layout_.removeWidget(self.general)
         making = tr("What it c&omes to (names and identifiers are random):")
         layout.addWidget(Field(self.theme, making, self.commands, "making"), 3)
         # Below the check boxes: texts about one must not move the next one away.
-        texts = (self.general, self.wrong, self.chosen, self.unsafe, self.findings)
+        texts = (self.general, self.chosen, self.unsafe, self.findings)
         layout.addWidget(ScrollingTexts(_FINDING_LINES, *texts), 2)
         return below_rule(self.theme, footer)
 
@@ -140,15 +139,19 @@ class FilesystemPage(Page):
         top = Section(self.theme, "", [self._groups, cards, self._shared, self.compare])
         self._heading_of_array = Heading(self.theme, tr("Array and disks"))
         line = QWidget()
-        beside = QHBoxLayout(line)
-        beside.setContentsMargins(0, 0, 0, 0)
-        beside.setSpacing(LARGE)
-        beside.addWidget(self._preset, 1)
-        beside.addWidget(self.options.bar, 1)
+        fill(QHBoxLayout(line), (self._preset, 1), (self.options.bar, 1), spacing=LARGE, margins=0)
         below = (line, self.options, self._heading_of_array, self.array)
         for widget in (top, *below):
             self.layout_.addWidget(widget)
         self.layout_.addStretch(1)
+
+    @override
+    def make_compact(self, compact: bool) -> None:
+        """Let the commands scroll with the options of a low window."""
+        self.options.make_compact(compact)
+        if self.footer is not None and (cell := self.footer.parentWidget()) is not None:
+            self._below = self._below or cell.layout()
+            (self.layout_ if compact or self._below is None else self._below).addWidget(self.footer)
 
     # --- the group
 
@@ -286,9 +289,6 @@ class FilesystemPage(Page):
         ]
         self.unsafe.setText("\n".join(unsafe))
         self.unsafe.setVisible(bool(unsafe))
-        wrong = [f"{row.option.label}: {message}" for row in page.rows for message in row.wrong]
-        self.wrong.setText("\n".join(wrong))
-        self.wrong.setVisible(bool(wrong))
         sentences = [message for message, _ in page.general]
         self.findings.setText("\n".join(sentences))
         self.findings.setVisible(bool(sentences))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QFont
 from PySide6.QtWidgets import (
     QDialog,
@@ -29,6 +29,8 @@ from ui.background import BackgroundOp
 from ui.theme import MEDIUM, SMALL, Theme
 from ui.widgets.fields import line_edit
 from ui.widgets.formatting import breakable
+from ui.widgets.layouts import fill
+from ui.widgets.screen_room import screen_room
 from ui.widgets.tab_order import set_reading_tab_order
 from ui.widgets.texts import ErrorText, Text
 
@@ -93,15 +95,9 @@ class ReleaseDialog(QDialog):
         buttons.addButton(self.release, QDialogButtonBox.ButtonRole.AcceptRole)
         buttons.accepted.connect(self._release)
         buttons.rejected.connect(self.reject)
-        layout = QVBoxLayout(self)
-        layout.setSpacing(MEDIUM)
-        layout.addWidget(name)
-        layout.addWidget(area, 1)
-        layout.addWidget(self.error)
-        layout.addLayout(typed)
-        layout.addWidget(buttons)
+        fill(QVBoxLayout(self), name, (area, 1), self.error, typed, buttons, spacing=MEDIUM)
         em = self.fontMetrics().averageCharWidth()
-        self.resize(*(ems * em for ems in _EMS))
+        self.resize(QSize(_EMS[0] * em, _EMS[1] * em).boundedTo(screen_room(self)))
 
     def _stop(self) -> None:
         self._is_closed = True

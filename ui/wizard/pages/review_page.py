@@ -37,6 +37,7 @@ from app.terminal.plain_text import plain_lines
 from ui.background import BackgroundOp
 from ui.theme import SMALL, Theme
 from ui.widgets.fields import Field, Section, combo_box, describe_button, text_box
+from ui.widgets.layouts import fill
 from ui.widgets.texts import Text
 from ui.wizard.base.page import Page
 from ui.wizard.base.table import TextTable
@@ -71,11 +72,7 @@ class Disturbances(QWidget):
         self.warnings = Text(theme, role="warning")
         self.notes = Text(theme, role="muted")
         self._op: BackgroundOp[tuple[str, tuple[PreflightFinding, ...]]] | None = None
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(SMALL)
-        for widget in (self.other, self.wait, self.warnings, self.notes):
-            layout.addWidget(widget)
+        fill(QVBoxLayout(self), self.other, self.wait, self.warnings, self.notes, spacing=SMALL, margins=0)
         self._show_texts("", "")
 
     def look(self, resolved: ResolvedCampaign) -> None:
