@@ -130,7 +130,7 @@ def test_unsafe_cell_marked_never_best() -> None:
 def test_single_condition_has_tables_too() -> None:
     found = content(crossed(scales=["10"]))
     assert len(panels(found).panels) == 1
-    assert found.answers == (found.answer.sentence,)
+    assert found.answer.sentences
 
 
 # --- odd matrices ---------------------------------------------------------------------------------

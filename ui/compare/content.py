@@ -13,7 +13,7 @@ from app.comparison.comparison import RunComparison, compare_runs
 from app.comparison.factors import Dimension, find_dimensions
 from app.comparison.groups import ComparedGroup
 from app.comparison.label_shortening import RunIdentity, name_runs
-from app.comparison.matrix import Matrix, describe_matrix, lay_out
+from app.comparison.matrix import Matrix, lay_out
 from app.comparison.overall.answer import Answer, find_answer
 from app.comparison.overall.factor_verdicts import FactorVerdicts, judge_factors
 from app.comparison.overall.phases import ComparedPhase, compare_phases
@@ -57,7 +57,6 @@ class Content:
         runs: the readable ones, in the order of ticking.
         comparison: None until the facts are read.
         matrix: tables of the comparison; None without two crossed factors.
-        answers: sentences, the most important first.
         answer: with its reservations and verdicts.
         dimensions: in which the configurations differ.
         factors: verdicts over the cells without a matrix.
@@ -70,7 +69,6 @@ class Content:
     comparison: RunComparison | None = None
     matrix: Matrix | None = None
     answer: Answer = field(default_factory=lambda: Answer(()))
-    answers: tuple[str, ...] = ()
     dimensions: tuple[Dimension, ...] = ()
     focus: str = ""
     factors: FactorVerdicts = field(default_factory=FactorVerdicts)
@@ -198,14 +196,12 @@ def compare_content(
         shorten=True,
         spreads=spreads,
     )
-    matrix, answer = lay_out(comparison), find_answer(comparison)
-    over_all = () if matrix is None or len(comparison.parts) < 2 else describe_matrix(matrix, choices.effect)
+    matrix = lay_out(comparison)
     return replace(
         content,
         comparison=comparison,
         matrix=matrix,
-        answer=answer,
-        answers=over_all or (one_line(answer.sentence),),
+        answer=find_answer(comparison, matrix),
         dimensions=find_dimensions(comparison),
         factors=judge_factors(comparison) if matrix is None else FactorVerdicts(),
         phases=compare_phases(comparison),

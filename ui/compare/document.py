@@ -10,7 +10,6 @@ from PySide6.QtGui import QTextDocument
 from app.analysis.labels import one_line
 from app.analysis.sentences import WITHIN_RUN_NOTE
 from app.comparison.differences import PropertyDifference, describe_sameness, what_differs
-from app.comparison.limits import describe_bottlenecks, describe_part_limitations
 from app.comparison.matrix import standing_columns
 from app.comparison.overall.factor_verdicts import EXPLANATION, describe_factors, describe_not_counted
 from app.comparison.overall.phases import (
@@ -84,23 +83,9 @@ class ComparisonWriter(PlainWriter):
                 self._put(f"  {whose}", colour=self._ink.quiet, small=True)
 
     def _write_verdicts(self, content: Content) -> None:
-        if content.comparison is None:
-            return
         self._heading(tr("Verdict"))
-        for sentence in content.answers:
+        for sentence in (*content.answer.sentences, *content.answer.verdicts, *content.answer.limits):
             self._line(sentence)
-        for part in content.comparison.parts:
-            if part.condition:
-                self._line(part.condition, colour=self._ink.quiet)
-            for verdict in part.verdicts:
-                if verdict not in content.answers:
-                    self._line(verdict)
-            if not part.verdicts:
-                self._line(
-                    tr("One configuration only: there is nothing to compare it with."), colour=self._ink.quiet
-                )
-            for text in filter(None, (describe_bottlenecks(part), describe_part_limitations(part))):
-                self._line(text)
 
     def _write_ranking(self, content: Content) -> None:
         if content.matrix is None:

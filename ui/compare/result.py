@@ -153,9 +153,11 @@ class ResultView(View):
     def refresh(self) -> None:
         if self.content.comparison is None:
             return
-        sentences = "\n".join(self.content.answers)
+        sentences = "\n".join(self.content.answer.sentences)
         if sentences != self.sentence.text():
-            self.sentence.setFont(self.theme.font(1.35 if len(self.content.answers) < 2 else 1.15, bold=True))
+            self.sentence.setFont(
+                self.theme.font(1.35 if len(self.content.answer.sentences) < 2 else 1.15, bold=True)
+            )
             self.sentence.setText(sentences)
             self._make_room()
             announce(self, sentences)
