@@ -10,7 +10,7 @@ the run file is "not known". The evidence is the means of the file's series over
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from types import MappingProxyType
@@ -320,27 +320,6 @@ def find_bottleneck(evidence: Evidence) -> Bottleneck:
     if lacked and evidence.others_took_cpus:
         cause = Cause.OTHERS_CPU
     return Bottleneck(cause, tuple(_EVIDENCE[cause](evidence)))
-
-
-def describe_causes() -> Iterator[str]:
-    """Yield the explanation of the causes, as sentences for a report's method chapter."""
-    sentence = tr(
-        "What limited a run is told from what pgbench's sessions waited for at one moment of each second "
-        "(pg_stat_activity), from how long processes waited for a CPU (/proc/PID/schedstat), and from the"
-        " counters of CPUs, memory and disks. What took {share:.0f} % of the clients' time is named: "
-        "without it TPS might be doubled, and nothing else can say so. CPUs limited it where for each "
-        "process on one {queue:g} waited, and memory where programs waited for it {memory:g} % of the "
-        "time."
-    )
-    yield sentence.format(share=100 * DOMINANT, queue=QUEUEING, memory=MEMORY)
-    sentence = tr(
-        "Below {samples} samples of sessions ({least} where they agree), and in files without them, a cause "
-        "is named only where a resource was saturated: CPUs or pgbench's threads {cpu:.0f} % busy, or a disk "
-        "{busy:.0f} % while programs waited for I/O {waited:.0f} % of the time. Else it is not known."
-    )
-    yield sentence.format(
-        samples=FEWEST_SAMPLES, least=LEAST_SAMPLES, cpu=100 * SATURATED, busy=BUSY, waited=PRESSURE
-    )
 
 
 def _by_sessions(evidence: Evidence) -> Cause:

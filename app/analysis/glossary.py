@@ -27,7 +27,7 @@ class GlossaryTerm:
     columns: tuple[str, ...] = ()
 
 
-_OF_REPORT: Final = (
+_TERMS: Final = (
     GlossaryTerm(tr("p99"), tr("99 of 100 transactions were faster than this."), ("latency_p99_ms", "p99")),
     GlossaryTerm(
         tr("jitter"), tr("Standard deviation of the TPS per second, by their mean."), ("jitter", "jitter_cv")
@@ -83,10 +83,6 @@ _OF_REPORT: Final = (
         tr("sampled"),
         tr("The log holds one in so many transactions; counts of seconds are scaled by that."),
     ),
-)
-"""Terms explained in every report, in its order."""
-
-_OF_WINDOW: Final = (
     GlossaryTerm(
         tr("configuration"),
         tr("One way to set up disks, filesystem, options and server, which is compared with others."),
@@ -224,15 +220,10 @@ _OF_WINDOW: Final = (
     ),
 )
 
-GLOSSARY: Final = tuple(sorted((*_OF_REPORT, *_OF_WINDOW), key=lambda each: each.word.casefold()))
+GLOSSARY: Final = tuple(sorted(_TERMS, key=lambda each: each.word.casefold()))
 """Every term, in alphabetical order."""
 
 _BY_COLUMN: Final = {column: each for each in GLOSSARY for column in each.columns}
-
-
-def terms_of_report() -> tuple[GlossaryTerm, ...]:
-    """Return the terms explained in every report."""
-    return _OF_REPORT
 
 
 def meaning_of(column: str) -> str:

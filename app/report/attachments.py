@@ -56,7 +56,7 @@ def _facts(runs: Sequence[ReportedRun]) -> str:
     whole = {
         "all": shared,
         "runs": {
-            run.tag: {
+            run.name: {
                 "name": one_line(run.facts.name),
                 "id": one_line(run.facts.id),
                 "facts": {name: value for name, value in table.items() if name not in shared},
@@ -69,6 +69,6 @@ def _facts(runs: Sequence[ReportedRun]) -> str:
 
 def _commands(runs: Sequence[ReportedRun]) -> Iterator[str]:
     for run in runs:
-        yield comment(f"{run.tag}  {run.facts.name}")
+        yield comment(run.name)
         yield from command_lines(run)
         yield ""

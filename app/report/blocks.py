@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from app.domain.columns import AnyColumn, Column, RowT, texts
-from app.runfile.series import RunData
+from app.report.run_series import RunSeries
 
 
 class TextRole(StrEnum):
@@ -67,13 +67,15 @@ class TableRow:
 
     Attributes:
         cells: texts by column id, one per column.
-        look: number of the configuration with its tag before the first cell; None for none.
+        look: number of the configuration with a sample of its line before the first cell; None for none.
         warned: ids of columns to highlight.
+        best: ids of columns in bold type.
     """
 
     cells: Mapping[str, str]
     look: int | None = None
     warned: frozenset[str] = frozenset()
+    best: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +96,7 @@ class ReportTable:
 
 
 def plain_table(columns: Sequence[Column[RowT]], rows: Iterable[RowT], *, size: TableSize) -> ReportTable:
-    """Return a table without tags and warnings."""
+    """Return a table without samples and warnings."""
     return ReportTable(tuple(columns), tuple(TableRow(texts(columns, row)) for row in rows), size=size)
 
 
@@ -151,12 +153,14 @@ class BarFigure:
         unit: of the values.
         bars: in reading order.
         caption: meaning of bars, lines and dots, and their runs.
+        headings: of each bar; bars with the same one are together. Empty for no headings.
     """
 
     title: str
     unit: str
     bars: tuple[Bar, ...]
     caption: str
+    headings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +170,7 @@ class Trace:
     Attributes:
         run: its number in the report.
         look: number of its configuration.
-        tag: a letter or two at the end of its line; empty for none.
+        tag: at the end of its line; empty for none.
         curves: ids of the curves to draw; empty for the main ones.
         seconds: whether the seconds are drawn behind the running mean.
     """
@@ -211,25 +215,27 @@ class Grid:
         figures: row by row.
         columns: per row.
         caption: lists the runs; empty if they are listed elsewhere.
-        alike: whether they are of one kind, stated once above them, with a common scale.
+        alike: whether they are of one kind, with a common scale.
+        headed: whether that is stated above them; else each title says it.
     """
 
     figures: tuple[TimeFigure, ...]
     columns: int
     caption: str
     alike: bool = True
+    headed: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Together:
-    """Blocks that are never separated by a page break; together they fill less than half a page."""
+    """Blocks that are never separated by a page break if they fit on a page."""
 
     blocks: tuple[Block, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """Line samples with names, for the charts that follow."""
+    """Line samples of configurations with their names, for the charts that follow."""
 
     entries: tuple[tuple[int, str], ...]
 
@@ -261,7 +267,7 @@ class Report:
     Attributes:
         title: for the first page, the file's properties and every page's foot.
         blocks: in reading order.
-        runs: those that the figures draw.
+        runs: those that the figures draw, and others; each is read when it is drawn.
         moment_epoch_s: end of the newest run, the date of the file.
         attachments: files attached to a PDF; pictures have none.
         author: for the file's properties; empty for none.
@@ -269,7 +275,7 @@ class Report:
 
     title: str
     blocks: tuple[Block, ...]
-    runs: tuple[RunData, ...]
+    runs: tuple[RunSeries, ...]
     moment_epoch_s: float
     attachments: tuple[Attachment, ...] = ()
     author: str = ""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from app.domain.text import tr
-from app.report.blocks import Block, Grid, Key, TimeFigure, Trace
+from app.report.blocks import Block, Grid, Key, TimeFigure, Trace, letters
 from app.report.report_data import ReportedConfiguration, ReportedRun
 from app.runfile.series import RunData
 
@@ -15,9 +15,7 @@ SERIES_OF: Final = {
     "tps": "pgbench.tps",
     "latency": "latency.p99",
     "iops": "storage.writes",
-    "throughput": "storage.write_bytes",
     "cpu": "process.cpu_user",
-    "wal": "wal.bytes",
 }
 """Charts by id with the series that they need."""
 _OF_ONE_LINE: Final = {"cpu": "postgres"}
@@ -29,13 +27,16 @@ MOST_WITH_SECONDS: Final = 3
 _LONGEST: Final = 320
 """Longest text of a figure's sources, in letters."""
 
-MOST_DRAWN: Final = 40
-"""With more configurations than this there are overlays of one metric, and none has its own charts."""
+MOST_DRAWN: Final = 12
+"""Of more configurations than this only the best, the worst and the one that stalled most are drawn."""
 
-_GRID_COLUMNS: Final = 4
-_GRID_HEIGHT_MM: Final = 27.0
-_SMALL_COLUMNS: Final = 2
-_SMALL_HEIGHT_MM: Final = 28.0
+_MOST_AT_A_LINE: Final = 24
+"""Most letters of names at the ends of lines; for longer ones there are letters, with their names above."""
+
+_GRID_COLUMNS: Final = 3
+_FEWEST_COLUMNS: Final = 2
+_GRID_HEIGHT_MM: Final = 23.0
+_BESIDE_HEIGHT_MM: Final = 24.0
 
 
 def has_chart(run: RunData, chart: str, *, one_line: bool = False) -> bool:
@@ -67,10 +68,9 @@ def longest_s(runs: Iterable[ReportedRun]) -> float:
 
 def sources(runs: Iterable[ReportedRun]) -> str:
     """Return the sentence that ends every figure."""
-    known = list(runs)
-    sentence = "; ".join(run.source for run in known)
+    sentence = "; ".join(run.source for run in runs)
     if len(sentence) > _LONGEST:
-        sentence = tr("runs {tags}, listed under “Runs”").format(tags=", ".join(run.tag for run in known))
+        return tr("Source: the runs listed under “Runs”.")
     return tr("Source: {runs}.").format(runs=sentence)
 
 
@@ -84,20 +84,78 @@ def overlay(
     ]
     having = [(configuration, runs) for configuration, runs in having if runs]
     end_s = longest_s(run for configuration in configurations for run in configuration.runs)
-    if len(having) > MOST_LINES:
-        return (_grid(having, chart, end_s),)
+    if len(configurations) > MOST_LINES:
+        return (_grid(having, chart, end_s),) if having else ()
     seconds = sum(len(configuration.runs) for configuration in configurations) <= MOST_WITH_SECONDS
+    tags = _tags(configurations)
     traces = tuple(
-        Trace(run.number, configuration.look, configuration.tag if place == 0 else "", seconds=seconds)
+        Trace(run.number, configuration.look, tags[configuration.look] if place == 0 else "", seconds=seconds)
         for configuration, runs in having
         for place, run in enumerate(runs)
     )
     return (TimeFigure(chart, traces, height_mm=height_mm, end_s=end_s),)
 
 
+def _tags(configurations: Sequence[ReportedConfiguration]) -> dict[int, str]:
+    """Return what is written at the ends of lines: names, or letters in the order shown if they are long."""
+    if all(len(each.name) <= _MOST_AT_A_LINE for each in configurations):
+        return {each.look: each.name for each in configurations}
+    return {each.look: letters(place) for place, each in enumerate(configurations)}
+
+
 def key_of(configurations: Sequence[ReportedConfiguration]) -> Key:
-    """Return the line samples for overlays."""
-    return Key(tuple((configuration.look, configuration.label) for configuration in configurations))
+    """Return the line samples for overlays, with the letters at the ends of lines."""
+    tags = _tags(configurations)
+    return Key(
+        tuple(
+            (each.look, each.label if tags[each.look] == each.name else f"{tags[each.look]}  {each.label}")
+            for each in configurations
+        )
+    )
+
+
+def telling_figures(
+    configurations: Sequence[ReportedConfiguration], titles: Mapping[str, str]
+) -> tuple[Grid, ...]:
+    """Return TPS over time of the best, the worst and the configuration that stalled most.
+
+    Args:
+        configurations: of a condition, the fastest first.
+        titles: of the charts, by name of the configuration.
+    """
+    measured = [each for each in configurations if each.row.mean.mean is not None]
+    if not measured:
+        return ()
+    ranked = [each for each in measured if each.row.is_ranked]
+    worst = min(measured, key=lambda each: each.row.mean.mean or 0.0)
+    stalled = max(measured, key=stalled_s)
+    words = {tr("best"): (ranked or measured)[0], tr("slowest"): worst}
+    if stalled_s(stalled):
+        words[tr("stalled {seconds} s").format(seconds=stalled_s(stalled))] = stalled
+    chosen: dict[int, list[str]] = {}
+    for word, each in words.items():
+        chosen.setdefault(each.group, []).append(word)
+    by_group = {each.group: each for each in measured}
+    drawn = [(by_group[group], ", ".join(found)) for group, found in chosen.items()]
+    drawn = [(each, found) for each, found in drawn if has_chart(each.shown.data, "tps")]
+    figures = tuple(
+        TimeFigure(
+            "tps",
+            (Trace(each.shown.number, each.look, "", seconds=False),),
+            title=tr("TPS, {what}: {name}").format(name=titles.get(each.full_name, each.name), what=found),
+            height_mm=_BESIDE_HEIGHT_MM,
+            marks_of=each.shown.number,
+        )
+        for each, found in drawn
+    )
+    columns = max(_FEWEST_COLUMNS, len(figures))
+    return (Grid(figures, columns, "", headed=False),) if figures else ()
+
+
+def stalled_s(configuration: ReportedConfiguration) -> int:
+    """Return the stalled seconds of its middle run."""
+    shape = configuration.shown.compared.shape
+    return 0 if shape is None else shape.jitter.stall_seconds
 
 
 def _grid(
@@ -107,7 +165,7 @@ def _grid(
         TimeFigure(
             chart,
             tuple(Trace(run.number, configuration.look, "", seconds=False) for run in runs),
-            title=f"{configuration.tag} {configuration.label}",
+            title=configuration.label,
             height_mm=_GRID_HEIGHT_MM,
             end_s=end_s,
         )
@@ -128,21 +186,6 @@ def details(configuration: ReportedConfiguration) -> tuple[Block, ...]:
             TimeFigure(chart, (trace,), height_mm=_detail_height(len(charts)), marks_of=shown.number)
         )
     return tuple(blocks)
-
-
-def small_details(configuration: ReportedConfiguration) -> tuple[Block, ...]:
-    """Return the two most informative charts of a configuration's representative run, in one row."""
-    shown = configuration.shown
-    figures = tuple(
-        TimeFigure(
-            chart,
-            (Trace(shown.number, configuration.look, "", LATENCIES if chart == "latency" else ()),),
-            height_mm=_SMALL_HEIGHT_MM,
-            marks_of=shown.number,
-        )
-        for chart in charts_of([shown], ("tps", "latency"))
-    )
-    return (Grid(figures, _SMALL_COLUMNS, "", alike=False),) if figures else ()
 
 
 LATENCIES: Final = ("p50", "p95", "p99")

@@ -1,33 +1,30 @@
-"""Collect the findings of a report: ordered configurations, verdicts and reservations in short sentences."""
+"""Collect the findings of a report: ordered configurations, tables of conditions, the answer. Pure."""
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import islice
 from typing import Final
 
 from app.analysis.facts import RunFacts
 from app.analysis.labels import one_line
 from app.comparison.comparison import RunComparison, compare_runs
-from app.comparison.groups import ComparedGroup
-from app.comparison.overall.factor_verdicts import FactorVerdicts, judge_factors
-from app.comparison.overall.fastest import describe_fastest, find_fastest, under
-from app.comparison.table import ComparisonRow
-from app.comparison.warnings import comparison_notes, comparison_warnings
+from app.comparison.label_shortening import telling_names
+from app.comparison.matrix import Block, Matrix, describe_matrix, lay_out
+from app.comparison.overall.answer import Answer, find_answer
+from app.comparison.overall.fastest import describe_fastest, find_fastest, shows_speed, under
+from app.comparison.warnings import comparison_notes
+from app.domain.errors import FootingError, UsageError, did_you_mean
 from app.domain.text import tr
-from app.report.blocks import letters
 from app.report.report_data import ReportedConfiguration, ReportedRun
-from app.runfile.series import RunData
+from app.report.run_series import RunSeries
 
-MOST_LETTERS: Final = 40
-"""Most letters of a name in a sentence."""
-
-_MUCH: Final = 12
-"""Least letters of a common ending of names that is worth stating once."""
-
-_JOINTS: Final = " ,;:-/"
+MOST_LETTERS: Final = 48
+"""Most letters of a configuration's name; longer ones are shortened in the middle."""
+_MOST_RATES: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,44 +34,65 @@ class ReportedCondition:
     Attributes:
         name: distinguishes it from the others; empty for the only one.
         configurations: the fastest first; those that are not durable last.
-        fastest: those that may be the fastest, a sentence; empty if unknown.
         part: their comparison.
+        block: their table; None if a list says more.
     """
 
     name: str
     configurations: tuple[ReportedConfiguration, ...]
-    fastest: str
     part: RunComparison
+    block: Block | None = None
+
+    @property
+    def places(self) -> Mapping[str, str]:
+        """Column and row of each configuration in its table, by name; empty without a table."""
+        if self.block is None:
+            return {}
+        several = len(self.block.rows) > 1
+        return {
+            one.group.name: tr("{column}, {row}").format(column=column, row=row) if several else column
+            for (row, column), cell in self.block.cells.items()
+            for one in cell.rows
+        }
+
+    @property
+    def fastest(self) -> str:
+        """Those that may be the fastest, a sentence; empty if unknown."""
+        return describe_fastest(find_fastest(self.part))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots: some properties are cached
 class Findings:
     """The findings of a report.
 
     Attributes:
         title: of the report.
         comparison: of the runs, with names that fit a sentence.
-        conditions: each with its configurations.
+        matrix: its tables; None if no two factors are crossed.
+        conditions: each with its configurations; those with a table first.
+        answers: sentences that answer the question.
         warnings: that weaken the comparison, as sentences.
+        limits: bottlenecks, and what the figures cannot show, as sentences.
         notes: on unusual methods, as sentences.
-        ending: common ending of all configuration names, stated once.
-        factors: verdicts over the cells of a matrix.
+        baseline: chosen configuration or level across the tables to compare with; empty for none.
     """
 
     title: str
     comparison: RunComparison
+    matrix: Matrix | None
     conditions: tuple[ReportedCondition, ...]
+    answers: tuple[str, ...]
     warnings: tuple[str, ...]
+    limits: tuple[str, ...]
     notes: tuple[str, ...]
-    ending: str
-    factors: FactorVerdicts = field(default_factory=FactorVerdicts)
+    baseline: str = ""
 
-    @property
+    @cached_property
     def configurations(self) -> tuple[ReportedConfiguration, ...]:
         """All configurations, condition by condition."""
         return tuple(each for condition in self.conditions for each in condition.configurations)
 
-    @property
+    @cached_property
     def runs(self) -> tuple[ReportedRun, ...]:
         """All runs, configuration by configuration."""
         return tuple(run for configuration in self.configurations for run in configuration.runs)
@@ -82,45 +100,78 @@ class Findings:
     @property
     def verdicts(self) -> tuple[str, ...]:
         """All verdicts, those on the fastest first."""
-        return tuple(each.verdict for each in self.configurations if each.verdict)
+        return tuple(each.verdict for each in self.configurations if each.row.verdict)
+
+    @property
+    def baselines(self) -> tuple[str, ...]:
+        """What can be compared with: levels across the tables, else ranked configurations."""
+        if self.matrix is not None:
+            return tuple(each.level for each in self.matrix.columns)
+        return tuple(each.full_name for each in self.configurations if each.row.is_ranked)
 
 
-def find(facts: Sequence[RunFacts], data: Sequence[RunData]) -> Findings:
+def find(facts: Sequence[RunFacts], series: Sequence[RunSeries], baseline: str = "") -> Findings:
     """Compare the runs of a report and group them.
 
     Args:
         facts: of each run; the first configuration of the first one's campaign is the baseline.
-        data: their series.
+        series: their seconds.
+        baseline: name of the configuration to compare with, or of a level across the tables; empty for none.
+
+    Raises:
+        UsageError: there is no such baseline.
+        FootingError: there are no runs.
     """
-    whole = compare_runs(facts)
-    configurations = group_runs(whole, data)
-    comparison = compare_runs(_with_short_names(whole, configurations))
-    judged = tuple(
-        replace(
-            each,
-            verdict=under(each.row.condition, comparison.rows[each.group].judged.sentence),
-            name_in_sentences=comparison.rows[each.group].name,
-        )
-        for each in configurations
-    )
-    ending = common_ending([group.name for group in whole.groups]).strip(_JOINTS)
-    return Findings(
-        title=_title(whole),
+    if not facts:
+        raise FootingError(tr("There is no run to report."))
+    names = _short_names(list(dict.fromkeys(run.configuration or run.name for run in facts)))
+    known = [replace(run, configuration=names[run.configuration or run.name]) for run in facts]
+    comparison = compare_runs(known, shorten=True)
+    group = _group_named(comparison, names, baseline)
+    if group:
+        comparison = compare_runs(known, shorten=True, baseline=group)
+    matrix = lay_out(comparison)
+    answer = find_answer(comparison)
+    found = Findings(
+        title=_title(comparison),
         comparison=comparison,
-        conditions=tuple(
-            ReportedCondition(
-                part.condition,
-                tuple(each for each in judged if each.row.condition == part.condition),
-                describe_fastest(find_fastest(part)),
-                part,
-            )
-            for part in comparison.parts
+        matrix=matrix,
+        conditions=tuple(_conditions(comparison, matrix, series)),
+        answers=(
+            tuple(_answers(comparison, answer))
+            if matrix is None
+            else describe_matrix(matrix, comparison.effect)
         ),
-        warnings=comparison_warnings(comparison),
+        warnings=answer.weakened_by,
+        limits=answer.limits,
         notes=comparison_notes(comparison),
-        ending=ending,
-        factors=judge_factors(comparison),
+        baseline=baseline,
     )
+    if baseline and not group and baseline not in found.baselines:
+        message = tr("There is no configuration “{name}” among these runs.").format(name=baseline)
+        hint = tr("There are: {names}.").format(names=", ".join(found.baselines))
+        raise UsageError(message, hint=did_you_mean(baseline, found.baselines) or hint)
+    return found
+
+
+def _answers(comparison: RunComparison, answer: Answer) -> Iterator[str]:
+    """Yield the answer of a comparison without tables; at a rate whether each configuration kept it."""
+    if any(map(shows_speed, comparison.parts)):
+        yield answer.sentence
+    kept = (
+        under(part.condition, verdict)
+        for part in comparison.parts
+        if not shows_speed(part)
+        for verdict in part.verdicts
+    )
+    yield from islice(kept, _MOST_RATES)
+
+
+def _group_named(comparison: RunComparison, names: Mapping[str, str], baseline: str) -> str:
+    """Return the name of the ranked group that is meant by a whole or shortened name; empty for none."""
+    meant = {baseline, names.get(baseline, baseline)}
+    ranked = (row.group for row in comparison.ranked)
+    return next((each.name for each in ranked if meant & {each.name, each.facts.configuration}), "")
 
 
 def _title(comparison: RunComparison) -> str:
@@ -134,97 +185,71 @@ def _title(comparison: RunComparison) -> str:
     return tr("{count} configurations of PostgreSQL compared").format(count=len(comparison.groups))
 
 
-def _with_short_names(
-    comparison: RunComparison, configurations: Sequence[ReportedConfiguration]
-) -> tuple[RunFacts, ...]:
-    """Return the compared runs with names that fit a sentence."""
-    labels: dict[int, tuple[str, str]] = {}
-    begins = Counter(each.name[: MOST_LETTERS // 2] for each in configurations)
-    for configuration in configurations:
-        label = short(configuration.name, configuration.tag)
-        if label != configuration.name and begins[configuration.name[: MOST_LETTERS // 2]] > 1:
-            label = configuration.tag  # the rest of the name would not be unique
-        for number, run in enumerate(configuration.runs, 1):
-            name = f"{label} #{number}" if len(configuration.runs) > 1 else label
-            labels[id(run.compared)] = label, name
-    return tuple(
-        replace(run.facts, configuration=labels[id(run)][0], name=labels[id(run)][1])
-        for run in comparison.runs
-    )
+def _short_names(names: Sequence[str]) -> Mapping[str, str]:
+    """Return names that fit a sentence, by the whole ones; long ones lose their middle and stay unique."""
+    short: dict[str, str] = {}
+    for whole, name in zip(names, telling_names(names), strict=True):
+        label = whole
+        if len(whole) > MOST_LETTERS:
+            label = name
+        if len(label) > MOST_LETTERS:
+            label = f"{label[: 2 * MOST_LETTERS // 3].rstrip()}…{label[-MOST_LETTERS // 3 :].lstrip()}"
+        number = 2
+        while label in short.values():
+            label, number = f"{label.partition(' (')[0]} ({number})", number + 1
+        short[whole] = label
+    return short
 
 
-def short(name: str, tag: str) -> str:
-    """Return a name for sentences: its tag and beginning if it is long."""
-    if len(name) <= MOST_LETTERS:
-        return name
-    return f"{tag} ({name[: MOST_LETTERS // 2].rstrip()}…)"
-
-
-def common_ending(names: Sequence[str]) -> str:
-    """Return the common ending of all names, if it is long enough and leaves a part of each."""
-    if len(names) < 2:
-        return ""
-    words = [re.findall(r"\s*\S+", name) for name in names]
-    most = min(map(len, words)) - 1
-    count = 0
-    while count < most and len({parts[-1 - count] for parts in words}) == 1:
-        count += 1
-    ending = "".join(words[0][len(words[0]) - count :]) if count else ""
-    return ending if len(ending) >= _MUCH else ""
-
-
-def group_runs(comparison: RunComparison, data: Sequence[RunData]) -> tuple[ReportedConfiguration, ...]:
-    """Return the runs by condition and configuration; the fastest first, those without a result last.
+def _conditions(
+    comparison: RunComparison, matrix: Matrix | None, series: Sequence[RunSeries]
+) -> Iterator[ReportedCondition]:
+    """Yield the conditions, those with a table first; the fastest configuration of each first.
 
     Configurations that are not durable are not ranked: they follow all others.
-
-    Args:
-        comparison: of the runs.
-        data: their series, in the order of the comparison's runs.
     """
-    triples = zip(range(len(comparison.rows)), comparison.groups, comparison.rows, strict=True)
-    places = {part.condition: place for place, part in enumerate(comparison.parts)}
-
-    def key(triple: tuple[int, ComparedGroup, ComparisonRow]) -> tuple[int, bool, float]:
-        _, group, row = triple
-        return places[row.condition], group.not_durable, -(row.mean.mean or 0.0)
-
-    ordered = sorted(triples, key=key)
-    ending = common_ending([group.name for _, group, _ in ordered])
-    looks = _looks(comparison)
-    found, count = [], 0
-    for place, group, row in ordered:
-        look = looks[place]
-        tag, name = letters(look), group.name.removesuffix(ending).rstrip(_JOINTS)
-        members = sorted(group.runs, key=lambda run: _order(run.facts))
-        runs = tuple(
-            ReportedRun(
-                number=count + number,
-                tag=f"{tag}{number + 1}" if len(members) > 1 else tag,
-                compared=run,
-                data=data[run.index],
+    blocks = {} if matrix is None else {block.part.condition: block for block in matrix.blocks}
+    parts = sorted(comparison.parts, key=lambda part: bool(blocks) and part.condition not in blocks)
+    places = {group.name: place for place, group in enumerate(comparison.groups)}
+    looks = _looks(comparison, matrix)
+    count = 0
+    for part in parts:
+        found = []
+        for row in sorted(part.rows, key=lambda row: (row.group.not_durable, -(row.mean.mean or 0.0))):
+            members = sorted(row.group.runs, key=lambda run: _order(run.facts))
+            runs = tuple(
+                ReportedRun(number, run, series[run.index]) for number, run in enumerate(members, count)
             )
-            for number, run in enumerate(members)
-        )
-        count += len(runs)
-        is_first = group.name in {part.groups[0].name for part in comparison.parts}
-        found.append(
-            ReportedConfiguration(look, tag, name, group.name, runs, place, row, is_baseline=is_first)
-        )
-    return tuple(found)
+            count += len(runs)
+            name = row.group.name
+            found.append(
+                ReportedConfiguration(looks[name], runs, places[name], row, name == part.groups[0].name)
+            )
+        yield ReportedCondition(part.condition, tuple(found), part, blocks.get(part.condition))
 
 
-def _looks(comparison: RunComparison) -> dict[int, int]:
-    """Return the number of each configuration, which determines its colour and tag.
+def _looks(comparison: RunComparison, matrix: Matrix | None) -> Mapping[str, int]:
+    """Return the number of each configuration that determines its colour, by name.
 
-    Numbers follow the order of first measurement, as in the window, so that adding a run or another winner
-    does not change a colour.
+    In a matrix it is that of its level across. Else numbers follow the order of first
+    measurement, as in the window, so that adding a run or another winner does not change a colour.
     """
     begun = {
-        place: min(run.facts.started_epoch_s or 0.0 for run in group.runs)
-        for place, group in enumerate(comparison.groups)
+        group.name: min(run.facts.started_epoch_s or 0.0 for run in group.runs) for group in comparison.groups
     }
-    return {place: look for look, place in enumerate(sorted(begun, key=lambda place: begun[place]))}
+    looks = {name: look for look, name in enumerate(sorted(begun, key=lambda name: begun[name]))}
+    if matrix is not None:
+        cells = Counter(column for block in matrix.blocks for _, column in block.cells)
+        ranks = {each.level: rank for rank, each in enumerate(matrix.columns)}
+        usual = max(cells.values()) / 2  # rare ones last: there are eight colours
+        levels = sorted(cells, key=lambda level: (cells[level] < usual, ranks.get(level, len(ranks))))
+        looks |= {
+            row.group.name: levels.index(column)
+            for block in matrix.blocks
+            for (_, column), cell in block.cells.items()
+            for row in cell.rows
+        }
+    return looks
 
 
 def _order(facts: RunFacts) -> tuple[int, float]:

@@ -12,38 +12,38 @@ from typing import Final
 from app.domain.errors import UsageError, did_you_mean
 from app.domain.text import tr
 
-_WORDS: Final = ("title", "author", "purpose", "conclusion")
+_WORDS: Final = ("title", "author", "purpose", "conclusion", "baseline")
 
 
 class Section(StrEnum):
     """A part of a report after its first page; its value is its name in arguments."""
 
-    DIFFERENCES = "differences"
-    VERDICTS = "verdicts"
-    PHASES = "phases"
     TIME = "time"
+    PHASES = "phases"
     COSTS = "costs"
     CONFIGURATIONS = "configurations"
-    RUNS = "runs"
+    TAKE_WITH_YOU = "take-with-you"
+    DIFFERENCES = "differences"
     METHOD = "method"
     ENVIRONMENT = "environment"
+    VERDICTS = "verdicts"
+    RUNS = "runs"
     COMMANDS = "commands"
-    TAKE_WITH_YOU = "take-with-you"
 
 
 SECTION_LABELS: Final = MappingProxyType(
     {
-        Section.DIFFERENCES: tr("What differs"),
-        Section.VERDICTS: tr("All verdicts and reservations"),
+        Section.TIME: tr("Tables, bars and runs over time"),
         Section.PHASES: tr("Each phase for itself"),
-        Section.TIME: tr("All runs over time"),
         Section.COSTS: tr("Latency and cost of a transaction"),
         Section.CONFIGURATIONS: tr("Each configuration"),
-        Section.RUNS: tr("List of runs"),
-        Section.METHOD: tr("Method and words"),
-        Section.ENVIRONMENT: tr("Machine, server and settings"),
-        Section.COMMANDS: tr("Exact commands"),
         Section.TAKE_WITH_YOU: tr("Take it with you"),
+        Section.DIFFERENCES: tr("What differs"),
+        Section.METHOD: tr("Method"),
+        Section.ENVIRONMENT: tr("Machine, server and settings"),
+        Section.VERDICTS: tr("Pairs and reservations"),
+        Section.RUNS: tr("List of runs"),
+        Section.COMMANDS: tr("Exact commands"),
     }
 )
 """Visible names of the sections."""
@@ -60,9 +60,10 @@ class ReportOptions:
         title: replaces the campaign's name; empty for that name.
         author: under the title, and in the properties of the file; empty for none.
         purpose: of the measurement, in the author's words; empty for none.
-        conclusion: in the author's words, one line per paragraph; empty for none.
+        conclusion: the author's recommendation, one line per paragraph; empty for pgFooting's draft.
         sections: after the first page, in order, each at most once.
         anonymous: whether to replace serials, host, user, folders and other names.
+        baseline: configuration to compare with, or a level across the tables; empty for the first one.
     """
 
     title: str = ""
@@ -71,6 +72,7 @@ class ReportOptions:
     conclusion: str = ""
     sections: tuple[Section, ...] = DEFAULT_SECTIONS
     anonymous: bool = False
+    baseline: str = ""
 
 
 DEFAULT_OPTIONS: Final = ReportOptions()
@@ -101,7 +103,15 @@ def add_report_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--title", default="", help=tr("instead of the campaign's name"))
     parser.add_argument("--author", default="", help=tr("under the title, and in the properties of the file"))
     parser.add_argument("--purpose", default="", help=tr("why it was measured, in your words"))
-    parser.add_argument("--conclusion", default="", help=tr("what follows from it, in your words"))
+    parser.add_argument(
+        "--conclusion", default="", help=tr("your recommendation; left out: a draft of pgFooting's")
+    )
+    parser.add_argument(
+        "--baseline",
+        default="",
+        metavar="NAME",
+        help=tr("what you have now: a configuration to compare with, or a column of the tables"),
+    )
     words = tr(
         "behind the first page, in this order, with commas: {known}; all but commands as it comes; the "
         "list of runs is always there"

@@ -18,9 +18,9 @@ from app.report.figures import MOST_LINES, charts_of, key_of, overlay, sources
 from app.report.findings import Findings, find
 from app.report.options import DEFAULT_OPTIONS, SECTION_LABELS, ReportOptions, Section
 from app.report.pages.comparison_pages import (
-    checkpoint_figure,
+    MANY,
+    condition_pages,
     difference_pages,
-    overlay_pages,
     verdict_pages,
 )
 from app.report.pages.configuration_pages import command_pages, configuration_pages, environment, run_list
@@ -35,17 +35,19 @@ _LATEST_EPOCH_S: Final = 253402300799.0
 """The end of the year 9999, after which there are no dates; files from elsewhere may contain any number."""
 
 
-def read_findings(paths: Iterable[Path], *, anonymous: bool = False) -> Findings:
+def read_findings(paths: Iterable[Path], *, anonymous: bool = False, baseline: str = "") -> Findings:
     """Read and compare the runs of a report; the slow part.
 
     Args:
         paths: at least one; the first configuration of the first one's campaign is the baseline.
         anonymous: whether to replace serials, host, user and folders.
+        baseline: see `ReportOptions`.
 
     Raises:
         RunFileError: a file cannot be read.
+        UsageError: there is no such baseline.
     """
-    return find(*read_runs(paths, Anonymizer.of_this_machine() if anonymous else Anonymizer.none()))
+    return find(*read_runs(paths, Anonymizer.of_this_machine() if anonymous else Anonymizer.none()), baseline)
 
 
 MOST_TITLE: Final = 200
@@ -69,9 +71,7 @@ def _bounded(options: ReportOptions) -> ReportOptions:
 def compose(found: Findings, options: ReportOptions) -> Report:
     """Return the report of findings, as wanted."""
     words = _bounded(options)
-    sections = list(words.sections)
-    if Section.RUNS not in sections:
-        sections.insert(len(sections) - (sections[-1:] == [Section.TAKE_WITH_YOU]), Section.RUNS)
+    sections = [*words.sections, *({Section.RUNS} - set(words.sections))]
     blocks = [*first_page(found, words)]
     for section in sections:
         blocks += _PAGES[section](found, words)
@@ -79,7 +79,7 @@ def compose(found: Findings, options: ReportOptions) -> Report:
     return Report(
         title=words.title or found.title,
         blocks=tuple(blocks),
-        runs=tuple(run.data for run in runs),
+        runs=tuple(run.series for run in runs),
         moment_epoch_s=newest_end(run.facts for run in runs),
         attachments=attachments(runs),
         author=words.author,
@@ -96,17 +96,12 @@ def read_report(paths: Iterable[Path], options: ReportOptions = DEFAULT_OPTIONS)
     Raises:
         RunFileError: a file cannot be read.
     """
-    return compose(read_findings(paths, anonymous=options.anonymous), options)
-
-
-def _costs(found: Findings, _wishes: ReportOptions) -> Iterator[Block]:
-    yield from figure_pages(found)
-    yield from checkpoint_figure(found.configurations)
+    return compose(read_findings(paths, anonymous=options.anonymous, baseline=options.baseline), options)
 
 
 def _environment(found: Findings, options: ReportOptions) -> Iterator[Block]:
     title = SECTION_LABELS[Section.ENVIRONMENT]
-    yield Text(TextRole.HEADING, title, bookmark=title, new_page=True)
+    yield Text(TextRole.HEADING, title, bookmark=title, new_page=len(found.configurations) <= MANY)
     yield from environment(found.runs, differences=Section.DIFFERENCES in options.sections)
 
 
@@ -116,8 +111,8 @@ _PAGES: Final[Mapping[Section, _Pages]] = {
     Section.DIFFERENCES: lambda found, _: difference_pages(found),
     Section.VERDICTS: lambda found, _: verdict_pages(found),
     Section.PHASES: lambda found, _: phase_pages(found),
-    Section.TIME: lambda found, _: overlay_pages(found),
-    Section.COSTS: _costs,
+    Section.TIME: lambda found, _: condition_pages(found),
+    Section.COSTS: lambda found, _: figure_pages(found),
     Section.CONFIGURATIONS: lambda found, _: configuration_pages(found),
     Section.RUNS: lambda found, _: run_list(found),
     Section.METHOD: lambda found, _: method(found),
@@ -155,13 +150,13 @@ def read_picture(paths: Iterable[Path], *, anonymous: bool = False) -> Report:
         RunFileError: a file cannot be read.
         FootingError: there is nothing to draw.
     """
-    facts, data = read_runs(paths, Anonymizer.of_this_machine() if anonymous else Anonymizer.none())
-    found = find(facts, data)
+    facts, series = read_runs(paths, Anonymizer.of_this_machine() if anonymous else Anonymizer.none())
+    found = find(facts, series)
     blocks = tuple(_picture_blocks(found))
     if not blocks:
         message = tr("There is nothing to draw: no run measured a single second.")
         raise FootingError(message)
-    return Report(found.title, blocks, tuple(run.data for run in found.runs), newest_end(facts))
+    return Report(found.title, blocks, tuple(run.series for run in found.runs), newest_end(facts))
 
 
 def _picture_blocks(found: Findings) -> Iterable[Block]:
@@ -171,9 +166,9 @@ def _picture_blocks(found: Findings) -> Iterable[Block]:
     yield Text(TextRole.HEADING, found.title)
     for configuration in found.configurations:
         for reason in (*configuration.not_durable, *configuration.unsafe):
-            sentence = tr("{warning}: {tag} {name}: {reason}")
+            sentence = tr("{warning}: {name}: {reason}")
             message = sentence.format(
-                warning=configuration.warning, tag=configuration.tag, name=configuration.name, reason=reason
+                warning=configuration.warning, name=configuration.full_name, reason=reason
             )
             yield Text(TextRole.WARNING, message)
     if len(found.configurations) <= MOST_LINES:

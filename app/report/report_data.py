@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, TypeVar
 
 from app.analysis.facts import RunFacts, read_run_facts
 from app.analysis.labels import one_line, safety_warning, with_warning
 from app.comparison.groups import ComparedRun
+from app.comparison.overall.fastest import under
 from app.comparison.table import ComparisonRow
 from app.domain.disk import DiskIdentity
 from app.domain.run import RunState
@@ -19,12 +20,13 @@ from app.domain.storage_plan.plan import StoragePlan
 from app.domain.text import tr
 from app.export.anonymize import Anonymizer
 from app.export.runs import describe_run
+from app.report.run_series import RunSeries
 from app.runfile.metadata.offered_load import OfferedLoad
 from app.runfile.metadata.run_metadata import PhaseMetadata
 from app.runfile.metadata.safety import NOT_DURABLE, UNSAFE
 from app.runfile.metadata.typed_json import or_none
 from app.runfile.reader import CommandRecord, RunFile
-from app.runfile.series import RunData, load_run_data
+from app.runfile.series import RunData
 from app.runfile.summary import summarise
 
 
@@ -34,15 +36,23 @@ class ReportedRun:
 
     Attributes:
         number: 0-based index in the report.
-        tag: of its configuration, with its own number if that has several runs: A, or A2.
         compared: content of its file, and its part in the comparison.
-        data: its series.
+        series: its seconds.
     """
 
     number: int
-    tag: str
     compared: ComparedRun
-    data: RunData = field(repr=False)
+    series: RunSeries
+
+    @property
+    def data(self) -> RunData:
+        """Its seconds, read on first use."""
+        return self.series.data
+
+    @property
+    def name(self) -> str:
+        """Its name, unique in the report."""
+        return self.compared.name
 
     @property
     def facts(self) -> RunFacts:
@@ -51,9 +61,9 @@ class ReportedRun:
 
     @property
     def source(self) -> str:
-        """Return the identity of the run for readers: its tag, name and the start of its id."""
+        """Return the identity of the run for readers: its name and the start of its id."""
         known = one_line(self.facts.id[:8] or Path(self.facts.path).name)
-        return f"{self.tag} = {one_line(self.facts.name)}" + (f" ({known})" if known else "")
+        return f"{self.name} ({known})" if known else self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,28 +71,34 @@ class ReportedConfiguration:
     """A configuration with its runs.
 
     Attributes:
-        look: 0-based index in the order of measuring; determines tag, colour and line style.
-        tag: one or two letters that identify it in charts and tables.
-        name: unique in the report, without the common ending.
-        full_name: with the common ending.
+        look: determines colour and line style: the number of its level across a matrix, else in the order of
+            measuring.
         runs: in the order of their start.
         group: its index in the comparison.
         row: of the table of the comparison.
-        verdict: against the baseline, a sentence with short names; empty for the baseline.
         is_baseline: whether the others of its condition are compared with it.
-        name_in_sentences: its name in sentences of the comparison.
     """
 
     look: int
-    tag: str
-    name: str
-    full_name: str
     runs: tuple[ReportedRun, ...]
     group: int
     row: ComparisonRow
-    verdict: str = ""
     is_baseline: bool = False
-    name_in_sentences: str = ""
+
+    @property
+    def name(self) -> str:
+        """Its name below the heading of its condition."""
+        return self.row.name
+
+    @property
+    def full_name(self) -> str:
+        """Its name, unique in the report."""
+        return self.row.group.name
+
+    @property
+    def verdict(self) -> str:
+        """Against the baseline, a sentence; empty for the baseline."""
+        return under(self.row.condition, self.row.judged.sentence)
 
     @property
     def shown(self) -> ReportedRun:
@@ -119,8 +135,8 @@ class ReportedConfiguration:
 
 def read_runs(
     paths: Iterable[Path], disguise: Anonymizer
-) -> tuple[tuple[RunFacts, ...], tuple[RunData, ...]]:
-    """Read run files; duplicates are read once.
+) -> tuple[tuple[RunFacts, ...], tuple[RunSeries, ...]]:
+    """Read run files, their seconds not yet; duplicates are read once.
 
     Raises:
         RunFileError: one cannot be read.
@@ -131,7 +147,7 @@ def read_runs(
             with RunFile(path) as run:
                 disguise.learn(describe_run(run))
     facts = tuple(bounded(_disguised(_read_facts(path), disguise)) for path in unique)
-    return facts, tuple(load_run_data(path) for path in unique)
+    return facts, tuple(map(RunSeries, unique))
 
 
 def _read_facts(path: Path) -> RunFacts:

@@ -1,9 +1,9 @@
-"""Tables of runs: results, costs of a transaction, comparison of configurations, differing values."""
+"""Tables of runs: results, costs of a transaction, latencies of configurations."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 from app.analysis.io_baseline import JOB_COLUMNS, sync_sentences
@@ -40,6 +40,10 @@ _COMPARED: Final = (
 )
 _MOST_WITH_CHARTS: Final = 6
 """Most configurations for which figures may start on the page of the charts."""
+_MOST: Final = 24
+"""Most configurations with a table of latencies and costs."""
+_MOST_DEVICES: Final = 6
+_MOST_NAMED: Final = 3
 
 _DIFFERS: Final = "*"
 
@@ -84,13 +88,16 @@ def devices_sentence(runs: Sequence[ReportedRun]) -> str:
     for run in having:
         runs_by_devices.setdefault(
             one_line(run.facts.devices) or tr("devices that the run file does not name"), []
-        ).append(run.tag)
+        ).append(run.name)
     if not runs_by_devices:
         return ""
+    count = tr("{count} runs")
     parts = [
-        each if len(runs_by_devices) == 1 else f"{', '.join(tags)}: {each}"
-        for each, tags in runs_by_devices.items()
+        f"{', '.join(names) if len(names) <= _MOST_NAMED else count.format(count=len(names))}: {each}"
+        for each, names in list(runs_by_devices.items())[:_MOST_DEVICES]
     ]
+    if len(runs_by_devices) == 1:
+        parts = list(runs_by_devices)
     sentence = tr("Operations, bytes and flushes are those of {devices}, other programs included.")
     return sentence.format(devices="; ".join(parts))
 
@@ -99,7 +106,7 @@ def _figure_column(name: str) -> Column[ReportedRun]:
     return Column(name, figure(name).heading, lambda run: _cell(run, name))
 
 
-_RUN: Final[Column[ReportedRun]] = Column("run", tr("Run"), lambda run: run.tag, CellKind.LABEL)
+_RUN: Final[Column[ReportedRun]] = Column("run", tr("Run"), lambda run: run.name, CellKind.WORDS)
 _STATE: Final[Column[ReportedRun]] = Column("state", tr("State and marks"), state_cell, CellKind.WORDS)
 
 
@@ -149,24 +156,30 @@ def _storages(found: Findings) -> Iterator[Block]:
 
 def figure_pages(found: Findings) -> Iterator[Block]:
     """Yield latencies, evenness and costs of all configurations in one table."""
-    if len(found.configurations) < 2:
+    if not 1 < len(found.configurations) <= _MOST:
         return
     tables = [
         tuple(_compared(found.configurations, compare_figures(found.comparison, names)))
         for names in (_COMPARED, _COSTS, LOADING)
     ]
     if not any(tables):
+        yield from _storages(found)
         return
-    title = tr("Latency and cost of a transaction")
+    shown = [table for each in tables for table in each]
+    ids = {column.id for table in shown for column in table.columns}
+    title = tr("Evenness and cost of a transaction")
+    if any(name.startswith("latency") for name in ids):
+        title = tr("Latency and cost of a transaction") if tables[1] else tr("Latency")
     yield Text(
         TextRole.HEADING, title, bookmark=title, new_page=len(found.configurations) > _MOST_WITH_CHARTS
     )
-    for table in tables:
-        yield from table
-    sentence = tr(
-        "Means over runs. {sign} differs from the baseline by more than chance (95 %, Holm); without it "
-        "nothing is said about a difference. Source: the runs listed under “Runs”."
-    )
+    yield from shown
+    sentence = tr("Means over runs. Source: the runs listed under “Runs”.")
+    if any(cell.endswith(_DIFFERS) for table in shown for row in table.rows for cell in row.cells.values()):
+        sentence = tr(
+            "Means over runs. {sign} differs from the baseline by more than chance (95 %, Holm); without it "
+            "nothing is said about a difference. Source: the runs listed under “Runs”."
+        )
     devices = devices_sentence(found.runs)
     runs = [run.compared for run in found.runs]
     closed = any(is_closed_loop(run.facts.load, run.figures) for run in runs)
@@ -197,33 +210,3 @@ def _mean_column(found: FigureComparison) -> Column[ReportedConfiguration]:
         return _without_unit(format_mean(found, configuration.group)) + differs
 
     return Column(found.figure.name, found.figure.heading, cell)
-
-
-@dataclass(frozen=True, slots=True)
-class SharedValue:
-    """One value of a property that differs between runs.
-
-    Attributes:
-        name: of the property; empty after its first value.
-        value: in one line.
-        runs: tags of its runs.
-    """
-
-    name: str
-    value: str
-    runs: str
-
-
-def shared_value_table(heading: str, rows: Iterable[SharedValue]) -> ReportTable:
-    """Return properties with differing values, with the runs of each.
-
-    Args:
-        heading: of the properties.
-        rows: at least one.
-    """
-    columns: tuple[Column[SharedValue], ...] = (
-        Column("name", heading, lambda row: row.name, CellKind.WORDS),
-        Column("value", tr("Value"), lambda row: row.value, CellKind.WORDS),
-        Column("runs", tr("Runs"), lambda row: row.runs, CellKind.WORDS),
-    )
-    return plain_table(columns, rows, size=TableSize.SMALL)

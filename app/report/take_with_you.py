@@ -1,10 +1,7 @@
-"""Give the winning configuration as text: commands, fstab, postgresql.conf, measured effects. Pure.
+"""Give the winning configuration as text: commands, fstab, postgresql.conf. Pure.
 
 The winner is among the fastest under every condition; if there is none, each condition has its own. At a kept
 rate all configurations are equally fast: such conditions count only if there are no others.
-
-A line's measured effect comes only from runs that differ from the winner in nothing else. Properties that
-were never varied are listed as such: their effect is unknown.
 
 Storage commands are for any machine, without temporary names. They come from the builders that created the
 measured storage (`app.storage.layout.commands`). Parts that only a session of pgFooting needs are omitted;
@@ -24,16 +21,17 @@ from typing import Final
 
 from app import VERSION
 from app.analysis.labels import format_tps, one_line
-from app.analysis.properties import KIND, PATH, POSTGRESQL, SETTING, TARGET, Property
+from app.analysis.properties import POSTGRESQL, SETTING, TARGET, Property
 from app.campaign_file.trust import is_harmless
-from app.comparison.differences import PropertyDifference, what_differs
+from app.comparison.overall.answer import MOST_CONDITIONS
 from app.comparison.overall.conditions import Condition, chosen_settings, footing_of
-from app.comparison.overall.factor_verdicts import describe_factor
 from app.comparison.overall.fastest import among_fastest, is_proved, shows_speed, under
-from app.comparison.wording import SPEED, magnitude
 from app.domain.disk import DiskIdentity
 from app.domain.errors import FootingError
 from app.domain.filesystems import FILESYSTEMS, filesystem
+from app.domain.formats import format_of
+from app.domain.options.kinds import Integer, OptionValue, Toggle
+from app.domain.options.option import FormatOption, Stage
 from app.domain.quoting.fstab import fstab_field
 from app.domain.quoting.shell import comment
 from app.domain.storage_plan.plan import Role, StoragePlan
@@ -175,7 +173,7 @@ def _fstab_line(argv: tuple[str, ...], plan: StoragePlan) -> str:
     [role] = [role for role in plan.by_role if values["--target"] == f"{_FOLDER}/{MOUNT_NAMES[role]}"]
     options = [each for each in values["--options"].split(",") if not _OURS.match(each)]
     source = f"pg{role.value}" if _is_pool(plan, role) else f"UUID=$UUID_{role.value.upper()}"
-    last = "0 0" if values["--types"] in {"zfs", "btrfs", "xfs"} else "0 2"
+    last = "0 0" if values["--types"] in _UNCHECKED else "0 2"
     return f"{source}  {PLACES[role]}  {values['--types']}  {','.join(options) or 'defaults'}  {last}"
 
 
@@ -196,35 +194,15 @@ def _queue(plan: StoragePlan) -> Iterator[str]:
 
 TITLE: Final = tr("Take it with you")
 
-_FOLLOWS: Final = frozenset(
-    (
-        tr("mount options"),
-        tr("dataset"),
-        PATH,
-        KIND,
-        tr("disks"),
-        tr("partition size"),
-        tr("filesystem preset"),
-    )
-)
-"""Properties of a target that follow from others."""
-
-_OF_RAID: Final = frozenset((tr("chunk size"), "bitmap", tr("first synchronisation")))
 _FILESYSTEM: Final = tr("filesystem")
-_RAID: Final = tr("RAID")
-_DEVICE: Final = tr("device {name}").partition("{")[0]
 _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*|-?[0-9]+[A-Za-z]*|-?[0-9]+\.[0-9]+")
 """Values that postgresql.conf accepts without quotation marks (guc-file.l)."""
 _IN_FSTAB: Final = frozenset(spec.id for spec in FILESYSTEMS) - {"zfs", "tmpfs"}
 """For any other type mount(8) starts a helper program."""
-_KERNELS: Final = re.compile(
-    r"(?!rw$|users?$|owner$|group$|u?helper|loop|offset|sizelimit)[a-z0-9_]+(=[A-Za-z0-9_:.+-]+)?"
-)
-"""Mount options reported by the kernel; others are interpreted by mount(8), which root starts."""
+_UNCHECKED: Final = frozenset({"zfs", "btrfs", "xfs"})
+"""Filesystems that fsck does not check at boot."""
 _MOST: Final = 300
 """Most letters of a foreign value."""
-
-Key = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +223,7 @@ class TakenConfiguration:
     """A winning configuration.
 
     Attributes:
-        name: of the configuration, with its tag.
+        name: of the configuration.
         sentences: results of the whole configuration, as sentences.
         warnings: its safety costs; empty for none.
         parts: to be typed.
@@ -312,7 +290,7 @@ def _fastest_of(
     ]
     safe = _safe(measured)
     names = [row.name for row in among_fastest(condition.part)]
-    among = [each for each in safe if each.name_in_sentences in names]
+    among = [each for each in safe if each.name in names]
     chosen = among or (safe or measured)[:1]
     return list({footing[each.full_name]: each for each in reversed(chosen)}.values())[::-1]
 
@@ -324,68 +302,52 @@ def _safe(configurations: Sequence[ReportedConfiguration]) -> list[ReportedConfi
 def _safe_names(condition: ReportedCondition) -> list[str]:
     """Return the names of configurations with a result that trade no safety for speed."""
     safe = _safe(condition.configurations)
-    return [each.name_in_sentences for each in safe if each.row.mean.mean is not None]
+    return [each.name for each in safe if each.row.mean.mean is not None]
 
 
-def _is_proved(condition: ReportedCondition, chosen: ReportedConfiguration) -> bool:
+def is_proved_fastest(condition: ReportedCondition, chosen: ReportedConfiguration) -> bool:
     """Return whether runs prove that a configuration is among the fastest of those that may win."""
     names = [row.name for row in among_fastest(condition.part)]
-    return len(_safe_names(condition)) < 2 or (
-        is_proved(condition.part) and chosen.name_in_sentences in names
-    )
+    return len(_safe_names(condition)) < 2 or (is_proved(condition.part) and chosen.name in names)
 
 
 def take_with_you(found: Findings) -> tuple[TakenConfiguration, ...]:
-    """Return the winning configuration, or one for each condition; empty if no run has a result."""
+    """Return the winning configuration, or one for each of a few conditions; empty if there is none."""
     won, footing = winners(found), _footings(found)
     if len({footing[chosen.full_name] for _, chosen in won}) == 1:
-        return (_taken(found, won, ""),)
-    return tuple(_taken(found, [each], each[0].name) for each in won)
+        return (_taken(won, ""),)
+    return tuple(_taken([each], each[0].name) for each in won) if len(won) <= MOST_CONDITIONS else ()
 
 
-def _taken(found: Findings, won: Sequence[_Won], under_what: str) -> TakenConfiguration:
+def _taken(won: Sequence[_Won], under_what: str) -> TakenConfiguration:
     """Return one footing with the conditions under which it won."""
     chosen = won[0][1]
-    effects = measured_effects(won)
     facts = chosen.shown.facts
     properties = tuple(item for item in facts.properties if item.is_known)
-    parts = [*_storage(facts.plan, properties, effects), *_server(properties, effects)]
+    parts = [*_storage(facts.plan, properties), *_server(properties)]
     sentences = [
         under(condition.name, sentence)
         for condition, each in won
         for sentence in _result_sentences(condition, each)
     ]
-    proved = all(_is_proved(condition, each) for condition, each in won)
+    proved = all(is_proved_fastest(condition, each) for condition, each in won)
     if under_what:
         sentence = tr("For {condition}: nothing is among the fastest under every condition.")
         if not proved:
             sentence = tr("For {condition}: nothing has the highest mean under every condition.")
         sentences.insert(0, sentence.format(condition=under_what))
-    sentences += [
-        f"{describe_factor(each)}."
-        for each in found.factors.verdicts
-        if each.condition in {condition.name for condition, _ in won}
-    ]
-    alone = all(
-        len(_safe_names(condition)) < 2 or len(among_fastest(condition.part)) < 2 for condition, _ in won
-    )
-    sentences.append(_last_words(proved=proved, alone=alone, safe=not chosen.warning))
+    sentences.append(_last_words(proved=proved, safe=not chosen.warning))
     return TakenConfiguration(
-        name=f"{chosen.tag}  {chosen.full_name}",
+        name=chosen.full_name,
         sentences=tuple(sentences),
         warnings=tuple(map(one_line, dict.fromkeys((*chosen.not_durable, *chosen.unsafe)))),
         parts=tuple(parts),
     )
 
 
-def _last_words(*, proved: bool, alone: bool, safe: bool) -> str:
+def _last_words(*, proved: bool, safe: bool) -> str:
     what = tr("those measured that trade no safety for speed") if safe else tr("those measured")
-    sentence = tr("The fastest of {what} with this workload on this machine; others may want others.")
-    if not alone:
-        sentence = tr(
-            "Among the fastest of {what} with this workload on this machine, not told apart from others; "
-            "others may want others."
-        )
+    sentence = tr("Among the fastest of {what} with this workload on this machine; others may want others.")
     if not proved:
         sentence = tr(
             "The highest mean of {what} with this workload on this machine, not proved to be the fastest; "
@@ -401,6 +363,10 @@ def taken_text(found: Findings) -> str:
         FootingError: no run has a result.
     """
     taken = take_with_you(found)
+    if not taken and winners(found):
+        message = tr("None of these configurations is among the fastest under each of {count} conditions.")
+        hint = tr("Choose the runs of fewer conditions, such as one scale.")
+        raise FootingError(message.format(count=len(found.conditions)), hint=hint)
     if not taken:
         raise FootingError(
             tr("No run of a durable configuration has a result: there is nothing to take along.")
@@ -422,135 +388,68 @@ def _result_sentences(condition: ReportedCondition, chosen: ReportedConfiguratio
     for faster in condition.configurations:
         if faster.warning and (faster.row.mean.mean or 0.0) > (mean.mean or 0.0):
             sentence = tr("{name} had a higher mean and is not taken: it trades safety for speed.")
-            tag, name = faster.tag, faster.name_in_sentences
-            yield sentence.format(name=name if f"{name} ".startswith(f"{tag} ") else f"{tag} {name}")
+            yield sentence.format(name=faster.name)
     if condition.fastest:
         yield condition.fastest
-
-
-# --- Measured effects for each line: from runs that differ from the winner in one property only.
-
-
-def measured_effects(won: Sequence[_Won]) -> Mapping[Key, tuple[str, ...]]:
-    """Return, by property of the winner, the results of configurations that differ only in it.
-
-    Verdicts are those of the table: for pairs without the baseline only measured values are given.
-    """
-    effects: dict[Key, list[str]] = {}
-    for condition, chosen in won:
-        for other in condition.configurations:
-            verdict = "" if other is chosen else _verdict_between(condition, chosen, other)
-            if not verdict:
-                continue
-            only = _only(what_differs([chosen.shown.facts, other.shown.facts]).differences)
-            if only is not None:
-                here, there = (_value_of(only, index) for index in (0, 1))
-                sentence = tr("{here} here, {there} in {tag}: {verdict}")
-                effect = sentence.format(here=here, there=there, tag=other.tag, verdict=verdict)
-                effects.setdefault((only.topic, only.name), []).append(under(condition.name, effect))
-    return {key: tuple(sentences) for key, sentences in effects.items()}
-
-
-def _verdict_between(
-    condition: ReportedCondition, chosen: ReportedConfiguration, other: ReportedConfiguration
-) -> str:
-    """Return the table's statement on two configurations; empty if one has no result."""
-    compared = other if chosen.is_baseline else chosen if other.is_baseline else None
-    if compared is not None:
-        return next(row.verdict for row in condition.part.rows if row.name == compared.name_in_sentences)
-    here, there = chosen.row.mean.mean, other.row.mean.mean
-    if not here or not there:
-        return ""
-    sentence = tr("{name} measured {magnitude}; both are compared with {baseline}")
-    seen = magnitude(there / here, SPEED, chosen.name_in_sentences)
-    first = condition.part.groups[0].name
-    return sentence.format(name=other.name_in_sentences, magnitude=seen, baseline=first)
-
-
-def _value_of(difference: PropertyDifference, run: int) -> str:
-    value = next(each.value for each in difference.variants if run in each.runs)
-    return clip(one_line(value), _MOST)
-
-
-def _only(differences: Sequence[PropertyDifference]) -> PropertyDifference | None:
-    """Return the only difference of two configurations, without properties that follow from it; else None."""
-    targets = [each for each in differences if each.topic == TARGET]
-    others = [each for each in differences if each.topic != TARGET]
-    own = [each for each in targets if each.name not in _FOLLOWS and not each.name.startswith(_DEVICE)]
-    if others:
-        return others[0] if len(others) == 1 and not own else None
-    names = {each.name for each in own}
-    for whole, parts in ((_FILESYSTEM, None), (_RAID, _OF_RAID)):
-        if whole in names and (parts is None or names <= {whole, *parts}):
-            other_whole = _RAID if whole == _FILESYSTEM else _FILESYSTEM
-            return None if other_whole in names else next(each for each in own if each.name == whole)
-    if own:
-        return own[0] if len(own) == 1 else None
-    return next((each for each in targets if each.name == tr("mount options")), None)
 
 
 # --- The lines
 
 
-def _storage(
-    plan: StoragePlan | None, properties: Sequence[Property], effects: Mapping[Key, tuple[str, ...]]
-) -> Iterator[TakenPart]:
-    mine = [item for item in properties if item.topic == TARGET]
-    known = {item.name: one_line(item.value) for item in mine}
-    comments = tuple(_beside(mine, effects))
+def _storage(plan: StoragePlan | None, properties: Sequence[Property]) -> Iterator[TakenPart]:
+    known = {item.name: one_line(item.value) for item in properties if item.topic == TARGET}
     made = None
     with suppress(KeyError, ValueError):  # of another version, or invalid
         made = None if plan is None else storage_commands(plan)
     if made is not None:
-        heading = tr("Storage, as root: the disks lose everything that is on them")
-        yield TakenPart(heading, (*comments, *made.commands))
+        yield TakenPart(tr("Storage, as root: the disks lose everything that is on them"), made.commands)
         note = tr("for $UUID_... the value that the commands gave it; blkid tells it")
         has_ids = any("$UUID" in line for line in made.fstab)
         yield TakenPart("/etc/fstab", (*([comment(note)] if has_ids else []), *made.fstab))
         return
     heading = tr("Storage: pgFooting did not make it; this is what it was")
-    words = [comment(f"{name}: {clip(value, _MOST)}") for name, value in known.items()]
-    yield TakenPart(heading, (*comments, *words))
-    options = [each for each in known.get(tr("mount options"), "").split(",") if _KERNELS.fullmatch(each)]
+    yield TakenPart(heading, tuple(comment(f"{name}: {clip(value, _MOST)}") for name, value in known.items()))
     kind = known.get(_FILESYSTEM, "")
-    if kind in _IN_FSTAB and options:
-        fields = ("UUID=FILL-IN", next(iter(PLACES.values())), kind, ",".join(options))
-        mounted = comment(tr("as the kernel had it mounted"))
-        yield TakenPart("/etc/fstab", (mounted, f"{'  '.join(map(fstab_field, fields))}  0 2"))
+    if kind in _IN_FSTAB and tr("mount options") in known:
+        options = ",".join(_typed(kind, known[tr("mount options")].split(","))) or "defaults"
+        last = "0 0" if kind in _UNCHECKED else "0 2"
+        fields = ("UUID=FILL-IN", next(iter(PLACES.values())), kind, options)
+        yield TakenPart("/etc/fstab", (f"{'  '.join(map(fstab_field, fields))}  {last}",))
 
 
-def _beside(items: Sequence[Property], effects: Mapping[Key, tuple[str, ...]]) -> Iterator[str]:
-    """Yield the measured effects of properties, then the properties that were never varied."""
-    for item in items:
-        yield from (comment(f"{item.name}: {effect}") for effect in effects.get(item.key, ()))
-    names = [one_line(item.name) for item in items if item.key not in effects and item.name not in _FOLLOWS]
-    names = [name for name in names if not name.startswith(_DEVICE)]
-    if names:
-        sentence = tr("Not varied by itself, so that nothing is known of what it does alone: {names}.")
-        yield comment(clip(sentence.format(names=", ".join(names)), 2 * _MOST))
+def _typed(kind: str, shown: Sequence[str]) -> Iterator[str]:
+    """Yield the mount options that a person would type: known ones that are not the kernel's default."""
+    for option in format_of(kind).options:
+        if option.stage is Stage.MOUNT and option.shown is not None:
+            usual = None if option.default is None else option.shown.token(option.default)
+            for word in shown:
+                if word != usual and _is_value(option, word):
+                    yield word
 
 
-def _server(properties: Sequence[Property], effects: Mapping[Key, tuple[str, ...]]) -> Iterator[TakenPart]:
+def _is_value(option: FormatOption, word: str) -> bool:
+    """Return whether a word that the kernel shows is a value of an option."""
+    if option.shown is None:
+        return False
+    if isinstance(option.kind, Integer):
+        prefix = option.shown.template.partition("{value}")[0]
+        return bool(prefix) and word.startswith(prefix) and word.removeprefix(prefix).isdigit()
+    values: tuple[OptionValue, ...] = (True, False) if isinstance(option.kind, Toggle) else option.kind.ids
+    return word.partition(":")[0] in {option.shown.token(value) for value in values}
+
+
+def _server(properties: Sequence[Property]) -> Iterator[TakenPart]:
     found = {item.name: item.value for item in properties if item.topic == POSTGRESQL}
     checksums = found.get("checksums")
     if checksums is not None:
         option = "--data-checksums" if checksums == tr("yes") else "--no-data-checksums"
-        effect = [comment(f"checksums: {each}") for each in effects.get((POSTGRESQL, "checksums"), ())]
         older = tr("PostgreSQL before 18 knows no --no-data-checksums: without either it makes none")
         line = f"initdb --pgdata={next(iter(PLACES.values()))}/data {option}"
         note = [] if checksums == tr("yes") else [comment(older)]
-        yield TakenPart(tr("The cluster, as postgres"), (*effect, *note, line))
-    settings = [item for item in properties if item.topic == SETTING]
-    lines: list[str] = []
-    for item in settings:
-        lines += [comment(sentences) for sentences in effects.get(item.key, ())]
-        lines += _setting(item)
-    alone = [one_line(item.name) for item in settings if item.key not in effects]
-    if alone:
-        sentence = tr("Not varied by itself, so that nothing is known of what it does alone: {names}.")
-        lines.insert(0, comment(sentence.format(names=", ".join(alone))))
+        yield TakenPart(tr("The cluster, as postgres"), (*note, line))
+    lines = tuple(line for item in properties if item.topic == SETTING for line in _setting(item))
     nothing = tr("nothing but the defaults of the server")
-    yield TakenPart("postgresql.conf", tuple(lines) or (comment(nothing),))
+    yield TakenPart("postgresql.conf", lines or (comment(nothing),))
 
 
 def _setting(item: Property) -> Iterator[str]:

@@ -11,9 +11,7 @@ from PySide6.QtGui import QImage, QPainter
 from pytestqt.qtbot import QtBot
 
 from app.analysis.facts import read_run_facts
-from app.report.blocks import BarFigure as ReportBars
 from app.report.options import ReportOptions
-from app.report.report import read_report
 from tests.fix_phases import PhasedRun, PhaseShape, ext4_and_xfs, write_phased_campaign
 from ui.charts.figures.panels import PanelFigure
 from ui.compare.content import Choices, Content, LoadedRun, compare_content
@@ -111,19 +109,6 @@ def test_many_phases_keep_row_height(
     assert figure.text_at(size, theme, QPointF(-5, -5)) == ""
     view = PhasesView(theme)
     qtbot.addWidget(view)
-
-
-def test_report_charts_before_phase_table(tmp_path: Path) -> None:
-    paths = write_phased_campaign(tmp_path, with_a_rate())
-    charts = [each for each in read_report(paths).blocks if isinstance(each, ReportBars)]
-    free, rated = charts[-2:]
-    assert (free.title, free.unit) == ("free", "tpcb-like, transactions per second, more is better")
-    assert (rated.title, rated.unit) == ("rated", "tpcb-like, p99 in ms, less is better")
-    assert sorted(bar.label for bar in free.bars) == ["ext4", "xfs"]
-    for bar in free.bars:
-        assert bar.value is not None
-        assert bar.value_text
-        assert len(bar.points) == 3
 
 
 @pytest.mark.slow

@@ -155,12 +155,12 @@ def test_author_text_and_section_order_persist(
         "Jo Example",
         "Which filesystem?",
         "xfs it is.",
-        "Conclusion of the author",
+        "Recommendation of the author",
     ):
         assert words in first
     entries = [str(entry.title) for entry in reader.outline if not isinstance(entry, list)]
     assert entries[:2] == ["Summary", "Method"]
-    assert "What differs" not in entries
+    assert "All runs over time" not in entries
     again = ReportDialog(ReportRequest((tmp_path / "a.footing",), "Trial"), settings)
     qtbot.addWidget(again)
     assert again.form.options == form.options

@@ -30,6 +30,7 @@ from tests.fix_report import UNSAFE, Case, write_cases
 from tests.fix_runs import Shape, change_run
 from tests.fix_window import LONG_NAME
 from tests.unit.analysis.test_io_baseline_words import KNOWN
+from tests.unit.report.test_report_content import single_blocks
 from ui.fonts import FAMILY
 from ui.report import canvas as canvas_module
 from ui.report.canvas import Canvas, NoFontError, PaperAppearance, TextStyle
@@ -188,7 +189,7 @@ def test_outline_date_title_and_pages(paths: list[Path], tmp_path: Path) -> None
     assert reader.metadata.creation_date is not None
     assert reader.metadata.creation_date.timestamp() == int(report.moment_epoch_s)
     entries = [item for entry in reader.outline for item in (entry if isinstance(entry, list) else [entry])]
-    named = [block.bookmark for block in report.blocks if isinstance(block, Text) and block.bookmark]
+    named = [block.bookmark for block in single_blocks(report) if isinstance(block, Text) and block.bookmark]
     titles = [str(entry.title) for entry in entries]  # type: ignore[union-attr]
     assert titles == named
     for entry, title in zip(entries, titles, strict=True):
@@ -296,11 +297,17 @@ def laid_out(report: Report, paper: Paper, folder: Path) -> Pages:
 
 @pytest.mark.parametrize("paper", PAPERS.values(), ids=PAPERS)
 @pytest.mark.parametrize("paths", KINDS, indirect=True)
-def test_inner_pages_at_least_half_full(paths: list[Path], paper: Paper, tmp_path: Path) -> None:
+def test_inner_pages_half_full_if_possible(paths: list[Path], paper: Paper, tmp_path: Path) -> None:
     pages = laid_out(read_report(paths, ReportOptions(sections=tuple(Section))), paper, tmp_path)
-    for placed in pages.placed[:-1]:
+    for placed, after in zip(pages.placed, pages.placed[1:], strict=False):
         piece, y = placed[-1]
-        assert y + piece.height - paper.top >= 0.5 * paper.text_height
+        used = y + piece.height - paper.top
+        together = 0.0
+        for following, _ in after:
+            together += following.height
+            if not following.with_next:
+                break
+        assert used >= 0.5 * paper.text_height or used + together > paper.text_height
 
 
 def test_lines_differ_without_colours(tmp_path: Path) -> None:
@@ -344,7 +351,7 @@ def test_another_program_takes_the_facts_out(paths: list[Path], tmp_path: Path) 
 
 @pytest.mark.slow
 @pytest.mark.long
-def test_sixty_runs_fit_fourteen_pages(tmp_path: Path) -> None:
+def test_sixty_runs_fit_ten_pages(tmp_path: Path) -> None:
     cases = [
         Case(f"configuration {number}", repeat, Shape(60, 7000 - 300 * number), "ext4")
         for repeat in range(5)
@@ -352,7 +359,7 @@ def test_sixty_runs_fit_fourteen_pages(tmp_path: Path) -> None:
     ]
     report = read_report(write_cases(tmp_path, cases))
     for paper in PAPERS.values():
-        assert len(laid_out(report, paper, tmp_path).placed) <= 14
+        assert len(laid_out(report, paper, tmp_path).placed) <= 10
 
 
 def test_overlong_chart_note_left_out_whole(tmp_path: Path) -> None:
@@ -362,7 +369,7 @@ def test_overlong_chart_note_left_out_whole(tmp_path: Path) -> None:
     target = tmp_path / "report.pdf"
     save(SaveRequest(tuple(write_cases(tmp_path / "runs", cases)), target))
     text = read_text(target)
-    assert "L configuration 11" in text
+    assert "configuration 11" in text
     assert "…" not in text
 
 
@@ -475,10 +482,10 @@ def test_two_hundred_runs_summarized_on_first_page(outside: list[str], tmp_path:
     report = read_report(write_cases(tmp_path, cases))
     reader = PdfReader(BytesIO(report_pdf(report, PAPERS["a4"])))
     assert not outside
-    assert len(reader.pages) < 60
+    assert len(reader.pages) <= 12
     first = plain(reader.pages[0].extract_text())
     assert "200 runs of 200 configurations" in first
-    assert "176 more configurations, slower or not ranked, stand under “Verdicts”." in first
+    assert "176 more configurations are in the tables of the next pages." in first
 
 
 def test_what_won_is_written_as_a_text(tmp_path: Path) -> None:

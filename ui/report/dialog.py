@@ -42,7 +42,9 @@ from app.domain.errors import FootingError, UsageError
 from app.domain.text import tr
 from app.export.unreadable_files import with_readable
 from app.preferences import preferred_paper, read_preferences
+from app.report.findings import Findings
 from app.report.options import DEFAULT_SECTIONS, SECTION_LABELS, ReportOptions, Section, read_sections
+from app.report.recommendation import recommend
 from app.report.report import MOST_TITLE, read_findings
 from app.report.take_with_you import taken_text
 from app.runfile.output_file import slug
@@ -142,6 +144,8 @@ class SectionList(OrderedList):
 
 
 _LINES: Final = 3
+MOST_OFFERED: Final = 200
+"""Most configurations offered as a baseline."""
 
 
 class ReportOptionsForm(QWidget):
@@ -167,7 +171,12 @@ class ReportOptionsForm(QWidget):
         self.title.setPlaceholderText(about)
         self.author = QLineEdit()
         self.purpose = _text(tr("Why it was measured: one or two sentences"))
-        self.conclusion = _text(tr("What follows: what whoever decides or pays should do"))
+        self.conclusion = _text(tr("Left empty: the draft of pgFooting"))
+        self.baseline = ElidedComboBox()
+        self.baseline.addItem(tr("the first one"), "")
+        self.draft = QPushButton(tr("Take the &draft"))
+        self.draft.setAutoDefault(False)
+        self.draft.setEnabled(False)
         self.named = QRadioButton(tr("As they are, with serial numbers, &host, user and folders"))
         self.anonymous = QRadioButton(tr("Rep&laced, to be passed on"))
         self.named.setChecked(True)
@@ -179,6 +188,8 @@ class ReportOptionsForm(QWidget):
         for box in (self.purpose, self.conclusion):
             box.textChanged.connect(self.changed)
         self.anonymous.toggled.connect(self.changed)
+        self.baseline.currentIndexChanged.connect(self.changed)
+        self.draft.clicked.connect(lambda: self.conclusion.setPlainText(self.draft.toolTip()))
         self.sections.changed.connect(self.changed)
 
     def _lay_out(self) -> None:
@@ -196,7 +207,9 @@ class ReportOptionsForm(QWidget):
             (tr("&Title"), self.title),
             (tr("&Author"), self.author),
             (tr("Pur&pose"), self.purpose),
-            (tr("&Conclusion"), self.conclusion),
+            (tr("&Compared with"), self.baseline),
+            (tr("Reco&mmendation"), self.conclusion),
+            ("", self.draft),
         )
         for label, widget in rows:
             widget.setAccessibleName(label.replace("&", ""))
@@ -212,14 +225,24 @@ class ReportOptionsForm(QWidget):
             author=self.author.text(),
             purpose=self.purpose.toPlainText(),
             conclusion=self.conclusion.toPlainText(),
+            baseline=str(self.baseline.currentData()),
             sections=self.sections.sections,
             anonymous=self.anonymous.isChecked(),
         )
 
     def set_for_report(self, *, is_report: bool) -> None:
         """Enable all options for a report, only anonymity for a picture."""
-        for widget in (self.title, self.author, self.purpose, self.conclusion, self.sections):
+        for widget in (self.title, self.author, self.purpose, self.conclusion, self.sections, self.draft):
             widget.setEnabled(is_report)
+
+    def show_findings(self, found: Findings) -> None:
+        """Offer baselines, and the draft of the recommendation."""
+        for name in found.baselines[: MOST_OFFERED if self.baseline.count() == 1 else 0]:
+            self.baseline.addItem(name, name)
+        draft = recommend(found)
+        self.draft.setEnabled(bool(draft))
+        self.draft.setToolTip(draft)
+        self.conclusion.setPlaceholderText(draft)
 
     def keep(self) -> None:
         """Store all options for the next report, and the texts for reports of the same runs."""
@@ -336,6 +359,7 @@ class ReportDialog(QDialog):
         self.kind.currentIndexChanged.connect(self._on_kind_changed)
         self.paper.currentIndexChanged.connect(self._show_preview)
         self.form.changed.connect(self._show_preview)
+        self.preview.read.connect(self.form.show_findings)
         self._on_kind_changed()
 
     def _lay_out(self) -> None:

@@ -23,7 +23,6 @@ from app.report.blocks import (
     TextRole,
     TimeFigure,
     Together,
-    letters,
 )
 from ui.charts.data.registry import CHARTS
 from ui.charts.figures import bars
@@ -58,6 +57,7 @@ _AFTER_MM: Final = {
     TextRole.CODE: 0.8,
 }
 _HEADINGS: Final = frozenset({TextRole.TITLE, TextRole.HEADING, TextRole.SUBHEADING})
+_SPACE_ABOVE_MM: Final = {TextRole.HEADING: 5.0, TextRole.SUBHEADING: 1.5}
 _HANGING_MM: Final = 4.0
 _SIGN_MM: Final = 4.5
 _KEY: Final = TextStyle(8)
@@ -66,6 +66,8 @@ _CAPTION: Final = TYPES[TextRole.NOTE]
 _GRID_GAP_MM: Final = 4.0
 _BARS: Final = ((6, 11, 22), (12, 11, 8), (16, 9, 0), (10_000, 8, 0))
 """(most bars, pixels of letters, pixels between their lines)."""
+_BESIDE_A_TABLE: Final = 15
+"""Bars with headings are as small as with so many more: a table above has their figures."""
 
 
 class PageLayout:
@@ -73,7 +75,7 @@ class PageLayout:
 
     def __init__(self, canvas: Canvas, paper: Paper, report: Report) -> None:
         self._canvas = canvas
-        self._width = paper.text_width
+        self._width, self._height = paper.text_width, paper.text_height
         self._theme = PaperAppearance(canvas)
         self._charts = TimeCharts(self._theme, report.runs)
 
@@ -100,6 +102,8 @@ class PageLayout:
                 return facts_pieces(self._canvas, block, self._width)
             case Together():
                 pieces = self.pieces(block.blocks)
+                if sum(piece.height for piece in pieces) > self._height:
+                    return pieces
                 return [*(replace(piece, with_next=True) for piece in pieces[:-1]), *pieces[-1:]]
             case _:
                 return list(self._figure(block))
@@ -130,8 +134,8 @@ class PageLayout:
             pieces = [replace(piece, with_next=True) for piece in pieces]
         bookmark = (block.bookmark, block.level) if block.bookmark else None
         pieces[0] = replace(pieces[0], bookmark=bookmark, new_page=block.new_page)
-        if block.role is TextRole.SUBHEADING and not block.new_page:
-            return [gap(1.5), *pieces]
+        if block.role in _SPACE_ABOVE_MM and not block.new_page:
+            return [replace(gap(_SPACE_ABOVE_MM[block.role]), with_next=True), *pieces]
         return pieces
 
     def _hanging(self, text: str, kind: TextStyle, after: float) -> list[Flowable]:
@@ -145,8 +149,14 @@ class PageLayout:
         return pieces
 
     def _bars(self, figure: BarFigure) -> list[Flowable]:
-        shown = bars.BarFigure(figure.title, (bars.BarGroup("", figure.bars),), figure.unit)
-        pixels, row_gap = next(sizes for most, *sizes in _BARS if len(figure.bars) <= most)
+        headed = zip(figure.headings or [""] * len(figure.bars), figure.bars, strict=True)
+        groups = tuple(
+            bars.BarGroup(heading, tuple(bar for _, bar in found))
+            for heading, found in groupby(headed, lambda pair: pair[0])
+        )
+        shown = bars.BarFigure(figure.title, groups, figure.unit)
+        rows = len(figure.bars) + _BESIDE_A_TABLE * bool(figure.headings)
+        pixels, row_gap = next(sizes for most, *sizes in _BARS if rows <= most)
         theme = PaperAppearance(self._canvas, pixels, row_gap)
         width = self._width / MM_PER_PIXEL + 2 * SMALL  # align its texts with the others
         size = QSizeF(width, shown.least_height(theme, width))
@@ -199,8 +209,9 @@ class PageLayout:
             figures = [replace(figure, high=high, end_s=end_s) for figure in grid.figures]
             spec = CHARTS[figures[0].chart]
             title = tr("{title}, {unit}").format(title=chart_title(spec, figures[0].traces), unit=spec.unit)
-            for piece in paragraph(self._canvas, title, TYPES[TextRole.SUBHEADING], self._width, after=1.0):
-                yield replace(piece, with_next=True)
+            kind = TYPES[TextRole.SUBHEADING]
+            lines = paragraph(self._canvas, title, kind, self._width, after=1.0) if grid.headed else []
+            yield from (replace(piece, with_next=True) for piece in lines)
         column = (self._width - _GRID_GAP_MM * (grid.columns - 1)) / grid.columns
         gutters = [self._gutters(figures[place :: grid.columns]) for place in range(grid.columns)]
         for start in range(0, len(figures), grid.columns):
@@ -222,7 +233,7 @@ class PageLayout:
         row: list[tuple[float, int, str]] = []
         x = 0.0
         for look, name in key.entries:
-            text = self._canvas.elide(f"{letters(look)} {name}", _KEY, self._width - _KEY_SAMPLE_MM - 2)
+            text = self._canvas.elide(name, _KEY, self._width - _KEY_SAMPLE_MM - 2)
             needed = _KEY_SAMPLE_MM + 2 + self._canvas.width(text, _KEY) + 5
             if row and x + needed - 5 > self._width:
                 yield _key_row(row)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from PySide6.QtCore import Qt, QTimer
+from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QImage, QPainter, QPixmap, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 from shiboken6 import isValid
@@ -115,14 +115,19 @@ class _Page(QLabel):
 class ReportPreview(QWidget):
     """A page of the report, with its number and the total.
 
-    Run files are read once, or twice with and without anonymised names.
+    Run files are read once, or twice with and without anonymised names, and again for another baseline.
+
+    Signals:
+        read: the findings (`Findings`), when its pages are shown.
     """
+
+    read = Signal(object)
 
     def __init__(self, runs: tuple[Path, ...], parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._runs = runs
-        self._read: dict[bool, Findings] = {}
-        self._op: BackgroundOp[PageImages] | None = None
+        self._read: dict[tuple[bool, str], Findings] = {}
+        self._op: BackgroundOp[tuple[PageImages, Findings]] | None = None
         self._wanted: PreviewRequest | None = None
         self._pages: PageImages | None = None
         self._number = 0
@@ -177,26 +182,29 @@ class ReportPreview(QWidget):
         self._wanted = None
         self._op = BackgroundOp(self._making(wanted), self._on_made, self._on_failed).start()
 
-    def _making(self, wanted: PreviewRequest) -> Callable[[], PageImages]:
+    def _making(self, wanted: PreviewRequest) -> Callable[[], tuple[PageImages, Findings]]:
         runs, known = self._runs, self._read
 
-        def make() -> PageImages:
-            anonymous = wanted.options.anonymous
-            if anonymous not in known:
-                known[anonymous] = with_readable(
-                    runs, lambda paths: read_findings(paths, anonymous=anonymous), lambda _: None
+        def make() -> tuple[PageImages, Findings]:
+            key = wanted.options.anonymous, wanted.options.baseline
+            if key not in known:
+                known[key] = with_readable(
+                    runs,
+                    lambda paths: read_findings(paths, anonymous=key[0], baseline=key[1]),
+                    lambda _: None,
                 )
-            return PageImages(compose(known[anonymous], wanted.options), wanted.paper)
+            return PageImages(compose(known[key], wanted.options), wanted.paper), known[key]
 
         return make
 
-    def _on_made(self, pages: PageImages) -> None:
+    def _on_made(self, made: tuple[PageImages, Findings]) -> None:
         if not isValid(self):  # may be deleted with the parent window at any time
             return
         self._op = None
-        self._pages = pages
-        self._number = min(self._number, pages.count - 1)
+        self._pages, found = made
+        self._number = min(self._number, self._pages.count - 1)
         self._show()
+        self.read.emit(found)
         self._begin()
 
     def _on_failed(self, error: FootingError) -> None:

@@ -55,7 +55,6 @@ from app.report.blocks import (
     TextRole,
     TimeFigure,
     Together,
-    letters,
 )
 from app.report.options import DEFAULT_OPTIONS, ReportOptions
 from app.report.report import read_findings, read_picture, read_report
@@ -162,8 +161,7 @@ th, td { text-align: left; vertical-align: top; padding: .25rem .8rem .25rem 0;
   border-bottom: 1px solid LINE; }
 th { font-weight: 600; }
 .right { text-align: right; } td.right { white-space: nowrap; }
-.tag { display: inline-block; min-width: 1.3em; margin-right: .45em; padding: 0 .2em; text-align: center;
-  color: PAPER; font-weight: 600; border-radius: .2em; }
+.tag { display: inline-block; width: 1em; height: .8em; margin-right: .45em; border-radius: .2em; }
 dl { display: grid; grid-template-columns: minmax(8rem, 16rem) 1fr; gap: .1rem 1rem; font-size: .87rem; }
 dt { color: MUTED; } dd { margin: 0; overflow-wrap: anywhere; }
 figure { margin: .8rem 0 1.2rem; } svg { width: 100%; height: auto; display: block; }
@@ -268,7 +266,7 @@ def _text(block: Text, place: int) -> str:
 
 
 def _tag(look: int) -> str:
-    return f'<span class="tag" style="background:{PAPER.series[look % SERIES]}">{letters(look)}</span>'
+    return f'<span class="tag" style="background:{PAPER.series[look % SERIES]}"></span>'
 
 
 def _table(table: ReportTable) -> str:
@@ -284,7 +282,9 @@ def _table(table: ReportTable) -> str:
                 [*(["right"] if side[column.id] else []), *(["warned"] if column.id in row.warned else [])]
             )
             kind = f' class="{kinds}"' if kinds else ""
-            cells.append(f"<td{kind}>{tag}{escape(row.cells[column.id])}</td>")
+            text = escape(row.cells[column.id])
+            text = f"<b>{text}</b>" if column.id in row.best else text
+            cells.append(f"<td{kind}>{tag}{text}</td>")
         rows.append(f"<tr>{''.join(cells)}</tr>")
     head, body = f"<thead><tr>{heads}</tr></thead>", f"<tbody>{''.join(rows)}</tbody>"
     return f'<div class="wide"><table>{head}{body}</table></div>'
@@ -559,6 +559,8 @@ def _content(request: SaveRequest, ending: str, progress: Progress | None) -> by
     if ending == ".html":
         return report_html(read_report(request.runs, request.options)).encode()
     if ending == ".txt":
-        return taken_text(read_findings(request.runs, anonymous=request.options.anonymous)).encode()
+        wanted = request.options
+        found = read_findings(request.runs, anonymous=wanted.anonymous, baseline=wanted.baseline)
+        return taken_text(found).encode()
     picture = read_picture(request.runs, anonymous=request.options.anonymous)
     return report_png(picture) if ending == ".png" else report_svg(picture)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import Final
 
-from app.domain.columns import Alignment, AnyColumn
-from app.report.blocks import Facts, ReportTable, TableRow, TableSize, letters
+from app.domain.columns import Alignment, AnyColumn, CellKind, Column
+from app.report.blocks import Facts, ReportTable, TableRow, TableSize
 from ui.report.canvas import Canvas, TextStyle
 from ui.report.flow import Flowable, gap
 
@@ -34,11 +34,6 @@ _POINTS: Final = {
 
 _ROW_MM: Final = {TableSize.NORMAL: 1.3, TableSize.SMALL: 0.6, TableSize.DENSE: 0.45}
 _SAMPLE_MM: Final = 6.0
-_FACT: Final = TextStyle(7.2)
-_FACT_NAME: Final = TextStyle(7.2, colour="muted")
-_LONG_FACT: Final = 150
-_LEAST_VALUE: Final = 0.4
-"""Least share of the column for the value of a fact next to a long name."""
 
 
 class _Break(Enum):
@@ -86,7 +81,7 @@ def table_pieces(canvas: Canvas, table: ReportTable, width: float) -> list[Flowa
     rows = [_row_piece(canvas, row, setting, width, head) for row in table.rows]
     if len(rows) <= _KEPT_TOGETHER:
         rows[:-1] = [replace(row, with_next=True) for row in rows[:-1]]
-    return [head, *rows, gap(2.5)]
+    return [*([head] if any(column.of.heading for column in setting.columns) else []), *rows, gap(2.5)]
 
 
 def _set(canvas: Canvas, table: ReportTable, width: float) -> _Setting:
@@ -100,7 +95,7 @@ def _set(canvas: Canvas, table: ReportTable, width: float) -> _Setting:
         body = TextStyle(points)
         head = replace(body, bold=True)
         tagged = any(row.look is not None for row in table.rows)
-        tag_mm = _tag_mm(canvas, table.rows, head) if tagged else 0.0
+        tag_mm = _SAMPLE_MM + 2.0 if tagged else 0.0
         room = width - tag_mm - _GAP_MM * (len(used) - 1)
         natural = {column.id: _natural(canvas, table, column, body, broken) for column in used}
         squeeze = broken is _Break.WORDS
@@ -125,11 +120,6 @@ def _shortens(natural: dict[str, float], widths: dict[str, float], table: Report
     )
 
 
-def _tag_mm(canvas: Canvas, rows: Sequence[TableRow], kind: TextStyle) -> float:
-    widest = max(canvas.width(letters(row.look), kind) for row in rows if row.look is not None)
-    return _SAMPLE_MM + widest + 3.2
-
-
 def _unbroken(sizes: Sequence[float]) -> list[tuple[float, _Break]]:
     return [(points, broken) for points in sizes[:2] for broken in (_Break.NOTHING, _Break.HEADINGS)]
 
@@ -139,7 +129,8 @@ def _natural(canvas: Canvas, table: ReportTable, column: AnyColumn, body: TextSt
     bold, heading = replace(body, bold=True), column.heading
     words = [heading] if broken is _Break.NOTHING else heading.split() or [""]
     cells = (
-        canvas.width(row.cells[column.id], bold if column.id in row.warned else body) for row in table.rows
+        canvas.width(row.cells[column.id], bold if column.id in row.warned | row.best else body)
+        for row in table.rows
     )
     return max(*(canvas.width(word, bold) for word in words), 0.0, *cells)
 
@@ -211,7 +202,8 @@ def _head_piece(canvas: Canvas, setting: _Setting, width: float) -> Flowable:
 def _row_piece(canvas: Canvas, row: TableRow, setting: _Setting, width: float, head: Flowable) -> Flowable:
     cells = []
     for column in setting.columns:
-        kind = setting.warned() if column.of.id in row.warned else setting.body
+        kind = setting.head if column.of.id in row.best else setting.body
+        kind = setting.warned() if column.of.id in row.warned else kind
         most = setting.lines if column.left else 1
         text = row.cells[column.of.id]
         texts = canvas.wrap(text, kind, column.width, most) if column.left else [text]
@@ -221,7 +213,7 @@ def _row_piece(canvas: Canvas, row: TableRow, setting: _Setting, width: float, h
 
     def draw(on: Canvas, x: float, y: float) -> None:
         if row.look is not None:
-            _paint_tag(on, row.look, setting, x, y)
+            on.sample(row.look, x, y + setting.row_mm / 2 + setting.body.line_mm / 2, _SAMPLE_MM)
         for column, texts, kind in cells:
             for number, text in enumerate(texts):
                 _put(on, column, x, y + setting.row_mm / 2 + number * kind.line_mm, text, kind)
@@ -237,60 +229,10 @@ def _put(canvas: Canvas, column: _Column, x: float, y: float, text: str, kind: T
         canvas.text(x + column.x + column.width, y, text, kind, right=True)
 
 
-def _paint_tag(canvas: Canvas, look: int, setting: _Setting, x: float, y: float) -> None:
-    middle = y + setting.row_mm / 2 + setting.body.line_mm / 2
-    canvas.sample(look, x, middle, _SAMPLE_MM)
-    canvas.text(x + _SAMPLE_MM + 1.2, y + setting.row_mm / 2, letters(look), setting.head)
-
-
 def facts_pieces(canvas: Canvas, facts: Facts, width: float) -> list[Flowable]:
-    """Return names and values, two per row; a long value has its own row."""
-    half = (width - _GAP_MM) / 2
-    pieces: list[Flowable] = []
-    waiting: list[tuple[str, str]] = []
-    for name, value in facts.pairs:
-        if len(name) + len(value) > _LONG_FACT:
-            if waiting:
-                pieces.append(_facts_row(canvas, waiting, half))
-                waiting = []
-            pieces += _long_fact(canvas, name, value, width)
-            continue
-        waiting.append((name, value))
-        if len(waiting) == 2:
-            pieces.append(_facts_row(canvas, waiting, half))
-            waiting = []
-    if waiting:
-        pieces.append(_facts_row(canvas, waiting, half))
-    return [*pieces, gap(2.0)]
-
-
-def _facts_row(canvas: Canvas, pairs: Sequence[tuple[str, str]], half: float) -> Flowable:
-    found = []
-    for name, value in pairs:
-        room = half - 2.0 - min(canvas.width(value, _FACT), half * _LEAST_VALUE)
-        name_mm = min(canvas.width(name, _FACT_NAME), room)
-        names = canvas.wrap(name, _FACT_NAME, name_mm + 0.01)
-        found.append((names, name_mm + 2.0, canvas.wrap(value, _FACT, half - name_mm - 2.0)))
-    height = max(max(len(names), len(values)) for names, _, values in found) * _FACT.line_mm + 0.4
-
-    def draw(on: Canvas, x: float, y: float) -> None:
-        for place, (names, indent, values) in enumerate(found):
-            left = x + place * (half + _GAP_MM)
-            for number, text in enumerate(names):
-                on.text(left, y + number * _FACT.line_mm, text, _FACT_NAME)
-            for number, text in enumerate(values):
-                on.text(left + indent, y + number * _FACT.line_mm, text, _FACT)
-
-    return Flowable(height, draw)
-
-
-def _long_fact(canvas: Canvas, name: str, value: str, width: float) -> list[Flowable]:
-    lines = canvas.wrap(value, _FACT, width - 6)
-
-    def name_draw(on: Canvas, x: float, y: float) -> None:
-        on.text(x, y, name, _FACT_NAME)
-
-    def value_draw(text: str) -> Flowable:
-        return Flowable(_FACT.line_mm, lambda on, x, y: on.text(x + 6, y, text, _FACT))
-
-    return [Flowable(_FACT.line_mm, name_draw, with_next=True), *map(value_draw, lines), gap(0.6)]
+    """Return names and values, two per row."""
+    pairs = [*facts.pairs, *[("", "")] * (len(facts.pairs) % 2)]
+    cells = [(*one, *other) for one, other in zip(pairs[::2], pairs[1::2], strict=True)]
+    columns: tuple[AnyColumn, ...] = tuple(Column(str(each), "", str, CellKind.WORDS) for each in range(4))
+    rows = (TableRow({str(each): text for each, text in enumerate(row)}) for row in cells)
+    return table_pieces(canvas, ReportTable(columns, tuple(rows), size=TableSize.SMALL), width)

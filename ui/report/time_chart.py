@@ -17,7 +17,8 @@ from PySide6.QtGui import QPainter, QPen
 
 from app.domain.text import tr
 from app.report.blocks import TimeFigure, Trace
-from app.runfile.series import RunData, mean_width, running_mean
+from app.report.run_series import RunSeries
+from app.runfile.series import mean_width, running_mean
 from ui.charts.data.curves import CurveData, curve_samples
 from ui.charts.data.limits import limit_lines
 from ui.charts.data.lines import Line
@@ -147,7 +148,7 @@ class TimeChart:
 class TimeCharts:
     """Return the charts of the runs of one report; the series of a run are cached."""
 
-    def __init__(self, theme: PaperAppearance, runs: Sequence[RunData]) -> None:
+    def __init__(self, theme: PaperAppearance, runs: Sequence[RunSeries]) -> None:
         self._theme, self._runs = theme, runs
         self._known: dict[tuple[int, str, str, float], CurveData] = {}
 
@@ -173,7 +174,7 @@ class TimeCharts:
 
     def end_s(self, figure: TimeFigure) -> float:
         """Return the end of the longest run of a figure."""
-        ends = [self._runs[trace.run].end_s for trace in figure.traces]
+        ends = [self._runs[trace.run].data.end_s for trace in figure.traces]
         return max([SHORTEST_S, *(end for end in ends if np.isfinite(end))])
 
     def high(self, figure: TimeFigure) -> float:
@@ -183,7 +184,7 @@ class TimeCharts:
 
     def _ground(self, run: int, end_s: float) -> ChartBackground:
         """Return the stalls and the starts of the checkpoints of a run, within its chart."""
-        ground = ground_of(self._runs[run])
+        ground = ground_of(self._runs[run].data)
         stalls = tuple((max(start_s, 0.0), min(to_s, end_s)) for start_s, to_s in ground.stalls)
         return ChartBackground(
             tuple(each for each in stalls if each[0] <= each[1]),
@@ -191,7 +192,7 @@ class TimeCharts:
         )
 
     def _lines(self, figure: TimeFigure) -> list[Line]:
-        spec, alone = CHARTS[figure.chart], len(figure.traces) == 1
+        spec, alone = CHARTS[figure.chart], len({trace.look for trace in figure.traces}) == 1
         end_s = figure.end_s or self.end_s(figure)
         lines = []
         for trace in figure.traces:
@@ -199,19 +200,21 @@ class TimeCharts:
                 line = self._line(spec, trace, curve, mean_width(end_s))
                 if alone:
                     several = len(trace.curves) > 1
-                    label, style = (curve.label, STYLES[place % len(STYLES)]) if several else ("", STYLES[0])
+                    label, style = (
+                        (curve.label, STYLES[place % len(STYLES)]) if several else (trace.tag, STYLES[0])
+                    )
                     line = replace(line, label=label, style=style, mark=0)
                 if len(line.main.t_s):
                     lines.append(line)
-        if alone:
-            data = self._runs[figure.traces[0].run]
+        if len(figure.traces) == 1:
+            data = self._runs[figure.traces[0].run].data
             lines += limit_lines(spec, [(data, line) for line in lines], (0.0, end_s))
         return lines
 
     def _line(self, spec: ChartSpec, trace: Trace, curve: CurveSpec, mean_s: float) -> Line:
         key = (trace.run, spec.id, curve.id, mean_s)
         if key not in self._known:
-            t_s, values = curve_samples(self._runs[trace.run], curve)
+            t_s, values = curve_samples(self._runs[trace.run].data, curve)
             shown = (np.abs(values) < _MOST) & (t_s > 0)  # files from elsewhere may contain NaN
             t_s, values = t_s[shown], values[shown] * spec.factor
             mean = Pyramid(t_s, running_mean(t_s, values, mean_s)) if curve.smooth else None
@@ -231,7 +234,7 @@ class TimeCharts:
         )
 
     def _note(self, figure: TimeFigure, spec: ChartSpec) -> str:
-        runs = [self._runs[trace.run] for trace in figure.traces]
+        runs = [self._runs[trace.run].data for trace in figure.traces]
         devices = devices_words(runs) if spec.is_of_devices else ""
         parts = (
             "" if figure.title else spec.unit,

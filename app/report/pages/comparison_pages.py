@@ -1,76 +1,198 @@
-"""Pages about all configurations, after the first page: verdicts, differences, charts."""
+"""Pages about all configurations, after the first page: conditions, differences, pairs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 from app.analysis.labels import one_line
-from app.comparison.differences import describe_sameness, what_differs
-from app.comparison.overall.factor_verdicts import EXPLANATION, describe_factors, describe_not_counted
+from app.comparison.differences import PropertyDifference, describe_sameness, what_differs
+from app.comparison.matrix import NOT_RANKED, Cell, Matrix, block_columns
+from app.comparison.matrix import Block as MatrixBlock
+from app.comparison.table import ComparisonColumn
+from app.domain.columns import CellKind, Column, choose, texts
 from app.domain.text import tr, trn
-from app.report.blocks import Bar, BarFigure, Block, Text, TextRole
+from app.report.blocks import (
+    Block,
+    ReportTable,
+    TableRow,
+    TableSize,
+    Text,
+    TextRole,
+    Together,
+    plain_table,
+)
 from app.report.figures import (
     MOST_DRAWN,
     MOST_LINES,
     charts_of,
-    has_chart,
     key_of,
     longest_s,
     overlay,
-    sources,
+    telling_figures,
 )
-from app.report.findings import Findings
-from app.report.pages.first_page import configuration_table, rows_first, shown_first, warned_first
-from app.report.report_data import ReportedConfiguration, ReportedRun
-from app.report.run_tables import SharedValue, shared_value_table
+from app.report.findings import Findings, ReportedCondition
+from app.report.pages.first_page import (
+    bar_figure,
+    bars_of,
+    configuration_table,
+    has_disturbed,
+    reservations,
+    rows_first,
+)
+from app.report.report_data import ReportedConfiguration
+from app.report.run_tables import table_size
 from app.runfile.series import mean_width
 
+MANY: Final = 40
+"""With more configurations than this the appendix is brief."""
+
 _OVERLAYS: Final = ("tps", "latency", "iops", "cpu")
-MOST_ON_FIRST_PAGE: Final = 12
-"""Most differing values on the first page."""
+_DISTURBED: Final = "*"
+_MOST_COLUMNS: Final = 10
+_MOST_BARS: Final = 60
+_MOST_ROWS: Final = 60
+_MOST_PAIRS: Final = 6
+_MOST_RESERVATIONS: Final = 6
+_MOST_TABLES: Final = 30
+"""Most conditions with tables: a report is no database."""
 
 
-def verdict_pages(found: Findings) -> Iterator[Block]:
-    """Yield all verdicts and reservations if the first page had no space for them."""
-    few = len(found.verdicts) <= shown_first(found) and len(found.warnings) <= warned_first(found)
-    many = [each for each in found.conditions if len(rows_first(found, each)) < len(each.configurations)]
-    if few and not many and not found.factors.verdicts:
+def condition_pages(found: Findings) -> Iterator[Block]:
+    """Yield each condition: its table, bars, and the runs over time; nothing for a single configuration."""
+    if len(found.configurations) < 2:
         return
-    yield Text(TextRole.HEADING, tr("Verdicts"), bookmark=tr("Verdicts"), new_page=True)
-    for verdict in found.verdicts[:MOST_DRAWN]:
-        yield Text(TextRole.SMALL, verdict)
-    if len(found.verdicts) > MOST_DRAWN:
-        more = len(found.verdicts) - MOST_DRAWN
-        sentence = trn(
-            "{count} more comparison stands in the table only.",
-            "{count} more comparisons stand in the table only.",
-            more,
+    first = {each.group for each in rows_first(found)}
+    tables = [each for each in found.conditions if each.block is not None]
+    lists = [each for each in found.conditions if each.block is None]
+    for place, condition in enumerate(tables[:_MOST_TABLES]):
+        if condition.block is not None and found.matrix is not None:
+            yield _table(found, found.matrix, condition, condition.block, is_first=not place)
+    if tables and lists:
+        yield from _others(lists)
+        return
+    for condition in lists[:_MOST_TABLES]:
+        yield from _list(
+            condition, is_shown=first.issuperset(each.group for each in condition.configurations)
         )
-        yield Text(TextRole.SMALL, sentence.format(count=more))
-    for condition in many:
-        if condition.name:
-            yield Text(TextRole.SUBHEADING, condition.name)
-        yield configuration_table(condition.configurations, len(condition.configurations))
-    if found.factors.verdicts:
-        yield Text(TextRole.SUBHEADING, tr("Over all cells"))
-        sentences = (EXPLANATION, *describe_factors(found.factors), describe_not_counted(found.factors))
-        yield from (Text(TextRole.SMALL, sentence) for sentence in sentences if sentence)
-    if found.warnings:
-        yield Text(TextRole.SUBHEADING, tr("Reservations"))
-    for warning in found.warnings:
-        yield Text(TextRole.SMALL, warning)
+    if more := max(0, len(tables) - _MOST_TABLES) + max(0, len(lists) - _MOST_TABLES):
+        yield Text(TextRole.NOTE, tr("{count} more conditions are in the run files.").format(count=more))
 
 
-def overlay_pages(found: Findings) -> Iterator[Block]:
-    """Yield all runs in common charts, one per metric; nothing for a single configuration."""
-    configurations, runs = found.configurations, found.runs
-    wanted = _OVERLAYS if len(configurations) <= MOST_DRAWN else _OVERLAYS[:1]
-    charts = charts_of(runs, wanted, one_line=True)
-    if len(configurations) < 2 or not charts:
+def _table(
+    found: Findings, matrix: Matrix, condition: ReportedCondition, block: MatrixBlock, *, is_first: bool
+) -> Block:
+    """Return the page of a condition in which two factors are crossed; the first one explains all."""
+    title = condition.name or tr("{down} and {across}").format(down=matrix.down, across=matrix.across)
+    by_name = {each.full_name: each for each in condition.configurations}
+    bold = tr("TPS; bold: within {effect:g} % of the best of the row.")
+    notes = [bold.format(effect=100 * found.comparison.effect)] if is_first else []
+    if any(not cell.is_ranked for cell in block.cells.values()):
+        notes.append(tr("{mark} NOT DURABLE: not ranked among the others.").format(mark=NOT_RANKED))
+    disturbed = {each.full_name for each in condition.configurations if has_disturbed(each)}
+    if disturbed:
+        notes.append(tr("{mark} Disturbed by other programs.").format(mark=_DISTURBED))
+    named = [
+        (row if len(block.rows) > 1 else "", column, by_name[each.group.name])
+        for row in block.rows
+        for column in block.columns
+        for each in block.cells.get((row, column), Cell(())).rows
+    ]
+    bars = [bars_of(named)] if len(named) <= _MOST_BARS else []
+    source = tr("Source: the runs listed under “Runs”.")
+    pieces: list[Block] = [
+        Text(TextRole.HEADING, title, bookmark=title),
+        *_cells(matrix, block, found.comparison.effect, disturbed),
+        *(replace(each, caption="") for each in bars),
+        *telling_figures(condition.configurations, condition.places),
+        Text(TextRole.NOTE, " ".join((*notes, source if not (is_first and bars) else bars[0].caption))),
+    ]
+    return Together(tuple(pieces))
+
+
+def _cells(matrix: Matrix, block: MatrixBlock, effect: float, disturbed: set[str]) -> Iterator[ReportTable]:
+    """Yield the table of a condition, in parts if it is wide."""
+    label, *columns = block_columns(block)
+    label = replace(label, heading=tr("{down} / {across}").format(down=matrix.down, across=matrix.across))
+    rows = block.rows[:_MOST_ROWS]
+    for start in range(0, len(columns), _MOST_COLUMNS):
+        part = (label, *columns[start : start + _MOST_COLUMNS])
+        shown = []
+        for row in rows:
+            cells = texts(part, row)
+            marked = {
+                each.id: f"{cells[each.id]} {_DISTURBED}"
+                for each in part[1:]
+                if any(one.group.name in disturbed for one in block.cells.get((row, each.id), Cell(())).rows)
+            }
+            shown.append(TableRow(cells | marked, best=_best(block, row, effect)))
+        yield ReportTable(part, tuple(shown), size=table_size(len(shown)))
+
+
+def _best(block: MatrixBlock, row: str, effect: float) -> frozenset[str]:
+    """Return the columns that are within the smallest difference of interest of the best of a row."""
+    tps = {
+        column: cell.tps
+        for column in block.columns
+        if (cell := block.cells.get((row, column))) is not None and cell.is_ranked and cell.tps
+    }
+    best = max(tps.values(), default=0.0)
+    return frozenset(column for column, value in tps.items() if len(tps) > 1 and value >= best / (1 + effect))
+
+
+def _others(conditions: Sequence[ReportedCondition]) -> Iterator[Block]:
+    """Yield the conditions without a table of their own in one list."""
+    title = tr("Other conditions")
+    yield Text(TextRole.HEADING, title, bookmark=title)
+    rows = [each for condition in conditions for each in condition.configurations]
+    table = configuration_table(rows[:MANY])
+    known = {column.id for column in table.columns}
+    wanted = [each for each in _OF_OTHERS if each in known]
+    lines = tuple(replace(row, look=None) for row in table.rows)
+    yield ReportTable(choose(table.columns, wanted), lines, lines=2, size=TableSize.SMALL)
+    if len(rows) > MANY:
+        yield Text(TextRole.NOTE, tr("{count} more are under “Runs”.").format(count=len(rows) - MANY))
+
+
+_OF_OTHERS: Final = (
+    *(ComparisonColumn.CONDITION, ComparisonColumn.CONFIGURATION, ComparisonColumn.RUNS),
+    *(ComparisonColumn.TPS, ComparisonColumn.P99, ComparisonColumn.RATE, ComparisonColumn.SHARES),
+)
+
+
+def _list(condition: ReportedCondition, *, is_shown: bool) -> Iterator[Block]:
+    """Yield the page of a condition with a list of configurations.
+
+    Args:
+        condition: the condition.
+        is_shown: whether the first page shows its table.
+    """
+    title = condition.name or tr("All runs over time")
+    configurations = condition.configurations
+    yield Text(TextRole.HEADING, title, bookmark=title, new_page=True)
+    if condition.name and condition.fastest:
+        yield Text(TextRole.BODY, condition.fastest)
+    if not is_shown:
+        yield configuration_table(configurations[:_MOST_ROWS])
+    if condition.name or (not is_shown and len(configurations) <= _MOST_BARS):
+        yield bar_figure(configurations[:_MOST_BARS])
+    if len(configurations) > _MOST_ROWS:
+        more = len(configurations) - _MOST_ROWS
+        yield Text(TextRole.NOTE, tr("{count} more are under “Runs”.").format(count=more))
+    if len(configurations) > MOST_DRAWN:
+        yield from telling_figures(configurations, {})
         return
-    yield Text(TextRole.HEADING, tr("All runs over time"), bookmark=tr("All runs over time"), new_page=True)
-    if len(configurations) <= MOST_LINES:
+    yield from _over_time(configurations)
+
+
+def _over_time(configurations: Sequence[ReportedConfiguration]) -> Iterator[Block]:
+    """Yield the runs of a few configurations in common charts, one per metric."""
+    runs = [run for each in configurations for run in each.runs]
+    charts = charts_of(runs, _OVERLAYS, one_line=True)
+    if not charts:
+        return
+    if 1 < len(configurations) <= MOST_LINES:
         yield key_of(configurations)
     height = 42.0 if len(charts) > 3 else 66.0
     for chart in charts:
@@ -79,79 +201,65 @@ def overlay_pages(found: Findings) -> Iterator[Block]:
         "Lines are means over {seconds:g} s around each second, for the eye only: no figure is made from "
         "them."
     )
-    drawn = [run for run in runs if any(has_chart(run.data, chart, one_line=True) for chart in charts)]
-    yield Text(TextRole.NOTE, f"{sentence.format(seconds=mean_width(longest_s(runs)))} {sources(drawn)}")
+    source = tr("Source: the runs listed under “Runs”.")
+    yield Text(TextRole.NOTE, f"{sentence.format(seconds=mean_width(longest_s(runs)))} {source}")
 
 
-_MOST_TIMES: Final = 9.0
-"""Upper limit of an interval with a line: with few uneven cycles it may reach tenfold and more."""
-
-
-def checkpoint_figure(configurations: Sequence[ReportedConfiguration]) -> Iterator[Block]:
-    """Yield the cost of checkpoints in the shown runs, with the interval of their cycles."""
-    bars = []
-    for configuration in configurations:
-        shape = configuration.shown.compared.shape
-        effect = None if shape is None else shape.checkpoint_effect
-        if effect is not None:
-            message = tr("{percent:+.0f} % over {cycles} cycles")
-            drawn = effect.high < _MOST_TIMES
-            bars.append(
-                Bar(
-                    label=configuration.name,
-                    value=100 * (1 + effect.change),
-                    interval=(100 * (1 + effect.low), 100 * (1 + effect.high)) if drawn else None,
-                    colour_index=configuration.look,
-                    tag=configuration.tag,
-                    value_text=message.format(percent=100 * effect.change, cycles=effect.cycles),
-                    warning=configuration.warning,
-                )
-            )
-    if bars:
-        sentence = tr(
-            "TPS in the first fifth of a checkpoint cycle, in percent of those in its last fifth, without"
-            " drift: at 100 checkpoints cost nothing. Lines: 95 % interval over the cycles. {runs}"
+def verdict_pages(found: Findings) -> Iterator[Block]:
+    """Yield the sentences about pairs, and the reservations in full; an appendix."""
+    verdicts, warnings = found.verdicts, reservations(found)
+    if not verdicts and not warnings:
+        return
+    title = tr("Pairs and reservations")
+    is_brief = len(found.configurations) > MANY
+    yield Text(TextRole.HEADING, title, bookmark=title, new_page=not is_brief)
+    most = _MOST_PAIRS if is_brief else MANY
+    for verdict in verdicts[:most]:
+        yield Text(TextRole.SMALL, verdict)
+    if len(verdicts) > most:
+        sentence = trn(
+            "{count} more sentence: {command}.", "{count} more sentences: {command}.", len(verdicts) - most
         )
-        shown = [each.shown for each in configurations if each.look in {bar.colour_index for bar in bars}]
-        yield BarFigure(
-            tr("After a checkpoint began"),
-            tr("percent of the TPS before the next one"),
-            tuple(bars),
-            sentence.format(runs=sources(shown)),
-        )
+        text = sentence.format(count=len(verdicts) - most, command="`pgfooting compare --details`")
+        yield Text(TextRole.SMALL, text)
+    if warnings:
+        yield Text(TextRole.SUBHEADING, tr("Reservations"))
+    for warning in warnings[: _MOST_RESERVATIONS if is_brief else None]:
+        yield Text(TextRole.SMALL, warning)
+
+
+_MOST_VALUES: Final = 8
+_LONGEST: Final = 48
 
 
 def difference_pages(found: Findings) -> Iterator[Block]:
-    """Yield the properties that differ between runs; if few, they are on the first page instead."""
+    """Yield the properties that differ between runs: values, and how many runs have each."""
     if len(found.runs) < 2:
         return
     comparability = what_differs([run.facts for run in found.runs])
-    differences = comparability.differences
-    values = sum(len(difference.variants) for difference in differences)
-    brief = values <= MOST_ON_FIRST_PAGE and len(found.configurations) <= MOST_ON_FIRST_PAGE // 2
-    brief = brief or not differences
-    role = TextRole.SUBHEADING if brief else TextRole.HEADING
-    yield Text(role, tr("What differs"), bookmark=tr("What differs"), new_page=not brief)
-    if not differences:
+    title = tr("What differs")
+    yield Text(TextRole.HEADING, title, bookmark=title, new_page=len(found.configurations) <= MANY)
+    if not comparability.differences:
         yield Text(TextRole.BODY, describe_sameness(comparability))
         return
-    rows = (
-        SharedValue(
-            f"{difference.topic}: {one_line(difference.name)}" if place == 0 else "",
-            one_line(variant.value),
-            _whose(found.configurations, [found.runs[index] for index in variant.runs]),
-        )
-        for difference in differences
-        for place, variant in enumerate(difference.variants)
-    )
-    yield shared_value_table(tr("Property"), rows)
+    yield plain_table(_DIFFERENCES, comparability.differences, size=TableSize.SMALL)
 
 
-def _whose(configurations: Sequence[ReportedConfiguration], runs: Sequence[ReportedRun]) -> str:
-    """Return the tags of whole configurations, else of single runs."""
-    having = {run.number for run in runs}
-    tags: list[str] = []
-    for configuration in configurations:
-        mine = [run for run in configuration.runs if run.number in having]
-        tags += [configuration.tag] if len(mine) == len(configuration.runs) else [run.tag for run in mine]
-    return ", ".join(tags)
+def _values(difference: PropertyDifference) -> str:
+    """Return the values of a property, each with the number of its runs."""
+    parts = []
+    for variant in difference.variants[:_MOST_VALUES]:
+        count = len(variant.runs)
+        value = one_line(variant.value)
+        value = value if len(value) <= _LONGEST else f"{value[: _LONGEST // 2]}…{value[-_LONGEST // 2 :]}"
+        runs = trn("{count} run", "{count} runs", count).format(count=count)
+        parts.append(f"{value} ({runs})")
+    if len(difference.variants) > _MOST_VALUES:
+        parts.append(tr("{count} more values").format(count=len(difference.variants) - _MOST_VALUES))
+    return "; ".join(parts)
+
+
+_DIFFERENCES: Final[tuple[Column[PropertyDifference], ...]] = (
+    Column("name", tr("Property"), lambda each: f"{each.topic}: {one_line(each.name)}", CellKind.WORDS),
+    Column("values", tr("Values, and how many runs have them"), _values, CellKind.WORDS),
+)

@@ -9,16 +9,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
-from app.analysis.labels import one_line
+from app.analysis.labels import format_tps, one_line
 from app.analysis.properties import MACHINE, POSTGRESQL, SETTING, TARGET, WORKLOAD, Property
 from app.domain.columns import CellKind, Column, without
-from app.domain.text import tr, trn
+from app.domain.text import tr
 from app.report.attachments import FACTS_NAME, command_lines
-from app.report.blocks import Block, Facts, ReportTable, TableSize, Text, TextRole, Together, plain_table
-from app.report.figures import MOST_DRAWN, MOST_LINES, details, small_details, sources
+from app.report.blocks import (
+    Block,
+    Facts,
+    ReportTable,
+    TableRow,
+    TableSize,
+    Text,
+    TextRole,
+    Together,
+    plain_table,
+)
+from app.report.figures import MOST_LINES, details, sources
 from app.report.findings import Findings
+from app.report.pages.first_page import some
 from app.report.report_data import ReportedConfiguration, ReportedRun, clip
 from app.report.run_tables import (
     baseline_blocks,
@@ -26,6 +38,7 @@ from app.report.run_tables import (
     cost_table,
     devices_sentence,
     speed_table,
+    table_size,
 )
 from app.report.words import moment, state_cell
 from app.runfile.disturbance import DISTURBED
@@ -40,7 +53,7 @@ _HEADINGS: Final = {SETTING: tr("Settings that are not the server's own")}
 
 
 def environment(runs: Sequence[ReportedRun], *, differences: bool) -> Iterator[Block]:
-    """Yield the properties common to all runs, by topic, and the unavailable measurements.
+    """Yield the properties common to all runs, by topic or in one list for many, and what is unavailable.
 
     Args:
         runs: of the report.
@@ -49,13 +62,18 @@ def environment(runs: Sequence[ReportedRun], *, differences: bool) -> Iterator[B
     shared = shared_properties(runs)
     if not shared:
         yield Text(TextRole.BODY, tr("Nothing is known that is the same for all runs."))
+    if len(runs) > _MANY:
+        yield Facts(
+            tuple((f"{item.topic}: {name}", value) for item in shared for name, value in (_pair(item),))
+        )
+        shared = ()
     for topic in dict.fromkeys((*_TOPICS, *(item.topic for item in shared))):
         pairs = tuple(_pair(item) for item in shared if item.topic == topic)
         if pairs:
             yield Text(TextRole.SUBHEADING, _HEADINGS.get(topic, topic))
             yield Facts(pairs)
     if differences and len(runs) > 1:
-        yield Text(TextRole.NOTE, tr("What is not the same for all runs stands under “What differs”."))
+        yield Text(TextRole.NOTE, tr("Values that are not the same for all runs: “What differs”."))
     if any(run.facts.environment for run in runs):
         sentence = tr("Everything else that was read of the machine is in the file {name} in this PDF.")
         yield Text(TextRole.NOTE, sentence.format(name=FACTS_NAME))
@@ -69,18 +87,6 @@ def shared_properties(runs: Sequence[ReportedRun]) -> tuple[Property, ...]:
         item
         for item in runs[0].facts.properties
         if all(table.get(item.key) == item.value for table in tables)
-    )
-
-
-def own_properties(configuration: ReportedConfiguration, runs: Sequence[ReportedRun]) -> Facts:
-    """Return the properties of a configuration's shown run that not all runs of the report share."""
-    shared = {item.key for item in shared_properties(runs)}
-    return Facts(
-        tuple(
-            (f"{item.topic}: {one_line(item.name)}", clip(one_line(item.value), MOST_OF_A_VALUE))
-            for item in configuration.shown.facts.properties
-            if item.key not in shared
-        )
     )
 
 
@@ -104,58 +110,34 @@ _LINES: Final = tr(
     "Charts: thin every second; thick mean over 15 s, for the eye only; shaded stalled seconds; dotted a "
     "checkpoint began."
 )
-_MOST_RUNS: Final = 10
-"""Most runs with a row, for one of many configurations."""
 
 
 def configuration_pages(found: Findings) -> Iterator[Block]:
-    """Yield every configuration; if there are many their charts are small, several in a row."""
-    yield Text(TextRole.HEADING, _TITLE, bookmark=_TITLE, new_page=True)
-    blocks = [_LINES]
-    yield Text(TextRole.NOTE, " ".join((*blocks, devices_sentence(found.runs))).strip())
+    """Yield every configuration, each on a page; nothing for many, which the tables show."""
+    if len(found.configurations) > MOST_LINES:
+        return
+    head: tuple[Block, ...] = (
+        Text(TextRole.HEADING, _TITLE, bookmark=_TITLE, new_page=True),
+        Text(TextRole.NOTE, " ".join((_LINES, devices_sentence(found.runs))).strip()),
+    )
     for configuration in found.configurations:
-        if len(found.configurations) > MOST_LINES:
-            yield from _small(found, configuration)
-        else:
-            yield from _whole(found, configuration)
+        yield Together((*head, *_whole(configuration)))
+        head = ()
 
 
-def _whole(found: Findings, configuration: ReportedConfiguration) -> Iterator[Block]:
-    """Yield a configuration on a page or part of one."""
-    yield from _begin(configuration, new_page=True)
+def _whole(configuration: ReportedConfiguration) -> Iterator[Block]:
+    yield from _begin(configuration)
     yield speed_table(configuration.runs)
     yield from cost_table(configuration.runs)
     yield from compression_table(configuration.runs)
     yield from baseline_blocks(configuration)
     yield from _sentences(configuration)
     yield from _with_source(configuration, details(configuration))
-    if len(found.configurations) > 1:
-        yield own_properties(configuration, found.runs)
 
 
-def _small(found: Findings, configuration: ReportedConfiguration) -> Iterator[Block]:
-    """Yield one of many configurations on a third of a page."""
-    runs = configuration.runs
-    blocks = [*_begin(configuration, new_page=False)]
-    blocks.append(speed_table(runs[:_MOST_RUNS]))
-    if len(runs) > _MOST_RUNS:
-        more = len(runs) - _MOST_RUNS
-        sentence = trn(
-            "{count} more run is in its run file.", "{count} more runs are in the run files.", more
-        )
-        blocks.append(Text(TextRole.NOTE, sentence.format(count=more)))
-    yield Together(tuple(blocks))
-    yield from _sentences(configuration)
-    if len(found.configurations) <= MOST_DRAWN:
-        figures = tuple(_with_source(configuration, small_details(configuration)))
-        if figures:
-            yield Together(figures)
-    yield own_properties(configuration, found.runs)
-
-
-def _begin(configuration: ReportedConfiguration, *, new_page: bool) -> Iterator[Block]:
-    title = f"{configuration.tag}  {configuration.full_name}"
-    yield Text(TextRole.SUBHEADING, title, bookmark=title, level=1, new_page=new_page)
+def _begin(configuration: ReportedConfiguration) -> Iterator[Block]:
+    title = configuration.full_name
+    yield Text(TextRole.SUBHEADING, title, bookmark=title, level=1)
     for reason in (*configuration.not_durable, *configuration.unsafe):
         sentence = tr("{warning}: {reason}")
         yield Text(TextRole.WARNING, sentence.format(warning=configuration.warning, reason=one_line(reason)))
@@ -184,16 +166,55 @@ def _sentences(configuration: ReportedConfiguration) -> Iterator[Block]:
             if kind not in {UNSAFE, NOT_DURABLE} and reason and not (run is shown and kind == DISTURBED)
         ]
         if sentences:
-            yield Text(TextRole.NOTE, f"{run.tag}: {' '.join(sentences)}")
+            yield Text(TextRole.NOTE, f"{run.name}: {' '.join(sentences)}")
 
 
 _NUMBERS: Final = re.compile(r"[0-9a-f]{8,}|\d+")
 
 
 def run_list(found: Findings) -> Iterator[Block]:
-    """Yield the list of runs; figures name their sources by its tags."""
-    yield Text(TextRole.HEADING, tr("Runs"), bookmark=tr("Runs"), new_page=True)
-    yield _runs_table(found.runs)
+    """Yield the list of runs, a line each."""
+    runs = found.runs
+    yield Text(TextRole.HEADING, tr("Runs"), bookmark=tr("Runs"), new_page=len(runs) <= _MANY)
+    if len(runs) > _MANY:
+        yield from _brief_runs(found)
+        return
+    columns: tuple[Column[ReportedRun], ...] = _RUN_COLUMNS
+    if len({run.facts.campaign for run in runs}) < 2:
+        columns = without(columns, [_CAMPAIGN])
+    table = plain_table(columns, runs, size=table_size(len(runs)))
+    yield replace(table, lines=1)
+
+
+def _brief_runs(found: Findings) -> Iterator[ReportTable]:
+    """Yield name, TPS and identity of many runs below the name of their condition, in several columns."""
+    lines = []
+    for condition in found.conditions:
+        lines += [(condition.name, "", "")] if condition.name else []
+        places = condition.places
+        for each in condition.configurations:
+            for number, run in enumerate(each.runs, 1):
+                name = places.get(each.full_name, each.name)
+                name = f"{name} #{number}" if len(each.runs) > 1 else name
+                tps = format_tps(run.compared.figures.get("tps"))
+                lines.append((name, tps, one_line(run.facts.id[:6])))
+    columns = tuple(
+        Column(f"{place}.{part}", heading, str, kind)
+        for place in range(_BESIDE)
+        for part, (heading, kind) in enumerate(_BRIEF)
+    )
+    for start in range(0, min(len(lines), _MOST_LISTED), _BESIDE * _HIGHEST):
+        here = lines[start : start + _BESIDE * _HIGHEST]
+        height = -(-len(here) // _BESIDE)
+        rows = []
+        for number in range(height):
+            beside = [*here[number::height], *[("", "", "")] * _BESIDE][:_BESIDE]
+            cells = {
+                f"{place}.{part}": text for place, line in enumerate(beside) for part, text in enumerate(line)
+            }
+            heads = frozenset(f"{place}.0" for place, line in enumerate(beside) if not line[2])
+            rows.append(TableRow(cells, best=heads))
+        yield ReportTable(columns, tuple(rows), lines=1, size=TableSize.DENSE)
 
 
 def command_pages(found: Findings) -> Iterator[Block]:
@@ -212,37 +233,37 @@ def command_pages(found: Findings) -> Iterator[Block]:
 def _commands(runs: Sequence[ReportedRun]) -> Iterator[Block]:
     """Yield the commands of the first of these runs, and the other runs that share them."""
     first, lines = runs[0], command_lines(runs[0])
-    tags = ", ".join(run.tag for run in runs)
     if not lines:
-        yield Text(TextRole.NOTE, tr("{tags}: the files hold no commands.").format(tags=tags))
+        names = some([run.name for run in runs])
+        yield Text(TextRole.NOTE, tr("{names}: the files hold no commands.").format(names=names))
         return
-    yield Text(TextRole.SUBHEADING, f"{first.tag}  {one_line(first.facts.name)}")
+    yield Text(TextRole.SUBHEADING, first.name)
     if len(runs) > 1:
-        sentence = tr("The same, with other numbers (seeds, folders, names): {tags}.")
-        others = ", ".join(run.tag for run in runs[1:])
-        yield Text(TextRole.NOTE, sentence.format(tags=others))
+        sentence = tr("The same, with other numbers (seeds, folders, names): {names}.")
+        yield Text(TextRole.NOTE, sentence.format(names=some([run.name for run in runs[1:]])))
     for line in lines:
         yield Text(TextRole.CODE, line)
 
 
 _CAMPAIGN: Final = "campaign"
-_MANY: Final = 40
-"""More runs than this are listed in the smallest type."""
+_MANY: Final = 60
+"""More runs than this are listed in several columns."""
+_BESIDE: Final = 3
+_HIGHEST: Final = 74
+"""Most lines of a table of runs: a page."""
+_MOST_LISTED: Final = 1200
 
 _RUN_COLUMNS: Final[tuple[Column[ReportedRun], ...]] = (
-    Column("run", tr("Run"), lambda run: run.tag, CellKind.LABEL),
-    Column("name", tr("Name"), lambda run: one_line(run.facts.name), CellKind.WORDS),
+    Column("name", tr("Run"), lambda run: one_line(run.facts.name), CellKind.WORDS),
     Column(_CAMPAIGN, tr("Campaign"), lambda run: one_line(run.facts.campaign), CellKind.WORDS),
+    Column("tps", tr("TPS"), lambda run: format_tps(run.compared.figures.get("tps"))),
     Column("file", tr("File"), lambda run: one_line(run.facts.path.rpartition("/")[-1]), CellKind.WORDS),
     Column("identity", tr("Identity"), lambda run: one_line(run.facts.id[:16]), CellKind.LABEL),
     Column("started", tr("Started"), lambda run: moment(run.facts.started_epoch_s), CellKind.LABEL),
     Column("marks", tr("Marks"), state_cell, CellKind.WORDS),
 )
-
-
-def _runs_table(runs: Sequence[ReportedRun]) -> ReportTable:
-    columns: tuple[Column[ReportedRun], ...] = _RUN_COLUMNS
-    if len({run.facts.campaign for run in runs}) < 2:
-        columns = without(columns, [_CAMPAIGN])
-    size = TableSize.SMALL if len(runs) <= _MANY else TableSize.DENSE
-    return plain_table(columns, runs, size=size)
+_BRIEF: Final = (
+    (tr("Run"), CellKind.WORDS),
+    (tr("TPS"), CellKind.NUMBER),
+    (tr("Id"), CellKind.LABEL),
+)

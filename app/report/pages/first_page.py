@@ -1,15 +1,14 @@
-"""The first page of a report: the answer, the table, one chart, and reservations. One minute to read."""
+"""The first page of a report: answer, ranking, what weakens it, recommendation. One minute to read."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain, islice, zip_longest
 from typing import Final
 
 from app.analysis.labels import format_tps, mark_words, one_line
 from app.comparison.disturbed_runs import is_disturbed
-from app.comparison.limits import describe_limits
-from app.comparison.overall.answer import MOST_CONDITIONS
-from app.comparison.overall.factor_verdicts import EXPLANATION, describe_factor
+from app.comparison.matrix import standing_columns
 from app.comparison.table import COMPARISON_COLUMNS, ComparisonColumn, ComparisonRow, columns_for
 from app.domain.columns import column_of, texts, with_cells
 from app.domain.text import tr, trn
@@ -24,109 +23,89 @@ from app.report.blocks import (
     TextRole,
     TimeFigure,
     Trace,
+    plain_table,
 )
-from app.report.figures import charts_of, sources
-from app.report.findings import Findings, ReportedCondition, short
+from app.report.figures import MOST_DRAWN, charts_of, sources
+from app.report.findings import Findings, ReportedCondition
 from app.report.options import DEFAULT_OPTIONS, ReportOptions, Section
+from app.report.recommendation import recommend
 from app.report.report_data import ReportedConfiguration
 from app.report.run_tables import speed_table, table_size
 from app.report.words import common, days
 from app.runfile.disturbance import DISTURBED
-from app.statistics.verdict import Verdict
+from app.statistics.sample_size import RUNS_FOR_A_VERDICT
 
-MOST_VERDICTS: Final = 5
-MOST_WARNINGS: Final = 3
+MOST_WARNINGS: Final = 4
 MOST_ROWS: Final = 24
-"""Configurations with a row and a bar: as many as fit with the answer."""
+"""Configurations with a row: as many as fit with the answer."""
 
-_FEW: Final = 12
-_FEWEST_ROWS: Final = 3
-_MOST_WITH_BARS: Final = 4
 _MUCH_DRIFT: Final = 0.2
-_BRIEF: Final = 24
-_MOST_LETTERS: Final = 600
-_MOST_FACTORS: Final = 2
-_UNDECIDED: Final = frozenset({Verdict.INDICATIVE, Verdict.INCONCLUSIVE, Verdict.IMPOSSIBLE})
+_LONGEST: Final = 300
+"""Most letters of a sentence on what weakens the answer."""
 
 
 def first_page(found: Findings, options: ReportOptions = DEFAULT_OPTIONS) -> Iterator[Block]:
-    """Yield the blocks of the first page: the author's words, marked as such, then the results."""
-    verdicts = Section.VERDICTS in options.sections
+    """Yield the blocks of the first page."""
     yield Text(TextRole.TITLE, options.title or found.title, bookmark=tr("Summary"))
     if options.author:
         yield Text(TextRole.BODY, options.author)
     yield Text(TextRole.SUBTITLE, _about(found))
-    yield from _own_words(options)
-    yield from _answer(found, verdicts=verdicts)
-    yield from _unsafe(found.configurations)
+    yield from _own_words(tr("Purpose"), options.purpose)
     if len(found.configurations) > 1:
-        left = len(found.configurations)
-        for condition in conditions_first(found):
-            yield from _condition(found, condition)
-            left -= len(rows_first(found, condition))
-        if more := len(found.conditions) - len(conditions_first(found)):
-            sentence = tr("{count} more conditions follow on the next pages.")
-            yield Text(TextRole.NOTE, sentence.format(count=more))
-        if left:
-            yield Text(TextRole.NOTE, _left_out(left, verdicts=verdicts))
-        yield from _seconds(found.configurations)
+        yield from (Text(TextRole.ANSWER, sentence) for sentence in found.answers if sentence)
+        yield from _ranking(found)
     else:
+        yield from _single_answer(found.configurations[0])
+    yield from _unsafe(found.configurations)
+    if len(found.configurations) == 1:
         yield from _only_configuration(found.configurations[0])
-    yield from _limits(found, verdicts=verdicts)
+    yield from _weakened(found, options)
+    if options.conclusion:
+        yield from _own_words(tr("Recommendation of the author"), options.conclusion)
+    else:
+        yield from _own_words(tr("Recommendation drafted by pgFooting"), recommend(found))
 
 
-def conditions_first(found: Findings) -> tuple[ReportedCondition, ...]:
-    """Return the conditions on the first page; if only one would be omitted, that too."""
-    count = len(found.conditions)
-    return found.conditions[: count if count <= MOST_CONDITIONS + 1 else MOST_CONDITIONS]
+def _own_words(heading: str, text: str) -> Iterator[Block]:
+    """Yield a heading and paragraphs; nothing without a text."""
+    paragraphs = [paragraph for line in text.splitlines() if (paragraph := one_line(line))]
+    if paragraphs:
+        yield Text(TextRole.SUBHEADING, heading)
+    for paragraph in paragraphs:
+        yield Text(TextRole.BODY, paragraph)
 
 
-def rows_first(found: Findings, condition: ReportedCondition) -> tuple[ReportedConfiguration, ...]:
-    """Return the configurations of a condition with a row and a bar on the first page."""
-    return condition.configurations[: max(_FEWEST_ROWS, MOST_ROWS // len(conditions_first(found)))]
-
-
-def _condition(found: Findings, condition: ReportedCondition) -> Iterator[Block]:
-    """Yield table and bars of a condition, with its name and fastest configuration if there are several."""
-    shown = rows_first(found, condition)
-    if condition.name:
-        yield Text(TextRole.SUBHEADING, condition.name)
-        if condition.fastest:
-            yield Text(TextRole.ANSWER, condition.fastest)
-    yield configuration_table(condition.configurations, len(shown))
-    if len(found.conditions) <= _MOST_WITH_BARS:
+def _ranking(found: Findings) -> Iterator[Block]:
+    """Yield the ranking of the levels across the tables, else of configurations."""
+    if found.matrix is not None:
+        all_levels = found.matrix.columns
+        levels = [each for each in all_levels if each.against or each.share == 1 or each is all_levels[0]]
+        levels = levels[:MOST_ROWS]
+        if levels:
+            yield plain_table(standing_columns(found.matrix), levels, size=table_size(len(levels)))
+        return
+    shown = rows_first(found)
+    yield configuration_table(shown)
+    left = len(found.configurations) - len(shown)
+    if left:
+        sentence = trn(
+            "{count} more configuration is in the tables of the next pages.",
+            "{count} more configurations are in the tables of the next pages.",
+            left,
+        )
+        yield Text(TextRole.NOTE, sentence.format(count=left))
+    if len(found.conditions) == 1 and len(shown) <= MOST_DRAWN:
         yield bar_figure(shown)
 
 
-def _own_words(options: ReportOptions) -> Iterator[Block]:
-    """Yield purpose and conclusion in the author's words, and where those end."""
-    for heading, text, role in (
-        (tr("Purpose"), options.purpose, TextRole.BODY),
-        (tr("Conclusion of the author"), options.conclusion, TextRole.ANSWER),
-    ):
-        paragraphs = [paragraph for line in text.splitlines() if (paragraph := one_line(line))]
-        if paragraphs:
-            yield Text(TextRole.SUBHEADING, heading)
-        for paragraph in paragraphs:
-            yield Text(role, paragraph)
-    if options.purpose or options.conclusion:
-        yield Text(TextRole.SUBHEADING, tr("What was measured"))
-
-
-def _left_out(count: int, *, verdicts: bool) -> str:
-    """Return how many configurations the first page omits."""
-    sentence = trn(
-        "{count} more configuration, slower or not ranked, stands under “Verdicts”.",
-        "{count} more configurations, slower or not ranked, stand under “Verdicts”.",
-        count,
-    )
-    if not verdicts:
-        sentence = trn(
-            "{count} more configuration, slower or not ranked, is not shown here.",
-            "{count} more configurations, slower or not ranked, are not shown here.",
-            count,
-        )
-    return sentence.format(count=count)
+def rows_first(found: Findings) -> tuple[ReportedConfiguration, ...]:
+    """Return the configurations with a row on the first page: of each condition the fastest."""
+    if found.matrix is not None:
+        return ()
+    ranks = zip_longest(*(each.configurations for each in found.conditions))
+    measured = (each.group for each in chain.from_iterable(ranks) if each is not None)
+    chosen = set(islice(measured, MOST_ROWS))
+    return tuple(each for each in found.configurations if each.group in chosen)
 
 
 def _about(found: Findings) -> str:
@@ -144,77 +123,14 @@ def _about(found: Findings) -> str:
         common(facts, tr("Machine"), tr("processor")),
         tr("{count} CPUs").format(count=cpus) if cpus else "",
         tr("{size} of memory").format(size=memory) if memory else "",
-        tr("all “{words}”").format(words=found.ending) if found.ending else "",
     ]
     return " · ".join(part for part in parts if part)
-
-
-def _answer(found: Findings, *, verdicts: bool) -> Iterator[Block]:
-    if len(found.configurations) == 1:
-        yield from _single_answer(found.configurations[0])
-        return
-    most = shown_first(found)
-    for sentence in (*overall_first(found), *found.verdicts[:most]):
-        yield Text(TextRole.ANSWER, sentence)
-    if found.factors.verdicts:
-        yield Text(TextRole.NOTE, EXPLANATION)
-    more, factors = len(found.verdicts) - most, len(found.factors.verdicts) - _MOST_FACTORS
-    sentences = []
-    if more > 0:
-        sentence = trn(
-            "{count} more comparison stands in the table, and in words under “Verdicts”.",
-            "{count} more comparisons stand in the table, and in words under “Verdicts”.",
-            more,
-        )
-        if not verdicts:
-            sentence = trn(
-                "{count} more comparison stands in the table.",
-                "{count} more comparisons stand in the table.",
-                more,
-            )
-        sentences.append(sentence.format(count=more))
-    if factors > 0 and verdicts:
-        sentence = trn(
-            "{count} more over all cells stands under “Verdicts”.",
-            "{count} more over all cells stand under “Verdicts”.",
-            factors,
-        )
-        sentences.append(sentence.format(count=factors))
-    if sentences:
-        yield Text(TextRole.NOTE, " ".join(sentences))
-
-
-def overall_first(found: Findings) -> tuple[str, ...]:
-    """Return the results over all configurations for the first page: the fastest, and factors.
-
-    Factors with a verdict come first.
-    """
-    ordered = sorted(found.factors.verdicts, key=lambda each: each.found.comparison.verdict in _UNDECIDED)
-    sentences = (f"{describe_factor(each)}." for each in ordered[:_MOST_FACTORS])
-    fastest = (each.fastest for each in found.conditions if not each.name)
-    return tuple(filter(None, (*fastest, *sentences)))
-
-
-def shown_first(found: Findings) -> int:
-    """Return how many verdicts are on the first page: half a minute of reading, at least one.
-
-    With one verdict for each condition that of each condition there: they may contradict each other.
-    """
-    if len(found.verdicts) <= len(found.conditions):
-        return min(len(found.verdicts), len(conditions_first(found)))
-    most = MOST_VERDICTS if len(found.configurations) <= _FEW and len(found.conditions) == 1 else 1
-    letters = sum(map(len, overall_first(found)))
-    for count, verdict in enumerate(found.verdicts):
-        letters += len(verdict)
-        if count and (letters > _MOST_LETTERS or count == most):
-            return count
-    return len(found.verdicts)
 
 
 def _single_answer(configuration: ReportedConfiguration) -> Iterator[Block]:
     mean = configuration.row.mean
     unit = tr("transactions per second")
-    if configuration.verdict:
+    if configuration.row.verdict:
         yield Text(TextRole.ANSWER, configuration.verdict)
     if mean.mean is None:
         yield Text(TextRole.ANSWER, tr("No complete run: there is no result."))
@@ -241,42 +157,44 @@ def _unsafe(configurations: Sequence[ReportedConfiguration]) -> Iterator[Block]:
     alone = len(configurations) == 1
     for configuration in configurations:
         if configuration.warning:
-            name = "" if alone else short(configuration.name, configuration.tag)
-            tagged = name if name.startswith(f"{configuration.tag} ") else f"{configuration.tag} {name}"
             why = tuple(dict.fromkeys((*configuration.not_durable, *configuration.unsafe)))
-            reasons.setdefault((configuration.warning, why), []).append(tagged.strip())
+            names = reasons.setdefault((configuration.warning, why), [])
+            names += [] if alone or configuration.name in names else [configuration.name]
     for number, ((warning, why), names) in enumerate(reasons.items()):
         if number == MOST_WARNINGS:
-            yield Text(TextRole.WARNING, tr("UNSAFE are also others: see the table and their pages."))
+            yield Text(TextRole.WARNING, tr("UNSAFE are also others: see the tables."))
             return
-        words = ", ".join(names if len(names) < 3 else [name.partition(" ")[0] for name in names])
         sentence = tr("{warning}: {names}. Safety was traded for speed: {reasons}.")
         given = "; ".join(one_line(each).rstrip(".") for each in why)  # some are whole sentences
-        text = sentence.format(warning=warning, names=words, reasons=given)
+        text = sentence.format(warning=warning, names=some(names), reasons=given)
         yield Text(TextRole.WARNING, text)
 
 
-def configuration_table(configurations: Sequence[ReportedConfiguration], most: int) -> ReportTable:
-    """Return the comparison as a table.
+def some(names: Sequence[str], most: int = 3) -> str:
+    """Return the first names, and how many more there are."""
+    if len(names) <= most:
+        return ", ".join(names)
+    more = tr("{names} and {count} more")
+    return more.format(names=", ".join(names[: most - 1]), count=len(names) - most + 1)
 
-    Args:
-        configurations: of the report.
-        most: number of them with a row.
-    """
+
+def configuration_table(configurations: Sequence[ReportedConfiguration]) -> ReportTable:
+    """Return configurations as the table of a comparison; how few runs there are is said once elsewhere."""
     compared = [each.row for each in configurations]
-    tags = {each.full_name: each.tag for each in configurations}
+    names = {each.full_name: each.name for each in configurations}
     shown = tuple(column.of(_row_of) for column in columns_for(COMPARISON_COLUMNS, compared))
     cells: dict[str, Callable[[ReportedConfiguration], str]] = {
-        ComparisonColumn.CONFIGURATION: lambda each: each.name,
+        ComparisonColumn.INTERVAL: _interval,
         ComparisonColumn.DIFFERENCE: _difference,
-        ComparisonColumn.REFERENCE: lambda each: ", ".join(tags[name] for name in each.row.references),
-        ComparisonColumn.MARKS: lambda each: ", ".join(map(mark_words, each.row.marks)),
+        ComparisonColumn.REFERENCE: lambda each: ", ".join(
+            names.get(name, name) for name in each.row.references
+        ),
     }
     columns = with_cells(shown, {each.id: cells[each.id] for each in shown if each.id in cells})
     warned = frozenset({ComparisonColumn.MARKS})
     rows = tuple(
         TableRow(texts(columns, each), each.look, warned if each.warning else frozenset())
-        for each in configurations[:most]
+        for each in configurations
     )
     size = table_size(len(rows))
     return ReportTable(columns, rows, lines=2 if size is TableSize.NORMAL else 1, size=size)
@@ -286,39 +204,150 @@ def _row_of(configuration: ReportedConfiguration) -> ComparisonRow:
     return configuration.row
 
 
+def _interval(configuration: ReportedConfiguration) -> str:
+    if configuration.row.mean.low is None:
+        return ""
+    return column_of(COMPARISON_COLUMNS, ComparisonColumn.INTERVAL).cell(configuration.row)
+
+
 def _difference(configuration: ReportedConfiguration) -> str:
-    row = configuration.row
     if configuration.is_baseline:
         return tr("baseline")
-    return column_of(COMPARISON_COLUMNS, ComparisonColumn.DIFFERENCE).cell(row)
+    return column_of(COMPARISON_COLUMNS, ComparisonColumn.DIFFERENCE).cell(configuration.row)
 
 
 def bar_figure(configurations: Sequence[ReportedConfiguration]) -> BarFigure:
     """Return the means with their intervals; for one run the interval within it, labelled as such."""
-    bars = tuple(map(_bar, configurations))
+    return bars_of([("", each.name, each) for each in configurations])
+
+
+def bars_of(named: Sequence[tuple[str, str, ReportedConfiguration]]) -> BarFigure:
+    """Return means as bars.
+
+    Args:
+        named: heading, name and configuration of each.
+    """
+    bars = tuple(_bar(name, configuration) for _, name, configuration in named)
     sentences = [tr("Bars: mean TPS from zero.")]
-    if any(configuration.row.mean.low is not None for configuration in configurations):
+    if any(each.row.mean.low is not None for *_, each in named):
         sentences.append(tr("Lines: 95 % interval of the mean over runs."))
-    if any(_own(configuration) for configuration in configurations):
+    if any(_own(each) for *_, each in named):
         sentences.append(
             tr("Of a single run the line is the interval within it, blind to what differs between runs.")
         )
     if any(bar.points for bar in bars):
         sentences.append(tr("Rings: single runs."))
     sentences.append(tr("Source: the runs listed under “Runs”."))
+    headings = tuple(heading for heading, *_ in named)
     label = tr("Transactions per second")
-    return BarFigure(label, tr("more is better"), bars, " ".join(sentences))
+    return BarFigure(label, tr("more is better"), bars, " ".join(sentences), headings)
 
 
-def _seconds(configurations: Sequence[ReportedConfiguration]) -> Iterator[Block]:
+def _own(configuration: ReportedConfiguration) -> tuple[float, float] | None:
+    """Return the interval within the only run of a configuration."""
+    runs = [run for run in configuration.runs if run.compared.tps is not None]
+    interval = runs[0].compared.own_interval if len(runs) == 1 else None
+    return None if interval is None else (interval.low, interval.high)
+
+
+def _bar(name: str, configuration: ReportedConfiguration) -> Bar:
+    mean = configuration.row.mean
+    values = tuple(tps for run in configuration.runs if (tps := run.compared.tps) is not None)
+    own = _own(configuration)
+    return Bar(
+        label=name,
+        value=mean.mean,
+        interval=own or mean.ends,
+        within=own is not None,
+        points=values if len(values) > 1 else (),
+        colour_index=configuration.look,
+        value_text=_value_text(configuration),
+        warning=configuration.warning,
+    )
+
+
+def _value_text(configuration: ReportedConfiguration) -> str:
+    """Return the figure after a bar, marked if it is of disturbed runs."""
+    mean = configuration.row.mean.mean
+    if mean is None:
+        return tr("no result")
+    if has_disturbed(configuration):
+        return tr("{tps}, {mark}").format(tps=format_tps(mean), mark=mark_words(DISTURBED))
+    return format_tps(mean)
+
+
+def has_disturbed(configuration: ReportedConfiguration) -> bool:
+    """Return whether a run that counts was disturbed."""
+    used = (run.facts for run in configuration.runs if run.compared.tps is not None)
+    return any(map(is_disturbed, used))
+
+
+def _only_configuration(configuration: ReportedConfiguration) -> Iterator[Block]:
+    shown = configuration.shown
+    several = len(configuration.runs) > 1
+    if several:
+        yield speed_table(configuration.runs)
+    if charts_of([shown], ("tps",)):
+        traces = tuple(
+            Trace(run.number, configuration.look, str(place) if several else "", seconds=not several)
+            for place, run in enumerate(configuration.runs, 1)
+        )
+        yield TimeFigure(
+            "tps",
+            traces,
+            caption=sources(configuration.runs),
+            height_mm=80.0,
+            marks_of=shown.number if len(traces) == 1 else None,
+        )
+
+
+def _weakened(found: Findings, options: ReportOptions) -> Iterator[Block]:
+    """State reservations, each once and short; stalls, bottlenecks and what the figures cannot show."""
+    whole = Section.VERDICTS in options.sections
+    sentences = [*_few(found.conditions), *found.warnings, *_seconds(found.configurations), *found.limits]
+    most = MOST_WARNINGS + 1 if whole and len(sentences) > MOST_WARNINGS + 2 else len(sentences)
+    if sentences:
+        yield Text(TextRole.SUBHEADING, tr("What weakens it"))
+    for sentence in sentences[:most]:
+        yield Text(TextRole.SMALL, _cut(sentence) if whole else sentence)
+    if len(sentences) > most:
+        more = tr("{count} more reservations are under “{section}”.")
+        text = more.format(count=len(sentences) - most, section=tr("Pairs and reservations"))
+        yield Text(TextRole.SMALL, text)
+
+
+def reservations(found: Findings) -> list[str]:
+    """Return the sentences that the first page shortened or left out."""
+    sentences = [*found.warnings, *found.limits]
+    is_whole = len(sentences) <= MOST_WARNINGS and all(len(each) <= _LONGEST for each in sentences)
+    return [] if is_whole else sentences
+
+
+def _cut(sentence: str) -> str:
+    """Return a sentence that is short enough for the first page, cut between words."""
+    if len(sentence) <= _LONGEST:
+        return sentence
+    return f"{sentence[:_LONGEST].rpartition(' ')[0].rstrip(',;: ')} …"
+
+
+def _few(conditions: Sequence[ReportedCondition]) -> Iterator[str]:
+    """State that runs are too few for verdicts, if no configuration has enough."""
+    runs = [each.row.runs for condition in conditions for each in condition.configurations]
+    if len(runs) > 2 and 0 < max(runs) < RUNS_FOR_A_VERDICT:  # of two, the answer says it
+        sentence = tr("Indicative only: a verdict on two configurations takes {least} runs of each.")
+        yield sentence.format(least=RUNS_FOR_A_VERDICT)
+
+
+def _seconds(configurations: Sequence[ReportedConfiguration]) -> Iterator[str]:
     """State which runs stalled and which drifted from start to end: a mean hides both."""
     stalls, changes = [], []
+    if len(configurations) < 2:
+        return
     for configuration in configurations:
         shape = configuration.shown.compared.shape
         if shape is None or configuration.shown.compared.tps is None:
             continue
-        name = configuration.name if len(configuration.name) <= _BRIEF else configuration.tag
-        found = shape.jitter
+        name, found = configuration.full_name, shape.jitter
         if found.stall_seconds:
             sentence = tr("{name} in {stalled} of {seconds} s, at most {longest} in a row")
             text = sentence.format(
@@ -332,82 +361,10 @@ def _seconds(configurations: Sequence[ReportedConfiguration]) -> Iterator[Block]
         if change is not None and abs(change) >= _MUCH_DRIFT:
             text = tr("{name} by {percent:+.0f} %").format(name=name, percent=100 * change)
             changes.append((-abs(change), text))
-    for sentence, found_of in (
+    for sentence, those in (
         (tr("Stalled, below 10 % of what was reached near those seconds: {runs}."), stalls),
         (tr("From its first to its last tenth a run changed: {runs}."), changes),
     ):
-        if found_of:
-            worst = [result for _, result in sorted(found_of)[:MOST_WARNINGS]]
-            yield Text(TextRole.NOTE, sentence.format(runs="; ".join(worst)))
-
-
-def _own(configuration: ReportedConfiguration) -> tuple[float, float] | None:
-    """Return the interval within the only run of a configuration."""
-    runs = [run for run in configuration.runs if run.compared.tps is not None]
-    interval = runs[0].compared.own_interval if len(runs) == 1 else None
-    return None if interval is None else (interval.low, interval.high)
-
-
-def _bar(configuration: ReportedConfiguration) -> Bar:
-    mean = configuration.row.mean
-    values = tuple(tps for run in configuration.runs if (tps := run.compared.tps) is not None)
-    return Bar(
-        label=configuration.name,
-        value=mean.mean,
-        interval=_own(configuration) or mean.ends,
-        points=values if len(values) > 1 else (),
-        colour_index=configuration.look,
-        tag=configuration.tag,
-        value_text=_value_text(configuration),
-        warning=configuration.warning,
-    )
-
-
-def _value_text(configuration: ReportedConfiguration) -> str:
-    """Return the figure after a bar, marked if it is of disturbed runs."""
-    mean = configuration.row.mean.mean
-    if mean is None:
-        return tr("no result")
-    used = [run.facts for run in configuration.runs if run.compared.tps is not None]
-    if any(map(is_disturbed, used)):
-        return tr("{tps}, {mark}").format(tps=format_tps(mean), mark=mark_words(DISTURBED))
-    return format_tps(mean)
-
-
-def _only_configuration(configuration: ReportedConfiguration) -> Iterator[Block]:
-    shown = configuration.shown
-    if len(configuration.runs) > 1:
-        yield speed_table(configuration.runs)
-    if charts_of([shown], ("tps",)):
-        several = len(configuration.runs) > 1
-        traces = tuple(
-            Trace(run.number, configuration.look, run.tag if several else "", seconds=not several)
-            for run in configuration.runs
-        )
-        yield TimeFigure(
-            "tps",
-            traces,
-            caption=sources(configuration.runs),
-            height_mm=80.0,
-            marks_of=shown.number if len(traces) == 1 else None,
-        )
-
-
-def _limits(found: Findings, *, verdicts: bool) -> Iterator[Block]:
-    """State bottlenecks, limits of the figures, unusual methods of comparison, and reservations."""
-    if limits := describe_limits(found.comparison):
-        yield Text(TextRole.NOTE, " ".join(limits))
-    for note in found.notes:
-        yield Text(TextRole.NOTE, note)
-    count = warned_first(found) if verdicts else len(found.warnings)
-    for warning in found.warnings[:count]:
-        yield Text(TextRole.NOTE, warning)
-    if len(found.warnings) > count:
-        sentence = tr("{count} more reservations stand under “Verdicts”.")
-        yield Text(TextRole.NOTE, sentence.format(count=len(found.warnings) - count))
-
-
-def warned_first(found: Findings) -> int:
-    """Return how many reservations are on the first page; if only one would be omitted, that too."""
-    count = len(found.warnings)
-    return count if count <= MOST_WARNINGS + 1 else MOST_WARNINGS
+        if those:
+            worst = [result for _, result in sorted(those)]
+            yield sentence.format(runs=some(worst))

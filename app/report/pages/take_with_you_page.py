@@ -11,7 +11,7 @@ from app.report.take_with_you import TITLE, take_with_you
 
 
 def take_with_you_page(found: Findings) -> Iterator[Block]:
-    """Yield the winning configuration, or that of each condition; nothing if no run has a result."""
+    """Yield the winning configuration, or that of each of a few conditions; nothing if there is none."""
     for place, taken in enumerate(take_with_you(found)):
         if not place:
             yield Text(TextRole.HEADING, TITLE, bookmark=TITLE, new_page=True)

@@ -29,7 +29,6 @@ from app.analysis.bottleneck import (
     Cause,
     DeviceEvidence,
     Evidence,
-    describe_causes,
     evidence_of,
     find_bottleneck,
     limit_elsewhere,
@@ -305,14 +304,15 @@ def test_any_evidence_gives_sentence(
 
 
 def test_method_states_used_thresholds() -> None:
-    text = " ".join(describe_causes())
+    manual = Path(__file__).parents[3] / "resources/manual/method.md"
+    text = " ".join(manual.read_text(encoding="utf-8").split())
     for words in (
         f"What took {100 * DOMINANT:.0f} % of the clients' time",
-        f"{QUEUEING:g} waited",
+        f"running process {QUEUEING:g} waited",
         f"for it {MEMORY:g} % of the time",
         f"Below {FEWEST_SAMPLES} samples",
         f"threads {100 * SATURATED:.0f} % busy",
-        f"disk {BUSY:.0f} % while programs waited for I/O {PRESSURE:.0f} %",
+        f"a disk {BUSY:.0f} % while programs waited for I/O {PRESSURE:.0f} %",
     ):
         assert words in text
     assert PGBENCH_SHARE == 100 * SATURATED  # one word for both

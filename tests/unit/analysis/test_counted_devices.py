@@ -20,6 +20,7 @@ from app.runfile.metadata.environment import counted_devices, read_environment_f
 from app.runfile.reader import RunFile
 from app.runfile.series import load_run_data
 from tests.fix_runs import WARM_UP_S, Shape, add_seconds, begin_run
+from tests.unit.report.test_report_content import single_blocks
 
 LOOP = BackingDevice("loop0", "loop", is_leaf=False)
 BELOW = BackingDevice("vda", "disk", is_leaf=True, beneath_loop=True)
@@ -127,13 +128,15 @@ def test_counted_devices_shown_everywhere(tmp_path: Path) -> None:
     assert [run.devices for run in runs] == ["loop0 (loop device)", "sda"]
     with RunFile(paths[0]) as run:
         assert describe_run(run)["devices"] == "loop0 (loop device)"
-    lines = [block.text for block in read_report(paths).blocks if isinstance(block, Text)]
-    assert any("are those of A: loop0 (loop device); B: sda, other programs" in text for text in lines)
-    lines = [block.text for block in read_report(paths[1:]).blocks if isinstance(block, Text)]
+    lines = [block.text for block in single_blocks(read_report(paths)) if isinstance(block, Text)]
+    assert any(
+        "are those of ext4 #1: loop0 (loop device); xfs #1: sda, other programs" in text for text in lines
+    )
+    lines = [block.text for block in single_blocks(read_report(paths[1:])) if isinstance(block, Text)]
     assert any("bytes and flushes are those of sda, other programs included." in text for text in lines)
 
 
 def test_unknown_devices_in_report(tmp_path: Path) -> None:
     path = make_run(tmp_path / "old.footing", {})
-    lines = [block.text for block in read_report([path]).blocks if isinstance(block, Text)]
+    lines = [block.text for block in single_blocks(read_report([path])) if isinstance(block, Text)]
     assert any("are those of devices that the run file does not name" in text for text in lines)

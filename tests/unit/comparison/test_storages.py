@@ -20,6 +20,7 @@ from app.runfile.metadata.typed_json import values_of
 from tests.fix_report import Case, write_cases
 from tests.fix_runs import Shape
 from tests.unit.analysis.test_io_baseline_words import KNOWN
+from tests.unit.report.test_report_content import single_blocks
 
 pytestmark = pytest.mark.usefixtures("own_folders")
 
@@ -92,11 +93,11 @@ def test_compare_without_baselines(tmp_path: Path, capsys: pytest.CaptureFixture
 
 def test_report_storage_and_job_tables(tmp_path: Path) -> None:
     report = read_report(cases(tmp_path / "asked", asked=("ext4", "xfs")))
-    tables = [each for each in report.blocks if isinstance(each, ReportTable)]
+    tables = [each for each in single_blocks(report) if isinstance(each, ReportTable)]
     headings = [[column.heading for column in each.columns] for each in tables]
     assert sum("durable writes/s" in each for each in headings) == 1
     assert sum("what was asked" in each for each in headings) == 2
-    words = [each.text for each in report.blocks if isinstance(each, Text)]
+    words = [each.text for each in single_blocks(report) if isinstance(each, Text)]
     assert sum("These disks flush 9,900 times a second; the run used" in each for each in words) == 2
     silent = read_report(cases(tmp_path / "silent", asked=()))
     assert not [

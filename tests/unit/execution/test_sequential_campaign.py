@@ -24,10 +24,8 @@ from app.execution.design import follow, rivals_of, to_measure
 from app.execution.resume.begun import begun_runs, is_complete
 from app.export.comparison import comparison_as_json
 from app.library.entries import CAMPAIGN_NAME
-from app.report.report import read_report
 from app.runfile.metadata.safety import NOT_DURABLE
 from app.runfile.reader import RunFile
-from app.statistics.selection import PRIOR_DF
 from app.statistics.verdict import Verdict
 from tests.campaign_bench import Bench
 
@@ -267,22 +265,19 @@ def test_comparison_states_and_corrects_exclusion(tmp_path: Path, monkeypatch: p
 
 
 @pytest.mark.slow
-def test_method_names_rounds_and_spread_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_order_of_rounds_is_described(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     campaigns = {
         "sequential": campaign_of(),
         "fixed": replace(campaign_of(names="ab"), design=Design.FIXED, repeats=3),
     }
-    order, method = {}, {}
+    order = {}
     for name, campaign in campaigns.items():
         result = bench_of(tmp_path / name, campaign).run(monkeypatch)
         paths = [Path(each.path) for each in result.results if each.path is not None]
         runs = [replace(read_run_facts(path), order="random", order_seed=7) for path in paths]
         order[name] = describe_order(compare_runs(runs))
-        method[name] = str(read_report(paths).blocks)
     assert "every round held each configuration that was still in question once" in order["sequential"]
     assert "every round held each configuration once" in order["fixed"]
-    added = f"as if it had {PRIOR_DF} degrees of freedom more"
-    assert [added in method[name] for name in campaigns] == [True, False]
 
 
 @pytest.mark.slow

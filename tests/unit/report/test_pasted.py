@@ -142,11 +142,21 @@ def test_postgres_reads_what_needs_no_quotes(value: str, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("filesystem", "options", "line"),
     [
-        ("ext4", ["noatime", "data=ordered"], "UUID=FILL-IN  /srv/pgdata  ext4  noatime,data=ordered  0 2"),
+        (
+            "ext4",
+            ["noatime", "data=writeback", "commit=30", "barrier", "resuid=65534"],
+            "UUID=FILL-IN  /srv/pgdata  ext4  noatime,data=writeback,commit=30  0 2",
+        ),
+        (
+            "f2fs",
+            ["rw", "relatime", "lazytime", "resgid=65534", "resv_strict", "extent_cache"],
+            "UUID=FILL-IN  /srv/pgdata  f2fs  defaults  0 2",
+        ),
+        ("ext4", ["data=ordered", "rw"], "UUID=FILL-IN  /srv/pgdata  ext4  defaults  0 2"),
         (
             "xfs",
             ["users", "x-mount.mkdir", "uhelper=../evil", "nodev"],
-            "UUID=FILL-IN  /srv/pgdata  xfs  nodev  0 2",
+            "UUID=FILL-IN  /srv/pgdata  xfs  defaults  0 0",
         ),
         ("ext4", ["a b", "c\nd", "e#f", "noatime"], "UUID=FILL-IN  /srv/pgdata  ext4  noatime  0 2"),
         ("ext4 x", ["noatime"], ""),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -11,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from app.comparison.overall.factor_verdicts import EXPLANATION
 from app.domain.errors import FootingError
 from app.domain.run import RunState
 from app.export.anonymize import Anonymizer
@@ -30,7 +28,7 @@ from app.report.blocks import (
     Together,
     letters,
 )
-from app.report.findings import common_ending, find
+from app.report.findings import find
 from app.report.options import ReportOptions, Section
 from app.report.report import read_picture, read_report
 from app.report.report_data import read_runs
@@ -103,32 +101,30 @@ def test_fastest_first_baseline_is_first_run(tmp_path: Path) -> None:
     report = read_report(three_by_three(tmp_path))
     assert [bar.label for bar in bars(report).bars] == ["xfs", "ext4", "btrfs"]
     answers = texts(report, TextRole.ANSWER)
+    assert answers == [answers[0]]
     assert answers[0].startswith("Fastest: xfs; each of the other 2 is slower beyond chance")
-    assert answers[1].startswith("xfs is ")
-    assert "faster than ext4 (" in answers[1]
-    assert "slower than ext4 (" in answers[2]
+    pairs = texts(report, TextRole.SMALL)
+    assert any(each.startswith("xfs is ") and "faster than ext4 (" in each for each in pairs)
+    assert any("slower than ext4 (" in each for each in pairs)
+    [recommended] = [each for each in texts(report, TextRole.BODY) if each.startswith("Use xfs: ")]
+    assert recommended.startswith("Use xfs: 20 % faster (95 % CI ")
+    assert recommended.endswith(" %) than ext4. Nothing unsafe.")
     table = next(block for block in report.blocks if isinstance(block, ReportTable))
     assert [row.cells["difference"] for row in table.rows][1] == "baseline"
 
 
-def test_single_run_matrix_starts_with_factor_verdict(tmp_path: Path) -> None:
+def test_single_run_matrix_starts_with_its_answer(tmp_path: Path) -> None:
     report = read_report(write_matrix(tmp_path))
     answers = texts(report, TextRole.ANSWER)
-    assert answers[0].startswith("filesystem: btrfs is 20 % slower")
-    assert "slower than ext4 over 4 cells (max_wal_size) (95 % interval" in answers[0]
-    assert answers[0].endswith("; 1 run in each).")
-    assert any(each.startswith("Indicative only: ") for each in answers)
-    sentences = texts(report, TextRole.SMALL)
-    assert answers[0] in sentences
-    assert EXPLANATION in sentences
-    assert any(sentence.startswith("Over the cells of a matrix the ratios") for sentence in sentences)
+    assert answers[0] == "Which filesystem? ext4: the highest mean everywhere."
+    ranking = next(block for block in report.blocks if isinstance(block, ReportTable))
+    assert [row.cells["level"] for row in ranking.rows] == ["ext4", "btrfs"]
 
 
 @pytest.mark.slow
 def test_table_cells_match_headings(tmp_path: Path) -> None:
-    tables = [
-        block for block in read_report(three_by_three(tmp_path)).blocks if isinstance(block, ReportTable)
-    ]
+    report = read_report(three_by_three(tmp_path))
+    tables = [block for block in single_blocks(report) if isinstance(block, ReportTable)]
     assert len(tables) > 8
     for each in tables:
         ids = [column.id for column in each.columns]
@@ -146,7 +142,7 @@ def test_unsafe_options_named_everywhere(tmp_path: Path) -> None:
     assert [bar.warning for bar in bars(report).bars] == ["", "", "UNSAFE"]
     table = next(block for block in report.blocks if isinstance(block, ReportTable))
     assert [set(row.warned) for row in table.rows] == [set(), set(), {"marks"}]
-    assert any("UNSAFE options: btrfs" in answer for answer in texts(report, TextRole.ANSWER))
+    assert any("UNSAFE options: btrfs" in each for each in texts(report, TextRole.SMALL))
 
 
 def test_sentence_reasons_have_one_full_stop(tmp_path: Path) -> None:
@@ -212,9 +208,9 @@ def test_failed_and_stopped_runs_not_counted(tmp_path: Path) -> None:
 def test_long_names_shortened_in_sentences(tmp_path: Path) -> None:
     cases = [Case(f"{number} {LONG_NAME}", 0, SHORT) for number in range(2)]
     report = read_report(write_cases(tmp_path, cases))
-    assert all(len(answer) < 160 for answer in texts(report, TextRole.ANSWER))
-    headings = texts(report, TextRole.SUBHEADING)
-    assert all(any(f"{number} {LONG_NAME}" in heading for heading in headings) for number in range(2))
+    assert all(len(answer) < 300 for answer in texts(report, TextRole.ANSWER))
+    listed = list(words(report))
+    assert all(any(f"{number} {LONG_NAME}" in each for each in listed) for number in range(2))
 
 
 @pytest.mark.slow
@@ -273,58 +269,16 @@ def test_running_run_drawn_not_counted(tmp_path: Path) -> None:
         lock.release()
     drawn = [bar for block in report.blocks if isinstance(block, BarFigure) for bar in block.bars]
     assert [bar.value is None for bar in drawn] == [False, True]
-    assert "growing takes no part: it is running." in " ".join(words(report))
-
-
-def test_common_suffix_stated_once(tmp_path: Path) -> None:
-    cases = [Case(f"{name} stripe scale 1000 simple-update", 0, SHORT) for name in ("ext4", "xfs")]
-    report = read_report(write_cases(tmp_path, cases))
-    assert {bar.label for bar in bars(report).bars} == {"ext4", "xfs"}
-    assert "all “stripe scale 1000 simple-update”" in texts(report, TextRole.SUBTITLE)[0]
-    assert any(
-        text.endswith("ext4 stripe scale 1000 simple-update") for text in texts(report, TextRole.SUBHEADING)
-    )
-
-
-@pytest.mark.parametrize(
-    ("names", "ending"),
-    [
-        (("ext4 on four disks", "xfs on four disks"), " on four disks"),
-        (("ext4 on disk", "xfs on disk"), ""),
-        (("on four disks now", "xfs on four disks now"), " four disks now"),
-        (("one alone on its own",), ""),
-        (("same words all over", "same words all over"), " words all over"),
-    ],
-)
-def test_common_suffix_rules(names: tuple[str, ...], ending: str) -> None:
-    assert common_ending(names) == ending
+    assert "growing #1 takes no part: it is running." in " ".join(words(report))
 
 
 def test_stalls_and_drift_on_first_page(tmp_path: Path) -> None:
     cases = [Case("ext4", 0, Shape(60, 5000, stall=(20, 4))), Case("xfs", 0, Shape(60, 5000))]
-    notes = " ".join(texts(read_report(write_cases(tmp_path, cases)), TextRole.NOTE))
+    notes = " ".join(texts(read_report(write_cases(tmp_path, cases)), TextRole.SMALL))
     assert (
         "Stalled, below 10 % of what was reached near those seconds: ext4 in 4 of 60 s, at most 4 in a row."
         in notes
     )
-
-
-@pytest.mark.slow
-def test_checkpoint_cost_with_interval(tmp_path: Path) -> None:
-    cases = [
-        Case(name, 0, Shape(400, 5000, checkpoint_every_s=every))
-        for name, every in (("ext4", 40), ("xfs", 0))
-    ]
-    report = read_report(write_cases(tmp_path, cases))
-    figure = [block for block in report.blocks if isinstance(block, BarFigure)][-1]
-    assert figure.title == "After a checkpoint began"
-    (bar,) = figure.bars
-    assert bar.label == "ext4"
-    assert bar.value is not None
-    assert bar.interval is not None
-    assert 60 < bar.interval[0] < bar.value < bar.interval[1] < 95
-    assert re.fullmatch(r"-\d+ % over \d cycles", bar.value_text)
-    assert "without drift" in figure.caption
 
 
 def test_huge_file_truncated_with_notice(tmp_path: Path) -> None:
@@ -352,10 +306,8 @@ def test_long_value_only_where_it_differs(tmp_path: Path) -> None:
         for build in builds
     ]
     report = read_report(write_cases(tmp_path, cases))
-    pages = [value for block in report.blocks if isinstance(block, Facts) for _, value in block.pairs]
-    assert sum("--with-all" in value and "more letters in the run file" in value for value in pages) == 2
     sentences = list(words(report))
-    assert all(build["configure"] in sentences for build in builds)
+    assert any("--with-all" in each and "…" in each and len(each) < 200 for each in sentences)
 
 
 @pytest.mark.parametrize(
@@ -390,7 +342,7 @@ def test_common_values_once_rest_attached(tmp_path: Path) -> None:
     found = [pair for block in report.blocks if isinstance(block, Facts) for pair in block.pairs]
     assert found.count(("memory", "64 GiB")) == 1
     assert found.count(("shared_buffers", "8GB")) == 1
-    assert [value for name, value in found if name == "Target: filesystem"] == ["xfs", "ext4", "btrfs"]
+    assert "xfs (3 runs); ext4 (3 runs); btrfs (3 runs)" in words(report)
     assert not [name for name, _ in found if name.count(".") > 1]
     commands, facts = sorted(report.attachments, key=lambda each: each.name)
     assert (commands.name, facts.name) == ("commands.txt", "facts.json")
@@ -440,8 +392,6 @@ def test_many_configurations_are_drawn_beside_each_other(tmp_path: Path) -> None
     report = read_report(write_cases(tmp_path, cases))
     grids = [block for block in report.blocks if isinstance(block, Grid)]
     assert [len(grid.figures) for grid in grids] == [7, 7, 7, 7]
-    own = [block for block in single_blocks(report) if isinstance(block, Grid) and not block.alike]
-    assert [[figure.chart for figure in grid.figures] for grid in own] == [["tps", "latency"]] * 7
 
 
 @pytest.mark.parametrize(
@@ -466,7 +416,7 @@ def test_compressibility_and_achieved_compression(tmp_path: Path) -> None:
             connection.execute("DELETE FROM summary WHERE name IN ('rows_ratio', ?)", (made,))
             connection.executemany("INSERT INTO summary VALUES (?, ?)", [("rows_ratio", 2.03), (made, 51.6)])
     report = read_report(paths)
-    tables = [block for block in report.blocks if isinstance(block, ReportTable)]
+    tables = [block for block in single_blocks(report) if isinstance(block, ReportTable)]
     assert {row.cells["compressed"] for row in tables[0].rows} == {"52 % of extents", "52 % on disk"}
     assert {row.cells["rows_ratio"] for row in tables[0].rows} == {"2.0:1"}
     own = [each for each in tables if "rows_ratio" in each.rows[0].cells and each is not tables[0]]
@@ -476,39 +426,12 @@ def test_compressibility_and_achieved_compression(tmp_path: Path) -> None:
     assert sum("zstd -3" in text for text in texts(report, TextRole.NOTE)) == 2
 
 
-@pytest.mark.slow
-def test_overflowing_cell_verdicts_counted(tmp_path: Path) -> None:
-    levels = [
-        (name, scale, raid)
-        for name in ("ext4", "xfs", "btrfs")
-        for scale in (100, 1000)
-        for raid in ("stripe", "raid10")
-    ]
-    cases = [
-        Case(
-            f"{name} {raid} {scale}",
-            0,
-            Shape(20, {"ext4": 5000.0, "xfs": 5500.0, "btrfs": 2500.0}[name], seed + 1),
-            name,
-            values=(("scale", scale), ("target", {"kind": "folder", "path": "/srv/x", "raid": raid})),
-        )
-        for seed, (name, scale, raid) in enumerate(levels)
-    ]
-    report = read_report(write_cases(tmp_path, cases))
-    [lines] = [text for text in texts(report, TextRole.NOTE) if "more over all cells" in text]
-    count = int(lines.partition(" more over all cells")[0].rpartition(" ")[2])
-    over_cells = [text for text in texts(report, TextRole.SMALL) if " over " in text and " cells (" in text]
-    first = [text for text in texts(report, TextRole.ANSWER) if " cells (" in text]
-    assert first
-    assert count == len(over_cells) - len(first) > 0
-
-
 def test_colour_independent_of_rank(tmp_path: Path) -> None:
-    facts, data = read_runs(write_campaign(tmp_path), Anonymizer.none())
-    found = find(facts, data).configurations
+    facts, series = read_runs(write_campaign(tmp_path), Anonymizer.none())
+    found = find(facts, series).configurations
     assert [each.name for each in found] == ["xfs", "ext4"], "the fastest first"
     assert [each.look for each in found] == [1, 0], "ext4 was measured first"
-    again = find(facts[::-1], data[::-1]).configurations
+    again = find(facts[::-1], series[::-1]).configurations
     assert {each.name: each.look for each in again} == {"xfs": 1, "ext4": 0}
 
 

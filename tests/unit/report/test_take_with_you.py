@@ -42,48 +42,6 @@ def part(one: TakenConfiguration, heading: str) -> str:
     return "\n".join(lines)
 
 
-@pytest.mark.slow
-def test_lines_from_single_difference_runs(tmp_path: Path) -> None:
-    cases = three_times(
-        Case("both", shape=Shape(20, 6000), values=(settings(shared_buffers="8GB", wal_compression="lz4"),)),
-        Case("small", shape=Shape(20, 5000), values=(settings(shared_buffers="1GB", wal_compression="lz4"),)),
-        Case(
-            "xfs", 0, Shape(20, 4000), "xfs", values=(settings(shared_buffers="8GB", wal_compression="lz4"),)
-        ),
-        Case("two", 0, Shape(20, 3000), "xfs", values=(settings(shared_buffers="1GB"),)),
-    )
-    one = taken(read_findings(write_cases(tmp_path, cases)))
-    assert one.name == "A  both"
-    server = part(one, "postgresql.conf").splitlines()
-    assert server[0].endswith("does alone: wal_compression.")
-    place = server.index("shared_buffers = 8GB")
-    assert server[place - 1].startswith("# 8GB here, 1GB in B: small is ")
-    assert "slower than both" in server[place - 1]
-    assert "wal_compression = lz4" in server
-    storage = part(one, "Storage")
-    assert "# filesystem: ext4 here, xfs in C: xfs is " in storage
-    assert "in D" not in one.as_text(), "two things differ there: neither can be said of one line"
-
-
-def test_verdicts_are_those_of_the_table(tmp_path: Path) -> None:
-    """The winner is not the baseline, which is what the table compares with."""
-    speeds = {"slow": (3000, "1GB"), "best": (6000, "8GB"), "next": (5000, "4GB")}
-    cases = three_times(
-        *(
-            Case(name, 0, Shape(20, tps), values=(settings(shared_buffers=size),))
-            for name, (tps, size) in speeds.items()
-        )
-    )
-    found = read_findings(write_cases(tmp_path, cases))
-    lines = [line for line in part(taken(found), "postgresql.conf").splitlines() if " here, " in line]
-    verdict = next(row.verdict for row in found.comparison.rows if row.name == "best")
-    verdict = verdict.replace("(", "[").replace(")", "]")
-    assert lines == [
-        "# 8GB here, 4GB in C: next measured 16 % slower than best, both are compared with slow",
-        f"# 8GB here, 1GB in A: {verdict}",
-    ]
-
-
 def test_fastest_safe_names_faster_unsafe(tmp_path: Path) -> None:
     cases = three_times(
         Case("nobarrier", shape=Shape(20, 6000), marks=(UNSAFE,)),
@@ -94,7 +52,7 @@ def test_fastest_safe_names_faster_unsafe(tmp_path: Path) -> None:
     one = taken(found)
     assert one.name.endswith("ext4")
     faster = [sentence for sentence in one.sentences if "had a higher mean and is not taken" in sentence]
-    assert [sentence.split()[1] for sentence in faster] == ["nobarrier", "memory"]
+    assert [sentence.split()[0] for sentence in faster] == ["nobarrier", "memory"]
     assert not one.warnings
     assert "that trade no safety for speed" in one.sentences[-1]
 
@@ -108,7 +66,7 @@ def test_long_names_stay_apart(tmp_path: Path) -> None:
     )
     sentences = taken(read_findings(write_cases(tmp_path, cases))).sentences
     [faster] = [each for each in sentences if "had a higher mean and is not taken" in each]
-    assert faster.split(" had ")[0] == "A"
+    assert faster.split(" had ")[0] == "clients 2"
 
 
 def test_no_safe_choice_states_cost(tmp_path: Path) -> None:
@@ -144,10 +102,11 @@ def two_scripts(**tps: tuple[int, int]) -> list[Case]:
 @pytest.mark.slow
 def test_first_page_answers_each_condition(tmp_path: Path) -> None:
     report = read_report(write_cases(tmp_path, two_scripts(ext4=(5000, 4000), btrfs=(6000, 1600))))
-    reading, writing = texts(report, TextRole.ANSWER)
+    [answer] = texts(report, TextRole.ANSWER)
+    reading, writing = answer.split("tpcb-like: ")
     assert reading.startswith("select-only: btrfs")
     assert "faster than ext4" in reading
-    assert writing.startswith("tpcb-like: btrfs")
+    assert writing.startswith("btrfs")
     assert "slower than ext4" in writing
 
 
@@ -156,7 +115,7 @@ def test_loser_of_one_condition_not_recommended(tmp_path: Path) -> None:
     """What reads fastest writes slowest."""
     found = read_findings(write_cases(tmp_path, two_scripts(ext4=(5000, 4000), btrfs=(6000, 1600))))
     reading, writing = take_with_you(found)
-    assert (reading.name.split()[1:], writing.name.split()[1:]) == (
+    assert (reading.name.split(), writing.name.split()) == (
         ["btrfs", "select-only"],
         ["ext4", "tpcb-like"],
     )
@@ -168,7 +127,7 @@ def test_loser_of_one_condition_not_recommended(tmp_path: Path) -> None:
 def test_winner_of_all_conditions_recommended(tmp_path: Path) -> None:
     found = read_findings(write_cases(tmp_path, two_scripts(ext4=(5000, 4000), btrfs=(4000, 1600))))
     [one] = take_with_you(found)
-    assert one.name.split()[1] == "ext4"
+    assert one.name.split()[0] == "ext4"
     assert {sentences.split(":")[0] for sentences in one.sentences[:-1]} == {"select-only", "tpcb-like"}
 
 
@@ -179,7 +138,7 @@ def test_condition_without_a_result_is_not_counted(tmp_path: Path) -> None:
     found = read_findings(write_cases(tmp_path, cases))
     assert len(found.conditions) == 3
     [one] = take_with_you(found)
-    assert one.name.split()[1] == "ext4"
+    assert one.name.split()[0] == "ext4"
     assert "under every condition" not in one.as_text()
 
 
@@ -201,7 +160,7 @@ def test_kept_rate_is_no_condition_to_win(tmp_path: Path) -> None:
         [False, False, True, True]
     )
     [one] = take_with_you(found)
-    assert one.name.split()[1:] == ["ext4", "fast"]
+    assert one.name.split() == ["ext4", "fast"]
     only = read_findings(
         write_cases(tmp_path / "only", [each for each in cases if "rate" in each.configuration])
     )
@@ -216,7 +175,7 @@ def test_highest_mean_not_proved_by_few(tmp_path: Path, count: int, *, is_proved
     for one in take_with_you(found):
         assert ("nothing is among the fastest under every condition" in one.sentences[0]) is is_proved
         assert ("not proved to be the fastest" in one.sentences[-1]) is not is_proved
-        assert one.sentences[-1].startswith("The fastest of") is is_proved
+        assert one.sentences[-1].startswith("Among the fastest of") is is_proved
 
 
 def test_single_run_recommendation_indicative(tmp_path: Path) -> None:
