@@ -156,10 +156,11 @@ def judge_factors(comparison: RunComparison) -> FactorVerdicts:
 
 
 def same_levels(dimension: Dimension) -> Dimension:
-    """Return a dimension under the names that its levels have here: raidz1 is raid5."""
+    """Return a dimension under the names that its levels have here: raidz1 is raid5, and no RAID one disk."""
     if dimension.name != _RAID:
         return dimension
-    values = tuple(_SAME_LEVEL.get(value, value) for value in dimension.values)
+    alike = _SAME_LEVEL | ({NONE: Level.SINGLE.value} if Level.SINGLE.value in dimension.values else {})
+    values = tuple(alike.get(value, value) for value in dimension.values)
     return Dimension(dimension.name, values, dimension.is_swept, dimension.topic)
 
 

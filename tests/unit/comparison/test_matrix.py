@@ -129,6 +129,15 @@ def test_raidz1_is_raid5() -> None:
     assert laid(facts).blocks[0].rows == ("stripe", "raid5")
 
 
+def test_no_raid_is_a_single_disk() -> None:
+    facts = [
+        made_run({"filesystem": filesystem} | ({"RAID": level} if level else {}), 1000)
+        for filesystem, level in (("xfs", ""), ("xfs", "mirror"), ("zfs", "single"), ("zfs", "mirror"))
+    ]
+    [block] = laid(facts).blocks
+    assert set(block.cells) == set(product(("single", "mirror"), ("xfs", "zfs")))
+
+
 def test_leaders_and_their_worst() -> None:
     found = laid(runs(scales=("10", "100")))
     first, second, last = found.columns
