@@ -21,9 +21,29 @@ def _escape(match: re.Match[str]) -> str:
     return match[0].encode("unicode_escape").decode("ascii")
 
 
+_IN_ASCII: Final = {
+    **dict.fromkeys((0x201C, 0x201D, 0x201E), '"'),
+    **dict.fromkeys((0x2018, 0x2019), "'"),
+    **dict.fromkeys((0x2013, 0x2014), "-"),
+    0xA0: " ",
+    0xB5: "u",
+    0xB7: "-",
+    0xD7: "x",
+    0x2026: "...",
+    0x2192: "->",
+    0x2265: ">=",
+}
+"""What our own sentences have besides ASCII, for a terminal that lacks it."""
+
+
 def plain(text: object) -> str:
-    """Return a text in one line, with everything that a terminal would obey escaped as in Python."""
-    return _HARMFUL_OR_BREAK.sub(_escape, str(text))
+    """Return a text in one line, with everything that a terminal would obey escaped as in Python.
+
+    For a terminal without Unicode, quotation marks and the like are written in ASCII.
+    """
+    line = _HARMFUL_OR_BREAK.sub(_escape, str(text))
+    has_unicode = (sys.stdout.encoding or "utf-8").casefold().startswith("utf")
+    return line if has_unicode else line.translate(_IN_ASCII)
 
 
 def plain_lines(text: object) -> str:

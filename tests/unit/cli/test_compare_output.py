@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import re
+import sys
 from collections.abc import Callable, Sequence
 from itertools import product
 from pathlib import Path
@@ -13,6 +15,7 @@ from rich.cells import cell_len
 from app.analysis.facts import RunFacts, read_run_facts
 from app.cli import main as command
 from app.cli.commands.runs import compare
+from app.terminal.plain_text import plain
 from tests.fix_window import write_matrix
 from tests.made_matrix import made_run
 
@@ -143,3 +146,10 @@ def test_runs_vanish_meanwhile(
 def test_empty_folder_has_no_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert command.main(["compare", str(tmp_path)]) == 2
     assert "There is no run in the folder" in capsys.readouterr().err
+
+
+def test_sentences_without_unicode(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = "“Chance” \N{EN DASH} 5\u00a0%, ≥ 2 \N{MULTIPLICATION SIGN} …"
+    assert plain(said) == said
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding="iso-8859-1"))
+    assert plain(said) == '"Chance" - 5 %, >= 2 x ...'
