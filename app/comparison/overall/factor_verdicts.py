@@ -54,8 +54,8 @@ _TIMES_FROM: Final = 2.0
 _RAID: Final = tr("RAID")
 FILESYSTEM: Final = (TARGET, tr("filesystem"))
 _SETTINGS: Final = tr("settings together")
-_SAME_LEVEL: Final = {"raidz1": Level.RAID5.value, "raidz2": Level.RAID6.value, NONE: Level.SINGLE.value}
-"""Levels of imported runs that are one level here (`Level`); a single disk of ZFS has no RAID either."""
+_SAME_LEVEL: Final = {"raidz1": Level.RAID5.value, "raidz2": Level.RAID6.value}
+"""Levels of imported runs that are one level here (`Level`)."""
 
 
 @dataclass(frozen=True, slots=True)
