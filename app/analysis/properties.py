@@ -70,6 +70,7 @@ LABELS: Final = {
     **{each.attribute: each.fact for fields_ in TABLES.values() for each in fields_ if each.fact},
     "label": tr("transactions"),
     "folder": tr("installation"),
+    "version": tr("version"),
     "sha256": tr("build"),
     "origin": tr("found by"),
     "configure": tr("configure options"),

@@ -56,7 +56,7 @@ from app.statistics.sample_size import DEFAULT_EFFECT
 from app.statistics.verdict import Comparison, Verdict
 
 _DISTINGUISHING: Final = frozenset(
-    {(TARGET, tr("filesystem")), (TARGET, tr("RAID")), (POSTGRESQL, LABELS.get("version", "version"))}
+    {(TARGET, tr("filesystem")), (TARGET, tr("RAID")), (POSTGRESQL, LABELS["version"])}
 )
 """Besides settings, these properties distinguish configurations: not paths, devices and kernels, which may
 change between repeats of one configuration.

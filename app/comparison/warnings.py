@@ -43,7 +43,7 @@ _SENTENCES: Final = {
         "The servers are different clusters of PostgreSQL, or one that was made anew in between ({values})."
     ),
     (_MACHINE, tr("kernel")): tr("The kernels differ ({values})."),
-    (_POSTGRESQL, tr("version")): tr("The versions of PostgreSQL differ ({values})."),
+    (_POSTGRESQL, LABELS["version"]): tr("The versions of PostgreSQL differ ({values})."),
     (_POSTGRESQL, tr("build")): tr("The builds of PostgreSQL differ ({values})."),
     (_POSTGRESQL, PGBENCH): tr("The versions of pgbench differ ({values})."),
 }

@@ -13,7 +13,7 @@ from app.analysis.facts import RunFacts
 from app.analysis.labels import one_line
 from app.comparison.comparison import RunComparison, compare_runs
 from app.comparison.label_shortening import telling_names
-from app.comparison.matrix import Block, Matrix, describe_matrix, lay_out
+from app.comparison.matrix import Block, Matrix, lay_out
 from app.comparison.overall.answer import Answer, find_answer
 from app.comparison.overall.fastest import describe_fastest, find_fastest, shows_speed, under
 from app.comparison.warnings import comparison_notes
@@ -124,24 +124,24 @@ def find(facts: Sequence[RunFacts], series: Sequence[RunSeries], baseline: str =
     """
     if not facts:
         raise FootingError(tr("There is no run to report."))
-    names = _short_names(list(dict.fromkeys(run.configuration or run.name for run in facts)))
-    known = [replace(run, configuration=names[run.configuration or run.name]) for run in facts]
-    comparison = compare_runs(known, shorten=True)
+    comparison = compare_runs(facts, shorten=True)
+    names: Mapping[str, str] = {}
+    known = list(facts)
+    if lay_out(comparison) is None:  # tables have names of their own
+        names = _short_names(list(dict.fromkeys(run.configuration or run.name for run in facts)))
+        known = [replace(run, configuration=names[run.configuration or run.name]) for run in facts]
+        comparison = compare_runs(known, shorten=True)
     group = _group_named(comparison, names, baseline)
     if group:
         comparison = compare_runs(known, shorten=True, baseline=group)
     matrix = lay_out(comparison)
-    answer = find_answer(comparison)
+    answer = find_answer(comparison, matrix)
     found = Findings(
         title=_title(comparison),
         comparison=comparison,
         matrix=matrix,
         conditions=tuple(_conditions(comparison, matrix, series)),
-        answers=(
-            tuple(_answers(comparison, answer))
-            if matrix is None
-            else describe_matrix(matrix, comparison.effect)
-        ),
+        answers=tuple(_answers(comparison, answer)) if matrix is None else answer.sentences,
         warnings=answer.weakened_by,
         limits=answer.limits,
         notes=comparison_notes(comparison),

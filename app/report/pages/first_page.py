@@ -7,6 +7,7 @@ from itertools import chain, islice, zip_longest
 from typing import Final
 
 from app.analysis.labels import format_tps, mark_words, one_line
+from app.analysis.properties import LABELS
 from app.comparison.disturbed_runs import is_disturbed
 from app.comparison.matrix import standing_columns
 from app.comparison.table import COMPARISON_COLUMNS, ComparisonColumn, ComparisonRow, columns_for
@@ -111,7 +112,7 @@ def rows_first(found: Findings) -> tuple[ReportedConfiguration, ...]:
 def _about(found: Findings) -> str:
     """Return amount, date, software and machine of the measurement, in one line."""
     facts = [run.facts for run in found.comparison.runs]
-    version = common(facts, tr("PostgreSQL"), tr("version"))
+    version = common(facts, tr("PostgreSQL"), LABELS["version"])
     cpus, memory = (common(facts, tr("Machine"), name) for name in (tr("CPUs"), tr("memory")))
     runs = trn("{count} run", "{count} runs", len(facts)).format(count=len(facts))
     groups = len(found.configurations)
