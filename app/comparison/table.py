@@ -223,7 +223,7 @@ COMPARISON_COLUMNS: Final[tuple[Column[ComparisonRow], ...]] = (
         lambda row: format_interval(row.comparison) if row.comparison else "",
         optional=1,
     ),
-    Column(ComparisonColumn.CHANCE, tr("Chance from"), lambda row: _chance_cell(row.judged), optional=1),
+    Column(ComparisonColumn.CHANCE, tr("Chance from"), lambda row: _chance_cell(row.judged), optional=7),
     Column(
         ComparisonColumn.REFERENCE,
         tr("Reference"),

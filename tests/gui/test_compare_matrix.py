@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,12 +14,15 @@ from PySide6.QtWidgets import QToolButton
 from pytestqt.qtbot import QtBot
 
 from app.analysis.facts import RunFacts
+from app.domain.disturbances import DisturbanceKind, Disturbances
 from app.library.entries import read_entry
 from app.library.scan import ListedRun
+from app.runfile.disturbance import DISTURBED
 from app.runfile.metadata.safety import NOT_DURABLE
 from tests.fix_window import Trial, write_trial
 from tests.made_matrix import made_run
 from ui.background import finish_background
+from ui.charts.figures.bars import BarFigure
 from ui.charts.figures.panels import PanelFigure
 from ui.compare.content import Choices, Content, LoadedRun, compare_content
 from ui.compare.figures import make_figure
@@ -84,6 +88,19 @@ def test_panel_for_each_condition_fastest_first() -> None:
         "scale 10,mirror,1200,1100,1000",
     ]
     assert "mirror: zfs 1,200; xfs 1,100; ext4 1,000." in figure.accessible_text()
+
+
+@pytest.mark.parametrize(
+    ("marks", "note"), [((), "indicative only"), (((DISTURBED, "others"),), "disturbed, indicative only")]
+)
+def test_unknown_disturbance_is_not_called_one(marks: tuple[tuple[str, str], ...], note: str) -> None:
+    unknown = Disturbances(unknown=((DisturbanceKind.STEAL, "no samples"),))
+    runs = [
+        replace(run, disturbances=unknown, marks=marks) for run in crossed(rows=LEVELS[:1], scales=("10",))
+    ]
+    figure = make_figure(content(runs), "tps")
+    assert isinstance(figure, BarFigure)
+    assert {bar.note for group in figure.groups for bar in group.bars} == {note}
 
 
 def test_level_has_one_colour_runs_their_own_mark() -> None:

@@ -10,6 +10,7 @@ from typing import Final
 from app.analysis.labels import mark_words
 from app.analysis.sentences import WITHIN_RUN_NOTE, own_interval_words
 from app.comparison.comparison import RunComparison
+from app.comparison.disturbed_runs import is_disturbed
 from app.comparison.factors import number_of
 from app.comparison.figures import COSTS, LATENCIES, LOADING, figure
 from app.comparison.groups import ComparedGroup
@@ -152,7 +153,7 @@ def bar_of(content: Content, group: ComparedGroup, name: str) -> Bar:
     mean = run_interval(values)
     interval, within, tips = _interval(group, name, mean)
     notes = []
-    if group.disturbed:
+    if any(map(is_disturbed, group.disturbed)):
         notes.append(mark_words(DISTURBED))
     if mean.runs > 0 and mean.indicative_only:
         notes.append(tr("indicative only"))

@@ -12,7 +12,7 @@ from app.comparison.matrix import NOT_RANKED, Cell, Matrix, block_columns
 from app.comparison.matrix import Block as MatrixBlock
 from app.comparison.table import ComparisonColumn
 from app.domain.columns import CellKind, Column, choose, texts
-from app.domain.text import tr, trn
+from app.domain.text import CALLED, tr, trn
 from app.report.blocks import (
     Block,
     ReportTable,
@@ -220,7 +220,7 @@ def verdict_pages(found: Findings) -> Iterator[Block]:
         sentence = trn(
             "{count} more sentence: {command}.", "{count} more sentences: {command}.", len(verdicts) - most
         )
-        text = sentence.format(count=len(verdicts) - most, command="`pgfooting compare --details`")
+        text = sentence.format(count=len(verdicts) - most, command=f"`{CALLED} compare --details`")
         yield Text(TextRole.SMALL, text)
     if warnings:
         yield Text(TextRole.SUBHEADING, tr("Reservations"))
@@ -255,7 +255,8 @@ def _values(difference: PropertyDifference) -> str:
         runs = trn("{count} run", "{count} runs", count).format(count=count)
         parts.append(f"{value} ({runs})")
     if len(difference.variants) > _MOST_VALUES:
-        parts.append(tr("{count} more values").format(count=len(difference.variants) - _MOST_VALUES))
+        more = len(difference.variants) - _MOST_VALUES
+        parts.append(trn("{count} more value", "{count} more values", more).format(count=more))
     return "; ".join(parts)
 
 

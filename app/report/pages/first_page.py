@@ -312,9 +312,13 @@ def _weakened(found: Findings, options: ReportOptions) -> Iterator[Block]:
     for sentence in sentences[:most]:
         yield Text(TextRole.SMALL, _cut(sentence) if whole else sentence)
     if len(sentences) > most:
-        more = tr("{count} more reservations are under “{section}”.")
-        text = more.format(count=len(sentences) - most, section=tr("Pairs and reservations"))
-        yield Text(TextRole.SMALL, text)
+        count = len(sentences) - most
+        more = trn(
+            "{count} more reservation is under “{section}”.",
+            "{count} more reservations are under “{section}”.",
+            count,
+        )
+        yield Text(TextRole.SMALL, more.format(count=count, section=tr("Pairs and reservations")))
 
 
 def reservations(found: Findings) -> list[str]:
