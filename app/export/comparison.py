@@ -30,7 +30,7 @@ from app.comparison.matrix import describe_matrix, lay_out
 from app.comparison.offered_load import KeptRate
 from app.comparison.overall.answer import find_answer, question_of
 from app.comparison.overall.conditions import is_held
-from app.comparison.overall.factor_verdicts import FactorVerdict, describe_factor, judge_factors
+from app.comparison.overall.factor_verdicts import FactorVerdict, judge_factors
 from app.comparison.overall.fastest import describe_fastest, find_fastest
 from app.comparison.overall.gate import GatedConfiguration, UpgradeGate
 from app.comparison.overall.phases import ComparedPhase, compare_phases
@@ -90,7 +90,7 @@ def comparison_as_json(comparison: RunComparison) -> dict[str, Json]:
     verdict over them), ``sets`` (of cells that share campaigns; null if each cell is of one), ``verdict``,
     ``ratio``, ``interval`` and so on, ``over_cells`` (the same with every cell counted separately), ``least``
     and ``most`` (ratios of cells), ``over`` and ``goes_with`` (names of properties), ``unpaired`` (cells with
-    only the first and only the second level), ``runs`` (fewest and most in a cell) and ``sentence``;
+    only the first and only the second level) and ``runs`` (fewest and most in a cell);
     ``in_no_cell`` the number of configurations in none, by reason.
 
     With several phases, ``phases``: those that count, in order, each with ``label``, ``name``, ``time``
@@ -296,7 +296,6 @@ def _factor(each: FactorVerdict) -> dict[str, Json]:
         "unpaired": list(each.unpaired),
         "runs": list(each.runs),
         "interleaved": each.interleaved,
-        "sentence": describe_factor(each),
     }
 
 

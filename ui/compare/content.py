@@ -15,7 +15,6 @@ from app.comparison.groups import ComparedGroup
 from app.comparison.label_shortening import RunIdentity, name_runs
 from app.comparison.matrix import Matrix, lay_out
 from app.comparison.overall.answer import Answer, find_answer
-from app.comparison.overall.factor_verdicts import FactorVerdicts, judge_factors
 from app.comparison.overall.phases import ComparedPhase, compare_phases
 from app.domain.text import tr
 from app.library.spreads import KnownSpread
@@ -59,7 +58,6 @@ class Content:
         matrix: tables of the comparison; None without two crossed factors.
         answer: with its reservations and verdicts.
         dimensions: in which the configurations differ.
-        factors: verdicts over the cells without a matrix.
         phases: each compared separately, if runs measured several.
         focus: path of the run in focus, empty for none.
         filters: properties that limit the runs, in words; empty for all runs.
@@ -71,7 +69,6 @@ class Content:
     answer: Answer = field(default_factory=lambda: Answer(()))
     dimensions: tuple[Dimension, ...] = ()
     focus: str = ""
-    factors: FactorVerdicts = field(default_factory=FactorVerdicts)
     phases: tuple[ComparedPhase, ...] = ()
     filters: str = ""
 
@@ -203,6 +200,5 @@ def compare_content(
         matrix=matrix,
         answer=find_answer(comparison, matrix),
         dimensions=find_dimensions(comparison),
-        factors=judge_factors(comparison) if matrix is None else FactorVerdicts(),
         phases=compare_phases(comparison),
     )

@@ -11,7 +11,6 @@ from app.analysis.labels import one_line
 from app.analysis.sentences import WITHIN_RUN_NOTE
 from app.comparison.differences import PropertyDifference, describe_sameness, what_differs
 from app.comparison.matrix import standing_columns
-from app.comparison.overall.factor_verdicts import EXPLANATION, describe_factors, describe_not_counted
 from app.comparison.overall.phases import (
     EXPLANATION as PHASES_EXPLANATION,
 )
@@ -47,7 +46,6 @@ class ComparisonWriter(PlainWriter):
         self._write_warnings(content)
         self._write_differences(content)
         self._write_ranking(content)
-        self._write_factors(content)
         self._write_verdicts(content)
         self._write_phases(content)
         self._write_runs(content)
@@ -99,16 +97,6 @@ class ComparisonWriter(PlainWriter):
             cells = [(column.heading, column.cell(standing)) for column in columns]
             self._begin(indent=True)
             self._put("; ".join(f"{name} {cell}" for name, cell in cells if cell), colour=self._ink.quiet)
-
-    def _write_factors(self, content: Content) -> None:
-        if not content.factors.verdicts:
-            return
-        self._heading(tr("Over all cells"))
-        self._line(EXPLANATION, colour=self._ink.quiet, small=True)
-        for sentence in describe_factors(content.factors):
-            self._line(sentence)
-        if message := describe_not_counted(content.factors):
-            self._line(message, colour=self._ink.quiet)
 
     def _write_phases(self, content: Content) -> None:
         if not content.phases:

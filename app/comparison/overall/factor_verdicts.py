@@ -25,25 +25,20 @@ from app.comparison.comparison import RunComparison
 from app.comparison.disturbed_runs import WeakRuns, is_disturbed, what_others_took, without_verdict
 from app.comparison.factors import NONE, Dimension, find_dimensions
 from app.comparison.overall.conditions import PropertyRole, role_of
-from app.comparison.overall.fastest import under
 from app.comparison.verdict import Reservation, ReservationCode
 from app.comparison.wording import (
-    SPEED,
-    about,
-    ends,
+    NOT_INTERLEAVED,
     format_difference,
     format_interval,
     format_range,
-    magnitude,
     signed_changes,
-    with_level,
 )
 from app.domain.columns import CellKind, Column
 from app.domain.options.raid import Level
-from app.domain.text import tr, trn
+from app.domain.text import tr
 from app.statistics.cells import CellComparison, CellPair, compare_levels
 from app.statistics.sample_size import RUNS_FOR_A_VERDICT
-from app.statistics.verdict import Comparison, Interval, Verdict
+from app.statistics.verdict import Verdict
 
 MOST_LEVELS: Final = 12
 """A factor with more levels than this is a name or a serial number."""
@@ -105,11 +100,6 @@ class FactorVerdict:
         both_ways = least < 1 / effect and most > effect and not self.found.repeated
         is_open = self.found.comparison.verdict in _UNDECIDED
         return not (is_open and (both_ways or most >= _TIMES_FROM * least))
-
-    @property
-    def is_indicative(self) -> bool:
-        """Whether there is a mean and no verdict, for a reason that is then part of the sentence."""
-        return self.has_mean and self.found.comparison.verdict is Verdict.INDICATIVE
 
 
 @dataclass(frozen=True, slots=True)
@@ -440,108 +430,12 @@ EXPLANATION: Final = tr(
 _MOST_NAMED: Final = 4
 
 
-def describe_factors(found: FactorVerdicts) -> tuple[str, ...]:
-    """Return all verdicts as sentences with full stops."""
-    return tuple(f"{describe_factor(each)}." for each in found.verdicts)
-
-
 def describe_not_counted(found: FactorVerdicts) -> str:
     """Return which configurations are in no cell, a sentence; empty if there are none."""
     if not found.not_counted:
         return ""
     parts = ", ".join(f"{count} {why}" for why, count in found.not_counted)
     return tr("Configurations that are in no cell: {parts}.").format(parts=parts)
-
-
-def describe_factor(verdict: FactorVerdict) -> str:
-    """Return a verdict as a sentence without a full stop."""
-    weak = () if verdict.weak is None or verdict.is_indicative else (verdict.weak.text,)
-    parts = (_result_text(verdict), *weak, *_more(verdict))
-    sentence = tr("{what}: {told}").format(what=verdict.factor, told="; ".join(parts))
-    return under(verdict.condition, sentence)
-
-
-def _result_text(verdict: FactorVerdict) -> str:
-    names = {
-        "baseline": verdict.baseline,
-        "candidate": verdict.candidate,
-        "cells": _cells_in_words(verdict),
-        "runs": _runs(verdict),
-        "range": _range(verdict),
-    }
-    if verdict.found.depends:
-        return tr(
-            "what {candidate} makes against {baseline} depends on the cell: {range} over {cells} ({runs})"
-        ).format(**names)
-    if not verdict.has_mean:
-        return tr(
-            "no verdict: what {candidate} measured against {baseline} differs from cell to cell, {range} "
-            "over {cells} ({runs}), so no mean is given"
-        ).format(**names)
-    match verdict.found.comparison:
-        case Comparison(Verdict.HIGHER | Verdict.LOWER, float(ratio), interval=Interval() as interval):
-            sentence = tr(
-                "{candidate} is {magnitude} over {cells} ({interval}; single cells {range}; {runs})"
-            ).format(
-                magnitude=magnitude(ratio, SPEED, verdict.baseline, interval),
-                interval=with_level(ends(ratio, interval), interval, verdict.levels),
-                **names,
-            )
-            if verdict.found.comparison.equivalent:
-                effect = 100 * verdict.found.comparison.effect
-                sentence += tr(", less than the {effect:g} % that would matter").format(effect=effect)
-            return sentence
-        case Comparison(Verdict.EQUAL, narrow=Interval() as narrow, effect=effect):
-            return tr(
-                "{baseline} and {candidate} are practically equal over {cells}: the mean difference is "
-                "within {effect:g} % ({interval}; single cells {range}; {runs})"
-            ).format(
-                effect=100 * effect,
-                interval=with_level(format_range(narrow.low, narrow.high), narrow, verdict.levels),
-                **names,
-            )
-        case Comparison(Verdict.INCONCLUSIVE, interval=Interval() as interval) as found:
-            sentence = tr(
-                "{baseline} and {candidate} cannot be told apart over {cells}: of {candidate} against "
-                "{baseline} {seen} was seen ({interval}; single cells {range}; {runs})"
-            ).format(
-                seen=format_difference(found),
-                interval=with_level(format_interval(found), interval, verdict.levels),
-                **names,
-            )
-            return "; ".join(filter(None, (sentence, _wanted(verdict))))
-        case found:
-            return _indicative(verdict, found, names)
-
-
-def _indicative(verdict: FactorVerdict, found: Comparison, names: dict[str, str]) -> str:
-    sentence = tr(
-        "indicative only: over {cells} {candidate} was {magnitude} (single cells {range}; {runs}; {why})"
-    )
-    why = tr("a verdict takes {count} cells").format(count=RUNS_FOR_A_VERDICT)
-    if verdict.found.sets is not None:
-        why = tr(
-            "what else changed between campaigns is in all cells of a set alike, and a verdict takes {count} "
-            "sets"
-        ).format(count=RUNS_FOR_A_VERDICT)
-    if verdict.weak is not None:
-        why = verdict.weak.text
-    return sentence.format(magnitude=magnitude(found.ratio or 1.0, SPEED, verdict.baseline), why=why, **names)
-
-
-def _cells_in_words(verdict: FactorVerdict) -> str:
-    sentence = tr("{count} cells").format(count=verdict.found.cells)
-    if verdict.over:
-        names = ", ".join(verdict.over[:_MOST_NAMED])
-        if len(verdict.over) > _MOST_NAMED:
-            names = tr("{names} and {count} more").format(names=names, count=len(verdict.over) - _MOST_NAMED)
-        sentence = tr("{cells} ({names})").format(cells=sentence, names=names)
-    if verdict.found.sets is None:
-        return sentence
-    if verdict.found.sets == 1:
-        return tr("{cells} in 1 set that shares campaigns").format(cells=sentence)
-    told_of = tr("{cells}, by the mean of {sets} sets that share no campaign")
-    return told_of.format(cells=sentence, sets=verdict.found.sets)
 
 
 def _range(verdict: FactorVerdict) -> str:
@@ -555,28 +449,18 @@ def _range(verdict: FactorVerdict) -> str:
     return tr("{low} to {high}").format(low=low, high=high)
 
 
-def _runs(verdict: FactorVerdict) -> str:
-    least, most = verdict.runs
-    sentence = tr("{least} to {most} runs in each").format(least=least, most=most)
-    if least == most:
-        sentence = trn("{runs} run in each", "{runs} runs in each", most).format(runs=most)
-    return sentence if verdict.interleaved else tr("{runs}, not interleaved").format(runs=sentence)
-
-
-def _wanted(verdict: FactorVerdict) -> str:
-    found = verdict.found.comparison
-    if found.more_runs is None or found.more_runs_for is None:
-        return ""
-    difference = tr("of {effect:g} %").format(effect=100 * found.effect)
-    if found.more_runs_for > found.effect:
-        difference = tr("as large as the one seen")
-    is_one = found.more_runs == 1
-    if verdict.found.sets is not None:
-        unit = tr("set") if is_one else tr("sets")
-    else:
-        unit = tr("cell") if is_one else tr("cells")
-    sentence = tr("about {more} more such {unit} would show a difference {difference}")
-    return sentence.format(more=about(found.more_runs), unit=unit, difference=difference)
+def _remarks(verdict: FactorVerdict) -> str:
+    """Return what weakens or limits a verdict, clauses."""
+    sets = verdict.found.sets
+    clauses = (
+        "" if verdict.weak is None else verdict.weak.text,
+        "" if verdict.interleaved else NOT_INTERLEAVED,
+        ""
+        if sets is None or sets >= RUNS_FOR_A_VERDICT
+        else tr("a verdict takes {count} sets of campaigns").format(count=RUNS_FOR_A_VERDICT),
+        *_more(verdict),
+    )
+    return "; ".join(filter(None, clauses))
 
 
 def _more(verdict: FactorVerdict) -> tuple[str, ...]:
@@ -618,5 +502,6 @@ FACTOR_COLUMNS: Final[tuple[Column[FactorVerdict], ...]] = (
     Column("difference", tr("Difference"), _difference_cell),
     Column("interval", tr("Interval of it"), _interval_cell),
     Column("range", tr("Single cells"), _range, CellKind.NUMBERS, optional=1),
+    Column("remarks", tr("Remarks"), _remarks, CellKind.WORDS, optional=3),
 )
 """Columns of the table of factors, in the order shown."""

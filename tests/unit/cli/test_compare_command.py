@@ -43,8 +43,7 @@ def test_single_run_matrix_table_and_sentences(tmp_path: Path, capsys: Capture) 
     assert call(write_matrix(tmp_path)[0].parent, "--details") == 0
     output = " ".join(capsys.readouterr().out.split())
     assert output.index("Which") < output.index("Over all cells") < output.index("Each run for itself")
-    assert "filesystem: btrfs is 20 % slower" in output
-    assert "slower than ext4 over 4 cells (max_wal_size) (95 % interval" in output
+    assert "filesystem btrfs ext4 4 -20 %" in output
     assert "the interval holds for the mean over these cells" in output
 
 

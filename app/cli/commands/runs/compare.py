@@ -41,7 +41,6 @@ from app.comparison.overall.conditions import ASKABLE, PropertyRole
 from app.comparison.overall.factor_verdicts import EXPLANATION as FACTORS_EXPLANATION
 from app.comparison.overall.factor_verdicts import (
     FACTOR_COLUMNS,
-    describe_factors,
     describe_not_counted,
     judge_factors,
 )
@@ -314,8 +313,7 @@ def _print_factors(comparison: RunComparison, console: Console) -> None:
         return
     _title(console, tr("Over all cells"))
     print_table(console, FACTOR_COLUMNS, found.verdicts)
-    sentences = (*describe_factors(found), FACTORS_EXPLANATION, describe_not_counted(found))
-    for sentence in filter(None, sentences):
+    for sentence in filter(None, (FACTORS_EXPLANATION, describe_not_counted(found))):
         print_sentence(console, sentence)
 
 

@@ -19,11 +19,10 @@ from app.comparison.overall.factor_verdicts import (
     FACTOR_COLUMNS,
     FactorVerdict,
     FactorVerdicts,
-    describe_factor,
-    describe_factors,
     describe_not_counted,
     judge_factors,
 )
+from app.domain.columns import texts
 from app.domain.disturbances import DisturbanceKind, Disturbances
 from app.export.comparison import comparison_as_json
 from app.runfile.disturbance import DISTURBED
@@ -63,6 +62,10 @@ def of(found: FactorVerdicts, factor: str) -> list[FactorVerdict]:
     return [each for each in found.verdicts if each.factor == factor]
 
 
+def cells_of(verdict: FactorVerdict) -> dict[str, str]:
+    return texts(FACTOR_COLUMNS, verdict)
+
+
 def test_single_runs_of_matrix() -> None:
     [one] = of(judged(matrix()), "filesystem")
     assert (one.baseline, one.candidate, one.condition) == ("ext4", "xfs", "")
@@ -71,10 +74,13 @@ def test_single_runs_of_matrix() -> None:
     assert one.found.comparison.ratio == pytest.approx(RATIO, rel=0.02)
     assert one.over == ("RAID", "chunk size")
     assert one.interleaved
-    sentence = describe_factor(one)
-    assert sentence.startswith("filesystem: xfs is ")
-    assert "% faster than ext4 over 6 cells (RAID, chunk size) (95 % interval" in sentence
-    assert sentence.endswith("; 1 run in each)")
+    shown = cells_of(one)
+    assert (shown["factor"], shown["level"], shown["against"], shown["cells"]) == (
+        *("filesystem", "xfs", "ext4", "6"),
+    )
+    assert shown["difference"].startswith("+")
+    assert " to " in shown["interval"]
+    assert shown["remarks"] == ""
 
 
 def test_conditions_have_verdicts_of_their_own() -> None:
@@ -94,7 +100,7 @@ def test_conditions_have_verdicts_of_their_own() -> None:
         ("tpcb-like, scale 1", Verdict.LOWER),
         ("tpcb-like, scale 2", Verdict.LOWER),
     ]
-    assert describe_factor(found[3]).startswith("tpcb-like, scale 2: filesystem: xfs is 50 % slower")
+    assert cells_of(found[3])["difference"] == "-50 %"
 
 
 def repeated(levels: Mapping[str, float], repeats: int = 3, noise: float = 0.01) -> list[RunFacts]:
@@ -121,11 +127,9 @@ def test_interaction_is_told_and_not_averaged() -> None:
     [one] = of(judged(repeated({"single": 1.0, "stripe": 2.0})), "filesystem")
     assert (one.found.depends, one.found.comparison.verdict) == (True, Verdict.INDICATIVE)
     assert one.found.comparison.interval is None
-    sentence = describe_factor(one)
-    assert (
-        "what xfs makes against ext4 depends on the cell: 1.0 times (single) to 2.0 times (stripe)"
-        in sentence
-    )
+    shown = cells_of(one)
+    assert (shown["difference"], shown["interval"]) == ("", "depends on the cell")
+    assert shown["range"] == "1.0 times (single) to 2.0 times (stripe)"
 
 
 def test_single_run_cells_name_both_ends() -> None:
@@ -145,9 +149,7 @@ def test_opposite_single_cells_have_no_mean(
     noise = 0.001 if repeats == 1 else 0.4  # of repeats the noise explains the directions
     [one] = of(judged(repeated(levels, repeats, noise)), "filesystem")
     assert one.has_mean is has_mean
-    [difference] = [column.cell(one) for column in FACTOR_COLUMNS if column.id == "difference"]
-    assert bool(difference) is has_mean
-    assert ("so no mean is given" in describe_factor(one)) is not has_mean
+    assert bool(cells_of(one)["difference"]) is has_mean
 
 
 def test_same_cells_are_one_comparison() -> None:
@@ -164,7 +166,6 @@ def test_same_cells_are_one_comparison() -> None:
 def test_several_levels_adjusted_for_comparisons() -> None:
     found = of(judged(matrix(("ext4", "xfs", "btrfs"))), "filesystem")
     assert [each.levels for each in found] == [2, 2]
-    assert all("; single cells" in describe_factor(each) for each in found)
 
 
 def test_levels_without_verdict_are_no_comparisons() -> None:
@@ -175,7 +176,6 @@ def test_levels_without_verdict_are_no_comparisons() -> None:
         Verdict.INDICATIVE,
     )
     assert (xfs.levels, btrfs.levels) == (1, 1)
-    assert "allowing for" not in describe_factor(xfs)
 
 
 def test_empty_and_one_level_cells_unpaired() -> None:
@@ -185,17 +185,14 @@ def test_empty_and_one_level_cells_unpaired() -> None:
         judged([run for run in without if "100 " not in run.name or "single" in run.name]), "filesystem"
     )
     assert one.unpaired == (1, 1)
-    sentence = describe_factor(one)
-    assert "1 more cell has ext4 only" in sentence
-    assert "1 more cell has xfs only" in sentence
+    assert cells_of(one)["remarks"] == "1 more cell has ext4 only; 1 more cell has xfs only"
 
 
 def test_one_and_two_cells_no_verdict() -> None:
     assert judged(matrix(scales=(10,), levels=("single",))) == FactorVerdicts()
     [one] = of(judged(matrix(scales=(10, 100), levels=("single",))), "filesystem")
     assert one.found.comparison.verdict is Verdict.INDICATIVE
-    assert "indicative only: over 2 cells (chunk size) xfs was" in describe_factor(one)
-    assert "a verdict takes 3 cells" in describe_factor(one)
+    assert (cells_of(one)["cells"], cells_of(one)["interval"]) == ("2", "indicative only")
 
 
 def test_level_in_one_cell_not_judged() -> None:
@@ -252,10 +249,7 @@ def test_two_campaigns_one_set_indicative() -> None:
     [found] = of(judged([*one, *two]), "filesystem")
     assert (found.found.cells, found.found.sets) == (6, 1)
     assert found.found.comparison.verdict is Verdict.INDICATIVE
-    sentence = describe_factor(found)
-    assert "6 cells (RAID, chunk size) in 1 set that shares campaigns xfs was" in sentence
-    assert "what else changed between campaigns is in all cells of a set alike" in sentence
-    assert "not interleaved" in sentence
+    assert cells_of(found)["remarks"] == "not interleaved; a verdict takes 3 sets of campaigns"
 
 
 def _chosen(run: RunFacts) -> dict[str, str]:
@@ -298,7 +292,7 @@ def test_filesystem_option_confounded_and_named() -> None:
     [one] = of(judged(runs), "filesystem")
     assert one.found.cells == 4
     assert one.goes_with == ("ext4 stride",)
-    assert describe_factor(one).endswith("; with it differ: ext4 stride")
+    assert cells_of(one)["remarks"] == "with it differ: ext4 stride"
 
 
 def test_free_option_equal_within_cell() -> None:
@@ -407,21 +401,18 @@ def test_repeats_of_cell_averaged() -> None:
     [one] = of(judged(runs), "filesystem")
     assert (one.found.cells, one.runs) == (6, (2, 2))
     assert one.found.repeated
-    assert describe_factor(one).endswith("(2 runs in each)")
 
 
-def test_inconclusive_states_further_cells_needed() -> None:
+def test_inconclusive_has_difference_and_interval() -> None:
     runs = [
         made_run({"filesystem": filesystem, "chunk size": str(scale)}, tps)
         for scale, pair in enumerate(((1000, 1300), (1000, 1010), (1000, 1250)))
         for filesystem, tps in zip(("ext4", "xfs"), pair, strict=True)
     ]
-    [sentence] = map(describe_factor, of(judged(runs), "filesystem"))
-    assert (
-        "ext4 and xfs cannot be told apart over 3 cells (chunk size): of xfs against ext4 +18 % was"
-        in sentence
-    )
-    assert "more such cells would show a difference as large as the one seen" in sentence
+    [one] = of(judged(runs), "filesystem")
+    assert one.found.comparison.verdict is Verdict.INCONCLUSIVE
+    assert cells_of(one)["difference"] == "+18 %"
+    assert cells_of(one)["interval"].startswith("-")
 
 
 def test_first_format_beside_current(tmp_path: Path) -> None:
@@ -430,7 +421,6 @@ def test_first_format_beside_current(tmp_path: Path) -> None:
     found = judged(runs)
     assert [each.candidate for each in of(found, "filesystem")] == ["btrfs"]
     assert of(found, "filesystem")[0].found.cells == 4
-    assert all(describe_factors(found))
 
 
 def test_the_json_tells_every_factor() -> None:
@@ -452,18 +442,17 @@ def test_the_json_tells_every_factor() -> None:
 
 
 @pytest.mark.parametrize(
-    ("levels", "noise", "expected"),
+    ("levels", "noise", "interval"),
     [
         ({"single": 1.0, "stripe": 2.0}, 0.01, "depends on the cell"),
-        ({"single": 1.0, "stripe": 1.0}, 0.2, "cannot be told apart"),
+        ({"single": 1.0, "stripe": 1.0}, 0.2, " to "),
         ({"single": 2.0, "stripe": 2.0}, 0.01, "indicative only"),
     ],
 )
-def test_unknown_disturbance_is_said(levels: dict[str, float], noise: float, expected: str) -> None:
+def test_unknown_disturbance_is_said(levels: dict[str, float], noise: float, interval: str) -> None:
     unknown = Disturbances(unknown=((DisturbanceKind.OTHERS_CPU, "no samples"),))
     runs = [replace(run, disturbances=unknown) for run in repeated(levels, noise=noise)]
     [one] = of(judged(runs), "filesystem")
-    sentence = describe_factor(one)
-    assert expected in sentence
-    assert sentence.count("it is not known whether the 12 runs were disturbed") == 1
+    assert interval in cells_of(one)["interval"]
+    assert cells_of(one)["remarks"] == "it is not known whether the 12 runs were disturbed"
     assert one.found.over_cells.interval is None or one.found.over_cells.verdict is Verdict.INCONCLUSIVE

@@ -6,13 +6,14 @@ import pytest
 
 from app.comparison.comparison import RunComparison, compare_runs
 from app.comparison.overall.factor_verdicts import (
+    FACTOR_COLUMNS,
     FactorVerdict,
     FactorVerdicts,
-    describe_factor,
     describe_not_counted,
     judge_factors,
 )
 from app.comparison.overall.fastest import find_fastest
+from app.domain.columns import texts
 from app.statistics.verdict import Verdict
 from tests.vondra_runs import published_facts
 
@@ -86,11 +87,9 @@ def test_cells_at_both_ends_are_named(found: FactorVerdicts) -> None:
     """On btrfs alone a stripe is no faster than a mirror, which is two copies there."""
     stripe = verdicts(found, "RAID", "stripe", READ_WRITE)[250]
     assert stripe.ends[0] == "btrfs, on, on, on"
-    sentence = describe_factor(stripe)
-    assert (
-        "stripe measured against mirror differs from cell to cell, 1.0 times (btrfs, on, on, on) to "
-        in sentence
-    )
+    shown = texts(FACTOR_COLUMNS, stripe)
+    assert (shown["difference"], shown["interval"]) == ("", "depends on the cell")
+    assert shown["range"].startswith("1.0 times (btrfs, on, on, on) to ")
 
 
 def test_machine_change_no_factor(found: FactorVerdicts) -> None:
