@@ -241,7 +241,6 @@ class ReportOptionsForm(QWidget):
             self.baseline.addItem(name, name)
         draft = recommend(found)
         self.draft.setEnabled(bool(draft))
-        self.draft.setToolTip(draft)
         self.conclusion.setPlaceholderText(draft)
 
     def keep(self) -> None:

@@ -121,12 +121,11 @@ def describe_fastest(found: Fastest | None) -> str:
     names = [with_warning(row.name, row.group.warning) for row in (found.best, *found.others)]
     message = tr("Fastest: {name}; each of the other {count} is slower beyond chance")
     if len(names) == found.judged:
-        message = tr("None of these {count} is shown to be the fastest: {all}; {name} has the highest mean")
+        message = tr("None of these {count} is shown to be the fastest; {name} has the highest mean")
     elif found.others:
         message = tr("Fastest: {name}; not distinguishable from it: {others}")
     message = message.format(
         name=names[0],
-        all=", ".join(names),
         others=", ".join(names[1:]),
         count=found.judged if len(names) == found.judged else found.judged - 1,
     )

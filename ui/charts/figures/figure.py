@@ -120,6 +120,10 @@ class FigureView(QScrollArea):
         self._fit()
 
 
+_NO_FIGURE = tr("Figure")
+"""Accessible name of a sheet whose figure is not there yet."""
+
+
 class _Sheet(QWidget):
     clicked = Signal(QPointF)
 
@@ -131,11 +135,12 @@ class _Sheet(QWidget):
         self._at: QPointF | None = None
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setAccessibleName(_NO_FIGURE)
         theme.changed.connect(self._repaint_all)
 
     def show_figure(self, figure: Figure | None) -> None:
         self.figure = figure
-        self.setAccessibleName("" if figure is None else figure.title)
+        self.setAccessibleName(_NO_FIGURE if figure is None else figure.title)
         self._repaint_all()
 
     def accessible_text(self) -> str:
