@@ -7,12 +7,17 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from app.analysis.facts import RunFacts
+from app.analysis.labels import one_line
 from app.analysis.properties import MACHINE, PGBENCH, PGBENCH_MACHINE, POSTGRESQL, SETTING, Property
-from app.domain.text import tr
+from app.domain.text import tr, trn
 
 _MACHINES: Final = frozenset({MACHINE, PGBENCH_MACHINE})
 _MOST_NAMED: Final = 8
 """Unknown properties listed in a sentence."""
+
+_MOST_VALUES: Final = 8
+_MOST_RUNS: Final = 4
+_LONGEST: Final = 60
 
 _ALIKE_RATIO: Final = 2.0
 _ALIKE_APART: Final = 0.1
@@ -154,3 +159,26 @@ def describe_sameness(found: Comparability) -> str:
     if len(names) > _MOST_NAMED:
         shown = tr("{names} and {count} more").format(names=shown, count=len(names) - _MOST_NAMED)
     return tr("Nothing known differs; not known: {names}.").format(names=shown)
+
+
+def describe_values(difference: PropertyDifference, names: Sequence[str] = ()) -> str:
+    """Return the values of a property, each with the runs that have it.
+
+    Args:
+        difference: of the property.
+        names: of all runs: a few with the same value are named, more are counted; empty to count all.
+    """
+    parts = []
+    for variant in difference.variants[:_MOST_VALUES]:
+        value = one_line(variant.value)
+        value = value if len(value) <= _LONGEST else f"{value[: _LONGEST // 2]}…{value[-_LONGEST // 2 :]}"
+        having = list(dict.fromkeys(names[run] for run in variant.runs)) if names else []
+        runs = ", ".join(having)
+        if not 0 < len(having) <= _MOST_RUNS:
+            count = len(variant.runs)
+            runs = trn("{count} run", "{count} runs", count).format(count=count)
+        parts.append(tr("{value} ({whose})").format(value=value, whose=runs))
+    if len(difference.variants) > _MOST_VALUES:
+        more = len(difference.variants) - _MOST_VALUES
+        parts.append(trn("{count} more value", "{count} more values", more).format(count=more))
+    return "; ".join(parts)

@@ -7,7 +7,12 @@ from dataclasses import replace
 from typing import Final
 
 from app.analysis.labels import one_line
-from app.comparison.differences import PropertyDifference, describe_sameness, what_differs
+from app.comparison.differences import (
+    PropertyDifference,
+    describe_sameness,
+    describe_values,
+    what_differs,
+)
 from app.comparison.matrix import NOT_RANKED, Cell, Matrix, block_columns
 from app.comparison.matrix import Block as MatrixBlock
 from app.comparison.table import ComparisonColumn
@@ -228,10 +233,6 @@ def verdict_pages(found: Findings) -> Iterator[Block]:
         yield Text(TextRole.SMALL, warning)
 
 
-_MOST_VALUES: Final = 8
-_LONGEST: Final = 48
-
-
 def difference_pages(found: Findings) -> Iterator[Block]:
     """Yield the properties that differ between runs: values, and how many runs have each."""
     if len(found.runs) < 2:
@@ -245,22 +246,7 @@ def difference_pages(found: Findings) -> Iterator[Block]:
     yield plain_table(_DIFFERENCES, comparability.differences, size=TableSize.SMALL)
 
 
-def _values(difference: PropertyDifference) -> str:
-    """Return the values of a property, each with the number of its runs."""
-    parts = []
-    for variant in difference.variants[:_MOST_VALUES]:
-        count = len(variant.runs)
-        value = one_line(variant.value)
-        value = value if len(value) <= _LONGEST else f"{value[: _LONGEST // 2]}…{value[-_LONGEST // 2 :]}"
-        runs = trn("{count} run", "{count} runs", count).format(count=count)
-        parts.append(f"{value} ({runs})")
-    if len(difference.variants) > _MOST_VALUES:
-        more = len(difference.variants) - _MOST_VALUES
-        parts.append(trn("{count} more value", "{count} more values", more).format(count=more))
-    return "; ".join(parts)
-
-
 _DIFFERENCES: Final[tuple[Column[PropertyDifference], ...]] = (
     Column("name", tr("Property"), lambda each: f"{each.topic}: {one_line(each.name)}", CellKind.WORDS),
-    Column("values", tr("Values, and how many runs have them"), _values, CellKind.WORDS),
+    Column("values", tr("Values, and how many runs have them"), describe_values, CellKind.WORDS),
 )

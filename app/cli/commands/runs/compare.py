@@ -21,7 +21,7 @@ from app.cli.commands.runs.show import print_json
 from app.cli.terminal.tables import print_sentence, print_table
 from app.comparison.again_at_rate import campaign_again
 from app.comparison.comparison import RunComparison, compare_runs
-from app.comparison.differences import describe_sameness, what_differs
+from app.comparison.differences import describe_sameness, describe_values, what_differs
 from app.comparison.figures import COSTS, LATENCIES, LOADING, FigureComparison, compare_figures, format_mean
 from app.comparison.limits import (
     EXPLANATION,
@@ -120,8 +120,6 @@ _MOST_RUNS_SHOWN: Final = 12
 
 _MOST_VERDICTS: Final = 12
 """More verdicts than this are printed only with ``--details``: the table has them."""
-
-_LONGEST: Final = 60
 
 
 def compare_command(arguments: argparse.Namespace) -> int:
@@ -337,27 +335,10 @@ def _print_differences(comparison: RunComparison, console: Console) -> None:
     found = what_differs([run.facts for run in comparison.runs])
     if not found.differences:
         print_sentence(console, describe_sameness(found))
+    names = [run.facts.configuration or run.name for run in comparison.runs]
     for difference in found.differences:
-        sentences = [
-            tr("{value} ({whose})").format(
-                value=_cut(variant.value), whose=", ".join(_whose(comparison, variant.runs))
-            )
-            for variant in difference.variants
-        ]
-        print_sentence(console, f"{difference.topic}, {one_line(difference.name)}: {'; '.join(sentences)}")
-
-
-def _cut(text: str) -> str:
-    line = one_line(text)
-    return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "\N{HORIZONTAL ELLIPSIS}"
-
-
-def _whose(comparison: RunComparison, places: Sequence[int]) -> Iterator[str]:
-    """Yield the names of groups in which every run has it, else of runs."""
-    having = set(places)
-    for group in comparison.groups:
-        whose = [run.name for run in group.runs if run.index in having]
-        yield from [group.name] if len(whose) == len(group.runs) else whose
+        values = describe_values(difference, names)
+        print_sentence(console, f"{difference.topic}, {one_line(difference.name)}: {values}")
 
 
 def _print_figures(
