@@ -22,7 +22,7 @@ from app.analysis.stability import RunStability, read_shape
 from app.domain.disturbances import Disturbances
 from app.domain.io_baseline import IoBaseline
 from app.domain.json_value import Json
-from app.domain.quoting.shell import shell_line
+from app.domain.quoting.shell import comment, shell_line
 from app.domain.run import RunState
 from app.domain.step_progress import ROOT_STEP
 from app.domain.storage_plan.plan import StoragePlan
@@ -240,8 +240,10 @@ def command_line(command: CommandRecord) -> str:
     """Return a command as it could be typed; what root or this program did itself as a comment."""
     argv = command.argv
     if len(argv) == 3 and argv[2].startswith("{"):  # a module, its function, and what was passed
-        return " ".join(("#", argv[1].replace("_", " "), *re.findall(r'"(/[^"]*)"', argv[2])))
-    return f"# {' '.join(argv)}" if command.exit_code is None else shell_line(argv)
+        argv = (argv[1].replace("_", " "), *re.findall(r'"(/[^"]*)"', argv[2]))
+    elif command.exit_code is not None:
+        return shell_line(argv)
+    return comment(" ".join(argv))
 
 
 def _text(value: Known[str]) -> str:

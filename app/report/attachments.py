@@ -15,7 +15,6 @@ from app.domain.quoting.shell import comment, shell_word
 from app.domain.text import tr
 from app.report.blocks import Attachment
 from app.report.report_data import ReportedRun
-from app.runfile.reader import CommandRecord
 
 FACTS_NAME: Final = "facts.json"
 COMMANDS_NAME: Final = "commands.txt"
@@ -36,15 +35,10 @@ def attachments(runs: Sequence[ReportedRun]) -> tuple[Attachment, ...]:
 def command_lines(run: ReportedRun) -> list[str]:
     """Return the commands of a run in shell syntax, each with the account that executed it."""
     return [
-        f"{shell_word(command.account)}$ {_typed(command)}"
+        f"{shell_word(command.account)}$ {command_line(command)}"
         + (tr("  -> status {status}").format(status=command.exit_code) if command.exit_code else "")
         for command in run.facts.commands
     ]
-
-
-def _typed(command: CommandRecord) -> str:
-    """Return a command in shell syntax; actions of root without a program as a comment."""
-    return comment(" ".join(command.argv)) if command.exit_code is None else command_line(command)
 
 
 def _facts(runs: Sequence[ReportedRun]) -> str:

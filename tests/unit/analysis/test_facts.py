@@ -15,6 +15,7 @@ from app.domain.step_progress import ROOT_STEP
 from app.domain.text import tr
 from app.process.starter import CommandOutcome
 from app.runfile.finalize import finish_run_file
+from app.runfile.reader import CommandRecord
 from tests.fix_window import Trial, begin_trial, write_bad_files, write_campaign, write_trial
 
 
@@ -59,6 +60,14 @@ def test_root_steps_among_commands(tmp_path: Path) -> None:
         ("root", None, "# /dev/sdb1: our signature (ext4) is wiped"),
         ("root", 1, "/usr/bin/rmdir '/run/a b'"),
     ]
+
+
+@pytest.mark.parametrize("exit_code", [None, 0])
+def test_line_breaks_stay_in_the_comment(exit_code: int | None) -> None:
+    argv = ("module", "do_this\nrm -rf ~", '{"path": "/a\nrm -rf ~"}')
+    found = command_line(CommandRecord(0, 0, "root", argv, exit_code, "", ""))
+    assert found.startswith("# ")
+    assert "\n" not in found
 
 
 def test_the_environment_is_flat_with_dotted_names(tmp_path: Path) -> None:
