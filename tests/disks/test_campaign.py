@@ -122,7 +122,7 @@ def test_campaign_leaves_spare_disk_free(
         assert {"sfdisk", "umount", f"mkfs.{filesystem}"} <= set(programs_of_root(run))
         assert all(command.exit_code == 0 for command in commands)
         lines = [command_line(each) for each in read_run_facts(path).commands if each.account == "root"]
-        wiped = f"# {disk}p1: our signature ({filesystem}) is wiped from our partition"
+        wiped = f"# {disk}p1: our signature [{filesystem}] is wiped from our partition"
         texts = ["umount", wiped, f"# {disk}: our partition table is removed"]
         places = [next(at for at, line in enumerate(lines) if what in line) for what in texts]
         assert places[0] < places[1] < places[2], "what root wiped is told in words, among its commands"

@@ -146,7 +146,7 @@ def test_commands_configuration_and_environment_unfold_and_fold(panel: FactsPane
     assert "/usr/bin/initdb" not in text(panel)
     unfold(panel, "commands")
     assert "1.50 s  dba$ /usr/bin/initdb --pgdata '/a b'  exit status 3" in text(panel)
-    assert "root$ # /dev/sdb1: our signature (ext4) is wiped" in text(panel)
+    assert "root$ # /dev/sdb1: our signature [ext4] is wiped" in text(panel)
     unfold(panel, "environment")
     assert "storage.mount.filesystem\next4" in text(panel)
     unfold(panel, "properties")

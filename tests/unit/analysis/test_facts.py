@@ -57,7 +57,7 @@ def test_root_steps_among_commands(tmp_path: Path) -> None:
     commands = read_run_facts(path).commands
     assert [(each.account, each.exit_code, command_line(each)) for each in commands] == [
         ("root", 0, "/usr/bin/umount '/run/a b'"),
-        ("root", None, "# /dev/sdb1: our signature (ext4) is wiped"),
+        ("root", None, "# /dev/sdb1: our signature [ext4] is wiped"),
         ("root", 1, "/usr/bin/rmdir '/run/a b'"),
     ]
 
