@@ -21,7 +21,7 @@ def test_quick_recipe_comparison_and_pdf(tmp_path: Path, capsys: pytest.CaptureF
     run = ["run", "checksums", "--quick", "--output", str(library), "--progress", "none"]
     assert main(run) == ExitStatus.DONE
     runs = list_runs(library)
-    assert len(runs) == 4
+    assert len(runs) == 6
     assert {str(each.name).partition(" #")[0] for each in runs} == {"with checksums", "without checksums"}
     (folder,) = {str(Path(each.path).parent) for each in runs}
     assert 'name = "Data checksums (quick)"' in (Path(folder) / "campaign.toml").read_text()
