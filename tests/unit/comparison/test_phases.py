@@ -73,7 +73,7 @@ def at_a_share(repeat: int, percent: float = 90, kept: float = 1.0) -> tuple[Pha
     )
 
 
-def test_later_phases_of_the_same_work_against_the_first(tmp_path: Path) -> None:
+def test_later_phases_against_the_first(tmp_path: Path) -> None:
     facts = [replace(run, question="Do reads stay fast?") for run in facts_of(tmp_path, ext4_and_xfs())]
     first, second = list(describe_changes(compare_runs(facts)))
     assert first.startswith("ext4: reads (2 of 2) ")
