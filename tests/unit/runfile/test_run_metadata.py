@@ -41,12 +41,12 @@ from app.library.query import haystack, matches, parse_query
 from app.report.blocks import ReportTable, Text
 from app.report.findings import find
 from app.report.pages.comparison_pages import difference_pages
+from app.report.run_series import RunSeries
 from app.runfile.metadata.environment import read_environment_facts
 from app.runfile.metadata.run_metadata import ErrorMetadata, RunMetadata, TargetMetadata, read_metadata
 from app.runfile.metadata.stored_campaign import completed
 from app.runfile.metadata.typed_json import NOT_KNOWN, NotKnown, read_values, values_of
 from app.runfile.reader import RunFile
-from app.runfile.series import load_run_data
 from app.runfile.writer import SCHEMA
 from tests.known_runs import FACTS, PLAN, WHOLE, Change, all_changes, write_known
 
@@ -159,7 +159,7 @@ def test_differences_in_terminal_report_json(tmp_path: Path) -> None:
     _print_differences(comparison, console)
     printed = console.file.getvalue()  # type: ignore[attr-defined]
     assert all(f"{topic}, {name}: " in printed for topic, name in wanted)
-    blocks = list(difference_pages(find(facts, [load_run_data(path) for path in paths])))
+    blocks = list(difference_pages(find(facts, list(map(RunSeries, paths)))))
     cells = {
         cell
         for block in blocks
@@ -178,7 +178,7 @@ def test_repeats_only_if_known_and_equal(tmp_path: Path) -> None:
     assert whole.are_repeats
     assert describe_sameness(whole).endswith("these are repeats.")
     blocks = list(
-        difference_pages(find([read_run_facts(path) for path in paths], list(map(load_run_data, paths))))
+        difference_pages(find([read_run_facts(path) for path in paths], list(map(RunSeries, paths))))
     )
     assert any(isinstance(each, Text) and "these are repeats" in each.text for each in blocks)
 
