@@ -87,11 +87,12 @@ def find_answer(comparison: RunComparison, matrix: Matrix | None = None) -> Answ
     for name in figures:
         about.setdefault(name, under_conditions(comparison.parts, partial(_of_figure, name=name)))
     few = [row for row in comparison.rows if row.judged.chance is not None]
-    listed = few if len(few) < 2 else []
     verdicts = [
         under(row.condition, row.judged.sentence)
         for row in comparison.rows
-        if row.verdict and row.judged.sentence not in sentences and (row in listed or row not in few)
+        if row.verdict
+        and row.judged.sentence not in sentences
+        and (len(few) < 2 or row.judged.chance is None)
     ]
     if len(few) > 1:
         sentence = tr(
