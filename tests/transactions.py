@@ -16,14 +16,12 @@ def concatenate(batches: Iterable[TransactionBatch]) -> TransactionBatch:
     parts = list(batches)
     if not parts:
         empty = np.empty(0, np.int64)
-        return TransactionBatch(empty, empty, empty)
+        return TransactionBatch(empty, empty)
     outcomes = [outcome for outcome in Outcome if any(outcome in part.others for part in parts)]
     return TransactionBatch(
         epoch_us=np.concatenate([part.epoch_us for part in parts]),
         latency_us=np.concatenate([part.latency_us for part in parts]),
-        script=np.concatenate([part.script for part in parts]),
         lag_us=_joined([part.lag_us for part in parts]),
-        retries=_joined([part.retries for part in parts]),
         others={
             outcome: np.concatenate([part.others[outcome] for part in parts if outcome in part.others])
             for outcome in outcomes

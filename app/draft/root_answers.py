@@ -7,6 +7,7 @@ disks, as they do for users without a local session.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 
 from app.dbus.helper_client import HelperClient
 from app.domain.disk import SpareAnswer
@@ -26,11 +27,8 @@ def inspect_disks(disks: Sequence[Disk], progress: Callable[[float], None]) -> M
     Raises:
         FootingError: the helper is missing or does not answer; nothing was touched.
     """
-    client = HelperClient.open()
-    try:
+    with closing(HelperClient.open()) as client:
         results = client.inspect([disk.identity for disk in disks], progress=progress)
-    finally:
-        client.close()
     found: dict[str, InspectionResult] = {}
     for disk in disks:
         if disk.identity.device_number in results:
@@ -58,11 +56,8 @@ def read_disk(
     Raises:
         FootingError: the helper is missing or does not answer; nothing was touched.
     """
-    client = HelperClient.open()
-    try:
+    with closing(HelperClient.open()) as client:
         return _inspected(disk, client.read(disk.identity, progress, watch))
-    finally:
-        client.close()
 
 
 def inspect_kept(disk: Disk) -> tuple[KeptDisk, str]:
@@ -71,11 +66,8 @@ def inspect_kept(disk: Disk) -> tuple[KeptDisk, str]:
     Raises:
         FootingError: the helper is missing, does not answer, or does not keep the disk.
     """
-    client = HelperClient.open()
-    try:
+    with closing(HelperClient.open()) as client:
         return client.inspect_kept(disk.identity)
-    finally:
-        client.close()
 
 
 def release_kept(disk: Disk, digest: str, watch: Callable[[], None] = lambda: None) -> ReleaseOutcome:
@@ -89,11 +81,8 @@ def release_kept(disk: Disk, digest: str, watch: Callable[[], None] = lambda: No
     Raises:
         FootingError: it is not released; carries the reason.
     """
-    client = HelperClient.open()
-    try:
+    with closing(HelperClient.open()) as client:
         return client.release_kept(disk.identity, digest, watch)
-    finally:
-        client.close()
 
 
 def describe_plans(plans: Sequence[StoragePlan]) -> tuple[tuple[str, ...], ...]:
@@ -102,8 +91,5 @@ def describe_plans(plans: Sequence[StoragePlan]) -> tuple[tuple[str, ...], ...]:
     Raises:
         FootingError: the helper is missing, does not answer, or refuses a plan; nothing was touched.
     """
-    client = HelperClient.open()
-    try:
+    with closing(HelperClient.open()) as client:
         return client.describe(plans).texts
-    finally:
-        client.close()

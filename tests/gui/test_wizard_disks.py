@@ -36,7 +36,6 @@ from app.domain.options.raid import Level
 from app.domain.problem import Problem
 from app.domain.storage_plan.kept_disk import KeptDisk, ReleaseOutcome
 from app.domain.storage_plan.plan import Role
-from app.draft.disks.filesystems import set_options
 from app.draft.disks.table import DiskRow, InspectionResult, assign
 from app.draft.draft import CampaignDraft
 from app.draft.fields.environment import DraftEnvironment
@@ -1101,7 +1100,7 @@ def test_serial_retyped_for_each_campaign(
 
 def test_unsafe_options_marked_on_page(open_wizard: OpenWizard) -> None:
     draft = draft_on_disks(1)
-    set_options(draft.parts.disks.data.made, "barrier = false")
+    draft.parts.disks.data.made.typed.update(barrier="false")
     page = page_of(open_wizard(Step.FILESYSTEM, draft), FilesystemPage)
     assert "Write barriers: off (mount -o nobarrier)" in page.unsafe.text()
     assert "NOT DURABLE" in page.findings.text()

@@ -178,7 +178,6 @@ def test_every_version_runs_and_parses(
         assert run.summary.other_lines == ()
         assert run.summary.messages == ()
         assert run.summary.transactions == run.batch.transactions > 100
-        assert np.bincount(run.batch.script).tolist() == [each.transactions for each in run.summary.scripts]
         said = [line for line in run.errors.splitlines() if parse_progress(line) is None]
         assert said == ["pgbench: setting random seed to 1"]
 
@@ -213,7 +212,7 @@ def test_seconds_and_percentiles_of_transactions(bench: Bench) -> None:
     seconds = SecondHistograms(int(run.batch.epoch_us.min()))
     for piece in np.array_split(np.arange(run.batch.transactions), 7):
         batch = run.batch
-        seconds.add(TransactionBatch(batch.epoch_us[piece], batch.latency_us[piece], batch.script[piece]))
+        seconds.add(TransactionBatch(batch.epoch_us[piece], batch.latency_us[piece]))
     assert sum(second.transactions for second in seconds) == run.summary.transactions
     total_us = sum(second.latency_sum_us for second in seconds)
     assert total_us / run.summary.transactions / 1000 == pytest.approx(run.summary.latency_ms, abs=0.0006)
@@ -255,8 +254,6 @@ def test_failures_and_retries_counted(bench: Bench) -> None:
     assert run.lines == 200
     assert len(run.batch.others[Outcome.FAILED]) == run.summary.failed
     assert run.batch.transactions == run.summary.transactions
-    assert run.batch.retries is not None
-    assert run.batch.retries.max() <= 1
     assert (run.summary.retries or 0) > 0
 
 

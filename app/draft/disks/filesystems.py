@@ -171,13 +171,3 @@ def set_option(made: MadeDraft, option: OptionSpec, text: str) -> None:
         made.typed.pop(option.id, None)
     else:
         made.typed[option.id] = text
-
-
-def set_options(made: MadeDraft, text: str) -> None:
-    """Set all options of the filesystem: one per line, such as ``recordsize = 8 KiB``."""
-    said: dict[str, str] = {}
-    for line in text.splitlines():
-        name, _, value = line.partition("=")
-        if name.strip():
-            said[name.strip()] = value.strip()
-    made.options[made.filesystem] = said

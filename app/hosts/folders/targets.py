@@ -21,31 +21,19 @@ from app.domain.units import format_size
 from app.hosts.folders import folder_access
 from app.hosts.folders.folder_access import FolderFacts, Obstacle
 from app.hosts.folders.own_folders import create_default_folder, default_folder, of_an_account
+from app.probes.base.backing_devices import parse_mountinfo
 from app.process.memory import Memory, read_memory
 from app.process.starter import Account, as_account, unrecorded
 from app.storage.inspect.snapshot import Policy
 from app.storage.layout.disk_target import storage_plan, usable_bytes
 from app.storage.spare.disks import list_disks
 
-MEMORY_FILESYSTEMS: Final = frozenset({"tmpfs", "ramfs"})
-
-
-def filesystem_type(device: int, mountinfo: Path = Path("/proc/self/mountinfo")) -> str | None:
-    """Return the type of the filesystem with this st_dev (proc(5), mountinfo); None if it has no line.
-
-    Filesystems with a separate device number for each subvolume (btrfs) have none.
-    """
-    number = f"{os.major(device)}:{os.minor(device)}"
-    for line in mountinfo.read_text(encoding="utf-8", errors="surrogateescape").splitlines():
-        head, _, tail = line.partition(" - ")
-        if head.split()[2] == number:
-            return tail.split()[0]
-    return None
-
 
 def lies_in_memory(device: int) -> bool:
     """Return whether the filesystem with this st_dev vanishes when the machine restarts."""
-    return filesystem_type(device) in MEMORY_FILESYSTEMS
+    number = f"{os.major(device)}:{os.minor(device)}"
+    table = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape")
+    return any(mount.in_memory for mount in parse_mountinfo(table) if mount.device == number)
 
 
 Examine = Callable[[str, Account], FolderFacts | Obstacle]

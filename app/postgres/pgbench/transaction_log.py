@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
@@ -58,7 +58,6 @@ _FOURS: Final = np.uint64(100 * 2**16 + 1)
 _EIGHTS: Final = np.uint64(10_000 * 2**32 + 1)
 
 _LATENCY: Final = 2
-_SCRIPT: Final = 3
 _SECOND: Final = 4
 _MICROSECOND: Final = 5
 
@@ -97,17 +96,13 @@ class TransactionBatch:
     Attributes:
         epoch_us: end of each successful transaction since the epoch; decides its second.
         latency_us: with ``--rate`` counted from the scheduled start.
-        script: its number, from 0.
         lag_us: schedule lag; None without ``--rate``.
-        retries: None without ``--max-tries``.
         others: end times of the transactions without latency, by outcome; only those that occur.
     """
 
     epoch_us: Integers
     latency_us: Integers
-    script: Integers
     lag_us: Integers | None = None
-    retries: Integers | None = None
     others: Mapping[Outcome, Integers] = field(default_factory=dict)
 
     @property
@@ -156,18 +151,15 @@ def parse_transactions(
 def _parse(chunk: bytes, log_format: LogFormat) -> TransactionBatch:
     tokens = _Tokens(chunk, log_format.fields)
     lag = tokens.numbers(_MICROSECOND + 1) if log_format.has_lag else None
-    retries = tokens.numbers(log_format.fields - 1) if log_format.has_retries else None
     epoch_us = tokens.numbers(_SECOND) * 1_000_000 + tokens.numbers(_MICROSECOND)
     words = tokens.words(_LATENCY)
     if words is None:
-        return TransactionBatch(epoch_us, tokens.numbers(_LATENCY), tokens.numbers(_SCRIPT), lag, retries)
+        return TransactionBatch(epoch_us, tokens.numbers(_LATENCY), lag)
     kept = words == 0
     return TransactionBatch(
         epoch_us=epoch_us[kept],
         latency_us=tokens.numbers(_LATENCY)[kept],
-        script=tokens.numbers(_SCRIPT)[kept],
         lag_us=None if lag is None else lag[kept],
-        retries=None if retries is None else retries[kept],
         others={
             outcome: epoch_us[words == number]
             for number, outcome in enumerate(Outcome, start=1)
@@ -305,77 +297,28 @@ class AggregateInterval:
         transactions: number, without skipped ones.
         latency_sum_us: sum of their latencies.
         latency_squares_us2: sum of the squares.
-        latency_min_us: 0 if there were none.
-        latency_max_us: 0 if there were none.
-        lag_sum_us: schedule lag of ``--rate``; these four are 0 without.
-        lag_squares_us2: sum of the squares.
-        lag_min_us: smallest.
-        lag_max_us: largest.
-        skipped: with ``--rate`` and ``--latency-limit``, else 0.
-        retried: transactions tried again; 0 before 15.
-        retries: number of such tries; 0 before 15.
-        serialization_failures: 0 before 15.
-        deadlock_failures: 0 before 15.
-        other_failures: of ``--continue-on-error``; 0 before 19.
+        lag_sum_us: schedule lag of ``--rate``; 0 without.
     """
 
     start_s: int
     transactions: int
     latency_sum_us: float
     latency_squares_us2: float
-    latency_min_us: float
-    latency_max_us: float
     lag_sum_us: float = 0.0
-    lag_squares_us2: float = 0.0
-    lag_min_us: float = 0.0
-    lag_max_us: float = 0.0
-    skipped: int = 0
-    retried: int = 0
-    retries: int = 0
-    serialization_failures: int = 0
-    deadlock_failures: int = 0
-    other_failures: int = 0
 
     def __add__(self, other: AggregateInterval) -> AggregateInterval:
-        """Return both threads' transactions of the same interval.
-
-        Raises:
-            ValueError: the intervals begin at different seconds.
-        """
-        if self.start_s != other.start_s:
-            raise ValueError(f"{self.start_s} and {other.start_s}")
-        sums = {name: getattr(self, name) + getattr(other, name) for name in _NAMES if name not in _NOT_ADDED}
+        """Return both threads' transactions of the same interval."""
         return AggregateInterval(
-            **sums,
-            start_s=self.start_s,
-            latency_min_us=self._smaller(other, "latency_min_us"),
-            latency_max_us=max(self.latency_max_us, other.latency_max_us),
-            lag_min_us=self._smaller(other, "lag_min_us"),
-            lag_max_us=max(self.lag_max_us, other.lag_max_us),
+            self.start_s,
+            self.transactions + other.transactions,
+            self.latency_sum_us + other.latency_sum_us,
+            self.latency_squares_us2 + other.latency_squares_us2,
+            self.lag_sum_us + other.lag_sum_us,
         )
 
-    def _smaller(self, other: AggregateInterval, name: str) -> float:
-        """Return the minimum over those that had transactions (zero means none)."""
-        known = [getattr(each, name) for each in (self, other) if each.transactions]
-        return min(known, default=0.0)
 
-
-_NAMES: Final = tuple(attribute.name for attribute in fields(AggregateInterval))
-_NOT_ADDED: Final = frozenset({"start_s", "latency_min_us", "latency_max_us", "lag_min_us", "lag_max_us"})
-_WHOLE: Final = frozenset(
-    {
-        "start_s",
-        "transactions",
-        "skipped",
-        "retried",
-        "retries",
-        "serialization_failures",
-        "deadlock_failures",
-        "other_failures",
-    }
-)
-
-
+_LAG_SUM: Final = 6
+_SKIPPED: Final = 10
 _MOST: Final = 1e30
 """More than the squares of all latencies of a day; its own square is still finite."""
 
@@ -387,19 +330,17 @@ def parse_aggregate_line(line: str) -> AggregateInterval:
         PgbenchError: not 6, 10, 11, 15 or 16 numbers, or an impossible one.
     """
     words = line.split()
-    names = _NAMES[: len(words)]
     try:
         values = [
-            int(word) if name in _WHOLE else float(word) for name, word in zip(names, words, strict=True)
+            float(word) if _LATENCY <= place < _SKIPPED else int(word) for place, word in enumerate(words)
         ]
     except ValueError as err:
         raise _not_a_line(line) from err
     if len(words) not in _LENGTHS or not all(0 <= value <= _MOST for value in values):  # NaN is neither
         raise _not_a_line(line)
-    interval = AggregateInterval(**dict(zip(names, values, strict=True)))  # type: ignore[arg-type]  # see _WHOLE
-    if len(words) == _COUNT_INCLUDES_SKIPPED:
-        return replace(interval, transactions=interval.transactions - interval.skipped)
-    return interval
+    skipped = values[_SKIPPED] if len(words) == _COUNT_INCLUDES_SKIPPED else 0
+    lag_sum_us = values[_LAG_SUM] if len(words) > _LAG_SUM else 0.0
+    return AggregateInterval(int(values[0]), int(values[1] - skipped), values[2], values[3], lag_sum_us)
 
 
 def _not_a_line(line: str) -> PgbenchError:

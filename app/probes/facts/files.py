@@ -28,10 +28,11 @@ import os
 import stat
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import IO, Final
+from typing import Final
 
 from app.domain.text import tr
 from app.domain.units import KIB, MIB
@@ -44,6 +45,23 @@ _RESIDENT: Final = bytes(value & 1 for value in range(256))
 """Only the lowest bit of mincore's answers is defined."""
 _ARC: Final = Path("/proc/spl/kstat/zfs/arcstats")
 _ARC_BYTES: Final = "uncompressed_size"
+
+
+@contextmanager
+def _opened(path: Path, *kinds: Callable[[int], bool]) -> Iterator[int]:
+    """Open a file of one of these kinds, else a regular one.
+
+    Raises:
+        OSError: it cannot be read, or is of another kind.
+    """
+    # SECURITY: the runner may have more rights than the owner of the files: follow no link.
+    file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        if not any(is_kind(os.fstat(file).st_mode) for is_kind in kinds or (stat.S_ISREG,)):
+            raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), str(path))
+        yield file
+    finally:
+        os.close(file)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,16 +103,10 @@ def cached_bytes(
         raise ProbeUnavailable(tr("the mount of {path} cannot be found").format(path=err)) from err
     data = cached = 0
     for path in paths:
-        # SECURITY: the runner may have more rights than the owner of the files: follow no link.
-        file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        try:
-            found = os.fstat(file)
-            if not stat.S_ISREG(found.st_mode):
-                raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), str(path))
-            data += found.st_size
-            cached += 0 if is_zfs else _cached_of(file, found.st_size)
-        finally:
-            os.close(file)
+        with _opened(path) as file:
+            size = os.fstat(file).st_size
+            data += size
+            cached += 0 if is_zfs else _cached_of(file, size)
     if is_zfs:
         return CachedBytes(data, min(data, _in_arc(arc)), is_bound=True)
     return CachedBytes(data, min(data, cached))
@@ -186,7 +198,7 @@ def sample_compression(paths: Iterable[Path]) -> SampledCompression:
     for path, offsets in _spread(files):
         with _opened(path) as file:
             for offset in offsets:
-                piece = os.pread(file.fileno(), PIECE_BYTES, offset)
+                piece = os.pread(file, PIECE_BYTES, offset)
                 sampled += len(piece)
                 compressed += _compressed_size(zstd, piece)
     if not compressed:
@@ -196,18 +208,9 @@ def sample_compression(paths: Iterable[Path]) -> SampledCompression:
     return SampledCompression(sampled, compressed, version)
 
 
-def _opened(path: Path) -> IO[bytes]:
-    # SECURITY: the runner may have more rights than the owner of the files: follow no link.
-    file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb", 0)
-    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-        file.close()
-        raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), str(path))
-    return file
-
-
 def _whole_pieces(path: Path) -> int:
     with _opened(path) as file:
-        return os.fstat(file.fileno()).st_size // PIECE_BYTES
+        return os.fstat(file).st_size // PIECE_BYTES
 
 
 def _spread(files: Sequence[tuple[Path, int]]) -> Iterator[tuple[Path, list[int]]]:
@@ -265,16 +268,9 @@ def attributes_of(path: Path) -> frozenset[str]:
     Raises:
         OSError: it cannot be opened, is neither, or its filesystem has no attributes.
     """
-    # SECURITY: the runner may have more rights than the owner of the files: follow no link.
-    file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
-        mode = os.fstat(file).st_mode
-        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-            raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), str(path))
+    with _opened(path, stat.S_ISREG, stat.S_ISDIR) as file:
         flags = array.array("i", [0, 0])
         fcntl.ioctl(file, _FS_IOC_GETFLAGS, flags, True)  # noqa: FBT003 - the buffer is changed
-    finally:
-        os.close(file)
     return frozenset(letter for letter, bit in LETTERS.items() if flags[0] & bit)
 
 
@@ -314,17 +310,10 @@ def stored_bytes(paths: Iterable[Path]) -> StoredBytes:
     logical = disk = 0
     mapped: Extents | None = Extents()
     for path in paths:
-        # SECURITY: the runner may have more rights than the owner of the files: follow no link.
-        file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        try:
-            found = os.fstat(file)
-            if not stat.S_ISREG(found.st_mode):
-                raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), str(path))
-            part = extents_of(file, found.st_size)
+        with _opened(path) as file:
+            part = extents_of(file, os.fstat(file).st_size)
             os.fsync(file)
             found = os.fstat(file)
-        finally:
-            os.close(file)
         logical += found.st_size
         disk += found.st_blocks * _STAT_BLOCK_BYTES
         mapped = None if mapped is None or part is None else mapped.with_those_of(part)

@@ -6,21 +6,18 @@ sentence. Nothing is written there; the program ends with the connection.
 `machine.sh` prints lines of ``pgfooting TOKEN KIND`` and tab-separated fields. The token is random for each
 connection: output of login shells, of messages of the day or of programs in between does not have it. The
 remote side is not trusted: sizes are limited, control characters are removed.
-
-Also computes how far the remote clock differs from this one's.
 """
 
 from __future__ import annotations
 
 import os
-import re
 import secrets
 import selectors
 import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
@@ -34,61 +31,6 @@ from app.probes.base.ssh import CONNECT_TIMEOUT_S, SshDestination, explain, stri
 from app.process.account import SEARCH_PATH
 from app.process.spawn import end
 from app.process.starter import BoundedOutput, current_account, spawn
-
-_CLOCK: Final = re.compile(r"(\d{9,11})(?:\.(\d{1,9}))?(?:\.?%?N)?")
-
-
-@dataclass(frozen=True, slots=True)
-class ClockAnswer:
-    """One question for the time.
-
-    Attributes:
-        sent_s: seconds since 1970 by our clock, when it was sent.
-        received_s: by our clock, when the answer arrived.
-        text: the answer: seconds since 1970, with the fraction if the remote side has one.
-    """
-
-    sent_s: float
-    received_s: float
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class ClockOffset:
-    """The difference of two clocks.
-
-    Attributes:
-        offset_s: theirs minus ours.
-        bound_s: maximum error of the offset.
-        round_trip_s: duration of the question.
-    """
-
-    offset_s: float
-    bound_s: float
-    round_trip_s: float
-
-
-def compare_clocks(answers: Iterable[ClockAnswer]) -> ClockOffset | None:
-    """Return the most precise result of several answers; None if no answer is a time.
-
-    The remote clock was read between question and answer; a clock without a fraction was rounded down to
-    whole seconds. (Cristian 1989, Probabilistic clock synchronization.)
-    """
-    found = [each for answer in answers if (each := _offset(answer)) is not None]
-    return min(found, key=lambda each: each.bound_s, default=None)
-
-
-def _offset(answer: ClockAnswer) -> ClockOffset | None:
-    matched = _CLOCK.fullmatch(answer.text)
-    round_trip_s = answer.received_s - answer.sent_s
-    if matched is None or round_trip_s < 0:
-        return None
-    whole, fraction = matched.groups()
-    step_s = 10.0 ** -len(fraction) if fraction else 1.0
-    theirs_s = float(f"{whole}.{fraction or 0}") + step_s / 2
-    middle_s = answer.sent_s + round_trip_s / 2
-    return ClockOffset(theirs_s - middle_s, (round_trip_s + step_s) / 2, round_trip_s)
-
 
 FORMAT: Final = "1"
 """Format number in the first line; other formats are not understood."""
@@ -114,8 +56,6 @@ class LineKind(StrEnum):
     """Program, a line of its output for the facts."""
     SAMPLE = "S"
     """Number of the request, ``name=value`` each."""
-    CLOCK = "C"
-    """Number of the request, seconds since 1970."""
     END = "E"
     """The request that is complete."""
 
@@ -127,7 +67,6 @@ _FEWEST_FIELDS: Final = {
     LineKind.PROPERTY: 3,
     LineKind.OUTPUT: 2,
     LineKind.SAMPLE: 1,
-    LineKind.CLOCK: 2,
     LineKind.END: 1,
 }
 
@@ -222,7 +161,6 @@ _MOST_BYTES: Final = 4 * 1024 * 1024
 _MOST_LINES: Final = 5000
 _ERROR_BYTES: Final = 16384
 _MOST_LAST_PARTS: Final = 16
-_CLOCK_QUESTIONS: Final = 3
 
 Launch = Callable[[SshDestination], subprocess.Popen[bytes]]
 """Starts the process that connects: standard input and both outputs are pipes."""
@@ -246,23 +184,6 @@ def launch_ssh(destination: SshDestination) -> subprocess.Popen[bytes]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class RemoteAnswer:
-    """The answer to a request.
-
-    Attributes:
-        lines: without the final line.
-        last: the final line.
-        sent_s: seconds since 1970 by our clock, when the request was sent.
-        received_s: by our clock, when the answer was complete.
-    """
-
-    lines: tuple[RemoteLine, ...]
-    last: RemoteLine
-    sent_s: float
-    received_s: float
 
 
 class RemoteConnection:
@@ -317,7 +238,7 @@ class RemoteConnection:
 
     def ask(
         self, request: str, until: LineKind, argument: str, timeout_s: float = ANSWER_TIMEOUT_S
-    ) -> RemoteAnswer:
+    ) -> list[RemoteLine]:
         """Send a request and return the answer.
 
         Args:
@@ -335,21 +256,8 @@ class RemoteConnection:
             raise ValueError(argument)
         expected = request if until is LineKind.END else argument
         self._arrived.clear()
-        sent_s = time.time()
         self._send(f"{request} {argument}\n".encode())
-        lines = self._read_until(lambda line: line.kind is until and line.fields[0] == expected, timeout_s)
-        return RemoteAnswer(tuple(lines[:-1]), lines[-1], sent_s, time.time())
-
-    def clock(self) -> ClockOffset | None:
-        """Compare the clocks; None if the machine does not report the time.
-
-        Raises:
-            ProbeUnavailable: as `ask`.
-        """
-        answers = [self.ask("clock", LineKind.CLOCK, f"{number}") for number in range(_CLOCK_QUESTIONS)]
-        return compare_clocks(
-            ClockAnswer(answer.sent_s, answer.received_s, answer.last.fields[1]) for answer in answers
-        )
+        return self._read_until(lambda line: line.kind is until and line.fields[0] == expected, timeout_s)
 
     # --- pipes
 

@@ -16,7 +16,7 @@ from app.domain.text import tr
 from app.probes.base.backing_devices import MEMORY_FILESYSTEMS, NETWORK_FILESYSTEMS
 from app.probes.base.fact_tree import Facts, attempt, parse_value, selected, unreadable
 from app.probes.facts.machine import hashed_machine_id
-from app.probes.remote.connection import ClockOffset, LineKind, RemoteLine
+from app.probes.remote.connection import LineKind, RemoteLine
 from app.probes.sources.block_devices import SECTOR_BYTES
 
 _DEVICE_NUMBER: Final = "dev="
@@ -164,11 +164,15 @@ def _put(groups: dict[str, dict[str, str]], fields: tuple[str, ...]) -> None:
         groups.setdefault(group, {})[name] = value
 
 
-def remote_fact_tree(remote_facts: RemoteFacts, clock: ClockOffset | None) -> Facts:
+def remote_fact_tree(remote_facts: RemoteFacts) -> Facts:
     """Return the facts of a run's environment, as `app.probes.facts.environment.read_facts` does."""
     facts: Facts = {
         "format": _FORMAT,
-        "reached": _reached(remote_facts, clock),
+        "reached": {
+            "over": "ssh",
+            "system": remote_facts.system,
+            "tried": remote_facts.system in TRIED_SYSTEMS,
+        },
         "kernel": _group(remote_facts, "kernel."),
         "processor": _processor(remote_facts),
         "memory": _memory(remote_facts),
@@ -179,19 +183,6 @@ def remote_fact_tree(remote_facts: RemoteFacts, clock: ClockOffset | None) -> Fa
     machine_id = remote_facts.named.get("identity.machine_id")
     if machine_id:
         facts["identity"] = {"machine_id": attempt(lambda: hashed_machine_id(machine_id))}
-    return facts
-
-
-def _reached(remote_facts: RemoteFacts, clock: ClockOffset | None) -> Facts:
-    facts: Facts = {
-        "over": "ssh",
-        "system": remote_facts.system,
-        "tried": remote_facts.system in TRIED_SYSTEMS,
-    }
-    if clock is not None:
-        facts["clock_offset_s"] = round(clock.offset_s, 3)
-        facts["clock_bound_s"] = round(clock.bound_s, 3)
-        facts["round_trip_s"] = round(clock.round_trip_s, 4)
     return facts
 
 

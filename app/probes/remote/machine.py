@@ -17,19 +17,8 @@ from app.probes.base.fact_tree import Facts, unreadable
 from app.probes.base.probe import MissingMetric, Probe, ProbeContext, ProbeUnavailable, ServerSources
 from app.probes.base.ssh import RemoteMachine
 from app.probes.facts.environment import FACTS_FORMAT, read_changing_facts, read_facts
-from app.probes.remote.connection import (
-    ANSWER_TIMEOUT_S,
-    ClockOffset,
-    LineKind,
-    RemoteAnswer,
-    RemoteConnection,
-)
-from app.probes.remote.counters import (
-    USUAL_PAGE_BYTES,
-    USUAL_TICKS_PER_S,
-    LinuxSamples,
-    LinuxUnits,
-)
+from app.probes.remote.connection import ANSWER_TIMEOUT_S, LineKind, RemoteConnection, RemoteLine
+from app.probes.remote.counters import USUAL_PAGE_BYTES, USUAL_TICKS_PER_S, LinuxSamples, LinuxUnits
 from app.probes.remote.facts import TRIED_SYSTEMS, RemoteFacts, remote_fact_tree, sort_facts
 
 SECOND_TIMEOUT_S: Final = 5.0
@@ -47,11 +36,8 @@ class Asked(Protocol):
 
     def ask(
         self, request: str, until: LineKind, argument: str, timeout_s: float = ANSWER_TIMEOUT_S
-    ) -> RemoteAnswer:
+    ) -> list[RemoteLine]:
         """Send a request and return the answer."""
-
-    def clock(self) -> ClockOffset | None:
-        """Compare the clocks."""
 
     def interrupt(self) -> None:
         """End the connection from another thread."""
@@ -74,9 +60,7 @@ def ask_facts(connection: Asked, machine: RemoteMachine) -> RemoteFacts:
     Raises:
         ProbeUnavailable: it does not answer.
     """
-    return sort_facts(
-        connection.ask("facts", LineKind.END, machine.folder or _NOWHERE, _FACTS_TIMEOUT_S).lines
-    )
+    return sort_facts(connection.ask("facts", LineKind.END, machine.folder or _NOWHERE, _FACTS_TIMEOUT_S))
 
 
 class RemoteWatch:
@@ -84,12 +68,10 @@ class RemoteWatch:
 
     Attributes:
         facts: facts of the machine.
-        clock: its clock; None if it does not report the time.
     """
 
     def __init__(self, machine: RemoteMachine, connect: Connect = connect_by_ssh) -> None:
         self.facts = RemoteFacts()
-        self.clock: ClockOffset | None = None
         self._machine = machine
         self._connection = connect(machine)
         self._number = 0
@@ -104,7 +86,6 @@ class RemoteWatch:
         connection = self._connection
         connection.open()
         self.facts = facts = ask_facts(connection, self._machine)
-        self.clock = connection.clock()
         if facts.system not in TRIED_SYSTEMS:
             connection.close()
             return
@@ -122,7 +103,7 @@ class RemoteWatch:
             return []
         self._number += 1
         answer = self._connection.ask("tick", LineKind.SAMPLE, str(self._number), SECOND_TIMEOUT_S)
-        return self._linux.take(answer.last.fields[1:])
+        return self._linux.take(answer[-1].fields[1:])
 
     def interrupt(self) -> None:
         """End the connection from another thread."""
@@ -254,7 +235,7 @@ class FactReading:
                 asked.interrupt()
         try:
             asked.open()
-            return remote_fact_tree(ask_facts(asked, machine), asked.clock())
+            return remote_fact_tree(ask_facts(asked, machine))
         except ProbeUnavailable as err:
             why = unreadable(err.reason)
             return {"format": FACTS_FORMAT, "reached": {"over": "ssh", **why}, "storage": why}

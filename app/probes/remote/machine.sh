@@ -320,7 +320,6 @@ main() {
     argument=${request#* }
     case $request in
       "facts "*) tell_facts "$argument" ;;
-      "clock "*) tell C "$argument" "$(date +%s.%N 2>/dev/null)" ;;
       "tick "*)
         number_asked=$argument
         sample_of_linux

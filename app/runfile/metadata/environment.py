@@ -12,7 +12,7 @@ from typing import Final
 from app.domain.json_value import Json
 from app.domain.storage_plan.plan import FURTHER_ROLES
 from app.domain.text import tr, trn
-from app.domain.units import format_duration, format_size
+from app.domain.units import format_size
 from app.domain.virtual_disks import cloud_of, may_have_burst_credit, played_by
 from app.probes.base.backing_devices import LOOP
 from app.probes.base.fact_tree import MEMORY_LIMIT
@@ -24,7 +24,6 @@ MOST_CHARACTERS: Final = 2000
 MOST_CHARACTERS_OF_NAME: Final = 40
 """Limit of a single word, in characters."""
 
-_LONGEST_S: Final = 1e10
 
 REPORTED: Final = ("made_with", "format_version", "compression", "check")
 """Facts about a filesystem from tools of other systems; see `app.probes.remote.facts`."""
@@ -85,20 +84,16 @@ class RemoteAccess:
         over: "ssh"; empty for the machine of pgbench.
         system: its operating system; empty if unknown.
         is_tried: pgFooting was tested on this system.
-        clock_offset_s: its clock minus ours; None if unknown.
-        clock_bound_s: greatest error of that.
         reason: why it could not be examined; empty if it could.
     """
 
     over: str = ""
     system: str = ""
     is_tried: bool = True
-    clock_offset_s: float | None = None
-    clock_bound_s: float | None = None
     reason: str = ""
 
     @property
-    def way(self) -> str:
+    def words(self) -> str:
         """How it was examined, in a few words without changing values; empty for this machine."""
         if not self.over:
             return ""
@@ -108,18 +103,6 @@ class RemoteAccess:
         if not self.is_tried:
             parts.append(tr("reading it was not tried on a real system"))
         return ", ".join(filter(None, parts))
-
-    @property
-    def words(self) -> str:
-        """The same, with a large offset of its clock."""
-        parts = [self.way]
-        offset, bound = self.clock_offset_s, self.clock_bound_s
-        is_asked = bool(self.over) and not self.reason
-        if is_asked and offset is not None and bound is not None and abs(offset) > max(bound, 1.0):
-            ahead, behind = tr("its clock is {time} ahead"), tr("its clock is {time} behind")
-            time = format_duration(abs(offset))
-            parts.append((ahead if offset > 0 else behind).format(time=time))
-        return ", ".join(part for part in parts if part)
 
 
 _HERE: Final = RemoteAccess()
@@ -289,13 +272,10 @@ def _reported(facts: Mapping[str, Json]) -> Mapping[str, str]:
 
 
 def _reached(facts: Mapping[str, Json]) -> RemoteAccess:
-    offset, bound = _number(facts.get("clock_offset_s")), _number(facts.get("clock_bound_s"))
     return RemoteAccess(
         over=_text(facts.get("over"))[:MOST_CHARACTERS_OF_NAME],
         system=_text(facts.get("system"))[:MOST_CHARACTERS_OF_NAME],
         is_tried=facts.get("tried") is not False,
-        clock_offset_s=None if offset is None or abs(offset) > _LONGEST_S else offset,
-        clock_bound_s=bound,
         reason=_text(facts.get("unreadable")),
     )
 

@@ -30,7 +30,6 @@ from app.draft.disks.filesystems import (
     filesystem_cards,
     preset_choices,
     set_option,
-    set_options,
     shared_obstacles,
 )
 from app.draft.disks.levels import level_choices
@@ -438,7 +437,7 @@ def test_options_override_preset_with_types() -> None:
     made = draft.parts.disks.data.made
     choose_filesystem(made, "zfs")
     choose_preset(made, "2022")
-    set_options(made, "recordsize = 8 KiB\nlogbias=throughput\nautotrim = on\n\n")
+    made.typed.update(recordsize="8 KiB", logbias="throughput", autotrim="on")
     data = target_of(draft).data
     assert (data.filesystem, data.preset) == ("zfs", "2022")
     assert dict(data.options) == {"recordsize": 8192, "logbias": "throughput", "autotrim": True}
@@ -448,7 +447,7 @@ def test_options_override_preset_with_types() -> None:
     ("filesystem_id", "lines", "field", "says"),
     [
         ("ext4", "commit = soon", "options.commit", "“soon” is not allowed; allowed is 1 s to 3600 s"),
-        ("ext4", "commit =", "options.commit", "An empty text"),
+        ("ext4", "commit = ", "options.commit", "An empty text"),
         ("ext4", "nobarrier = true", "options.nobarrier", "Say barrier = false"),
         ("ext4", "bariers = true", "options.bariers", "Did you mean “barrier”?"),
         ("ext4", "journal = false\ndata = writeback", "options.data", "Without a journal"),
@@ -459,7 +458,7 @@ def test_options_override_preset_with_types() -> None:
 def test_option_errors_at_the_option(filesystem_id: str, lines: str, field: str, says: str) -> None:
     draft = draft_on(4)
     choose_filesystem(draft.parts.disks.data.made, filesystem_id)
-    set_options(draft.parts.disks.data.made, lines)
+    draft.parts.disks.data.made.typed.update(line.split(" = ") for line in lines.splitlines())
     found = [each for each in problem_texts(draft, Step.FILESYSTEM) if says in each[1]]
     assert [where for where, _ in found] == [f"target.disks.{field}"]
     assert draft.problems_for(Step.DISKS) == ()
@@ -468,7 +467,7 @@ def test_option_errors_at_the_option(filesystem_id: str, lines: str, field: str,
 def test_conflict_and_risk_at_the_option() -> None:
     draft = draft_on(4)
     made = draft.parts.disks.data.made
-    set_options(made, "journal = false\ndata = writeback\nbarrier = false")
+    made.typed.update(journal="false", data="writeback", barrier="false")
     page = options_page(made, circumstances(draft.parts.disks, draft.storage, {}, made=made))
     rows = {row.option.id: row for row in page.rows}
     assert "Without a journal" in rows["data"].wrong[0]
@@ -507,7 +506,7 @@ def test_small_records_need_full_page_writes() -> None:
     made = draft.parts.disks.data.made
     choose_filesystem(made, "zfs")
     choose_preset(made, "recommended")
-    set_options(made, "recordsize = 4 KiB")
+    made.typed.update(recordsize="4 KiB")
     assert any("smaller than a page" in message for _, message in problem_texts(draft, Step.FILESYSTEM))
     draft.parts.values["postgresql.settings"] = "full_page_writes = on"
     assert problem_texts(draft, Step.FILESYSTEM) == []
@@ -520,7 +519,7 @@ def test_option_setting_conflict_on_page() -> None:
     choose_preset(made, "recommended")
     draft.parts.values["postgresql.settings"] = "wal_recycle = on"
     assert problem_texts(draft, Step.FILESYSTEM) == [], "an own setting counts over a preset"
-    set_options(made, "wal_recycle = off")
+    made.typed.update(wal_recycle="off")
     ((field, message),) = problem_texts(draft, Step.FILESYSTEM)
     assert field == "target.disks.options.wal_recycle"
     assert "wal_recycle is on" in message
@@ -553,7 +552,7 @@ def test_wal_has_own_filesystem() -> None:
     disks.wal.texts["partition_size"] = "whole"
     wal = target_of(draft).wal
     assert wal == GroupChoice(keys(*SPARE[2:4]), Level.MIRROR, "xfs", whole_disk=True)
-    set_options(disks.wal.made, "logbufs = 99")
+    disks.wal.made.typed.update(logbufs="99")
     assert [field for field, _ in problem_texts(draft, Step.FILESYSTEM)] == [
         "target.disks.wal.options.logbufs"
     ]
@@ -572,7 +571,7 @@ def test_commands_grow_with_choices() -> None:
     ]
     assert "--level=raid10 --raid-devices=4" in lines[0]
     assert "su=524288,sw=2" in lines[1]
-    set_options(draft.parts.disks.data.made, "atime = noatime")
+    draft.parts.disks.data.made.typed.update(atime="noatime")
     assert "noatime" in draft.making_lines()[2]
     draft.see_disks(listing(SPARE[0]))
     assert draft.making_lines() == ()
@@ -610,7 +609,7 @@ def test_copy_errors_at_the_copy() -> None:
     copy = copy_of(draft)
     assert copy.made is not None
     choose_filesystem(copy.made, "xfs")
-    set_options(copy.made, "barrier = false")
+    copy.made.typed.update(barrier="false")
     assert problem_texts(draft, Step.FILESYSTEM) == []
     assert [field for field, _ in problem_texts(draft, Step.MORE)] == ["configuration[2].target"]
 
@@ -699,7 +698,7 @@ def test_tablespace_disks_round_trip() -> None:
     for disk, role in zip(SPARE[3:6], (Role.TABLES, Role.TABLES, Role.INDEXES), strict=True):
         assign(disks, disk.identity.key(), role)
     choose_filesystem(disks.tables.made, "xfs")
-    set_options(disks.tables.made, "logbsize = 256 KiB")
+    disks.tables.made.typed.update(logbsize="256 KiB")
     disks.indexes.texts["partition_size"] = "32 GiB"
     target = read_target(disks).target
     assert isinstance(target, DiskTarget)
@@ -744,7 +743,7 @@ def test_disk_moves_between_groups() -> None:
 def test_tablespace_filesystem_errors_at_option(role: Role, lines: str, field: str, says: str) -> None:
     draft = draft_on(1)
     assign(draft.parts.disks, SPARE[4].identity.key(), role)
-    set_options(draft.parts.disks.groups[role].made, lines)
+    draft.parts.disks.groups[role].made.typed.update(line.split(" = ") for line in lines.splitlines())
     found = [where for where, message in problem_texts(draft, Step.FILESYSTEM) if says in message]
     assert found == [f"target.disks.{field}"]
     assert draft.problems_for(Step.DISKS) == ()

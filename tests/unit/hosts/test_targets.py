@@ -13,7 +13,7 @@ from app.domain.errors import ExitStatus, TargetError
 from app.domain.units import GIB, MIB
 from app.hosts.folders import account as accounts
 from app.hosts.folders import targets
-from app.hosts.folders.targets import check_target, default_folder
+from app.hosts.folders.targets import check_target, default_folder, lies_in_memory
 from app.process.memory import Memory
 from app.process.starter import Account, current_account, named_account
 from tests.unit.hosts.mounts import in_own_mounts, needs_mounts
@@ -263,6 +263,10 @@ MACHINE = Memory(total_bytes=16 * GIB, available_bytes=8 * GIB)
 @pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(targets, "read_memory", lambda: MACHINE)
+
+
+def test_proc_does_not_count_as_memory() -> None:
+    assert not lies_in_memory(Path("/proc").stat().st_dev)
 
 
 @pytest.mark.usefixtures("machine")

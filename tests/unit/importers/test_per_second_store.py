@@ -20,11 +20,8 @@ ORIGIN_US = 1_700_000_000_000_000
 
 
 def batch(ends_us: list[int], latencies_us: list[int], lag_us: list[int] | None = None) -> TransactionBatch:
-    zeros = np.zeros(len(ends_us), np.int64)
     lags = None if lag_us is None else np.array(lag_us, np.int64)
-    return TransactionBatch(
-        np.array(ends_us, np.int64) + ORIGIN_US, np.array(latencies_us, np.int64), zeros, lags
-    )
+    return TransactionBatch(np.array(ends_us, np.int64) + ORIGIN_US, np.array(latencies_us, np.int64), lags)
 
 
 @settings(deadline=None)
@@ -68,7 +65,7 @@ def test_skipped_failed_and_lags_summed() -> None:
         Outcome.DEADLOCK: np.array([ORIGIN_US + 4, ORIGIN_US + 2_000_000]),
     }
     empty = np.empty(0, np.int64)
-    store.add(TransactionBatch(empty, empty, empty, others=others))
+    store.add(TransactionBatch(empty, empty, others=others))
     assert store.sums().tolist() == [[0, 2, 30, 11, 1, 1], [1, 1, 30, 7, 0, 0], [2, 0, 0, 0, 0, 1]]
     assert (store.lines, store.transactions, store.last_us) == (6, 3, ORIGIN_US + 2_000_000)
     assert [second.histogram.total for second in store.seconds()] == [2, 1, 0]
@@ -97,7 +94,7 @@ def _peak_bytes(transactions: int) -> int:
         for _ in range(0, transactions, 30_000):
             ends = ORIGIN_US + random.integers(0, 10_000_000, 30_000)
             latencies = random.lognormal(7, 1.5, 30_000).astype(np.int64)
-            store.add(TransactionBatch(ends, latencies, np.zeros(30_000, np.int64)))
+            store.add(TransactionBatch(ends, latencies))
         assert sum(second.histogram.total for second in store.seconds()) == store.transactions
         return tracemalloc.get_traced_memory()[1]
     finally:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-import numpy as np
 import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
@@ -42,11 +41,8 @@ def _read_slowly(log: bytes, log_format: LogFormat) -> list[tuple[object, ...]]:
         words = line.split(" ")
         epoch_us = int(words[4]) * 1_000_000 + int(words[5])
         lag = int(words[6]) if log_format.has_lag else None
-        retries = int(words[-1]) if log_format.has_retries else None
         outcome = words[2] if words[2].isalpha() else ""
-        lines.append(
-            (outcome, epoch_us) if outcome else ("", epoch_us, int(words[2]), int(words[3]), lag, retries)
-        )
+        lines.append((outcome, epoch_us) if outcome else ("", epoch_us, int(words[2]), lag))
     return lines
 
 
@@ -57,9 +53,7 @@ def _rows(batch: TransactionBatch) -> list[tuple[object, ...]]:
         for row in zip(
             batch.epoch_us.tolist(),
             batch.latency_us.tolist(),
-            batch.script.tolist(),
             none if batch.lag_us is None else batch.lag_us.tolist(),
-            none if batch.retries is None else batch.retries.tolist(),
             strict=True,
         )
     ]
@@ -82,8 +76,6 @@ def test_threads_add_up_to_summary(run: Recording) -> None:
     assert batch.transactions == summary.transactions
     assert len(batch.others.get(Outcome.FAILED, ())) == (summary.failed or 0)
     assert batch.epoch_us.max() - batch.epoch_us.min() < 4_000_000
-    if run.name == "scripts":
-        assert np.bincount(batch.script).tolist() == [script.transactions for script in summary.scripts]
     if summary.lag_ms is not None:
         assert batch.lag_us is not None
         assert batch.lag_us.mean() / 1000 == pytest.approx(summary.lag_ms, abs=0.001)
@@ -110,7 +102,7 @@ def test_a_line_is_its_columns() -> None:
     batch = parse_transactions(
         b"3 17 123456 2 1795171066 7 88 9\n", LogFormat(has_lag=True, has_retries=True)
     )
-    assert _rows(batch) == [("", 1795171066000007, 123456, 2, 88, 9)]
+    assert _rows(batch) == [("", 1795171066000007, 123456, 88)]
 
 
 NUMBERS = st.integers(0, 10**16 - 1)
@@ -223,19 +215,3 @@ def test_two_compensating_damaged_lines() -> None:
     text = b"0 1 100 0 1795171066\n0 1 100 0 1795171066 7 8\n"
     with pytest.raises(PgbenchError, match="at byte 0"):
         parse_transactions(text, LogFormat())
-
-
-def test_batches_are_joined_with_all_their_columns() -> None:
-    log_format = LogFormat(has_lag=True, has_retries=True)
-    first = parse_transactions(b"0 1 failed 0 1795171066 1 0 3\n0 2 5 1 1795171066 2 7 1\n", log_format)
-    second = parse_transactions(
-        b"0 3 skipped 0 1795171067 3 9 0\n0 4 failed 0 1795171067 4 9 2\n", log_format
-    )
-    batch = concatenate([first, second])
-    assert _rows(batch) == [
-        ("", 1795171066000002, 5, 1, 7, 1),
-        ("skipped", 1795171067000003),
-        ("failed", 1795171066000001),
-        ("failed", 1795171067000004),
-    ]
-    assert batch.lines == 4

@@ -19,7 +19,7 @@ ORIGIN_US = 1795171066_250_000
 def _batch(*transactions: tuple[int, int]) -> TransactionBatch:
     """Of (microseconds after the origin, latency)."""
     ends, latencies = np.array(transactions, np.int64).reshape(-1, 2).T
-    return TransactionBatch(ends + ORIGIN_US, latencies, np.zeros_like(ends))
+    return TransactionBatch(ends + ORIGIN_US, latencies)
 
 
 def test_transaction_end_decides_second() -> None:
@@ -72,7 +72,7 @@ def test_any_window_has_its_percentiles() -> None:
     latencies = random.lognormal(6, 1, 50_000).astype(np.int64)
     seconds = SecondHistograms(ORIGIN_US)
     for piece in np.array_split(np.arange(50_000), 83):
-        seconds.add(TransactionBatch(ends[piece] + ORIGIN_US, latencies[piece], latencies[piece]))
+        seconds.add(TransactionBatch(ends[piece] + ORIGIN_US, latencies[piece]))
     for first, last in ((0, 199), (0, 0), (17, 101), (198, 500)):
         inside = latencies[(ends >= first * 1_000_000) & (ends < (last + 1) * 1_000_000)]
         merged = Histogram.merged(each.histogram for each in seconds if first <= each.number <= last)

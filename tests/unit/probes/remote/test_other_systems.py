@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from app.analysis.data_set import compression_in_effect
 from app.analysis.properties import properties_of
 from app.probes.base.fact_tree import Facts
-from app.probes.remote.connection import ClockOffset, LineKind, RemoteLine
+from app.probes.remote.connection import LineKind, RemoteLine
 from app.probes.remote.facts import TRIED_SYSTEMS, RemoteFacts, remote_fact_tree, sort_facts
 from app.runfile.metadata.environment import EnvironmentFacts, machine_rows, read_environment_facts
 from app.runfile.metadata.run_metadata import RunMetadata
@@ -37,7 +37,7 @@ def sorted_facts(*names: str) -> RemoteFacts:
 
 
 def test_freebsd_facts_use_local_keys() -> None:
-    tree = remote_fact_tree(sorted_facts("freebsd-facts.txt"), ClockOffset(86400.5, 0.5, 0.02))
+    tree = remote_fact_tree(sorted_facts("freebsd-facts.txt"))
     facts = read_environment_facts(tree)
     assert facts.processor.startswith("Intel(R) Atom")
     assert facts.online_cpus == 4
@@ -46,14 +46,7 @@ def test_freebsd_facts_use_local_keys() -> None:
     assert facts.mount_options == ("local", "soft-updates")
     assert facts.kernel == "14.4-RELEASE-p10"
     reached = tree["reached"]
-    assert reached == {
-        "over": "ssh",
-        "system": "FreeBSD",
-        "tried": False,
-        "clock_offset_s": 86400.5,
-        "clock_bound_s": 0.5,
-        "round_trip_s": 0.02,
-    }
+    assert reached == {"over": "ssh", "system": "FreeBSD", "tried": False}
     load = tree["load"]
     assert isinstance(load, dict)
     assert load["average"] == [0.32, 0.33, 0.25]
@@ -61,7 +54,7 @@ def test_freebsd_facts_use_local_keys() -> None:
 
 
 def _facts_from(*named: tuple[str, str], **output: list[str]) -> Facts:
-    return remote_fact_tree(RemoteFacts(named=dict(named), output=output), None)
+    return remote_fact_tree(RemoteFacts(named=dict(named), output=output))
 
 
 def test_mount_tables_of_all_systems_are_read() -> None:
@@ -85,14 +78,14 @@ def test_mount_tables_of_all_systems_are_read() -> None:
 def test_processors_of_illumos_are_counted_and_named() -> None:
     facts = RemoteFacts(output={"psrinfo": lines("smartos-psrinfo.txt"), "prtconf": ["47184"]})
     assert facts.cpus >= 24
-    tree = remote_fact_tree(facts, None)
+    tree = remote_fact_tree(facts)
     environment = read_environment_facts(tree)
     assert environment.memory_bytes == 47184 * 1024 * 1024
     assert "Xeon" in environment.processor
 
 
 def test_missing_facts_are_absent() -> None:
-    facts = read_environment_facts(remote_fact_tree(RemoteFacts(), None))
+    facts = read_environment_facts(remote_fact_tree(RemoteFacts()))
     assert facts.online_cpus is None
     assert facts.memory_bytes is None
     assert facts.filesystem == ""
@@ -158,7 +151,7 @@ def test_hammer2_volumes_kept_verbatim() -> None:
 )
 def test_any_facts_become_a_tree(expected: list[tuple[LineKind, list[str]]]) -> None:
     facts = sort_facts(RemoteLine(kind, tuple(fields)) for kind, fields in expected)
-    read_environment_facts(remote_fact_tree(facts, None))
+    read_environment_facts(remote_fact_tree(facts))
 
 
 def test_endless_facts_are_bounded() -> None:
@@ -171,9 +164,7 @@ def test_endless_facts_are_bounded() -> None:
 
 
 def test_machine_rows_name_unknowns() -> None:
-    rows = dict(
-        machine_rows(read_environment_facts(remote_fact_tree(sorted_facts("freebsd-facts.txt"), None)))
-    )
+    rows = dict(machine_rows(read_environment_facts(remote_fact_tree(sorted_facts("freebsd-facts.txt")))))
     assert rows["Machine"].endswith("4 CPUs, 3.96 GiB")
     assert rows["Filesystem"] == "ufs local,soft-updates"
     assert rows["Disks"] == "not known"

@@ -47,10 +47,6 @@ def test_facts_over_ssh(ssh_server: SshServer) -> None:
     reached = tree["reached"]
     assert isinstance(reached, dict)
     assert reached["over"] == "ssh"
-    offset, bound = reached["clock_offset_s"], reached["clock_bound_s"]
-    assert isinstance(offset, float)
-    assert isinstance(bound, float)
-    assert abs(offset) <= bound + 0.002, "both are rounded"
     wait_until(lambda: not ssh_server.sessions())
 
 

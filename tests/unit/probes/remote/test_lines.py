@@ -1,4 +1,4 @@
-"""What a far side sends is cut into lines, whatever it is, and its clock is compared with ours."""
+"""What a far side sends is cut into lines, whatever it is."""
 
 from __future__ import annotations
 
@@ -10,11 +10,9 @@ from app.probes.base.ssh import RemoteMachine, SshDestination, explain, is_desti
 from app.probes.remote import connection
 from app.probes.remote.connection import (
     LONGEST_LINE,
-    ClockAnswer,
     LineKind,
     LineReader,
     RemoteLine,
-    compare_clocks,
     parse_line,
 )
 
@@ -68,45 +66,6 @@ def test_any_chunks_read_like_whole(parts: list[bytes]) -> None:
     found = [line for part in (*parts, b"\n", HELLO) for line in pieces.feed(part)]
     assert found == whole.feed(everything)
     assert found[-1].kind is LineKind.HELLO
-
-
-# --- clocks
-
-
-def test_narrowest_answer_gives_offset_and_bound() -> None:
-    offset = compare_clocks(
-        [
-            ClockAnswer(1_700_000_000.0, 1_700_000_001.0, "1700000000.500000000"),
-            ClockAnswer(1_700_000_010.0, 1_700_000_010.1, "1700000011.050000000"),
-        ]
-    )
-    assert offset is not None
-    assert offset.offset_s == pytest.approx(1.0)
-    assert offset.bound_s == pytest.approx(0.05)
-    assert offset.round_trip_s == pytest.approx(0.1)
-
-
-def test_clock_a_day_off() -> None:
-    offset = compare_clocks([ClockAnswer(1_700_000_000.0, 1_700_000_000.01, "1700086400.005")])
-    assert offset is not None
-    assert offset.offset_s == pytest.approx(86400, abs=0.01)
-
-
-@pytest.mark.parametrize("text", ["1700000000.N", "1700000000.%N", "1700000000"])
-def test_whole_second_clock_bound(text: str) -> None:
-    offset = compare_clocks([ClockAnswer(1_700_000_000.4, 1_700_000_000.4, text)])
-    assert offset is not None
-    assert offset.bound_s == pytest.approx(0.5)
-    assert abs(offset.offset_s) <= offset.bound_s
-
-
-@pytest.mark.parametrize("text", ["", "now", "-5", "99999999999999999999", "1e9", "17000000\x1b00"])
-def test_what_is_no_time_is_no_offset(text: str) -> None:
-    assert compare_clocks([ClockAnswer(1_700_000_000.0, 1_700_000_000.1, text)]) is None
-
-
-def test_local_clock_set_back() -> None:
-    assert compare_clocks([ClockAnswer(1_700_000_005.0, 1_700_000_000.0, "1700000000.5")]) is None
 
 
 # --- whom ssh may be asked to reach, and what it says
