@@ -244,7 +244,6 @@ class Rig:
         *,
         phase: Phase = Phase.MEASURE,
         prepare: Callable[[Runner], None] | None = None,
-        keep: Callable[[Path], None] = Path.unlink,
     ) -> Cost:
         """Run pgbench as a run does: sampler, streams, run file and progress display.
 
@@ -253,7 +252,6 @@ class Rig:
             one_in: sampling of the transaction log.
             phase: warm-up has no transaction log.
             prepare: called with the runner before pgbench starts.
-            keep: called with the run file, which is finished but for its summary.
         """
         self.server.checkpoint()
         display = Progress(io.StringIO(), console=self.terminal)
@@ -281,7 +279,7 @@ class Rig:
         server_s = _server_cpu_s(tree) - server_s
         tree.close()
         display.close()
-        keep(self._close(runner))
+        self._close(runner).unlink()
         nothing = (0.0, 0.0, 0.0)  # of a run of less than a second
         begin, end = (watch.moments[0], watch.moments[-1]) if watch.moments else (nothing, nothing)
         self._clear()

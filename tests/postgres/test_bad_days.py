@@ -143,43 +143,10 @@ REFUSED = {
         2,
         ["workload.cleints", "clients"],
     ),
-    "clients over max_connections": (
-        configuration("[configuration.target.memory]").replace("clients = 2", "clients = 50")
-        + "[postgresql.settings]\nmax_connections = 20\n",
-        2,
-        ["max_connections", "20", "50"],
-    ),
     "a setting that does not exist": (
         configuration("[configuration.target.memory]") + '[postgresql.settings]\nshared_bufers = "1MB"\n',
         2,
         ["postgresql.settings.shared_bufers", "shared_buffers"],
-    ),
-    "a memory target larger than RAM": (
-        configuration('[configuration.target.memory]\nsize = "900TB"'),
-        2,
-        ["memory"],
-    ),
-    "a folder that is missing": (
-        configuration('[configuration.target.folder]\npath = "/tmp/no/such/folder"'),
-        2,
-        ["/tmp/no", "does not exist", "Nothing was created"],
-    ),
-    "a folder that is a file": (
-        configuration('[configuration.target.folder]\npath = "/etc/passwd"'),
-        2,
-        ["/etc/passwd", "not a folder"],
-    ),
-    "a folder that is not writable": (
-        configuration('[configuration.target.folder]\npath = "/proc/sys"'),
-        2,
-        ["/proc/sys"],
-    ),
-    "a script that is missing": (
-        configuration("[configuration.target.memory]").replace(
-            "[workload]", '[workload]\nscript = [{file = "/tmp/no-such.sql"}]'
-        ),
-        2,
-        ["no-such.sql"],
     ),
     "an installation that is missing": (
         configuration("[configuration.target.memory]") + '[postgresql]\ninstallation = "/nonexistent"\n',
@@ -236,25 +203,12 @@ def test_without_postgresql_it_says_what_to_install(campaign_bench: CampaignBenc
     assert "No PostgreSQL that can be used" in examined.stdout
 
 
-@pytest.mark.parametrize("library", ["/proc/library", "/etc/passwd"], ids=["impossible", "a file"])
-def test_unwritable_library_refused_before_start(campaign_bench: CampaignBench, library: str) -> None:
+def test_unwritable_library_refused_before_start(campaign_bench: CampaignBench) -> None:
     path = campaign_bench.write(campaign_text(memory=True))
-    ended = campaign_bench.command("run", path, "--output", library, status=2)
-    assert library in ended.stderr
+    ended = campaign_bench.command("run", path, "--output", "/proc/library", status=2)
+    assert "/proc/library" in ended.stderr
     assert "cannot be written" in ended.stderr
     assert "--library" in ended.stderr
-    no_traceback(ended.stderr)
-
-
-@needs_mounts
-def test_read_only_library_refused_before_start(campaign_bench: CampaignBench) -> None:
-    path = campaign_bench.write(campaign_text(memory=True))
-    campaign_bench.library.mkdir()
-    script = f'mount -t tmpfs -o ro none {campaign_bench.library}\nexec "$@"'
-    library = str(campaign_bench.library)
-    ended = run_shell(campaign_bench, script, "run", path, "--output", library, own_mounts=True)
-    assert ended.returncode == 2, ended.stderr
-    assert "Read-only file system" in ended.stderr
     no_traceback(ended.stderr)
 
 

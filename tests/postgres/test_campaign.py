@@ -147,19 +147,6 @@ def test_show_and_export(campaign_bench: CampaignBench) -> None:
     assert json.loads(exported_text)["runs"][0]["summary"]["tps"] == listed["tps"]
 
 
-def test_ctrl_c_keeps_measured_runs(campaign_bench: CampaignBench) -> None:
-    text = campaign_text(folder=campaign_bench.target, repeats=2, workload=LONG)
-    running = campaign_bench.start(text)
-    running.until_second(3)
-    kill(running.process, signal.SIGINT)
-    assert running.end() == 130
-    (listed,) = campaign_bench.listed()
-    assert listed["state"] == "stopped"
-    assert listed["tps"] > 0
-    with RunFile(Path(listed["path"])) as run:
-        assert len(run.samples("pgbench.tps")[1]) >= 3
-
-
 LONG = 'scale = 1\nclients = 2\nwarmup = "0s"\nduration = "600s"'
 
 
@@ -193,17 +180,6 @@ def test_resume_measures_only_what_is_missing(campaign_bench: CampaignBench) -> 
     ]
     again = campaign_bench.run(text, "--resume", status=2)
     assert "no unfinished campaign" in again.stderr
-
-
-def test_second_runner_refused(campaign_bench: CampaignBench) -> None:
-    running = campaign_bench.start(campaign_text(memory=True, workload=LONG))
-    running.until_second(1)
-    second = campaign_bench.run(campaign_text(memory=True), status=1)
-    assert str(campaign_bench.library) in second.stderr
-    assert "running on this machine" in second.stderr
-    kill(running.process, signal.SIGTERM)
-    assert running.end() == 130
-    assert len(campaign_bench.run_files()) == 1
 
 
 def test_live_run_listed_and_readable(campaign_bench: CampaignBench) -> None:

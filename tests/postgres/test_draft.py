@@ -10,16 +10,13 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from app.campaign_file.writer import format_campaign
-from app.domain.campaign.configuration import FolderTarget
 from app.draft.commands import LineAction
 from app.draft.draft import CampaignDraft
 from app.draft.fields.environment import DraftEnvironment, read_environment
-from app.draft.fields.state import Place, Step, put
-from app.draft.machine_answers import PostgresQuestion, answer
+from app.draft.fields.state import Place, Step
+from app.draft.machine_answers import answer
 from app.draft.review import make_review
 from app.hosts.folders.targets import CheckedTarget
 from app.runfile.reader import RunFile
@@ -102,51 +99,6 @@ def commands_of(path: Path) -> list[str]:
     return [shlex.join(json.loads(row[0])) for row in rows]
 
 
-@settings(max_examples=12, deadline=None)
-@given(data=st.data())
-@pytest.mark.longest
-def test_any_draft_runs_or_names_page(data: st.DataObject, environment: DraftEnvironment) -> None:
-    draft = CampaignDraft(environment=environment)
-    parts = draft.parts
-    key, size = data.draw(st.sampled_from([("size", "small"), ("size", "large"), ("scale", "100")]))
-    put(parts.values, f"workload.{key}", size)
-    parts.values["workload.clients"] = data.draw(st.sampled_from(["1", "16", "200"]))
-    draft.parts.values["target.folder.path"] = data.draw(st.sampled_from(["", "/var/tmp", "/nowhere/at/all"]))
-    draft.parts.values["postgresql.preset"] = data.draw(st.sampled_from(["defaults", "machine", "seeds"]))
-    lines = st.sampled_from(["", "wrok_mem = 1MB", "max_connections = 150", "work_mem = 1MB", "port = 1"])
-    draft.parts.values["postgresql.settings"] = data.draw(lines)
-    copy = draft.copy_configuration(draft.configuration_of(Place.FOLDER))
-    copy.texts["workload.clients"] = "8"
-    find_out(draft)
-    problems = [problem for step in draft.steps for problem in draft.problems_for(step)]
-    assert not any(problem.pending for problem in problems)
-    assert all(problem.message for problem in problems)
-    if not problems:
-        resolved = draft.resolved()
-        assert resolved is not None
-        assert set(resolved.configurations) == {"folder", "folder 2", "memory"}
-    else:
-        assert set(draft.blockers(Step.REVIEW).values()) <= set(draft.steps)
-
-
-def test_unknown_setting_suggests_intended(environment: DraftEnvironment) -> None:
-    draft = CampaignDraft(environment=environment)
-    draft.parts.values["postgresql.settings"] = "wrok_mem = 64MB"
-    find_out(draft, Step.POSTGRESQL)
-    (problem,) = draft.problems_for(Step.POSTGRESQL)
-    assert problem.path == "postgresql.settings"
-    assert "wrok_mem" in problem.message
-    assert "work_mem" in f"{problem.message} {problem.hint}".replace("wrok_mem", "")
-
-
-def test_value_refused_by_server(environment: DraftEnvironment) -> None:
-    draft = CampaignDraft(environment=environment)
-    draft.parts.values["postgresql.settings"] = "work_mem = 64 elephants"
-    find_out(draft, Step.POSTGRESQL)
-    (problem,) = draft.problems_for(Step.POSTGRESQL)
-    assert "work_mem" in problem.message
-
-
 def test_unsafe_settings_are_known_before_the_start(environment: DraftEnvironment) -> None:
     draft = CampaignDraft(environment=environment)
     draft.parts.values["postgresql.settings"] = "fsync = off"
@@ -154,14 +106,3 @@ def test_unsafe_settings_are_known_before_the_start(environment: DraftEnvironmen
     known = draft.postgres_answer()
     assert known is not None
     assert [name for name, _, _ in known.unsafe] == ["fsync"]
-
-
-def test_folder_without_programs(environment: DraftEnvironment, tmp_path: Path) -> None:
-    draft = CampaignDraft(environment=environment)
-    draft.parts.values["postgresql.installation"] = str(tmp_path)
-    known = answer(
-        PostgresQuestion(draft.built.postgresql, draft.built.workload, (FolderTarget(),)),  # type: ignore[arg-type]
-        environment,
-    )
-    assert known.error is not None
-    assert "postgres" in known.error.message

@@ -222,13 +222,6 @@ def test_seconds_and_percentiles_of_transactions(bench: Bench) -> None:
         assert whole.percentile(percent) == pytest.approx(exact, rel=0.01)
 
 
-def test_a_sampled_log_holds_its_share(bench: Bench) -> None:
-    run = bench.run(SELECT_ONLY, bench.request(sample_one_in=8))
-    share, count = 1 / 8, run.summary.transactions
-    reach = 6 * (count * share * (1 - share)) ** 0.5
-    assert abs(run.batch.transactions - count * share) <= reach
-
-
 def test_skipped_transactions_are_counted_to_the_last(bench: Bench) -> None:
     workload = Workload(
         scripts=(Script(builtin=None, path="/own.sql"),),
@@ -255,26 +248,6 @@ def test_failures_and_retries_counted(bench: Bench) -> None:
     assert len(run.batch.others[Outcome.FAILED]) == run.summary.failed
     assert run.batch.transactions == run.summary.transactions
     assert (run.summary.retries or 0) > 0
-
-
-def test_client_failure_fails_run(bench: Bench) -> None:
-    workload = Workload(scripts=(Script(builtin=None, path="/own.sql"),), duration_s=2)
-    run = bench.run(workload, bench.request("\\if :client_id = 1\nSELECT 1 / 0;\n\\endif\nSELECT 1;\n"))
-    assert run.exit_code == 2
-    assert "division by zero" in run.errors
-    if bench.program.major >= 17:
-        with pytest.raises(PgbenchError, match="division by zero"):
-            _ = run.summary
-    else:
-        assert run.summary.aborted
-
-
-def test_script_error_has_its_place(bench: Bench) -> None:
-    workload = Workload(scripts=(Script(builtin=None, path="/own.sql"),), duration_s=2)
-    run = bench.run(workload, bench.request("SELECT 1;\n\\sett a 1\n"))
-    assert run.exit_code == 1
-    with pytest.raises(PgbenchError, match=r"script1:2: invalid command"):
-        _ = run.summary
 
 
 def test_killed_pgbench_whole_lines_read(bench: Bench) -> None:

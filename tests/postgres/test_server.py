@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from app.domain.errors import FootingError, ServerError, SettingError
+from app.domain.errors import FootingError, ServerError
 from app.postgres.connection import connect, connection_string
 from app.postgres.facts import read_server_facts
 from app.postgres.installations.find import Installation
@@ -248,33 +248,10 @@ def _refused(server: Server) -> FootingError:
     return caught.value
 
 
-@pytest.mark.skipif(
-    Path("/proc/sys/vm/overcommit_memory").read_text().strip() == "1",
-    reason="this kernel promises everything",
-)
-def test_too_much_memory(workbench: Workbench) -> None:
-    error = _refused(workbench.server(("shared_buffers", "7TB")))
-    assert isinstance(error, ServerError)
-    assert "could not map anonymous shared memory" in error.message
-    assert "shared_buffers" in error.hint
-
-
 def test_missing_library(workbench: Workbench) -> None:
     error = _refused(workbench.server(("shared_preload_libraries", "nothing_here")))
     assert isinstance(error, ServerError)
     assert 'could not access file "nothing_here"' in error.message
-
-
-def test_settings_that_contradict_each_other_are_told(workbench: Workbench) -> None:
-    error = _refused(workbench.server(("wal_level", "minimal")))
-    assert "max_wal_senders" in error.message
-
-
-@pytest.mark.parametrize(("name", "value"), [("shard_buffers", "1GB"), ("shared_buffers", "1GBB")])
-def test_refused_setting_named_at_start(workbench: Workbench, name: str, value: str) -> None:
-    error = _refused(workbench.server((name, value)))
-    assert isinstance(error, SettingError)
-    assert f"postgresql.settings.{name}:" in error.message
 
 
 def test_a_missing_data_directory_is_told(workbench: Workbench) -> None:
@@ -283,11 +260,6 @@ def test_a_missing_data_directory_is_told(workbench: Workbench) -> None:
     with pytest.raises(ServerError, match="No such file or directory"):
         server.write_configuration()
     assert "could not access directory" in _refused(server).message
-
-
-def test_folder_without_data_directory(workbench: Workbench) -> None:
-    error = _refused(workbench.server(initialise=False))
-    assert "postgresql.conf" in error.message
 
 
 def test_nonempty_folder_untouched(workbench: Workbench) -> None:

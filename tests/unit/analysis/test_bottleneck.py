@@ -44,7 +44,7 @@ from tests.fix_runs import Shape, begin_run, write_run
 RECORDED: list[dict[str, Any]] = json.loads(
     (Path(__file__).parents[2] / "data" / "bottlenecks" / "recorded.json").read_text()
 )
-"""Of tests/bench/bench_bottlenecks.py on two CPUs: what was made, and sums of the measured phase."""
+"""Of runs on two CPUs whose bottleneck was made on purpose: what was made, and sums of the measured phase."""
 
 ALONE = Evidence(
     seconds=60,
