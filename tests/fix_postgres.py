@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import pwd
 import secrets
 import shutil
 import subprocess
@@ -205,10 +204,3 @@ def small_settings(extra: Sequence[tuple[str, str]] = ()) -> tuple[Setting, ...]
     """Return settings as a campaign with these of the user's own gets them on a small machine."""
     choice = PostgresChoice(settings=tuple(extra))
     return server_settings(choice, SMALL_MACHINE, Workload(), target_free_bytes=1024**3)
-
-
-def other_user() -> str | None:
-    """Return a user that is neither this one nor the server's, if root can become one."""
-    if os.geteuid() != 0:
-        return None
-    return next((name for name in ("nobody", "daemon") if name in {p.pw_name for p in pwd.getpwall()}), None)

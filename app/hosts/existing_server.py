@@ -64,8 +64,87 @@ _SPILL: Final = (
 ServerConnection = psycopg.Connection[tuple[Any, ...]]
 
 
+OF_ITS_MACHINE: Final = tr("the server was not started here: nothing of its machine is known")
+NO_BACKUPS: Final = tr("No base backups are made of a server that was not started here.")
+
+
+class NotOurs:
+    """What cannot be done with a server that was not started here; see `app.hosts.server_under_test`."""
+
+    __slots__ = ()
+
+    def make(self) -> None:
+        """Do nothing: it exists."""
+
+    def copy_data(self, template: Template) -> CopiedData:  # noqa: ARG002 - as the protocol has it
+        """Refuse: its files are not here."""
+        raise ServerError(tr("Data cannot be copied to a server that was not started here."))
+
+    def check_settings(self) -> None:
+        """Do nothing: they are read back when the database is created."""
+
+    def make_backup_role(self) -> None:
+        """Refuse: pgFooting creates no role on such a server."""
+        raise ServerError(NO_BACKUPS)
+
+    def back_up(
+        self,
+        max_rate_bytes: int | None,  # noqa: ARG002 - as the protocol has it
+        is_cancelled: Callable[[], bool],  # noqa: ARG002 - as above
+    ) -> MaintenanceEnd:
+        """Refuse, as `make_backup_role`."""
+        raise ServerError(NO_BACKUPS)
+
+    def maintain_storage(self, name: str) -> MaintenanceEnd:
+        """Refuse: its storage is not here."""
+        raise TargetError(tr("“{name}” is done by root, on spare disks only.").format(name=name))
+
+    def end_maintenance(self) -> None:
+        """Do nothing: none is running."""
+
+    def loaded(self, watch: Watch) -> None:
+        """Do nothing between loading and measuring."""
+        watch()
+
+    def check_loaded(self) -> tuple[str, ...]:
+        """Return nothing: no file was chosen."""
+        return ()
+
+    def shut_down(self) -> None:
+        """Refuse: it is not ours to stop."""
+        raise ServerError(tr("A server that was not started here is never stopped."))
+
+    def empty_caches(self, watch: Watch) -> None:  # noqa: ARG002 - as the protocol has it
+        """Refuse: its caches are not here."""
+        raise ServerError(tr("The caches of a server that was not started here cannot be emptied."))
+
+    def cached(self) -> CachedBytes:
+        """Refuse: its files cannot be read."""
+        raise ProbeUnavailable(OF_ITS_MACHINE)
+
+    def stored(self) -> StoredBytes:
+        """Refuse: its files cannot be read."""
+        raise ProbeUnavailable(OF_ITS_MACHINE)
+
+    def sample_tables(self) -> SampledCompression:
+        """Refuse: its files cannot be read."""
+        raise ProbeUnavailable(OF_ITS_MACHINE)
+
+    def health(self) -> Mapping[str, Mapping[str, str]] | None:
+        """Return nothing: its disks are not here."""
+        return None
+
+    def open_log(self) -> IO[bytes]:
+        """Refuse: its log is not here."""
+        raise ProbeUnavailable(OF_ITS_MACHINE)
+
+    def log_text(self) -> str:
+        """Return nothing: its log is not here."""
+        return ""
+
+
 @dataclass(slots=True)
-class ExistingServer:
+class ExistingServer(NotOurs):
     """A server that pgFooting did not start; the methods are described in `app.hosts.server_under_test`.
 
     Attributes:
@@ -113,7 +192,7 @@ class ExistingServer:
         """SQL, and its machine if that is queried: none of its files and processes are known."""
         return ServerSources(
             conninfo=self.reached.conninfo(),
-            reason=tr("the server was not started here: nothing of its machine is known"),
+            reason=OF_ITS_MACHINE,
             database=OWN_DATABASE,
             elsewhere=self.machine,
         )
@@ -154,20 +233,10 @@ class ExistingServer:
                 message.format(name=self.reached.name), hint=tr("Begin the campaign anew, or resume it.")
             )
 
-    def make(self) -> None:
-        """Do nothing: it exists."""
-
-    def copy_data(self, template: Template) -> CopiedData:  # noqa: ARG002 - as the protocol has it
-        """Refuse: its files are not here."""
-        raise ServerError(tr("Data cannot be copied to a server that was not started here."))
-
     def start(self) -> None:
         """Begin to watch it."""
         self._watch = ServerWatch(self.reached, self.look.started, self.room_bytes)
         self._watch.start()
-
-    def check_settings(self) -> None:
-        """Do nothing: they are read back when the database is created."""
 
     def make_bench(self, *, superuser: bool) -> None:
         """Create our database, owned by pgbench's role, and apply its settings."""
@@ -205,53 +274,6 @@ class ExistingServer:
             with self._lock:
                 self._working = None
 
-    def make_backup_role(self) -> None:
-        """Refuse: pgFooting creates no role on such a server."""
-        raise ServerError(tr("No base backups are made of a server that was not started here."))
-
-    def back_up(
-        self,
-        max_rate_bytes: int | None,  # noqa: ARG002 - as the protocol has it
-        is_cancelled: Callable[[], bool],  # noqa: ARG002 - as above
-    ) -> MaintenanceEnd:
-        """Refuse, as `make_backup_role`."""
-        raise ServerError(tr("No base backups are made of a server that was not started here."))
-
-    def maintain_storage(self, name: str) -> MaintenanceEnd:
-        """Refuse: its storage is not here."""
-        raise TargetError(tr("“{name}” is done by root, on spare disks only.").format(name=name))
-
-    def end_maintenance(self) -> None:
-        """Do nothing: none is running."""
-
-    def loaded(self, watch: Watch) -> None:
-        """Do nothing between loading and measuring."""
-        watch()
-
-    def check_loaded(self) -> tuple[str, ...]:
-        """Return nothing: no file was chosen."""
-        return ()
-
-    def shut_down(self) -> None:
-        """Refuse: it is not ours to stop."""
-        raise ServerError(tr("A server that was not started here is never stopped."))
-
-    def empty_caches(self, watch: Watch) -> None:  # noqa: ARG002 - as the protocol has it
-        """Refuse: its caches are not here."""
-        raise ServerError(tr("The caches of a server that was not started here cannot be emptied."))
-
-    def cached(self) -> CachedBytes:
-        """Refuse: its files cannot be read."""
-        raise ProbeUnavailable(self.sources.reason)
-
-    def stored(self) -> StoredBytes:
-        """Refuse: its files cannot be read."""
-        raise ProbeUnavailable(self.sources.reason)
-
-    def sample_tables(self) -> SampledCompression:
-        """Refuse: its files cannot be read."""
-        raise ProbeUnavailable(self.sources.reason)
-
     def facts(self) -> ServerFacts:
         """Read facts in our database, which has the settings of pgbench's sessions; secrets are removed."""
         try:
@@ -259,18 +281,6 @@ class ExistingServer:
                 return without_secrets(facts_of(connection))
         except ANSWER_ERRORS as error:
             raise self._silent(error) from error
-
-    def health(self) -> Mapping[str, Mapping[str, str]] | None:
-        """Return nothing: its disks are not here."""
-        return None
-
-    def open_log(self) -> IO[bytes]:
-        """Refuse: its log is not here."""
-        raise ProbeUnavailable(self.sources.reason)
-
-    def log_text(self) -> str:
-        """Return nothing: its log is not here."""
-        return ""
 
     def no_room(self) -> str:
         """Make it write a temporary file: the SQLSTATE of a full disk is the same in every language."""

@@ -6,7 +6,6 @@ import signal
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 
 import psycopg
@@ -251,16 +250,6 @@ def test_lost_lock_retaken_unless_foreign(elsewhere: Elsewhere, tmp_path: Path) 
         server.release()
 
 
-@pytest.mark.longest
-def test_one_campaign_across_two_addresses(elsewhere: Elsewhere, campaign_bench: CampaignBench) -> None:
-    connection = elsewhere.role("bench")
-    text = campaign(connection, extra='[[configuration]]\nname = "a"\n[[configuration]]\nname = "b"\n')
-    text += f'target.server.connection = "{connection} sslmode=disable"\n'
-    campaign_bench.run(text, "--load", elsewhere.name, status=0)
-    assert len(campaign_bench.run_files()) == 2
-    assert not elsewhere.has_ours()
-
-
 def test_a_wrong_password_is_told_without_any(elsewhere: Elsewhere, monkeypatch: pytest.MonkeyPatch) -> None:
     connection = elsewhere.role("bench")
     monkeypatch.setenv("PGPASSWORD", "wrong-sesame")
@@ -298,13 +287,6 @@ def test_role_with_wrong_rights(elsewhere: Elsewhere, rights: str, grant: str, w
 def test_a_standby_is_refused(standby: Elsewhere) -> None:
     connection = f"host=127.0.0.1 port={standby.port} user=bench"
     assert "is a standby" in refusal(standby, connection).message
-
-
-def test_too_many_clients_or_too_much_data(elsewhere: Elsewhere) -> None:
-    connection = elsewhere.role("bench")
-    many = replace(WORKLOAD, clients=400, threads=1)
-    assert "400 clients and pgFooting need" in refusal(elsewhere, connection, many).message
-    assert "the campaign allows it" in refusal(elsewhere, connection, replace(WORKLOAD, scale=100)).message
 
 
 @pytest.fixture

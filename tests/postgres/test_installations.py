@@ -8,14 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from app.domain.campaign.configuration import PostgresChoice, Workload
 from app.domain.errors import SettingError
 from app.postgres.installations.find import Installation, fingerprint
 from app.postgres.known_settings import check_settings, known_settings
-from app.postgres.presets import PRESETS
-from app.postgres.settings import server_settings
 from app.process.starter import Account, CommandOutcome
-from tests.fix_postgres import SMALL_MACHINE, small_settings
+from tests.fix_postgres import small_settings
 
 pytestmark = pytest.mark.postgres
 
@@ -31,15 +28,6 @@ def test_this_machines_installations_are_read_in_full(every_installation: tuple[
         assert found.version in found.version_text
         assert found.block_size in {1024, 2048, 4096, 8192, 16384, 32768}
         assert len(fingerprint(found)) == 64
-
-
-def test_every_preset_is_taken_by_every_server(
-    every_installation: tuple[Installation, ...], database_account: Account
-) -> None:
-    for installation in every_installation:
-        for preset in PRESETS:
-            settings = server_settings(PostgresChoice(preset=preset), SMALL_MACHINE, Workload())
-            check_settings(settings, installation, database_account, _ignore)
 
 
 def test_known_settings_include_campaign_ones(installation: Installation, database_account: Account) -> None:

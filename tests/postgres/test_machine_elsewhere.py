@@ -19,10 +19,9 @@ from app.recording.events import CampaignListener, ProgressReport
 from app.runfile.disturbance import read_disturbances
 from app.runfile.metadata.environment import read_environment_facts
 from app.runfile.reader import RunFile
-from tests.fix_campaign import CampaignBench
 from tests.fix_existing import Elsewhere
 from tests.fix_sshd import SshServer
-from tests.postgres.test_existing_server import campaign, open_there
+from tests.postgres.test_existing_server import open_there
 from tests.postgres.test_server_of_others import WHY, WORKLOAD, Bench, ServerOfOthers, bench
 
 __all__ = ["bench"]
@@ -138,15 +137,3 @@ def test_machine_shown_before_load(
 def elsewhere_with_monitor(elsewhere: Elsewhere) -> str:
     """Return how a role connects that may see where the data lies."""
     return elsewhere.role("bench", "CREATEDB IN ROLE pg_monitor")
-
-
-@pytest.mark.longest
-def test_campaign_with_refused_ssh(elsewhere: Elsewhere, campaign_bench: CampaignBench) -> None:
-    text = campaign(elsewhere.role("bench")).replace("[workload]", 'ssh = "ssh://127.0.0.1:1"\n[workload]')
-    ended = campaign_bench.run(text, "--load", elsewhere.name, status=0)
-    assert "ssh, in vain: The connection to ssh://127.0.0.1:1 ended" in " ".join(ended.stderr.split())
-    (path,) = campaign_bench.run_files()
-    with RunFile(path) as run:
-        assert not any(each.metric.startswith("cpu.") for each in run.series())
-        facts = read_environment_facts(run.facts("before"))
-        assert "Connection refused" in facts.reached.words

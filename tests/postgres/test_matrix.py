@@ -33,17 +33,3 @@ def test_dry_run_starts_nothing(campaign_bench: CampaignBench) -> None:
     assert "Loading writes about" in words
     assert not campaign_bench.library.exists()
     assert list(campaign_bench.target.iterdir()) == []
-
-
-@pytest.mark.slow
-def test_every_cell_measured_with_its_values(campaign_bench: CampaignBench) -> None:
-    ended = campaign_bench.run(matrix(campaign_bench), "--progress", "json", status=ExitStatus.DONE)
-    assert "4 combinations are 3 configurations" in ended.stdout  # told before the first run
-    runs = campaign_bench.listed()
-    assert {run["configuration"] for run in runs} == {"clients 1, safe", "clients 1, fast", "clients 2, safe"}
-    assert {run["configuration"]: run["clients"] for run in runs}["clients 2, safe"] == 2
-    unsafe = {run["configuration"] for run in runs if "unsafe" in run["marks"]}
-    assert unsafe == {"clients 1, fast"}
-    campaign_bench.run_files()[1].unlink()  # as if the machine had died before it
-    campaign_bench.run(matrix(campaign_bench), "--resume", "--progress", "json", status=ExitStatus.DONE)
-    assert len(campaign_bench.run_files()) == 3

@@ -11,7 +11,6 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from app.domain.campaign.configuration import BuiltinScript, Protocol, Script, Workload
@@ -23,25 +22,17 @@ from app.postgres.pgbench.argv import (
     benchmark_argv,
     initialise_argv,
 )
-from app.postgres.pgbench.histogram import Histogram, SecondHistograms
 from app.postgres.pgbench.log_tail import TransactionLogTail
 from app.postgres.pgbench.summary import PgbenchSummary, parse_progress, parse_summary
-from app.postgres.pgbench.transaction_log import LogFormat, Outcome, TransactionBatch
+from app.postgres.pgbench.transaction_log import LogFormat, TransactionBatch
 from app.process.starter import Account, run_command, spawn
 from tests.fix_postgres import PgbenchServer, Workbench, give
 from tests.transactions import concatenate, unread_bytes
-from tests.unit.postgres.exact import exact_percentile
 
 pytestmark = pytest.mark.postgres
 
 SCALE = 2
 SELECT_ONLY = Workload(scripts=(Script(builtin=BuiltinScript.SELECT_ONLY),), duration_s=2)
-CONFLICT = """BEGIN ISOLATION LEVEL REPEATABLE READ;
-SELECT count(*) FROM pgbench_branches;
-\\sleep 2 ms
-UPDATE pgbench_branches SET bbalance = bbalance + 1 WHERE bid = 1;
-END;
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +58,7 @@ class Bench(PgbenchServer):
     account: Account
     folder: Path
 
-    def request(self, *scripts: str, sample_one_in: int = 1) -> BenchmarkRequest:
+    def request(self, *scripts: str) -> BenchmarkRequest:
         """A full log; the texts of the workload's own scripts."""
         paths = []
         for number, text in enumerate(scripts, start=1):
@@ -75,7 +66,7 @@ class Bench(PgbenchServer):
             path.write_text(text)
             path.chmod(0o644)
             paths.append(str(path))
-        log = TransactionLog(str(self.folder / "log"), sample_one_in)
+        log = TransactionLog(str(self.folder / "log"), 1)
         return BenchmarkRequest(seed=1, scale=SCALE, threads=2, script_paths=tuple(paths), log=log)
 
     def load(self) -> str:
@@ -90,13 +81,10 @@ class Bench(PgbenchServer):
         workload: Workload,
         request: BenchmarkRequest,
         look: Callable[[subprocess.Popen[bytes], TransactionLogTail], None] = lambda *_: None,
-        *,
-        retries: bool = False,
     ) -> Run:
         """Run pgbench and follow its log; `look` is called after every poll."""
-        program, *words = benchmark_argv(self.program, self.connection, workload, request)
-        argv = (program, *(["--max-tries=2"] if retries else []), *words)
-        log_format = LogFormat(has_lag=workload.rate_tps is not None, has_retries=retries)
+        argv = benchmark_argv(self.program, self.connection, workload, request)
+        log_format = LogFormat(has_lag=workload.rate_tps is not None)
         with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
             process = spawn(
                 argv, account=self.account, death_signal=signal.SIGKILL, stdout=output, stderr=errors
@@ -205,49 +193,6 @@ def test_full_log_adds_up_and_stays_small(bench: Bench) -> None:
         status = path.stat()
         assert status.st_size > 100_000
         assert status.st_blocks * 512 <= 4096
-
-
-def test_seconds_and_percentiles_of_transactions(bench: Bench) -> None:
-    run = bench.run(replace(SELECT_ONLY, protocol=Protocol.PREPARED), bench.request())
-    seconds = SecondHistograms(int(run.batch.epoch_us.min()))
-    for piece in np.array_split(np.arange(run.batch.transactions), 7):
-        batch = run.batch
-        seconds.add(TransactionBatch(batch.epoch_us[piece], batch.latency_us[piece]))
-    assert sum(second.transactions for second in seconds) == run.summary.transactions
-    total_us = sum(second.latency_sum_us for second in seconds)
-    assert total_us / run.summary.transactions / 1000 == pytest.approx(run.summary.latency_ms, abs=0.0006)
-    whole = Histogram.merged(second.histogram for second in seconds)
-    for percent in (50, 95, 99, 99.9, 100):
-        exact = exact_percentile(run.batch.latency_us, percent)
-        assert whole.percentile(percent) == pytest.approx(exact, rel=0.01)
-
-
-def test_skipped_transactions_are_counted_to_the_last(bench: Bench) -> None:
-    workload = Workload(
-        scripts=(Script(builtin=None, path="/own.sql"),),
-        clients=2,
-        duration_s=2,
-        rate_tps=150.0,
-        latency_limit_ms=25.0,
-    )
-    run = bench.run(workload, bench.request("\\sleep 20 ms\nSELECT 1;\n"))
-    assert run.summary.skipped is not None
-    assert len(run.batch.others[Outcome.SKIPPED]) == run.summary.skipped > 0
-    assert run.batch.transactions == run.summary.transactions
-    assert run.batch.lag_us is not None
-    assert run.batch.lag_us.max() / 1000 == pytest.approx(run.summary.lag_max_ms, abs=0.001)
-
-
-def test_failures_and_retries_counted(bench: Bench) -> None:
-    if bench.program.major < 15:
-        pytest.skip("--max-tries came with 15")
-    workload = Workload(scripts=(Script(builtin=None, path="/own.sql"),), duration_s=None, transactions=50)
-    run = bench.run(workload, bench.request(CONFLICT), retries=True)
-    assert run.exit_code == 0, run.errors
-    assert run.lines == 200
-    assert len(run.batch.others[Outcome.FAILED]) == run.summary.failed
-    assert run.batch.transactions == run.summary.transactions
-    assert (run.summary.retries or 0) > 0
 
 
 def test_killed_pgbench_whole_lines_read(bench: Bench) -> None:

@@ -8,7 +8,6 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import IO
 
 import psycopg
 import pytest
@@ -35,18 +34,17 @@ from app.execution.control import Cancellable, Request
 from app.execution.phases import Runner, RunOutcome
 from app.execution.resolve import resolve_campaign
 from app.execution.run_description import describe_run
+from app.hosts.existing_server import NO_BACKUPS, OF_ITS_MACHINE, NotOurs
 from app.hosts.folders.descriptors import identity_of, strictly
 from app.hosts.folders.private_folder import PrivateFolder
 from app.hosts.server_under_test import PgbenchPlace, ServerUnderTest
-from app.hosts.templates.making import CopiedData
-from app.hosts.templates.store import Template
 from app.postgres.configuration_text import bench_statements
 from app.postgres.connection import BENCH_DATABASE, BENCH_ROLE, ROLE, connect
 from app.postgres.facts import ServerFacts, read_server_facts
 from app.postgres.installations.installation import Installation
 from app.postgres.pgbench.argv import Connection
 from app.probes.base.probe import ProbeUnavailable, ServerSources
-from app.probes.facts.files import CachedBytes, SampledCompression, StoredBytes
+from app.probes.facts.files import CachedBytes, SampledCompression
 from app.process.starter import Account
 from app.recording.events import CampaignListener, ProgressReport
 from app.recording.recorder import Recorder
@@ -59,12 +57,11 @@ from tests.fix_postgres import give
 
 pytestmark = pytest.mark.postgres
 
-WHY = "not known: the server was not started here"
 WORKLOAD = Workload(scale=1, size=None, clients=2, threads=1, duration_s=3, warmup_s=1)
 
 
 @dataclass(slots=True)
-class ServerOfOthers:
+class ServerOfOthers(NotOurs):
     """What a later target can be: a port, a password perhaps, and nothing else."""
 
     port: int
@@ -84,23 +81,14 @@ class ServerOfOthers:
 
     @property
     def sources(self) -> ServerSources:
-        return ServerSources(conninfo=self.conninfo(), reason=WHY)
+        return ServerSources(conninfo=self.conninfo(), reason=OF_ITS_MACHINE)
 
     def prepare(self, watch: Callable[[], None]) -> PgbenchPlace:
         watch()
         return PgbenchPlace(self.folder, notes=("a server of others",))
 
-    def make(self) -> None:
-        """There is one."""
-
-    def copy_data(self, template: Template) -> CopiedData:
-        raise ServerError(WHY)
-
     def start(self) -> None:
         connect(self.conninfo()).close()
-
-    def check_settings(self) -> None:
-        """None were chosen."""
 
     def make_bench(self, *, superuser: bool) -> None:
         for statement in bench_statements(superuser=superuser):
@@ -120,55 +108,29 @@ class ServerOfOthers:
         finally:
             self.maintaining = None
 
+    @override
     def make_backup_role(self) -> None:
         """It is not ours to back up."""
 
-    def back_up(self, max_rate_bytes: int | None, is_cancelled: Callable[[], bool]) -> MaintenanceEnd:
-        raise ServerError(WHY)
-
+    @override
     def maintain_storage(self, name: str) -> MaintenanceEnd:
         assert self.by_root is not None
         return self.by_root(name)
 
+    @override
     def end_maintenance(self) -> None:
         self.called_off.set()
 
-    def loaded(self, watch: Callable[[], None]) -> None:
-        watch()
-
-    def check_loaded(self) -> tuple[str, ...]:
-        return ()
-
-    def shut_down(self) -> None:
-        raise ServerError(WHY)
-
-    def empty_caches(self, watch: Callable[[], None]) -> None:
-        raise ServerError(WHY)
-
-    def cached(self) -> CachedBytes:
-        raise ProbeUnavailable(WHY)
-
-    def stored(self) -> StoredBytes:
-        raise ProbeUnavailable(WHY)
-
+    @override
     def sample_tables(self) -> SampledCompression:
         if self.sampled is None:
-            raise ProbeUnavailable(WHY)
+            raise ProbeUnavailable(OF_ITS_MACHINE)
         return self.sampled
 
     def facts(self) -> ServerFacts:
         return read_server_facts(self.conninfo())
 
-    def health(self) -> Mapping[str, Mapping[str, str]] | None:
-        return None
-
-    def open_log(self) -> IO[bytes]:
-        raise ProbeUnavailable(WHY)
-
     def no_room(self) -> str:
-        return ""
-
-    def log_text(self) -> str:
         return ""
 
     def check_target(self) -> None:
@@ -212,7 +174,7 @@ class HalfCold(ServerOfOthers):
     @override
     def cached(self) -> CachedBytes:
         if self.found is None:
-            raise ProbeUnavailable(WHY)
+            raise ProbeUnavailable(OF_ITS_MACHINE)
         return self.found
 
 
@@ -322,11 +284,11 @@ def test_background_failure_names_phase(bench: Bench) -> None:
     outcome = bench.run(CampaignListener(), replace(WORKLOAD, warmup_s=0, duration_s=60, phases=phases))
     assert outcome.state is RunState.FAILED
     assert outcome.error is not None
-    assert outcome.error.message == f"In the phase “beside”: {WHY}"
+    assert outcome.error.message == f"In the phase “beside”: {NO_BACKUPS}"
     with RunFile(bench.file) as run:
         _, beside = known(run.metadata.phases, ())
         assert (beside.background.name, beside.background.done) == ("pg_basebackup", 0)
-        assert [(turn.how, turn.reason) for turn in beside.background.turns] == [("failed", WHY)]
+        assert [(turn.how, turn.reason) for turn in beside.background.turns] == [("failed", NO_BACKUPS)]
 
 
 def test_root_maintenance_cancelled_by_stop(bench: Bench) -> None:
@@ -368,10 +330,10 @@ def test_unknown_figures_are_never_zero(bench: Bench) -> None:
         assert rooms.isdisjoint({"device", "storage", "array", "zfs", "btrfs"})
         assert "postgres" not in {instance for metric, instance in series if metric.startswith("process.")}
         assert "process.server_processes" not in {metric for metric, _ in series}
-        found = {source for _, source, reason in run.unavailable() if reason == WHY}
+        found = {source for _, source, reason in run.unavailable() if reason == OF_ITS_MACHINE}
         assert found >= {"server.log", "block-devices", "arrays", "zfs", "btrfs", "process.cpu_user postgres"}
         before = run.facts("before")
-        assert before["storage"] == {"unreadable": WHY}
+        assert before["storage"] == {"unreadable": OF_ITS_MACHINE}
         said = before["server"]
         assert isinstance(said, Mapping)
         assert str(said["version"]).startswith("PostgreSQL ")
@@ -413,7 +375,7 @@ COLD = replace(WORKLOAD, caches=Caches.COLD, warmup_s=0)
     [
         (CachedBytes(1000, 500), STILL_CACHED, "50 % of the data was still cached"),
         (CachedBytes(1000, 500, is_bound=True), STILL_CACHED, "Up to 50 % of the data was still cached"),
-        (None, NOT_READ_BACK, f"cold caches: applied, cannot be read back ({WHY})"),
+        (None, NOT_READ_BACK, f"cold caches: applied, cannot be read back ({OF_ITS_MACHINE})"),
     ],
 )
 def test_warm_or_unknown_run_marked(bench: Bench, found: CachedBytes | None, kind: str, words: str) -> None:
@@ -434,7 +396,7 @@ def test_unstoppable_server_never_cold(bench: Bench) -> None:
     outcome = bench.run(CampaignListener(), COLD)
     assert outcome.state is RunState.FAILED
     assert isinstance(outcome.error, ServerError)
-    assert outcome.error.message == WHY
+    assert outcome.error.message == "A server that was not started here is never stopped."
     with RunFile(bench.file) as run:
         assert run.phase(Phase.MEASURE) is None
 
@@ -459,5 +421,7 @@ def test_unreadable_compressibility_reported(bench: Bench) -> None:
         assert OTHER_COMPRESSIBILITY not in dict(run.marks())
         assert summarise(run)["rows_ratio"] is None
         sentences = [each.message for each in run.events() if "cannot be read back" in each.message]
-        assert sentences == [f"How far the loaded tables can be compressed cannot be read back ({WHY})."]
+        assert sentences == [
+            f"How far the loaded tables can be compressed cannot be read back ({OF_ITS_MACHINE})."
+        ]
         assert run.metadata.workload.compressibility == 2.0

@@ -18,7 +18,6 @@ from app.domain.options.filesystem_spec import Circumstances, DiskSetFacts, File
 from app.domain.options.kinds import OptionValue
 from app.domain.options.raid import Level
 from app.domain.options.refusals import option_problems
-from app.domain.units import GIB
 from app.domain.versions import KERNEL, Component, Versions
 
 
@@ -57,7 +56,6 @@ Options = dict[str, OptionValue]
 Side = tuple[Options, Facts]
 
 KERNEL_6_1 = {KERNEL: (6, 1)}
-EVEN = (DiskSetFacts(GIB), DiskSetFacts(GIB))
 
 
 def circumstances(name: str, options: Options, **facts: Unpack[Facts]) -> Circumstances:

@@ -724,15 +724,6 @@ def test_tablespace_disks_round_trip() -> None:
     assert drawn == ["Data directory", "WAL (pg_wal)", "Tables (a tablespace)", "Indexes (a tablespace)"]
 
 
-def test_disk_moves_between_groups() -> None:
-    draft = draft_on(2)
-    disks, key = draft.parts.disks, SPARE[5].identity.key()
-    for role in (Role.WAL, Role.TABLES, Role.INDEXES, Role.DATA, None):
-        assign(disks, key, role)
-        having = [found for found, group in disks.groups.items() if key in group.disks]
-        assert having == ([role] if role else [])
-
-
 @pytest.mark.parametrize(
     ("role", "lines", "field", "says"),
     [
