@@ -21,7 +21,7 @@ from app.postgres.installations.installation import Installation
 from app.postgres.presets import PRESETS
 from app.postgres.settings import parse_memory
 from app.probes.facts.files import SampledCompression
-from app.runfile.metadata.run_metadata import read_metadata
+from app.runfile.metadata.run_metadata import DataSetMetadata
 from app.runfile.metadata.typed_json import NotKnown, known, or_none
 from app.runfile.reader import CommandRecord, RunFile
 from tests.fix_campaign import server_settings_of
@@ -33,18 +33,10 @@ SELECT 1 / (CASE WHEN count(*) = :scale THEN 1 ELSE 0 END) FROM pgbench_branches
 """Takes at least 10 ms, and fails where :scale is not that of the tables."""
 CAMPAIGNS_OWN: Final = (
     "repeats",
-    "design",
     "seeds",
     "order",
-    "io_baseline",
-    "repeat_disturbed",
-    "time_budget",
-    "zfs_arc_max",
-    "remarks",
-    "question",
-    "figures",
+    "recorded",
     "compressibility",
-    "data_set",
     "phases",
 )
 """Keys that are said once for all configurations of a campaign."""
@@ -153,11 +145,6 @@ def declared(places: Places) -> dict[str, Values]:
     """Return the values of every key that combines, by names; names do not depend on the machine."""
     return {
         "repeats": {str(count): Value(_nothing, {"repeats": str(count)}) for count in (1, 2)},
-        # What a sequential one leaves out: tests/unit/execution/test_sequential_campaign.py.
-        "design": {
-            "left out": Value(_fixed_design),
-            "fixed": Value(_fixed_design, {"design": '"fixed"'}),
-        },
         "seeds": {
             "left out": _seeds(DEFAULT_SEEDS),
             "two": _seeds((11, 12), {"seeds": "[11, 12]"}),
@@ -166,38 +153,6 @@ def declared(places: Places) -> dict[str, Values]:
             "left out": Value(_random_order),
             "seed": Value(_stated_order, {"order": '"random"', "order_seed": "77"}),
             "AB BA": Value(_alternating_order, {"order": '"AB BA"'}),
-        },
-        # That it is measured has a test of its own (tests/postgres/test_io_baseline.py): half a minute.
-        "io_baseline": {
-            "left out": Value(_no_baseline),
-            "false": Value(_no_baseline, {"io_baseline": "false"}),
-        },
-        # Others may disturb a run of a test; that runs are measured again is tested where they surely do.
-        "repeat_disturbed": {
-            "left out": Value(_repeats_none),
-            "none": Value(_repeats_none, {"repeat_disturbed": "0"}),
-        },
-        # That a run is not begun has a test of its own (tests/unit/execution/test_time_budget.py).
-        "time_budget": {
-            "left out": Value(_no_budget),
-            "an hour": Value(_an_hour, {"time_budget": '"1h"'}),
-        },
-        # What it is compared with has a test of its own (tests/unit/hosts/test_zfs_cache.py).
-        "zfs_arc_max": {
-            "left out": Value(_no_arc_max),
-            "4 GiB": Value(_arc_max, {"zfs_arc_max": '"4 GiB"'}),
-        },
-        "remarks": {
-            "left out": Value(_remarked()),
-            "two": Value(_remarked("It rained.", "Twice."), {"remarks": '["It rained.", "Twice."]'}),
-        },
-        "question": {
-            "left out": Value(_has("question", "")),
-            "one": Value(_has("question", "Which?"), {"question": '"Which?"'}),
-        },
-        "figures": {
-            "left out": Value(_has("figures", ())),
-            "two": Value(_has("figures", ("tps", "wal_bytes")), {"figures": '["tps", "wal_bytes"]'}),
         },
         "target": _targets(places),
         "installation": {
@@ -222,11 +177,6 @@ def declared(places: Places) -> dict[str, Values]:
             "left out": Value(_own_rows),
             "2": Value(_rows_of_two_to_one, {"workload.compressibility": "2"}),
         },
-        # That it is copied has tests of its own (tests/postgres/test_data_set.py).
-        "data_set": {
-            "left out": Value(_loaded),
-            "loaded": Value(_loaded, {"workload.data_set": '"loaded"'}),
-        },
         "phases": {
             "left out": Value(_one_phase),
             "two": Value(
@@ -250,6 +200,24 @@ def declared(places: Places) -> dict[str, Values]:
         "caches": {
             "warm": Value(_warm, {"workload.caches": '"warm"'}),
             "cold": Value(_cold, {"workload.caches": '"cold"'}),
+        },
+        # What these do has tests of their own; here they are recorded, and change nothing else.
+        "recorded": {
+            "left out": Value(_recorded()),
+            "said": Value(
+                _recorded(("It rained.", "Twice."), "Which?", ("tps", "wal_bytes"), 3600, 4 * GIB),
+                {
+                    "remarks": '["It rained.", "Twice."]',
+                    "question": '"Which?"',
+                    "figures": '["tps", "wal_bytes"]',
+                    "time_budget": '"1h"',
+                    "zfs_arc_max": '"4 GiB"',
+                    "design": '"fixed"',
+                    "io_baseline": "false",
+                    "repeat_disturbed": "0",
+                    "workload.data_set": '"loaded"',
+                },
+            ),
         },
         "protocol": {
             "left out": _protocol("prepared"),
@@ -299,11 +267,6 @@ def _nothing(_: Back) -> None:
     """Read nothing back from one run: the names of the run files tell the repeats."""
 
 
-def _no_baseline(back: Back) -> None:
-    assert back.run.metadata.io_baseline is None
-    assert back.run.phase(Phase.BASELINE) is None
-
-
 def _seeds(seeds: tuple[int, ...], toml: Mapping[str, str] | None = None) -> Value:
     def check(back: Back) -> None:
         seed = seeds[back.repeat % len(seeds)]
@@ -322,47 +285,26 @@ def _taken_in_order(back: Back) -> None:
     assert (planned.configuration.name, planned.repeat) == (values["configuration"], values["repeat"])
 
 
-def _repeats_none(back: Back) -> None:
-    stated = str(back.run.values["campaign_file"])
-    assert parse_stored_campaign(stated).repeat_disturbed == 0
-    assert back.run.values["attempt"] == 1
-
-
-def _no_budget(back: Back) -> None:
-    assert parse_stored_campaign(str(back.run.values["campaign_file"])).time_budget_s is None
-
-
-def _has(key: str, value: object) -> Callable[[Back], None]:
+def _recorded(
+    remarks: tuple[str, ...] = (),
+    question: str = "",
+    figures: tuple[str, ...] = (),
+    time_budget_s: int | None = None,
+    zfs_arc_max_bytes: int | None = None,
+) -> Callable[[Back], None]:
     def check(back: Back) -> None:
-        assert getattr(read_metadata(back.run.values), key) == value
+        metadata = back.run.metadata
+        stated = parse_stored_campaign(known(metadata.campaign_file, ""))
+        assert (metadata.remarks, metadata.question, metadata.figures) == (remarks, question, figures)
+        assert (stated.time_budget_s, stated.zfs_arc_max_bytes) == (time_budget_s, zfs_arc_max_bytes)
+        assert (stated.design, stated.precision, stated.repeat_disturbed) == (Design.FIXED, None, 0)
+        assert (metadata.design, metadata.rivals, metadata.attempt) == (Design.FIXED, (), 1)
+        assert (metadata.io_baseline, back.run.phase(Phase.BASELINE)) == (None, None)
+        data_set = known(metadata.data_set, DataSetMetadata())
+        assert (metadata.workload.data_set, data_set.state, data_set.template) == ("loaded", "loaded", "")
+        assert back.commands("--initialize")
 
     return check
-
-
-def _remarked(*sentences: str) -> Callable[[Back], None]:
-    def check(back: Back) -> None:
-        assert read_metadata(back.run.values).remarks == sentences
-
-    return check
-
-
-def _an_hour(back: Back) -> None:
-    assert parse_stored_campaign(str(back.run.values["campaign_file"])).time_budget_s == 3600
-
-
-def _no_arc_max(back: Back) -> None:
-    assert parse_stored_campaign(str(back.run.values["campaign_file"])).zfs_arc_max_bytes is None
-
-
-def _arc_max(back: Back) -> None:
-    stated = parse_stored_campaign(str(back.run.values["campaign_file"]))
-    assert stated.zfs_arc_max_bytes == 4 * GIB
-
-
-def _fixed_design(back: Back) -> None:
-    stated = parse_stored_campaign(str(back.run.values["campaign_file"]))
-    assert (stated.design, stated.precision) == (Design.FIXED, None)
-    assert (back.run.values["design"], back.run.values["rivals"]) == ("fixed", [])
 
 
 def _random_order(back: Back) -> None:
@@ -497,14 +439,6 @@ def _data(key: str, text: str, scale: int) -> Value:
 def _own_rows(back: Back) -> None:
     assert back.run.metadata.workload.compressibility is None
     assert "--init-steps=dtgvp" in back.command("--initialize").argv
-
-
-def _loaded(back: Back) -> None:
-    assert back.run.metadata.workload.data_set == "loaded"
-    data_set = or_none(back.run.metadata.data_set)
-    assert data_set is not None
-    assert (data_set.state, data_set.template) == ("loaded", "")
-    assert back.commands("--initialize")
 
 
 def _rows_of_two_to_one(back: Back) -> None:

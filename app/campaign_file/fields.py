@@ -18,10 +18,10 @@ from app.campaign_file.kinds import (
     EnumKind,
     FloatKind,
     IntKind,
+    ListOf,
     Milliseconds,
     Name,
     ReadBackBy,
-    Seeds,
     SizeKind,
     WholeSeconds,
 )
@@ -158,7 +158,7 @@ CAMPAIGN_FIELDS: Final = (
         label=tr("Closer than (%) is as fast:"),
         placeholder=tr("only one is left"),
     ),
-    CampaignField("seeds", Seeds(), _SEEDS),
+    CampaignField("seeds", ListOf(IntKind(0, 2**32 - 1), 1000), _SEEDS),
     CampaignField(
         "order",
         EnumKind(tuple(RunOrder), RunOrder),

@@ -259,21 +259,22 @@ def read_each(values: list[object], kind: ValueKind, folder: Path) -> tuple[Any,
 
 
 @dataclass(frozen=True, slots=True)
-class Seeds(ValueKind):
-    """A list of random seeds (pgbench's ``--random-seed``; every version accepts 32 bits)."""
+class ListOf(ValueKind):
+    """A list of values of one kind, at least one."""
 
-    most: int = 1000
+    each: ValueKind
+    most: int
 
     @property
     @override
     def allowed(self) -> str:
-        return tr("a list of 1 to {most} whole numbers from 0 to 4294967295").format(most=self.most)
+        return tr("a list of 1 to {most}, each {each}").format(most=self.most, each=self.each.allowed)
 
     @override
-    def read(self, value: object, folder: Path) -> tuple[int, ...]:
+    def read(self, value: object, folder: Path) -> tuple[Any, ...]:
         if not isinstance(value, list) or not 1 <= len(value) <= self.most:
             raise unfit(value, self.allowed)
-        return read_each(value, IntKind(0, 2**32 - 1), folder)
+        return read_each(value, self.each, folder)
 
 
 class ReadBackBy(StrEnum):

@@ -19,14 +19,14 @@ from app.campaign_file.kinds import (
     CampaignField,
     EnumKind,
     IntKind,
+    ListOf,
     Name,
     ValueKind,
     WholeSeconds,
-    read_each,
     read_fields,
     table_of,
 )
-from app.campaign_file.problems import InvalidValueError, KeyPath, Problems, printable, unfit
+from app.campaign_file.problems import InvalidValueError, KeyPath, Problems, printable
 from app.domain.errors import UsageError, did_you_mean
 from app.domain.problem import Problem
 from app.domain.text import CALLED, tr
@@ -108,25 +108,6 @@ class RecipeHead:
     postgresql: int = 0
     quick: QuickVariant | None = None
     server: ServerVariant | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ListOf(ValueKind):
-    """A short list of values of one kind."""
-
-    each: ValueKind
-    most: int
-
-    @property
-    @override
-    def allowed(self) -> str:
-        return tr("a list of 1 to {most}, each {each}").format(most=self.most, each=self.each.allowed)
-
-    @override
-    def read(self, value: object, folder: Path) -> tuple[Any, ...]:
-        if not isinstance(value, list) or not 1 <= len(value) <= self.most:
-            raise unfit(value, self.allowed)
-        return read_each(value, self.each, folder)
 
 
 _SENTENCE: Final = Name(LONGEST_SENTENCE)

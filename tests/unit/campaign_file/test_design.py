@@ -8,7 +8,6 @@ from app.campaign_file.reader import parse_campaign
 from app.campaign_file.writer import changed_scripts, format_campaign, state_campaign
 from app.domain.campaign.configuration import Campaign
 from app.domain.campaign.order import DEFAULT_CAP, Design
-from app.domain.errors import CampaignError
 
 TOP = 'name = "x"\norder = "AB BA"\n{keys}\n[target.memory]\n'
 TWO = '[[configuration]]\nname = "a"\n[[configuration]]\nname = "b"\n'
@@ -16,12 +15,6 @@ TWO = '[[configuration]]\nname = "a"\n[[configuration]]\nname = "b"\n'
 
 def campaign_of(keys: str, configurations: str = TWO) -> Campaign:
     return parse_campaign(TOP.format(keys=keys) + configurations, base_directory="/", source_name="x")
-
-
-def refused(keys: str, configurations: str = TWO) -> str:
-    with pytest.raises(CampaignError) as caught:
-        campaign_of(keys, configurations)
-    return caught.value.message
 
 
 def test_fixed_matrix_is_the_default() -> None:
@@ -33,24 +26,6 @@ def test_sequential_defaults_to_ten_rounds() -> None:
     campaign = campaign_of('design = "sequential"')
     assert (campaign.design, campaign.repeats, campaign.precision) == (Design.SEQUENTIAL, DEFAULT_CAP, None)
     assert campaign_of('design = "sequential"\nrepeats = 6\nprecision = 2').repeats == 6
-
-
-@pytest.mark.parametrize(
-    ("keys", "configurations", "words"),
-    [
-        ('design = "quick"', TWO, '"fixed", "sequential"'),
-        ("precision = 2", TWO, "“sequential” only"),
-        ('design = "fixed"\nprecision = 2', TWO, "“sequential” only"),
-        ('design = "sequential"\nprecision = 0', TWO, "from 0.1 to 50"),
-        ('design = "sequential"\nprecision = "2 %"', TWO, "from 0.1 to 50"),
-        ('design = "sequential"\nrepeats = 3', TWO, "4 or more"),
-        ('design = "sequential"', "", "nothing can win"),
-        ('design = "sequential"', TWO + "[configuration.workload]\nclients = 9\n", "nothing can win"),
-        ('design = "sequential"', "[workload]\nrate = 100\n" + TWO, "without a rate"),
-    ],
-)
-def test_conflicting_keys(keys: str, configurations: str, words: str) -> None:
-    assert words in refused(keys, configurations)
 
 
 def test_competition_within_one_workload() -> None:

@@ -165,24 +165,6 @@ def test_stripes_without_array() -> None:
     assert names(parse(text)) == ["one, stride 4", "one, stride 8", "array"]
 
 
-@pytest.mark.parametrize(
-    ("text", "field", "words"),
-    [
-        ("options = { journal = false, commit = 5 }\n" + CLIENTS, "target", "Without a journal"),
-        (
-            "options = { journal = false }\n" + options_dimension("commit", "5", "30"),
-            "dimension[1].values[1]",
-            "Without a journal",
-        ),
-        ("options = { stride = 4 }\n" + CLIENTS, "target", "aligned by itself"),
-    ],
-)
-def test_option_possible_nowhere_refused(text: str, field: str, words: str) -> None:
-    error = refusal(DISKS + 'filesystem = "ext4"\n' + text)
-    assert (error.field or "").startswith(field)
-    assert words in error.message
-
-
 def test_dimension_order_irrelevant_for_options() -> None:
     assert set(names(parse(DISKS + RECORDS + FILESYSTEMS))) == {
         *("ext4", "xfs", "recordsize 8 KiB, zfs", "recordsize 128 KiB, zfs"),

@@ -17,7 +17,6 @@ from app.domain.campaign.configuration import (
     Script,
     WorkloadPhase,
 )
-from app.domain.errors import CampaignError
 from app.domain.units import MIB
 
 BASE = 'name = "x"\n[target.folder]\n'
@@ -126,30 +125,6 @@ def on_disks(filesystem: str, *more: str, maintenance: str = "btrfs-balance") ->
         + "\n".join(more)
         + f'\n[[workload.phase]]\nname = "a"\nmaintenance = ["{maintenance}"]\n'
     )
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        (on_disks("ext4"), "“btrfs-balance” exists on btrfs only; this target has ext4."),
-        (on_disks("xfs", maintenance="snapshot"), "exists on btrfs, zfs only; this target has xfs."),
-        (on_disks("zfs", maintenance="fstrim"), "“fstrim” exists on ext4, xfs, btrfs, f2fs, ext3 only"),
-        (
-            on_disks("xfs", maintenance="fstrim") + 'background = "snapshot"\nevery = 60\n',
-            "“snapshot” exists on btrfs, zfs only; this target has xfs.",
-        ),
-        (
-            on_disks("btrfs") + MATRIX,
-            "“btrfs-balance” exists on btrfs only; this target has xfs.",
-        ),
-    ],
-)
-def test_root_action_refused_without_filesystem_support(text: str, words: str) -> None:
-    with pytest.raises(CampaignError) as caught:
-        read(text)
-    place = "background" if "background" in text else "maintenance[1]"
-    assert f"workload.phase[1].{place}" in caught.value.message
-    assert words in caught.value.message
 
 
 @pytest.mark.parametrize(

@@ -501,23 +501,6 @@ def test_five_repeats_from_three_configurations(configurations: int, repeats: in
     assert parse("repeats = 3\n" + text).repeats == 3
 
 
-@pytest.mark.parametrize(
-    ("text", "field", "says"),
-    [
-        ('order = "ABBA"\n', "order", 'one of "random", "AB BA"'),
-        ("order = 1\n", "order", "found 1"),
-        ("order_seed = -1\n", "order_seed", "from 0 to 2147483647"),
-        ("order_seed = 2147483648\n", "order_seed", "from 0 to 2147483647"),
-        ("order_seed = 1.5\n", "order_seed", "found 1.5"),
-        ('order = "AB BA"\norder_seed = 1\n', "order_seed", "goes with a random order only"),
-    ],
-)
-def test_unknown_order(text: str, field: str, says: str) -> None:
-    error = refusal(text + BASE)
-    assert error.field == field
-    assert says in str(error)
-
-
 def test_default_order_random_with_stated_seed() -> None:
     assert (parse(BASE).order, parse(BASE).order_seed) == (RunOrder.RANDOM, None)
     assert parse("order_seed = 0\n" + BASE).order_seed == 0

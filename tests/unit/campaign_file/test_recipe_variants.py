@@ -264,48 +264,6 @@ def test_head_does_not_affect_measurement() -> None:
     assert read(HEAD + MEMORY) == read(f'name = "x"\n{MEMORY}')
 
 
-@pytest.mark.parametrize(
-    ("more", "expected"),
-    [
-        ("qestion = 1", "recipe.qestion: is not a known key"),
-        ("qestion = 1", "Did you mean “question”"),
-        ('changed = "one"', "recipe.changed: found “one”; allowed is a list of 1 to 12"),
-        ('changed = ["one", ""]', "recipe.changed[2]: found an empty text"),
-        ('source = "a\\nb"', "recipe.source: found"),
-        ("disks = 0", "recipe.disks: found 0; allowed is a whole number from 1 to 64"),
-        ("postgresql = true", "recipe.postgresql: found true"),
-        ("quick = 5", "recipe.quick: found 5; allowed is a table with the keys cannot_show"),
-        ("quick = {}", "recipe.quick.cannot_show: is missing"),
-        (
-            'quick = {cannot_show = "x", scale = 6}',
-            "recipe.quick.scale: found 6; allowed is a whole number from",
-        ),
-        ('quick = {cannot_show = "x", duration = "1min"}', "recipe.quick.duration: found “1min”"),
-        ('quick = {cannot_show = "x", repeats = 4}', "recipe.quick.repeats: found 4"),
-        ('quick = {cannot_show = "x", scales = 4}', "recipe.quick.scales: is not a known key"),
-        (
-            'quick = {cannot_show = "x", configurations = [""]}',
-            "recipe.quick.configurations[1]: found an empty",
-        ),
-    ],
-)
-def test_head_error_names_key(more: str, expected: str) -> None:
-    with pytest.raises(CampaignError) as caught:
-        parse_campaign(f"{HEAD}{more}\n{MEMORY}", base_directory="/", source_name="x")
-    assert expected in caught.value.message
-
-
-@pytest.mark.parametrize("entry", ['"text"', "[1]", "3"])
-def test_head_not_a_table(entry: str) -> None:
-    with pytest.raises(CampaignError, match="allowed is a table with the keys question, figures"):
-        parse_campaign(f'name = "x"\nrecipe = {entry}\n{MEMORY}', base_directory="/", source_name="x")
-
-
-def test_head_without_question() -> None:
-    with pytest.raises(CampaignError, match=r"recipe\.question: is missing"):
-        parse_campaign(f'name = "x"\n[recipe]\ndisks = 1\n{MEMORY}', base_directory="/", source_name="x")
-
-
 # --- what a machine cannot measure
 
 
