@@ -303,20 +303,6 @@ def test_one_wrong_value_named(
     assert [item.path for item in problems] == [option.id]
 
 
-@untimed
-@given(chosen())
-@pytest.mark.slow
-def test_written_words_without_separators(made: tuple[FilesystemSpec, dict[str, OptionValue]]) -> None:
-    spec, options = made
-    for name, value in options.items():
-        written = spec.option(name).written(value)
-        if written is not None:
-            allowed_commas = 2 if name == "metadata_checksums" else 0
-            assert written.item.count(",") == allowed_commas
-            assert not set(" \t\n\0\"'\\;&|$") & set(written.item)
-            assert not written.item.startswith("-")
-
-
 def test_size_range_limits() -> None:
     kind = filesystem("zfs").option("recordsize").kind
     assert kind.accepts(1024 * KIB)

@@ -1,9 +1,7 @@
 from __future__ import annotations
 
-import signal
 import subprocess
 import sys
-import textwrap
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -173,36 +171,8 @@ writer = begin_run(path, shape, "ext4 #1")
 for second in range(1000):
     add_seconds(writer, shape, second, second + 1)
     print(second, flush=True)
-    sys.stdin.readline()
+    time.sleep(0.002)
 """
-
-
-def test_killed_runner_keeps_written_seconds(tmp_path: Path) -> None:
-    path = tmp_path / "run.footing"
-    process = subprocess.Popen(
-        [sys.executable, "-c", RUNNER, str(path)],
-        cwd=TOP,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdin is not None
-    assert process.stdout is not None
-    with process:
-        follower = RunFollower(path)
-        for second in range(25):
-            assert process.stdout.readline() == f"{second}\n"
-            snapshot = follower.poll()
-            assert snapshot.state is RunState.RUNNING
-            assert len(snapshot.data.series("pgbench.tps")[0]) == second + 1
-            if second < 24:
-                process.stdin.write("\n")
-                process.stdin.flush()
-        process.send_signal(signal.SIGKILL)
-        process.wait(60)
-        snapshot = follower.poll()
-    assert (snapshot.state, snapshot.finished) == (RunState.INCOMPLETE, True)
-    assert len(snapshot.data.series("pgbench.tps")[0]) == 25
 
 
 def test_deleted_file_keeps_seen_data(growing: Growing) -> None:
@@ -383,9 +353,8 @@ def test_cold_caches_mention_emptying(tmp_path: Path) -> None:
 def test_stalled_reader_does_not_block_writer(tmp_path: Path) -> None:
     """A window that hangs for a while: the runner writes on, and all of it is seen afterwards."""
     path = tmp_path / "run.footing"
-    script = textwrap.dedent(RUNNER).replace("    sys.stdin.readline()\n", "    time.sleep(0.002)\n")
     process = subprocess.Popen(
-        [sys.executable, "-c", script, str(path)], cwd=TOP, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", RUNNER, str(path)], cwd=TOP, stdout=subprocess.PIPE, text=True
     )
     assert process.stdout is not None
     with process:

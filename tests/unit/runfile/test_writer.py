@@ -204,22 +204,12 @@ def test_a_killed_writer_leaves_every_committed_second(tmp_path: Path) -> None:
         assert run.samples("pgbench.tps")[0].tolist() == [float(number) for number in range(8)]
 
 
-def test_text_file_refused(tmp_path: Path) -> None:
+def test_text_and_other_database_refused(tmp_path: Path) -> None:
     path = tmp_path / "run.footing"
     path.write_text("hello" * 100)
     with pytest.raises(NotARunFileError, match="not a pgFooting run file"):
         RunFile(path)
-
-
-def test_empty_file_refused(tmp_path: Path) -> None:
-    path = tmp_path / "run.footing"
-    path.touch()
-    with pytest.raises(NotARunFileError):
-        RunFile(path)
-
-
-def test_other_sqlite_database_refused(tmp_path: Path) -> None:
-    path = tmp_path / "run.footing"
+    path.unlink()
     connection = sqlite3.connect(path)
     connection.execute("CREATE TABLE run (a)")
     connection.close()
