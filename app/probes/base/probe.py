@@ -11,7 +11,10 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import ClassVar, Final
+
+from typing_extensions import override
 
 from app.domain.metrics import Sample
 from app.probes.base.ssh import RemoteMachine
@@ -199,6 +202,24 @@ class RawFile:
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
+
+
+class FileProbe(Probe):
+    """A probe of files that stay open from `open` to `close`."""
+
+    def __init__(self) -> None:
+        self._opened: list[RawFile] = []
+
+    def _keep_open(self, path: Path | str) -> RawFile:
+        """Open a file, and close it with the probe."""
+        self._opened.append(file := RawFile(str(path)))
+        return file
+
+    @override
+    def close(self) -> None:
+        for file in self._opened:
+            file.close()
+        self._opened.clear()
 
 
 class Counters:

@@ -16,7 +16,7 @@ from typing_extensions import override
 from app.domain.metrics import Sample
 from app.domain.text import tr
 from app.probes.base.backing_devices import Backing, resolve_backing
-from app.probes.base.probe import Probe, ProbeContext, ProbeUnavailable, RawFile
+from app.probes.base.probe import FileProbe, ProbeContext, ProbeUnavailable, RawFile
 
 _SECTOR_BYTES: Final = 512
 _KIB: Final = 1024
@@ -31,13 +31,14 @@ def parse_sync_remaining(text: str) -> int:
     return max(0, int(total) - int(done)) * _SECTOR_BYTES
 
 
-class ArraysProbe(Probe):
+class ArraysProbe(FileProbe):
     """Missing members of md arrays, and remaining bytes and speed of a synchronisation."""
 
     id = "arrays"
     label = tr("Arrays")
 
     def __init__(self, resolve: Callable[[str], Backing] = resolve_backing, sys: str = "/sys") -> None:
+        super().__init__()
         self._resolve = resolve
         self._sys = sys
         self._arrays: dict[str, dict[str, RawFile]] = {}
@@ -45,6 +46,7 @@ class ArraysProbe(Probe):
     @override
     def open(self, context: ProbeContext) -> None:
         self.close()
+        self._arrays = {}
         backing = self._resolve(context.server.data_folder)
         names = [device.name for device in backing.devices if device.kind == "md"]
         for name in names:
@@ -52,7 +54,7 @@ class ArraysProbe(Probe):
             # Arrays without redundancy have none of these files: nothing can be missing or out of step.
             present = [file for file in _FILES if (folder / file).exists()]
             if present:
-                self._arrays[name] = {file: RawFile(str(folder / file)) for file in present}
+                self._arrays[name] = {file: self._keep_open(folder / file) for file in present}
         if not self._arrays:
             raise ProbeUnavailable(tr("no md array with redundancy lies below the data directory"))
 
@@ -69,10 +71,3 @@ class ArraysProbe(Probe):
                 samples.append(Sample("array.sync_remaining", remaining, name))
                 samples.append(Sample("array.sync_speed", int(speed) * _KIB if speed.isdigit() else 0, name))
         return samples
-
-    @override
-    def close(self) -> None:
-        for files in self._arrays.values():
-            for file in files.values():
-                file.close()
-        self._arrays = {}

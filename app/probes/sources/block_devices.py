@@ -24,8 +24,8 @@ from app.probes.base.probe import (
     Clock,
     CounterDifference,
     Counters,
+    FileProbe,
     MissingMetric,
-    Probe,
     ProbeContext,
     ProbeUnavailable,
     RawFile,
@@ -107,7 +107,7 @@ def activity(difference: CounterDifference, *, counts_flushes: bool) -> Activity
     )
 
 
-class BlockDevicesProbe(Probe):
+class BlockDevicesProbe(FileProbe):
     """I/Os, bytes, mean times, queue, flushes and utilisation of the devices below data and WAL."""
 
     id = "block-devices"
@@ -119,6 +119,7 @@ class BlockDevicesProbe(Probe):
         sys: str = "/sys",
         clock: Clock = time.monotonic,
     ) -> None:
+        super().__init__()
         self._resolve = resolve
         self._sys = sys
         self._clock = clock
@@ -127,11 +128,13 @@ class BlockDevicesProbe(Probe):
     @override
     def open(self, context: ProbeContext) -> None:
         self.close()
+        self._devices = []
         folders = context.server.folders
         omissions: list[MissingMetric] = []
         for device in merged(self._resolve(folder) for folder in folders):
             if self._counts(device.name):
-                self._devices.append(_Device(device, self._sys, self._clock))
+                file = self._keep_open(Path(self._sys, "block", device.name, "stat"))
+                self._devices.append(_Device(device, file, self._clock))
             else:
                 reason = tr("the counters of {device} are turned off (queue/iostats is 0)").format(
                     device=device.name
@@ -164,21 +167,15 @@ class BlockDevicesProbe(Probe):
             samples += storage_samples(counted)
         return samples
 
-    @override
-    def close(self) -> None:
-        for device in self._devices:
-            device.close()
-        self._devices = []
-
 
 class _Device:
     """One device with its file and counters."""
 
-    def __init__(self, device: BackingDevice, sys: str, clock: Clock) -> None:
+    def __init__(self, device: BackingDevice, file: RawFile, clock: Clock) -> None:
         self.name = device.name
         self.is_counted = device.is_counted
         self._kind = device.kind
-        self._file = RawFile(f"{sys}/block/{device.name}/stat")
+        self._file = file
         self._counters = Counters(clock)
         self._fields = len(parse_device_stat(self._file.read()))
 
@@ -202,9 +199,6 @@ class _Device:
             reason = tr("this kernel does not count discards; Linux 4.18 and newer do")
             reasons.append(MissingMetric("device.discards", reason, self.name))
         return tuple(reasons)
-
-    def close(self) -> None:
-        self._file.close()
 
 
 def device_samples(name: str, gained: Activity) -> list[Sample]:

@@ -19,8 +19,8 @@ from app.probes.base.backing_devices import Backing, resolve_backing
 from app.probes.base.probe import (
     Clock,
     Counters,
+    FileProbe,
     MissingMetric,
-    Probe,
     ProbeContext,
     ProbeUnavailable,
     RawFile,
@@ -37,7 +37,7 @@ def parse_numbers(text: bytes) -> Mapping[str, int]:
     return found
 
 
-class BtrfsProbe(Probe):
+class BtrfsProbe(FileProbe):
     """Commits, their mean time, and errors of each device since the start of the run."""
 
     id = "btrfs"
@@ -49,6 +49,7 @@ class BtrfsProbe(Probe):
         sys: str = "/sys",
         clock: Clock = time.monotonic,
     ) -> None:
+        super().__init__()
         self._resolve = resolve
         self._root = Path(sys, "fs/btrfs")
         self._clock = clock
@@ -59,18 +60,19 @@ class BtrfsProbe(Probe):
     @override
     def open(self, context: ProbeContext) -> None:
         self.close()
+        self._commits, self._errors = None, {}
         backing = self._resolve(context.server.data_folder)
         if backing.mount.filesystem != "btrfs":
             raise ProbeUnavailable(tr("the data directory does not lie on btrfs"))
         folder = self._filesystem(backing)
         omissions: list[MissingMetric] = []
         try:
-            self._commits = RawFile(str(folder / "commit_stats"))
+            self._commits = self._keep_open(folder / "commit_stats")
         except FileNotFoundError:
             reason = tr("this kernel does not count commits of btrfs; Linux 6.0 and newer do")
             omissions += [MissingMetric(metric, reason) for metric in ("btrfs.commits", "btrfs.commit_time")]
         for path in sorted(folder.glob("devinfo/*/error_stats")):
-            file = RawFile(str(path))
+            file = self._keep_open(path)
             self._errors[path.parent.name] = (file, sum(parse_numbers(file.read()).values()))
         if not self._errors:
             reason = tr("this kernel does not show errors of btrfs devices; Linux 5.14 and newer do")
@@ -102,12 +104,3 @@ class BtrfsProbe(Probe):
             if gained := sum(parse_numbers(file.read()).values()) - before:
                 samples.append(Sample("btrfs.device_errors", gained, device))
         return samples
-
-    @override
-    def close(self) -> None:
-        if self._commits is not None:
-            self._commits.close()
-            self._commits = None
-        for file, _ in self._errors.values():
-            file.close()
-        self._errors = {}

@@ -15,10 +15,9 @@ from app.probes.base.probe import (
     Clock,
     CounterDifference,
     Counters,
-    Probe,
+    FileProbe,
     ProbeContext,
     ProbeUnavailable,
-    RawFile,
 )
 
 TICKS_PER_S: Final = os.sysconf("SC_CLK_TCK")
@@ -45,7 +44,7 @@ def parse_cpu_line(text: bytes) -> tuple[int, ...]:
     return tuple(int(value) for value in values[:_FIELDS])
 
 
-class CpuProbe(Probe):
+class CpuProbe(FileProbe):
     """User, system, interrupt, iowait and steal time of all CPUs together.
 
     The kernel documents that iowait may decrease (Documentation/filesystems/proc.rst): a decrease counts as
@@ -57,15 +56,16 @@ class CpuProbe(Probe):
     label = tr("CPU of the machine")
 
     def __init__(self, path: str = "/proc/stat", clock: Clock = time.monotonic) -> None:
+        super().__init__()
         self._path = path
         self._counters = Counters(clock)
-        self._file: RawFile | None = None
         self._highest_iowait = 0
 
     @override
     def open(self, context: ProbeContext) -> None:
+        self.close()
         try:
-            self._file = RawFile(self._path)
+            self._keep_open(self._path)
         except FileNotFoundError as err:
             raise ProbeUnavailable(
                 tr("{path} does not exist, so CPU times are unknown").format(path=self._path)
@@ -75,18 +75,12 @@ class CpuProbe(Probe):
 
     @override
     def read(self) -> list[Sample]:
-        if self._file is None:
+        if not self._opened:
             return []
-        times = parse_cpu_line(self._file.read())
+        times = parse_cpu_line(self._opened[0].read())
         self._highest_iowait = max(self._highest_iowait, times[IOWAIT])
         difference = self._counters.step(cpu_counters(times, self._highest_iowait))
         return [] if difference is None else cpu_samples(difference, TICKS_PER_S)
-
-    @override
-    def close(self) -> None:
-        if self._file is not None:
-            self._file.close()
-            self._file = None
 
 
 def cpu_counters(times: Sequence[int], iowait: int) -> tuple[int, ...]:

@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from app.domain.metrics import Sample
 from app.domain.text import tr
-from app.probes.base.probe import Probe, ProbeContext, ProbeUnavailable, RawFile
+from app.probes.base.probe import FileProbe, ProbeContext, ProbeUnavailable
 from app.process.memory import parse_meminfo
 
 _DIRECT: Final = (
@@ -30,20 +30,21 @@ def memory_samples(fields: Mapping[str, int]) -> list[Sample]:
     return samples
 
 
-class MemoryProbe(Probe):
+class MemoryProbe(FileProbe):
     """Available, cached, shared, dirty and written-back memory, and swap in use."""
 
     id = "memory"
     label = tr("Memory")
 
     def __init__(self, path: str = "/proc/meminfo") -> None:
+        super().__init__()
         self._path = path
-        self._file: RawFile | None = None
 
     @override
     def open(self, context: ProbeContext) -> None:
+        self.close()
         try:
-            self._file = RawFile(self._path)
+            self._keep_open(self._path)
         except FileNotFoundError as err:
             raise ProbeUnavailable(
                 tr("{path} does not exist, so memory is unknown").format(path=self._path)
@@ -51,12 +52,4 @@ class MemoryProbe(Probe):
 
     @override
     def read(self) -> list[Sample]:
-        if self._file is None:
-            return []
-        return memory_samples(parse_meminfo(self._file.read()))
-
-    @override
-    def close(self) -> None:
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        return [each for file in self._opened for each in memory_samples(parse_meminfo(file.read()))]

@@ -15,7 +15,7 @@ from typing_extensions import override
 
 from app.domain.metrics import Sample
 from app.domain.text import tr
-from app.probes.base.probe import Clock, Counters, Probe, ProbeContext, ProbeUnavailable, RawFile
+from app.probes.base.probe import Clock, Counters, FileProbe, ProbeContext, ProbeUnavailable, RawFile
 
 RESOURCES: Final = ("cpu", "io", "memory")
 WANTED: Final = {
@@ -49,13 +49,14 @@ def pressure_samples(
     ]
 
 
-class PressureProbe(Probe):
+class PressureProbe(FileProbe):
     """Shares of time with stalled tasks, in per cent."""
 
     id = "pressure"
     label = tr("Pressure")
 
     def __init__(self, folder: str = "/proc/pressure", clock: Clock = time.monotonic) -> None:
+        super().__init__()
         self._folder = Path(folder)
         self._clock = clock
         self._sources: list[tuple[str, RawFile, Counters]] = []
@@ -63,9 +64,10 @@ class PressureProbe(Probe):
     @override
     def open(self, context: ProbeContext) -> None:
         self.close()
+        self._sources = []
         try:
             for resource in RESOURCES:
-                file = RawFile(str(self._folder / resource))
+                file = self._keep_open(self._folder / resource)
                 self._sources.append((resource, file, Counters(self._clock)))
                 file.read()
         except OSError as err:
@@ -86,12 +88,6 @@ class PressureProbe(Probe):
         for resource, file, counters in self._sources:
             samples += pressure_samples(resource, parse_pressure(file.read()), counters)
         return samples
-
-    @override
-    def close(self) -> None:
-        for _, file, _ in self._sources:
-            file.close()
-        self._sources = []
 
 
 def _per_cent(gain_us: float, interval_s: float) -> float:

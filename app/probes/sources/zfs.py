@@ -21,8 +21,8 @@ from app.probes.base.backing_devices import Mount, mount_of
 from app.probes.base.probe import (
     Clock,
     Counters,
+    FileProbe,
     MissingMetric,
-    Probe,
     ProbeContext,
     ProbeUnavailable,
     RawFile,
@@ -60,7 +60,7 @@ def parse_kstat(text: bytes) -> Mapping[str, str]:
     return found
 
 
-class ZfsProbe(Probe):
+class ZfsProbe(FileProbe):
     """Size and hits of the ARC, I/O of the dataset, commits and bytes of the intent log."""
 
     id = "zfs"
@@ -72,6 +72,7 @@ class ZfsProbe(Probe):
         folder: str = "/proc/spl/kstat/zfs",
         clock: Clock = time.monotonic,
     ) -> None:
+        super().__init__()
         self._find_mount = find_mount
         self._folder = Path(folder)
         self._clock = clock
@@ -81,13 +82,14 @@ class ZfsProbe(Probe):
     @override
     def open(self, context: ProbeContext) -> None:
         self.close()
+        self._files = {}
         try:
             mount = self._find_mount(context.server.data_folder)
         except LookupError as err:
             raise ProbeUnavailable(tr("the mount of {path} cannot be found").format(path=err)) from err
         if mount.filesystem != "zfs":
             raise ProbeUnavailable(tr("the data directory does not lie on ZFS"))
-        self._files["arcstats"] = RawFile(str(self._folder / "arcstats"))
+        self._files["arcstats"] = self._keep_open(self._folder / "arcstats")
         omissions: list[MissingMetric] = []
         dataset = self._dataset_file(mount.source)
         if dataset is None:
@@ -97,7 +99,7 @@ class ZfsProbe(Probe):
             self._files["dataset"] = dataset
         if dataset is None or "zil_commit_count" not in parse_kstat(dataset.read()):
             try:
-                self._files["zil"] = RawFile(str(self._folder / "zil"))
+                self._files["zil"] = self._keep_open(self._folder / "zil")
             except FileNotFoundError:
                 reason = tr("this OpenZFS shows no statistics of its intent log")
                 omissions += [MissingMetric(metric, reason) for metric, _ in _RATES["zil"]]
@@ -107,7 +109,7 @@ class ZfsProbe(Probe):
     def _dataset_file(self, dataset: str) -> RawFile | None:
         """Return the opened statistics of a dataset, found by its name inside the files."""
         for path in sorted((self._folder / dataset.partition("/")[0]).glob("objset-*")):
-            file = RawFile(str(path))
+            file = self._keep_open(path)
             if parse_kstat(file.read()).get("dataset_name") == dataset:
                 return file
             file.close()
@@ -131,9 +133,3 @@ class ZfsProbe(Probe):
         arc = values.get("arcstats", {})
         samples += [Sample(metric, int(arc[name])) for metric, name in _GAUGES if name in arc]
         return samples
-
-    @override
-    def close(self) -> None:
-        for file in self._files.values():
-            file.close()
-        self._files = {}

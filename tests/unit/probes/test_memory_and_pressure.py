@@ -117,7 +117,7 @@ def test_disabled_pressure_is_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(_path: str) -> None:
         raise OSError(errno.EOPNOTSUPP, "Operation not supported")
 
-    monkeypatch.setattr(pressure, "RawFile", refuse)
+    monkeypatch.setattr("app.probes.base.probe.RawFile", refuse)
     with pytest.raises(ProbeUnavailable, match="psi=1"):
         PressureProbe().open(CONTEXT)
 
@@ -126,6 +126,6 @@ def test_other_errors_stay_errors(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(_path: str) -> None:
         raise PermissionError(errno.EACCES, "Permission denied")
 
-    monkeypatch.setattr(pressure, "RawFile", refuse)
+    monkeypatch.setattr("app.probes.base.probe.RawFile", refuse)
     with pytest.raises(PermissionError):
         PressureProbe().open(CONTEXT)

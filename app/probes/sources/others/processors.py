@@ -19,20 +19,21 @@ from typing_extensions import override
 
 from app.domain.metrics import Sample
 from app.domain.text import tr
-from app.probes.base.probe import Clock, Counters, Probe, ProbeContext, ProbeUnavailable, RawFile
+from app.probes.base.probe import Clock, Counters, FileProbe, ProbeContext, ProbeUnavailable, RawFile
 
 EVERY_S: Final = 5.0
 _KHZ_A_MHZ: Final = 1000
 _FILES: Final = (("cpu.frequency", "scaling_cur_freq"), ("cpu.frequency_limit", "scaling_max_freq"))
 
 
-class FrequencyProbe(Probe):
+class FrequencyProbe(FileProbe):
     """Mean frequency of the CPUs and mean limit, in MHz, at the start and then every five seconds."""
 
     id = "frequency"
     label = tr("CPU frequency")
 
     def __init__(self, sys: str = "/sys", clock: Clock = time.monotonic) -> None:
+        super().__init__()
         self._folder = Path(sys, "devices/system/cpu")
         self._clock = clock
         self._files: list[tuple[str, list[RawFile]]] = []
@@ -41,10 +42,11 @@ class FrequencyProbe(Probe):
     @override
     def open(self, context: ProbeContext) -> None:
         self.close()
+        self._files = []
         for metric, name in _FILES:
             paths = sorted(self._folder.glob(f"cpu[0-9]*/cpufreq/{name}"))
             if paths:
-                self._files.append((metric, [RawFile(str(path)) for path in paths]))
+                self._files.append((metric, [self._keep_open(path) for path in paths]))
         if not self._files:
             raise ProbeUnavailable(
                 tr("the kernel does not tell the CPUs' frequency: no cpufreq, as in most virtual machines")
@@ -63,13 +65,6 @@ class FrequencyProbe(Probe):
             if known:
                 samples.append(Sample(metric, round(sum(known) / len(known) / _KHZ_A_MHZ)))
         return samples
-
-    @override
-    def close(self) -> None:
-        for _, files in self._files:
-            for file in files:
-                file.close()
-        self._files = []
 
 
 def _khz(file: RawFile) -> int | None:
@@ -110,19 +105,15 @@ class _Throttle:
             return min(100.0, spent_ms[0] / gained.interval_s / 10)
         return 100.0 if times > 0 else 0.0
 
-    def close(self) -> None:
-        self.count.close()
-        if self.total_ms is not None:
-            self.total_ms.close()
 
-
-class ThrottlingProbe(Probe):
+class ThrottlingProbe(FileProbe):
     """Share of time in which the hottest core or package was throttled."""
 
     id = "throttling"
     label = tr("Throttling")
 
     def __init__(self, sys: str = "/sys", clock: Clock = time.monotonic) -> None:
+        super().__init__()
         self._cpus = Path(sys, "devices/system/cpu")
         self._clock = clock
         self._watched: list[_Throttle] = []
@@ -130,6 +121,7 @@ class ThrottlingProbe(Probe):
     @override
     def open(self, context: ProbeContext) -> None:
         self.close()
+        self._watched = []
         seen: set[str] = set()
         for folder in sorted(self._cpus.glob("cpu[0-9]*/thermal_throttle"), key=_number):
             topology = folder.parent / "topology"
@@ -145,11 +137,11 @@ class ThrottlingProbe(Probe):
 
     def _watch(self, folder: Path, kind: str) -> bool:
         try:
-            count = RawFile(str(folder / f"{kind}_throttle_count"))
+            count = self._keep_open(folder / f"{kind}_throttle_count")
         except FileNotFoundError:
             return False
         try:
-            total = RawFile(str(folder / f"{kind}_throttle_total_time_ms"))
+            total = self._keep_open(folder / f"{kind}_throttle_total_time_ms")
         except FileNotFoundError:  # Linux before 5.8
             total = None
         self._watched.append(_Throttle(count, total, Counters(self._clock)))
@@ -162,12 +154,6 @@ class ThrottlingProbe(Probe):
         except ValueError as err:
             raise ProbeUnavailable(tr("the kernel's counters of heat are no numbers here")) from err
         return [Sample("cpu.throttled", round(max(shares), 1))] if shares else []
-
-    @override
-    def close(self) -> None:
-        for each in self._watched:
-            each.close()
-        self._watched = []
 
 
 def _number(folder: Path) -> int:

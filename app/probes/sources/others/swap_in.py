@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from app.domain.metrics import Sample
 from app.domain.text import tr
-from app.probes.base.probe import Clock, Counters, Probe, ProbeContext, ProbeUnavailable, RawFile
+from app.probes.base.probe import Clock, Counters, FileProbe, ProbeContext, ProbeUnavailable
 
 PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
 _FIELD: Final = b"\npswpin "
@@ -28,23 +28,22 @@ def parse_swapped_in(text: bytes) -> int:
     return int(text[begin + len(_FIELD) - 1 :].split(b"\n", 1)[0])
 
 
-class SwapInProbe(Probe):
+class SwapInProbe(FileProbe):
     """Bytes per second read back from swap, for which processes waited."""
 
     id = "swap-in"
     label = tr("Swap")
 
     def __init__(self, path: str = "/proc/vmstat", clock: Clock = time.monotonic) -> None:
+        super().__init__()
         self._path = path
         self._counters = Counters(clock)
-        self._file: RawFile | None = None
 
     @override
     def open(self, context: ProbeContext) -> None:
         self.close()
         try:
-            self._file = RawFile(self._path)
-            parse_swapped_in(self._file.read())
+            parse_swapped_in(self._keep_open(self._path).read())
         except FileNotFoundError as err:
             message = tr("{path} does not exist, so swapping is unknown")
             raise ProbeUnavailable(message.format(path=self._path)) from err
@@ -55,15 +54,9 @@ class SwapInProbe(Probe):
 
     @override
     def read(self) -> list[Sample]:
-        if self._file is None:
+        if not self._opened:
             return []
-        difference = self._counters.step((parse_swapped_in(self._file.read()),))
+        difference = self._counters.step((parse_swapped_in(self._opened[0].read()),))
         if difference is None:
             return []
         return [Sample("memory.swap_in", round(difference.deltas[0] * PAGE_BYTES / difference.interval_s))]
-
-    @override
-    def close(self) -> None:
-        if self._file is not None:
-            self._file.close()
-            self._file = None
