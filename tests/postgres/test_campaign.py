@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import signal
 import sqlite3
 from pathlib import Path
@@ -95,34 +94,6 @@ def test_full_log_seconds_add_up(campaign_bench: CampaignBench) -> None:
     with RunFile(path) as run:
         assert run.values["transaction_log_one_in"] == 1
     check_finished(path)
-
-
-def test_own_scripts_warmed_up_and_measured(campaign_bench: CampaignBench) -> None:
-    (campaign_bench.folder / "one.sql").write_text("SELECT 1 AS one;\n")
-    (campaign_bench.folder / "two.sql").write_text("\\set x random(1, 9)\nSELECT :x AS two;\n")
-    scripts = '[{file = "one.sql"}, "select-only", {file = "two.sql", weight = 2}]'
-    workload = f'script = {scripts}\nscale = 1\nclients = 2\nwarmup = "1s"\nduration = "1s"'
-    campaign_bench.run(campaign_text(memory=True, workload=workload), status=0)
-    (path,) = campaign_bench.run_files()
-    check_finished(path)
-    with RunFile(path) as run:
-        warm_up, measured = (
-            [argument for argument in command.argv if argument.startswith(("--file=", "--builtin="))]
-            for command in run.commands()
-            if "--no-vacuum" in command.argv
-        )
-        assert warm_up == measured
-        assert [argument.rpartition("/")[2] for argument in measured] == [
-            "script1.sql@1",
-            "--builtin=select-only@1",
-            "script2.sql@2",
-        ]
-        names = re.findall(r"^SQL script \d+: (.*)$", run.output("measure.stdout") or "", re.MULTILINE)
-        assert [name.rpartition("/")[2] for name in names] == [
-            "script1.sql",
-            "<builtin: select only>",
-            "script2.sql",
-        ]
 
 
 def test_show_and_export(campaign_bench: CampaignBench) -> None:

@@ -20,7 +20,6 @@ from app.domain.options.raid import Level
 from app.domain.run import Phase
 from app.postgres.installations.find import Installation
 from app.postgres.known_settings import check_settings, known_settings
-from app.postgres.presets import PRESETS as SERVER_PRESETS
 from app.postgres.server import Server
 from app.postgres.settings import Setting, server_settings
 from app.process.starter import Account
@@ -76,10 +75,8 @@ def distinct_cases() -> list[Case]:
     return list(found.values())
 
 
-def settings(
-    options: tuple[ServerOption, ...], *own: tuple[str, str], preset: str = "defaults"
-) -> tuple[Setting, ...]:
-    choice = PostgresChoice(preset=preset, settings=(*SMALL, *own))
+def settings(options: tuple[ServerOption, ...], *own: tuple[str, str]) -> tuple[Setting, ...]:
+    choice = PostgresChoice(preset="defaults", settings=(*SMALL, *own))
     return server_settings(choice, SMALL_MACHINE, Workload(), target_free_bytes=1 << 30, filesystem=options)
 
 
@@ -105,13 +102,6 @@ def test_filesystem_choices_shown_by_server(workbench: Workbench) -> None:
         restart(server, settings(case.options))
         server.check_settings()
         assert shown(server, *case.wanted) == case.wanted, case.names
-
-
-@pytest.mark.parametrize("preset", SERVER_PRESETS)
-def test_server_presets_read_back(workbench: Workbench, preset: str) -> None:
-    server = workbench.server()
-    restart(server, settings((), preset=preset))
-    server.check_settings()
 
 
 def test_file_growth_read_back_or_refused(
