@@ -25,7 +25,7 @@ from tests.delaying_proxy import delaying_proxy
 from tests.fix_campaign import CampaignBench, kill
 from tests.fix_existing import Elsewhere
 from tests.fix_postgres import TEMPLATE_SECRET, give
-from tests.postgres.test_existing_server import RecordingListener, campaign, open_there
+from tests.postgres.test_existing_server import campaign, open_there
 
 pytestmark = pytest.mark.long
 
@@ -58,32 +58,6 @@ def test_restart_fails_run_and_drops_database(elsewhere: Elsewhere, campaign_ben
         )
         assert run.samples("pgbench.tps")[1].size, "what was measured is kept"
         assert "database-left" not in {kind for kind, _ in run.marks()}
-
-
-@pytest.mark.longest
-def test_cut_connection_cleaned_by_next_campaign(
-    elsewhere: Elsewhere, campaign_bench: CampaignBench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    elsewhere.role("bench")
-    with delaying_proxy(elsewhere.port) as proxy:
-        connection = f"host=127.0.0.1 port={proxy.port} user=bench"
-        running = campaign_bench.start(long_campaign(connection), "--load", f"127.0.0.1:{proxy.port}")
-        running.until_second(1)
-        proxy.cut()
-        assert running.end() == 1
-        assert elsewhere.has_ours()
-        with RunFile(the_run(campaign_bench)) as run:
-            marks = dict(run.marks())
-            assert "The next campaign there drops it." in marks["database-left"]
-            assert run.samples("pgbench.tps")[1].size
-        proxy.mend()
-        while elsewhere.ask("SELECT 1 FROM pg_stat_activity WHERE usename = 'bench'"):
-            pass  # the server notices that the clients are gone
-        listener = RecordingListener()
-        with ExitStack() as stack:
-            open_there(stack, connection, elsewhere.account, listener)
-        assert not elsewhere.has_ours()
-        assert any("an earlier campaign left" in sentence for sentence in listener.sentences)
 
 
 @pytest.mark.longest
