@@ -130,61 +130,13 @@ def child_named(running: Running, name: str) -> list[int]:
 # --- refused before anything was written
 
 
-def configuration(target: str, extra: str = "") -> str:
-    return (
-        'name = "Bad"\n[workload]\nscale = 1\nclients = 2\nwarmup = "0s"\nduration = "1s"\n'
-        f'[[configuration]]\nname = "one"\n{target}\n{extra}'
-    )
-
-
-REFUSED = {
-    "an unknown key": (
-        configuration("[configuration.target.memory]").replace("clients", "cleints"),
-        2,
-        ["workload.cleints", "clients"],
-    ),
-    "a setting that does not exist": (
-        configuration("[configuration.target.memory]") + '[postgresql.settings]\nshared_bufers = "1MB"\n',
-        2,
-        ["postgresql.settings.shared_bufers", "shared_buffers"],
-    ),
-    "an installation that is missing": (
-        configuration("[configuration.target.memory]") + '[postgresql]\ninstallation = "/nonexistent"\n',
-        1,
-        ["/nonexistent"],
-    ),
-}
-
-
-@pytest.mark.parametrize("case", REFUSED)
-def test_refused_campaign_leaves_no_folder(campaign_bench: CampaignBench, case: str) -> None:
-    text, status, words = REFUSED[case]
-    ended = campaign_bench.run(text, status=status)
-    for word in words:
-        assert word in ended.stderr
+def test_refused_campaign_leaves_no_folder(campaign_bench: CampaignBench) -> None:
+    text = campaign_text(memory=True).replace("shared_buffers", "shared_bufers")
+    ended = campaign_bench.run(text, status=2)
+    assert "postgresql.settings.shared_bufers" in ended.stderr
     no_traceback(ended.stderr, ended.stdout)
     assert ended.stdout == ""
     assert not campaign_bench.library.exists() or not list(campaign_bench.library.iterdir())
-
-
-@needs_mounts
-@pytest.mark.parametrize(
-    ("mounts", "words"),
-    [
-        ("mount -t tmpfs -o size=20m none {target}\nchown postgres {target}", ["too full", "free"]),
-        ("mount -t tmpfs -o ro none {target}", ["read-only"]),
-    ],
-    ids=["full", "read-only"],
-)
-def test_full_or_read_only_folder(campaign_bench: CampaignBench, mounts: str, words: list[str]) -> None:
-    path = campaign_bench.write(campaign_text(folder=campaign_bench.target))
-    script = mounts.format(target=campaign_bench.target) + '\nexec "$@"'
-    library = str(campaign_bench.library)
-    ended = run_shell(campaign_bench, script, "run", path, "--output", library, own_mounts=True)
-    assert ended.returncode == 2, ended.stderr
-    assert str(campaign_bench.target) in ended.stderr
-    assert all(word in ended.stderr for word in words)
-    no_traceback(ended.stderr)
 
 
 @needs_mounts
@@ -201,15 +153,6 @@ def test_without_postgresql_it_says_what_to_install(campaign_bench: CampaignBenc
     examined = run_shell(campaign_bench, script, "doctor", own_mounts=True)
     assert examined.returncode == 1
     assert "No PostgreSQL that can be used" in examined.stdout
-
-
-def test_unwritable_library_refused_before_start(campaign_bench: CampaignBench) -> None:
-    path = campaign_bench.write(campaign_text(memory=True))
-    ended = campaign_bench.command("run", path, "--output", "/proc/library", status=2)
-    assert "/proc/library" in ended.stderr
-    assert "cannot be written" in ended.stderr
-    assert "--library" in ended.stderr
-    no_traceback(ended.stderr)
 
 
 # --- the user's script, pgbench and the server fail
