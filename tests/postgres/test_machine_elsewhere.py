@@ -13,6 +13,7 @@ from app.analysis.properties import properties_of
 from app.domain.disturbances import DisturbanceKind
 from app.domain.run import Phase, RunState
 from app.execution import servers
+from app.hosts.existing_server import OF_ITS_MACHINE
 from app.probes.base.probe import ServerSources
 from app.probes.base.ssh import RemoteMachine, SshDestination
 from app.recording.events import CampaignListener, ProgressReport
@@ -22,7 +23,7 @@ from app.runfile.reader import RunFile
 from tests.fix_existing import Elsewhere
 from tests.fix_sshd import SshServer
 from tests.postgres.test_existing_server import open_there
-from tests.postgres.test_server_of_others import WHY, WORKLOAD, Bench, ServerOfOthers, bench
+from tests.postgres.test_server_of_others import WORKLOAD, Bench, ServerOfOthers, bench
 
 __all__ = ["bench"]
 
@@ -38,7 +39,7 @@ class ServerElsewhere(ServerOfOthers):
     @property
     @override
     def sources(self) -> ServerSources:
-        return ServerSources(conninfo=self.conninfo(), reason=WHY, elsewhere=self.machine)
+        return ServerSources(conninfo=self.conninfo(), reason=OF_ITS_MACHINE, elsewhere=self.machine)
 
 
 def asked_over_ssh(bench: Bench, destination: SshDestination) -> Bench:

@@ -443,6 +443,11 @@ def test_options_override_preset_with_types() -> None:
     assert dict(data.options) == {"recordsize": 8192, "logbias": "throughput", "autotrim": True}
 
 
+def typed_in(lines: str) -> dict[str, str]:
+    """Return what is typed for each option, from lines such as ``commit = 5``."""
+    return {name: text for name, _, text in (line.partition(" = ") for line in lines.splitlines())}
+
+
 @pytest.mark.parametrize(
     ("filesystem_id", "lines", "field", "says"),
     [
@@ -458,7 +463,7 @@ def test_options_override_preset_with_types() -> None:
 def test_option_errors_at_the_option(filesystem_id: str, lines: str, field: str, says: str) -> None:
     draft = draft_on(4)
     choose_filesystem(draft.parts.disks.data.made, filesystem_id)
-    draft.parts.disks.data.made.typed.update(line.split(" = ") for line in lines.splitlines())
+    draft.parts.disks.data.made.typed.update(typed_in(lines))
     found = [each for each in problem_texts(draft, Step.FILESYSTEM) if says in each[1]]
     assert [where for where, _ in found] == [f"target.disks.{field}"]
     assert draft.problems_for(Step.DISKS) == ()
@@ -734,7 +739,7 @@ def test_tablespace_disks_round_trip() -> None:
 def test_tablespace_filesystem_errors_at_option(role: Role, lines: str, field: str, says: str) -> None:
     draft = draft_on(1)
     assign(draft.parts.disks, SPARE[4].identity.key(), role)
-    draft.parts.disks.groups[role].made.typed.update(line.split(" = ") for line in lines.splitlines())
+    draft.parts.disks.groups[role].made.typed.update(typed_in(lines))
     found = [where for where, message in problem_texts(draft, Step.FILESYSTEM) if says in message]
     assert found == [f"target.disks.{field}"]
     assert draft.problems_for(Step.DISKS) == ()
