@@ -69,7 +69,7 @@ def test_no_content_gives_a_negative_value(rows: list[list[int]]) -> None:
     probe.open(CONTEXT)
     for row in rows:
         clock.advance(1)
-        probe._opened = [_Text(line(*row))]  # type: ignore[assignment]
+        probe._opened = [_Text(line(*row))]  # type: ignore[list-item]
         assert all(sample.value >= 0 for sample in probe.read())
 
 
