@@ -152,8 +152,12 @@ class RunFacts:
         return self._known[cut_s]
 
 
-def read_run_facts(path: Path) -> RunFacts:
+def read_run_facts(path: Path, *, whole: bool = True) -> RunFacts:
     """Read one run file.
+
+    Args:
+        path: of the file.
+        whole: also what no comparison uses: commands, facts from before the run, missing series.
 
     Raises:
         RunFileError: it cannot be read.
@@ -197,11 +201,11 @@ def read_run_facts(path: Path) -> RunFacts:
             phases=read_phase_figures(run),
             load=offered_load(value),
             plan=or_none(value.target.plan),
-            commands=_executed(run),
+            commands=_executed(run) if whole else (),
             environment=tuple(
-                _flat({key: result for key, result in facts.items() if key != SERVER_DEFAULTS})
+                _flat({key: each for key, each in facts.items() if whole and key != SERVER_DEFAULTS})
             ),
-            unavailable=tuple((source, reason) for _, source, reason in run.unavailable()),
+            unavailable=tuple((source, reason) for _, source, reason in run.unavailable() if whole),
             shape=shape,
             bottleneck=read_bottleneck(run),
             unshown=find_limitations(value, environment, facts, shape),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
 
@@ -99,7 +100,17 @@ def mark_words(kind: str) -> str:
 @lru_cache(1 << 14)
 def one_line(text: str) -> str:
     """Return a foreign text without line breaks and control characters."""
-    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    if not text.isprintable():
+        text = "".join(c if c.isprintable() else " " for c in text)
+    return " ".join(text.split())
+
+
+def some(names: Sequence[str], most: int) -> str:
+    """Return names, of more than `most` the first ones and how many more there are."""
+    if len(names) <= most:
+        return ", ".join(names)
+    text = tr("{names} and {count} more")
+    return text.format(names=", ".join(names[: most - 1]), count=len(names) - most + 1)
 
 
 def format_number(value: float) -> str:

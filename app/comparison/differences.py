@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from app.analysis.facts import RunFacts
-from app.analysis.labels import one_line
+from app.analysis.labels import one_line, some
 from app.analysis.properties import MACHINE, PGBENCH, PGBENCH_MACHINE, POSTGRESQL, SETTING, Property
 from app.domain.text import tr, trn
 
@@ -155,10 +155,7 @@ def describe_sameness(found: Comparability) -> str:
             return tr("Nothing that was chosen and nothing known of the machine, only the names.")
         return tr("Nothing that was chosen and nothing known of the machine: these are repeats.")
     names = [f"{item.topic}: {item.name}" for item in found.not_known]
-    shown = ", ".join(names[:_MOST_NAMED])
-    if len(names) > _MOST_NAMED:
-        shown = tr("{names} and {count} more").format(names=shown, count=len(names) - _MOST_NAMED)
-    return tr("Nothing known differs; not known: {names}.").format(names=shown)
+    return tr("Nothing known differs; not known: {names}.").format(names=some(names, _MOST_NAMED))
 
 
 def describe_values(difference: PropertyDifference, names: Sequence[str] = ()) -> str:

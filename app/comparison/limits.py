@@ -13,6 +13,7 @@ from typing import Final
 from app.analysis.bottleneck import CAUSES, UNKNOWN, Bottleneck, Cause
 from app.analysis.cannot_show import describe_limitations
 from app.analysis.io_baseline import UsedShare, job_cell, sync_cell
+from app.analysis.labels import some
 from app.comparison.comparison import RunComparison
 from app.comparison.groups import ComparedRun
 from app.comparison.overall.fastest import under_conditions
@@ -59,15 +60,8 @@ def describe_bottlenecks(comparison: RunComparison) -> str:
         if cause is Cause.NOT_KNOWN:
             return tr("What limited them is not known.")
         return tr("All were limited by {cause}.").format(cause=CAUSES[cause])
-    parts = [f"{_list(names[cause])}: {CAUSES[cause]}" for cause in Cause if cause in names]
+    parts = [f"{some(names[cause], MOST_NAMED)}: {CAUSES[cause]}" for cause in Cause if cause in names]
     return tr("What limited them: {parts}.").format(parts="; ".join(parts))
-
-
-def _list(names: list[str]) -> str:
-    if len(names) <= MOST_NAMED:
-        return ", ".join(names)
-    text = ", ".join(names[: MOST_NAMED - 1])
-    return tr("{names} and {count} more").format(names=text, count=len(names) - MOST_NAMED + 1)
 
 
 def describe_part_limitations(comparison: RunComparison) -> str:

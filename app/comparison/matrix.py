@@ -16,23 +16,28 @@ from functools import partial
 from typing import Final
 
 from app.analysis.labels import format_tps, one_line
-from app.analysis.properties import LABELS, SETTING, WORKLOAD, Property
+from app.analysis.properties import LABELS, SETTING, TARGET, WORKLOAD, Property
 from app.comparison.comparison import RunComparison
+from app.comparison.disturbed_runs import is_disturbed
 from app.comparison.factors import NONE, Dimension, find_dimensions
 from app.comparison.overall.conditions import PropertyRole, role_of
-from app.comparison.overall.factor_verdicts import FILESYSTEM, MOST_LEVELS, same_levels
 from app.comparison.overall.fastest import find_fastest, shows_speed
 from app.comparison.table import ComparisonRow
-from app.comparison.wording import format_difference, format_interval
+from app.comparison.wording import format_difference, format_interval, format_range
 from app.domain.columns import CellKind, Column
 from app.domain.errors import UsageError
 from app.domain.options.raid import Level
 from app.domain.text import number_text, tr
-from app.statistics.cells import CellPair, compare_over_cells
-from app.statistics.verdict import Comparison
+from app.statistics.cells import CellComparison, CellPair, compare_levels
 
+MOST_LEVELS: Final = 12
+"""A factor with more levels than this is a name or a serial number."""
 NOT_RANKED: Final = "!"
 """Follows the TPS of a configuration that is not durable."""
+_FILESYSTEM: Final = (TARGET, tr("filesystem"))
+_RAID: Final = (TARGET, tr("RAID"))
+_SAME_LEVEL: Final = {"raidz1": Level.RAID5.value, "raidz2": Level.RAID6.value}
+"""Levels of imported runs that are one level here (`Level`)."""
 _FEWEST_CELLS: Final = 3
 _TIMES_FROM: Final = 2.0
 _SAME: Final = 0.9995
@@ -61,6 +66,14 @@ class Cell:
     def is_ranked(self) -> bool:
         """Whether it may be called the fastest."""
         return any(row.is_ranked for row in self.rows)
+
+    def by_campaign(self) -> dict[str, list[ComparisonRow]]:
+        """Return its ranked configurations with transactions, undisturbed as far as known, by campaign."""
+        found: dict[str, list[ComparisonRow]] = {}
+        for row in self.rows:
+            if row.is_ranked and row.mean.mean and not any(map(is_disturbed, row.group.disturbed)):
+                found.setdefault(row.group.origin, []).append(row)
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +137,7 @@ class Standing:
     worst: float
     worst_at: tuple[str, str]
     cells: int
-    against: Mapping[str, Comparison] = field(default_factory=dict)
+    against: Mapping[str, CellComparison] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +161,12 @@ class Matrix:
     rows: tuple[Standing, ...]
 
     @property
+    def compared(self) -> tuple[Standing, ...]:
+        """The leading column, and those that are compared with it."""
+        first = self.columns[:1]
+        return tuple(each for each in self.columns if each.against or each.share == 1 or each in first)
+
+    @property
     def levels(self) -> tuple[str, ...]:
         """All columns, the fastest first: the place of a column is the number of its colour everywhere."""
         ranked = [each.level for each in self.columns]
@@ -168,7 +187,7 @@ def lay_out(comparison: RunComparison, columns: str = "", rows: str = "") -> Mat
     places = list(_places(comparison))
     varied = [
         each
-        for each in map(same_levels, find_dimensions(comparison))
+        for each in map(_same_levels, find_dimensions(comparison))
         if role_of(Property(each.topic, each.name, "")) is PropertyRole.FACTOR
         and len(each.levels) <= MOST_LEVELS
         and any(len({each.values[place] for place in part}) > 1 for part in places)
@@ -209,7 +228,7 @@ def _axes(
     Raises:
         UsageError: as `lay_out`.
     """
-    usual = [each for each in varied if (each.topic, each.name) == FILESYSTEM]
+    usual = [each for each in varied if (each.topic, each.name) == _FILESYSTEM]
     usual += sorted(varied, key=lambda each: -len(each.levels))
     for across in usual:
         if columns and one_line(across.name).casefold() != columns.casefold():
@@ -225,6 +244,14 @@ def _axes(
             hint=tr("Properties that differ: {names}.").format(names=names or tr("none")),
         )
     return None
+
+
+def _same_levels(dimension: Dimension) -> Dimension:
+    """Return a dimension under the names that its levels have here: raidz1 is raid5, and no RAID one disk."""
+    if (dimension.topic, dimension.name) != _RAID:
+        return dimension
+    alike = _SAME_LEVEL | ({NONE: Level.SINGLE.value} if Level.SINGLE.value in dimension.values else {})
+    return replace(dimension, values=tuple(alike.get(value, value) for value in dimension.values))
 
 
 def _places(comparison: RunComparison) -> Iterator[range]:
@@ -358,15 +385,46 @@ def _with_differences(
     )
 
 
-def _differences(blocks: Sequence[Block], best: str, effect: float) -> dict[tuple[str, str], Comparison]:
-    """Return the difference of each other column from one, over their cells, by column and transactions."""
-    pairs: dict[tuple[str, str], list[CellPair]] = {}
+def _differences(blocks: Sequence[Block], best: str, effect: float) -> dict[tuple[str, str], CellComparison]:
+    """Return the difference of each other column from one, over their cells, by column and transactions.
+
+    The columns are one family of comparisons for each kind of transactions.
+    """
+    pairs: dict[str, dict[str, list[CellPair]]] = {}
     for block in blocks:
-        kind = _transactions(block.part)
-        for _, tps in block.lines(by_row=True):
-            for level in tps.keys() - {best} if best in tps else ():
-                pairs.setdefault((level, kind), []).append(CellPair(tps[best], tps[level]))
-    return {at: compare_over_cells(each, effect=effect).over_cells for at, each in pairs.items()}
+        levels = pairs.setdefault(_transactions(block.part), {})
+        for (row, column), cell in block.cells.items():
+            first = block.cells.get((row, best))
+            if column != best and first is not None and (pair := _pair(first, cell)) is not None:
+                levels.setdefault(column, []).append(pair)
+    return {
+        (column, kind): found
+        for kind, levels in pairs.items()
+        for column, found in zip(levels, compare_levels([*levels.values()], effect=effect), strict=True)
+    }
+
+
+def _pair(first: Cell, second: Cell) -> CellPair | None:
+    """Return two cells for comparison, of one campaign if any has both; None if runs of one are missing."""
+    known = [each.by_campaign() for each in (first, second)]
+    both = known[0].keys() & known[1].keys()
+    one, other = (
+        [row for key, rows in each.items() if not both or key in both for row in rows] for each in known
+    )
+    if not one or not other:
+        return None
+    means = (_geometric_mean([row.mean.mean or 0.0 for row in rows]) for rows in (one, other))
+    campaigns = frozenset(() if both else (*known[0], *known[1]))
+    return CellPair(*means, campaigns, _run_by_run(*one, *other))
+
+
+def _run_by_run(*rows: ComparisonRow) -> tuple[float, ...]:
+    """Return the differences of the logarithms of neighbouring runs of two configurations of one campaign."""
+    if len(rows) != 2 or rows[0].group.campaign != rows[1].group.campaign:
+        return ()
+    one, other = (row.group.by_repeat() for row in rows)
+    common = sorted(one.keys() & other.keys())
+    return tuple(math.log(other[at] / one[at]) for at in common if one[at] > 0 and other[at] > 0)
 
 
 def _transactions(part: RunComparison) -> str:
@@ -413,7 +471,7 @@ class Variant:
 
     level: str
     variant: str
-    gains: Mapping[str, Comparison]
+    gains: Mapping[str, CellComparison]
 
 
 def find_variants(matrix: Matrix, effect: float) -> tuple[Variant, ...]:
@@ -484,8 +542,8 @@ def describe_matrix(matrix: Matrix, effect: float) -> tuple[str, ...]:
             continue
         worst = min(leaders, key=lambda each: each.worst)
         sentence = tr(
-            "Which {factor}? {names}: {behind} behind the highest mean on average, at worst {worst}"
-            " ({where}; {condition})."
+            "Which {factor}? {names}: on average {behind} behind the best, at worst {worst} ({where};"
+            " {condition})."
         )
         if worst.worst > _SAME:
             sentence = tr("Which {factor}? {names}: the highest mean everywhere.")
@@ -495,7 +553,7 @@ def describe_matrix(matrix: Matrix, effect: float) -> tuple[str, ...]:
         found.append(
             sentence.format(
                 factor=factor,
-                names=_or([each.level for each in leaders]),
+                names=either([each.level for each in leaders]),
                 behind=_behind(leaders[-1].share),
                 worst=_behind(worst.worst),
                 where=where,
@@ -504,17 +562,26 @@ def describe_matrix(matrix: Matrix, effect: float) -> tuple[str, ...]:
         )
     cells = [cell for block in matrix.blocks for cell in block.cells.values()]
     if found and all(row.mean.runs == 1 for cell in cells for row in cell.rows):
-        found.append(tr("Each cell is one run: intervals come from the differences between cells."))
+        found.append(
+            tr(
+                "Each configuration ran once, so the 95 % intervals come from how the differences vary from"
+                " row to row."
+            )
+        )
     found += filter(None, (_describe_variant(each) for each in find_variants(matrix, effect)))
     for of_columns in (True, False):
         dependence = find_dependence(matrix, of_columns=of_columns)
         if dependence is not None:
-            sentence = tr("{first} against {second}: from {least} ({at}) to {most} ({other}).")
+            sentence = tr(
+                "How much faster {first} is than {second} depends on the {factor}: {least} ({at}) to {most}"
+                " ({other})."
+            )
             (at, least), *_, (other, most) = dependence.ratios
             found.append(
                 sentence.format(
                     first=dependence.first,
                     second=dependence.second,
+                    factor=tr("condition") if of_columns else matrix.across,
                     least=_ratio_words(least),
                     most=_ratio_words(most),
                     at=at,
@@ -531,11 +598,12 @@ def _describe_variant(found: Variant) -> str:
     ]
     if not gains:
         return ""
-    sentence = tr("{variant} against {level}: {gains}.")
+    sentence = tr("{variant} compared with {level}: {gains}.")
     return sentence.format(variant=found.variant, level=found.level, gains=", ".join(gains))
 
 
-def _or(names: Sequence[str]) -> str:
+def either(names: Sequence[str]) -> str:
+    """Return names joined by "or"."""
     if len(names) < 2:
         return "".join(names)
     return tr("{names} or {last}").format(names=", ".join(names[:-1]), last=names[-1])
@@ -561,7 +629,7 @@ def standing_columns(matrix: Matrix) -> tuple[Column[Standing], ...]:
         found = each.against.get(kind)
         return "" if found is None else _difference_words(found)
 
-    heading = tr("{kind}, against {best}")
+    heading = tr("{kind}, compared with {best}")
     return (
         Column("level", matrix.across, lambda each: each.level, CellKind.WORDS),
         *(
@@ -575,16 +643,21 @@ def standing_columns(matrix: Matrix) -> tuple[Column[Standing], ...]:
         ),
         Column("behind", tr("Behind the best"), lambda each: _behind(each.share)),
         Column("worst", tr("At worst"), lambda each: _behind(each.worst)),
-        Column("cells", tr("Cells"), lambda each: str(each.cells), optional=2),
+        Column("cells", tr("Rows"), lambda each: str(each.cells), optional=2),
     )
 
 
-def _difference_words(found: Comparison) -> str:
-    """Return a difference with its interval, if it has one."""
-    interval = format_interval(found)
-    if not interval:
-        return format_difference(found)
-    return tr("{difference} ({interval})").format(difference=format_difference(found), interval=interval)
+def _difference_words(found: CellComparison) -> str:
+    """Return a difference with its interval, if it has one; those of the cells if it depends on them."""
+    if found.depends and found.least and found.most:
+        sentence = tr("{range}, depends on the row")
+        return sentence.format(range=format_range(found.least, found.most))
+    difference, interval = format_difference(found.comparison), format_interval(found.comparison)
+    return (
+        tr("{difference} ({interval})").format(difference=difference, interval=interval)
+        if interval
+        else difference
+    )
 
 
 def block_columns(block: Block) -> tuple[Column[str], ...]:

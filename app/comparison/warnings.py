@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from app.analysis.facts import is_elsewhere, property_of
-from app.analysis.labels import format_tps, one_line
+from app.analysis.labels import format_tps, one_line, some
 from app.analysis.properties import IDENTIFIER, LABELS, PGBENCH, TARGET, WORKLOAD
 from app.comparison.anchor import describe_anchors
 from app.comparison.comparison import RunComparison
@@ -64,7 +64,7 @@ def comparison_notes(comparison: RunComparison) -> tuple[str, ...]:
 
 def _of_cut(cut_s: float) -> Iterator[str]:
     if cut_s:
-        sentence = tr("The first {time} of every run is left out of the comparison, as chosen.")
+        sentence = tr("The first {time} of every run is excluded from the comparison, as chosen.")
         yield sentence.format(time=format_duration(round(cut_s)))
 
 
@@ -77,12 +77,12 @@ def _of_intervals(comparison: RunComparison) -> Iterator[str]:
 def _of_conditions(comparison: RunComparison) -> Iterator[str]:
     """State what is held fixed, if runs have several conditions."""
     if comparison.asked is not None:
-        sentence = tr("Compared are levels of one condition, {name}, with everything else equal.")
+        sentence = tr("The configurations differ in one condition, {name}; everything else is equal.")
         yield sentence.format(name=CONDITION_WORDS[comparison.asked])
     if len(comparison.parts) > 1:
         sentence = tr(
-            "The runs are of {count} conditions, each of which is compared for itself: nothing is divided,"
-            " averaged or ranked across them."
+            "The runs have {count} conditions, such as transactions or scale. TPS are compared within each"
+            " condition only."
         )
         yield sentence.format(count=len(comparison.parts))
 
@@ -115,16 +115,16 @@ def _of_disturbances(comparison: RunComparison) -> Iterator[str]:
     for runs, sentence, unknown in (
         (
             used,
-            tr("Others disturbed {names}: {how}. Too few undisturbed runs are left for a verdict."),
+            tr("Other processes disturbed {names}: {how}. Too few undisturbed runs are left for a verdict."),
             tr(
-                "It is not known whether others disturbed {names}: {how}. Too few runs that are known to be "
-                "undisturbed are left for a verdict."
+                "It is not known whether other processes disturbed {names}: {how}. A verdict needs runs that"
+                " are known to be undisturbed."
             ),
         ),
         (
             aside,
-            tr("Others disturbed {names}, which take no part: {how}."),
-            tr("It is not known whether others disturbed {names}, which take no part: {how}."),
+            tr("Excluded as disturbed by other processes: {names} ({how})."),
+            tr("Excluded as possibly disturbed by other processes: {names} ({how})."),
         ),
     ):
         for is_reported, message, words in ((True, sentence, how_disturbed), (False, unknown, why_unknown)):
@@ -136,18 +136,10 @@ def _of_disturbances(comparison: RunComparison) -> Iterator[str]:
             ]
             if those:
                 how = words([run.facts for run in those])
-                names = _some([run.name for run in those])
+                names = some([run.name for run in those], _MOST_NAMES)
                 if len(those) == len(comparison.runs) > 1:
-                    names = tr("any of these runs")
+                    names = tr("the runs")
                 yield message.format(names=names, how=how)
-
-
-def _some(names: Sequence[str]) -> str:
-    """Return the first names, and how many more there are."""
-    if len(names) <= _MOST_NAMES:
-        return ", ".join(names)
-    text = ", ".join(names[: _MOST_NAMES - 1])
-    return tr("{names} and {count} more").format(names=text, count=len(names) - _MOST_NAMES + 1)
 
 
 def _of_properties(differences: Sequence[PropertyDifference]) -> Iterator[str]:
@@ -170,14 +162,14 @@ def _of_compression(comparison: RunComparison) -> Iterator[str]:
     rows = [property_of(each, WORKLOAD, LABELS["compressibility"]) for each in runs]
     if not all(rows):
         sentence = tr(
-            "A filesystem compresses here ({effects}), and the rows that pgbench loads are mostly blanks,"
-            " which shrink to about a thirtieth: compression saves more and costs less than with most data."
+            "A filesystem compresses ({effects}). The rows that pgbench loads are mostly blanks and shrink to"
+            " about a thirtieth, so compression looks better than with most data."
         )
         yield sentence.format(effects=names)
     if stated := list(dict.fromkeys(filter(None, rows))):
         sentence = tr(
-            "A filesystem compresses here ({effects}), and the rows were loaded so that they can be"
-            " compressed {ratios} (zstd -3 over 128 KiB): with other data it saves and costs something else."
+            "A filesystem compresses ({effects}). The loaded rows can be compressed {ratios} (zstd -3 over"
+            " 128 KiB); other data gives other results."
         )
         yield sentence.format(effects=names, ratios=", ".join(stated[:MOST_NAMED]))
 
@@ -193,28 +185,28 @@ def _of_campaigns(comparison: RunComparison) -> Iterator[str]:
     ]
     if lacking and len({group.origin for group in groups}) == 1:
         yield tr(
-            "They were imported from one campaign. Whether its runs were interleaved is not known. Whatever "
-            "changed between them is part of every difference, so there is no verdict between them."
+            "The runs were imported from one campaign, and it is not known whether they were interleaved. "
+            "Changes between the runs are part of every difference, so there is no verdict between them."
         )
         return
     if lacking and not anchors.references:
         sentence = tr(
-            "They are of different campaigns and were not interleaved: whatever else changed between them is"
-            " part of every difference, so that there is no verdict between them."
+            "The runs are from different campaigns and were not interleaved. Whatever changed between the"
+            " campaigns is part of every difference, so there is no verdict between them."
         )
         yield sentence if anchors.disagreeing else f"{sentence} {_way_out(comparison)}"
     elif lacking:
         sentence = tr(
-            "There is no verdict on {names}: what changed between the campaigns is part of the difference,"
-            " and no reference tells how much."
+            "There is no verdict on {names}. Changes between the campaigns are part of the difference, and no"
+            " reference shows how large they were."
         )
-        yield sentence.format(names=_some(lacking))
+        yield sentence.format(names=some(lacking, _MOST_NAMES))
     yield from describe_anchors(anchors)
 
 
 def _way_out(comparison: RunComparison) -> str:
     """Return what would allow a verdict between campaigns."""
-    sentence = tr("A configuration that ran unchanged in both, at least {runs} times in each, allows one.")
+    sentence = tr("A configuration that ran at least {runs} times in both campaigns would allow one.")
     way_out = sentence.format(runs=RUNS_FOR_A_REFERENCE)
     if not any(is_elsewhere(run.facts) for run in comparison.own_runs):
         return way_out
@@ -230,9 +222,9 @@ def _of_sources(comparison: RunComparison) -> Iterator[str]:
     foreign = [run.name for run in comparison.runs if IMPORTED in {kind for kind, _ in run.facts.marks}]
     if foreign and len(foreign) < len(comparison.runs):
         sentence = tr(
-            "Imported, not measured by pgFooting: {names}. What they do not tell may differ as well."
+            "Imported, not measured by pgFooting: {names}. What their files do not contain may differ too."
         )
-        yield sentence.format(names=", ".join(foreign))
+        yield sentence.format(names=some(foreign, _MOST_NAMES))
 
 
 def _of_durations(comparison: RunComparison) -> Iterator[str]:
@@ -246,8 +238,8 @@ def _of_durations(comparison: RunComparison) -> Iterator[str]:
     shortest, longest = min(lengths, key=lengths.__getitem__), max(lengths, key=lengths.__getitem__)
     if lengths[longest] > _LONGER_BY * lengths[shortest]:
         sentence = tr(
-            "They lasted from {short} ({first}) to {long} ({last}): a short run does not see what comes"
-            " later, such as checkpoints and full disks."
+            "The runs lasted {short} ({first}) to {long} ({last}). A short run misses what comes later, such"
+            " as checkpoints and full disks."
         )
         yield sentence.format(
             short=format_duration(round(lengths[shortest])),
@@ -260,7 +252,7 @@ def _of_durations(comparison: RunComparison) -> Iterator[str]:
         sentence = tr("{name} measured {s:.0f} s only: that says next to nothing.")
         yield sentence.format(name=shortest, s=lengths[shortest])
     elif short:
-        names = tr("All runs") if len(short) == len(lengths) else _some(list(short))
+        names = tr("All runs") if len(short) == len(lengths) else some(list(short), _MOST_NAMES)
         sentence = tr("{names} measured {s:.0f} s or less: that says next to nothing.")
         yield sentence.format(names=names, s=max(short.values()))
 
@@ -291,9 +283,9 @@ def _of_outliers(part: RunComparison) -> Iterator[str]:
 def _of_runs(comparison: RunComparison) -> Iterator[str]:
     for run in comparison.runs:
         if run.left_out and not run.is_excluded:
-            yield tr("{name} takes no part: {why}.").format(name=run.name, why=run.left_out)
+            yield tr("{name} is excluded: {why}.").format(name=run.name, why=run.left_out)
     shapes = ((run.name, run.shape) for run in comparison.runs if run.tps is not None)
     never = [name for name, shape in shapes if shape is not None and shape.warm_up.settled is False]
     if never:
-        sentence = tr("Never settled to a steady mean (MSER-5): {names}. Longer runs would tell more.")
-        yield sentence.format(names=", ".join(never))
+        sentence = tr("Never reached a steady state (MSER-5): {names}. Measure longer.")
+        yield sentence.format(names=some(never, _MOST_NAMES))

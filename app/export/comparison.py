@@ -30,17 +30,17 @@ from app.comparison.matrix import describe_matrix, lay_out
 from app.comparison.offered_load import KeptRate
 from app.comparison.overall.answer import find_answer, question_of
 from app.comparison.overall.conditions import is_held
-from app.comparison.overall.factor_verdicts import FactorVerdict, judge_factors
 from app.comparison.overall.fastest import describe_fastest, find_fastest
 from app.comparison.overall.gate import GatedConfiguration, UpgradeGate
 from app.comparison.overall.phases import ComparedPhase, compare_phases
 from app.comparison.overall.single_runs import ChanceOfFewRuns
 from app.comparison.table import ComparisonRow
-from app.comparison.warnings import comparison_notes, comparison_warnings
+from app.comparison.warnings import comparison_notes
 from app.domain.io_baseline import flush_verdict
 from app.domain.json_value import Json
 from app.export.runs import bottleneck_as_json
 from app.runfile.metadata.typed_json import values_of
+from app.statistics.cells import CellComparison
 from app.statistics.verdict import Comparison, Interval, run_interval
 
 VERSION: Final = 1
@@ -82,16 +82,10 @@ def comparison_as_json(comparison: RunComparison) -> dict[str, Json]:
     ``table`` if two factors are crossed, else null: ``across`` and ``down`` (their names), ``answers``
     (sentences), ``cells`` each with ``condition``, ``row``, ``column``, ``tps`` and ``configurations``
     (places), and ``standings`` of the levels across: ``level``, ``share`` of the
-    best (geometric mean), ``worst`` share, ``cells``, and ``against`` the first: ``ratio`` and ``interval``
-    by transactions.
-
-    ``factors`` verdicts over the cells of a matrix, each with ``factor``, ``condition``, ``baseline`` and
-    ``candidate`` (levels), ``cells``, ``depends`` (the difference varies between cells: then there is no
-    verdict over them), ``sets`` (of cells that share campaigns; null if each cell is of one), ``verdict``,
-    ``ratio``, ``interval`` and so on, ``over_cells`` (the same with every cell counted separately), ``least``
-    and ``most`` (ratios of cells), ``over`` and ``goes_with`` (names of properties), ``unpaired`` (cells with
-    only the first and only the second level) and ``runs`` (fewest and most in a cell);
-    ``in_no_cell`` the number of configurations in none, by reason.
+    best (geometric mean), ``worst`` share, ``cells``, and ``against`` the first, by transactions:
+    ``verdict``, ``ratio``, ``interval`` and so on, the number of ``cells`` with both, ``sets`` (of cells that
+    share campaigns; null if each cell is of one), ``depends`` (the difference varies between cells: then
+    there is no verdict over them), ``least`` and ``most`` (ratios of cells).
 
     With several phases, ``phases``: those that count, in order, each with ``label``, ``name``, ``time``
     (which of several), ``transactions`` and ``configurations``: name, number of ``complete`` runs, ``mean``,
@@ -102,7 +96,7 @@ def comparison_as_json(comparison: RunComparison) -> dict[str, Json]:
     figures = compare_figures(comparison, (*LATENCIES, *EVENNESS, *COSTS, *LOADING))
     found = what_differs([run.facts for run in comparison.runs])
     question, names = question_of(comparison)
-    factors = judge_factors(comparison)
+    answer = find_answer(comparison)
     tables = _dimensions(comparison)
     of_run = {
         run.index: table for group, table in zip(comparison.groups, tables, strict=True) for run in group.runs
@@ -113,8 +107,8 @@ def comparison_as_json(comparison: RunComparison) -> dict[str, Json]:
         "cut_s": comparison.cut_s,
         "question": question or None,
         "answered_by": list(names),
-        "answers": list(find_answer(comparison).sentences),
-        "warnings": list(comparison_warnings(comparison)),
+        "answers": list(answer.sentences),
+        "warnings": list(answer.weakened_by),
         "notes": list(comparison_notes(comparison)),
         "cannot_show": describe_part_limitations(comparison),
         "differences": [
@@ -142,8 +136,6 @@ def comparison_as_json(comparison: RunComparison) -> dict[str, Json]:
         "asked": None if comparison.asked is None else comparison.asked.value,
         "fastest": _fastest(comparison.parts[0]) if len(comparison.parts) == 1 else None,
         "table": _table(comparison, tables),
-        "factors": [_factor(each) for each in factors.verdicts],
-        "in_no_cell": dict(factors.not_counted),
         "storages": [_storage(row) for row in storage_rows(comparison)],
         **_phases(comparison),
     }
@@ -205,13 +197,22 @@ def _table(comparison: RunComparison, tables: Sequence[dict[str, Json]]) -> Json
                 "share": each.share,
                 "worst": each.worst,
                 "cells": each.cells,
-                "against": {
-                    kind: {"ratio": found.ratio, "interval": _interval(found.interval)}
-                    for kind, found in each.against.items()
-                },
+                "against": {kind: _over_cells(found) for kind, found in each.against.items()},
             }
             for each in matrix.columns
         ],
+    }
+
+
+def _over_cells(found: CellComparison) -> dict[str, Json]:
+    return {
+        "verdict": found.comparison.verdict.value,
+        **_ratio(found.comparison),
+        "cells": found.cells,
+        "sets": found.sets,
+        "depends": found.depends,
+        "least": found.least,
+        "most": found.most,
     }
 
 
@@ -273,29 +274,6 @@ def _fastest(comparison: RunComparison) -> Json:
         "not_distinguishable": [row.group.name for row in found.others],
         "not_judged": [row.group.name for row in found.not_judged],
         "sentence": describe_fastest(found),
-    }
-
-
-def _factor(each: FactorVerdict) -> dict[str, Json]:
-    found = each.found
-    return {
-        "factor": each.factor,
-        "condition": each.condition or None,
-        "baseline": each.baseline,
-        "candidate": each.candidate,
-        "cells": found.cells,
-        "depends": found.depends,
-        "sets": found.sets,
-        "verdict": found.comparison.verdict.value,
-        **_ratio(found.comparison),
-        "over_cells": {"verdict": found.over_cells.verdict.value, **_ratio(found.over_cells)},
-        "least": found.least,
-        "most": found.most,
-        "over": list(each.over),
-        "goes_with": list(each.goes_with),
-        "unpaired": list(each.unpaired),
-        "runs": list(each.runs),
-        "interleaved": each.interleaved,
     }
 
 

@@ -72,6 +72,7 @@ class Findings:
         conditions: each with its configurations; those with a table first.
         answers: sentences that answer the question.
         warnings: that weaken the comparison, as sentences.
+        verdicts: on pairs, as sentences.
         limits: bottlenecks, and what the figures cannot show, as sentences.
         notes: on unusual methods, as sentences.
         baseline: chosen configuration or level across the tables to compare with; empty for none.
@@ -83,6 +84,7 @@ class Findings:
     conditions: tuple[ReportedCondition, ...]
     answers: tuple[str, ...]
     warnings: tuple[str, ...]
+    verdicts: tuple[str, ...]
     limits: tuple[str, ...]
     notes: tuple[str, ...]
     baseline: str = ""
@@ -96,11 +98,6 @@ class Findings:
     def runs(self) -> tuple[ReportedRun, ...]:
         """All runs, configuration by configuration."""
         return tuple(run for configuration in self.configurations for run in configuration.runs)
-
-    @property
-    def verdicts(self) -> tuple[str, ...]:
-        """All verdicts, those on the fastest first."""
-        return tuple(each.verdict for each in self.configurations if each.row.verdict)
 
     @property
     def baselines(self) -> tuple[str, ...]:
@@ -143,6 +140,7 @@ def find(facts: Sequence[RunFacts], series: Sequence[RunSeries], baseline: str =
         conditions=tuple(_conditions(comparison, matrix, series)),
         answers=tuple(_answers(comparison, answer)) if matrix is None else answer.sentences,
         warnings=answer.weakened_by,
+        verdicts=answer.verdicts,
         limits=answer.limits,
         notes=comparison_notes(comparison),
         baseline=baseline,

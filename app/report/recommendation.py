@@ -5,16 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from app.comparison.matrix import Matrix, Standing, find_leaders
+from app.comparison.matrix import Matrix, Standing, either, find_leaders
+from app.comparison.wording import SPEED, ends, magnitude
 from app.domain.text import number_text, tr
 from app.report.findings import Findings, ReportedCondition
 from app.report.report_data import ReportedConfiguration
 from app.report.take_with_you import is_proved_fastest, winners
 from app.statistics.verdict import Comparison, Verdict
 
-_TIMES_FROM: Final = 2.0
 _SAME: Final = 0.9995
-_TWO_DIGITS: Final = 9.95
 
 
 def recommend(found: Findings) -> str:
@@ -36,17 +35,17 @@ def recommend(found: Findings) -> str:
 def _of_condition(condition: ReportedCondition, chosen: ReportedConfiguration) -> str:
     baseline = next(each for each in condition.configurations if each.is_baseline)
     compared, is_kept = chosen.row.comparison, any(each.withdraws for each in chosen.row.judged.reservations)
-    sentence = tr("Keep {baseline} for now: that {name} is faster is not proved.")
+    sentence = tr("Keep {baseline} for now: {name} is not proved to be faster.")
     if chosen is baseline:
         sentence = tr("Keep {name}: none of the others is significantly faster. {safety}")
         if not is_proved_fastest(condition, chosen):
             sentence = tr("Keep {name} for now: it has the highest mean, which proves nothing yet. {safety}")
     elif compared is not None and compared.verdict is Verdict.HIGHER and not is_kept:
-        sentence = tr("Use {name}: {difference} than {baseline}. {safety}")
+        sentence = tr("Use {name}: {difference}. {safety}")
     return sentence.format(
         name=chosen.name,
         baseline=baseline.name,
-        difference="" if compared is None else _difference(compared),
+        difference="" if compared is None else _difference(compared, baseline.name),
         safety=_safety(is_safe=not chosen.warning),
     )
 
@@ -63,13 +62,15 @@ def _of_matrix(found: Findings, matrix: Matrix) -> str:
     if chosen in leaders:
         sentence = tr("Keep {baseline}: none of the others is faster. {safety}")
     elif against:
-        sentence = tr("Use {name}: {difference} than {baseline}. {safety}")
+        sentence = tr("Use {name}: {difference}. {safety}")
     elif worst > _SAME:
         sentence = tr("Use {name}: the best in every table. {safety}")
-    differences = {kind: _difference(_turned(each)) for kind, each in against.items()}
+    differences = {
+        kind: _difference(_turned(each.comparison), found.baseline) for kind, each in against.items()
+    }
     named = tr("{difference} ({kind})")
     return sentence.format(
-        name=_or([each.level for each in leaders]),
+        name=either([each.level for each in leaders]),
         baseline=found.baseline,
         difference="; ".join(
             named.format(difference=words, kind=kind) if kind else words
@@ -91,12 +92,6 @@ def _is_safe(matrix: Matrix, leaders: tuple[Standing, ...]) -> bool:
     return not any(row.group.unsafe for cell in cells for row in cell.rows)
 
 
-def _or(names: list[str]) -> str:
-    if len(names) < 2:
-        return "".join(names)
-    return tr("{names} or {last}").format(names=", ".join(names[:-1]), last=names[-1])
-
-
 def _turned(found: Comparison) -> Comparison:
     """Return the comparison seen from the other side."""
     ratio, interval = found.ratio, found.interval
@@ -105,23 +100,13 @@ def _turned(found: Comparison) -> Comparison:
     return replace(found, ratio=1 / ratio if ratio else None, interval=interval)
 
 
-def _difference(found: Comparison) -> str:
+def _difference(found: Comparison, baseline: str) -> str:
     """Return by how much something is faster, with its interval."""
-    interval, ratio = found.interval, found.ratio or 1.0
-    ends = (ratio,) if interval is None else (ratio, interval.low, interval.high)
-    if ratio >= _TIMES_FROM:
-        words, values = tr("{value} times as fast"), [number_text(each, ".1f") for each in ends]
-    else:
-        percents = [100 * (each - 1) for each in ends]
-        digits = ".1f" if max(map(abs, percents)) < _TWO_DIGITS else ".0f"
-        words, values = tr("{value} % faster"), [number_text(each, digits) for each in percents]
-        values[-1] += " %" if len(values) > 1 else ""
-    sentence = words.format(value=values[0])
-    if len(values) == 1:
-        return sentence
-    return tr("{difference} (95 % CI {low} to {high})").format(
-        difference=sentence, low=values[1], high=values[2]
-    )
+    ratio, interval = found.ratio or 1.0, found.interval
+    words = magnitude(ratio, SPEED, baseline, interval)
+    if interval is None:
+        return words
+    return tr("{difference} (95 % CI {ends})").format(difference=words, ends=ends(ratio, interval))
 
 
 def _safety(*, is_safe: bool) -> str:

@@ -21,7 +21,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from app.statistics.sample_size import DEFAULT_ALPHA, DEFAULT_EFFECT
 from app.statistics.verdict import Comparison, Estimate, Samples, Verdict, compare, holm_levels
@@ -56,23 +56,19 @@ class CellComparison:
     Attributes:
         comparison: the verdict, over the sets if there are any; its `runs` are the averaged values, and it is
             INDICATIVE with fewer than three of them.
-        over_cells: the same with every cell as an independent replicate, even if they share campaigns.
         cells: number of cells.
         sets: number of averaged sets; None if every cell is of one campaign and counts separately.
         least: smallest ratio of a cell; None without cells.
         most: largest.
         depends: whether the difference varies between cells: then there is no verdict over them.
-        repeated: whether the error comes from the runs in the cells.
     """
 
     comparison: Comparison
-    over_cells: Comparison
     cells: int
     sets: int | None
     least: float | None
     most: float | None
     depends: bool = False
-    repeated: bool = False
 
 
 def compare_over_cells(
@@ -102,20 +98,16 @@ def compare_over_cells(
     least, most = (math.exp(min(logs)), math.exp(max(logs))) if logs else (None, None)
     blocked = None if linked else _blocked(pairs)
     depends = blocked is not None and _depends(pairs, effect, alpha_of_cells)
-    over_cells = _compare(logs, effect, alpha, blocked)
-    found = over_cells if means == logs else _compare(means, effect, alpha, None)
+    found = _compare(means, effect, alpha, blocked)
     if depends:
-        nothing = Comparison(Verdict.INDICATIVE, found.ratio, found.runs, found.paired, effect)
-        found = over_cells = nothing
+        found = Comparison(Verdict.INDICATIVE, found.ratio, found.runs, found.paired, effect)
     return CellComparison(
         comparison=found,
-        over_cells=over_cells,
         cells=len(pairs),
         sets=len(sets) if linked else None,
         least=least,
         most=most,
         depends=depends,
-        repeated=blocked is not None,
     )
 
 
@@ -203,11 +195,11 @@ def compare_levels(
     found = [
         compare_over_cells(pairs, effect=effect, alpha=alpha, alpha_of_cells=of_cells) for pairs in levels
     ]
-    for name in ("comparison", "over_cells"):
-        p_values = [getattr(each, name).p_value for each in found]
-        judged = [place for place, p_value in enumerate(p_values) if p_value is not None]
-        allowed = holm_levels([p_values[place] for place in judged], alpha)
-        for place, level in zip(judged, allowed, strict=True):
-            again = compare_over_cells(levels[place], effect=effect, alpha=level, alpha_of_cells=of_cells)
-            found[place] = replace(found[place], **{name: getattr(again, name)})
+    p_values = {
+        place: each.comparison.p_value
+        for place, each in enumerate(found)
+        if each.comparison.p_value is not None
+    }
+    for place, level in zip(p_values, holm_levels(list(p_values.values()), alpha), strict=True):
+        found[place] = compare_over_cells(levels[place], effect=effect, alpha=level, alpha_of_cells=of_cells)
     return tuple(found)

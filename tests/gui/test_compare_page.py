@@ -685,7 +685,7 @@ def test_day_beside_minute(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> N
     minute = write_run(tmp_path / "minute.footing", Shape(60, 4800, 2), "minute")
     show(qtbot, page, [write_day(tmp_path / "day.footing"), minute])
     texts = words(page)
-    assert "They lasted from 01:00 (minute) to 24:00:00 (day)" in texts
+    assert "The runs lasted 01:00 (minute) to 24:00:00 (day)" in texts
     assert "minute was" in texts
     view = opened(page, "over-time", OverTimeView)
     assert view.stack.times[1] == 86_400

@@ -405,7 +405,9 @@ def judge_files(paths: Iterable[str | None], *, baseline: str = "") -> RunCompar
     """
     found = [Path(path) for path in paths if path is not None]
     try:
-        facts = with_readable(found, lambda some: [read_run_facts(path) for path in some], print_left_out)
+        facts = with_readable(
+            found, lambda some: [read_run_facts(path, whole=False) for path in some], print_left_out
+        )
     except RunFileError:
         return None
     return compare_runs(facts, baseline=baseline)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from app.analysis.facts import RunFacts
-from app.analysis.labels import one_line
+from app.analysis.labels import one_line, some
 from app.comparison.comparison import RunComparison
 from app.comparison.differences import PropertyDifference, find_differences
 from app.comparison.disturbed_runs import WeakRuns, could_be_others, is_weak
@@ -236,7 +236,9 @@ def describe_gate(gate: UpgradeGate) -> Iterator[str]:
         yield _sentence(each, gate.worse_by)
     changed = dict.fromkeys(_change(item) for each in gate.configurations for item in each.changed)
     if changed:
-        yield tr("What changed between the sides: {changes}.").format(changes=_some(list(changed)))
+        yield tr("What changed between the sides: {changes}.").format(
+            changes=some(list(changed), _MOST_CHANGES)
+        )
     else:
         yield tr("Nothing known changed between the sides.")
     varied = dict.fromkeys(
@@ -244,16 +246,9 @@ def describe_gate(gate: UpgradeGate) -> Iterator[str]:
     )
     if varied:
         yield tr("Within a side this differs, and is part of the spread: {names}.").format(
-            names=_some(list(varied))
+            names=some(list(varied), _MOST_CHANGES)
         )
     yield from gate.left_out
-
-
-def _some(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:_MOST_CHANGES])
-    if len(names) <= _MOST_CHANGES:
-        return shown
-    return tr("{names} and {count} more").format(names=shown, count=len(names) - _MOST_CHANGES)
 
 
 def _change(difference: PropertyDifference) -> str:

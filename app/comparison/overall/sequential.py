@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from app.analysis.facts import RunFacts
-from app.analysis.labels import one_line
+from app.analysis.labels import one_line, some
 from app.comparison.groups import ComparedGroup
 from app.domain.campaign.order import LEFT_OUT, Design
 from app.domain.text import tr
@@ -78,10 +78,7 @@ def describe_design(comparison: RunComparison) -> Iterator[str]:
         if out:
             sentence = tr("Left out early: {reasons}.")
             sentences = [tr("{name} ({reason})").format(name=each.name, reason=each.left_out) for each in out]
-            more = len(sentences) - _MOST_NAMES
-            if more > 0:
-                sentences = [*sentences[:_MOST_NAMES], tr("and {count} more").format(count=more)]
-            yield sentence.format(reasons="; ".join(sentences))
+            yield sentence.format(reasons=some(sentences, _MOST_NAMES))
         yield from _what_is_left(left)
         rivals = {name for group in groups for name in group.facts.rivals}
         if len(rivals) > len(groups):
@@ -94,9 +91,7 @@ def describe_design(comparison: RunComparison) -> Iterator[str]:
 
 def _what_is_left(left: Sequence[ComparedGroup]) -> Iterator[str]:
     rounds = max((run.facts.repeat + 1 for group in left for run in group.runs), default=0)
-    names = ", ".join(group.name for group in left[:_MOST_NAMES])
-    if len(left) > _MOST_NAMES:
-        names = tr("{names} and {count} more").format(names=names, count=len(left) - _MOST_NAMES)
+    names = some([group.name for group in left], _MOST_NAMES)
     if len(left) == 1:
         yield tr("Left after {rounds} rounds: {names}.").format(rounds=rounds, names=names)
     elif left:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from app.analysis.labels import format_tps, one_line
+from app.analysis.labels import format_tps, one_line, some
 from app.analysis.properties import MACHINE, POSTGRESQL, SETTING, TARGET, WORKLOAD, Property
 from app.domain.columns import CellKind, Column, without
 from app.domain.text import tr
@@ -30,7 +30,6 @@ from app.report.blocks import (
 )
 from app.report.figures import MOST_LINES, details, sources
 from app.report.findings import Findings
-from app.report.pages.first_page import some
 from app.report.report_data import ReportedConfiguration, ReportedRun, clip
 from app.report.run_tables import (
     baseline_blocks,
@@ -155,9 +154,7 @@ def _sentences(configuration: ReportedConfiguration) -> Iterator[Block]:
     for run in runs:
         sentences = list(run.compared.sentences) if run is shown else []
         if run.compared.left_out:
-            sentences.insert(
-                0, tr("Takes no part in the comparison: {why}.").format(why=run.compared.left_out)
-            )
+            sentences.insert(0, tr("Excluded from the comparison: {why}.").format(why=run.compared.left_out))
         if run.facts.error:
             sentences.insert(0, one_line(run.facts.error))
         sentences += [
@@ -234,17 +231,18 @@ def _commands(runs: Sequence[ReportedRun]) -> Iterator[Block]:
     """Yield the commands of the first of these runs, and the other runs that share them."""
     first, lines = runs[0], command_lines(runs[0])
     if not lines:
-        names = some([run.name for run in runs])
+        names = some([run.name for run in runs], _MOST_NAMES)
         yield Text(TextRole.NOTE, tr("{names}: the files hold no commands.").format(names=names))
         return
     yield Text(TextRole.SUBHEADING, first.name)
     if len(runs) > 1:
         sentence = tr("The same, with other numbers (seeds, folders, names): {names}.")
-        yield Text(TextRole.NOTE, sentence.format(names=some([run.name for run in runs[1:]])))
+        yield Text(TextRole.NOTE, sentence.format(names=some([run.name for run in runs[1:]], _MOST_NAMES)))
     for line in lines:
         yield Text(TextRole.CODE, line)
 
 
+_MOST_NAMES: Final = 3
 _CAMPAIGN: Final = "campaign"
 _MANY: Final = 60
 """More runs than this are listed in several columns."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, islice, zip_longest
 from typing import Final
 
-from app.analysis.labels import format_tps, mark_words, one_line
+from app.analysis.labels import format_tps, mark_words, one_line, some
 from app.analysis.properties import LABELS
 from app.comparison.disturbed_runs import is_disturbed
 from app.comparison.matrix import standing_columns
@@ -37,6 +37,7 @@ from app.runfile.disturbance import DISTURBED
 from app.statistics.sample_size import RUNS_FOR_A_VERDICT
 
 MOST_WARNINGS: Final = 4
+_MOST_NAMES: Final = 3
 MOST_ROWS: Final = 24
 """Configurations with a row: as many as fit with the answer."""
 
@@ -79,9 +80,7 @@ def _own_words(heading: str, text: str) -> Iterator[Block]:
 def _ranking(found: Findings) -> Iterator[Block]:
     """Yield the ranking of the levels across the tables, else of configurations."""
     if found.matrix is not None:
-        all_levels = found.matrix.columns
-        levels = [each for each in all_levels if each.against or each.share == 1 or each is all_levels[0]]
-        levels = levels[:MOST_ROWS]
+        levels = found.matrix.compared[:MOST_ROWS]
         if levels:
             yield plain_table(standing_columns(found.matrix), levels, size=table_size(len(levels)))
         return
@@ -167,16 +166,8 @@ def _unsafe(configurations: Sequence[ReportedConfiguration]) -> Iterator[Block]:
             return
         sentence = tr("{warning}: {names}. Safety was traded for speed: {reasons}.")
         given = "; ".join(one_line(each).rstrip(".") for each in why)  # some are whole sentences
-        text = sentence.format(warning=warning, names=some(names), reasons=given)
+        text = sentence.format(warning=warning, names=some(names, _MOST_NAMES), reasons=given)
         yield Text(TextRole.WARNING, text)
-
-
-def some(names: Sequence[str], most: int = 3) -> str:
-    """Return the first names, and how many more there are."""
-    if len(names) <= most:
-        return ", ".join(names)
-    more = tr("{names} and {count} more")
-    return more.format(names=", ".join(names[: most - 1]), count=len(names) - most + 1)
 
 
 def configuration_table(configurations: Sequence[ReportedConfiguration]) -> ReportTable:
@@ -372,4 +363,4 @@ def _seconds(configurations: Sequence[ReportedConfiguration]) -> Iterator[str]:
     ):
         if those:
             worst = [result for _, result in sorted(those)]
-            yield sentence.format(runs=some(worst))
+            yield sentence.format(runs=some(worst, _MOST_NAMES))

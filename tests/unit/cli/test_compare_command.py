@@ -30,7 +30,8 @@ def test_compare_campaign_folder(tmp_path: Path, capsys: Capture) -> None:
     assert "Target, filesystem: ext4 (ext4); xfs (xfs)" in output
     assert "xfs is 10 % faster than ext4 (95 % interval" in output
     assert output.index("xfs is") < output.index("What differs") < output.index("Each run for itself")
-    assert "latency, 99th percentile  4.25 ms  4.25 ms" in output
+    assert "p99 ms" in output
+    assert "4.25 ms" in output
 
 
 def test_runs_by_path_baseline_by_name(tmp_path: Path, capsys: Capture) -> None:
@@ -42,9 +43,8 @@ def test_runs_by_path_baseline_by_name(tmp_path: Path, capsys: Capture) -> None:
 def test_single_run_matrix_table_and_sentences(tmp_path: Path, capsys: Capture) -> None:
     assert call(write_matrix(tmp_path)[0].parent, "--details") == 0
     output = " ".join(capsys.readouterr().out.split())
-    assert output.index("Which") < output.index("Over all cells") < output.index("Each run for itself")
-    assert "filesystem btrfs ext4 4 -20 %" in output
-    assert "the interval holds for the mean over these cells" in output
+    assert output.index("Which") < output.index("Ranking") < output.index("Each run for itself")
+    assert "btrfs -20 %" in output
 
 
 def test_matrix_begins_with_answers(tmp_path: Path, capsys: Capture) -> None:
@@ -198,7 +198,7 @@ def test_one_footing_compares_condition_levels(tmp_path: Path, capsys: Capture) 
     write_conditions(tmp_path, ext4=(4, 16))
     assert call(tmp_path) == 0
     output = " ".join(capsys.readouterr().out.split())
-    assert "Compared are levels of one condition, clients" in output
+    assert "The configurations differ in one condition, clients" in output
     assert "ext4 16 is 4.0 times as fast as ext4 04" in output
 
 

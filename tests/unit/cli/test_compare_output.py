@@ -35,7 +35,7 @@ def printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
         by_name = {f"{number:04}": run for number, run in enumerate(facts)}
         for name in by_name:
             (tmp_path / f"{name}.footing").touch()
-        monkeypatch.setattr(compare, "read_run_facts", lambda path: by_name[path.stem])
+        monkeypatch.setattr(compare, "read_run_facts", lambda path, **_: by_name[path.stem])
         assert command.main(["compare", str(tmp_path), *options]) == 0
         lines = STYLE.sub("", capsys.readouterr().out).splitlines()
         assert max(cell_len(line) for line in lines if " " in line) <= width, "but paths are not broken"
@@ -96,6 +96,22 @@ def test_conditions_with_nothing_in_common(printed: Printed) -> None:
     assert any("condition" in line for line in printed(facts, 60))
 
 
+def test_holes_and_thirty_runs_beside_one(printed: Printed) -> None:
+    facts = made(("ext4", "xfs", "zfs"), ("mirror", "stripe", "raid10"))[:-1]
+    many = [made_run({"filesystem": "zfs", "RAID": "mirror"}, 900.0 + at, repeat=at) for at in range(1, 30)]
+    lines = printed([*facts, *many], 60)
+    [row] = [line.split() for line in lines if line.startswith("raid10")]
+    assert len(row) == 3, "the name and the two that were measured"
+
+
+def test_query_that_finds_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = write_matrix(tmp_path)[0].parent
+    assert command.main(["compare", str(folder), "scale:777"]) == 2
+    told = " ".join(capsys.readouterr().err.split())
+    assert "None of 8 runs" in told
+    assert "is found by: scale:777" in told
+
+
 def test_two_runs_of_one_configuration(printed: Printed) -> None:
     facts = [made_run({"filesystem": "ext4"}, 1000.0, repeat=repeat) for repeat in range(2)]
     assert printed(facts, 60)
@@ -131,10 +147,10 @@ def test_runs_vanish_meanwhile(
 ) -> None:
     paths = write_matrix(tmp_path)
 
-    def read(path: Path) -> RunFacts:
+    def read(path: Path, *, whole: bool) -> RunFacts:
         for gone in paths[left:]:
             gone.unlink(missing_ok=True)
-        return read_run_facts(path)
+        return read_run_facts(path, whole=whole)
 
     monkeypatch.setattr(compare, "read_run_facts", read)
     assert command.main(["compare", str(paths[0].parent)]) == 1

@@ -226,7 +226,7 @@ def test_the_same_run_twice_counts_once(tmp_path: Path) -> None:
     found = compare_runs([run, replace(run, path="/copy.footing", campaign_key="elsewhere")])
     assert [each.left_out for each in found.runs] == ["", "it is the same run as ext4 #1"]
     assert found.rows[1].runs == 0
-    assert any("takes no part: it is the same run as" in each for each in comparison_warnings(found))
+    assert any("is excluded: it is the same run as" in each for each in comparison_warnings(found))
 
 
 def test_imported_beside_own_warning(tmp_path: Path) -> None:
@@ -272,7 +272,7 @@ def test_lengths_that_differ_are_named(tmp_path: Path) -> None:
     long, short = shape_of(noisy(20_000, 1, warm_up=600)), shape_of(noisy(60, 2))
     one, two = facts(tmp_path, Trial(), Trial("xfs #1", "xfs"))
     found = compare_runs([replace(one, shape=long), replace(two, shape=short)])
-    assert any(each.startswith("They lasted from") for each in comparison_warnings(found))
+    assert any(each.startswith("The runs lasted") for each in comparison_warnings(found))
 
 
 @pytest.mark.parametrize("value", [-1.0, 1e300])
@@ -468,7 +468,9 @@ def _compressing(folder: Path, *ratios: float | None, effect: str = "compress=zs
         replace(run, compression=effect, properties=(*run.properties, *each))
         for run, each in zip(runs, rows, strict=True)
     ]
-    return " ".join(each for each in comparison_warnings(compare_runs(found)) if "compresses here" in each)
+    return " ".join(
+        each for each in comparison_warnings(compare_runs(found)) if "filesystem compresses" in each
+    )
 
 
 def test_compressed_data_described(tmp_path: Path) -> None:

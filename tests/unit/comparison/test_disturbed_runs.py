@@ -122,7 +122,7 @@ def test_unknown_disturbance_is_no_verdict(trial: RunFacts, count: int) -> None:
     found = compare_runs([unknown(run) if at < count else run for at, run in enumerate(runs)])
     assert verdict_of(found) is Verdict.INDICATIVE
     assert "not known whether" in found.verdicts[0]
-    assert "It is not known whether others disturbed" in comparison_warnings(found)[0]
+    assert "It is not known whether other processes disturbed" in comparison_warnings(found)[0]
     assert compare_figure(found, "latency_p99_ms").better(1) is None
 
 
@@ -207,10 +207,10 @@ def test_warnings_name_disturbed_runs_and_use(trial: RunFacts) -> None:
     warnings = comparison_warnings(compared(trial, one=ALL_DISTURBED, two=two))
     assert warnings[:2] == (
         (
-            "Others disturbed one #1, one #2, one #3, one #4, one #5: other programs used 42 to 70 % of the"
-            " CPUs. Too few undisturbed runs are left for a verdict."
+            "Other processes disturbed one #1, one #2, one #3, one #4, one #5: other programs used 42 to 70 %"
+            " of the CPUs. Too few undisturbed runs are left for a verdict."
         ),
-        "Others disturbed two #2, which take no part: other programs used 42 % of the CPUs.",
+        "Excluded as disturbed by other processes: two #2 (other programs used 42 % of the CPUs).",
     )
     many = tuple((800.0 + at, 30.0) for at in range(12))
     assert "one #5 and 7 more: other" in comparison_warnings(compared(trial, one=many, two=SLOW))[0]

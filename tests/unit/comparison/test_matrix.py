@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from itertools import product
 
+import numpy as np
 import pytest
 
 from app.analysis.facts import RunFacts
@@ -15,10 +18,17 @@ from app.comparison.matrix import (
     find_leaders,
     find_variants,
     lay_out,
+    standing_columns,
 )
 from app.comparison.overall.answer import find_answer
+from app.domain.columns import texts
 from app.domain.errors import UsageError
 from app.export.comparison import comparison_as_json
+from app.runfile.disturbance import DISTURBED
+from app.runfile.metadata.run_metadata import IMPORTED
+from app.runfile.metadata.safety import NOT_DURABLE
+from app.statistics.cells import CellComparison
+from app.statistics.verdict import Verdict
 from tests.made_matrix import made_run
 from tests.vondra_runs import published_facts
 
@@ -100,8 +110,8 @@ def test_variant_of_a_level_is_compared_with_it() -> None:
     found = laid([*runs(), *options])
     (variant,) = find_variants(found, 0.02)
     assert (variant.level, variant.variant) == ("zfs", "zfs 8k")
-    assert [round(each.ratio or 0, 3) for each in variant.gains.values()] == [1.1]
-    assert any(each.startswith("zfs 8k against zfs: ") for each in describe_matrix(found, 0.02))
+    assert [round(each.comparison.ratio or 0, 3) for each in variant.gains.values()] == [1.1]
+    assert any(each.startswith("zfs 8k compared with zfs: ") for each in describe_matrix(found, 0.02))
     assert find_variants(laid(runs()), 0.02) == ()
 
 
@@ -230,3 +240,126 @@ def test_rates_are_listed_and_not_ranked() -> None:
         for filesystem, level in product(("ext4", "xfs"), ("mirror", "stripe"))
     ]
     assert lay_out(compare_runs(facts)) is None
+
+
+def noisy(
+    levels: Mapping[str, float], repeats: int = 1, campaigns: tuple[str, str] = ("one", "one")
+) -> list[RunFacts]:
+    """Return runs of ext4 and xfs on levels, xfs so many times as fast, give or take 1 %."""
+    random = np.random.default_rng(7)
+    return [
+        made_run(
+            {"filesystem": filesystem, "RAID": level},
+            1000 * (ratio if filesystem == "xfs" else 1) * math.exp(0.01 * float(random.standard_normal())),
+            repeat=repeat,
+            campaign=campaign,
+        )
+        for repeat, (level, ratio), (filesystem, campaign) in product(
+            range(repeats), levels.items(), zip(("ext4", "xfs"), campaigns, strict=True)
+        )
+    ]
+
+
+def difference(facts: list[RunFacts]) -> CellComparison:
+    """Return the only difference between two filesystems."""
+    found = laid(facts)
+    [against] = [each.against for each in found.columns if each.against]
+    return next(iter(against.values()))
+
+
+FOUR = {"single": 0.5, "mirror": 0.5, "stripe": 0.5, "raid10": 0.5}
+
+
+def test_two_cells_of_repeats_give_a_verdict() -> None:
+    """Half as fast in 6 of 6 pairs is no indication only."""
+    found = difference(noisy({"single": 0.5, "stripe": 0.5}, 3))
+    assert (found.cells, found.comparison.verdict, found.depends) == (2, Verdict.LOWER, False)
+
+
+def test_two_cells_of_single_runs_give_none() -> None:
+    found = difference(noisy({"single": 0.5, "stripe": 0.5}))
+    assert (found.cells, found.comparison.verdict) == (2, Verdict.INDICATIVE)
+
+
+def test_interaction_is_shown_and_not_averaged() -> None:
+    matrix = laid(noisy({"single": 1.0, "stripe": 2.0}, 3))
+    column = next(each for each in standing_columns(matrix) if each.id.startswith("kind"))
+    assert [column.cell(each) for each in matrix.columns] == ["", "-50 to 0 %, depends on the row"]
+
+
+def test_cells_of_two_campaigns_are_one_set() -> None:
+    found = difference(noisy(FOUR, campaigns=("one", "two")))
+    assert (found.cells, found.sets, found.comparison.verdict) == (4, 1, Verdict.INDICATIVE)
+
+
+def test_pairs_within_a_campaign_preferred() -> None:
+    """All runs of the second campaign are of one filesystem on a machine that is slower now."""
+    slower = [made_run({"filesystem": "xfs", "RAID": level}, 300.0, campaign="two") for level in FOUR]
+    found = difference([*noisy(FOUR), *slower])
+    assert found.sets is None
+    assert found.comparison.ratio == pytest.approx(0.5, rel=0.02)
+
+
+def test_imported_folder_is_one_campaign() -> None:
+    facts = [
+        made_run(
+            {"filesystem": filesystem, "RAID": level},
+            1000.0 + len(level) - 500.0 * place,
+            campaign="results",
+            marks=((IMPORTED, "elsewhere"),),
+        )
+        for level, (place, filesystem) in product(FOUR, enumerate(("ext4", "xfs")))
+    ]
+    assert difference(facts).sets is None
+
+
+def test_levels_are_adjusted_for_their_number() -> None:
+    facts = noisy(dict.fromkeys(FOUR, 0.9))
+    alone = difference(facts).comparison
+    zfs = [made_run({"filesystem": "zfs", "RAID": level}, 850.0 + 9 * len(level)) for level in FOUR]
+    both = [each for one in laid([*facts, *zfs]).columns for each in one.against.values()]
+    assert alone.interval is not None
+    assert {each.comparison.interval.confidence for each in both if each.comparison.interval} != {
+        alone.interval.confidence
+    }
+
+
+@pytest.mark.parametrize(
+    "spoilt",
+    [
+        {"tps": None},
+        {"tps": 0.0},
+        {"tps": 1e6, "marks": ((NOT_DURABLE, "fsync off"),)},
+        {"tps": 100.0, "marks": ((DISTURBED, "others"),)},
+    ],
+)
+def test_excluded_runs_are_in_no_difference(spoilt: dict[str, object]) -> None:
+    facts = [run for run in noisy(FOUR) if run.configuration != "xfs mirror"]
+    facts.append(made_run({"filesystem": "xfs", "RAID": "mirror"}, **spoilt))  # type: ignore[arg-type]
+    found = difference(facts)
+    assert found.cells == 3
+    assert found.comparison.ratio == pytest.approx(0.5, rel=0.02)
+
+
+def test_nothing_durable_is_ranked() -> None:
+    facts = [
+        made_run({"filesystem": name, "RAID": level}, 1000.0 * tps, marks=((NOT_DURABLE, "fsync off"),))
+        for level, (tps, name) in product(FOUR, enumerate(("ext4", "xfs"), 1))
+    ]
+    assert difference(facts).cells == 4
+
+
+def test_values_of_one_run_each_are_no_factor() -> None:
+    facts = [
+        made_run({"filesystem": name, "serial": str(n)}, 1000.0)
+        for n in range(13)
+        for name in ("ext4", "xfs")
+    ]
+    assert lay_out(compare_runs(facts)) is None
+
+
+def test_ranking_as_cells() -> None:
+    matrix = laid(noisy(FOUR))
+    shown = [texts(standing_columns(matrix), each) for each in matrix.compared]
+    assert [each["level"] for each in shown] == ["ext4", "xfs"]
+    assert (shown[1]["behind"], shown[1]["cells"]) == ("50 %", "4")

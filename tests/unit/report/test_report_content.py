@@ -107,7 +107,7 @@ def test_fastest_first_baseline_is_first_run(tmp_path: Path) -> None:
     assert any(each.startswith("xfs is ") and "faster than ext4 (" in each for each in pairs)
     assert any("slower than ext4 (" in each for each in pairs)
     [recommended] = [each for each in texts(report, TextRole.BODY) if each.startswith("Use xfs: ")]
-    assert recommended.startswith("Use xfs: 20 % faster (95 % CI ")
+    assert recommended.startswith("Use xfs: 20 % faster than ext4 (95 % CI ")
     assert recommended.endswith(" %) than ext4. Nothing unsafe.")
     table = next(block for block in report.blocks if isinstance(block, ReportTable))
     assert [row.cells["difference"] for row in table.rows][1] == "baseline"
@@ -199,8 +199,8 @@ def test_failed_and_stopped_runs_not_counted(tmp_path: Path) -> None:
     everything = " ".join(words(report))
     for sentence in (
         "The disk is full.",
-        "takes no part: it is failed.",
-        "takes no part: it is stopped early.",
+        "is excluded: it is failed.",
+        "is excluded: it is stopped early.",
     ):
         assert sentence in everything
 
@@ -269,7 +269,7 @@ def test_running_run_drawn_not_counted(tmp_path: Path) -> None:
         lock.release()
     drawn = [bar for block in report.blocks if isinstance(block, BarFigure) for bar in block.bars]
     assert [bar.value is None for bar in drawn] == [False, True]
-    assert "growing #1 takes no part: it is running." in " ".join(words(report))
+    assert "growing #1 is excluded: it is running." in " ".join(words(report))
 
 
 def test_stalls_and_drift_on_first_page(tmp_path: Path) -> None:

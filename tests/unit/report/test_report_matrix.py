@@ -148,7 +148,9 @@ def test_vanished_run_is_told_when_drawn(tmp_path: Path) -> None:
 def test_draft_compares_with_chosen_level(one: tuple[RunFacts, RunSeries]) -> None:
     cells = crossed(4, 3, KINDS[:1])
     draft = recommend(found_of(one, cells, "0MB"))
-    assert draft.startswith(("Use 3MB: 30 % faster (95 % CI ", "Use 3MB: 29 % faster (95 % CI "))
+    assert draft.startswith(
+        ("Use 3MB: 30 % faster than 0MB (95 % CI ", "Use 3MB: 29 % faster than 0MB (95 % CI ")
+    )
     assert draft.endswith(" than 0MB. Nothing unsafe.")
     assert recommend(found_of(one, cells, "3MB")) == "Keep 3MB: none of the others is faster. Nothing unsafe."
     assert recommend(found_of(one, cells)) == "Use 3MB: the best in every table. Nothing unsafe."

@@ -47,10 +47,8 @@ def test_xfs_and_ext4_are_practically_equal(mode: str, cells: int) -> None:
 def test_btrfs_60_percent_slower_read_write() -> None:
     found = over(EXT4, BTRFS, "rw")
     assert (found.cells, found.sets) == (22, 3)
-    for each in (found.comparison, found.over_cells):  # its runs are of other campaigns than those of ext4
-        assert each.verdict is Verdict.LOWER
-        assert holds(each, -0.60)
-    assert found.over_cells.ratio == pytest.approx(0.405, abs=0.001)
+    assert found.comparison.verdict is Verdict.LOWER  # its runs are of other campaigns than those of ext4
+    assert holds(found.comparison, -0.60)
 
 
 def test_tuned_zfs_12_percent_faster() -> None:
@@ -89,4 +87,3 @@ def test_printed_mean_within_interval(names: tuple[str, str], first: Variant, se
     mean = math.exp(math.fsum(math.log(b / a) for a, b in printed) / len(printed))
     found = over(first, second, "rw")
     assert holds(found.comparison, mean - 1)
-    assert holds(found.over_cells, mean - 1)

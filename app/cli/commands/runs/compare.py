@@ -6,7 +6,7 @@ With `BASE NEW --worse-than PERCENT` it is a gate for upgrades, with an exit sta
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -38,12 +38,6 @@ from app.comparison.matrix import (
 )
 from app.comparison.overall.answer import find_answer
 from app.comparison.overall.conditions import ASKABLE, PropertyRole
-from app.comparison.overall.factor_verdicts import EXPLANATION as FACTORS_EXPLANATION
-from app.comparison.overall.factor_verdicts import (
-    FACTOR_COLUMNS,
-    describe_not_counted,
-    judge_factors,
-)
 from app.comparison.overall.gate import (
     GATE_COLUMNS,
     GATE_EXPLANATION,
@@ -55,7 +49,7 @@ from app.comparison.overall.gate import (
 from app.comparison.overall.phases import EXPLANATION as PHASES_EXPLANATION
 from app.comparison.overall.phases import compare_phases, phase_columns, phase_rows
 from app.comparison.table import COMPARISON_COLUMNS, columns_for
-from app.comparison.warnings import comparison_notes, comparison_warnings
+from app.comparison.warnings import comparison_notes
 from app.comparison.wording import format_difference
 from app.domain.columns import CellKind, Column
 from app.domain.errors import ExitStatus, RunFileError, UsageError, did_you_mean
@@ -141,7 +135,7 @@ def compare_command(arguments: argparse.Namespace) -> int:
         raise UsageError(message, hint=tr("A folder stands for all runs in it."))
     left_out: list[str] = []
     facts = with_readable(
-        paths, lambda readable: [read_run_facts(path) for path in readable], left_out.append
+        paths, lambda readable: [read_run_facts(path, whole=False) for path in readable], left_out.append
     )
     for sentence in left_out:
         print_left_out(sentence)
@@ -240,9 +234,7 @@ def print_result(
         print_sentence(console, sentence, style="bold")
     if matrix is not None:
         console.print()
-        first = matrix.columns[:1]
-        compared = [each for each in matrix.columns if each.against or each.share == 1 or each in first]
-        print_table(console, standing_columns(matrix), compared)
+        print_table(console, standing_columns(matrix), matrix.compared)
     else:
         for part in comparison.parts:
             console.print()
@@ -252,7 +244,7 @@ def print_result(
     if all_verdicts or len(answer.verdicts) <= _MOST_VERDICTS:
         for verdict in answer.verdicts:
             print_sentence(console, verdict)
-    for warning in comparison_warnings(comparison):
+    for warning in answer.weakened_by:
         print_sentence(console, warning, style="yellow")
     for note in comparison_notes(comparison):
         print_sentence(console, note)
@@ -274,17 +266,19 @@ def _print_blocks(matrix: Matrix, comparison: RunComparison, console: Console) -
         print_sentence(console, sentence.format(mark=NOT_RANKED), style="dim")
     if matrix.others:
         sentence = trn(
-            "{count} more condition has too few configurations for a table, or a rate: --details.",
-            "{count} more conditions have too few configurations for a table, or a rate: --details.",
+            "{count} more condition has a fixed rate or too few configurations for a table; see --details.",
+            "{count} more conditions have a fixed rate or too few configurations for a table; see --details.",
             len(matrix.others),
         )
         print_sentence(console, sentence.format(count=len(matrix.others)), style="dim")
 
 
 def _print_figures_of(part: RunComparison, console: Console) -> None:
-    """Print the tables of one condition besides that of TPS."""
-    _print_factors(part, console)
+    """Print the ranking of levels in one condition, and its tables besides that of TPS."""
     under_it = tr("{title}: {condition}") if part.condition else "{title}"
+    if (matrix := lay_out(part)) is not None:
+        _title(console, under_it.format(title=tr("Ranking"), condition=part.condition))
+        print_table(console, standing_columns(matrix), matrix.compared)
     for title, names in (
         (tr("Latency"), LATENCIES),
         (tr("Costs per transaction"), COSTS),
@@ -302,16 +296,6 @@ def _print_phases(comparison: RunComparison, console: Console) -> None:
     _title(console, tr("Each phase for itself"))
     print_table(console, phase_columns(rows), rows)
     for sentence in (*(text for phase in phases for text in phase.verdicts), PHASES_EXPLANATION):
-        print_sentence(console, sentence)
-
-
-def _print_factors(comparison: RunComparison, console: Console) -> None:
-    found = judge_factors(comparison)
-    if not found.verdicts:
-        return
-    _title(console, tr("Over all cells"))
-    print_table(console, FACTOR_COLUMNS, found.verdicts)
-    for sentence in filter(None, (FACTORS_EXPLANATION, describe_not_counted(found))):
         print_sentence(console, sentence)
 
 
@@ -342,32 +326,25 @@ def _print_differences(comparison: RunComparison, console: Console) -> None:
 
 
 def _print_figures(
-    console: Console, title: str, comparison: RunComparison, figures: Sequence[FigureComparison]
+    console: Console, title: str, part: RunComparison, figures: Sequence[FigureComparison]
 ) -> None:
+    """Print figures of one condition, a row for each configuration."""
     if not figures:
         return
     _title(console, title)
-    print_table(console, (_FIGURE_COLUMN, *_group_columns(comparison)), figures)
-
-
-_FIGURE_COLUMN: Final[Column[FigureComparison]] = Column(
-    "figure", tr("figure"), lambda found: found.figure.label, CellKind.WORDS
-)
-_ALWAYS_SHOWN: Final = 2
-"""Number of configurations that the narrowest terminal shows."""
-
-
-def _group_columns(comparison: RunComparison) -> Iterator[Column[FigureComparison]]:
-    """Yield a column for each configuration; on a narrow terminal the last is omitted first."""
-    count = len(comparison.groups)
-    for place, group in enumerate(comparison.groups):
-        yield Column(
-            f"group {place}",
-            group.name_in_sentences,
-            partial(_with_difference, place=place),
-            CellKind.NUMBERS,
-            optional=count - place if place >= _ALWAYS_SHOWN else None,
-        )
+    columns = (
+        Column[int]("", tr("Configuration"), lambda at: part.groups[at].name_in_sentences, CellKind.WORDS),
+        *(
+            Column[int](
+                found.figure.name,
+                found.figure.heading or found.figure.label,
+                partial(_with_difference, found),
+                CellKind.NUMBERS,
+            )
+            for found in figures
+        ),
+    )
+    print_table(console, columns, range(len(part.groups)))
 
 
 def _with_difference(found: FigureComparison, place: int) -> str:

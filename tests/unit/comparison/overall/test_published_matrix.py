@@ -5,46 +5,37 @@ from __future__ import annotations
 import pytest
 
 from app.comparison.comparison import RunComparison, compare_runs
-from app.comparison.overall.factor_verdicts import (
-    FACTOR_COLUMNS,
-    FactorVerdict,
-    FactorVerdicts,
-    describe_not_counted,
-    judge_factors,
-)
+from app.comparison.matrix import Matrix, find_variants, lay_out
 from app.comparison.overall.fastest import find_fastest
-from app.domain.columns import texts
+from app.runfile.metadata.offered_load import LoadKind
+from app.statistics.cells import CellComparison
 from app.statistics.verdict import Verdict
 from tests.vondra_runs import published_facts
 
 READ_ONLY, READ_WRITE = "select-only", "simple-update"
+UNDECIDED = {Verdict.EQUAL, Verdict.INCONCLUSIVE}
 
 
 @pytest.fixture(scope="module")
 def comparison() -> RunComparison:
-    """The first run is one of ext4, so that ext4 is what others are compared with."""
-    return compare_runs(sorted(published_facts(), key=lambda run: not run.configuration.startswith("ext4")))
+    return compare_runs(published_facts())
 
 
 @pytest.fixture(scope="module")
-def found(comparison: RunComparison) -> FactorVerdicts:
-    return judge_factors(comparison)
+def fast() -> RunComparison:
+    """The runs that went as fast as they could."""
+    return compare_runs([run for run in published_facts() if run.load.kind is not LoadKind.RATE])
 
 
-SCALES = (50, 250, 1000, 5000)
+@pytest.fixture(scope="module")
+def matrix(fast: RunComparison) -> Matrix:
+    found = lay_out(fast)
+    assert found is not None
+    return found
 
 
-def verdicts(found: FactorVerdicts, factor: str, level: str, transactions: str) -> dict[int, FactorVerdict]:
-    """Return the verdicts on a level of the i5 by scale."""
-    values = {
-        each.condition: each for each in found.verdicts if (each.factor, each.candidate) == (factor, level)
-    }
-    names = {scale: f"{transactions}, scale {scale}, i5" for scale in SCALES}
-    return {scale: values[name] for scale, name in names.items() if name in values}
-
-
-def ratios(found: dict[int, FactorVerdict]) -> list[float]:
-    return [round(each.found.comparison.ratio or 0, 3) for each in found.values()]
+def against_best(matrix: Matrix, level: str) -> dict[str, CellComparison]:
+    return next(dict(each.against) for each in matrix.columns if each.level == level)
 
 
 def test_each_condition_is_one_workload(comparison: RunComparison) -> None:
@@ -57,51 +48,44 @@ def test_each_condition_is_one_workload(comparison: RunComparison) -> None:
         assert not [name for name in others for row in part.rows if name in row.verdict]
 
 
-def test_xfs_as_fast_as_ext4(found: FactorVerdicts) -> None:
-    read, written = (verdicts(found, "filesystem", "xfs", each) for each in (READ_ONLY, READ_WRITE))
-    assert [*read, *written] == [250, 1000, 5000, 50, 250, 1000, 5000]
-    assert ratios(read) == [0.989, 0.993, 1.007]
-    assert ratios(written) == [0.991, 0.998, 0.997, 1.034]
-    assert {each.found.comparison.verdict for each in (*read.values(), *written.values())} == {
-        Verdict.EQUAL,
-        Verdict.INCONCLUSIVE,
+def test_xfs_as_fast_as_ext4(matrix: Matrix) -> None:
+    best, second = matrix.columns[:2]
+    assert {best.level, second.level} == {"ext4", "xfs"}
+    assert {each.comparison.verdict for each in second.against.values()} <= UNDECIDED
+    assert {kind: each.cells for kind, each in second.against.items()} == {READ_ONLY: 17, READ_WRITE: 22}
+
+
+def test_btrfs_slower_with_an_interval(matrix: Matrix) -> None:
+    """Its runs are of other campaigns than those of the best: sets of campaigns are the replicates."""
+    found = against_best(matrix, "btrfs")[READ_WRITE]
+    assert (found.cells, found.sets, found.comparison.verdict) == (22, 3, Verdict.LOWER)
+    assert found.comparison.interval is not None
+    assert found.comparison.interval.low <= 0.4 <= found.comparison.interval.high
+
+
+def test_full_page_writes_pay_for_writes(matrix: Matrix) -> None:
+    [found] = [each for each in find_variants(matrix, 0.02) if each.level.startswith("zfs")]
+    verdicts = {kind: each.comparison.verdict for kind, each in found.gains.items()}
+    assert verdicts == {READ_ONLY: Verdict.EQUAL, READ_WRITE: Verdict.HIGHER}
+
+
+@pytest.mark.parametrize(("scale", "ratio"), [(50, 0.373), (250, 0.325), (1000, 0.546), (5000, 0.463)])
+def test_one_condition_has_its_own_ranking(fast: RunComparison, scale: int, ratio: float) -> None:
+    name = f"{READ_WRITE}, scale {scale}, i5"
+    part = next(each for each in fast.parts if each.condition == name)
+    found = lay_out(part)
+    assert found is not None
+    [btrfs] = against_best(found, "btrfs").values()
+    [ext4] = [each for each in found.columns if each.level == "ext4"]
+    relative = [each.comparison.ratio or 1.0 for each in ext4.against.values()] or [1.0]
+    assert (btrfs.comparison.ratio or 0.0) / relative[0] == pytest.approx(ratio, rel=0.05)
+
+
+def test_machine_is_a_condition_and_no_factor(matrix: Matrix) -> None:
+    assert (matrix.across, matrix.down) == ("filesystem", "RAID")
+    assert {part.condition.rpartition(", ")[2] for part in (block.part for block in matrix.blocks)} == {
+        *("i5", "xeon")
     }
-
-
-def test_btrfs_half_as_fast_writing(found: FactorVerdicts) -> None:
-    assert ratios(verdicts(found, "filesystem", "btrfs", READ_WRITE)) == [0.373, 0.325, 0.546, 0.463]
-    assert ratios(verdicts(found, "filesystem", "btrfs", READ_ONLY)) == [0.999, 0.820, 0.864]
-
-
-def test_full_page_writes_effect_by_size(found: FactorVerdicts) -> None:
-    written = verdicts(found, "full_page_writes", "off", READ_WRITE)
-    assert ratios(written) == [1.008, 1.063, 1.243, 1.296]
-    assert [each.found.comparison.verdict for each in written.values()] == [
-        *(Verdict.EQUAL, Verdict.HIGHER, Verdict.HIGHER, Verdict.HIGHER)
-    ]
-    read = verdicts(found, "full_page_writes", "off", READ_ONLY)
-    assert {each.found.comparison.verdict for each in read.values()} == {Verdict.EQUAL}
-
-
-def test_cells_at_both_ends_are_named(found: FactorVerdicts) -> None:
-    """On btrfs alone a stripe is no faster than a mirror, which is two copies there."""
-    stripe = verdicts(found, "RAID", "stripe", READ_WRITE)[250]
-    assert stripe.ends[0] == "btrfs, on, on, on"
-    shown = texts(FACTOR_COLUMNS, stripe)
-    assert (shown["difference"], shown["interval"]) == ("", "depends on the cell")
-    assert shown["range"].startswith("1.0 times (btrfs, on, on, on) to ")
-
-
-def test_machine_change_no_factor(found: FactorVerdicts) -> None:
-    assert not [each for each in found.verdicts if each.factor == "RAID" and each.candidate == "single"]
-    assert {each.factor for each in found.verdicts} == {
-        *("filesystem", "RAID", "full_page_writes", "wal_init_zero", "settings together")
-    }
-
-
-def test_runs_at_a_rate_stand_apart(comparison: RunComparison, found: FactorVerdicts) -> None:
-    assert describe_not_counted(found) == "Configurations that are in no cell: 14 at a rate."
-    assert sum(run.tps is not None for run in comparison.runs) == 306
 
 
 def test_pairs_indicative_with_chance(comparison: RunComparison) -> None:
