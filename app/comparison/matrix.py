@@ -210,6 +210,7 @@ def lay_out(comparison: RunComparison, columns: str = "", rows: str = "") -> Mat
     standings = _with_differences(_standings(kept, by_row=True), kept, comparison.effect)
     order = [each.level for each in standings]
     ordered = _in_order([row for block in kept for row in block.rows])
+    kept.sort(key=_place)
     return Matrix(
         one_line(across.name),
         one_line(down.name),
@@ -244,6 +245,12 @@ def _axes(
             hint=tr("Properties that differ: {names}.").format(names=names or tr("none")),
         )
     return None
+
+
+def _place(block: Block) -> list[tuple[int, str]]:
+    """Return a sort key for the table of a condition: its name from the last part on, numbers ascending."""
+    words = (word for part in reversed(block.part.condition.split(", ")) for word in part.split())
+    return [(int(word), "") if word.isdecimal() else (-1, word) for word in words]
 
 
 def _same_levels(dimension: Dimension) -> Dimension:

@@ -207,7 +207,7 @@ def _conditions(
     Configurations that are not durable are not ranked: they follow all others.
     """
     blocks = {} if matrix is None else {block.part.condition: block for block in matrix.blocks}
-    parts = sorted(comparison.parts, key=lambda part: bool(blocks) and part.condition not in blocks)
+    parts = comparison.parts if matrix is None else (*(block.part for block in matrix.blocks), *matrix.others)
     places = {group.name: place for place, group in enumerate(comparison.groups)}
     looks = _looks(comparison, matrix)
     count = 0

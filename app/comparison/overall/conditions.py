@@ -285,4 +285,11 @@ def _words(role: PropertyRole, key: _Key, item: Property | None) -> str:
     value = _value_words(item)
     if role is PropertyRole.FACTOR or key[1] in {tr("name"), LABELS["label"]} or name.startswith(_SCRIPTS):
         return value
-    return tr("{name} {value}").format(name=name, value=value)
+    return _SENTENCES.get(key[1], tr("{name} {value}")).format(name=name, value=value)
+
+
+_SENTENCES: Final = {
+    LABELS["rate_tps"]: tr("rate {value}"),
+    LABELS["latency_limit_ms"]: tr("latency limit {value} ms"),
+}
+"""Values of conditions whose names say too much for a heading."""
