@@ -17,7 +17,7 @@ from app.comparison.groups import ComparedGroup
 from app.comparison.wording import (
     NOT_INTERLEAVED,
     ORDER_NOT_KNOWN,
-    describe_briefly,
+    describe_change,
     format_difference,
     format_interval,
 )
@@ -222,8 +222,8 @@ def describe_anchors(anchors: Anchors) -> Iterator[str]:
         yield " ".join((_describe_change(each), _describe_use(each)))
     for one, other in anchors.disagreeing:
         sentence = tr(
-            "{told} {more} What changed between the campaigns did not meet all configurations alike, so that "
-            "no difference can be told by either."
+            "{told} {more} The change between the campaigns did not affect all configurations alike, so"
+            " neither is used as a reference."
         )
         yield sentence.format(told=_describe_change(one), more=_describe_change(other))
 
@@ -232,16 +232,16 @@ def _describe_change(anchor: Anchor) -> str:
     change = anchor.change
     named = {"first": anchor.first.name, "other": anchor.other.name}
     if change.verdict in {Verdict.HIGHER, Verdict.LOWER}:
-        sentence = tr("The machine changed between campaigns: {other} is {first}, unchanged, and {change}.")
-        return sentence.format(change=describe_briefly(change), **named)
+        sentence = tr("The machine changed between campaigns: {other}, the same configuration, is {change}.")
+        return sentence.format(change=describe_change(change, anchor.first.name), **named)
     sentence = tr(
-        "{other} is {first}, unchanged: that the machine changed between their campaigns is not to be seen"
-        " ({difference}, 95 % interval {interval})."
+        "{other} is the same configuration as {first}: no change of the machine between their campaigns is"
+        " seen ({difference}, 95 % interval {interval})."
     )
     return sentence.format(difference=format_difference(change), interval=format_interval(change), **named)
 
 
 def _describe_use(anchor: Anchor) -> str:
     if anchor.is_baseline:
-        return tr("What ran beside {other} is compared with that.").format(other=anchor.other.name)
-    return tr("What changed is taken out of differences between them, as if it had met all alike.")
+        return tr("Configurations of its campaign are compared with {other}.").format(other=anchor.other.name)
+    return tr("This change is removed from differences between the campaigns, as if it affected all alike.")

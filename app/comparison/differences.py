@@ -83,6 +83,10 @@ def compare_properties(runs: Sequence[Iterable[Property]]) -> Comparability:
     differences, not_known = [], []
     for key in keys:
         having = [item for table in tables if (item := table.get(key)) is not None]
+        if len(having) == len(tables) and len({(item.value, item.is_known) for item in having}) == 1:
+            if not having[0].is_known and not any(item.part for item in having):
+                not_known.append(having[0])
+            continue
         if not any(item.is_shown for item in having) and all(item.is_known for item in having):
             continue
         if _follows(having, tables) or (len(having) == len(tables) and _is_measured_alike(having)):

@@ -112,6 +112,8 @@ def _common(runs: Sequence[RunFacts]) -> dict[tuple[str, str], Property]:
     """Return the properties that are known and the same for all runs of a group."""
     tables = [{item.key: item for item in (*run.properties, *run.others) if item.is_known} for run in runs]
     first, *others = tables
+    if not others:
+        return first
     return {key: item for key, item in first.items() if all(table.get(key) == item for table in others)}
 
 

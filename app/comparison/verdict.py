@@ -300,9 +300,9 @@ class PairVerdict:
     @property
     def sentence(self) -> str:
         """The verdict as a sentence with a full stop; empty if there is nothing to say."""
-        is_indicative = self.found is not None and self.found.verdict is Verdict.INDICATIVE
+        is_open = self.found is not None and self.found.verdict in {Verdict.INDICATIVE, Verdict.INCONCLUSIVE}
         # All other verdicts begin with the name of a configuration, which keeps its case.
-        begins_with_words = not self.rate and (self.found is None or (is_indicative and self.is_ranked))
+        begins_with_words = not self.rate and (self.found is None or (is_open and self.is_ranked))
         clause = self.text
         return f"{clause[:1].upper() if begins_with_words else clause[:1]}{clause[1:]}." if clause else ""
 

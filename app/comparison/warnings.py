@@ -40,7 +40,7 @@ _POSTGRESQL: Final = tr("PostgreSQL")
 
 _SENTENCES: Final = {
     (TARGET, IDENTIFIER): tr(
-        "The servers are different clusters of PostgreSQL, or one that was made anew in between ({values})."
+        "The servers are different clusters of PostgreSQL, or one that was created again ({values})."
     ),
     (_MACHINE, tr("kernel")): tr("The kernels differ ({values})."),
     (_POSTGRESQL, LABELS["version"]): tr("The versions of PostgreSQL differ ({values})."),
@@ -211,8 +211,8 @@ def _way_out(comparison: RunComparison) -> str:
     if not any(is_elsewhere(run.facts) for run in comparison.own_runs):
         return way_out
     more = tr(
-        "Where a server's storage is made anew between campaigns it is a second server on that machine, "
-        "whose storage stays as it is; “{command} recipes lentfer-2009” tells how."
+        "If a server's storage is created again between campaigns, that is a second server on this machine "
+        "whose storage stays; see “{command} recipes lentfer-2009”."
     )
     return f"{way_out} {more.format(command=CALLED)}"
 

@@ -27,30 +27,22 @@ class Wording:
         more: for higher values.
         less: for lower values.
         times: for a ratio of two or more.
-        more_alone: for higher values, without a name.
-        less_alone: for lower values, without a name.
     """
 
     more: str
     less: str
     times: str
-    more_alone: str
-    less_alone: str
 
 
 SPEED: Final = Wording(
     tr("{percent} % faster than {baseline}"),
     tr("{percent} % slower than {baseline}"),
     tr("{ratio} times as fast as {baseline}"),
-    tr("{percent} % faster"),
-    tr("{percent} % slower"),
 )
 SIZE: Final = Wording(
     tr("{percent} % higher than {baseline}"),
     tr("{percent} % lower than {baseline}"),
     tr("{ratio} times as high as {baseline}"),
-    tr("{percent} % higher"),
-    tr("{percent} % lower"),
 )
 
 
@@ -134,12 +126,11 @@ def format_interval(comparison: Comparison) -> str:
 
 _APART: Final = {
     NOT_INTERLEAVED: tr(
-        "indicative only: {candidate} was {magnitude} ({count}: what else changed "
-        "between the campaigns is part of it, and a verdict takes runs of one campaign, or a "
-        "reference that ran in both)"
+        "no verdict: {candidate} measured {magnitude} ({count}); a verdict takes runs of one campaign, or a "
+        "reference that ran in both"
     ),
     ORDER_NOT_KNOWN: tr(
-        "indicative only: {candidate} was {magnitude} ({count}: what changed between the runs is part of it)"
+        "no verdict: {candidate} measured {magnitude} ({count}); what changed between the runs is part of it"
     ),
 }
 """Sentences for enough runs that still allow no verdict, by reason."""
@@ -178,11 +169,13 @@ def describe(
         case Comparison(Verdict.INCONCLUSIVE):
             # For disturbed runs it is unknown how many more would be enough.
             more = "" if because else _describe_more_runs(comparison)
-            message = "; ".join(filter(None, (_describe_inconclusive(comparison, comparisons, names), more)))
+            message = "; ".join(
+                filter(None, (_describe_inconclusive(comparison, comparisons, names, wording), more))
+            )
         case Comparison(Verdict.INDICATIVE, float(ratio)):
-            sentence = tr("indicative only: {candidate} was {magnitude} ({count}; a verdict takes 3)")
+            sentence = tr("no verdict: {candidate} measured {magnitude} ({count}; a verdict takes 3)")
             if is_enough and because:
-                sentence = tr("indicative only, because {because}: {candidate} was {magnitude} ({count})")
+                sentence = tr("no verdict, because {because}: {candidate} measured {magnitude} ({count})")
             elif is_enough:
                 sentence = _APART.get(apart, sentence)
             message = sentence.format(magnitude=magnitude(ratio, wording, baseline), because=because, **names)
@@ -242,24 +235,14 @@ def describe_unranked(
     return ". ".join(sentences)
 
 
-def describe_briefly(comparison: Comparison, *, wording: Wording = SPEED) -> str:
-    """Return the verdict without names, to follow another sentence about the same two."""
-    ratio = comparison.ratio
-    if comparison.verdict is Verdict.IMPOSSIBLE or ratio is None:
-        return tr("not comparable")
-    if comparison.verdict is Verdict.INCONCLUSIVE:
-        return tr("they cannot be told apart")
-    if comparison.verdict is Verdict.EQUAL:
-        return tr("they are practically equal")
-    interval = comparison.interval
-    found = _sized(ratio, interval)
-    size = tr("{ratio} times as much").format(ratio=found.numbers[0])
-    if not found.in_times:
-        words = wording.more_alone if ratio >= 1 else wording.less_alone
-        size = words.format(percent=found.numbers[0])
+def describe_change(comparison: Comparison, baseline: str) -> str:
+    """Return a difference with its interval, to follow the name of what is compared with the baseline."""
+    ratio, interval = comparison.ratio or 1.0, comparison.interval
+    words = magnitude(ratio, SPEED, baseline, interval)
     if interval is None:
-        return tr("{magnitude}, indicative only").format(magnitude=size)
-    return tr("{magnitude} ({interval})").format(magnitude=size, interval=with_level(found.ends, interval, 1))
+        return words
+    seen = with_level(ends(ratio, interval), interval, 1)
+    return tr("{magnitude} ({interval})").format(magnitude=words, interval=seen)
 
 
 def magnitude(ratio: float, wording: Wording, baseline: str, interval: Interval | None = None) -> str:
@@ -335,16 +318,14 @@ def about(runs: int | None) -> str:
     return number_text(round(runs / step) * step, ",")
 
 
-def _describe_inconclusive(comparison: Comparison, comparisons: int, names: Names) -> str:
+def _describe_inconclusive(comparison: Comparison, comparisons: int, names: Names, wording: Wording) -> str:
     """State the measured difference with its interval; no winner is named."""
     if comparison.interval is None or comparison.ratio is None:
-        return tr("{baseline} and {candidate} cannot be told apart with these runs").format(**names)
-    sentence = tr(
-        "{baseline} and {candidate} cannot be told apart with these runs: of {candidate} against {baseline} "
-        "{seen} was seen ({interval}, {count})"
-    )
+        return tr("inconclusive: {baseline} and {candidate}").format(**names)
     interval = with_level(format_interval(comparison), comparison.interval, comparisons)
-    return sentence.format(seen=format_difference(comparison), interval=interval, **names)
+    seen = magnitude(comparison.ratio, wording, names["baseline"])
+    sentence = tr("inconclusive: {candidate} measured {magnitude} ({interval}, {count})")
+    return sentence.format(magnitude=seen, interval=interval, **names)
 
 
 def _describe_more_runs(comparison: Comparison) -> str:

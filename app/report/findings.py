@@ -124,14 +124,15 @@ def find(facts: Sequence[RunFacts], series: Sequence[RunSeries], baseline: str =
     comparison = compare_runs(facts, shorten=True)
     names: Mapping[str, str] = {}
     known = list(facts)
-    if lay_out(comparison) is None:  # tables have names of their own
+    matrix = lay_out(comparison)
+    if matrix is None:  # tables have names of their own
         names = _short_names(list(dict.fromkeys(run.configuration or run.name for run in facts)))
         known = [replace(run, configuration=names[run.configuration or run.name]) for run in facts]
         comparison = compare_runs(known, shorten=True)
     group = _group_named(comparison, names, baseline)
     if group:
         comparison = compare_runs(known, shorten=True, baseline=group)
-    matrix = lay_out(comparison)
+        matrix = matrix and lay_out(comparison)
     answer = find_answer(comparison, matrix)
     found = Findings(
         title=_title(comparison),

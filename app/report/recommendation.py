@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Final
 
 from app.comparison.matrix import Matrix, Standing, either, find_leaders
-from app.comparison.wording import SPEED, ends, magnitude
+from app.comparison.wording import describe_change
 from app.domain.text import number_text, tr
 from app.report.findings import Findings, ReportedCondition
 from app.report.report_data import ReportedConfiguration
@@ -45,7 +45,7 @@ def _of_condition(condition: ReportedCondition, chosen: ReportedConfiguration) -
     return sentence.format(
         name=chosen.name,
         baseline=baseline.name,
-        difference="" if compared is None else _difference(compared, baseline.name),
+        difference="" if compared is None else describe_change(compared, baseline.name),
         safety=_safety(is_safe=not chosen.warning),
     )
 
@@ -66,7 +66,7 @@ def _of_matrix(found: Findings, matrix: Matrix) -> str:
     elif worst > _SAME:
         sentence = tr("Use {name}: the best in every table. {safety}")
     differences = {
-        kind: _difference(_turned(each.comparison), found.baseline) for kind, each in against.items()
+        kind: describe_change(_turned(each.comparison), found.baseline) for kind, each in against.items()
     }
     named = tr("{difference} ({kind})")
     return sentence.format(
@@ -98,15 +98,6 @@ def _turned(found: Comparison) -> Comparison:
     if interval is not None and interval.low:
         interval = replace(interval, low=1 / interval.high, high=1 / interval.low)
     return replace(found, ratio=1 / ratio if ratio else None, interval=interval)
-
-
-def _difference(found: Comparison, baseline: str) -> str:
-    """Return by how much something is faster, with its interval."""
-    ratio, interval = found.ratio or 1.0, found.interval
-    words = magnitude(ratio, SPEED, baseline, interval)
-    if interval is None:
-        return words
-    return tr("{difference} (95 % CI {ends})").format(difference=words, ends=ends(ratio, interval))
 
 
 def _safety(*, is_safe: bool) -> str:

@@ -96,8 +96,8 @@ def find_answer(comparison: RunComparison, matrix: Matrix | None = None) -> Answ
     ]
     if len(few) > 1:
         sentence = tr(
-            "{count} differences are indicative only: a verdict takes {runs} runs of each. “Chance from” is"
-            " the spread of such runs from which on chance alone explains a difference"
+            "{count} differences have no verdict, which takes {runs} runs of each. “Chance from” is the"
+            " run-to-run variation at which chance alone would explain a difference"
         )
         sentence = sentence.format(count=len(few), runs=RUNS_FOR_A_VERDICT)
         known = dict.fromkeys(known_words(row.judged.chance) for row in few if row.judged.chance)

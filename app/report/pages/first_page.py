@@ -330,7 +330,7 @@ def _few(conditions: Sequence[ReportedCondition]) -> Iterator[str]:
     """State that runs are too few for verdicts, if no configuration has enough."""
     runs = [each.row.runs for condition in conditions for each in condition.configurations]
     if len(runs) > 2 and 0 < max(runs) < RUNS_FOR_A_VERDICT:  # of two, the answer says it
-        sentence = tr("Indicative only: a verdict on two configurations takes {least} runs of each.")
+        sentence = tr("There is no verdict yet: that takes {least} runs of each configuration.")
         yield sentence.format(least=RUNS_FOR_A_VERDICT)
 
 

@@ -250,11 +250,11 @@ def _memory_bytes(facts: Mapping[str, Json]) -> int | float | None:
 
 def _set_by_its_owner(settings: Mapping[str, Json]) -> Mapping[str, str]:
     """Return the settings by a server's owner, and those fixed by initdb."""
-    given = {name: _dict(value) for name, value in settings.items()}
     found = {
         name: _text(value.get("value"))
-        for name, value in given.items()
-        if name in _OF_THE_CLUSTER or _text(value.get("source")) in _OWNERS_SOURCES
+        for name, value in settings.items()
+        if isinstance(value, dict)
+        and (name in _OF_THE_CLUSTER or _text(value.get("source")) in _OWNERS_SOURCES)
     }
     return {name: text for name, text in found.items() if text}
 

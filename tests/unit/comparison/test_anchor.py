@@ -113,11 +113,11 @@ def test_machine_change_removed_from_difference(anchored: RunComparison) -> None
 def test_what_the_machine_changed_by_is_told(anchored: RunComparison) -> None:
     (warning,) = [each for each in comparison_warnings(anchored) if "campaign" in each]
     assert warning.startswith(
-        "The machine changed between campaigns: xfs (two) is xfs (one), unchanged, and 10 % slower"
-        " (95 % interval 10 %"
+        "The machine changed between campaigns: xfs (two), the same configuration, is 10 % slower than"
+        " xfs (one) (95 % interval 10 %"
     )
     assert warning.endswith(
-        "What changed is taken out of differences between them, as if it had met all alike."
+        "This change is removed from differences between the campaigns, as if it affected all alike."
     )
 
 
@@ -125,7 +125,7 @@ def test_no_visible_machine_change_warning(recorded: RunFacts) -> None:
     one = campaign(recorded, "one", ext4=EXT4, xfs=XFS)
     two = campaign(recorded, "two", xfs=XFS[::-1], btrfs=BTRFS)
     (warning,) = [each for each in comparison_warnings(compare_runs([*one, *two])) if "campaign" in each]
-    assert "that the machine changed between their campaigns is not to be seen (0.00 %, 95 % int" in warning
+    assert "no change of the machine between their campaigns is seen (0.00 %, 95 % int" in warning
 
 
 def test_repeated_baseline_compared_within_campaign(recorded: RunFacts) -> None:
@@ -139,7 +139,7 @@ def test_repeated_baseline_compared_within_campaign(recorded: RunFacts) -> None:
     assert sentence_of(found, "btrfs").endswith(
         "5 runs each, against ext4 (two), which is ext4 (one) in the campaign of btrfs)"
     )
-    assert "What ran beside ext4 (two) is compared with that." in reference_text(found)
+    assert "Configurations of its campaign are compared with ext4 (two)." in reference_text(found)
     alone = compare_runs(two).rows[1].comparison
     assert alone is not None
     assert comparison.ratio == alone.ratio
@@ -327,8 +327,8 @@ def test_disturbed_reference_no_verdict(recorded: RunFacts) -> None:
     found = compare_runs([*one, *two])
     assert verdict_of(found, "btrfs") is Verdict.INDICATIVE
     assert sentence_of(found, "btrfs").startswith(
-        "indicative only, because 5 of 20 runs were disturbed: "
-        "btrfs was 20 % slower than ext4 (5 runs each, each against the same reference"
+        "no verdict, because 5 of 20 runs were disturbed: "
+        "btrfs measured 20 % slower than ext4 (5 runs each, each against the same reference"
     )
 
 
@@ -355,7 +355,7 @@ def test_report_and_command_line_name_the_reference(
     for shown in (printed, paper):
         assert "btrfs is 20 % slower than ext4 (19 to 21 %" in shown
         assert "each against the same reference in its own campaign: xfs (one) and xfs (two)" in shown
-        assert "The machine changed between campaigns: xfs (two) is xfs (one), unchanged, and 10 % s" in shown
+        assert "The machine changed between campaigns: xfs (two), the same configuration, is 10 % s" in shown
     table = next(block for block in blocks if isinstance(block, ReportTable))
     cells = {row.cells["configuration"]: row.cells["reference"] for row in table.rows}
     assert cells == {"xfs (one)": "", "ext4": "", "xfs (two)": "", "btrfs": "xfs (one), xfs (two)"}

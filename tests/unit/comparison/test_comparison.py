@@ -98,7 +98,7 @@ def test_no_verdict_between_campaigns(tmp_path: Path) -> None:
     assert (comparison.interval, comparison.p_value) == (None, None)
     assert comparison.ratio == pytest.approx(1104 / 1004, rel=1e-3)
     assert found.verdicts[0].startswith(
-        "Indicative only: xfs was 10 % faster than ext4 (9 runs each, not interleaved"
+        "No verdict: xfs measured 10 % faster than ext4 (9 runs each, not interleaved"
     )
     assert "a verdict takes runs of one campaign" in found.verdicts[0]
     assert any("no verdict between them" in warning for warning in comparison_warnings(found))
@@ -166,7 +166,7 @@ def test_campaign_order_given_older_by_run(tmp_path: Path) -> None:
 def test_one_run_each_is_indicative_only(tmp_path: Path) -> None:
     found = compared(tmp_path, Trial(), Trial("xfs #1", "xfs", tps=1100, filesystem="xfs"))
     assert found.verdicts[0].startswith(
-        "Indicative only: xfs was 10 % faster than ext4 (1 run each; a verdict takes 3); chance alone"
+        "No verdict: xfs measured 10 % faster than ext4 (1 run each; a verdict takes 3); chance alone"
     )
     assert texts(COMPARISON_COLUMNS, found.rows[0])["interval"] == "indicative only"
 

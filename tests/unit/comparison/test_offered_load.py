@@ -248,7 +248,7 @@ def test_disturbed_run_at_rate_still_compared(tmp_path: Path) -> None:
     assert "its capacity is 150 TPS" in one
     assert one.endswith("; all 3 runs were disturbed.")
     assert "its capacity is 120 TPS" in two
-    assert "indicative only, because 4 of 6 runs were disturbed" in two
+    assert "no verdict, because 4 of 6 runs were disturbed" in two
     assert three.startswith("c kept its rate of 200 per second")
 
 

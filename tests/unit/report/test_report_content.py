@@ -107,8 +107,8 @@ def test_fastest_first_baseline_is_first_run(tmp_path: Path) -> None:
     assert any(each.startswith("xfs is ") and "faster than ext4 (" in each for each in pairs)
     assert any("slower than ext4 (" in each for each in pairs)
     [recommended] = [each for each in texts(report, TextRole.BODY) if each.startswith("Use xfs: ")]
-    assert recommended.startswith("Use xfs: 20 % faster than ext4 (95 % CI ")
-    assert recommended.endswith(" %) than ext4. Nothing unsafe.")
+    assert recommended.startswith("Use xfs: 20 % faster than ext4 (")
+    assert recommended.endswith(" %). Nothing unsafe.")
     table = next(block for block in report.blocks if isinstance(block, ReportTable))
     assert [row.cells["difference"] for row in table.rows][1] == "baseline"
 
@@ -180,8 +180,7 @@ def test_no_difference_names_no_winner(tmp_path: Path) -> None:
         for place, name in enumerate(("one", "two"))
     ]
     text = " ".join(texts(read_report(write_cases(tmp_path, cases)), TextRole.ANSWER))
-    assert "cannot be told apart" in text
-    assert "faster than" not in text
+    assert "Inconclusive: two measured" in text
 
 
 def test_failed_and_stopped_runs_not_counted(tmp_path: Path) -> None:

@@ -76,9 +76,11 @@ def headings(report: Report) -> list[str]:
 def test_each_condition_has_table_bars_and_charts(one: tuple[RunFacts, RunSeries]) -> None:
     found = found_of(one, crossed(4, 3))
     report = compose(found, ReportOptions())
-    assert headings(report)[:3] == ["Summary", *KINDS]
+    assert headings(report)[:3] == ["Summary", *sorted(KINDS)]
     blocks = list(single_blocks(report))
-    start, end = (next(n for n, b in enumerate(blocks) if getattr(b, "text", "") == kind) for kind in KINDS)
+    start, end = (
+        next(n for n, b in enumerate(blocks) if getattr(b, "text", "") == kind) for kind in sorted(KINDS)
+    )
     of_first = blocks[start:end]
     [table] = [each for each in of_first if isinstance(each, ReportTable)]
     assert len(table.rows) == 3
@@ -148,10 +150,8 @@ def test_vanished_run_is_told_when_drawn(tmp_path: Path) -> None:
 def test_draft_compares_with_chosen_level(one: tuple[RunFacts, RunSeries]) -> None:
     cells = crossed(4, 3, KINDS[:1])
     draft = recommend(found_of(one, cells, "0MB"))
-    assert draft.startswith(
-        ("Use 3MB: 30 % faster than 0MB (95 % CI ", "Use 3MB: 29 % faster than 0MB (95 % CI ")
-    )
-    assert draft.endswith(" than 0MB. Nothing unsafe.")
+    assert draft.startswith(("Use 3MB: 30 % faster than 0MB (", "Use 3MB: 29 % faster than 0MB ("))
+    assert draft.endswith(" %) (simple-update). Nothing unsafe.")
     assert recommend(found_of(one, cells, "3MB")) == "Keep 3MB: none of the others is faster. Nothing unsafe."
     assert recommend(found_of(one, cells)) == "Use 3MB: the best in every table. Nothing unsafe."
     with pytest.raises(UsageError, match=tr("There is no configuration “{name}”").split("“")[0]):

@@ -50,7 +50,7 @@ def test_two_configurations_verdict_not_repeated(tmp_path: Path) -> None:
 
 def test_two_configurations_too_few_runs(tmp_path: Path) -> None:
     answer = find_answer(compared(tmp_path, *several("ext4", 1000, 2), *several("xfs", 1200, 2)))
-    assert answer.sentence.startswith("Indicative only: xfs was 20 % faster than ext4 (2 runs each; ")
+    assert answer.sentence.startswith("No verdict: xfs measured 20 % faster than ext4 (2 runs each; ")
     assert answer.verdicts == ()
 
 
@@ -290,6 +290,6 @@ def test_differences_of_few_runs_said_once(tmp_path: Path) -> None:
     trials = (Trial(name, name, tps=tps) for name, tps in (("ext4", 1000), ("xfs", 1200), ("zfs", 900)))
     found = compared(tmp_path, *trials)
     (sentence,) = find_answer(found).verdicts
-    assert sentence.startswith("2 differences are indicative only: a verdict takes 3 runs of each.")
+    assert sentence.startswith("2 differences have no verdict, which takes 3 runs of each.")
     column = next(each for each in columns_for(COMPARISON_COLUMNS, found.rows) if each.id == "chance")
     assert [column.cell(row) != "" for row in found.rows] == [False, True, True]

@@ -37,7 +37,7 @@ def test_needed_spread_without_known_spread() -> None:
     assert (chance.known, chance.chance, chance.is_explained) == (None, None, None)
     [verdict] = compare_runs(pair()).verdicts
     assert verdict == (
-        "Indicative only: xfs was 10 % faster than ext4 (1 run each; a verdict takes 3); chance alone"
+        "No verdict: xfs measured 10 % faster than ext4 (1 run each; a verdict takes 3); chance alone"
         " explains it only where such runs spread by 3.4 % or more."
     )
 
@@ -60,7 +60,7 @@ def test_difference_against_library_spread() -> None:
 
 
 def test_large_difference_indicative_only() -> None:
-    assert compare_runs(pair(), spreads=QUIET).verdicts[0].startswith("Indicative only: ")
+    assert compare_runs(pair(), spreads=QUIET).verdicts[0].startswith("No verdict: ")
 
 
 def test_own_repeats_preferred_to_library_spread() -> None:
