@@ -87,11 +87,11 @@ def number_of(value: str) -> float | None:
 def find_dimensions(comparison: RunComparison) -> tuple[Dimension, ...]:
     """Return the properties in which groups differ, the usual ones first, the name of the group last."""
     tables = [_common([run.facts for run in group.runs]) for group in comparison.groups]
-    keys = dict.fromkeys((*_FIRST, *(key for table in tables for key in table)))
+    shown = dict.fromkeys(key for table in tables for key, item in table.items() if item.is_shown)
+    keys = dict.fromkeys((*(key for key in _FIRST if key in shown), *shown))
     found = []
     for key in keys:
-        having = [table[key] for table in tables if key in table]
-        if key in _FOLLOWS or not _is_axis(key) or not any(item.is_shown for item in having):
+        if key in _FOLLOWS or not _is_axis(key):
             continue
         values = tuple(one_line(table[key].value if key in table else NONE) for table in tables)
         if len(set(values)) > 1:

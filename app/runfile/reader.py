@@ -111,18 +111,20 @@ def _too_deep() -> str:
 
 
 def _is_flat(value: Json) -> bool:
-    level: list[Any] = [value]
+    level: list[Any] = [value] if isinstance(value, _CONTAINERS) else []
     for _ in range(JSON_DEPTH):
-        inside: list[Any] = []
-        for each in level:
-            if isinstance(each, dict):
-                inside.extend(each.values())
-            elif isinstance(each, list):
-                inside.extend(each)
-        if not inside:
+        level = [
+            inner
+            for each in level
+            for inner in (each.values() if isinstance(each, dict) else each)
+            if isinstance(inner, _CONTAINERS)
+        ]
+        if not level:
             return True
-        level = inside
     return False
+
+
+_CONTAINERS: Final = (dict, list)
 
 
 def json_object(text: object) -> dict[str, Json]:

@@ -150,19 +150,17 @@ def chosen_settings(runs: Sequence[RunFacts]) -> Chosen:
 
 
 def _held(run: RunFacts, roles: Collection[PropertyRole], chosen: Chosen) -> dict[_Key, Property]:
-    """Return the properties with some roles; unknown counts as a value."""
-    items = (*run.properties, *run.others)
-    return {item.key: item for item in items if _decides(item, roles, chosen)}
-
-
-def _decides(item: Property, roles: Collection[PropertyRole], chosen: Chosen) -> bool:
-    """Return whether a property distinguishes runs in these roles.
+    """Return the properties with some roles that distinguish runs; unknown counts as a value.
 
     Of the settings only those chosen in some run do: others contain paths of one run, and a preset represents
     the settings that it derives from clients and data.
     """
-    decides = item.topic != SETTING or not item.is_known or item.key in chosen
-    return decides and _role(item) in roles
+    names = {name for _, name in chosen}
+    return {
+        item.key: item
+        for item in (*run.properties, *run.others)
+        if (item.topic != SETTING or item.name in names or not item.is_known) and _role(item) in roles
+    }
 
 
 def _role(item: Property) -> PropertyRole:
@@ -173,7 +171,8 @@ def _role(item: Property) -> PropertyRole:
 def is_held(item: Property, asked: PropertyRole | None) -> bool:
     """Return whether a property is the same in everything that is compared, see `held_fixed`."""
     is_chosen = item.is_shown and not item.follows
-    return _decides(item, held_fixed(asked), frozenset({item.key} if is_chosen else ()))
+    decides = item.topic != SETTING or is_chosen or not item.is_known
+    return decides and _role(item) in held_fixed(asked)
 
 
 def _values(

@@ -227,7 +227,7 @@ def read_environment_facts(facts: Mapping[str, Json]) -> EnvironmentFacts:
         reported=_reported(_dict(storage.get("filesystem"))),
         server_version=_text(_dict(facts.get("server")).get("version")),
         server_settings=_set_by_its_owner(settings),
-        settings_in_effect=_in_effect(_dict(facts.get(SERVER_DEFAULTS)), settings),
+        settings_in_effect=_in_effect(dict(_dict(facts.get(SERVER_DEFAULTS))), settings),
     )
 
 
@@ -259,11 +259,12 @@ def _set_by_its_owner(settings: Mapping[str, Json]) -> Mapping[str, str]:
     return {name: text for name, text in found.items() if text}
 
 
-def _in_effect(defaults: Mapping[str, Json], settings: Mapping[str, Json]) -> Mapping[str, str]:
+def _in_effect(defaults: dict[str, Json], settings: Mapping[str, Json]) -> Mapping[str, str]:
     """Return the values of all settings that a server reported."""
-    found = {name: _text(value) for name, value in defaults.items()}
-    found |= {name: _text(_dict(value).get("value")) for name, value in settings.items()}
-    return {name.lower(): text for name, text in found.items() if text}
+    found = defaults | {
+        name: value.get("value") for name, value in settings.items() if isinstance(value, dict)
+    }
+    return {name.lower(): text for name, each in found.items() if (text := _text(each))}
 
 
 def _reported(facts: Mapping[str, Json]) -> Mapping[str, str]:
