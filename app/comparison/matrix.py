@@ -569,12 +569,16 @@ def describe_matrix(matrix: Matrix, effect: float) -> tuple[str, ...]:
         )
     cells = [cell for block in matrix.blocks for cell in block.cells.values()]
     if found and all(row.mean.runs == 1 for cell in cells for row in cell.rows):
-        found.append(
-            tr(
-                "Each configuration ran once, so the 95 % intervals come from how the differences vary from"
-                " row to row."
-            )
+        sentence = tr(
+            "Each configuration ran once, so the 95 % intervals come from how the differences vary from row"
+            " to row."
         )
+        if any(each.sets is not None for one in matrix.columns for each in one.against.values()):
+            sentence = tr(
+                "Each configuration ran once, so the 95 % intervals come from how the differences vary; rows"
+                " of the same campaigns count as one."
+            )
+        found.append(sentence)
     found += filter(None, (_describe_variant(each) for each in find_variants(matrix, effect)))
     for of_columns in (True, False):
         dependence = find_dependence(matrix, of_columns=of_columns)

@@ -206,7 +206,7 @@ def _of_campaigns(comparison: RunComparison) -> Iterator[str]:
 
 def _way_out(comparison: RunComparison) -> str:
     """Return what would allow a verdict between campaigns."""
-    sentence = tr("A configuration that ran at least {runs} times in both campaigns would allow one.")
+    sentence = tr("A configuration with {runs} or more runs in both campaigns would allow one.")
     way_out = sentence.format(runs=RUNS_FOR_A_REFERENCE)
     if not any(is_elsewhere(run.facts) for run in comparison.own_runs):
         return way_out

@@ -17,6 +17,8 @@ for runs imported from one campaign.
 
 _TIMES_FROM: Final = 2.0
 """From this ratio on "3.1 times" is easier to understand than "210 % faster"."""
+_TIMES_FROM_AN_END: Final = 5.0
+"""The same for the other end of a range, or of an interval around a small difference."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +77,13 @@ class _Amounts:
 
 
 def _amounts(*ratios: float, signed: bool = True) -> _Amounts:
-    """Return ratios in percent, with signs or as sizes, or in times if one of them is two or more."""
-    if max(ratios) >= _TIMES_FROM:
+    """Return ratios in percent, with signs or as sizes, or in times if they are too large for that.
+
+    Args:
+        ratios: the most important one first.
+        signed: whether percentages have signs.
+    """
+    if ratios[0] >= _TIMES_FROM or max(ratios) >= _TIMES_FROM_AN_END:
         return _Amounts(tuple(map(_times, ratios)), in_times=True)
     percents = [100 * (ratio - 1) if signed else 100 * abs(ratio - 1) for ratio in ratios]
     largest = max(map(abs, percents))

@@ -65,7 +65,7 @@ def test_recreated_disk_not_ranked_with_remedy(first: list[RunFacts], second: li
     assert verdict_of(found, "server (two)") not in {Verdict.HIGHER, Verdict.LOWER}
     warnings = comparison_warnings(found)
     (result,) = (each for each in warnings if "were not interleaved" in each)
-    assert "A configuration that ran at least 3 times in both campaigns would allow one." in result
+    assert "A configuration with 3 or more runs in both campaigns would allow one." in result
     assert "that is a second server on this machine whose storage stays" in result
     assert "recipes lentfer-2009”" in result
     assert any("different clusters of PostgreSQL, or one that was created again" in each for each in warnings)

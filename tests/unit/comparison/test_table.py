@@ -108,11 +108,11 @@ def test_not_distinguishable_says_what_would_help() -> None:
         "about 2 more of each would show a difference as large as the one seen"
     )
     slower = comparison(Verdict.INCONCLUSIVE, 0.8, 0.6, 1.07, more_runs=2, more_runs_for=0.25)
-    assert "of b against a -20 % was seen (95 % interval -40 to +7 %, 5 runs each)" in describe(
+    assert "b measured 20 % slower than a (95 % interval -40 to +7 %, 5 runs each)" in describe(
         slower, "a", "b"
     )
     times = comparison(Verdict.INCONCLUSIVE, 2.5, 0.8, 7.8, more_runs=2, more_runs_for=1.5)
-    assert "of b against a 2.5 times was seen (95 % interval 0.8 to 7.8 times, 5 runs each)" in describe(
+    assert "b measured 2.5 times as fast as a (95 % interval 0.8 to 7.8 times, 5 runs each)" in describe(
         times, "a", "b"
     )
 

@@ -22,8 +22,6 @@ from app.export.unreadable_files import with_readable
 from app.preferences import preferred_paper, read_preferences
 from app.process.qt_libraries import check_report_packages, report_hint
 from app.report.options import read_report_options, report_argv
-from app.report.report import read_findings
-from app.report.take_with_you import taken_text
 from app.runfile.output_file import check_output, write_output
 from app.terminal.plain_text import print_left_out
 
@@ -95,6 +93,10 @@ def write_report_text(arguments: argparse.Namespace, output: Path | None, *, ano
         UsageError: there is no such run or folder.
         RefusedError: the file exists.
     """
+    # Only a text is composed here: the painter imports for itself what a PDF needs.
+    from app.report.report import read_findings  # noqa: PLC0415
+    from app.report.take_with_you import taken_text  # noqa: PLC0415
+
     if output is not None:
         check_output(output, replace=arguments.force)
     left_out: list[str] = []
