@@ -287,5 +287,5 @@ def _of_runs(comparison: RunComparison) -> Iterator[str]:
     shapes = ((run.name, run.shape) for run in comparison.runs if run.tps is not None)
     never = [name for name, shape in shapes if shape is not None and shape.warm_up.settled is False]
     if never:
-        sentence = tr("Never reached a steady state (MSER-5): {names}. Measure longer.")
+        sentence = tr("Never reached a steady state: {names}. Measure longer.")
         yield sentence.format(names=some(never, _MOST_NAMES))
