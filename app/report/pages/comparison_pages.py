@@ -99,10 +99,14 @@ def _table(
     if disturbed:
         notes.append(tr("{mark} Disturbed by other programs.").format(mark=_DISTURBED))
     named = [
-        (row if len(block.rows) > 1 else "", column, by_name[each.group.name])
+        (
+            row if len(block.rows) > 1 else "",
+            f"{column} #{at}" if at > 1 else column,
+            by_name[each.group.name],
+        )
         for row in block.rows
         for column in block.columns
-        for each in block.cells.get((row, column), Cell(())).rows
+        for at, each in enumerate(block.cells.get((row, column), Cell(())).rows, 1)
     ]
     bars = [bars_of(named)] if len(named) <= _MOST_BARS else []
     source = tr("Source: the runs listed under “Runs”.")
