@@ -91,7 +91,7 @@ def _table(
     """Return the page of a condition in which two factors are crossed; the first one explains all."""
     title = condition.name or tr("{down} and {across}").format(down=matrix.down, across=matrix.across)
     by_name = {each.full_name: each for each in condition.configurations}
-    bold = tr("TPS; bold: within {effect:g} % of the best of the row.")
+    bold = tr("TPS; bold: may be the fastest; without verdicts within {effect:g} % of the best of the row.")
     notes = [bold.format(effect=100 * found.comparison.effect)] if is_first else []
     if any(not cell.is_ranked for cell in block.cells.values()):
         notes.append(tr("{mark} NOT DURABLE: not ranked among the others.").format(mark=NOT_RANKED))
@@ -112,7 +112,7 @@ def _table(
     source = tr("Source: the runs listed under “Runs”.")
     pieces: list[Block] = [
         Text(TextRole.HEADING, title, bookmark=title),
-        *_cells(matrix, block, found.comparison.effect, disturbed),
+        *_cells(matrix, block, disturbed),
         *(replace(each, caption="") for each in bars),
         *telling_figures(condition.configurations, condition.places),
         Text(TextRole.NOTE, " ".join((*notes, source if not (is_first and bars) else bars[0].caption))),
@@ -120,7 +120,7 @@ def _table(
     return Together(tuple(pieces))
 
 
-def _cells(matrix: Matrix, block: MatrixBlock, effect: float, disturbed: set[str]) -> Iterator[ReportTable]:
+def _cells(matrix: Matrix, block: MatrixBlock, disturbed: set[str]) -> Iterator[ReportTable]:
     """Yield the table of a condition, in parts if it is wide."""
     label, *columns = block_columns(block)
     label = replace(label, heading=tr("{down} / {across}").format(down=matrix.down, across=matrix.across))
@@ -135,19 +135,9 @@ def _cells(matrix: Matrix, block: MatrixBlock, effect: float, disturbed: set[str
                 for each in part[1:]
                 if any(one.group.name in disturbed for one in block.cells.get((row, each.id), Cell(())).rows)
             }
-            shown.append(TableRow(cells | marked, best=_best(block, row, effect)))
+            best = frozenset(each.id for each in part if each.is_best is not None and each.is_best(row))
+            shown.append(TableRow(cells | marked, best=best))
         yield ReportTable(part, tuple(shown), size=table_size(len(shown)))
-
-
-def _best(block: MatrixBlock, row: str, effect: float) -> frozenset[str]:
-    """Return the columns that are within the smallest difference of interest of the best of a row."""
-    tps = {
-        column: cell.tps
-        for column in block.columns
-        if (cell := block.cells.get((row, column))) is not None and cell.is_ranked and cell.tps
-    }
-    best = max(tps.values(), default=0.0)
-    return frozenset(column for column, value in tps.items() if len(tps) > 1 and value >= best / (1 + effect))
 
 
 def _others(conditions: Sequence[ReportedCondition]) -> Iterator[Block]:
