@@ -153,7 +153,7 @@ _TERMS: Final = (
         tr("practically equal"),
         tr(
             "The 90 % interval of a difference lies within what is chosen not to matter (two one-sided "
-            "tests). That is more than “not told apart”, which only says that the runs do not suffice."
+            "tests). That is more than “inconclusive”, which only says that the runs do not suffice."
         ),
     ),
     GlossaryTerm(

@@ -420,9 +420,9 @@ def _pair(first: Cell, second: Cell) -> CellPair | None:
     )
     if not one or not other:
         return None
-    means = (_geometric_mean([row.mean.mean or 0.0 for row in rows]) for rows in (one, other))
+    first_tps, second_tps = (_geometric_mean([row.mean.mean or 0.0 for row in rows]) for rows in (one, other))
     campaigns = frozenset(() if both else (*known[0], *known[1]))
-    return CellPair(*means, campaigns, _run_by_run(*one, *other))
+    return CellPair(first_tps, second_tps, campaigns, _run_by_run(*one, *other))
 
 
 def _run_by_run(*rows: ComparisonRow) -> tuple[float, ...]:
