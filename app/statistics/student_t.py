@@ -13,6 +13,8 @@ from typing import Final
 
 _TINY: Final = 1e-300
 _STEPS: Final = 10_000
+_EXACT: Final = 1e-14
+"""Relative step at which a quantile is found."""
 _NORMAL_FROM: Final = 1e7
 """From this many degrees of freedom on t and normal quantiles agree to 1e-6 even at p = 1e-9."""
 
@@ -93,14 +95,24 @@ def student_t_quantile(p: float, df: float) -> float:
 
 
 def _upper_quantile(tail: float, df: float) -> float:
-    """Return the positive value above which a share `tail` (below one half) is, by bisection."""
+    """Return the positive value above which a share `tail` (below one half) is, by Newton in a bracket."""
+    normal = -NormalDist().inv_cdf(tail)
     if df >= _NORMAL_FROM:
-        return -NormalDist().inv_cdf(tail)
-    low, high = 0.0, 1.0
-    while student_t_tail(high, df) > tail:
-        low, high = high, high * 2
-    while True:
-        middle = (low + high) / 2
-        if middle in (low, high):
-            return middle
-        low, high = (middle, high) if student_t_tail(middle, df) > tail else (low, middle)
+        return normal
+    low, high = 0.0, math.inf
+    found = normal + (normal**3 + normal) / (4 * df)
+    for _ in range(_STEPS):
+        error = student_t_tail(found, df) - tail
+        low, high = (found, high) if error > 0 else (low, found)
+        nearer = found + error / _density(found, df)
+        if not low < nearer < high:
+            nearer = (low + high) / 2 if high < math.inf else 2 * low
+        if abs(nearer - found) <= _EXACT * nearer:
+            return nearer
+        found = nearer
+    return found
+
+
+def _density(t: float, df: float) -> float:
+    logarithm = math.lgamma((df + 1) / 2) - math.lgamma(df / 2) - (df + 1) / 2 * math.log1p(t * t / df)
+    return max(_TINY, math.exp(logarithm) / math.sqrt(df * math.pi))
