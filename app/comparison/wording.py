@@ -87,9 +87,9 @@ def _amounts(*ratios: float, signed: bool = True) -> _Amounts:
         return _Amounts(tuple(map(_times, ratios)), in_times=True)
     percents = [100 * (ratio - 1) if signed else 100 * abs(ratio - 1) for ratio in ratios]
     largest = max(map(abs, percents))
-    decimals = 0 if largest >= 9.95 else 1 if largest >= 0.995 else 2
+    decimals = -1 if largest >= 99.5 else 0 if largest >= 9.95 else 1 if largest >= 0.995 else 2
     rounded = [round(each, decimals) + 0.0 for each in percents]  # never -0.0
-    forms = [f"{'+' if signed and each else ''}.{decimals}f" for each in rounded]
+    forms = [f"{'+' if signed and each else ''}.{max(0, decimals)}f" for each in rounded]
     return _Amounts(tuple(map(number_text, rounded, forms)), in_times=False)
 
 
