@@ -282,9 +282,8 @@ def test_disagreeing_references_no_verdict(recorded: RunFacts) -> None:
     two = campaign(recorded, "two", xfs=slower(XFS), zfs=BTRFS, btrfs=slower(BTRFS))
     found = compare_runs([*one, *two])
     assert verdict_of(found, "btrfs") is Verdict.INDICATIVE
-    assert (
-        "did not affect all configurations alike, so neither is used as a reference"
-        in reference_text(found)
+    assert "did not affect all configurations alike, so neither is used as a reference" in reference_text(
+        found
     )
     assert "allows one" not in reference_text(found)
 
