@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -27,6 +29,7 @@ from app.importers.runs.discovery import (
     shown,
     shown_json,
     shown_run,
+    unread,
 )
 from app.importers.runs.environment import read_machines
 from app.importers.runs.foreign_run import ForeignRun, ForeignSeries
@@ -230,11 +233,8 @@ def import_paths(paths: Sequence[Path], library: Path, progress: Progress) -> Im
 def _known_ids(library: Path) -> dict[str, Path]:
     found = {}
     for path in run_paths(library):
-        try:
-            with RunFile(path) as run:
-                found[known(run.metadata.id, "")] = path
-        except FootingError:
-            continue
+        with suppress(FootingError), RunFile(path) as run:
+            found[known(run.metadata.id, "")] = path
     return found
 
 
@@ -258,39 +258,27 @@ class _Importer:
             member for files in tree.folders.values() for member in members_of(files, FileType.TIME_TABLE)
         ]
         total = finder.count + len(tables)
-        done = 0
-        for candidate in finder:
-            progress(done, total, str(candidate.row_source or candidate.folder))
-            done += 1
-            self._one(
-                partial(build_run, candidate, machines, names), str(candidate.row_source or candidate.folder)
-            )
-        for member in tables:
-            progress(done, total, member.shown_path)
-            done += 1
-            self._one(partial(_build_table, member, tree), member.shown_path)
+        jobs = chain(
+            (
+                (partial(build_run, each, machines, names), str(each.row_source or each.folder))
+                for each in finder
+            ),
+            ((partial(_build_table, each, tree), each.shown_path) for each in tables),
+        )
+        for done, (build, source) in enumerate(jobs):
+            progress(done, total, source)
+            bad = BadLines()
+            try:
+                self._write(build(bad), bad)
+            except (OSError, FootingError) as error:
+                left.append(unread(source, error))
         progress(total, total, "")
         for files in tree.folders.values():
             left += [
-                SkippedFile(
-                    each.member.shown_path,
-                    _REASONS[each.kind],
-                    is_problem=each.kind is FileType.UNREAD_ARCHIVE,
-                )
+                SkippedFile(each.member.shown_path, _REASONS[each.kind], each.kind is FileType.UNREAD_ARCHIVE)
                 for each in files
                 if each.kind in _REASONS
             ]
-
-    def _one(self, build: Callable[[BadLines], ForeignRun], source: str) -> None:
-        bad = BadLines()
-        try:
-            self._write(build(bad), bad)
-        except OSError as error:
-            reason = tr("cannot be read: {reason}").format(reason=error.strerror)
-            self._report.left.append(SkippedFile(source, reason, is_problem=True))
-        except FootingError as error:
-            reason = f"{error.message} {error.hint}".strip()
-            self._report.left.append(SkippedFile(source, reason, is_problem=True))
 
     def _write(self, run: ForeignRun, bad: BadLines) -> None:
         id_ = run.digest[:16]
@@ -310,7 +298,6 @@ class _Importer:
             run.marks.append(("damaged-log", reason.format(count=len(bad.messages), first=bad.messages[0])))
         run = shown_run(run)
         self._known[id_] = write_run(run, path)
-        sources = [series.source for series in run.series if series.metric == TPS]
         self._report.imported.append(
             ImportedRun(
                 id=id_,
@@ -318,7 +305,7 @@ class _Importer:
                 name=run.name,
                 campaign=run.campaign,
                 tps=_stored_tps(path),
-                tps_source=sources[0] if sources else "",
+                tps_source=next((each.source for each in run.series if each.metric == TPS), ""),
                 marks=tuple(sorted({kind for kind, _ in run.marks})),
                 missing=tuple(run.missing),
                 notes=tuple(run.notes),

@@ -17,9 +17,13 @@ PROC: Final = Path("/proc")
 SYS: Final = Path("/sys")
 _VERSIONS: Final = (
     ("memory.max", "memory.current", "inactive_file"),
+    ("memory.high", "memory.current", "inactive_file"),
     ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
 )
-"""Files of limit and use of a control group, and its page cache in memory.stat; version 2 and version 1."""
+"""Files of limit and use of a control group, and its page cache in memory.stat; version 2 and version 1.
+
+Above memory.high the kernel takes the page cache away, and slows what wants more (MemoryHigh= of systemd).
+"""
 _UNLIMITED: Final = 2**62
 """Version 1 writes "no limit" as the largest multiple of the page size below 2^63."""
 

@@ -17,6 +17,7 @@ HugePages_Total:       0
 UNLIMITED = "9223372036854771712"
 V1 = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
 V2 = ("memory.max", "memory.current", "inactive_file")
+HIGH = ("memory.high", *V2[1:])
 
 
 @pytest.fixture
@@ -49,6 +50,13 @@ def test_narrowest_limit_on_the_way(root: Path) -> None:
     group(root, V2, "a/b", str(6 * GIB), GIB, 0)
     file = root / "sys/fs/cgroup/a/memory.max"
     assert memory(root, "0::/a/b\n") == Memory(4 * GIB, 2 * GIB, str(file))
+
+
+def test_memory_that_is_taken_back_is_limited(root: Path) -> None:
+    group(root, V2, "a", "max", GIB, 0)
+    group(root, HIGH, "a", str(4 * GIB), GIB, 0)
+    file = root / "sys/fs/cgroup/a/memory.high"
+    assert memory(root, "0::/a\n") == Memory(4 * GIB, 3 * GIB, str(file))
 
 
 def test_overused_limit_leaves_nothing(root: Path) -> None:

@@ -105,7 +105,7 @@ _SIGNS: Final = re.compile(
     re.MULTILINE,
 )
 _ERRORS: Final = re.compile(
-    r"pgbench:|progress: |Run was aborted|[Cc]lient \d+ |starting vacuum|vacuuming|end\.$"
+    r"pgbench:|progress: |Run was aborted|[Cc]lient \d+ |[Cc]onnection to |starting vacuum|vacuuming|end\.$"
 )
 _BEGIN: Final = re.compile(
     r"progress: |pgbench \(\d|transaction type: |starting vacuum|pgbench: setting random"

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import csv
-import io
 import re
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 _UNITS: Final = {"B": 1, "kB": 1 << 10, "MB": 1 << 20} | {
     f"{count}kB": count << 10 for count in (1, 2, 4, 8, 16, 32, 64)
@@ -25,6 +24,14 @@ _FEW: Final = 100
 """Largest number of settings in a selective table; SHOW ALL shows more than three hundred."""
 _SHOWN_ONLY: Final = frozenset({"server_version", "server_version_num", "block_size", "data_checksums"})
 """Settings that cannot be set."""
+_HEADING: Final = re.compile(
+    r'[\s|]*(?:"?name"?\s*[|,;\t](?:.*[|,;\t])?\s*"?(?:current_)?setting"?|Parameter\s*\|\s*Value)'
+    r"\s*(?:[|,;\t].*)?"
+)
+_COLUMNS: Final = {"current_setting": "setting", "Parameter": "name", "Value": "setting"}
+"""Other headings: of a function, and of ``\\dconfig``."""
+_BEFORE_ROWS: Final = 4
+_NAME: Final = re.compile(r"[A-Za-z_][\w.]*")
 _CONFIGURATION_LINE: Final = re.compile(
     r"\s*(?:(?P<name>[A-Za-z_][\w.]*)(?:\s*=\s*|\s+)"
     r"(?:'(?P<quoted>(?:[^'\\]|''|\\.)*)'|(?P<plain>[^\s#']+))\s*)?(?:#.*)?"
@@ -52,43 +59,42 @@ class ServerSettings:
 
 
 def is_settings(head: bytes) -> bool:
-    """Return whether a file starts like a table of pg_settings."""
-    first = head.split(b"\n", 1)[0]
-    return (
-        re.fullmatch(
-            rb'\s*"?name"?\s*[|,;\t](?:.*[|,;\t])?\s*"?(?:current_)?setting"?\s*(?:[|,;\t].*)?', first
-        )
-        is not None
-    )
+    """Return whether a file starts like a table of pg_settings, below a title or psql's prompt at most."""
+    return _heading_of(head.decode("utf-8", "replace")) is not None
+
+
+def _heading_of(text: str) -> int | None:
+    """Return the place of the heading among the first lines of a table; None if there is none."""
+    first = text.split("\n", _BEFORE_ROWS)[:_BEFORE_ROWS]
+    return next((at for at, line in enumerate(first) if _HEADING.fullmatch(line)), None)
 
 
 def parse_settings(text: str) -> ServerSettings:
-    """Return the settings of a table: psql's aligned or unaligned format, or CSV.
+    """Return the settings of a table: psql's formats with columns, or CSV.
 
-    Rows with more or fewer cells than the header are skipped.
+    Rows with more or fewer cells than the header are skipped, and lines of the table.
     """
-    first = text.split("\n", 1)[0]
-    separator = max("|,;\t", key=first.count)
-    rows = (
-        list(csv.reader(io.StringIO(text), delimiter=separator))
-        if separator != "|"
-        else [line.split("|") for line in text.split("\n")]
-    )
-    header = [cell.strip() for cell in rows[0]] if rows else []
-    header = ["setting" if cell == "current_setting" else cell for cell in header]
+    lines = [f"{line}\n" for line in text.split("\n")]
+    if (start := _heading_of(text)) is None:
+        return ServerSettings((), {})
+    separator = max("|,;\t", key=lines[start].count)
+    quoting: Literal[0, 3] = csv.QUOTE_NONE if separator == "|" else csv.QUOTE_MINIMAL
+    try:
+        rows = list(csv.reader(lines[start:], delimiter=separator, quoting=quoting))
+    except csv.Error:
+        return ServerSettings((), {})
+    header = [_COLUMNS.get(cell.strip(), cell.strip()) for cell in rows[0]]
     if "name" not in header or "setting" not in header:
         return ServerSettings((), {})
     values: dict[str, str] = {}
     chosen: list[tuple[str, str]] = []
     for row in rows[1:]:
-        if len(row) != len(header):
+        cells = {name: cell.strip() for name, cell in zip(header, row, strict=False)}
+        if len(row) != len(header) or not _NAME.fullmatch(name := cells["name"]):
             continue
-        cells_by_name = {name: cell.strip() for name, cell in zip(header, row, strict=True)}
-        values[cells_by_name["name"]] = value = _value(
-            cells_by_name["setting"], cells_by_name.get("unit", "")
-        )
-        if cells_by_name.get("source") in _CHOSEN and not _BY_INITDB.fullmatch(cells_by_name["name"]):
-            chosen.append((cells_by_name["name"], value))
+        values[name] = value = _value(cells["setting"], cells.get("unit", ""))
+        if cells.get("source") in _CHOSEN and not _BY_INITDB.fullmatch(name):
+            chosen.append((name, value))
     if "source" not in header and len(values) <= _FEW:
         chosen = [each for each in values.items() if each[0] not in _SHOWN_ONLY]
     return ServerSettings(tuple(chosen), values)
@@ -123,8 +129,7 @@ def parse_configuration(*texts: str) -> ServerSettings:
 
 def _value(setting: str, unit: str) -> str:
     """Return a value with the largest exact unit, as SHOW does (guc.c, convert_int_from_base_unit)."""
-    digits = setting.removeprefix("-")
-    if not digits.isdigit() or setting.startswith("-") or int(setting) == 0:
+    if not re.fullmatch(r"[1-9][0-9]{0,17}", setting):
         return setting
     for base, names in ((_UNITS.get(unit), _NAMES), (_MILLISECONDS.get(unit), _TIMES)):
         if base is not None:

@@ -54,11 +54,18 @@ _BTRFS_PROFILE: Final = re.compile(
     r")\s*$",
     re.IGNORECASE | re.MULTILINE,
 )
-_BTRFS_DEVICES: Final = re.compile(r"^(?:Number of devices:\s+|\s*Total devices )(\d+)", re.MULTILINE)
+_BTRFS_LINE: Final = re.compile(
+    r"\s.*|(?:Overall|Unallocated|Devices|Block group profiles):|Label: .* uuid: \S+|[A-Z][A-Za-z ]*:  +\S.*"
+    r"|(?:Data|System|Metadata|Data\+Metadata|GlobalReserve), ?\w+: (?:total=|Size:)\S+ (?:used=|Used:)\S+.*"
+    r"|btrfs-progs v\S+|See http\S+ for .*|Performing full device TRIM .*|(?:NOTE|WARNING): .*"
+)
+_BTRFS_DEVICES: Final = re.compile(r"^(?:Number of devices:\s+|\s*Total devices )(\d{1,9})\b", re.MULTILINE)
 _MDSTAT: Final = re.compile(r"^md\w+ : active (?:\([^)]*\) )?(raid\d+|linear) (.+)$", re.MULTILINE)
-_MDADM_HEAD: Final = re.compile(r"\s*/dev/md\S*:\s*$", re.MULTILINE)
+_MDSTAT_LINE: Final = re.compile(r"\s.*|Personalities :.*|md\w+ : (?:in)?active .*|unused devices: .*")
+_MDADM_LINE: Final = re.compile(r"\s.*|/dev/md\S*:|[A-Z][A-Za-z ]* : .*")
 _MDADM: Final = re.compile(r"^\s*Raid Level : (\S+)\s*$", re.MULTILINE)
-_MDADM_DISKS: Final = re.compile(r"^\s*Raid Devices : (\d+)\s*$", re.MULTILINE)
+_MDADM_DISKS: Final = re.compile(r"^\s*Raid Devices : (\d{1,9})\s*$", re.MULTILINE)
+_ZPOOL_LINE: Final = re.compile(r"\s.*|(?:config|status|action|errors|remove|checkpoint):.*")
 _VDEV: Final = re.compile(r"^\t( *)(\S+)", re.MULTILINE)
 _TOP: Final = 2
 """Blanks before a group or disk directly below the pool."""
@@ -211,7 +218,7 @@ def _zfs(text: str) -> StorageInfo | None:
 
 
 def _zpool(text: str) -> StorageInfo | None:
-    if not re.match(r"\s*pool: \S+\n\s*state: \w+\n", text):
+    if not re.match(r"\s*pool: \S+\n\s*state: \w+\n", text) or not _all(_ZPOOL_LINE, _lines(text)):
         return None
     groups, disks, pool = [], 0, ""
     once = text.split("\n  pool:", maxsplit=1)[0]  # the status before and after may be in one file
@@ -242,7 +249,7 @@ def _btrfs(text: str) -> StorageInfo | None:
         for match in _BTRFS_PROFILE.finditer(text)
     }
     count = _BTRFS_DEVICES.search(text)
-    if "data" not in profiles:
+    if "data" not in profiles or not _all(_BTRFS_LINE, _lines(text)):
         return None
     detail = ", ".join(f"{kind} {profile}" for kind, profile in profiles.items())
     devices = int(count[1]) if count else None
@@ -253,7 +260,7 @@ def _btrfs(text: str) -> StorageInfo | None:
 
 def _mdadm(text: str) -> StorageInfo | None:
     level, disks = _MDADM.search(text), _MDADM_DISKS.search(text)
-    if level is None or not _MDADM_HEAD.match(text):
+    if level is None or not text.lstrip().startswith("/dev/md") or not _all(_MDADM_LINE, _lines(text)):
         return None
     return StorageInfo(
         level=LEVELS.get(level[1], ""), assembler="md", devices=int(disks[1]) if disks else None
@@ -262,6 +269,6 @@ def _mdadm(text: str) -> StorageInfo | None:
 
 def _mdstat(text: str) -> StorageInfo | None:
     found = list(_MDSTAT.finditer(text))
-    if "Personalities" not in text or len(found) != 1:
+    if not text.startswith("Personalities :") or len(found) != 1 or not _all(_MDSTAT_LINE, _lines(text)):
         return None
     return StorageInfo(level=LEVELS.get(found[0][1], ""), assembler="md", devices=len(found[0][2].split()))

@@ -5,6 +5,7 @@ Names that are not UTF-8 become text that can be stored and printed everywhere.
 
 from __future__ import annotations
 
+import glob
 import os
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from app.domain.errors import ForeignDataError, UsageError
+from app.domain.errors import FootingError, ForeignDataError, UsageError
 from app.domain.json_value import Json
 from app.domain.text import tr
 from app.importers.files.members import ForeignFile, file_member, list_members
@@ -44,6 +45,14 @@ class SkippedFile:
     path: str
     reason: str
     is_problem: bool = False
+
+
+def unread(path: object, error: OSError | FootingError) -> SkippedFile:
+    """Return a file that could not be read, with the reason."""
+    reason = f"{error.message} {error.hint}".strip() if isinstance(error, FootingError) else ""
+    if isinstance(error, OSError):
+        reason = tr("cannot be read: {reason}").format(reason=error.strerror)
+    return SkippedFile(str(path), reason, is_problem=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,15 +123,15 @@ def _files(path: Path, left: list[SkippedFile], *, is_folder: bool) -> Iterator[
     """Yield each file with the descriptor of its folder, to prevent its replacement by a link."""
     if not is_folder:
         yield path, None
-        threads = (each for each in path.parent.glob(f"{_escaped(path.name)}.*") if each.suffix[1:].isdigit())
+        threads = (
+            each for each in path.parent.glob(f"{glob.escape(path.name)}.*") if each.suffix[1:].isdigit()
+        )
         yield from ((each, None) for each in sorted(threads))
         return
 
-    def unreadable(error: OSError) -> None:
-        reason = tr("cannot be read: {reason}").format(reason=error.strerror)
-        left.append(SkippedFile(str(error.filename), reason, is_problem=True))
-
-    for folder, folders, names, descriptor in os.fwalk(path, onerror=unreadable):
+    for folder, folders, names, descriptor in os.fwalk(
+        path, onerror=lambda error: left.append(unread(error.filename, error))
+    ):
         folders.sort()
         if folders and len(Path(folder).parts) - len(path.parts) >= DEEPEST:
             reason = tr("more than {count} folders deep: import it by itself").format(count=DEEPEST)
@@ -130,10 +139,6 @@ def _files(path: Path, left: list[SkippedFile], *, is_folder: bool) -> Iterator[
             folders.clear()
         for name in sorted(names):
             yield Path(folder) / name, descriptor
-
-
-def _escaped(name: str) -> str:
-    return "".join(f"[{char}]" if char in "*?[" else char for char in name)
 
 
 def _add(tree: ScanResult, file: Path, folder: int | None) -> None:
@@ -145,11 +150,7 @@ def _add(tree: ScanResult, file: Path, folder: int | None) -> None:
             return
         member = file_member(file, folder)
     except OSError as error:
-        tree.left.append(
-            SkippedFile(
-                str(file), tr("cannot be read: {reason}").format(reason=error.strerror), is_problem=True
-            )
-        )
+        tree.left.append(unread(file, error))
         return
     kind = kind_of(member)
     if kind not in _LOG_KINDS:
@@ -165,7 +166,7 @@ def _add_archive(tree: ScanResult, file: Path, looked_at: ForeignFile) -> None:
         members = list_members(file, looked_at.identity)
         found = [FoundFile(member, kind_of(member)) for member in members]
     except ForeignDataError as error:
-        tree.left.append(SkippedFile(str(file), f"{error.message} {error.hint}".strip(), is_problem=True))
+        tree.left.append(unread(file, error))
         return
     # Packed logs belong to the folder of the archive, in whatever folder they were packed.
     only_logs = all(each.kind in _LOG_KINDS for each in found)

@@ -107,8 +107,9 @@ def read_environment(tree: ScanResult, folder: Path, place: FolderNameFacts, not
     _merge(found, names, tr("name of a folder or row"))
     _drop_arrays_of_others(found)
     for _, text in _texts(tree, folder, FileType.SETTINGS, notes):
-        found.settings = parse_settings(text)
-        found.version = found.settings.values.get("server_version", "")
+        if (settings := parse_settings(text)).values:
+            found.settings = settings
+            found.version = settings.values.get("server_version", "")
     if found.settings is None:
         _read_configuration(found, tree, folder, notes)
     for _, text in _texts(tree, folder, FileType.PG_CONFIG, notes):
@@ -174,7 +175,7 @@ def _merge(found: Environment, storage: StorageInfo, origin: str) -> None:
 def _data_bytes(text: str) -> int | None:
     for line in text.splitlines():
         cells = line.split(";")
-        if cells[0] == "before" and cells[_DATA_BYTES_CELL].isdigit():
+        if cells[0] == "before" and re.fullmatch(r"[0-9]{1,18}", cells[_DATA_BYTES_CELL]):
             return int(cells[_DATA_BYTES_CELL])
     return None
 

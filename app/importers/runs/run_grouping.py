@@ -16,7 +16,7 @@ from app.importers.formats.file_types import FileType
 from app.importers.formats.folder_names import ResultRow, numbered, parse_results, read_place
 from app.importers.formats.outputs import PgbenchOutput, split_output
 from app.importers.runs.assemble import RunFiles
-from app.importers.runs.discovery import FoundFile, ScanResult, SkippedFile, members_of
+from app.importers.runs.discovery import FoundFile, ScanResult, SkippedFile, members_of, unread
 from app.importers.runs.outputs_and_logs import OutputWithLogs, group_logs, join_outputs, pair_up
 from app.postgres.pgbench.summary import PgbenchSummary
 
@@ -63,7 +63,7 @@ class CandidateFinder:
             try:
                 rows = parse_results(text_of(member), member.shown_path, bad)
             except ForeignDataError as error:
-                self._left.append(SkippedFile(member.shown_path, error.message, is_problem=True))
+                self._left.append(unread(member.shown_path, error))
                 continue
             self._left += [SkippedFile(member.shown_path, text, is_problem=True) for text in bad.messages]
             yield _Table(folder, member.shown_path, list(rows))
@@ -98,12 +98,8 @@ class CandidateFinder:
             try:
                 for _, stream in opened([member]):
                     outputs += split_output(stream, member.shown_path, bad)
-            except ForeignDataError as error:
-                self._left.append(SkippedFile(member.shown_path, error.message, is_problem=True))
-                continue
-            except OSError as error:
-                reason = tr("cannot be read: {reason}").format(reason=error.strerror)
-                self._left.append(SkippedFile(member.shown_path, reason, is_problem=True))
+            except (ForeignDataError, OSError) as error:
+                self._left.append(unread(member.shown_path, error))
                 continue
             self._left += [SkippedFile(member.shown_path, text, is_problem=True) for text in bad.messages]
             for each in outputs:
@@ -112,9 +108,8 @@ class CandidateFinder:
                 else:
                     found.append(each)
             if not outputs:
-                self._left.append(
-                    SkippedFile(member.shown_path, tr("pgbench printed no result here"), is_problem=True)
-                )
+                reason = tr("pgbench printed no result here")
+                self._left.append(SkippedFile(member.shown_path, reason, is_problem=True))
         return found
 
     def _with_result(self, outputs: Sequence[PgbenchOutput]) -> list[PgbenchOutput]:

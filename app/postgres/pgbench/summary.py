@@ -17,7 +17,7 @@ from app.domain.errors import PgbenchError
 from app.domain.text import tr
 
 _MS: Final = r"-?(?:\d+\.\d+|nan)"
-_VERSION: Final = r"[^(),]+(?:\([^()]*\))?"
+_VERSION: Final = r"\d[^(),]*(?:\([^()]*\))?"
 _SHARE: Final = r"\((?:-?\d+\.\d+|-?nan|-?NaN) ?%\)"
 
 # Groups are named as the attributes that they fill.
@@ -64,8 +64,15 @@ _COMMON_LINES: Final = (
     rf"latency average(?: =|:) (?P<latency_ms>{_MS}) ms(?: \(including failures\))?",  # a colon until 9.6
     rf"latency stddev(?: =|:) (?P<latency_stddev_ms>{_MS}) ms",
 )
-_RUN_PATTERNS: Final = tuple(re.compile(line, re.ASCII) for line in (*_RUN_LINES, *_COMMON_LINES))
-_SCRIPT_PATTERNS: Final = tuple(re.compile(line, re.ASCII) for line in (*_SCRIPT_LINES, *_COMMON_LINES))
+
+
+def _compiled(*lines: str) -> tuple[re.Pattern[str], ...]:
+    """Return patterns in which a number has no more digits than any that pgbench can print."""
+    return tuple(re.compile(line.replace(r"\d+", r"\d{1,20}"), re.ASCII) for line in lines)
+
+
+_RUN_PATTERNS: Final = _compiled(*_RUN_LINES, *_COMMON_LINES)
+_SCRIPT_PATTERNS: Final = _compiled(*_SCRIPT_LINES, *_COMMON_LINES)
 _TEXTS: Final = frozenset({"version", "server_version", "transaction_type", "partition_method", "protocol"})
 _FLOATS: Final = re.compile(r"tps|.*_ms|tps_.*")
 _SCRIPT_TITLE: Final = re.compile(r"SQL script (\d+): (.+)")
@@ -74,7 +81,10 @@ _STATEMENTS_TITLE: Final = re.compile(
 )
 _STATEMENT: Final = re.compile(r"\s+-?(?:\d+\.\d+|nan)(?:\s+\d+){0,2}\s{1,2}\S.*")
 """What ``-r`` prints of each statement is skipped: pgFooting never asks for it."""
-_ABORTED: Final = re.compile(r"Run was aborted|\b[Cc]lient \d+ (?:script \d+ )?aborted\b")
+_ABORTED: Final = re.compile(
+    r"Run was aborted|\b[Cc]lient \d+ (?:script \d+ )?aborted\b"
+    r"|\b[Cc]onnection to (?:database|server) .* failed"  # before 14 the only words, followed by a summary
+)
 _ERROR: Final = re.compile(r"\b(?:error|fatal): (.+)")
 _CHATTER: Final = re.compile(r"progress: |pgbench: setting random seed|(?:pgbench: hint: )?Try ")
 
@@ -327,12 +337,11 @@ def _incomplete(missing: list[str], messages: tuple[str, ...]) -> PgbenchError:
 
 
 _NUMBER: Final = r"-?(?:\d+(?:\.\d+)?|nan|inf)"
-_PROGRESS: Final = re.compile(
+_PROGRESS: Final = _compiled(
     rf"progress: (?P<time>\d+\.\d+) s, (?P<tps>{_NUMBER}) tps, lat (?P<latency>{_NUMBER}) ms"
     rf" stddev (?P<stddev>{_NUMBER})(?:, (?P<failed>\d+) failed)?(?:, lag (?P<lag>{_NUMBER}) ms)?"
-    r"(?:, (?P<skipped>\d+) skipped)?(?:, (?P<retried>\d+) retried, (?P<retries>\d+) retries)?",
-    re.ASCII,
-)
+    r"(?:, (?P<skipped>\d+) skipped)?(?:, (?P<retried>\d+) retried, (?P<retries>\d+) retries)?"
+)[0]
 _EPOCH_DECIMALS: Final = 3
 
 

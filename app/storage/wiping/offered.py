@@ -50,8 +50,7 @@ class OfferedDisk:
         on_disk: signatures of the disk itself, including a partition table.
         inside: signatures in the place of our partition.
         held: signatures of the content of an array of which the partition is a member, if its start is on
-            this
-        disk: on each disk of a mirror, on one of a stripe.
+            this disk: on each disk of a mirror, on one of a stripe.
         use: from the superblock in the partition or array; None for other formats.
         digest: of all inspected bytes: equal means that none of them has changed.
     """

@@ -99,7 +99,13 @@ def test_traces_that_tell_no_device(text: str) -> None:
     assert read_storage(text.format(device="/dev/sdb")) is None
 
 
-@pytest.mark.parametrize("text", [LSBLK, DF, FINDMNT, PROC, MOUNT, ZFS])
+BTRFS = "Data, RAID0: total=4.00GiB, used=1.00GiB\nMetadata, RAID1: total=1.00GiB, used=1.00MiB\n"
+MDADM = "/dev/md0:\n        Raid Level : raid5\n      Raid Devices : 6\n\nConsistency Policy : none\n"
+ZPOOL = "  pool: t\n state: ONLINE\nconfig:\n\n\tNAME  STATE\n\tt     ONLINE\n\t  sdb ONLINE\nerrors: none\n"
+ARRAYS = (BTRFS, MDADM, MDSTAT, ZPOOL)
+
+
+@pytest.mark.parametrize("text", [LSBLK, DF, FINDMNT, PROC, MOUNT, ZFS, *ARRAYS])
 @pytest.mark.parametrize("line", ["something else: xfs", "-- zfs?", "/dev/sdc ext4", "xfs zfs ext4 btrfs"])
 def test_one_line_that_is_not_understood(text: str, line: str) -> None:
     assert read_storage(text) is not None
@@ -155,6 +161,34 @@ def test_f23(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 )
 def test_headings_of_settings(head: bytes) -> None:
     assert is_settings(head)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "postgres=# select name, setting from x;\n name  | setting \n-------+---\n fsync | off\n(1 row)\n",
+        "+-------+---------+\n| name  | setting |\n+-------+---------+\n| fsync | off     |\n",
+        "| name | setting |\n|---|---|\n| fsync | off |\n",
+        "List of configuration parameters\n Parameter | Value \n-----------+-------\n fsync     | off\n",
+    ],
+)
+def test_tables_as_psql_prints_them(text: str) -> None:
+    assert is_settings(text.encode())
+    assert parse_settings(text).chosen == (("fsync", "off"),)
+
+
+@pytest.mark.parametrize("row", ["fsync,off\rx\n", f"fsync,{'x' * 200_000}\n", '"fsync,off\n'])
+def test_damaged_table_is_no_mistake(tmp_path: Path, row: str) -> None:
+    (tmp_path / "out.txt").write_text(summary_text(600, 10.0, seconds=60))
+    (tmp_path / "settings.csv").write_bytes(f"name,setting\n{row}".encode())
+    imported = only(bring_in(tmp_path / "library", tmp_path))
+    assert "settings of the server" in dict(imported.missing)
+
+
+@pytest.mark.parametrize("value", ["9" * 5000, "\u00b2", "-9", "0x10"])
+def test_values_that_are_no_number(value: str) -> None:
+    text = f"name,setting,unit\nshared_buffers,{value},8kB\n"
+    assert parse_settings(text).values == {"shared_buffers": value}
 
 
 @pytest.mark.parametrize(

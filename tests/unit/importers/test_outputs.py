@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import tracemalloc
 from pathlib import Path
 
@@ -112,6 +113,21 @@ def test_f07(tmp_path: Path, name: str) -> None:
     assert "aborted" in only(bring_in(tmp_path, FOREIGN / name)).marks
 
 
+def test_client_without_a_connection(tmp_path: Path) -> None:
+    """Before 14 pgbench printed its figures all the same, of the clients that were left."""
+    text = 'connection to database "bench" failed:\nFATAL:  sorry, too many clients already\n'
+    (tmp_path / "out.txt").write_text(text + summary_text(600, 10.0, seconds=60))
+    assert "aborted" in only(bring_in(tmp_path / "library", tmp_path)).marks
+
+
+def test_version_that_was_asked_for() -> None:
+    """`pgbench --version` tells neither what was measured nor the server's."""
+    text = summary_text(600, 10.0, seconds=60).replace("pgbench (15.4)", "pgbench (PostgreSQL) 13.2")
+    (output,) = read(text)
+    assert output.summary is not None
+    assert (output.summary.version, output.summary.other_lines) == ("", ("pgbench (PostgreSQL) 13.2",))
+
+
 def test_fewer_than_planned(tmp_path: Path) -> None:
     text = summary_text(5210, 200.0, seconds=10).replace("processed: 5210", "processed: 5210/8000")
     (tmp_path / "out.txt").write_text(text)
@@ -173,6 +189,16 @@ def test_header_only_or_ten_gigabytes(tmp_path: Path, head: str, size: int) -> N
     (path.parent / "good.txt").write_text(summary_text(100, 10.0, seconds=10))
     report = bring_in(tmp_path / "library", path.parent)
     assert 10.0 in [each.tps for each in report.imported]
+
+
+@pytest.mark.parametrize("number", ["9" * 5000, "\u00b2", "-1"])
+@pytest.mark.parametrize(
+    "before", ["number of clients: ", "number of transactions actually processed: ", "stddev 1.0, "]
+)
+def test_numbers_without_an_end(tmp_path: Path, before: str, number: str) -> None:
+    text = REPORT.format(second=1).replace("2.100", "1.0") + summary_text(600, 10.0, seconds=60)
+    (tmp_path / "out.txt").write_text(re.sub(rf"{before}\d+", f"{before}{number}", text))
+    assert len(bring_in(tmp_path / "library", tmp_path).imported) == 1
 
 
 @pytest.mark.parametrize("head", [b"", b"pgbench (17.4) ", b"tps = 1", b"0 1 900 0 1700000000 250000 "])
