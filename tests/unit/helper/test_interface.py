@@ -127,7 +127,9 @@ def test_units_let_only_root_write(name: str) -> None:
     assert "UMask=0077" in (SYSTEM / name).read_text().splitlines()
 
 
-STARTING = re.compile(r"subprocess|posix_spawn\w*|exec[vl]p?e?|popen|system|fork\w*|pty")
+STARTING = re.compile(
+    r"subprocess|asyncio|multiprocessing|ProcessPoolExecutor|runpy|posix_spawn\w*|exec[vl]p?e?|popen|system|fork\w*|pty"
+)
 
 
 @pytest.mark.parametrize("folder", ["helper", "storage", "domain", "dbus"])
