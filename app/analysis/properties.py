@@ -46,7 +46,7 @@ PGBENCH_MACHINE: Final = tr("Machine of pgbench")
 PGBENCH: Final = tr("pgbench")
 """Name of the property for pgbench's version."""
 
-RATE_VALUE: Final = tr("value of the rate limit")
+RATE_VALUE: Final = tr("value of the target rate")
 """Name of the unknown value of a rate that was set."""
 
 TRIES: Final = tr("tries of a transaction")

@@ -556,7 +556,7 @@ _ONE_PHASE_FIELDS: Final = (
         label=tr("R&ate (TPS):"),
         shown_as=tr("Rate"),
         placeholder=tr("left out"),
-        fact=tr("rate limit per second"),
+        fact=tr("target rate"),
         condition="rate",
     ),
     CampaignField(

@@ -31,7 +31,7 @@ _FIRST: Final = (
     (tr("Target"), tr("RAID")),
     (tr("Workload"), tr("scale")),
     (tr("Workload"), tr("clients")),
-    (tr("Workload"), tr("rate limit per second")),
+    (tr("Workload"), tr("target rate")),
     (tr("Target"), tr("kind")),
 )
 """Usual grouping properties, by topic and name, most usual first."""

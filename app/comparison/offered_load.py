@@ -116,18 +116,18 @@ def describe_rate(name: str, found: KeptRate, mean: RunInterval, runs: Sequence[
         sentence = (
             tr("{name} kept its rate of {rate}")
             if is_rate_known
-            else tr("{name} kept its rate, which is not told")
+            else tr("{name} kept its rate, which is not known")
         )
     elif found.kept is None:
-        sentence = tr("whether {name} kept its rate is not known, for it is not told: it did {tps}")
+        sentence = tr("the rate of {name} is not known: it did {tps}")
         if is_rate_known:
             sentence = tr("{name} did {tps}: too few seconds to say whether it kept its rate of {rate}")
     else:
-        sentence = tr("{name} did not keep its rate, which is not told: its capacity is {tps}")
+        sentence = tr("{name} did not keep its rate, which is not known: its capacity is {tps}")
         if is_rate_known:
             sentence = tr("{name} did not keep its rate of {rate}: its capacity is {tps}")
         if found.is_limited:
-            sentence = tr("{name} did not keep its rate, which is not told: it did {tps}")
+            sentence = tr("{name} did not keep its rate, which is not known: it did {tps}")
             if is_rate_known:
                 sentence = tr("{name} did not keep its rate of {rate}: it did {tps}")
     return "; ".join((sentence.format(**names), *_shares(found, runs)))
@@ -189,7 +189,7 @@ def describe_loads(first_name: str, first: KeptRate, other_name: str, other: Kep
     if first.load == other.load:
         if first.load.share is not None:
             return tr("speed is not compared: the rate of each is a share of what it reached itself")
-        return tr("speed is not compared: which rates they had is not told")
+        return tr("speed is not compared: their rates are not known")
     return sentence.format(
         first=f"{first_name} {_load_words(first.load)}", other=f"{other_name} {_load_words(other.load)}"
     )
@@ -199,8 +199,8 @@ def _load_words(load: OfferedLoad) -> str:
     if load.kind is LoadKind.CLOSED:
         return tr("as fast as clients could")
     if load.kind is LoadKind.NOT_KNOWN:
-        return tr("not told")
-    sentence = tr("at a rate that is not told")
+        return tr("not known")
+    sentence = tr("at a rate that is not known")
     if share := _share_words(load):
         sentence = tr("at {share}").format(share=share)
     elif load.rate_tps is not None:

@@ -3,7 +3,7 @@
 Words are searched in all texts of a run. Several terms of one field widen the search (``fs:ext4 fs:xfs``:
 either), tags and options narrow it, and all fields must match. In addition to `FIELDS`, every key of a
 campaign file, option and setting of a run is a field, by its own name (``recordsize:8KiB``) or by that of
-the property in comparisons (``"rate limit per second":500``). `query_mistakes` and `query_remarks` explain
+the property in comparisons (``"target rate":500``). `query_mistakes` and `query_remarks` explain
 unknown fields, invalid dates and values that no run has.
 """
 

@@ -23,6 +23,7 @@ from app.runfile.disturbance import marks_of
 from app.runfile.file_cache import FileCache
 from app.runfile.latency_series import SECOND_MS, LatencySeries
 from app.runfile.metadata.environment import counted_devices
+from app.runfile.metadata.moments import read_moments
 from app.runfile.metadata.offered_load import LoadKind, offered_load
 from app.runfile.metadata.run_metadata import PhaseMetadata, RunMetadata
 from app.runfile.metadata.typed_json import known, or_none
@@ -309,6 +310,11 @@ class RunData:
         if started is not None:
             found.append((self._t_s(started.t_ms), self._t_s(self.last_ms), started))
         return [each for each in found if self.begin_s <= each[1] and each[0] <= self._measure_end_s]
+
+    @cached_property
+    def notes(self) -> tuple[tuple[float, str], ...]:
+        """Time in s and words of the lines of the user's note that are about a moment."""
+        return read_moments(known(self.metadata.note, ""))
 
     def until(self, t_s: float) -> RunData:
         """Return the same run as at `t_s`, for replay; time 0 does not move."""

@@ -252,6 +252,19 @@ def test_legend_figures_follow_shown_time(
     assert legend.rows[0].mean == pytest.approx(4, abs=2)  # the latency, in ms
 
 
+def test_whole_run_has_its_one_mean(
+    qtbot: QtBot, stack: ChartStack, legend: LegendTable, tmp_path: Path
+) -> None:
+    data = replace(named(tmp_path, ("ext4 #1", "ext4"))[0], summary={"tps": 1234.0})
+    stack.set_runs([RunTrace("a", data, 0, "ext4")])
+    assert legend.rows[0].mean == 1234
+    stack.show_times(-1, 3)
+    qtbot.waitUntil(lambda: legend.rows[0].mean != 1234)
+    legend.chart.setCurrentIndex(1)
+    stack.show_everything()
+    qtbot.waitUntil(lambda: legend.rows[0].mean != 1234)
+
+
 def test_click_isolates_configuration_second_restores(
     stack: ChartStack, legend: LegendTable, tmp_path: Path
 ) -> None:

@@ -164,6 +164,27 @@ def test_crosshair_names_run_of_checkpoint(stack: ChartStack, runs: list[RunData
     assert reading.title == "00:43 \N{MIDDLE DOT} checkpoint, 8 s, 2,983 buffers of run 1"
 
 
+def test_notes_at_moments_drawn_and_read(
+    qtbot: QtBot, theme: Theme, stack: ChartStack, runs: list[RunData]
+) -> None:
+    stack.set_runs(traces(runs)[:1])
+    menu = ChartMenu(stack, stack.charts[0])
+    qtbot.addWidget(menu)
+    assert "Note" not in " ".join(actions(menu)), "this page stores none"
+    assert not holds(stack, theme.palette.accent)
+    note = "Cold start.\n[0:01:50] <b>backup</b> ended\n[0:00:20] backup started\n[2:00:00] later\n[0:00:30]"
+    noted = replace(runs[0], metadata=replace(runs[0].metadata, note=note))
+    assert noted.notes == ((20.0, "backup started"), (110.0, "<b>backup</b> ended"), (7200.0, "later"))
+    stack.set_runs(traces([noted]))
+    stack.show_crosshair(20.4)
+    reading = stack.charts[0].crosshair.reading
+    assert reading is not None
+    assert reading.title == "00:20 \N{MIDDLE DOT} backup started"
+    stack.show_crosshair(None)
+    assert holds(stack, theme.palette.accent)
+    assert "Note at 00:20: backup started Note at 01:50: <b>backup</b> ended" in stack.accessible_text()
+
+
 def test_a_missed_second_is_read_as_unknown(stack: ChartStack, tmp_path: Path) -> None:
     path = write_run(tmp_path / "run.footing", SHAPE)
     change_run(path, "DELETE FROM sample WHERE t_ms BETWEEN 40000 AND 50000")

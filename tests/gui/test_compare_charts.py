@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -186,6 +187,13 @@ def test_bars_show_warnings(theme: Theme) -> None:
     ninth = BarFigure("TPS", (BarGroup("", (Bar("a", 5.0, colour_index=8),)),))
     assert painted(ninth, theme) != painted(bars(""), theme)
     assert bars("NOT DURABLE").accessible_text() == "TPS. A a: 5.00 NOT DURABLE."
+
+
+def test_warned_cells_differ_without_colour(theme: Theme) -> None:
+    cells = [{("r", "c"): Bar("a", 5.0, warning=warning)} for warning in ("", "UNSAFE", "NOT DURABLE")]
+    figures = [PanelFigure("TPS", "RAID", (Panel("", ("r",), ("c",), cell),)) for cell in cells]
+    grey = [painted(each, theme).convertToFormat(QImage.Format.Format_Grayscale8) for each in figures]
+    assert all(one != other for one, other in combinations(grey, 2))
 
 
 @pytest.mark.parametrize(("lines", "shown"), [(1, ["a … e"]), (None, ["a b c", "d e"])])

@@ -27,7 +27,7 @@ from ui.charts.figures.panels import PanelFigure
 from ui.compare.content import Choices, Content, LoadedRun, compare_content
 from ui.compare.figures import make_figure
 from ui.compare.filters import FilterRow
-from ui.compare.over_time import OverTimeView
+from ui.compare.over_time import MOST_SHOWN, OverTimeView, left_out_first
 from ui.compare.page import ComparePage
 from ui.compare.result import ResultView
 from ui.theme import SERIES, Scheme, Theme
@@ -150,6 +150,30 @@ def test_single_condition_has_tables_too() -> None:
     assert found.answer.sentences
 
 
+def test_crowd_over_time_begins_with_telling_lines() -> None:
+    names = [f"fs{number:02}" for number in range(14)]
+    facts = crossed(columns=names, rows=LEVELS[:1])
+    facts[4] = replace(facts[4], summary={"tps": 1200.0, "stall_s": 9.0})
+    found = content(facts)
+
+    def shown(of: Content) -> tuple[list[str], str]:
+        left_out, why = left_out_first(of)
+        return [run.facts.configuration for run in of.runs if run.facts and run.path not in left_out], why
+
+    telling = ["fs00 mirror 10", "fs02 mirror 10", "fs13 mirror 10"]
+    assert shown(found) == (telling, "Shown first: the highest mean, the lowest, and the longest stalls.")
+    assert "fs07 mirror 100" in shown(found.with_focus(facts[15].path))[0]
+    assert shown(content(facts[:14])) == ([f"fs{n:02} mirror 10" for n in range(7)], "Shown first: scale 10.")
+    assert left_out_first(content(facts[:12])) == ((), "")
+
+
+def test_unsafe_signs_are_explained() -> None:
+    facts = [
+        replace(run, marks=((NOT_DURABLE, "memory"),)) if not n else run for n, run in enumerate(crossed())
+    ]
+    assert panels(content(facts)).note.endswith("whiskers: 95 % interval; ring: NOT DURABLE")
+
+
 # --- odd matrices ---------------------------------------------------------------------------------
 
 
@@ -232,6 +256,25 @@ def page(qtbot: QtBot) -> Iterator[ComparePage]:
     yield made
     made.stop()
     assert finish_background(120)
+
+
+def test_hidden_lines_counted_until_ticked(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
+    trials = [Trial(f"fs{n:02} #1", f"fs{n:02}", tps=1000 + n, filesystem=f"fs{n:02}") for n in range(14)]
+    paths = [write_trial(tmp_path / f"{trial.configuration}.footing", trial) for trial in trials]
+    with qtbot.waitSignal(page.settled):
+        page.show_runs([ListedRun(read_entry(path), ()) for path in paths], {})
+    assert isinstance(result_of(page).figure.figure, BarFigure), "too many levels for a table: the ranking"
+    with qtbot.waitSignal(page.settled):
+        page.choose_view("over-time")
+    view = page.view
+    assert isinstance(view, OverTimeView)
+    assert "12 of 14 lines are hidden" in view.message.text()
+    assert len(view.stack.charts[0].lines) == 2 < MOST_SHOWN
+    page.set_focus_run(str(paths[5]))
+    view.stack.set_run_visible(str(paths[7]), visible=True)
+    assert "11 of 14" in view.message.text()
+    view.stack.show_only(None)
+    assert view.message.isHidden()
 
 
 def show(qtbot: QtBot, page: ComparePage, folder: Path) -> list[Path]:

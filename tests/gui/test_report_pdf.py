@@ -330,6 +330,15 @@ def test_stacked_charts_share_edges(monkeypatch: pytest.MonkeyPatch, paths: list
     assert stacks == [1, 4], "a chart on the first page, then four of one run"
 
 
+def test_note_at_moment_printed_once_a_chart(tmp_path: Path) -> None:
+    note = "[0:00:20] backup started\n[0:05:00] after the end"
+    paths = write_cases(tmp_path, [Case(shape=Shape(60, 5000), values=(("note", note),))])
+    reader = PdfReader(save(SaveRequest(tuple(paths), tmp_path / "out.pdf")))
+    printed = " ".join(page.extract_text() for page in reader.pages)
+    assert printed.count("backup started") == 5, "on the first page, and in four charts of the run"
+    assert "after the end" not in printed
+
+
 @pytest.mark.parametrize("paths", ["three"], indirect=True)
 def test_facts_and_commands_attached_to_pdf(paths: list[Path], tmp_path: Path) -> None:
     output = save(SaveRequest(tuple(paths), tmp_path / "out.pdf"))

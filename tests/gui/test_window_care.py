@@ -19,6 +19,8 @@ from app.library.entries import CampaignLock, read_entry
 from app.library.files import copy_into_library
 from tests.fix_main_window import open_read, until_read
 from tests.fix_window import Trial, begin_trial, write_bad_files, write_trial
+from ui.charts.data.plotted_run import notes_of
+from ui.charts.stack.stack import ChartMenu
 from ui.window.files.run_actions import RunDetails
 from ui.window.main_window import MainWindow
 
@@ -76,6 +78,27 @@ def test_run_name_tags_and_note(qtbot: QtBot, window: MainWindow, library: Path)
     )
     model = window.runs_page.model
     qtbot.waitUntil(lambda: model.index_of(str(path)).data() == "before the new disks", timeout=PATIENCE_MS)
+
+
+def test_note_at_moment_of_run(qtbot: QtBot, window: MainWindow, library: Path) -> None:
+    path = library / "one" / "00-ext4.footing"
+    page = window.runs_page
+    page.choose([str(path)])
+    qtbot.waitUntil(
+        lambda: page.charts.stack is not None and bool(page.charts.stack.runs), timeout=PATIENCE_MS
+    )
+    stack = page.charts.stack
+    assert stack is not None
+    stack.show_crosshair(3.2)
+    menu = ChartMenu(stack, stack.charts[0])
+    qtbot.addWidget(menu)
+    (at_moment,) = [each for each in menu.actions() if each.text() == "&Note at 00:03 …"]
+    at_moment.trigger()
+    box = details(window)
+    box.note.insertPlainText("backup started")
+    box.save.click()
+    qtbot.waitUntil(lambda: notes_of(stack.runs[0].data) == ((3.0, "backup started"),), timeout=PATIENCE_MS)
+    assert read_entry(path).note == "[0:00:03] backup started"
 
 
 def test_invalid_name_writes_nothing(window: MainWindow, library: Path) -> None:

@@ -24,6 +24,7 @@ from app.statistics.verdict import RunInterval, run_interval
 from ui.charts.data.scale import format_value
 from ui.charts.figures.bars import BarFigure, BarGroup
 from ui.charts.figures.panels import Panel, PanelFigure
+from ui.charts.painting.sheet_painting import LOST
 from ui.compare.content import Content
 
 OFFERED: Final = (
@@ -118,7 +119,12 @@ def _make_panels(content: Content, name: str) -> PanelFigure | None:
     note = tr("{better}; bold: the fastest, or not known to be slower; whiskers: 95 % interval")
     if name != TPS:
         note = tr("{better}; whiskers: 95 % interval")
-    words = note.format(better=better_words(name))
+    shown = {bar.warning for panel in panels for bar in panel.bars.values()} - {""}
+    signs = [
+        (tr("ring: {warning}") if each == LOST else tr("triangle: {warning}")).format(warning=each)
+        for each in sorted(shown)
+    ]
+    words = "; ".join((note.format(better=better_words(name)), *signs))
     return PanelFigure(measured_label(comparison, name), matrix.down, panels, words)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Final
 
@@ -10,9 +11,11 @@ from typing_extensions import override
 
 from app.analysis.labels import one_line
 from app.analysis.stability import since_checkpoint
+from app.comparison.groups import ComparedGroup
 from app.domain.errors import FootingError
 from app.domain.text import tr
 from app.runfile.series import RunData
+from app.statistics.verdict import run_interval
 from ui.background import BackgroundOp
 from ui.charts.data.lines import BandKind
 from ui.charts.data.plotted_run import RunTrace
@@ -20,10 +23,13 @@ from ui.charts.stack.chart_window import ChartWindow
 from ui.charts.stack.legend_table import ChartsAndLegend, LegendTable
 from ui.charts.stack.stack import ChartStack, prefetch
 from ui.compare.content import NOT_YET, Content
+from ui.compare.figures import TPS
 from ui.compare.parts import Choice, View, control_row, labelled, sentence_label
 from ui.theme import SMALL, Theme
 
 CHARTS: Final = ("tps", "latency")
+MOST_SHOWN: Final = 12
+"""Most lines that can be told apart."""
 ELAPSED: Final = "elapsed"
 CHECKPOINT: Final = "checkpoint"
 
@@ -50,6 +56,8 @@ class OverTimeView(View):
         self._folded: dict[str, RunData | None] = {}
         self._op: BackgroundOp[dict[str, RunData | None]] | None = None
         self._chooser: ChartWindow | None = None
+        self._left_out: Collection[str] | None = None
+        self._why = self._words = ""
         self.stack = ChartStack(theme)
         self.stack.set_charts(CHARTS)
         self.stack.run_clicked.connect(self.focus_asked)
@@ -70,12 +78,15 @@ class OverTimeView(View):
         self.message = sentence_label()
         self.message.setMargin(SMALL)
         self.message.hide()
+        self.stack.lines_changed.connect(lambda: self._show_words(self._words))
         self.rows.addWidget(self.message)
         self.rows.addWidget(ChartsAndLegend(self.stack, self.legend), 1)
 
     @override
     def set_content(self, content: Content) -> None:
         paths = {run.path for run in content.runs}
+        if paths != {run.path for run in self.content.runs}:
+            self._left_out, self._why = left_out_first(content)
         known = {run.path: run.data for run in self.content.runs}
         same = {run.path for run in content.runs if known.get(run.path) is run.data}
         self._folded = {path: data for path, data in self._folded.items() if path in paths & same}
@@ -86,17 +97,20 @@ class OverTimeView(View):
         if self.axis.choice == CHECKPOINT:
             self._show_folded()
         else:
-            self._show_words("")
+            self._words = ""
             self._show(self.content.traces)
 
     def _show(self, traces: tuple[RunTrace, ...]) -> None:
-        hidden = {trace.run_id for trace in self.stack.runs if not trace.visible}
+        hidden: Collection[str] = {trace.run_id for trace in self.stack.runs if not trace.visible}
+        if self._left_out is not None:
+            hidden, self._left_out = self._left_out, None
         wanted = tuple(replace(trace, visible=trace.run_id not in hidden) for trace in traces)
         if wanted != self.stack.runs or any(
             new.data is not old.data for new, old in zip(wanted, self.stack.runs, strict=False)
         ):
             self.stack.set_runs(wanted)
         self.stack.set_focus(self.content.focus or None)
+        self._show_words(self._words)
 
     def _show_folded(self) -> None:
         missing = [run for run in self.content.runs if run.data is not None and run.path not in self._folded]
@@ -119,9 +133,7 @@ class OverTimeView(View):
                 without.append(trace.label)
             else:
                 traces.append(replace(trace, data=folded))
-        self._show_words(
-            tr("Without a checkpoint: {names}.").format(names=", ".join(without)) if without else ""
-        )
+        self._words = tr("Without a checkpoint: {names}.").format(names=", ".join(without)) if without else ""
         self._show(tuple(traces))
 
     def _take_folded(self, folded: dict[str, RunData | None]) -> None:
@@ -130,6 +142,14 @@ class OverTimeView(View):
             self._show_folded()
 
     def _show_words(self, words: str) -> None:
+        """Show a sentence, and how many lines of a crowd are hidden."""
+        self._words, lines = words, self.stack.shown.all_bundles
+        hidden = sum(not any(trace.visible for trace in line.members) for line in lines)
+        if hidden and len(lines) > MOST_SHOWN:
+            more = tr(
+                "{hidden} of {all} lines are hidden: tick them below, or choose runs with the buttons above."
+            )
+            words = " ".join((words, self._why, more.format(hidden=hidden, all=len(lines))))
         self.message.setText(one_line(words))
         self.message.setVisible(bool(words))
 
@@ -148,6 +168,30 @@ class OverTimeView(View):
         """Cancel pending work."""
         if self._op is not None:
             self._op.cancel()
+
+
+def left_out_first(content: Content) -> tuple[Collection[str], str]:
+    """Return the paths of the runs that are hidden at first, and which are not, a sentence; none of a few.
+
+    Of many configurations those of the first condition are shown, of more than `MOST_SHOWN` the highest and
+    the lowest mean and those that stalled most; and the run in focus.
+    """
+    comparison = content.comparison
+    if comparison is None or len(comparison.groups) <= MOST_SHOWN:
+        return (), ""
+    part = comparison.parts[0]
+    shown, why = list(part.groups), tr("Shown first: {condition}.").format(condition=part.condition)
+    if len(shown) > MOST_SHOWN:
+        why = tr("Shown first: the highest mean, the lowest, and the longest stalls.")
+        by_mean = sorted(shown, key=lambda group: run_interval(tuple(group.values(TPS))).mean or 0.0)
+        stalled = sorted(by_mean[1:-1], key=lambda group: -_stalled_s(group))
+        shown = [by_mean[-1], by_mean[0], *filter(_stalled_s, stalled)][:MOST_SHOWN]
+    kept = {content.focus, *(content.runs[run.index].path for group in shown for run in group.runs)}
+    return {run.path for run in content.runs} - kept, why
+
+
+def _stalled_s(group: ComparedGroup) -> float:
+    return max(group.values("stall_s"), default=0.0)
 
 
 def _fold(data: RunData, charts: tuple[str, ...], shown: int) -> RunData | None:

@@ -293,7 +293,7 @@ class TableView(View):
             for place, group in enumerate(comparison.groups):
                 item = _item(column, place)
                 if column.id == ComparisonColumn.CONFIGURATION:
-                    item.setIcon(_swatch(self.theme, self.content.group_colour(group)))
+                    item.setIcon(_swatch(self.theme, self.content.group_colour(group), group.warning))
                 self.table.setItem(place, number, item)
         self.table.resizeColumnsToContents()
         self.table.resizeRowsToContents()
@@ -335,11 +335,11 @@ def _item(column: Column[int], place: int) -> QTableWidgetItem:
     return item
 
 
-def _swatch(theme: Theme, number: int) -> QIcon:
+def _swatch(theme: Theme, number: int, warning: str) -> QIcon:
     picture = QPixmap(14, 14)
     picture.fill(Qt.GlobalColor.transparent)
     with painting(picture) as painter:
-        put_body(painter, theme, QRectF(1, 1, 12, 12), number)
+        put_body(painter, theme, QRectF(1, 1, 12, 12), number, warning)
     return QIcon(picture)
 
 

@@ -26,7 +26,13 @@ from ui.charts.data.min_max_pyramid import Pyramid
 from ui.charts.data.plotted_run import devices_words, load_words
 from ui.charts.data.registry import CHARTS, ChartSpec, CurveSpec
 from ui.charts.data.scale import TIME, Frame, Range, value_range
-from ui.charts.painting.painting import ChartBackground, draw_lines, paint_checkpoints, paint_stalls
+from ui.charts.painting.painting import (
+    ChartBackground,
+    draw_lines,
+    paint_checkpoints,
+    paint_notes,
+    paint_stalls,
+)
 from ui.charts.painting.sheet_painting import (
     QUIET,
     Look,
@@ -70,7 +76,7 @@ class TimeChart:
         times: range of the time axis.
         values: range of the value axis.
         is_log: whether the value axis is logarithmic.
-        ground: stalls and checkpoints behind the lines.
+        ground: stalls and checkpoints behind the lines, notes before them.
         tag: style of the labels.
     """
 
@@ -117,11 +123,13 @@ class TimeChart:
         corners = ((0.5, 0.0), (0.5, height + 0.5), (width, height + 0.5))  # as the grid is placed
         painter.drawPolyline([QPointF(*corner) for corner in corners])
         draw_lines(painter, frame, self.lines)
+        paint_notes(painter, frame, theme, self.ground, 1.0)
         self._paint_tags(painter, theme, frame)
 
     def accessible_text(self) -> str:
         """Return the title and the names of the lines."""
-        return " ".join(filter(None, [self.title, self.note, *(line.label for line in self.lines)]))
+        notes = (words for _, words in self.ground.notes)
+        return " ".join(filter(None, [self.title, self.note, *(line.label for line in self.lines), *notes]))
 
     @staticmethod
     def _top(theme: Appearance) -> float:
@@ -183,12 +191,13 @@ class TimeCharts:
         return max((extremes[1] for extremes in found if extremes is not None), default=0.0)
 
     def _ground(self, run: int, end_s: float) -> ChartBackground:
-        """Return the stalls and the starts of the checkpoints of a run, within its chart."""
+        """Return the stalls, starts of checkpoints, and notes of a run, within its chart."""
         ground = ground_of(self._runs[run].data)
         stalls = tuple((max(start_s, 0.0), min(to_s, end_s)) for start_s, to_s in ground.stalls)
         return ChartBackground(
             tuple(each for each in stalls if each[0] <= each[1]),
             tuple((start_s, start_s) for start_s, _ in ground.checkpoints if 0 <= start_s <= end_s),
+            notes=tuple(each for each in ground.notes if 0 <= each[0] <= end_s),
         )
 
     def _lines(self, figure: TimeFigure) -> list[Line]:

@@ -172,6 +172,7 @@ class MainWindow(QMainWindow):
         self.runs_page.library.replay_asked.connect(self.campaigns.replay)
         self.runs_page.library.folder_asked.connect(open_folder_of)
         self.runs_page.library.edit_asked.connect(self.care.edit)
+        self.runs_page.charts.note_asked.connect(lambda path, t_s: self.care.edit([path], t_s))
         self.runs_page.library.remove_asked.connect(self.care.remove)
         self.runs_page.library.replaced.connect(self.care.remember_ticks)
         self.runs_page.library.go_on_asked.connect(self.campaigns.go_on)

@@ -256,7 +256,7 @@ def test_two_runs_indicative_despite_reference(recorded: RunFacts) -> None:
 def test_reference_at_rate_refused(recorded: RunFacts) -> None:
     """Its TPS are the rate, whatever the machine can do."""
     load = OfferedLoad(LoadKind.RATE, 900.0, None, limit_is_known=True)
-    rate = Property(WORKLOAD, "rate limit per second", "900")
+    rate = Property(WORKLOAD, "target rate", "900")
     runs = [
         *campaign(recorded, "one", ext4=EXT4, xfs=XFS),
         *campaign(recorded, "two", xfs=slower(XFS), btrfs=slower(BTRFS)),

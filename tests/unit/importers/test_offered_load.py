@@ -51,7 +51,7 @@ def test_rate_and_limit_from_pgbench_output(
     facts = imported(tmp_path, version, scenario)
     assert facts.load == load
     values = {item.name: item.value for item in facts.properties if item.topic == "Workload"}
-    assert values.get("rate limit per second") == ("unknown" if load.kind is LoadKind.RATE else None)
+    assert values.get("target rate") == ("unknown" if load.kind is LoadKind.RATE else None)
     assert values.get("latency limit, ms") == (f"{load.limit_ms:.0f}" if load.limit_ms else None)
 
 
@@ -65,7 +65,7 @@ def test_load_unknown_without_transactions() -> None:
 def test_rate_limited_and_unlimited_not_repeats(tmp_path: Path) -> None:
     runs = [imported(tmp_path, "15", "rate"), imported(tmp_path, "15", "plain")]
     differences = {each.name: [one.value for one in each.variants] for each in what_differs(runs).differences}
-    assert differences["rate limit per second"] == ["unknown", "none"]
+    assert differences["target rate"] == ["unknown", "none"]
 
 
 def test_unknown_rates_not_repeats(tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_unknown_rates_not_repeats(tmp_path: Path) -> None:
     found = what_differs([one, two])
     assert not found.differences
     assert not found.are_repeats
-    assert ("Workload", "value of the rate limit") in {item.key for item in found.not_known}
+    assert ("Workload", "value of the target rate") in {item.key for item in found.not_known}
     assert "not known: " in describe_sameness(found)
 
 

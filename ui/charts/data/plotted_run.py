@@ -9,7 +9,7 @@ from typing import Final, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from app.analysis.labels import with_warning
+from app.analysis.labels import one_line, with_warning
 from app.comparison.label_shortening import identity_of, name_runs
 from app.domain.text import tr
 from app.runfile.reader import RunEvent
@@ -63,51 +63,30 @@ class WithBand(Protocol):
         """Return lower and upper limits of the values of `series`."""
 
 
-@runtime_checkable
-class WithPhases(Protocol):
-    """Data that may have phases of a workload."""
-
-    @property
-    def regions(self) -> tuple[PhaseRegion, ...]:
-        """The phases in order; empty if there is only one."""
-
-
-@runtime_checkable
-class OnDevices(Protocol):
-    """Data with known devices for its operations, bytes and flushes."""
-
-    @property
-    def devices(self) -> str:
-        """The devices in a few words; empty if unknown."""
-
-
 def phases_of(data: PlotDataset) -> tuple[PhaseRegion, ...]:
     """Return the phases of a workload with several, in order; empty if there is only one."""
-    return data.regions if isinstance(data, WithPhases) else ()
+    return data.regions if isinstance(data, RunData) else ()
+
+
+def notes_of(data: PlotDataset) -> tuple[tuple[float, str], ...]:
+    """Return (position, words) of the user's notes about moments of a run."""
+    found = data.notes if isinstance(data, RunData) else ()
+    return tuple((t_s, one_line(words)) for t_s, words in found)
 
 
 def devices_words(runs: Iterable[PlotDataset]) -> str:
     """Return the devices of the sums of these runs, for the heading of a chart; empty for no run."""
     with_sums = (run for run in runs if any(name.startswith(STORAGE) for name, _ in run.series_keys()))
-    known = [run.devices for run in with_sums if isinstance(run, OnDevices)]
+    known = [run.devices for run in with_sums if isinstance(run, RunData)]
     sentences = list(dict.fromkeys(each or tr("devices not known") for each in known))
     if len(sentences) > MOST_DEVICES:
         return tr("the devices of each run")
     return "; ".join(sentences)
 
 
-@runtime_checkable
-class WithLoad(Protocol):
-    """Data with a known kind of load."""
-
-    @property
-    def is_closed_loop(self) -> bool:
-        """Whether latencies omit the wait of transactions that could not start."""
-
-
 def load_words(runs: Iterable[PlotDataset]) -> str:
     """Return what the latencies of these runs omit, for the heading of a chart; empty for nothing."""
-    if any(isinstance(run, WithLoad) and run.is_closed_loop for run in runs):
+    if any(isinstance(run, RunData) and run.is_closed_loop for run in runs):
         return tr("closed loop: waiting to start not counted")
     return ""
 

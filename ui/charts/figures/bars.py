@@ -192,7 +192,7 @@ class BarFigure:
         if warning:
             left = text.left() + min(text.width(), text_width(theme, _words(bar), 0.9)) + SMALL
             sign = text_width(theme, "M", 0.9)
-            put_warning_sign(painter, theme, QPointF(left, middle - sign / 2), sign)
+            put_warning_sign(painter, theme, QPointF(left, middle - sign / 2), sign, bar.warning)
             left += sign + TINY
             beside = QRectF(left, top, max(0.0, width - SMALL - left), height)
             put_text(painter, theme, beside, bar.warning, _WARNING)
@@ -200,7 +200,7 @@ class BarFigure:
     def _paint_value(self, painter: QPainter, theme: Appearance, scale: Scale, bar: Bar, row: QRectF) -> None:
         middle, thick = row.center().y(), min(0.64 * row.height(), 1.5 * line_height(theme))
         body = QRectF(scale.begin, middle - thick / 2, scale.at(bar.value or 0.0) - scale.begin, thick)
-        put_body(painter, theme, body, bar.colour_index, hollow=bool(bar.warning))
+        put_body(painter, theme, body, bar.colour_index, bar.warning)
         if bar.interval is not None:
             style = Qt.PenStyle.DotLine if bar.within else Qt.PenStyle.SolidLine
             put_whisker(painter, QPen(theme.text, 1.5, style), scale, bar.interval, middle, thick / 4)

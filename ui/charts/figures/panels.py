@@ -206,28 +206,28 @@ def _paint(painter: QPainter, theme: Appearance, panel: Panel, place: Place, cel
     """Paint a heading, or number, bar and interval of a cell."""
     row, column = place
     if place not in panel.bars:
-        colours = {bar.colour_index for (_, name), bar in panel.bars.items() if name == column}
-        sample = 0.6 * line_height(theme) if len(colours) == 1 else 0.0
+        looks = {(bar.colour_index, bar.warning) for (_, name), bar in panel.bars.items() if name == column}
+        sample = 0.6 * line_height(theme) if len({colour for colour, _ in looks}) == 1 else 0.0
         words = cell.adjusted(sample + TINY if sample else 0.0, 0, -TINY, 0)
         lines = max(1, int(cell.height() / line_height(theme, 0.9)))
         put_text(painter, theme, words, row or column, Look(scale=0.9, bold=bool(column)), lines)
         if sample:
             square = QRectF(cell.left(), cell.center().y() - sample / 2, sample, sample)
-            put_body(painter, theme, square, colours.pop())
+            put_body(painter, theme, square, *min(looks, key=lambda look: look[1]))
         return
     bar, line = panel.bars[place], line_height(theme)
     thick = _THICK * cell.height() / _row_height(theme)
     top = cell.center().y() - (line + thick) / 2
     number = QRectF(cell.left(), top, cell.width() - TINY, line)
     if bar.warning:
-        put_warning_sign(painter, theme, QPointF(number.left(), top + 0.2 * line), 0.6 * line)
+        put_warning_sign(painter, theme, QPointF(number.left(), top + 0.2 * line), 0.6 * line, bar.warning)
         number.setLeft(number.left() + 0.6 * line + TINY)
     put_text(painter, theme, number, _number(bar), Look(bold=place in panel.best))
     if bar.value is None:
         return
     scale = panel.scale(cell.left(), cell.right() - line)
     body = QRectF(scale.begin, top + line, scale.at(bar.value) - scale.begin, thick)
-    put_body(painter, theme, body, bar.colour_index, hollow=bool(bar.warning))
+    put_body(painter, theme, body, bar.colour_index, bar.warning)
     if bar.interval is not None:
         style = Qt.PenStyle.DotLine if bar.within else Qt.PenStyle.SolidLine
         pen = QPen(theme.text, 1.5, style)

@@ -32,6 +32,7 @@ from ui.charts.painting.painting import (
     paint_checkpoints,
     paint_grid,
     paint_lines,
+    paint_notes,
     paint_sample,
     paint_stalls,
 )
@@ -222,6 +223,7 @@ class SmallMultiples:
         values = [tick for tick, _ in left_ticks(theme, self._value_scale(body))]
         paint_grid(painter, frame, theme, self._time_ticks(theme, body), values)
         paint_checkpoints(painter, frame, theme, self._grounds[place], ratio)
+        paint_notes(painter, frame, theme, self._grounds[place], ratio)
         paint_lines(painter, frame, [line] if len(line.main.t_s) else [], ratio)
         painter.restore()
         focused = trace.run_id == self.focus

@@ -21,10 +21,10 @@ from ui.charts.data.scale import GAP_S, Frame, Range
 from ui.charts.painting.painting import (
     ChartBackground,
     draw_lines,
-    paint_checkpoints,
+    paint_events,
     paint_grid,
     paint_lines,
-    paint_phases,
+    paint_notes,
     paint_stalls,
     paint_warm_up,
 )
@@ -213,9 +213,9 @@ class CurvesItem(QGraphicsObject):
         paint_warm_up(painter, frame, self._theme, phased)
         paint_stalls(painter, frame, self._theme, self._saved_ground)
         paint_grid(painter, frame, self._theme, *self._ticks(frame))
-        paint_checkpoints(painter, frame, self._theme, self._saved_ground, ratio)
-        paint_phases(painter, frame, self._theme, self._saved_ground, ratio)
+        paint_events(painter, frame, self._theme, self._saved_ground, ratio)
         paint_lines(painter, frame, self._saved, ratio)
+        paint_notes(painter, frame, self._theme, self._saved_ground, ratio)
         if self._message:
             font = self._theme.font()
             font.setPixelSize(round(QFontInfo(font).pixelSize() * ratio))
@@ -230,11 +230,11 @@ class CurvesItem(QGraphicsObject):
         picture = base.copy()
         with painting(picture) as painter:
             paint_stalls(painter, frame, self._theme, self._live_ground)
-            paint_checkpoints(painter, frame, self._theme, self._live_ground, ratio)
-            paint_phases(painter, frame, self._theme, self._live_ground, ratio)
+            paint_events(painter, frame, self._theme, self._live_ground, ratio)
             self._frozen_s = self._live_end_s - self._settles_s
             self._clip_settled(painter, frame)
             paint_lines(painter, frame, self._live, ratio)
+            paint_notes(painter, frame, self._theme, self._live_ground, ratio)
         return picture
 
     def _freeze(self, picture: QPixmap, frame: Frame, ratio: float) -> None:
@@ -259,7 +259,8 @@ class CurvesItem(QGraphicsObject):
                 paint_warm_up(painter, frame, self._theme, phased)
                 paint_grid(painter, frame, self._theme, *self._ticks(frame))
             paint_stalls(painter, frame, self._theme, ground)
-            paint_checkpoints(painter, frame, self._theme, ground, 1.0)
-            paint_phases(painter, frame, self._theme, ground, 1.0)
+            paint_events(painter, frame, self._theme, ground, 1.0)
         draw_lines(painter, frame, (*self._saved, *self._live))
+        for ground in (self._saved_ground, self._live_ground):
+            paint_notes(painter, frame, self._theme, ground, 1.0)
         painter.restore()

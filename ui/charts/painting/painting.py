@@ -94,7 +94,8 @@ _MARKS_APART: Final = 110.0
 _BAND_PIXELS: Final = 3
 _MOST_MARKED: Final = 40
 _PHASE_FONT: Final = 0.85
-"""Type size of the names of phases, relative to the usual one."""
+"""Type size of the names of phases and of notes, relative to the usual one."""
+_ROWS_OF_NOTES: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,11 +106,13 @@ class ChartBackground:
         stalls: (start, end).
         checkpoints: (start, end).
         phases: of a workload with several.
+        notes: (time, words) of the user.
     """
 
     stalls: tuple[tuple[float, float], ...] = ()
     checkpoints: tuple[tuple[float, float], ...] = ()
     phases: tuple[PhaseRegion, ...] = ()
+    notes: tuple[tuple[float, str], ...] = ()
 
 
 def paint_warm_up(painter: QPainter, frame: Frame, theme: Theme, ground: ChartBackground) -> None:
@@ -168,11 +171,7 @@ def paint_checkpoints(
 
 def paint_phases(painter: QPainter, frame: Frame, theme: Theme, ground: ChartBackground, unit: float) -> None:
     """Draw the start of each of several phases, with its name at the top if there is room."""
-    if not ground.phases:
-        return
-    font = theme.font()
-    font.setPixelSize(round(QFontInfo(font).pixelSize() * _PHASE_FONT * unit))
-    painter.setFont(font)
+    _set_small_font(painter, theme, unit)
     for region in ground.phases:
         left, right = max(0.0, frame.x(region.start_s)), min(frame.width, frame.x(region.end_s))
         if right <= 0 or left >= frame.width:
@@ -186,6 +185,36 @@ def paint_phases(painter: QPainter, frame: Frame, theme: Theme, ground: ChartBac
             painter.setPen(theme.muted)
             baseline = painter.fontMetrics().ascent() + unit
             painter.drawText(QPointF(left + 3 * unit, baseline), shown)
+
+
+def paint_notes(
+    painter: QPainter, frame: Frame, theme: Appearance, ground: ChartBackground, unit: float
+) -> None:
+    """Draw a line at the moment of each note, with its words beside it below the row for names of phases."""
+    _set_small_font(painter, theme, unit)
+    metrics = painter.fontMetrics()
+    for number, (t_s, words) in enumerate(ground.notes):
+        x, beside = round(frame.x(t_s)) + 0.5, 3 * unit
+        if 0 <= x <= frame.width:
+            painter.setPen(QPen(theme.colour("accent"), unit))
+            painter.drawLine(QLineF(x, 0, x, frame.height))
+            shown = metrics.elidedText(words, Qt.TextElideMode.ElideRight, frame.width // 3)
+            wide, top = metrics.horizontalAdvance(shown), (1 + number % _ROWS_OF_NOTES) * metrics.height()
+            left = x + beside if x + beside + wide < frame.width else x - beside - wide
+            painter.fillRect(QRectF(left, top, wide, metrics.height()), theme.background)
+            painter.drawText(QPointF(left, top + metrics.ascent()), shown)
+
+
+def paint_events(painter: QPainter, frame: Frame, theme: Theme, ground: ChartBackground, unit: float) -> None:
+    """Draw checkpoints and phases."""
+    paint_checkpoints(painter, frame, theme, ground, unit)
+    paint_phases(painter, frame, theme, ground, unit)
+
+
+def _set_small_font(painter: QPainter, theme: Appearance, unit: float) -> None:
+    font = theme.font()
+    font.setPixelSize(round(QFontInfo(font).pixelSize() * _PHASE_FONT * unit))
+    painter.setFont(font)
 
 
 def paint_lines(

@@ -7,11 +7,15 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
+from PySide6.QtCore import QLineF, QPointF, QRectF, QSizeF, Qt
 from PySide6.QtGui import QBrush, QFontMetricsF, QPainter, QPen, QPolygonF
 
+from app.analysis.labels import safety_warning
 from ui.charts.data.scale import XAxisKind, format_log_tick, format_value, log_ticks, tick_step, value_ticks
 from ui.theme import SMALL, TINY, Appearance
+
+LOST = safety_warning(unsafe=False, not_durable=True)
+"""The warning of what may lose commits, which has a sign of its own."""
 
 LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignAbsolute
 RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignAbsolute
@@ -163,16 +167,24 @@ def _head(word: str, width_of: Callable[[str], float], width: float) -> int:
     return breaks[-1] if breaks and breaks[-1] > low * 2 / 3 else low
 
 
-def put_warning_sign(painter: QPainter, theme: Appearance, at: QPointF, size: float) -> None:
-    """Draw a triangle with an exclamation mark; `at` is its upper left corner."""
-    painter.setPen(Qt.PenStyle.NoPen)
-    painter.setBrush(theme.warning)
+def put_warning_sign(
+    painter: QPainter, theme: Appearance, at: QPointF, size: float, warning: str = ""
+) -> None:
+    """Draw an exclamation mark in a triangle, for NOT DURABLE in a ring; `at` is the upper left corner."""
+    is_ring, thick = warning == LOST, 0.12 * size
+    painter.setPen(QPen(theme.warning, thick) if is_ring else Qt.PenStyle.NoPen)
+    painter.setBrush(theme.background if is_ring else theme.warning)
     corners = ((0.0, size), (size, size), (size / 2, 0.0))
-    painter.drawPolygon(QPolygonF([at + QPointF(*corner) for corner in corners]))
+    if is_ring:
+        painter.drawEllipse(
+            QRectF(at, QSizeF(size, size)).adjusted(thick / 2, thick / 2, -thick / 2, -thick / 2)
+        )
+    else:
+        painter.drawPolygon(QPolygonF([at + QPointF(*corner) for corner in corners]))
     painter.setBrush(Qt.BrushStyle.NoBrush)
-    for top, height in ((0.35, 0.35), (0.78, 0.1)):
+    for top, height in ((0.22, 0.38), (0.7, 0.12)) if is_ring else ((0.35, 0.35), (0.78, 0.1)):
         bar = QRectF(at.x() + 0.45 * size, at.y() + top * size, 0.1 * size, height * size)
-        painter.fillRect(bar, theme.background)
+        painter.fillRect(bar, theme.warning if is_ring else theme.background)
 
 
 def put_title(
@@ -239,7 +251,7 @@ _HATCHES = (
 
 
 def put_body(
-    painter: QPainter, theme: Appearance, body: QRectF, colour_index: int, *, hollow: bool = False
+    painter: QPainter, theme: Appearance, body: QRectF, colour_index: int, warning: str = ""
 ) -> None:
     """Fill a bar or sample: pale with a frame; hatched from the ninth configuration on.
 
@@ -248,13 +260,14 @@ def put_body(
         theme: colours.
         body: the area.
         colour_index: number of the configuration.
-        hollow: whether only its frame is drawn, dashed, as for what trades safety for speed.
+        warning: of what trades safety for speed: only the frame is drawn, dashed, for NOT DURABLE dotted.
     """
     colour, mark = theme.series_colour(colour_index), theme.series_mark(colour_index)
-    painter.fillRect(body, theme.background if hollow else theme.pale(colour, 0.45))
+    painter.fillRect(body, theme.background if warning else theme.pale(colour, 0.45))
     if mark:
         painter.fillRect(body, QBrush(colour, _HATCHES[(mark - 1) % len(_HATCHES)]))
-    painter.setPen(QPen(colour, 1.5, Qt.PenStyle.DashLine if hollow else Qt.PenStyle.SolidLine))
+    style = Qt.PenStyle.DotLine if warning == LOST else Qt.PenStyle.DashLine
+    painter.setPen(QPen(colour, 1.5, style if warning else Qt.PenStyle.SolidLine))
     painter.drawRect(body)
 
 

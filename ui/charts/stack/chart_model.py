@@ -19,7 +19,7 @@ from ui.charts.data.curves import (
 )
 from ui.charts.data.limits import limit_lines
 from ui.charts.data.lines import BandKind, Line, LineStyler
-from ui.charts.data.plotted_run import PlotDataset, RunTrace, devices_words, load_words, phases_of
+from ui.charts.data.plotted_run import PlotDataset, RunTrace, devices_words, load_words, notes_of, phases_of
 from ui.charts.data.registry import ChartSpec, CurveSpec
 from ui.charts.data.scale import TIME, Range, XAxisKind
 from ui.charts.painting.painting import ChartBackground
@@ -151,15 +151,18 @@ class ChartModel:
         return self._spans[1]
 
     @property
-    def marked(self) -> PlotDataset | None:
-        """The run with visible checkpoints and stalls: those of several could not be distinguished."""
+    def marked_trace(self) -> RunTrace | None:
+        """The run with visible checkpoints, stalls and notes: those of several could not be distinguished."""
         if self.live is not None:
-            return self.live.data
+            return self.live
         shown = self.traces
-        focused = [trace.data for trace in shown if trace.run_id == self.focus]
-        if focused:
-            return focused[0]
-        return shown[0].data if len(shown) == 1 else None
+        alone = shown[0] if len(shown) == 1 else None
+        return next((trace for trace in shown if trace.run_id == self.focus), alone)
+
+    @property
+    def marked(self) -> PlotDataset | None:
+        """The data of that run."""
+        return None if self.marked_trace is None else self.marked_trace.data
 
     @property
     def is_awaiting(self) -> bool:
@@ -188,9 +191,8 @@ class ChartModel:
     @property
     def name_of_marked(self) -> str:
         """The name of that run, if others are shown too."""
-        marked = self.marked
-        several = len(self.traces) > 1
-        return next((trace.label for trace in self.traces if several and trace.data is marked), "")
+        marked = self.marked_trace
+        return marked.label if marked is not None and len(self.traces) > 1 else ""
 
     def set_runs(self, runs: Sequence[RunTrace]) -> None:
         """Set the saved runs; results computed for unchanged ones are kept."""
@@ -320,7 +322,7 @@ class ChartModel:
 
 
 def ground_of(data: PlotDataset | None) -> ChartBackground:
-    """Return the stalls, checkpoints and phases of a run."""
+    """Return the stalls, checkpoints, phases and notes of a run."""
     if data is None:
         return ChartBackground()
     # A checkpoint in progress is only a line: its bar would be repainted every second.
@@ -328,7 +330,8 @@ def ground_of(data: PlotDataset | None) -> ChartBackground:
         (start_s, start_s if event.kind == "checkpoint-start" else end_s)
         for start_s, end_s, event in data.checkpoints()
     )
-    return ChartBackground(tuple(data.stalls()), checkpoints, phases_of(data))
+    notes = tuple(each for each in notes_of(data) if each[0] <= data.end_s)
+    return ChartBackground(tuple(data.stalls()), checkpoints, phases_of(data), notes)
 
 
 def describe_events(data: PlotDataset, t_s: float, reach_s: float) -> list[str]:

@@ -54,7 +54,7 @@ class LegendRow:
         trace: its style and name.
         run_ids: of its runs.
         visible: number of drawn ones.
-        mean: of the visible seconds, in the chart's unit; None if there are none.
+        mean: of the visible seconds, in the chart's unit, or of the run; None if there are none.
         high: 95th percentile of the same seconds of all its runs.
         most: highest of these seconds.
         last: value of its line at the right edge.
@@ -91,7 +91,11 @@ def legend_rows(model: ChartModel, chart: ChartSpec, times: Range) -> tuple[Lege
         members = [model.curve_of(trace, chart, curve) for trace in bundle.members]
         values = [_inside(data, times) for data in members]
         pooled = np.concatenate(values) if values else np.empty(0)
-        means = [float(each.mean()) for each in values if len(each)]
+        means = [
+            _mean(trace, chart, times, each)
+            for trace, each in zip(bundle.members, values, strict=True)
+            if len(each)
+        ]
         rows.append(
             LegendRow(
                 bundle.trace.run_id,
@@ -106,6 +110,16 @@ def legend_rows(model: ChartModel, chart: ChartSpec, times: Range) -> tuple[Lege
             )
         )
     return tuple(rows)
+
+
+def _mean(trace: RunTrace, chart: ChartSpec, times: Range, values: Array) -> float:
+    """Return the mean of the shown seconds; of the TPS of a whole run its result, as everywhere."""
+    data = trace.data
+    if chart.id == "tps" and isinstance(data, RunData) and not data.regions:
+        of_run = data.summary.get("tps")
+        if of_run is not None and times[0] <= 0 and times[1] >= data.end_s:
+            return of_run
+    return float(values.mean())
 
 
 def _inside(data: CurveData, times: Range) -> Array:

@@ -28,7 +28,7 @@ from app.domain.units import format_duration
 from app.runfile.series import RunData, mean_width
 from ui.charts.data.curves import needed
 from ui.charts.data.lines import BandKind, Line
-from ui.charts.data.plotted_run import RunTrace
+from ui.charts.data.plotted_run import RunTrace, notes_of
 from ui.charts.data.registry import CHARTS, DEFAULT_CHARTS, ChartSpec, charts_along, expanded
 from ui.charts.data.scale import TIME, Range, XAxisKind, XQuantity, format_moment, format_value
 from ui.charts.painting.crosshair import Reading
@@ -56,6 +56,10 @@ class ChartMenu(SavingMenu):
         self.addSeparator()
         whole = tr("Show the &whole time") if over_time else tr("Show &everything")
         self.addAction(whole, stack.show_everything)
+        marked, at_s = stack.shown.marked_trace, stack.crosshair_s
+        if stack.takes_notes and marked is not None and at_s is not None:
+            words = tr("&Note at {moment} …").format(moment=stack.kind.moment(at_s, stack.times[1]))
+            self.addAction(words, lambda: stack.note_asked.emit(marked.run_id, at_s))
 
     def _add_curves(self) -> None:
         spec = self._chart.spec
@@ -210,7 +214,7 @@ def _over_places(line: Line, times: Range, kind: XAxisKind) -> str:
 
 
 def _describe_marks(model: ChartModel, times: Range) -> Iterator[str]:
-    """Yield a sentence about checkpoints and one about stalls of the run with drawn marks."""
+    """Yield a sentence about checkpoints, one about stalls and the notes of the run with drawn marks."""
     if model.marked is None:
         return
     name = model.name_of_marked
@@ -239,6 +243,11 @@ def _describe_marks(model: ChartModel, times: Range) -> Iterator[str]:
         whole = format_duration(sum(b - a for a, b in stalls))
         last = format_moment(stalls[-1][0], times[1])
         sentences.append(message.format(count=len(stalls), duration=whole, time=last))
+    sentences += [
+        tr("Note at {time}: {words}").format(time=format_moment(t_s, times[1]), words=words)
+        for t_s, words in notes_of(model.marked)
+        if times[0] <= t_s <= times[1]
+    ]
     for sentence in sentences:
         yield tr("{run}: {sentence}").format(run=name, sentence=sentence) if name else sentence
 
@@ -298,12 +307,15 @@ class ChartStack(QWidget):
     away.
 
     Attributes:
+        crosshair_s: time under the crosshair; None without one.
+        takes_notes: whether the menu of a chart offers a note about the run whose events are drawn.
         left_out: lists the charts without samples, which are hidden.
         zoom_bar: shows the visible part, and leads back; hidden if that is everything.
 
     Signals:
         hovered: time under the crosshair in s; NaN when the pointer has left.
         run_clicked: id of the run with the clicked line.
+        note_asked: id of a run, and the time in s that the user wants to write a note about.
         charts_changed: the user chose or reordered charts; ids.
         lines_changed: other lines are shown.
         times_settled: another time is shown, and its gesture has ended.
@@ -311,6 +323,7 @@ class ChartStack(QWidget):
 
     hovered = Signal(float)
     run_clicked = Signal(str)
+    note_asked = Signal(str, float)
     charts_changed = Signal(list)
     lines_changed = Signal()
     times_settled = Signal()
@@ -326,7 +339,8 @@ class ChartStack(QWidget):
         self._zoom: Range | None = None
         self._times: Range = (0.0, 60.0)
         self._until_s = math.inf
-        self._crosshair_s: float | None = None
+        self.crosshair_s: float | None = None
+        self.takes_notes = False
         self._canvas = Canvas(theme, kind)
         self._canvas.pointed.connect(self._on_pointed)
         self._canvas.left.connect(lambda: self.show_crosshair(None))
@@ -454,8 +468,8 @@ class ChartStack(QWidget):
             self._update_lines()
         else:
             self._show_live(whole, reset=False)
-        if self._crosshair_s is not None:
-            self.show_crosshair(self._crosshair_s)
+        if self.crosshair_s is not None:
+            self.show_crosshair(self.crosshair_s)
 
     def set_thick(self, thick: bool, scale: float = 1.0) -> None:  # noqa: FBT001 - a setter
         """Use thick lines and larger type, for a projector."""
@@ -515,7 +529,7 @@ class ChartStack(QWidget):
             self._times = times
             for chart in self.charts:
                 chart.set_times(times)
-            self.show_crosshair(self._crosshair_s)
+            self.show_crosshair(self.crosshair_s)
         return whole
 
     def _begin_gesture(self) -> None:
@@ -601,9 +615,9 @@ class ChartStack(QWidget):
 
     def show_crosshair(self, t_s: float | None) -> None:
         """Show the values of every line at a time; None to hide the crosshair."""
-        if t_s is None and self._crosshair_s is None:
+        if t_s is None and self.crosshair_s is None:
             return
-        self._crosshair_s = t_s
+        self.crosshair_s = t_s
         title = "" if t_s is None else self._title_at(t_s)
         for chart in self.charts:
             chart.show_crosshair(t_s, title)
@@ -613,9 +627,12 @@ class ChartStack(QWidget):
         """Return the time, and the events there of the run with visible events."""
         words = [self.kind.moment(t_s, self._times[1])]
         if self.shown.marked is not None:
-            texts = describe_events(self.shown.marked, t_s, (self._times[1] - self._times[0]) / 300)
+            reach_s = (self._times[1] - self._times[0]) / 300
+            texts = describe_events(self.shown.marked, t_s, reach_s)
             name = self.shown.name_of_marked
             words += [tr("{what} of {run}").format(what=each, run=name) if name else each for each in texts]
+            notes = notes_of(self.shown.marked)
+            words += [note for at_s, note in notes if abs(at_s - t_s) <= max(0.5, reach_s)]
         return " \N{MIDDLE DOT} ".join(words)
 
     def _on_pointed(self, scene: QPointF) -> None:
@@ -657,7 +674,7 @@ class ChartStack(QWidget):
             Qt.Key.Key_Left: lambda: self._step(event, -span / 100),
             Qt.Key.Key_Right: lambda: self._step(event, span / 100),
         }
-        if self._crosshair_s is not None:
+        if self.crosshair_s is not None:
             keys[Qt.Key.Key_Escape] = lambda: self.show_crosshair(None)
         action = keys.get(Qt.Key(event.key()))
         if action is None:
@@ -670,6 +687,6 @@ class ChartStack(QWidget):
         if event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
             self.show_times(start_s + 10 * seconds, end_s + 10 * seconds)
             return
-        at_s = (start_s + end_s) / 2 if self._crosshair_s is None else self._crosshair_s + seconds
+        at_s = (start_s + end_s) / 2 if self.crosshair_s is None else self.crosshair_s + seconds
         self.show_crosshair(min(max(at_s, start_s), end_s))
         announce(self, describe_reading(self.charts))

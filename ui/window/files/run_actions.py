@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Qt
+from PySide6.QtGui import QTextCursor
 from PySide6.QtWidgets import (
     QDialog,
     QDialogButtonBox,
@@ -20,6 +21,7 @@ from app.domain.text import tr, trn
 from app.library.annotations import Annotations, annotate, clean_name, clean_note, read_tags
 from app.library.files import CopiedFiles, TrashedFile, TrashError, copy_into_library, move_to_trash, restore
 from app.library.scan import ListedRun
+from app.runfile.metadata.moments import moment_words
 from ui.background import BackgroundOp
 from ui.theme import MEDIUM, Theme
 from ui.widgets.formatting import one_line, run_name
@@ -57,6 +59,7 @@ class RunDetails(QDialog):
         self.tags.setPlaceholderText(tr("baseline, old disks"))
         self.note = QPlainTextEdit(entry.note if self._single else "", self)
         self.note.setTabChangesFocus(True)
+        self.note.setPlaceholderText(tr("A line such as “[0:12:30] backup started” is shown in charts."))
         self.note.setFixedHeight(self.note.fontMetrics().lineSpacing() * _NOTE_LINES + 2 * MEDIUM)
         self.problem = Text(theme, role="warning")
         self.problem.hide()
@@ -91,6 +94,12 @@ class RunDetails(QDialog):
         buttons.rejected.connect(self.reject)
         layout.addStretch(1)
         layout.addWidget(buttons)
+
+    def begin_note(self, words: str) -> None:
+        """Begin a line of the note; the user ends it."""
+        self.note.appendPlainText(words)
+        self.note.moveCursor(QTextCursor.MoveOperation.End)
+        self.note.setFocus()
 
     def _save(self) -> None:
         try:
@@ -166,8 +175,8 @@ class RunFileActions(QObject):
 
     # Names, tags, notes
 
-    def edit(self, paths: Sequence[str]) -> None:
-        """Let the user annotate a run, or all runs of a campaign."""
+    def edit(self, paths: Sequence[str], moment_s: float | None = None) -> None:
+        """Let the user annotate a run, also a moment of it, or all runs of a campaign."""
         runs = [run for path in paths if (run := self._model.run(path)) is not None]
         if not runs:
             return
@@ -176,6 +185,8 @@ class RunFileActions(QObject):
         self.details = RunDetails(runs, self._theme, self._reader.refresh, self._window)
         self.details.finished.connect(self._forget)
         self.details.show()
+        if moment_s is not None:
+            self.details.begin_note(moment_words(moment_s))
 
     def _forget(self) -> None:
         self.details = None

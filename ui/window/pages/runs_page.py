@@ -35,10 +35,12 @@ class ChartArea(QWidget):
 
     Signals:
         run_clicked: path of the run whose line was clicked.
+        note_asked: path of a run, and the time in s to write a note about.
         dropped: paths of runs that were dragged here.
     """
 
     run_clicked = Signal(str)
+    note_asked = Signal(str, float)
     dropped = Signal(list)
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
@@ -80,6 +82,8 @@ class ChartArea(QWidget):
             self.stack.setAccessibleName(tr("Charts of the chosen runs"))
             self.stack.set_charts(charts)
             self.stack.run_clicked.connect(self.run_clicked)
+            self.stack.note_asked.connect(self.note_asked)
+            self.stack.takes_notes = True
             self.legend = LegendTable(self.stack, self)
             self._shown = ChartsAndLegend(self.stack, self.legend)
             self._layout.addWidget(self._shown)

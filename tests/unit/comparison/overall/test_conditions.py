@@ -30,6 +30,7 @@ from app.domain.storage_plan.plan import Group
 from app.runfile.metadata.environment import REPORTED, EnvironmentFacts
 from app.runfile.metadata.run_metadata import RunMetadata, WorkloadMetadata
 from app.runfile.metadata.typed_json import NotKnown
+from tests.made_matrix import made_run
 from tests.vondra_runs import published_facts
 
 
@@ -108,6 +109,15 @@ def test_every_property_is_asked_for() -> None:
     found = {item.key for item in every_property()}
     assert len(found) > 100
     assert {topic for topic, _ in found} >= {"Target", "Workload", "PostgreSQL", "Setting", "Machine"}
+
+
+@pytest.mark.parametrize(
+    ("rate", "name"), [("2000", "2,000 TPS target rate"), ("set, not known", "unknown target rate")]
+)
+def test_condition_with_rate_has_plain_name(rate: str, name: str) -> None:
+    closed = made_run({"scale": "10"}, 900.0)
+    at_rate = replace(closed, properties=(*closed.properties, Property(WORKLOAD, "target rate", rate)))
+    assert name_conditions([closed, at_rate]) == ("none of these", name)
 
 
 def test_unknown_property_has_no_role() -> None:
