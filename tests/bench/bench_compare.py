@@ -31,7 +31,6 @@ from tests.bench._figures import describe_machine  # noqa: E402
 from tests.fix_report import Case, write_cases  # noqa: E402
 from tests.fix_runs import Shape  # noqa: E402
 from ui.background import finish_background  # noqa: E402
-from ui.charts.data.lines import BandKind  # noqa: E402
 from ui.compare.over_time import OverTimeView  # noqa: E402
 from ui.compare.page import ComparePage  # noqa: E402
 from ui.theme import Scheme, Theme  # noqa: E402
@@ -109,24 +108,19 @@ def print_times(name: str, taken: list[tuple[float, float]]) -> None:
 
 def measure(runs: list[ListedRun], rounds: int) -> None:
     """Print the figures of these runs."""
-    results, charts, toggles, bands = [], [], [], []
+    results, charts, toggles = [], [], []
     for _ in range(rounds):
         result, chart, page = click(runs)
         results.append(result)
         charts.append(chart)
         rest(200)
         toggles += ticks(page, 24)
-        if isinstance(page.view, OverTimeView):
-            page.view.stack.set_around(BandKind.ENVELOPE)
-            rest(200)
-            bands += ticks(page, 12)
         page.stop()
         page.hide()
         finish_background(120)
     print_times("click to the result (300)", results)
     print_times("and from there to the charts", charts)
     print_times("tick of a run (16)", toggles)
-    print_times("tick with envelopes", bands)
 
 
 def main() -> None:

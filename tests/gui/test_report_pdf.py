@@ -334,7 +334,7 @@ def test_note_at_moment_printed_once_a_chart(tmp_path: Path) -> None:
     note = "[0:00:20] backup started\n[0:05:00] after the end"
     paths = write_cases(tmp_path, [Case(shape=Shape(60, 5000), values=(("note", note),))])
     reader = PdfReader(save(SaveRequest(tuple(paths), tmp_path / "out.pdf")))
-    printed = " ".join(page.extract_text() for page in reader.pages)
+    printed = plain(" ".join(page.extract_text() for page in reader.pages))
     assert printed.count("backup started") == 5, "on the first page, and in four charts of the run"
     assert "after the end" not in printed
 

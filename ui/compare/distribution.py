@@ -153,7 +153,6 @@ class DistributionView(View):
         super().__init__(theme)
         self._known: dict[str, Distribution] = {}
         self._cuts: dict[str, float] = {}
-        self._op: BackgroundOp[dict[str, Distribution]] | None = None
         self.what = Choice(tr("Lines"))
         self.what.offer([(_GROUPS, tr("configurations, runs merged")), (_RUNS, tr("runs"))])
         self.words = plain_label()
@@ -192,8 +191,7 @@ class DistributionView(View):
     @override
     def refresh(self) -> None:
         """Read missing data in the background, then draw."""
-        if self._op is not None:
-            self._op.cancel()
+        self.stop()
         missing = [run.path for run in self.content.runs if run.path not in self._known]
         if not missing:
             self._show()
@@ -250,11 +248,6 @@ class DistributionView(View):
         for trace in self.shares.runs:
             if visible.get(trace.run_id, True) != trace.visible:
                 self.shares.set_run_visible(trace.run_id, visible=not trace.visible)
-
-    def stop(self) -> None:
-        """Cancel pending work."""
-        if self._op is not None:
-            self._op.cancel()
 
 
 def _read(cuts: dict[str, float]) -> dict[str, Distribution]:

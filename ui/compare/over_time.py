@@ -19,7 +19,7 @@ from app.statistics.verdict import run_interval
 from ui.background import BackgroundOp
 from ui.charts.data.lines import BandKind
 from ui.charts.data.plotted_run import RunTrace
-from ui.charts.stack.chart_window import ChartWindow
+from ui.charts.stack.chart_window import open_chart_window
 from ui.charts.stack.legend_table import ChartsAndLegend, LegendTable
 from ui.charts.stack.stack import ChartStack, prefetch
 from ui.compare.content import NOT_YET, Content
@@ -36,7 +36,6 @@ CHECKPOINT: Final = "checkpoint"
 _AROUND: Final = (
     (BandKind.AUTOMATIC, tr("one per configuration")),
     (BandKind.NOTHING, tr("each run: means")),
-    (BandKind.ENVELOPE, tr("each run: means, envelope")),
     (BandKind.SECONDS, tr("each run: means, seconds")),
 )
 
@@ -54,8 +53,6 @@ class OverTimeView(View):
     def __init__(self, theme: Theme) -> None:
         super().__init__(theme)
         self._folded: dict[str, RunData | None] = {}
-        self._op: BackgroundOp[dict[str, RunData | None]] | None = None
-        self._chooser: ChartWindow | None = None
         self._left_out: Collection[str] | None = None
         self._why = self._words = ""
         self.stack = ChartStack(theme)
@@ -115,8 +112,7 @@ class OverTimeView(View):
     def _show_folded(self) -> None:
         missing = [run for run in self.content.runs if run.data is not None and run.path not in self._folded]
         if missing:
-            if self._op is not None:
-                self._op.cancel()
+            self.stop()
             charts = self.stack.chart_ids
             wanted = {run.path: run.data for run in missing if run.data is not None}
             self._op = BackgroundOp(
@@ -155,19 +151,7 @@ class OverTimeView(View):
 
     def open_chooser(self) -> None:
         """Open the dialog to choose and order the charts."""
-        if self._chooser is None:
-            self._chooser = ChartWindow(self.stack, self)
-            self._chooser.destroyed.connect(self._forget_chooser)
-        self._chooser.show()
-        self._chooser.activateWindow()
-
-    def _forget_chooser(self) -> None:
-        self._chooser = None
-
-    def stop(self) -> None:
-        """Cancel pending work."""
-        if self._op is not None:
-            self._op.cancel()
+        open_chart_window(self.stack)
 
 
 def left_out_first(content: Content) -> tuple[Collection[str], str]:

@@ -36,12 +36,11 @@ from app.runfile.series import kept_run_data
 from ui.background import BackgroundOp
 from ui.charts.stack.stack import prefetch
 from ui.compare.content import Choices, Content, LoadedRun, compare_content
-from ui.compare.distribution import DistributionView
 from ui.compare.document import ComparisonWriter
 from ui.compare.filters import FilterRow
 from ui.compare.over_time import CHARTS, OverTimeView
 from ui.compare.parts import Choice, View
-from ui.compare.views import VIEWS, MultiplesView, ViewHolder
+from ui.compare.views import VIEWS, ViewHolder
 from ui.theme import SMALL, Theme
 from ui.widgets.plain_writer import written_at_once
 from ui.widgets.texts import show_tip
@@ -344,7 +343,7 @@ class ComparePage(QWidget):
         self._cancel()
         for place in range(self.tabs.count()):
             view = self._holder_at(place).view
-            if isinstance(view, OverTimeView | MultiplesView | DistributionView):
+            if view is not None:
                 view.stop()
 
     @override

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from PySide6.QtCore import QPointF, QSizeF, Qt, Signal
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
+from ui.background import BackgroundOp
 from ui.charts.figures.figure import FigureView
 from ui.charts.figures.panels import PanelFigure
 from ui.compare.content import Content
@@ -42,6 +44,7 @@ class View(QWidget):
         super().__init__(parent)
         self.theme = theme
         self.content = Content(())
+        self._op: BackgroundOp[Any] | None = None
         self.rows = QVBoxLayout(self)
         self.rows.setContentsMargins(0, SMALL, 0, 0)
 
@@ -53,6 +56,11 @@ class View(QWidget):
     def refresh(self) -> None:
         """Show the content again, with the current controls."""
         raise NotImplementedError
+
+    def stop(self) -> None:
+        """Cancel pending work."""
+        if self._op is not None:
+            self._op.cancel()
 
     def show_runs_of_cells(self, shown: FigureView) -> None:
         """Let a click on a cell of tables of bars show its runs over time."""

@@ -69,7 +69,6 @@ class MultiplesView(View):
 
     def __init__(self, theme: Theme) -> None:
         super().__init__(theme)
-        self._op: BackgroundOp[None] | None = None
         self.chart = Choice(tr("Chart"))
         self.chart.offer([(chart.id, chart.title) for chart in CHARTS.values()])
         self.figure = FigureView(theme)
@@ -85,8 +84,7 @@ class MultiplesView(View):
     @override
     def refresh(self) -> None:
         """Read missing data in the background, then paint."""
-        if self._op is not None:
-            self._op.cancel()
+        self.stop()
         content, chart = self.content, self.chart.choice
         data = [run.data for run in content.runs if run.data is not None]
 
@@ -103,11 +101,6 @@ class MultiplesView(View):
 
     def _fail(self, error: FootingError) -> None:
         self._words.setText(one_line(error.message))
-
-    def stop(self) -> None:
-        """Cancel pending work."""
-        if self._op is not None:
-            self._op.cancel()
 
 
 OWN: Final = ""

@@ -13,12 +13,9 @@ from typing_extensions import override
 
 from app.comparison.label_shortening import cut_words
 from app.domain.text import tr
+from ui.charts.painting.sheet_painting import CENTRE, LEFT, RIGHT
 from ui.painting import painting
 from ui.theme import MEDIUM, SMALL, TINY, Theme
-
-_LEFT: Final = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignAbsolute
-_RIGHT: Final = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignAbsolute
-_CENTRE: Final = Qt.AlignmentFlag.AlignCenter
 
 _NAME: Final = 0.38
 _NOTE: Final = 0.26
@@ -140,8 +137,8 @@ class LeaderBoard(QWidget):
         left, right = self._heading
         metrics = QFontMetricsF(painter.font())
         room = self.width() - metrics.horizontalAdvance(right) - MEDIUM
-        painter.drawText(area, _LEFT, metrics.elidedText(left, Qt.TextElideMode.ElideRight, room))
-        painter.drawText(area, _RIGHT, right)
+        painter.drawText(area, LEFT, metrics.elidedText(left, Qt.TextElideMode.ElideRight, room))
+        painter.drawText(area, RIGHT, right)
 
     def _number_width(self, height: float) -> float:
         font = self._font(height * _NUMBER, bold=True)
@@ -163,7 +160,7 @@ class LeaderBoard(QWidget):
         self._paint_name(painter, row, names)
         painter.setFont(self._font(height * _NUMBER * 0.8, bold=True))
         painter.setPen(theme.muted if row.is_over else theme.text)
-        painter.drawText(QRectF(0, area.top(), names_left, height), _LEFT, row.rank)
+        painter.drawText(QRectF(0, area.top(), names_left, height), LEFT, row.rank)
         number = self._number_width(height)
         bar = QRectF(names.right() + SMALL, area.top(), 0, height)
         bar.setRight(area.width() - number - 2 * MEDIUM)
@@ -183,7 +180,7 @@ class LeaderBoard(QWidget):
         upper = QRectF(
             area.left(), area.top() + height * 0.08, area.width(), height * (0.48 if second else 0.84)
         )
-        painter.drawText(upper, _LEFT, self._fitting(row, font, area.width()))
+        painter.drawText(upper, LEFT, self._fitting(row, font, area.width()))
         if not second:
             return
         lower = QRectF(area.left(), area.top() + height * 0.56, area.width(), height * 0.36)
@@ -191,7 +188,7 @@ class LeaderBoard(QWidget):
         painter.setFont(small)
         painter.setPen(theme.muted)
         shown = QFontMetricsF(small).elidedText(second, Qt.TextElideMode.ElideRight, area.width())
-        painter.drawText(lower, _LEFT, shown)
+        painter.drawText(lower, LEFT, shown)
 
     def _paint_alarm(self, painter: QPainter, row: BoardRow, bar: QRectF) -> None:
         """Write the alarm at the end of the bar, in the colour of a warning."""
@@ -207,7 +204,7 @@ class LeaderBoard(QWidget):
         painter.setFont(font)
         painter.setPen(self._theme.background)
         shown = metrics.elidedText(row.alarm, Qt.TextElideMode.ElideRight, width - row_type)
-        painter.drawText(pill, _CENTRE, shown)
+        painter.drawText(pill, CENTRE, shown)
 
     @staticmethod
     def _fitting(row: BoardRow, font: QFont, room: float) -> str:
@@ -232,9 +229,9 @@ class LeaderBoard(QWidget):
         painter.setFont(self._font(height * _NUMBER, bold=True))
         painter.setPen(theme.warning if row.alarm else theme.muted if row.is_over else theme.text)
         share = 0.66 if row.beneath else 1.0
-        painter.drawText(QRectF(area.left(), area.top(), area.width(), height * share), _RIGHT, row.number)
+        painter.drawText(QRectF(area.left(), area.top(), area.width(), height * share), RIGHT, row.number)
         if row.beneath:
             painter.setFont(self._font(height * _NOTE))
             painter.setPen(theme.muted)
             below = QRectF(area.left(), area.top() + height * 0.62, area.width(), height * 0.34)
-            painter.drawText(below, _RIGHT, row.beneath)
+            painter.drawText(below, RIGHT, row.beneath)

@@ -262,10 +262,9 @@ class MainWindow(QMainWindow):
         if parts is None:
             return
         name = parts.values["name"].strip()
-        named = tr("“{name}” was being put together when the window was closed.")
-        sentence = (
-            named.format(name=name) if name else tr("A benchmark was being put together here last time.")
-        )
+        sentence = tr("You have an unfinished benchmark setup.")
+        if name:
+            sentence = tr("You have an unfinished benchmark setup: “{name}”.").format(name=name)
         self.start_page.waiting.show_draft(sentence)
         if self.pages.currentWidget() is not self.start_page and not self.notice.isVisible():
             self.notice.show_message(one_line(sentence), tr("Continue ed&iting …"), self._open_kept)

@@ -104,7 +104,6 @@ class BandKind(StrEnum):
 
     AUTOMATIC = "automatic"
     NOTHING = "nothing"
-    ENVELOPE = "envelope"
     SECONDS = "seconds"
 
 

@@ -34,6 +34,7 @@ from ui.charts.data.scale import (
     value_ticks,
 )
 from ui.charts.painting.painting import paint_sample
+from ui.charts.painting.sheet_painting import LEFT, RIGHT
 from ui.theme import SMALL, TINY, Theme
 
 _SMALLER = 0.9
@@ -157,7 +158,6 @@ class Caption(QGraphicsWidget):
 
     def _fit(self, height: float) -> None:
         self.setMinimumHeight(height)
-        self.setPreferredHeight(height)
         self.setMaximumHeight(height)
 
     @override
@@ -167,8 +167,7 @@ class Caption(QGraphicsWidget):
         painter.setFont(self._axis.font_used)
         painter.setPen(self._theme.muted)
         area = QRectF(TINY, 0, self.size().width(), self.size().height())
-        left = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignAbsolute
-        painter.drawText(area, left, self._axis.kind.unit(self._axis.range[1]))
+        painter.drawText(area, LEFT, self._axis.kind.unit(self._axis.range[1]))
 
 
 class ValueAxis(_Axis):
@@ -229,8 +228,6 @@ class ValueAxis(_Axis):
         step = values[1] - values[0] if len(values) > 1 else tick_step(high - low, 2)
         return [format_value(value, step) for value in values]
 
-
-_LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignAbsolute
 
 _AIR = SMALL
 """Space above a title: the lowest number of the axis above ends there."""
@@ -305,7 +302,6 @@ class Heading(QGraphicsWidget):
         height = math.ceil(QFontMetricsF(self._theme.font(self._type_scale)).height()) + TINY + _AIR
         self.setMinimumHeight(height)
         self.setMaximumHeight(height)
-        self.setPreferredHeight(height)
         self.update()
 
     @override
@@ -338,14 +334,11 @@ class Heading(QGraphicsWidget):
         if note:
             painter.setFont(self._theme.font(0.9 * self._type_scale))
             painter.setPen(self._theme.muted)
-            right = (
-                Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignAbsolute
-            )
-            painter.drawText(area.adjusted(0, 0, -SMALL, 0), right, note)
+            painter.drawText(area.adjusted(0, 0, -SMALL, 0), RIGHT, note)
 
     def _text(self, painter: QPainter, area: QRectF, x: float, text: str, *, bold: bool = False) -> float:
         font = self._theme.font((1.0 if bold else 0.9) * self._type_scale, bold=bold)
         painter.setFont(font)
         painter.setPen(self._theme.text if bold else self._theme.muted)
-        painter.drawText(QRectF(x, area.top(), max(0.0, area.right() - x), area.height()), _LEFT, text)
+        painter.drawText(QRectF(x, area.top(), max(0.0, area.right() - x), area.height()), LEFT, text)
         return x + QFontMetricsF(font).horizontalAdvance(text)

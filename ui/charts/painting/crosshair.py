@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtCore import QPointF, QRectF
 from PySide6.QtGui import QFontMetricsF, QPainter, QPen
 from PySide6.QtWidgets import (
     QGraphicsItem,
@@ -27,6 +27,7 @@ from ui.charts.data.lines import Line
 from ui.charts.data.registry import ChartSpec, CurveSpec
 from ui.charts.data.scale import Frame, Range, format_value
 from ui.charts.painting.painting import RADIUS, mark_parts, paint_sample
+from ui.charts.painting.sheet_painting import LEFT, RIGHT
 from ui.theme import SMALL, TINY, Theme
 
 _SCALE = 0.85
@@ -133,7 +134,6 @@ class LineLabels(QGraphicsWidget):
         """Set the width, the same for all charts of a stack."""
         if pixels != self.maximumWidth():
             self.setMinimumWidth(pixels)
-            self.setPreferredWidth(pixels)
             self.setMaximumWidth(pixels)
 
     def set_ranges(self, times: Range, values: Range, height: float, *, is_log: bool) -> None:
@@ -187,7 +187,7 @@ class LineLabels(QGraphicsWidget):
             place = QRectF(area.left(), area.top(), sample - TINY, area.height())
             paint_sample(painter, place, line.colour, line.style, 2 * self._type_scale, line.mark)
             painter.setPen(self._theme.muted if line.is_pale else self._theme.text)
-            painter.drawText(area.adjusted(sample, 0, 0, 0), _LEFT, self._text(label))
+            painter.drawText(area.adjusted(sample, 0, 0, 0), LEFT, self._text(label))
 
 
 def end_height(line: Line, frame: Frame) -> float | None:
@@ -231,8 +231,6 @@ def _apart(known: list[tuple[float, LineLabel]], row: float, height: float) -> l
     return found
 
 
-_RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignAbsolute
-_LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignAbsolute
 _LONGEST = 34
 _CHOOSING_OPACITY = 0.18
 _MOST_SHARE = 0.45
@@ -444,7 +442,7 @@ class Crosshair(QGraphicsObject):
         painter.drawRoundedRect(box, 3, 3)
         area = box.adjusted(SMALL, TINY / 2, -SMALL, 0)
         painter.setPen(self._theme.muted)
-        painter.drawText(QRectF(area.left(), area.top(), area.width(), line), _LEFT, reading.title)
+        painter.drawText(QRectF(area.left(), area.top(), area.width(), line), LEFT, reading.title)
         y = area.top() + line
         if reading.columns:
             self._paint_values(painter, area.left() + names, y, columns, reading.columns)
@@ -453,19 +451,19 @@ class Crosshair(QGraphicsObject):
             place = QRectF(area.left(), y, 1.4 * line, line)
             paint_sample(painter, place, sample.colour, sample.style, 2, sample.mark)
             painter.setPen(self._theme.text)
-            painter.drawText(QRectF(area.left() + 1.8 * line, y, names, line), _LEFT, _short(sample, name))
+            painter.drawText(QRectF(area.left() + 1.8 * line, y, names, line), LEFT, _short(sample, name))
             self._paint_values(painter, area.left() + names, y, columns, values)
             y += line
         if reading.left_out:
             painter.setPen(self._theme.muted)
             text = tr("and {count} more").format(count=reading.left_out)
-            painter.drawText(QRectF(area.left(), y, area.width(), line), _LEFT, text)
+            painter.drawText(QRectF(area.left(), y, area.width(), line), LEFT, text)
 
     def _paint_values(
         self, painter: QPainter, x: float, y: float, columns: Sequence[float], values: Sequence[str]
     ) -> None:
         for width, value in zip(columns, values, strict=True):
-            painter.drawText(QRectF(x, y, width, math.ceil(self._metrics.height())), _RIGHT, value)
+            painter.drawText(QRectF(x, y, width, math.ceil(self._metrics.height())), RIGHT, value)
             x += width
 
 

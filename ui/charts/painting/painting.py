@@ -15,13 +15,14 @@ from typing import Final, cast
 
 import numpy as np
 from pyqtgraph.functions import arrayToQPolygonF
-from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
-from PySide6.QtGui import QColor, QFontInfo, QPainter, QPen, QPolygonF
+from PySide6.QtCore import QLineF, QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QFontInfo, QIcon, QPainter, QPen, QPixmap, QPolygonF
 
 from app.runfile.series import PhaseRegion
 from ui.charts.data.lines import Line
 from ui.charts.data.min_max_pyramid import Pyramid
 from ui.charts.data.scale import Array, Frame
+from ui.painting import painting
 from ui.theme import Appearance, Theme
 
 _POLYGONS: Final = (
@@ -429,3 +430,13 @@ def paint_sample(
     painter.drawLine(QPointF(area.left(), y), QPointF(area.right(), y))
     ground = QColor("#ffffff") if colour.lightness() < 128 else QColor("#000000")
     paint_mark(painter, area.center(), mark, colour, ground, 1.0)
+
+
+def sample_icon(size: QSize, ratio: float, colour: QColor, style: Qt.PenStyle, mark: int) -> QIcon:
+    """Return a sample of a line as an icon, for a screen with so many pixels per pixel of the window."""
+    picture = QPixmap(size * ratio)
+    picture.setDevicePixelRatio(ratio)
+    picture.fill(Qt.GlobalColor.transparent)
+    with painting(picture) as painter:
+        paint_sample(painter, QRectF(0, 0, size.width(), size.height()), colour, style, 3, mark)
+    return QIcon(picture)

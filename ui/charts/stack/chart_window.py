@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QIcon, QPixmap
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtGui import QColor, QIcon
 from PySide6.QtWidgets import (
     QDialog,
     QDialogButtonBox,
@@ -16,9 +16,8 @@ from PySide6.QtWidgets import (
 
 from app.domain.text import tr
 from ui.charts.data.registry import charts_along
-from ui.charts.painting.painting import paint_sample
+from ui.charts.painting.painting import sample_icon
 from ui.charts.stack.stack import ChartStack
-from ui.painting import painting
 from ui.theme import SMALL
 from ui.widgets.formatting import tooltip
 from ui.widgets.ordered_list import OrderedList
@@ -121,17 +120,8 @@ class SeriesList(QTreeWidget):
         ratio = self.devicePixelRatioF()
         key = (colour.rgb(), style, mark, ratio)
         if key not in self._samples:
-            self._samples[key] = self._make_sample(colour, style, mark, ratio)
+            self._samples[key] = sample_icon(_SAMPLE, ratio, colour, style, mark)
         return self._samples[key]
-
-    @staticmethod
-    def _make_sample(colour: QColor, style: Qt.PenStyle, mark: int, ratio: float) -> QIcon:
-        picture = QPixmap(_SAMPLE * ratio)
-        picture.setDevicePixelRatio(ratio)
-        picture.fill(Qt.GlobalColor.transparent)
-        with painting(picture) as painter:
-            paint_sample(painter, QRectF(0, 0, _SAMPLE.width(), _SAMPLE.height()), colour, style, 3, mark)
-        return QIcon(picture)
 
     def _on_item_changed(self, item: QTreeWidgetItem) -> None:
         kind, *names = item.data(0, _KEY)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from PySide6.QtCore import QRectF, QSignalBlocker, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QFont, QIcon, QKeyEvent, QPixmap, QResizeEvent, QShowEvent
+from PySide6.QtCore import QSignalBlocker, QSize, Qt, Signal
+from PySide6.QtGui import QFont, QKeyEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QComboBox,
@@ -33,10 +33,9 @@ from ui.charts.data.min_max_pyramid import Array
 from ui.charts.data.plotted_run import RunTrace
 from ui.charts.data.registry import ChartSpec, CurveSpec
 from ui.charts.data.scale import Range, format_value
-from ui.charts.painting.painting import paint_sample
+from ui.charts.painting.painting import sample_icon
 from ui.charts.stack.chart_model import ChartModel
 from ui.charts.stack.stack import ChartStack
-from ui.painting import painting
 from ui.theme import SMALL, TINY
 from ui.widgets.elided import ElidedComboBox
 from ui.widgets.formatting import tooltip
@@ -349,7 +348,8 @@ class LegendTable(QWidget):
         )
         states = {0: Qt.CheckState.Unchecked, len(row.run_ids): Qt.CheckState.Checked}
         tick.setCheckState(states.get(row.visible, Qt.CheckState.PartiallyChecked))
-        tick.setIcon(_sample(colour, theme.series_mark(row.trace.colour_index), self.devicePixelRatioF()))
+        mark, ratio = theme.series_mark(row.trace.colour_index), self.devicePixelRatioF()
+        tick.setIcon(sample_icon(_SAMPLE, ratio, colour, Qt.PenStyle.SolidLine, mark))
         tick.setData(_NUMBER, row.visible)
         tick.setData(Qt.ItemDataRole.AccessibleTextRole, row.trace.label)
         marks = ", ".join(row.marks)
@@ -489,13 +489,3 @@ class ChartsAndLegend(QSplitter):
 
 def _number(value: float | None) -> str:
     return "\N{EN DASH}" if value is None else format_value(value)
-
-
-def _sample(colour: QColor, mark: int, ratio: float) -> QIcon:
-    picture = QPixmap(_SAMPLE * ratio)
-    picture.setDevicePixelRatio(ratio)
-    picture.fill(Qt.GlobalColor.transparent)
-    with painting(picture) as painter:
-        area = QRectF(0, 0, _SAMPLE.width(), _SAMPLE.height())
-        paint_sample(painter, area, colour, Qt.PenStyle.SolidLine, 3, mark)
-    return QIcon(picture)

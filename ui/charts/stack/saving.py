@@ -32,6 +32,7 @@ from app.export.csv_cells import write_rows
 from ui.charts.data.lines import Line
 from ui.charts.data.scale import TIME, XAxisKind
 from ui.charts.painting.painting import paint_sample
+from ui.charts.painting.sheet_painting import LEFT
 from ui.painting import painting
 from ui.theme import SMALL, TINY, Theme
 
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
 _SHARPNESS: Final = 2.0
 _MARGIN: Final = 20.0
 _PLACES: Final = 6
-_LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignAbsolute
 
 
 class Picture:
@@ -120,7 +120,7 @@ class Picture:
         painter.setFont(chart.time_axis.font_used)
         painter.setPen(self._theme.muted)
         unit = QRectF(TINY, bottom, self._left, chart.time_axis.height())
-        painter.drawText(unit, _LEFT, chart.time_axis.kind.unit(chart.times[1]))
+        painter.drawText(unit, LEFT, chart.time_axis.kind.unit(chart.times[1]))
         self._paint_legend(painter, bottom + chart.time_axis.height() + SMALL)
 
     def _paint_legend(self, painter: QPainter, top: float) -> None:
@@ -132,7 +132,7 @@ class Picture:
                 paint_sample(painter, sample, line.colour, line.style, 2, line.mark)
                 painter.setPen(self._theme.text)
                 place = QRectF(sample.right() + SMALL, y, self._width, self._row)
-                painter.drawText(place, _LEFT, line.label)
+                painter.drawText(place, LEFT, line.label)
 
 
 class Paintable(Protocol):

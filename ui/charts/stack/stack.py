@@ -52,7 +52,6 @@ class ChartMenu(SavingMenu):
         self.addSeparator()
         self._add_curves()
         self._add_charts()
-        self._add_moves()
         self.addSeparator()
         whole = tr("Show the &whole time") if over_time else tr("Show &everything")
         self.addAction(whole, stack.show_everything)
@@ -95,19 +94,6 @@ class ChartMenu(SavingMenu):
             stack.set_charts([*others, chart_id] if shown else others)
 
         return switch
-
-    def _add_moves(self) -> None:
-        ids = list(self._stack.chart_ids)
-        place = ids.index(self._chart.spec.id)
-        up = self.addAction(tr("Move chart &up"), lambda: self._move(place - 1))
-        up.setEnabled(place > 0)
-        down = self.addAction(tr("Move chart &down"), lambda: self._move(place + 1))
-        down.setEnabled(place < len(ids) - 1)
-
-    def _move(self, place: int) -> None:
-        ids = [each for each in self._stack.chart_ids if each != self._chart.spec.id]
-        ids.insert(place, self._chart.spec.id)
-        self._stack.set_charts(ids)
 
 
 MOST_LINES: Final = 24

@@ -12,18 +12,17 @@ from enum import StrEnum
 from typing import Final
 
 from PySide6.QtCore import QEvent, QSize, Qt, QUrl
-from PySide6.QtGui import QAction, QColor, QResizeEvent, QTextDocument, QTextOption
+from PySide6.QtGui import QAction, QColor, QTextDocument, QTextOption
 from PySide6.QtWidgets import QHBoxLayout, QTextBrowser, QToolButton, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from app.analysis.cannot_show import describe_limitations
 from app.analysis.facts import RunFacts, command_line
-from app.analysis.labels import DISK_MARKS, WHOLE_RUN_TPS, at_least, format_tps
+from app.analysis.labels import DISK_MARKS, at_least
 from app.comparison.comparison import compare_runs
 from app.comparison.differences import PropertyDifference, Variant, describe_sameness, what_differs
 from app.comparison.label_shortening import short_names
 from app.comparison.overall.fastest import under
-from app.domain.columns import Column
 from app.domain.run import RunState
 from app.domain.text import tr
 from app.runfile.figures import FIGURES
@@ -31,13 +30,10 @@ from app.runfile.metadata.safety import NOT_DURABLE, UNSAFE
 from app.runfile.summary import is_lower_bound
 from ui.icons import SMALL_ICON
 from ui.theme import Theme
-from ui.widgets.formatting import format_figure, format_number, mark_words, moment, one_line, state_words
+from ui.widgets.formatting import format_figure, mark_words, moment, one_line, state_words
 from ui.widgets.layouts import fill
 from ui.widgets.plain_writer import DocumentColours, PlainWriter, written_at_once
 from ui.widgets.texts import mnemonic_label
-
-_TABLE_EMS = 44
-"""Below this width the table of runs would be clipped."""
 
 
 class _Nothing(PlainWriter):
@@ -60,7 +56,6 @@ class FactsPanel(QWidget):
         self._focus = ""
         self._problem = ""
         self._buttons: list[tuple[QToolButton, bool]] = []
-        self._was_narrow = False
         self._unfolded: set[Section] = set()
         self.text = QTextBrowser(self)
         self.text.setOpenLinks(False)
@@ -117,7 +112,6 @@ class FactsPanel(QWidget):
         self._write()
 
     def _write(self) -> None:
-        self._was_narrow = self._is_narrow()
         bar = self.text.verticalScrollBar()
         place = bar.value()
         document = self.text.document()
@@ -134,17 +128,8 @@ class FactsPanel(QWidget):
 
         runs = [ShownRun(facts, self._theme.series_colour(number)) for facts, number in self._runs]
         paths = [facts.path for facts, _ in self._runs]
-        writer = FactsWriter(document, ink, self._unfolded, narrow=self._was_narrow)
+        writer = FactsWriter(document, ink, self._unfolded)
         writer.write(runs, paths.index(self._focus) if self._focus in paths else 0)
-
-    def _is_narrow(self) -> bool:
-        return self.width() < _TABLE_EMS * self.fontMetrics().averageCharWidth()
-
-    @override
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        if self._is_narrow() != self._was_narrow:
-            self._write()
 
     @override
     def changeEvent(self, event: QEvent) -> None:
@@ -183,19 +168,14 @@ class ShownRun:
 class FactsWriter(PlainWriter):
     """Writes one document. Used once."""
 
-    def __init__(
-        self, document: QTextDocument, ink: DocumentColours, unfolded: Iterable[Section], *, narrow: bool
-    ) -> None:
+    def __init__(self, document: QTextDocument, ink: DocumentColours, unfolded: Iterable[Section]) -> None:
         super().__init__(document, ink)
-        self._narrow = narrow
         self._unfolded = frozenset(unfolded)
 
     def write(self, runs: Sequence[ShownRun], focus: int) -> None:
         """Write the facts of at least one run; `focus` is the index of the one with details."""
         self._write_differences(runs)
         self._write_verdict(runs)
-        if len(runs) > 1:
-            self._write_runs(runs)
         self._write_run(runs[focus])
 
     # Several runs
@@ -231,30 +211,6 @@ class FactsWriter(PlainWriter):
             self._put(f" {value}")
             if whose != value:
                 self._put(f"  {whose}", colour=self._ink.quiet, small=True)
-
-    def _write_runs(self, runs: Sequence[ShownRun]) -> None:
-        self._heading(tr("Runs"))
-        names = _short([run.facts.name for run in runs])
-        if self._narrow:
-            for run in runs:
-                self._begin()
-                self._put(SWATCH + " ", colour=run.colour)
-                self._put(names[run.facts.name])
-                cells = [f"{each.heading} {text}" for each in RUN_COLUMNS if (text := each.cell(run.facts))]
-                self._begin(indent=True)
-                self._put(", ".join(cells), colour=self._ink.quiet)
-            return
-        table = self._table(len(runs) + 1, 1 + len(RUN_COLUMNS))
-        for place, column in enumerate(RUN_COLUMNS, 1):
-            self._put_cell(table, 0, place, column.heading, self._ink.quiet)
-        for number, run in enumerate(runs, 1):
-            cell = table.cellAt(number, 0).firstCursorPosition()
-            cell.insertText(SWATCH + " ", self._format(colour=run.colour))
-            cell.insertText(names[run.facts.name], self._format())
-            for place, column in enumerate(RUN_COLUMNS, 1):
-                self._put_cell(table, number, place, column.cell(run.facts), self._ink.text)
-        self._rule(table)
-        self._leave()
 
     # One run
 
@@ -346,25 +302,6 @@ class FactsWriter(PlainWriter):
 
     def _missing(self, facts: RunFacts) -> None:
         self._pairs([(one_line(source), one_line(reason)) for source, reason in facts.unavailable])
-
-
-def _p99(facts: RunFacts) -> str:
-    value_ms = facts.summary.get("latency_p99_ms")
-    text = "" if value_ms is None else format_number(value_ms)
-    return at_least(text, is_bound=is_lower_bound(facts.summary, "latency_p99_ms"))
-
-
-def _jitter(facts: RunFacts) -> str:
-    share = facts.summary.get("jitter_cv")
-    return "" if share is None else tr("{percent:.1f} %").format(percent=100 * share)
-
-
-RUN_COLUMNS: Final[tuple[Column[RunFacts], ...]] = (
-    Column("tps", WHOLE_RUN_TPS, lambda facts: format_tps(facts.summary.get("tps"))),
-    Column("p99", tr("p99 ms"), _p99),
-    Column("jitter", tr("jitter"), _jitter),
-)
-"""Columns next to the name of each of several runs."""
 
 
 def _whose(runs: Sequence[ShownRun], variant: Variant) -> str:
