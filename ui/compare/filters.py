@@ -22,6 +22,8 @@ from ui.widgets.texts import show_tip
 
 _WIDEST_EMS: Final = 34
 _RUNS: Final = "runs"
+_MOST_VALUES: Final = 60
+"""More are not read in a menu."""
 
 
 class FilterRow(Flow):
@@ -126,7 +128,7 @@ def _independent(dimensions: Sequence[Dimension]) -> list[Dimension]:
     """Return the dimensions with a role and few values that do not follow from one before."""
     kept: list[Dimension] = []
     for each in dimensions:
-        known = role_of(Property(each.topic, each.name, "")) and len(each.levels) <= MOST_LEVELS
+        known = role_of(Property(each.topic, each.name, "")) and len(each.levels) <= _MOST_VALUES
         if known and not any(
             len(set(zip(other.values, each.values, strict=True))) == len(other.levels) for other in kept
         ):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -178,6 +177,10 @@ class ResultView(View):
             _AnswerWriter(document, self.theme).write(self.content.answer, self.problems)
 
 
+_Found = tuple[Content, tuple[ListedRun, ...], tuple[str, ...]]
+"""The runs of a campaign with their comparison, as listed, and the problems of unreadable ones."""
+
+
 class CampaignResult(QWidget):
     """The result of an ended campaign, with the next actions.
 
@@ -245,26 +248,16 @@ class CampaignResult(QWidget):
         super().deleteLater()
 
     def _take(self, found: _Found) -> None:
-        self.listed = found.listed
-        self.colours = {run.path: run.colour for run in found.content.runs}
+        content, self.listed, self.view.problems = found
+        self.colours = {run.path: run.colour for run in content.runs}
         self.report.setEnabled(bool(self.listed))
         self.compare.setEnabled(len(self.listed) > 1)
-        self.view.problems = found.problems
-        self.view.set_content(found.content)
+        self.view.set_content(content)
         self.settled.emit()
 
     def _fail(self, error: FootingError) -> None:
         self.view.sentence.setText(one_line(f"{error.message} {error.hint}"))
         self.settled.emit()
-
-
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """The runs of a campaign with their comparison, and the problems of unreadable ones."""
-
-    content: Content
-    listed: tuple[ListedRun, ...]
-    problems: tuple[str, ...]
 
 
 def _read(folder: Path, colours: Mapping[str, int], library: Path) -> _Found:
@@ -281,4 +274,4 @@ def _read(folder: Path, colours: Mapping[str, int], library: Path) -> _Found:
         loaded.append(LoadedRun(str(path), colour, one_line(facts.name), facts=facts))
         listed.append(read_listed(path))
     content = compare_content(Content(tuple(loaded)), Choices(), read_spreads(library))
-    return _Found(content, tuple(listed), tuple(problems))
+    return content, tuple(listed), tuple(problems)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -16,6 +17,7 @@ from PySide6.QtCore import QPointF, Qt, QTimer, Signal
 from PySide6.QtGui import QContextMenuEvent, QCursor, QKeyEvent, QShowEvent
 from PySide6.QtWidgets import (
     QHBoxLayout,
+    QMenu,
     QPushButton,
     QSizePolicy,
     QVBoxLayout,
@@ -61,39 +63,34 @@ class ChartMenu(SavingMenu):
             self.addAction(words, lambda: stack.note_asked.emit(marked.run_id, at_s))
 
     def _add_curves(self) -> None:
-        spec = self._chart.spec
-        if len(spec.curves) < 2:
-            return
-        menu = self.addMenu(tr("&Lines"))
-        for curve in spec.curves:
-            action = menu.addAction(curve.label)
-            action.setCheckable(True)
-            action.setChecked(self._stack.is_curve_visible(spec.id, curve.id))
-            action.toggled.connect(self._curve_switch(spec.id, curve.id))
+        chart, stack = self._chart.spec, self._stack
+        if len(chart.curves) > 1:
+            menu = self.addMenu(tr("&Lines"))
+            for curve in chart.curves:
+                switch = partial(self._switch_curve, curve.id)
+                _add_tick(menu, curve.label, switch, ticked=stack.is_curve_visible(chart.id, curve.id))
 
-    def _curve_switch(self, chart_id: str, curve_id: str) -> Callable[[bool], None]:
-        stack = self._stack
-        return lambda shown: stack.set_curve_visible(chart_id, curve_id, visible=shown)
+    def _switch_curve(self, curve_id: str, shown: bool) -> None:  # noqa: FBT001 - the signal's signature
+        self._stack.set_curve_visible(self._chart.spec.id, curve_id, visible=shown)
 
     def _add_charts(self) -> None:
         offered = charts_along(self._stack.kind.along)
-        if len(offered) < 2:
-            return
-        menu = self.addMenu(tr("C&harts"))
-        for chart in offered.values():
-            action = menu.addAction(chart.title)
-            action.setCheckable(True)
-            action.setChecked(chart.id in self._stack.chart_ids)
-            action.toggled.connect(self._chart_switch(chart.id))
+        if len(offered) > 1:
+            menu = self.addMenu(tr("C&harts"))
+            for chart in offered.values():
+                switch = partial(self._switch_chart, chart.id)
+                _add_tick(menu, chart.title, switch, ticked=chart.id in self._stack.chart_ids)
 
-    def _chart_switch(self, chart_id: str) -> Callable[[bool], None]:
-        stack = self._stack
+    def _switch_chart(self, chart_id: str, shown: bool) -> None:  # noqa: FBT001 - the signal's signature
+        others = [each for each in self._stack.chart_ids if each != chart_id]
+        self._stack.set_charts([*others, chart_id] if shown else others)
 
-        def switch(shown: bool) -> None:  # noqa: FBT001 - the signal's signature
-            others = [each for each in stack.chart_ids if each != chart_id]
-            stack.set_charts([*others, chart_id] if shown else others)
 
-        return switch
+def _add_tick(menu: QMenu, label: str, switch: Callable[[bool], None], *, ticked: bool) -> None:
+    action = menu.addAction(label)
+    action.setCheckable(True)
+    action.setChecked(ticked)
+    action.toggled.connect(switch)
 
 
 MOST_LINES: Final = 24

@@ -88,15 +88,9 @@ class FactsPanel(QWidget):
         for button, of_several in self._buttons:
             button.setVisible(of_several == (len(self._runs) > 1))
 
-    def show_runs(self, runs: Sequence[tuple[RunFacts, int]]) -> None:
-        """Show the facts of these runs, each with the number of its colour."""
-        self._runs, self._problem = tuple(runs), ""
-        self._offer()
-        self._write()
-
-    def show_problem(self, message: str) -> None:
-        """Show why there are no facts."""
-        self._runs, self._problem = (), message
+    def show_runs(self, runs: Sequence[tuple[RunFacts, int]], problem: str = "") -> None:
+        """Show the facts of these runs, each with the number of its colour; of none, why."""
+        self._runs, self._problem = tuple(runs), problem
         self._offer()
         self._write()
 

@@ -324,10 +324,7 @@ class RunsPage(QWidget):
         self._facts_timer.start()  # charts are painted first: the user waits for them
 
     def _show_facts(self) -> None:
-        if self._problems and not self._shown:
-            self.facts.show_problem(" ".join(self._problems))
-        else:
-            self.facts.show_runs(self._shown)
+        self.facts.show_runs(self._shown, " ".join(self._problems))
 
     # Remembering
 
