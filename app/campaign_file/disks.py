@@ -182,8 +182,8 @@ GROUP_FIELDS: Final = (
         _LEVEL,
         read_back=ReadBackBy.ROOT,
         help=tr(
-            "How the disks are combined: more disks at once, or copies that survive a failure. What is "
-            "usable is before the filesystem takes its share."
+            "How the disks are combined: striped for speed or mirrored for redundancy. Usable size is "
+            "before filesystem overhead."
         ),
         source="md(4); mkfs.btrfs(8); zpoolconcepts(7)",
     ),

@@ -276,8 +276,8 @@ TARGETS: Final = (
                 label=tr("&Room for it:"),
                 placeholder=tr("nobody knows"),
                 help=tr(
-                    "SQL does not tell how much a disk has left. With a size here larger data is refused, "
-                    "and a run is ended whose database grows beyond it."
+                    "SQL cannot report free disk space. Enter a limit: larger data sets are refused, and a "
+                    "run is stopped if its database grows past it."
                 ),
             ),
             CampaignField(

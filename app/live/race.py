@@ -226,7 +226,7 @@ def take_runs(found: Sequence[RunData]) -> tuple[list[RunData], str]:
         number = len(groups)
         words = trn("{count} configuration", "{count} configurations", number).format(count=number)
         raise UsageError(message.format(runs=len(found), configurations=words))
-    note = tr("Of the repeats of each configuration, the one with the middle mean races.")
+    note = tr("Each configuration is represented by its median run.")
     return [_middle(members) for members in groups.values()], note
 
 

@@ -24,10 +24,10 @@ from tests.made_matrix import made_run
 from ui.background import finish_background
 from ui.charts.figures.bars import BarFigure
 from ui.charts.figures.panels import PanelFigure
-from ui.compare.content import Choices, Content, LoadedRun, compare_content
+from ui.compare.content import MOST_SHOWN, Choices, Content, LoadedRun, compare_content
 from ui.compare.figures import make_figure
 from ui.compare.filters import FilterRow
-from ui.compare.over_time import MOST_SHOWN, OverTimeView, left_out_first
+from ui.compare.over_time import OverTimeView
 from ui.compare.page import ComparePage
 from ui.compare.result import ResultView
 from ui.theme import SERIES, Scheme, Theme
@@ -157,14 +157,14 @@ def test_crowd_over_time_begins_with_telling_lines() -> None:
     found = content(facts)
 
     def shown(of: Content) -> tuple[list[str], str]:
-        left_out, why = left_out_first(of)
+        left_out, why = of.left_out
         return [run.facts.configuration for run in of.runs if run.facts and run.path not in left_out], why
 
     telling = ["fs00 mirror 10", "fs02 mirror 10", "fs13 mirror 10"]
     assert shown(found) == (telling, "Shown first: the highest mean, the lowest, and the longest stalls.")
     assert "fs07 mirror 100" in shown(found.with_focus(facts[15].path))[0]
     assert shown(content(facts[:14])) == ([f"fs{n:02} mirror 10" for n in range(7)], "Shown first: scale 10.")
-    assert left_out_first(content(facts[:12])) == ((), "")
+    assert content(facts[:12]).left_out == ((), "")
 
 
 def test_unsafe_signs_are_explained() -> None:

@@ -278,7 +278,7 @@ def test_filesystems_and_variants_compared(
     open_page: OpenPage,
 ) -> None:
     page = open_page()
-    assert page.compare.result.text() == "Nothing yet: only what stands here is measured."
+    assert page.compare.result.text() == "Nothing added yet. Only this configuration will be measured."
     page.compare.ticks["XFS"].click()
     page.compare.ticks["ZFS"].click()
     assert cells(page) == ["ext4", "xfs", "zfs"]

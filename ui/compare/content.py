@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final
@@ -20,11 +20,15 @@ from app.domain.text import tr
 from app.library.spreads import KnownSpread
 from app.runfile.metadata.safety import NOT_DURABLE, UNSAFE
 from app.runfile.series import RunData
+from app.statistics.verdict import run_interval
 from ui.charts.data.plotted_run import RunTrace, named_traces
 from ui.theme import SERIES
 
 NOT_YET: Final = tr("Reading the runs …")
 NO_RUN: Final = tr("No run can be shown.")
+_SHOWN_FIRST: Final = tr("Shown first: {condition}.")
+MOST_SHOWN: Final = 12
+"""Most lines that can be told apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +93,19 @@ class Content:
     @cached_property
     def traces(self) -> tuple[RunTrace, ...]:
         """The runs for charts."""
-        found = zip(self.runs, self.colours, strict=True)
+        return self._traces_of(range(len(self.runs)))
+
+    @cached_property
+    def first_traces(self) -> tuple[tuple[RunTrace, ...], str]:
+        """The runs for charts beside each other, of many the first condition, and a sentence about that."""
+        parts = () if self.comparison is None else self.comparison.parts
+        if len(parts) < 2 or not self.left_out[0]:
+            return self.traces, ""
+        first = sorted(run.index for group in parts[0].groups for run in group.runs)
+        return self._traces_of(first), _SHOWN_FIRST.format(condition=parts[0].condition)
+
+    def _traces_of(self, places: Iterable[int]) -> tuple[RunTrace, ...]:
+        found = [(self.runs[place], self.colours[place]) for place in places]
         return named_traces([(run.path, run.data, colour) for run, colour in found if run.data is not None])
 
     @cached_property
@@ -116,6 +132,25 @@ class Content:
                         found[run.index] = colour + SERIES * mark
         return tuple(found)
 
+    @cached_property
+    def left_out(self) -> tuple[Collection[str], str]:
+        """Paths of the runs that charts hide at first, and which they show, a sentence; none of a few.
+
+        Of many configurations those of the first condition are shown, of more than `MOST_SHOWN` the highest
+        and the lowest mean and those that stalled most; and the run in focus.
+        """
+        if self.comparison is None or len(self.comparison.groups) <= MOST_SHOWN:
+            return (), ""
+        part = self.comparison.parts[0]
+        shown, why = list(part.groups), _SHOWN_FIRST.format(condition=part.condition)
+        if len(shown) > MOST_SHOWN:
+            why = tr("Shown first: the highest mean, the lowest, and the longest stalls.")
+            by_mean = sorted(shown, key=lambda group: run_interval(tuple(group.values("tps"))).mean or 0.0)
+            stalled = sorted(by_mean[1:-1], key=lambda group: -_stalled_s(group))
+            shown = [by_mean[-1], by_mean[0], *filter(_stalled_s, stalled)][:MOST_SHOWN]
+        kept = {self.focus, *(self.runs[run.index].path for group in shown for run in group.runs)}
+        return {run.path for run in self.runs} - kept, why
+
     def group_colour(self, group: ComparedGroup) -> int:
         """Return the number of a group's colour: that of its column in the matrix, else of its first run."""
         return self._columns.get(group.name, self.colours[group.runs[0].index])
@@ -141,6 +176,10 @@ class Content:
     def with_focus(self, focus: str) -> Content:
         """Return the same content with another run in focus."""
         return replace(self, focus=focus)
+
+
+def _stalled_s(group: ComparedGroup) -> float:
+    return max(group.values("stall_s"), default=0.0)
 
 
 def _identity_of(run: RunFacts) -> RunIdentity:

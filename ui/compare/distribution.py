@@ -25,7 +25,7 @@ from ui.charts.data.scale import LATENCY, NINES
 from ui.charts.stack.chart_window import SeriesList
 from ui.charts.stack.stack import ChartStack
 from ui.compare.content import NOT_YET, Content
-from ui.compare.parts import Choice, View, control_row, labelled, list_and_charts
+from ui.compare.parts import Choice, View, control_row, labelled, list_and_charts, name_some
 from ui.theme import Theme
 from ui.widgets.texts import plain_label
 
@@ -178,7 +178,9 @@ class DistributionView(View):
         splitter.setStretchFactor(1, 1)
         splitter.setSizes(list_and_charts(self))
         self.what.chosen.connect(self.refresh)
+        self._charts = splitter
         self.rows.addWidget(splitter, 1)
+        self.rows.addStretch()
 
     @override
     def set_content(self, content: Content) -> None:
@@ -210,15 +212,23 @@ class DistributionView(View):
     def _show(self) -> None:
         named = self._of_runs() if self.what.choice == _RUNS else self._of_groups()
         shown = [each for each in named if each[3].histogram.total]
+        self._charts.setVisible(bool(shown))
+        hidden, why = self.content.left_out
         for stack, over_latency in ((self.nines, False), (self.shares, True)):
             stack.set_runs(
                 [
-                    RunTrace(identity, DistributionCurves(found, over_latency), colour, name)
+                    RunTrace(
+                        identity,
+                        DistributionCurves(found, over_latency),
+                        colour,
+                        name,
+                        identity not in hidden,
+                    )
                     for identity, colour, name, found in shown
                 ]
             )
             stack.set_focus(self.content.focus or None)
-        self.words.setText(_remarks(named))
+        self.words.setText(" ".join(filter(None, (why, _remarks(named)))))
 
     def _of_runs(self) -> list[Named]:
         found = zip(self.content.runs, self.content.names, self.content.colours, strict=True)
@@ -266,7 +276,7 @@ def _remarks(named: list[Named]) -> str:
     sampled = [f"{name} 1:{found.one_in}" for _, _, name, found in named if found.one_in > 1]
     remarks = []
     if without:
-        remarks.append(tr("No latencies: {names}.").format(names=", ".join(without)))
+        remarks.append(tr("No latencies: {names}.").format(names=name_some(without)))
     if sampled:
-        remarks.append(tr("Sampled: {names}.").format(names=", ".join(sampled)))
+        remarks.append(tr("Sampled: {names}.").format(names=name_some(sampled)))
     return " ".join(remarks)

@@ -20,13 +20,13 @@ from app.comparison.overall.phases import (
 from app.comparison.warnings import comparison_notes, comparison_warnings
 from app.domain.text import tr
 from ui.compare.content import Content
+from ui.compare.parts import name_some
 from ui.theme import Theme
 from ui.widgets.plain_writer import DocumentColours, PlainWriter
 
 _SWATCHES: Final = "■●▲◆▼□○△◇▽"
 _LONGEST: Final = 300
 _MOST_SWATCHES: Final = 8
-_MOST_NAMES: Final = 6
 
 
 class ComparisonWriter(PlainWriter):
@@ -141,7 +141,4 @@ def _whose(content: Content, places: Sequence[int]) -> str:
     for group in content.comparison.groups:
         found = [content.names[run.index] for run in group.runs if run.index in having]
         names += [group.name] if len(found) == len(group.runs) else found
-    if len(names) <= _MOST_NAMES:
-        return ", ".join(names)
-    text = ", ".join(names[: _MOST_NAMES - 1])
-    return tr("{names} and {count} more").format(names=text, count=len(names) - _MOST_NAMES + 1)
+    return name_some(names)

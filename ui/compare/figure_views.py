@@ -23,6 +23,7 @@ from ui.compare.parts import (
     labelled,
 )
 from ui.theme import Theme
+from ui.widgets.texts import plain_label
 
 _FIGURES: Final = ("tps", "latency_p99_ms")
 _LOG_FROM: Final = 8.0
@@ -42,6 +43,8 @@ class SweepView(View):
         self.over = Choice(tr("Over"))
         row = control_row(self)
         labelled(row, tr("&Over"), self.over)
+        self.words = plain_label(parent=self)
+        row.addWidget(self.words)
         row.addStretch(1)
         self.over.chosen.connect(self.refresh)
         self.stack: ChartStack | None = None
@@ -65,6 +68,7 @@ class SweepView(View):
         is_log = levels[0] > 0 and levels[-1] >= _LOG_FROM * levels[0]
         stack = self._stack_for(over, levels, is_log=is_log)
         stack.set_runs(self._traces(found, levels, is_log=is_log))
+        self.words.setText(self.content.left_out[1])
 
     def _stack_for(self, over: Dimension, levels: list[float], *, is_log: bool) -> ChartStack:
         """Return the charts with this axis; the axis of a stack never changes."""
@@ -101,9 +105,11 @@ class SweepView(View):
                 by_name.setdefault(line.name, {})[figure] = line
         traces = []
         for name, lines_of in by_name.items():
-            first = next(iter(lines_of.values())).points[0].group
-            colour = self.content.colours[comparison.groups[first].runs[0].index]
-            traces.append(RunTrace(name, SweepCurves(lines_of, is_log, ends), colour, name))
+            groups = [comparison.groups[each.group] for line in lines_of.values() for each in line.points]
+            paths = {self.content.runs[run.index].path for group in groups for run in group.runs}
+            colour = self.content.colours[groups[0].runs[0].index]
+            shown = not paths.issubset(self.content.left_out[0])
+            traces.append(RunTrace(name, SweepCurves(lines_of, is_log, ends), colour, name, shown))
         return traces
 
 

@@ -11,25 +11,20 @@ from typing_extensions import override
 
 from app.analysis.labels import one_line
 from app.analysis.stability import since_checkpoint
-from app.comparison.groups import ComparedGroup
 from app.domain.errors import FootingError
 from app.domain.text import tr
 from app.runfile.series import RunData
-from app.statistics.verdict import run_interval
 from ui.background import BackgroundOp
 from ui.charts.data.lines import BandKind
 from ui.charts.data.plotted_run import RunTrace
 from ui.charts.stack.chart_window import open_chart_window
 from ui.charts.stack.legend_table import ChartsAndLegend, LegendTable
 from ui.charts.stack.stack import ChartStack, prefetch
-from ui.compare.content import NOT_YET, Content
-from ui.compare.figures import TPS
-from ui.compare.parts import Choice, View, control_row, labelled, sentence_label
+from ui.compare.content import MOST_SHOWN, NOT_YET, Content
+from ui.compare.parts import Choice, View, control_row, labelled, name_some, sentence_label
 from ui.theme import SMALL, Theme
 
 CHARTS: Final = ("tps", "latency")
-MOST_SHOWN: Final = 12
-"""Most lines that can be told apart."""
 ELAPSED: Final = "elapsed"
 CHECKPOINT: Final = "checkpoint"
 
@@ -83,7 +78,7 @@ class OverTimeView(View):
     def set_content(self, content: Content) -> None:
         paths = {run.path for run in content.runs}
         if paths != {run.path for run in self.content.runs}:
-            self._left_out, self._why = left_out_first(content)
+            self._left_out, self._why = content.left_out
         known = {run.path: run.data for run in self.content.runs}
         same = {run.path for run in content.runs if known.get(run.path) is run.data}
         self._folded = {path: data for path, data in self._folded.items() if path in paths & same}
@@ -129,7 +124,7 @@ class OverTimeView(View):
                 without.append(trace.label)
             else:
                 traces.append(replace(trace, data=folded))
-        self._words = tr("Without a checkpoint: {names}.").format(names=", ".join(without)) if without else ""
+        self._words = tr("Without a checkpoint: {names}.").format(names=name_some(without)) if without else ""
         self._show(tuple(traces))
 
     def _take_folded(self, folded: dict[str, RunData | None]) -> None:
@@ -152,30 +147,6 @@ class OverTimeView(View):
     def open_chooser(self) -> None:
         """Open the dialog to choose and order the charts."""
         open_chart_window(self.stack)
-
-
-def left_out_first(content: Content) -> tuple[Collection[str], str]:
-    """Return the paths of the runs that are hidden at first, and which are not, a sentence; none of a few.
-
-    Of many configurations those of the first condition are shown, of more than `MOST_SHOWN` the highest and
-    the lowest mean and those that stalled most; and the run in focus.
-    """
-    comparison = content.comparison
-    if comparison is None or len(comparison.groups) <= MOST_SHOWN:
-        return (), ""
-    part = comparison.parts[0]
-    shown, why = list(part.groups), tr("Shown first: {condition}.").format(condition=part.condition)
-    if len(shown) > MOST_SHOWN:
-        why = tr("Shown first: the highest mean, the lowest, and the longest stalls.")
-        by_mean = sorted(shown, key=lambda group: run_interval(tuple(group.values(TPS))).mean or 0.0)
-        stalled = sorted(by_mean[1:-1], key=lambda group: -_stalled_s(group))
-        shown = [by_mean[-1], by_mean[0], *filter(_stalled_s, stalled)][:MOST_SHOWN]
-    kept = {content.focus, *(content.runs[run.index].path for group in shown for run in group.runs)}
-    return {run.path for run in content.runs} - kept, why
-
-
-def _stalled_s(group: ComparedGroup) -> float:
-    return max(group.values("stall_s"), default=0.0)
 
 
 def _fold(data: RunData, charts: tuple[str, ...], shown: int) -> RunData | None:

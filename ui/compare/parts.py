@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from PySide6.QtCore import QPointF, QSizeF, Qt, Signal
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
+from app.domain.text import tr
 from ui.background import BackgroundOp
 from ui.charts.figures.figure import FigureView
 from ui.charts.figures.panels import PanelFigure
@@ -17,6 +18,8 @@ from ui.theme import LARGE, SMALL, Theme
 from ui.widgets.elided import ElidedComboBox
 from ui.widgets.formatting import tooltip
 from ui.widgets.texts import mnemonic_label, plain_label
+
+_MOST_NAMES: Final = 6
 
 
 def list_and_charts(widget: QWidget) -> list[int]:
@@ -146,6 +149,14 @@ def sentence_label(words: str = "") -> QLabel:
     label.setWordWrap(True)
     label.setMargin(LARGE)
     return label
+
+
+def name_some(names: Sequence[str]) -> str:
+    """Return names in a row; of many the first ones, and how many there are more."""
+    if len(names) <= _MOST_NAMES:
+        return ", ".join(names)
+    text = ", ".join(names[: _MOST_NAMES - 1])
+    return tr("{names} and {count} more").format(names=text, count=len(names) - _MOST_NAMES + 1)
 
 
 def figure_entries(names: Sequence[str]) -> list[tuple[str, str]]:

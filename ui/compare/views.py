@@ -37,6 +37,7 @@ from app.comparison.wording import format_difference, format_interval
 from app.domain.columns import Alignment, CellKind, Column
 from app.domain.errors import FootingError
 from app.domain.text import tr
+from app.runfile.series import RunData
 from ui.background import BackgroundOp
 from ui.charts.data.registry import CHARTS
 from ui.charts.figures.figure import FigureView
@@ -86,18 +87,20 @@ class MultiplesView(View):
         """Read missing data in the background, then paint."""
         self.stop()
         content, chart = self.content, self.chart.choice
-        data = [run.data for run in content.runs if run.data is not None]
+        data = [trace.data for trace in content.first_traces[0]]
 
         def read() -> None:
             for each in data:
-                prefetch(each, (chart,), len(data))
+                if isinstance(each, RunData):
+                    prefetch(each, (chart,), len(data))
 
         self._words.setText(NOT_YET)
         self._op = BackgroundOp(read, lambda _none: self._show(content, chart), self._fail).start()
 
     def _show(self, content: Content, chart: str) -> None:
-        self._words.clear()
-        self.figure.show_figure(SmallMultiples(CHARTS[chart], content.traces, content.focus))
+        traces, which = content.first_traces
+        self._words.setText(which)
+        self.figure.show_figure(SmallMultiples(CHARTS[chart], traces, content.focus))
 
     def _fail(self, error: FootingError) -> None:
         self._words.setText(one_line(error.message))
@@ -160,6 +163,7 @@ class PhasesView(View):
 
 
 _HEADING_EMS: Final = 20
+_WIDEST_EMS: Final = 34
 _NUMBER: Final = re.compile(r"[-+]?\d[\d,]*(?:\.\d+)?")
 
 
@@ -289,6 +293,9 @@ class TableView(View):
                     item.setIcon(_swatch(self.theme, self.content.group_colour(group), group.warning))
                 self.table.setItem(place, number, item)
         self.table.resizeColumnsToContents()
+        most = _WIDEST_EMS * self.table.fontMetrics().averageCharWidth()
+        for number in range(len(columns) - 1):  # the last has sentences
+            self.table.setColumnWidth(number, min(self.table.columnWidth(number), most))
         self.table.resizeRowsToContents()
 
 
@@ -322,6 +329,7 @@ def _figure_cell(found: FigureComparison, place: int) -> str:
 
 def _item(column: Column[int], place: int) -> QTableWidgetItem:
     item = _Cell(column.cell(place))
+    item.setToolTip(tooltip(item.text()))  # of long words the column shows the beginning
     is_left = column.alignment is Alignment.LEFT
     side = Qt.AlignmentFlag.AlignLeft if is_left else Qt.AlignmentFlag.AlignRight
     item.setTextAlignment(side | Qt.AlignmentFlag.AlignVCenter)

@@ -35,7 +35,7 @@ def run_problem(run: RunSnapshot) -> str:
     if run.state is RunState.INCOMPLETE:
         return run.problem or tr("This run is incomplete: its runner died.")
     if run.state is RunState.STOPPED:
-        return tr("This run was stopped early. What it measured is kept; no verdict uses it.")
+        return tr("This run was stopped early. Its data is kept but not used in verdicts.")
     if run.problem:
         return run.problem
     return quiet_words(run.quiet_s) if run.quiet_s else ""

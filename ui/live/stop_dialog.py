@@ -44,7 +44,7 @@ CHOICES: Final = (
     StopChoice(
         Request.FINISH,
         tr("&Finish this run"),
-        tr("This run is measured to its end and counts; the runs after it are left out."),
+        tr("Completes this run and keeps it. The remaining runs are skipped."),
     ),
     StopChoice(
         Request.STOP,
@@ -77,7 +77,7 @@ class StopDialog(QDialog):
         self.setWindowTitle(tr("Stop the campaign"))
         self.setWindowModality(Qt.WindowModality.WindowModal)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        question = wrapped_label(tr("What shall be kept of the run that is being measured?"), self)
+        question = wrapped_label(tr("Stop the campaign: what should happen to the current run?"), self)
         question.setFont(theme.font(1.15, bold=True))
         campaign = ElidedLabel(self)
         campaign.show_line(name)
@@ -92,7 +92,7 @@ class StopDialog(QDialog):
             tint(meaning, theme.muted)
             rows.addWidget(meaning, row, 1)
         box = QDialogButtonBox(self)
-        stay = box.addButton(tr("&Go on measuring"), QDialogButtonBox.ButtonRole.RejectRole)
+        stay = box.addButton(tr("Continue measurin&g"), QDialogButtonBox.ButtonRole.RejectRole)
         stay.setDefault(True)
         box.rejected.connect(self.reject)
         layout = fill(

@@ -31,7 +31,7 @@ from app.analysis.properties import (
     Property,
 )
 from app.campaign_file.partial import TABLES
-from app.domain.text import number_text, tr
+from app.domain.text import tr
 
 
 class PropertyRole(StrEnum):
@@ -282,10 +282,6 @@ def _words(role: PropertyRole, key: _Key, item: Property | None) -> str:
         return ""
     name = one_line(key[1])
     value = _value_words(item)
-    if key[1] == LABELS["rate_tps"]:
-        is_number = value.replace(".", "").isdecimal()
-        rate = number_text(float(value), ",.10g") if is_number else ""
-        return tr("{rate} TPS target rate").format(rate=rate) if rate else tr("unknown target rate")
     if role is PropertyRole.FACTOR or key[1] in {tr("name"), LABELS["label"]} or name.startswith(_SCRIPTS):
         return value
     return _SENTENCES.get(key[1], tr("{name} {value}")).format(name=name, value=value)

@@ -38,6 +38,7 @@ from ui.charts.painting.sheet_painting import LEFT, RIGHT
 from ui.theme import SMALL, TINY, Theme
 
 _SMALLER = 0.9
+_MOST_TICKS = 8
 
 
 class _Axis(pg.AxisItem):  # type: ignore[misc]
@@ -194,7 +195,7 @@ class ValueAxis(_Axis):
         """Return the values of labels for this many pixels; empty if there is no value."""
         if self._is_blank:
             return []
-        most = max(2, int(height / (2.2 * self.metrics.height())))
+        most = max(2, min(_MOST_TICKS, int(height / (2.2 * self.metrics.height()))))
         return log_ticks(low, high, most + 2) if self._is_log else value_ticks(low, high, most)
 
     def labels(self, low: float, high: float, height: float) -> list[str]:

@@ -173,7 +173,7 @@ class ChartModel:
         if self.live is not None:
             return tr("No samples yet.")
         if self.traces:
-            return tr("The runs shown hold no samples for this chart.")
+            return tr("No data for this chart in the selected runs.")
         return self.awaited or tr("No run is shown.")
 
     @property

@@ -309,7 +309,7 @@ class LegendTable(QWidget):
 
     def _make_rows(self) -> None:
         self.table.setRowCount(len(self._rows))
-        for place, row in enumerate(self._rows):
+        for place, row in enumerate(sorted(self._rows, key=lambda row: not row.visible)):
             for column in range(self.table.columnCount()):
                 item = _Cell()
                 right = (

@@ -234,7 +234,9 @@ class CampaignPages(QObject):
             self.wizard.activateWindow()
             return
         if reason := why_not_writable(self._library):  # said before a person fills in all the pages
-            hint = tr("Another folder for the library can be chosen; it counts from the next start.")
+            hint = tr(
+                "You can choose another library folder in Preferences; it takes effect after a restart."
+            )
             self.refused.emit(f"{reason} {hint}", tr("Pre&ferences …"), self._show_preferences)
             return
         self._fill_in(on_disks=on_disks)

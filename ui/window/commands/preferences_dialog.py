@@ -124,10 +124,7 @@ class PreferencesDialog(QDialog):
         form.addRow(tr("&Repeats of a new benchmark"), self.repeats)
         form.addRow(tr("Li&brary"), folder)
         self._name(form, folder)
-        moves = tr(
-            "New runs are written there, and its runs are listed, from the next start of pgFooting. Runs of "
-            "before stay where they are."
-        )
+        moves = tr("Takes effect after a restart. Existing runs are not moved.")
         form.addRow("", Text(self._theme, moves, role=muted))
         form.addRow("", self.notify)
         form.addRow(tr("Command &when done"), self.when_done)

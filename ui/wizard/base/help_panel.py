@@ -93,9 +93,9 @@ HELP_TEXTS: Final = {
         "which others work is refused."
     ),
     "disks": tr(
-        "Every disk of this machine, as it is now. Space or a click takes a disk for the data; "
-        "what may not "
-        "be used says why. Data of others is never wiped, and no switch changes that."
+        "Every disk of this machine, as it is now. Click or press Space to use a disk for data. "
+        "Disks that cannot be used show the reason. pgFooting never wipes data it did not write, "
+        "and no option changes that."
     ),
     "use": tr(
         "PostgreSQL flushes its WAL at each commit: disks of its own keep that apart from the "
@@ -139,8 +139,8 @@ HELP_TEXTS: Final = {
         "have it; your own options count over it."
     ),
     "compare": tr(
-        "Adds a copy that makes something else of the same disks and is equal in everything else: only "
-        "then the difference has one reason. Runs are interleaved."
+        "Adds a copy that uses the same disks but differs in this one setting, so that any "
+        "difference has a single cause. Runs are interleaved."
     ),
     "reference": tr(
         "Adds a server that stays as it is. What else changed between two campaigns, a kernel, a machine "
@@ -186,8 +186,8 @@ HELP_TEXTS: Final = {
         "Other values in which this configuration differs from the pages before, such as the clients."
     ),
     "commands": tr(
-        "What is executed in the first run of this configuration, in order. The later ones differ in the "
-        "random seed and in the names of folders, which nobody can foresee."
+        "The commands of the first run of this configuration, in order. Later runs use a different "
+        "random seed and different folder names."
     ),
     "io_baseline": tr(
         "Before the first run on each storage, on files that are removed again: reads and writes of "
@@ -199,8 +199,8 @@ HELP_TEXTS: Final = {
         "measured beside another campaign."
     ),
     "review": tr(
-        "The estimate of the time holds where loading goes at about 100 MB a second. Closing the window "
-        "later does not end the campaign, and Stop keeps what was measured."
+        "The time estimate assumes that loading runs at about 100 MB/s. Closing the window later "
+        "does not end the campaign, and Stop keeps what was measured."
     ),
     "recipe": tr(
         "A recipe is a campaign that ships with pgFooting. It fills all pages; you may change everything."

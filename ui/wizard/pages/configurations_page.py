@@ -73,15 +73,18 @@ class MorePage(Page):
         self.footer = self._make_footer()
         ticking = Text(
             theme,
-            tr("Every ticked value is measured, in every combination. Ticked is what the pages before say."),
+            tr(
+                "Every combination of the selected values is measured. Your choices from the previous pages"
+                " are already selected."
+            ),
             role="muted",
         )
         one_by_one = Heading(theme, tr("Configurations one by one"))
         intro = Text(
             theme,
             tr(
-                "For what no combination says: copy a configuration and change one thing in the copy. What "
-                "is ticked above is tried with each of them."
+                "For anything else, copy a configuration and change one thing. The values selected above "
+                "are applied to every copy."
             ),
             role="muted",
         )

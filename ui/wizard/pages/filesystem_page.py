@@ -111,7 +111,7 @@ class FilesystemPage(Page):
         footer = QWidget()
         layout = fill(QHBoxLayout(footer), spacing=LARGE, margins=0)
         self.layout_.removeWidget(self.general)
-        making = tr("What it c&omes to (names and identifiers are random):")
+        making = tr("C&ommands (names and UUIDs vary):")
         layout.addWidget(Field(self.theme, making, self.commands, "making"), 3)
         # Below the check boxes: texts about one must not move the next one away.
         texts = (self.general, self.chosen, self.unsafe, self.findings)
@@ -215,7 +215,7 @@ class FilesystemPage(Page):
         self._show_findings(page)
         lines = draft.making_lines()
         self.commands.setPlainText("\n".join(lines))
-        wrong = tr("The commands appear when nothing is wrong any more.")
+        wrong = tr("Fix the errors above to see the commands.")
         self.commands.setPlaceholderText(wrong if draft.parts.disks.data.disks else tr("No disk is chosen."))
         prefix = PREFIXES[self._role]
         self.fields = {
@@ -257,7 +257,7 @@ class FilesystemPage(Page):
         words = comparison_words(self._rows)
         result = tr("{count} configurations: {words}").format(count=count, words=words)
         if not words:
-            result = tr("Nothing yet: only what stands here is measured.")
+            result = tr("Nothing added yet. Only this configuration will be measured.")
         self.compare.show_variants(
             other_filesystems(self._rows), variant_groups(self._rows), result if count or not words else words
         )

@@ -129,7 +129,7 @@ class ReviewPage(Page):
         self.table.horizontalHeader().setMinimumSectionSize(9 * self.table.fontMetrics().averageCharWidth())
         self.unsafe = Text(theme, role="warning")
         self.time = Text(theme)
-        self.baseline = QCheckBox(tr("&Ask each storage first what it can do by itself (fio, pg_test_fsync)"))
+        self.baseline = QCheckBox(tr("Benchm&ark the raw storage first (fio, pg_test_fsync)"))
         describe_button(self.baseline, "io_baseline")
         self.asking = Text(theme, role="muted")
         self.data_set = Text(theme)

@@ -42,8 +42,8 @@ _PLACES: Final = {
     Place.SERVER: (
         tr("An &existing server: PostgreSQL that already runs, wherever"),
         tr(
-            "One database is made there, loaded, measured and dropped; nothing else is touched. What was "
-            "found there is shown before the start, and its name is to be typed."
+            "pgFooting creates, loads, measures and drops one database; nothing else is touched. You "
+            "review what it finds on the server and type its name to confirm."
         ),
         "server",
     ),

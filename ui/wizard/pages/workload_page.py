@@ -64,10 +64,10 @@ _FITS_TIMES: Final = 2
 """A data set that fits this many times into memory is read from there once loaded."""
 
 _DESIGN_NOTES: Final = {
-    Design.FIXED: tr("Fixed: for what is published, and where every difference is asked for."),
+    Design.FIXED: tr("Fixed: use this for results you publish or when you need every pairwise difference."),
     Design.SEQUENTIAL: tr(
-        "Sequential: for finding the fastest of several in less time; what is unlikely to be the "
-        "fastest is left out after a round, from the third on, and less is known of it."
+        "Sequential: finds the fastest in less time. From round three on, configurations unlikely "
+        "to win are dropped, so less is known about them."
     ),
 }
 _ROUNDS: Final = tr("Rounds, at most (re&peats):")
