@@ -10,7 +10,7 @@ import pytest
 from PySide6.QtCore import QPoint, QPointF, QSizeF, Qt
 from PySide6.QtGui import QImage, QPainter
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QToolButton
+from PySide6.QtWidgets import QLabel, QToolButton
 from pytestqt.qtbot import QtBot
 
 from app.analysis.facts import RunFacts
@@ -24,12 +24,15 @@ from tests.made_matrix import made_run
 from ui.background import finish_background
 from ui.charts.figures.bars import BarFigure
 from ui.charts.figures.panels import PanelFigure
+from ui.charts.figures.small_multiples import SmallMultiples
 from ui.compare.content import MOST_SHOWN, Choices, Content, LoadedRun, compare_content
 from ui.compare.figures import make_figure
 from ui.compare.filters import FilterRow
 from ui.compare.over_time import OverTimeView
 from ui.compare.page import ComparePage
+from ui.compare.parts import name_some
 from ui.compare.result import ResultView
+from ui.compare.views import MultiplesView
 from ui.theme import SERIES, Scheme, Theme
 
 FILESYSTEMS, LEVELS = ("ext4", "xfs", "zfs"), ("mirror", "raid10")
@@ -275,6 +278,35 @@ def test_hidden_lines_counted_until_ticked(qtbot: QtBot, page: ComparePage, tmp_
     assert "11 of 14" in view.message.text()
     view.stack.show_only(None)
     assert view.message.isHidden()
+
+
+def test_side_by_side_shows_one_condition_of_many(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
+    paths = [
+        write_trial(
+            tmp_path / f"{name} {scale}.footing",
+            Trial(
+                f"{name} {scale} #1", f"{name} {scale}", filesystem=name, seconds=20, more={"scale": scale}
+            ),
+        )
+        for scale in (10, 100)
+        for name in map(chr, range(97, 104))
+    ]
+    with qtbot.waitSignal(page.settled):
+        page.show_runs([ListedRun(read_entry(path), ()) for path in paths], {})
+    page.choose_view("multiples")
+    view = page.view
+    assert isinstance(view, MultiplesView)
+    qtbot.waitUntil(lambda: view.figure.figure is not None)
+    figure = view.figure.figure
+    assert isinstance(figure, SmallMultiples)
+    assert [trace.label for trace in figure.traces] == [f"{name} #1" for name in map(chr, range(97, 104))]
+    assert [trace.colour_index for trace in figure.traces] == list(page.content.colours[:7])
+    assert "Shown first: scale 10." in {label.text() for label in view.findChildren(QLabel)}
+
+
+def test_many_names_are_counted() -> None:
+    assert name_some(["a", "b"]) == "a, b"
+    assert name_some(list("abcdefgh")) == "a, b, c, d, e and 3 more"
 
 
 def show(qtbot: QtBot, page: ComparePage, folder: Path) -> list[Path]:

@@ -321,14 +321,8 @@ class ComparePage(QWidget):
         holder.show_content(self.content)
 
     def _write(self) -> None:
-        bar = self.text.verticalScrollBar()
-        place = bar.value()
-        document = self.text.document()
-        document.clear()
-        document.setDefaultFont(self.font())
-        with written_at_once(document):
+        with written_at_once(self.text) as document:
             ComparisonWriter(document, self._theme).write(self.content, self._problems)
-        bar.setValue(place)
 
     # End
 

@@ -170,10 +170,7 @@ class ResultView(View):
         if figure is not None:
             bars = round(_ROOMY * figure.least_height(self.theme, self.width()))
             self._parts.setSizes([bars, max(bars // 2, _ROUGHLY - bars)])
-        document = self.text.document()
-        document.clear()
-        document.setDefaultFont(self.font())
-        with written_at_once(document):
+        with written_at_once(self.text) as document:
             _AnswerWriter(document, self.theme).write(self.content.answer, self.problems)
 
 

@@ -16,19 +16,13 @@ _COLUMN_EMS: Final = 26
 _MOST_COLUMNS: Final = 3
 
 
-class Columns(QWidget):
-    """Widgets in as many columns as fit, each row as high as its texts need.
+class _Arranging(QWidget):
+    """Arranges its widgets itself: Qt's layouts keep the heights of earlier widths."""
 
-    Arranges them itself: Qt's grid keeps the heights of earlier widths.
-    """
-
-    def __init__(self, widgets: Sequence[QWidget], column_ems: int = _COLUMN_EMS) -> None:
+    def __init__(self, vertical: QSizePolicy.Policy) -> None:
         super().__init__()
-        self._widgets = list(widgets)
-        self._column_ems = column_ems
-        for widget in self._widgets:
-            widget.setParent(self)
-        policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Preferred)
+        self._widgets: list[QWidget] = []
+        policy = QSizePolicy(QSizePolicy.Policy.Preferred, vertical)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
 
@@ -41,14 +35,8 @@ class Columns(QWidget):
         return self._arrange(width, place=False)
 
     @override
-    def sizeHint(self) -> QSize:
-        width = 2 * self._column_ems * self.fontMetrics().averageCharWidth()
-        return QSize(width, self._arrange(width, place=False))
-
-    @override
     def minimumSizeHint(self) -> QSize:
-        widest = max((widget.minimumSizeHint().width() for widget in self._shown()), default=0)
-        return QSize(widest, 0)
+        return QSize(max((widget.minimumSizeHint().width() for widget in self._shown()), default=0), 0)
 
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -67,6 +55,26 @@ class Columns(QWidget):
 
     def _arrange(self, width: int, *, place: bool) -> int:
         """Return the height of the widgets at this width; move them there if `place`."""
+        raise NotImplementedError
+
+
+class Columns(_Arranging):
+    """Widgets in as many columns as fit, each row as high as its texts need."""
+
+    def __init__(self, widgets: Sequence[QWidget], column_ems: int = _COLUMN_EMS) -> None:
+        super().__init__(QSizePolicy.Policy.Preferred)
+        self._widgets = list(widgets)
+        self._column_ems = column_ems
+        for widget in self._widgets:
+            widget.setParent(self)
+
+    @override
+    def sizeHint(self) -> QSize:
+        width = 2 * self._column_ems * self.fontMetrics().averageCharWidth()
+        return QSize(width, self._arrange(width, place=False))
+
+    @override
+    def _arrange(self, width: int, *, place: bool) -> int:
         shown = self._shown()
         least = self._column_ems * self.fontMetrics().averageCharWidth()
         columns = max(1, min(_MOST_COLUMNS, (width + LARGE) // (least + LARGE), len(shown)))
@@ -88,15 +96,11 @@ def _height_of(widget: QWidget, width: int) -> int:
     return widget.sizeHint().height()
 
 
-class Flow(QWidget):
+class Flow(_Arranging):
     """Widgets in lines like words, each in its preferred width."""
 
     def __init__(self) -> None:
-        super().__init__()
-        self._widgets: list[QWidget] = []
-        policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
-        policy.setHeightForWidth(True)
-        self.setSizePolicy(policy)
+        super().__init__(QSizePolicy.Policy.Fixed)
 
     def show_widgets(self, widgets: Sequence[QWidget]) -> None:
         """Show these in this order; remove all others."""
@@ -116,32 +120,11 @@ class Flow(QWidget):
         self.updateGeometry()
 
     @override
-    def heightForWidth(self, width: int) -> int:
-        return self._arrange(width, place=False)
-
-    @override
     def sizeHint(self) -> QSize:
         return QSize(self.width(), self._arrange(max(self.width(), 1), place=False))
 
     @override
-    def minimumSizeHint(self) -> QSize:
-        widest = max((widget.minimumSizeHint().width() for widget in self._widgets), default=0)
-        return QSize(widest, 0)
-
-    @override
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._arrange(event.size().width(), place=True)
-
-    @override
-    def event(self, event: QEvent) -> bool:
-        if event.type() is QEvent.Type.LayoutRequest:
-            self._arrange(self.width(), place=True)
-            self.updateGeometry()
-        return super().event(event)
-
     def _arrange(self, width: int, *, place: bool) -> int:
-        """Return the height of the widgets at this width; move them there if `place`."""
         left = top = 0
         line: list[tuple[QWidget, QRect]] = []
         for widget in self._widgets:

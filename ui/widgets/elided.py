@@ -114,15 +114,7 @@ class ElidedComboBox(QComboBox):
 
     @override
     def event(self, event: QEvent) -> bool:
-        if (
-            isinstance(event, QHelpEvent)
-            and event.type() is QEvent.Type.ToolTip
-            and not self.toolTip()
-            and self.is_cut
-        ):
-            QToolTip.showText(event.globalPos(), tooltip(self.currentText()), self)
-            return True
-        return super().event(event)
+        return _shows_whole(self, event, self.currentText()) or super().event(event)
 
 
 class ElidedCheckBox(QCheckBox):
@@ -159,12 +151,13 @@ class ElidedCheckBox(QCheckBox):
 
     @override
     def event(self, event: QEvent) -> bool:
-        if (
-            isinstance(event, QHelpEvent)
-            and event.type() is QEvent.Type.ToolTip
-            and not self.toolTip()
-            and self.is_cut
-        ):
-            QToolTip.showText(event.globalPos(), tooltip(self.text()), self)
-            return True
-        return super().event(event)
+        return _shows_whole(self, event, self.text()) or super().event(event)
+
+
+def _shows_whole(widget: ElidedComboBox | ElidedCheckBox, event: QEvent, text: str) -> bool:
+    """Show a text that is cut as a tool tip where there is no other; return whether it is shown."""
+    if not isinstance(event, QHelpEvent) or event.type() is not QEvent.Type.ToolTip:
+        return False
+    if is_shown := not widget.toolTip() and widget.is_cut:
+        QToolTip.showText(event.globalPos(), tooltip(text), widget)
+    return is_shown

@@ -38,3 +38,11 @@ def fill(
         else:
             layout.addStretch(part)
     return layout
+
+
+def empty(layout: QLayout) -> None:
+    """Remove all widgets from a layout; Qt deletes them when it comes to it."""
+    while (item := layout.takeAt(0)) is not None:
+        if (widget := item.widget()) is not None:
+            widget.setParent(None)
+            widget.deleteLater()

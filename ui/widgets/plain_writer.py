@@ -20,6 +20,7 @@ from PySide6.QtGui import (
     QTextTableCellFormat,
     QTextTableFormat,
 )
+from PySide6.QtWidgets import QTextBrowser
 
 from ui.theme import MEDIUM, SMALL, TINY, Theme, mix
 
@@ -44,14 +45,22 @@ class DocumentColours:
 
 
 @contextmanager
-def written_at_once(document: QTextDocument) -> Iterator[None]:
-    """Write a document as one change, laid out once: with tables that is tens of times as fast."""
+def written_at_once(browser: QTextBrowser) -> Iterator[QTextDocument]:
+    """Replace the text of a browser, shown from the same place.
+
+    It is one change, laid out once: with tables that is tens of times as fast.
+    """
+    bar, document = browser.verticalScrollBar(), browser.document()
+    place = bar.value()
+    document.clear()
+    document.setDefaultFont(browser.font())
     cursor = QTextCursor(document)
     cursor.beginEditBlock()
     try:
-        yield
+        yield document
     finally:
         cursor.endEditBlock()
+        bar.setValue(place)
 
 
 class PlainWriter:

@@ -350,21 +350,17 @@ class CampaignPages(QObject):
 
     def go_on(self, folder: Path) -> None:
         """Resume a campaign, after consent if it loads foreign servers."""
-
-        def begin(load: tuple[str, ...]) -> None:
-            if not self._refuses():
-                self.notified.emit(tr("Going on with “{name}” …").format(name=one_line(folder.name)))
-                self.starter.go_on(folder, load)
-
-        self._agree(folder, begin)
+        self._begin(folder, tr("Going on with “{name}” …"), self.starter.go_on)
 
     def again(self, folder: Path) -> None:
         """Repeat a campaign in a new folder, after consent if it loads foreign servers."""
+        self._begin(folder, tr("Starting “{name}” again …"), self.starter.again)
 
+    def _begin(self, folder: Path, words: str, start: Callable[[Path, tuple[str, ...]], None]) -> None:
         def begin(load: tuple[str, ...]) -> None:
             if not self._refuses():
-                self.notified.emit(tr("Starting “{name}” again …").format(name=one_line(folder.name)))
-                self.starter.again(folder, load)
+                self.notified.emit(words.format(name=one_line(folder.name)))
+                start(folder, load)
 
         self._agree(folder, begin)
 

@@ -106,14 +106,8 @@ class FactsPanel(QWidget):
         self._write()
 
     def _write(self) -> None:
-        bar = self.text.verticalScrollBar()
-        place = bar.value()
-        document = self.text.document()
-        document.clear()
-        document.setDefaultFont(self.font())
-        with written_at_once(document):
+        with written_at_once(self.text) as document:
             self._write_texts(document, DocumentColours.of(self._theme))
-        bar.setValue(place)
 
     def _write_texts(self, document: QTextDocument, ink: DocumentColours) -> None:
         if not self._runs:

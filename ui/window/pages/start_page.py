@@ -29,7 +29,7 @@ from app.domain.text import tr
 from ui.theme import LARGE, MEDIUM, SMALL, Theme
 from ui.widgets.choice_button import ChoiceButton
 from ui.widgets.formatting import one_line
-from ui.widgets.layouts import fill
+from ui.widgets.layouts import empty, fill
 from ui.widgets.texts import plain_label, show_tip, tint, wrapped_label
 
 if TYPE_CHECKING:
@@ -82,10 +82,7 @@ class WaitingList(QFrame):
         self._show()
 
     def _show(self) -> None:
-        while (item := self._layout.takeAt(0)) is not None:
-            if (widget := item.widget()) is not None:
-                widget.hide()  # at once: it is deleted when Qt comes to it
-                widget.deleteLater()
+        empty(self._layout)
         self.go_on, self.put_away = {}, {}
         for each in self._found:
             tip = tr("Its runs stay in the library; “Resume” in the menu there still works.")

@@ -26,7 +26,7 @@ from app.draft.servers import LOAD_FIELD, ServerConfirmation, contact_words
 from ui.theme import MEDIUM, TINY, Theme
 from ui.widgets.fields import HELP, Field, Section, describe_button, line_edit, set_text
 from ui.widgets.formatting import breakable
-from ui.widgets.layouts import fill
+from ui.widgets.layouts import empty, fill
 from ui.widgets.texts import Text, plain_label
 
 _FIELD_EMS = 10
@@ -70,11 +70,7 @@ class ConfirmDisks(QWidget):
             field.setAccessibleDescription(sign)
 
     def _build(self, found: tuple[Confirmation, ...]) -> None:
-        while (item := self._layout.takeAt(0)) is not None:
-            widget = item.widget()
-            if widget is not None:
-                widget.setParent(None)
-                widget.deleteLater()
+        empty(self._layout)
         self.fields, self._signs = {}, {}
         for row, each in enumerate(found):
             self._add(row, each)
@@ -140,11 +136,7 @@ class ConfirmServers(QWidget):
             field.setAccessibleDescription(sign)
 
     def _build(self, found: tuple[ServerConfirmation, ...]) -> None:
-        while (item := self._layout.takeAt(0)) is not None:
-            widget = item.widget()
-            if widget is not None:
-                widget.setParent(None)
-                widget.deleteLater()
+        empty(self._layout)
         self.fields, self._signs, self.texts = {}, {}, []
         for each in found:
             self._add(each)

@@ -112,11 +112,16 @@ def test_every_property_is_asked_for() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rate", "name"), [("2000", "2,000 TPS target rate"), ("set, not known", "unknown target rate")]
+    ("key", "value", "name"),
+    [
+        ("target rate", "2000", "2,000 TPS target rate"),
+        ("target rate", "set, not known", "unknown target rate"),
+        ("latency limit, ms", "7", "latency limit 7 ms"),
+    ],
 )
-def test_condition_with_rate_has_plain_name(rate: str, name: str) -> None:
+def test_condition_at_rate_has_plain_name(key: str, value: str, name: str) -> None:
     closed = made_run({"scale": "10"}, 900.0)
-    at_rate = replace(closed, properties=(*closed.properties, Property(WORKLOAD, "target rate", rate)))
+    at_rate = replace(closed, properties=(*closed.properties, Property(WORKLOAD, key, value)))
     assert name_conditions([closed, at_rate]) == ("none of these", name)
 
 
