@@ -299,7 +299,7 @@ def test_side_by_side_shows_one_condition_of_many(qtbot: QtBot, page: ComparePag
     qtbot.waitUntil(lambda: view.figure.figure is not None)
     figure = view.figure.figure
     assert isinstance(figure, SmallMultiples)
-    assert [trace.label for trace in figure.traces] == [f"{name} #1" for name in map(chr, range(97, 104))]
+    assert [trace.label for trace in figure.traces] == [f"{name} 10" for name in map(chr, range(97, 104))]
     assert [trace.colour_index for trace in figure.traces] == list(page.content.colours[:7])
     assert "Shown first: scale 10." in {label.text() for label in view.findChildren(QLabel)}
 
