@@ -13,7 +13,6 @@ from PySide6.QtWidgets import QMenu, QToolButton, QWidget
 from app.analysis.labels import one_line
 from app.analysis.properties import Property
 from app.comparison.factors import Dimension
-from app.comparison.matrix import MOST_LEVELS
 from app.comparison.overall.conditions import role_of
 from app.domain.text import tr
 from ui.compare.content import Content

@@ -282,7 +282,8 @@ def _words(role: PropertyRole, key: _Key, item: Property | None) -> str:
         return ""
     name = one_line(key[1])
     value = _value_words(item)
-    if role is PropertyRole.FACTOR or key[1] in {tr("name"), LABELS["label"]} or name.startswith(_SCRIPTS):
+    is_factor = role is PropertyRole.FACTOR and key[0] != SETTING  # "on" is no name
+    if is_factor or key[1] in {tr("name"), LABELS["label"]} or name.startswith(_SCRIPTS):
         return value
     return _SENTENCES.get(key[1], tr("{name} {value}")).format(name=name, value=value)
 

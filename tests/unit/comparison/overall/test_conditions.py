@@ -114,8 +114,8 @@ def test_every_property_is_asked_for() -> None:
 @pytest.mark.parametrize(
     ("key", "value", "name"),
     [
-        ("target rate", "2000", "2,000 TPS target rate"),
-        ("target rate", "set, not known", "unknown target rate"),
+        ("target rate", "2000", "rate 2000"),
+        ("target rate", "unknown", "rate unknown"),
         ("latency limit, ms", "7", "latency limit 7 ms"),
     ],
 )
