@@ -45,9 +45,10 @@ def _covered(item: pytest.Item) -> tuple[str, ...]:
 
 
 def _estimated_seconds(items: list[pytest.Item]) -> dict[str, float]:
-    """Return what tests that tell how many disks they use take, more or less; the others are left out."""
+    """Return what tests that tell how many disks they use, and parts of the matrix, take, more or less."""
     disks = {item.nodeid: [word for word in _covered(item) if word.startswith("disks ")] for item in items}
-    return {test: 15.0 + 10.0 * int(words[0].split()[1]) for test, words in disks.items() if words}
+    known = {test: 15.0 + 10.0 * int(words[0].split()[1]) for test, words in disks.items() if words}
+    return known | {item.nodeid: 600.0 for item in items if item.get_closest_marker("matrix")}
 
 
 def _choose_short(items: list[pytest.Item]) -> list[pytest.Item]:
@@ -133,7 +134,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         terminalreporter.write_line(f"{results.combinations} combinations of the matrix ran in guests")
     cache = _cache(config)
     if cache is not None:
-        cache.set(_SECONDS_KEY, {**_known_seconds(config), **results.seconds})
+        passed = {test: value for test, value in results.seconds.items() if test not in results.failed}
+        cache.set(_SECONDS_KEY, {**_known_seconds(config), **passed})
     rows = [
         Row(words, results.seconds[nodeid], _outcome(nodeid, results))
         for nodeid, item in results.items.items()

@@ -23,6 +23,8 @@ _LEAST_PART_S = 240.0
 # What a test takes that never ran here.
 _USUAL_S = 10.0
 _LIMIT_S = 3500.0
+# Parts of the matrix take up to a quarter of an hour.
+_TEST_LIMIT_S = 1200.0
 GUEST_PYTEST: Final = (  # in the guest's root, also where a container has it
     # Without the plugins that announce themselves: pytest would rewrite all of hypothesis, 20 s in a guest.
     *("env", "PYTEST_DISABLE_PLUGIN_AUTOLOAD=1", "python3", "-m", "pytest", "--confcutdir", "tests/machine"),
@@ -163,7 +165,7 @@ def run_part(part: Part, guest: Guest, receive: Callable[[dict[str, Any]], None]
             f"PGFOOTING_MACHINE_TESTS={os.environ.get('PGFOOTING_MACHINE_TESTS', '')}",
         )
         command = ("env", *settings, *GUEST_PYTEST, "-p", "tests.machine.guest_reports", f"@{SHARE}/tests")
-        guest.run(command, limit_s=_LIMIT_S, output=reader.feed)
+        guest.run(command, limit_s=max(_LIMIT_S, _TEST_LIMIT_S * len(part.tests)), output=reader.feed)
     return reader.other.decode(errors="replace")
 
 
