@@ -207,8 +207,8 @@ def kill_backend(running: Running) -> None:
 @pytest.mark.parametrize(
     ("crash", "code", "words"),
     [
-        (kill_pgbench, "pgbench", "pgbench was ended by signal 9"),
-        (kill_postmaster, "server", "server has ended by itself"),
+        pytest.param(kill_pgbench, "pgbench", "pgbench was ended by signal 9", marks=pytest.mark.longest),
+        pytest.param(kill_postmaster, "server", "server has ended by itself", marks=pytest.mark.longest),
         (kill_backend, "server", "was terminated by signal 9"),
     ],
 )
@@ -251,8 +251,8 @@ def test_server_start_failure_in_own_words(campaign_bench: CampaignBench) -> Non
     ("change", "words"),
     [
         ("rm -rf {target}/pgfooting-*", "has vanished"),
-        ("mv {target}/pgfooting-* {target}/elsewhere", "has vanished"),
-        ("umount -l {target}", "has vanished"),
+        pytest.param("mv {target}/pgfooting-* {target}/elsewhere", "has vanished", marks=pytest.mark.longest),
+        pytest.param("umount -l {target}", "has vanished", marks=pytest.mark.longest),
         ("fallocate -l $(($(stat -f -c '%a*%S' {target})-30*1024*1024)) {target}/filler", "nearly full"),
     ],
     ids=["removed", "renamed", "unmounted", "filled"],
@@ -382,12 +382,12 @@ def test_measured_without_shared_memory_room(campaign_bench: CampaignBench) -> N
 @pytest.mark.parametrize(
     ("phase", "number"),
     [
-        ("prepare", signal.SIGTERM),
-        ("initdb", signal.SIGTERM),
+        pytest.param("prepare", signal.SIGTERM, marks=pytest.mark.longest),
+        pytest.param("initdb", signal.SIGTERM, marks=pytest.mark.longest),
         ("initdb", signal.SIGINT),
         ("load", signal.SIGTERM),
-        ("settle", signal.SIGTERM),
-        ("warm-up", signal.SIGTERM),
+        pytest.param("settle", signal.SIGTERM, marks=pytest.mark.longest),
+        pytest.param("warm-up", signal.SIGTERM, marks=pytest.mark.longest),
         ("teardown", signal.SIGTERM),
     ],
 )

@@ -114,7 +114,13 @@ def test_the_same_rows_are_loaded_each_time(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("builtin", BuiltinScript)
-@pytest.mark.parametrize("protocol", Protocol)
+@pytest.mark.parametrize(
+    "protocol",
+    [
+        each if each is Protocol.PREPARED else pytest.param(each, marks=pytest.mark.longest)
+        for each in Protocol
+    ],
+)
 def test_built_in_scripts_write_compressible_rows(
     bench: Bench, builtin: BuiltinScript, protocol: Protocol
 ) -> None:

@@ -231,8 +231,17 @@ def test_larger_file_without_direct_io(asked: Asked, monkeypatch: pytest.MonkeyP
     asked.nothing_is_left()
 
 
-@pytest.mark.parametrize("when", [FIO_JOBS[0].label, FIO_JOBS[2].label, "pg_test_fsync"])
-@pytest.mark.parametrize("request_", [Request.STOP, Request.DISCARD])
+@pytest.mark.parametrize(
+    ("when", "request_"),
+    [
+        (FIO_JOBS[2].label, Request.STOP),
+        ("pg_test_fsync", Request.DISCARD),
+        pytest.param(FIO_JOBS[0].label, Request.STOP, marks=pytest.mark.longest),
+        pytest.param(FIO_JOBS[0].label, Request.DISCARD, marks=pytest.mark.longest),
+        pytest.param(FIO_JOBS[2].label, Request.DISCARD, marks=pytest.mark.longest),
+        pytest.param("pg_test_fsync", Request.STOP, marks=pytest.mark.longest),
+    ],
+)
 def test_who_stops_in_the_middle_leaves_nothing(asked: Asked, when: str, request_: Request) -> None:
     def step(text: str, _fraction: float | None) -> None:
         if text == when:

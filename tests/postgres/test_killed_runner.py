@@ -20,15 +20,15 @@ LONG = 'scale = 1\nclients = 2\nwarmup = "2s"\nduration = "60s"'
 SHORT = 'scale = 1\nclients = 2\nwarmup = "0s"\nduration = "1s"'
 
 MOMENTS = [
-    ("prepare", 0),
-    ("initdb", 0),
+    pytest.param("prepare", 0, marks=pytest.mark.longest),
+    pytest.param("initdb", 0, marks=pytest.mark.longest),
     ("load", 0),
-    ("settle", 0),
-    ("warm-up", 0),
-    ("measure", 0),
+    pytest.param("settle", 0, marks=pytest.mark.longest),
+    pytest.param("warm-up", 0, marks=pytest.mark.longest),
+    pytest.param("measure", 0, marks=pytest.mark.longest),
     ("measure", 1),
-    ("measure", 3),
-    ("collect", 0),
+    pytest.param("measure", 3, marks=pytest.mark.longest),
+    pytest.param("collect", 0, marks=pytest.mark.longest),
     ("teardown", 0),
 ]
 

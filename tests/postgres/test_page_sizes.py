@@ -94,7 +94,10 @@ def load_again(server: Server, account: Account, scale: int) -> None:
 
 
 @pytest.mark.parametrize("size_kb", BLOCK_SIZES_KB)
-@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize(
+    "preset",
+    [each if each == "defaults" else pytest.param(each, marks=pytest.mark.longest) for each in PRESETS],
+)
 def test_settings_presets_read_back(
     workbench: Workbench, by_page: dict[int, Installation], size_kb: int, preset: str
 ) -> None:
