@@ -232,17 +232,22 @@ UPGRADING = [
 PURGING = [f"{package}.{script}" for package in PACKAGES.split() for script in ("prerm.last", "postrm.first")]
 
 
-@pytest.mark.parametrize("step", INSTALLING)
+def first_and_last(steps: list[str]) -> list[object]:
+    """Return the steps; those between the first and the last take long together."""
+    return [steps[0], *(pytest.param(each, marks=pytest.mark.longest) for each in steps[1:-1]), steps[-1]]
+
+
+@pytest.mark.parametrize("step", first_and_last(INSTALLING))
 def test_resume_after_killed_install(made: Path, tmp_path: Path, step: str) -> None:
     tried(made, tmp_path, f"dies_at {step} --install {NEW}\n{AGAIN}")
 
 
-@pytest.mark.parametrize("step", UPGRADING)
+@pytest.mark.parametrize("step", first_and_last(UPGRADING))
 def test_resume_after_killed_upgrade(made: Path, tmp_path: Path, step: str) -> None:
     tried(made, tmp_path, f"dpkg --install {OLD}\ndies_at {step} --install {NEW}\n{AGAIN}")
 
 
-@pytest.mark.parametrize("step", PURGING)
+@pytest.mark.parametrize("step", first_and_last(PURGING))
 def test_resume_after_killed_purge(made: Path, tmp_path: Path, step: str) -> None:
     lines = f"dpkg --install {NEW}\ndies_at {step} --purge {PACKAGES}\n"
     tried(
