@@ -1,4 +1,4 @@
-"""Axes that are no time, and curves of points; see test_chart_stack.py for charts over time."""
+"""Axes that are no time, envelopes, and curves of points; see test_chart_stack.py for charts over time."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from PySide6.QtCore import QPointF, QRectF, QSizeF
 from PySide6.QtGui import QColor, QImage, QPainter
 from pytestqt.qtbot import QtBot
@@ -14,6 +16,7 @@ from pytestqt.qtbot import QtBot
 from app.analysis.latency_distribution import Distribution
 from app.postgres.pgbench.histogram import Histogram
 from app.report.blocks import Bar
+from ui.charts.data.curves import envelope
 from ui.charts.data.min_max_pyramid import Pyramid
 from ui.charts.data.plotted_run import RunTrace
 from ui.charts.data.registry import CHARTS, charts_along
@@ -66,6 +69,21 @@ def test_other_axes_not_offered_over_time() -> None:
     assert all(chart.along is XQuantity.TIME for chart in CHARTS.values())
     assert set(charts_along(XQuantity.NINES)) == {"nines"}
     assert not set(charts_along(XQuantity.SWEPT)) & set(CHARTS)
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    st.lists(st.floats(0, 1e6), min_size=1, max_size=60),
+    st.sets(st.integers(0, 59), max_size=20),
+    st.sampled_from([1.0, 5.0, 15.0]),
+)
+def test_envelope_is_local_minimum_and_maximum(values: list[float], missed: set[int], width: float) -> None:
+    kept = [place for place in range(len(values)) if place not in missed] or [0]
+    t_s, known = np.array(kept, dtype=np.float64), np.array([values[place] for place in kept])
+    low, high = envelope(t_s, known, width)
+    for place, t in enumerate(t_s):
+        around = known[np.abs(t_s - t) <= width / 2]
+        assert (low[place], high[place]) == (around.min(), around.max())
 
 
 def test_percentiles_interpolated_and_saved(qtbot: QtBot, theme: Theme) -> None:

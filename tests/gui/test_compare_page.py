@@ -37,6 +37,7 @@ from tests.fix_window import (
 )
 from tests.known_runs import write_two_campaigns
 from ui.background import finish_background
+from ui.charts.data.lines import BandKind
 from ui.charts.figures.bars import BarFigure
 from ui.charts.figures.figure import FigureView
 from ui.charts.stack.saving import save_picture
@@ -273,6 +274,22 @@ def test_overlay_configurations_by_colour_curves_by_dashes(
         name: {line.style for (_, curve), line in curves.items() if curve == name} for _, name in curves
     }
     assert all(len(found) == 1 for found in styles.values()), "a dash means the same curve in every run"
+
+
+def test_envelope_holds_every_second(qtbot: QtBot, page: ComparePage, two_long: list[Path]) -> None:
+    show(qtbot, page, two_long)
+    view = opened(page, "over-time", OverTimeView)
+    view.around.choose(BandKind.ENVELOPE.value)
+    for line in view.stack.charts[0].lines:
+        assert line.data.band is not None
+        low, high = line.data.band
+        values = line.data.seconds.values
+        assert (low.values <= values).all()
+        assert (values <= high.values).all()
+        assert line.seconds_colour is None
+    assert "band" in view.stack.charts[0].heading.notes[0]
+    view.around.choose(BandKind.NOTHING.value)
+    assert all(line.data.band is None for line in view.stack.charts[0].lines)
 
 
 def test_checkpoint_view_names_omitted_runs(qtbot: QtBot, page: ComparePage, two_long: list[Path]) -> None:

@@ -31,6 +31,7 @@ CHECKPOINT: Final = "checkpoint"
 _AROUND: Final = (
     (BandKind.AUTOMATIC, tr("one per configuration")),
     (BandKind.NOTHING, tr("each run: means")),
+    (BandKind.ENVELOPE, tr("each run: means, envelope")),
     (BandKind.SECONDS, tr("each run: means, seconds")),
 )
 

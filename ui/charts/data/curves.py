@@ -148,6 +148,26 @@ def _values_at(series: Pyramid, t_s: Array, step_s: float) -> Array:
     return np.where(near, series.values[places], np.nan)
 
 
+def with_envelope(data: CurveData) -> CurveData:
+    """Return a curve with a band of the lowest and highest second within the width of each mean."""
+    if data.mean is None or data.band is not None or not len(data.seconds.t_s):
+        return data
+    low, high = envelope(data.seconds.t_s, data.seconds.values, data.width_s)
+    return replace(data, band=(Pyramid(data.seconds.t_s, low), Pyramid(data.seconds.t_s, high)))
+
+
+def envelope(t_s: Array, values: Array, width_s: float) -> tuple[Array, Array]:
+    """Return the lowest and highest value within `width_s` centred on each time."""
+    begins = np.searchsorted(t_s, t_s - width_s / 2, side="left")
+    ends = np.searchsorted(t_s, t_s + width_s / 2, side="right")
+    pairs = np.column_stack((begins, ends)).ravel()
+    # reduceat rejects an index beyond the last value; the added one is in no interval.
+    padded = np.append(values, values[-1])
+    low: Array = np.minimum.reduceat(padded, pairs)[::2]
+    high: Array = np.maximum.reduceat(padded, pairs)[::2]
+    return low, high
+
+
 def needed(charts: Iterable[ChartSpec], shown: int) -> tuple[tuple[tuple[str, str], ...], tuple[float, ...]]:
     """Return (series, percentiles) needed to draw `shown` lines of each curve, for `RunData.load`.
 

@@ -104,6 +104,7 @@ class BandKind(StrEnum):
 
     AUTOMATIC = "automatic"
     NOTHING = "nothing"
+    ENVELOPE = "envelope"
     SECONDS = "seconds"
 
 

@@ -350,6 +350,8 @@ def notes_of(lines: Sequence[Line]) -> tuple[str, ...]:
             tr("{width} mean").format(width=width),
         )
     short = tr("{width} mean").format(width=width)
+    if any(data.band is not None for data in smooth):
+        return tr("{width} mean, band: lowest and highest second around it").format(width=width), short
     if any(line.seconds_colour is not None for line in lines):
         return tr("thin: seconds, thick: {width} mean").format(width=width), short
     return (short,)

@@ -14,6 +14,7 @@ from ui.charts.data.curves import (
     LiveCurves,
     curve_data,
     mean_of_repeats,
+    with_envelope,
     with_width,
 )
 from ui.charts.data.limits import limit_lines
@@ -101,6 +102,7 @@ class ChartModel:
         self.awaited = ""
         self._live_curves = LiveCurves()
         self._known: dict[_Key, tuple[PlotDataset, CurveData]] = {}
+        self._bands: dict[_Key, tuple[CurveData, CurveData]] = {}
         self._means: dict[_Key, tuple[tuple[CurveData, ...], CurveData]] = {}
         self._chosen: dict[tuple[str, str], bool] = {}
         self._spans: tuple[tuple[RunTrace, ...], tuple[_Span, ...]] | None = None
@@ -197,6 +199,7 @@ class ChartModel:
         self.runs = tuple(runs)
         data = {trace.run_id: trace.data for trace in runs}
         groups = {trace.group or trace.run_id for trace in runs}
+        self._bands = {key: kept for key, kept in self._bands.items() if key[0] in data}
         self._means = {key: kept for key, kept in self._means.items() if key[0] in groups}
         self._known = {key: kept for key, kept in self._known.items() if data.get(key[0]) is kept[0]}
 
@@ -311,7 +314,11 @@ class ChartModel:
         data = with_width(known[1], self.width_s)
         if data is not known[1]:
             self._known[key] = trace.data, data
-        return data
+        if self.around is not BandKind.ENVELOPE or trace.run_id == self.focus:
+            return data
+        if key not in self._bands or self._bands[key][0] is not data:
+            self._bands[key] = data, with_envelope(data)
+        return self._bands[key][1]
 
 
 def ground_of(data: PlotDataset | None) -> ChartBackground:
