@@ -81,7 +81,7 @@ def found(query: str, run: LibraryEntry) -> bool:
         "option:noatime option:wal_compression",
         "wal_compression:ON",
         "filesystem:ext4 scale:250 clients:16 transactions:select-only",
-        '"ZFS record size":"8 KiB" recordsize:8kib "Rate limit per second":500',
+        '"ZFS record size":"8 KiB" recordsize:8kib "target rate":500',
         "rate:500 rate:900 kernel:6.1 configuration:ext4",
         "tag:baseline",
         'tag:"new disks"',

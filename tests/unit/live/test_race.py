@@ -137,7 +137,7 @@ def test_median_repeat_of_each_configuration_races(tmp_path: Path) -> None:
     ]
     chosen, note = take_runs(found)
     assert [data.path.stem for data in chosen] == ["2", "3"], "the second lowest of four"
-    assert "middle mean" in note
+    assert "median run" in note
     alone = [with_configuration(data, "one") for data in found]
     with pytest.raises(UsageError, match="8 runs of 1 configuration"):
         take_runs(alone)
