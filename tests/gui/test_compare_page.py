@@ -138,7 +138,7 @@ def test_matrix_has_ranking_before_verdicts(qtbot: QtBot, page: ComparePage, tmp
     texts = words(page)
     assert texts.index("Ranking") < texts.index("Verdict") < texts.index("Each run for itself")
     assert "Over all cells" not in texts
-    assert "■ btrfs\ntpcb-like, against ext4 -20" in texts
+    assert "■ btrfs\ntpcb-like, compared with ext4 -20" in texts
 
 
 def test_single_runs_beside_library_spread(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
@@ -627,7 +627,7 @@ def test_mixed_runs_shown_with_gaps(qtbot: QtBot, page: ComparePage, tmp_path: P
     shutil.copy(paths[1], tmp_path / "copy.footing")
     show(qtbot, page, [*paths, tmp_path / "copy.footing"])
     texts = words(page)
-    for sentence in ("it is failed", "it is the same run as one", "measured 1 s only", "conditions, each"):
+    for sentence in ("it is failed", "it is the same run as one", "measured 1 s only", "have 4 conditions"):
         assert sentence in texts, sentence
     for spec in VIEWS:
         page.choose_view(spec.id)
@@ -686,7 +686,7 @@ def test_day_beside_minute(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> N
     show(qtbot, page, [write_day(tmp_path / "day.footing"), minute])
     texts = words(page)
     assert "The runs lasted 01:00 (minute) to 24:00:00 (day)" in texts
-    assert "minute was" in texts
+    assert "minute measured" in texts
     view = opened(page, "over-time", OverTimeView)
     assert view.stack.times[1] == 86_400
     assert [line.label for line in view.stack.charts[0].lines] == ["day", "minute"]
