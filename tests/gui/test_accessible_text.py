@@ -194,7 +194,7 @@ def test_library_and_comparison_charts_describe_data(
                 words,
             )
             seen.append(page.tabs.tabText(index))
-    assert list(dict.fromkeys(seen)) == ["Result", "Over time", "Side by side", "Latencies"]
+    assert list(dict.fromkeys(seen)) == ["Result", "Over time", "Side by side"], "Latencies is a sentence"
     window.show_runs()
     (stack,) = [each for each in telling(window.runs_page) if isinstance(each, ChartStack)]
     assert "xfs: newest 1," in described(stack)
