@@ -166,7 +166,7 @@ def test_names_lose_what_all_of_them_share(panel: FactsPanel, tmp_path: Path) ->
     show(panel, *paths)
     found = text(panel)
     verdict = found[found.index(VERDICT) : found.index("■ ext4 stripe scale 1000 simple-update #1")]
-    assert "xfs was 50 % faster than ext4" in verdict
+    assert "xfs measured 50 % faster than ext4" in verdict
     assert "stripe" not in verdict, "said once, of the run that is told in detail"
 
 
