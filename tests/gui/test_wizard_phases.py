@@ -179,7 +179,7 @@ def test_workload_keys_have_field_and_explanation(page: WorkloadPage) -> None:
 
 def test_sequential_design_explained_with_margin(page: WorkloadPage) -> None:
     parts = page.draft.parts
-    assert "published" in page.fields["design"].note.text()
+    assert "publish" in page.fields["design"].note.text()
     assert page.fields["precision"].isHidden()
     of_key(page, "design").setFocus()
     QTest.keyClick(of_key(page, "design"), Qt.Key.Key_Down)
