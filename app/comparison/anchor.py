@@ -222,10 +222,10 @@ def describe_anchors(anchors: Anchors) -> Iterator[str]:
         yield " ".join((_describe_change(each), _describe_use(each)))
     for one, other in anchors.disagreeing:
         sentence = tr(
-            "{told} {more} The change between the campaigns did not affect all configurations alike, so"
+            "{change} {more} The change between the campaigns did not affect all configurations alike, so"
             " neither is used as a reference."
         )
-        yield sentence.format(told=_describe_change(one), more=_describe_change(other))
+        yield sentence.format(change=_describe_change(one), more=_describe_change(other))
 
 
 def _describe_change(anchor: Anchor) -> str:
