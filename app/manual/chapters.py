@@ -267,20 +267,11 @@ class Chapter:
 
 
 CHAPTERS: Final = (
-    Chapter("first-hour"),
-    Chapter("verdicts"),
-    Chapter("method"),
-    Chapter("marks"),
-    Chapter("filesystems"),
-    Chapter("options"),
+    *map(Chapter, ("first-hour", "installing", "verdicts", "method", "marks", "filesystems", "options")),
     Chapter("commands", "compare disks, filesystems and options for PostgreSQL"),
     Chapter("campaign", "campaign files of pgFooting"),
     Chapter("run", "run files of pgFooting"),
-    Chapter("importing"),
-    Chapter("safety"),
-    Chapter("talks"),
-    Chapter("removing"),
-    Chapter("words"),
+    *map(Chapter, ("importing", "safety", "troubleshooting", "talks", "removing", "words")),
 )
 
 FILLED: Final[Mapping[str, Callable[[], str]]] = {

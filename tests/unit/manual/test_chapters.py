@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -10,12 +11,13 @@ from pathlib import Path
 import pytest
 
 from app import TOP
-from app.analysis.bottleneck import CAUSES
 from app.analysis.data_set import MOST_CACHED
 from app.analysis.glossary import GLOSSARY
 from app.analysis.labels import MARK_WORDS, mark_words
 from app.arguments.chapters import filled_text
+from app.arguments.declared import build_parser
 from app.campaign_file.dimensions import DIMENSION_KEYS
+from app.campaign_file.reader import read_campaign_file
 from app.campaign_file.recipes.head import list_recipes
 from app.comparison.offered_load import AGAIN_SHARE
 from app.domain.campaign.configuration import default_repeats
@@ -56,8 +58,9 @@ WAYS_OUT = {
     "pipx install": "pipx uninstall pgfooting",
     "pip install": "pip uninstall pgfooting",
 }
-"""What the README tells to type, and what takes away what it made."""
+"""Commands of README and chapter “installing” that install, and what removes what they made."""
 
+README = (TOP / "README.md").read_text(encoding="utf-8")
 EXAMPLE_RUN = next((TOP / "resources/examples/folder-against-memory").glob("*.footing"))
 
 
@@ -212,7 +215,6 @@ def test_promised_numbers_match_declarations() -> None:
     )
     assert f'AB BA is a choice (`order = "{RunOrder.ALTERNATING}"`)' in flowing("method")
     assert f"a campaign of the same at {100 * AGAIN_SHARE:g} % of the slowest" in flowing("verdicts")
-    assert CAUSES, "verdicts.md names them"
 
 
 def test_removal_folders_are_those_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -236,12 +238,36 @@ def test_removal_folders_are_those_used(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_readme_installs_have_removals() -> None:
-    readme = (TOP / "README.md").read_text(encoding="utf-8")
+    readme = README + flowing("installing")
     for way_in, way_out in WAYS_OUT.items():
         assert way_in in readme, way_in
         assert any(way_out in each for each in under("removing", "The program")), way_out
     for program, word in (("run", "--uninstall-command"), ("helper", "uninstall")):
         assert re.search(rf"^ +{word}(:1)?\)", (TOP / "packaging" / program).read_text(), re.MULTILINE), word
+
+
+def test_readme_length_and_links() -> None:
+    assert len(README.splitlines()) <= 150
+    links = re.findall(r"\]\(([^)]+)\)", README)
+    assert len(links) > 15
+    assert [link for link in links if not (TOP / link).exists()] == []
+
+
+def test_readme_campaign_is_read(tmp_path: Path) -> None:
+    (text,) = re.findall(r"```toml\n(.*?)```", README, re.DOTALL)
+    path = tmp_path / "campaign.toml"
+    path.write_text(text)
+    assert [each.name for each in read_campaign_file(path).campaign.configurations] == ["folder", "memory"]
+
+
+def test_written_commands_have_their_options() -> None:
+    texts = [README, *(each.path.read_text(encoding="utf-8") for each in CHAPTERS)]
+    typed = re.findall(r"(?:^|`|\$ )(?:pgfooting|packaging/run) ([a-z][^`#\n]*)", "\n".join(texts), re.MULTILINE)
+    commands = build_parser().commands
+    assert len(typed) > 30
+    for name, *words in map(shlex.split, typed):
+        known = {option for action in commands[name]._actions for option in action.option_strings}
+        assert {word for word in words if word.startswith("-")} <= known | {"-", "--"}, words
 
 
 def test_unknown_chapter_suggests_nearest() -> None:

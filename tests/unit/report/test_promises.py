@@ -1,4 +1,4 @@
-"""Numbers that README and manual promise are those that are declared."""
+"""Numbers that the manual promises are those that are declared."""
 
 from __future__ import annotations
 
@@ -7,9 +7,6 @@ from pathlib import Path
 import pytest
 
 from app.analysis.data_set import MOST_CACHED
-from app.comparison.offered_load import AGAIN_SHARE
-from app.domain.campaign.configuration import default_repeats
-from app.domain.campaign.order import RunOrder
 from app.report.blocks import TextRole
 from app.report.options import ReportOptions, Section
 from app.report.report import read_report
@@ -20,24 +17,10 @@ from tests.fix_report import Case, write_cases
 from tests.unit.report.test_report_content import SHORT, texts
 
 TOP = Path(__file__).parents[3]
-README = " ".join((TOP / "README.md").read_text(encoding="utf-8").split())
-
-
-@pytest.mark.parametrize(
-    "sentence",
-    [
-        f"a campaign of the same at {100 * AGAIN_SHARE:g} % of the slowest",
-        f"`repeats` is {default_repeats(2)}, or {default_repeats(3)} from three configurations on",
-        f'AB BA is a choice (`order = "{RunOrder.ALTERNATING}"`)',
-        "Below three runs of a configuration the table says",
-    ],
-)
-def test_readme_names_declared_limits(sentence: str) -> None:
-    assert sentence in README
 
 
 def test_three_runs_are_what_a_verdict_needs() -> None:
-    assert RUNS_FOR_A_VERDICT == 3, "README and the recipe say it in words"
+    assert RUNS_FOR_A_VERDICT == 3, "README, manual and the recipe say it in words"
 
 
 METHOD = " ".join((TOP / "resources/manual/method.md").read_text(encoding="utf-8").split())
