@@ -262,7 +262,9 @@ def test_readme_campaign_is_read(tmp_path: Path) -> None:
 
 def test_written_commands_have_their_options() -> None:
     texts = [README, *(each.path.read_text(encoding="utf-8") for each in CHAPTERS)]
-    typed = re.findall(r"(?:^|`|\$ )(?:pgfooting|packaging/run) ([a-z][^`#\n]*)", "\n".join(texts), re.MULTILINE)
+    typed = re.findall(
+        r"(?:^|`|\$ )(?:pgfooting|packaging/run) ([a-z][^`#\n]*)", "\n".join(texts), re.MULTILINE
+    )
     commands = build_parser().commands
     assert len(typed) > 30
     for name, *words in map(shlex.split, typed):
