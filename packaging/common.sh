@@ -67,7 +67,7 @@ refuse_colon() {
     "Nothing was changed. Use a path without a colon."
 }
 
-# Whether root owns what there is of PATH, by its name and by where links lead. app/process/foreign_folders.py does the same.
+# Whether root owns what there is of PATH, by its name and by where links lead. app/process/account.py does the same.
 is_roots() {
   local way path found
   [[ $1 == /* ]] || return 1

@@ -17,16 +17,15 @@ import pytest
 
 from app.domain.campaign.configuration import PostgresChoice, Workload
 from app.domain.errors import InstallationError
-from app.postgres.installations.find import (
+from app.postgres.installations.installation import (
     Installation,
     choose_installation,
     describe_installation,
     find_installations,
 )
-from app.postgres.machine import Machine
 from app.postgres.pgbench.argv import Connection, PgbenchProgram
 from app.postgres.server import Server
-from app.postgres.settings import Setting, server_settings
+from app.postgres.settings import Machine, Setting, server_settings
 from app.process.starter import Account, CommandOutcome, current_account, named_account
 from tests.servers.cache import made_servers
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from app import TOP
-from app.hosts.folders import account as accounts
+from app.hosts.folders import own_folders as accounts
 
 LOOKING = (TOP / "tests" / "gui", TOP / "tests" / "unit" / "draft")
 """Whose tests look at folders and, but for those with a real server, start no campaign there."""

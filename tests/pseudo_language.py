@@ -14,8 +14,7 @@ from typing import Final
 from typing_extensions import override
 
 from app.domain import text
-from app.domain.catalogue import Catalogue
-from app.domain.number_format import NumberFormat
+from app.domain.text import Catalogue, NumberFormat
 
 OPEN: Final = "⟦"
 CLOSE: Final = "⟧"

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.domain.campaign.order import random_blocks
-from app.statistics.selection import FEWEST_ROUNDS, judge_round
-from app.statistics.sequential import SequentialRuns
+from app.statistics.selection import FEWEST_ROUNDS, SequentialRuns, judge_round
 from app.statistics.student_t import student_t_quantile
 from app.statistics.verdict import Comparison, compare
 from tests.vondra_runs import published_runs

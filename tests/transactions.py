@@ -7,8 +7,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from app.postgres.pgbench.log_tail import TransactionLogTail
-from app.postgres.pgbench.transaction_log import Integers, Outcome, TransactionBatch
+from app.postgres.pgbench.transaction_log import Integers, Outcome, TransactionBatch, TransactionLogTail
 
 
 def concatenate(batches: Iterable[TransactionBatch]) -> TransactionBatch:

@@ -4,7 +4,7 @@ import os
 import sys
 
 from app.preferences import settle_language
-from app.process.foreign_folders import forget_foreign_folders
+from app.process.account import forget_foreign_folders
 
 forget_foreign_folders(os.environ)
 settle_language(os.environ)  # before the first text is imported

@@ -7,6 +7,7 @@ number. See also `ui.collector`.
 
 from __future__ import annotations
 
+import gc
 import itertools
 import logging
 import queue
@@ -16,11 +17,41 @@ from collections.abc import Callable
 from functools import cache, partial
 from typing import Any, Final, Generic, TypeVar
 
-from PySide6.QtCore import QObject, Qt, Signal, Slot
+from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 from shiboken6 import isValid
 
 from app.domain.errors import FootingError, InternalError
-from ui.collector import collect_in_gui_thread
+
+# Collect Python's cyclic garbage in the GUI thread only.
+#
+# By default Python collects in whichever thread allocates. Garbage of the window includes widgets and
+# graphics items, which may only be destroyed in the GUI thread (Qt, "Threads and QObjects"): collected in a
+# thread of background work, of the disks' watch or of a probe, they would be destroyed while they are drawn.
+
+
+_PERIOD_MS: Final = 1000
+
+
+def collect_in_gui_thread() -> None:
+    """Collect now, and then every second if garbage is due, in this thread, the GUI's."""
+    gc.disable()
+    _collect_what_is_due()
+    _timer().start()
+
+
+@cache
+def _timer() -> QTimer:
+    timer = QTimer(interval=_PERIOD_MS)
+    timer.timeout.connect(_collect_what_is_due)
+    return timer
+
+
+def _collect_what_is_due() -> None:
+    """Collect what Python would: the oldest generation above its threshold."""
+    due = [count > limit > 0 for count, limit in zip(gc.get_count(), gc.get_threshold(), strict=True)]
+    if any(due):
+        gc.collect(max(generation for generation, is_due in enumerate(due) if is_due))
+
 
 _WORKERS: Final = 4
 

@@ -12,8 +12,7 @@ from pathlib import Path
 
 from app import COMMAND, VERSION
 from app.arguments.completion import SHELLS
-from app.arguments.parser import Parser
-from app.arguments.values import cut_s, percent, speed
+from app.arguments.parser import Parser, cut_s, percent, speed
 from app.domain.text import CALLED, tr
 from app.report.options import add_report_options
 
@@ -52,7 +51,7 @@ def add_consents(run: Parser) -> None:
 
 
 def add_servers(run: Parser) -> None:
-    """Add the existing servers of `run RECIPE`, for `app.campaign_file.recipes.on_servers.named_servers`."""
+    """Add the existing servers of `run RECIPE`, for `app.campaign_file.recipes.adapt.named_servers`."""
     run.add_argument(
         "--server",
         action="append",

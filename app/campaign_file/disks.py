@@ -47,7 +47,7 @@ from app.domain.storage_plan.plan import (
     InitialSync,
     Scheduler,
 )
-from app.domain.storage_plan.problems import MOST_DISKS, MOST_OPTIONS
+from app.domain.storage_plan.reader import MOST_DISKS, MOST_OPTIONS
 from app.domain.text import tr
 from app.domain.units import MIB, TIB
 

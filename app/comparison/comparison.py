@@ -18,7 +18,9 @@ from app.analysis.labels import of_part, one_line, state_words
 from app.analysis.properties import LABELS, POSTGRESQL, SETTING, SETTINGS, TARGET, Property
 from app.analysis.stability import RunStability
 from app.comparison.anchor import Anchors, describe_apart, find_anchors
-from app.comparison.disturbed_runs import (
+from app.comparison.groups import (
+    ComparedGroup,
+    ComparedRun,
     WeakRuns,
     is_disturbed,
     is_weak,
@@ -26,7 +28,6 @@ from app.comparison.disturbed_runs import (
     runs_to_exclude,
     what_others_took,
 )
-from app.comparison.groups import ComparedGroup, ComparedRun
 from app.comparison.label_shortening import telling_names, unique_names
 from app.comparison.overall.conditions import (
     Condition,

@@ -9,8 +9,7 @@ from typing import Final
 from app.analysis.labels import at_least, format_figure
 from app.comparison.anchor import Anchor, describe_apart, usable_anchors
 from app.comparison.comparison import RunComparison
-from app.comparison.disturbed_runs import without_verdict
-from app.comparison.groups import ComparedGroup
+from app.comparison.groups import ComparedGroup, without_verdict
 from app.comparison.table import samples_of
 from app.comparison.verdict import PairVerdict, Reservation, ReservationCode
 from app.comparison.wording import SIZE

@@ -18,8 +18,8 @@ from typing import Final
 from app.analysis.labels import format_tps, one_line
 from app.analysis.properties import LABELS, SETTING, TARGET, WORKLOAD, Property
 from app.comparison.comparison import RunComparison
-from app.comparison.disturbed_runs import is_disturbed
 from app.comparison.factors import NONE, Dimension, find_dimensions
+from app.comparison.groups import is_disturbed
 from app.comparison.overall.conditions import PropertyRole, role_of
 from app.comparison.overall.fastest import find_fastest, shows_speed
 from app.comparison.table import ComparisonRow

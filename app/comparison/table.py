@@ -278,7 +278,7 @@ def build_rows(
     """Return the rows of the table, in the order given; each is compared with the first.
 
     Comparisons are paired by repeat if at least three repeats are complete in both, else of independent runs;
-    those of a sequential campaign are adjusted for its course (`app.statistics.sequential`); between
+    those of a sequential campaign are adjusted for its course (`app.statistics.selection`); between
     campaigns a verdict needs a reference that ran in both. Together they err at most as often as one
     comparison at 95 % would (Holm). At a target rate, speed is compared only if that is meaningful
     (`app.comparison.offered_load`).

@@ -9,7 +9,7 @@ from typing import Final
 
 from app.analysis.facts import RunFacts
 from app.analysis.stability import RunStability
-from app.comparison.disturbed_runs import OthersCpu, WeakRuns, is_disturbed, without_verdict
+from app.comparison.groups import OthersCpu, WeakRuns, is_disturbed, without_verdict
 from app.comparison.overall.hidden_by_means import RunLengths, Stalls
 from app.comparison.overall.single_runs import ChanceOfFewRuns
 from app.comparison.wording import SPEED, Wording, describe, describe_unranked

@@ -12,7 +12,7 @@ from app.analysis.properties import IDENTIFIER, LABELS, PGBENCH, TARGET, WORKLOA
 from app.comparison.anchor import describe_anchors
 from app.comparison.comparison import RunComparison
 from app.comparison.differences import PropertyDifference, find_differences
-from app.comparison.disturbed_runs import is_disturbed, is_weak
+from app.comparison.groups import is_disturbed, is_weak
 from app.comparison.overall.conditions import CONDITION_WORDS
 from app.comparison.overall.fastest import under_conditions
 from app.comparison.overall.sequential import describe_design

@@ -161,7 +161,7 @@ def describe(
         apart: for runs of different campaigns, because changes of the machine between them are part of their
             difference: `NOT_INTERLEAVED`, or the reference that still allows a verdict, a clause.
         because: why this is not a verdict even with enough runs, a clause
-            (`app.comparison.disturbed_runs.without_verdict`).
+            (`app.comparison.groups.without_verdict`).
         wording: of the difference.
     """
     baseline, candidate = pair

@@ -17,8 +17,7 @@ from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any, Final, Self
 
-from app.dbus.bus_thread import BusThread
-from app.dbus.connection import open_system_bus
+from app.dbus.bus_thread import BusThread, open_system_bus
 from app.dbus.helper_errors import (
     NOTHING_TOUCHED,
     DiskRefusedError,
@@ -39,7 +38,7 @@ from app.domain.maintenance import MaintenanceEnd, maintenance
 from app.domain.messages.message import message_from_wire
 from app.domain.storage_plan.kept_disk import KeptDisk, ReleaseOutcome, kept_from_wire
 from app.domain.storage_plan.plan import MOST_GROUPS, StoragePlan
-from app.domain.storage_plan.problems import plan_problems
+from app.domain.storage_plan.reader import plan_problems
 from app.domain.storage_plan.wire import IDENTITY, PLANS, identity_to_wire, plan_to_wire
 from app.domain.text import tr
 from app.process.account import current_account

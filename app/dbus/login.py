@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from types import ModuleType, TracebackType
 from typing import Any, Final, Self
 
-from app.dbus.connection import open_system_bus
+from app.dbus.bus_thread import open_system_bus
 from app.dbus.introspection import load_gio
 from app.domain.text import tr
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from app.dbus.connection import open_system_bus
+from app.dbus.bus_thread import open_system_bus
 from app.dbus.introspection import load_gio
 from app.domain.text import tr
 

@@ -13,8 +13,7 @@ from collections.abc import Callable, Mapping
 from copy import deepcopy
 from typing import Any, Final
 
-from app.dbus.bus_thread import BusThread
-from app.dbus.connection import open_system_bus
+from app.dbus.bus_thread import BusThread, open_system_bus
 from app.dbus.introspection import load_gio
 from app.domain.endurance import DriveWear
 from app.domain.text import tr

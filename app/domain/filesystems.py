@@ -12,7 +12,6 @@ from app.domain import option_texts
 from app.domain.formats import btrfs, ext3, ext4, f2fs, reiserfs, tmpfs, xfs, zfs
 from app.domain.option_texts import BTRFS_PROGS, E2FSPROGS, OPENZFS
 from app.domain.options.checks import validate_options
-from app.domain.options.conflicts import Action, ConflictRule
 from app.domain.options.filesystem_spec import (
     Circumstances,
     FilesystemPreset,
@@ -27,6 +26,7 @@ from app.domain.options.filesystem_spec import (
 from app.domain.options.format_spec import FormatSpec
 from app.domain.options.option_spec import Safety
 from app.domain.options.raid import Level
+from app.domain.options.refusals import Action, ConflictRule
 from app.domain.problem import Problem
 from app.domain.text import tr
 from app.domain.units import KIB

@@ -39,9 +39,15 @@ from app.domain.units import format_duration
 from app.draft.disks.commands import FOLDER, maintenance_lines
 from app.execution.pgbench import LOAD_SCRIPT, LOG_PREFIX
 from app.execution.resolve import ResolvedConfiguration
-from app.hosts.folders.socket_folders import SOCKET_PLACES, private_places
+from app.hosts.folders.targets import SOCKET_PLACES, private_places
 from app.postgres.base_backup import PROGRAM, base_backup_argv
-from app.postgres.configuration_text import bench_statements, format_configuration, initdb_arguments
+from app.postgres.configuration_text import (
+    Tablespaces,
+    bench_statements,
+    format_configuration,
+    initdb_arguments,
+    roles_of,
+)
 from app.postgres.data_files import OWN_FILE
 from app.postgres.existing.address import own_connection
 from app.postgres.existing.own_database import MARK, OWN_DATABASE
@@ -58,10 +64,9 @@ from app.postgres.pgbench.filler import load_script, ratio_words
 from app.postgres.pgbench.script_demands import wants_superuser
 from app.postgres.pgbench.transaction_log import FULL_LOG_TPS, sampling_rate
 from app.postgres.settings import quote_value
-from app.postgres.tablespaces import Tablespaces, roles_of
 
 RANDOM_NAMES: Final = ("pgfooting-XXXXXXXX", "pgfooting-YYYYYYYY", "pgfooting-ZZZZZZZZ")
-"""Placeholders for names that `app.hosts.folders.socket_folders.own_name` will create."""
+"""Placeholders for names that `app.hosts.folders.targets.own_name` will create."""
 
 
 class LineAction(StrEnum):

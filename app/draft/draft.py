@@ -56,7 +56,7 @@ from app.execution.resolve import ResolvedCampaign
 from app.execution.run_description import describe_configuration
 from app.execution.servers import OpenServer
 from app.hosts.folders.targets import CheckedTarget
-from app.postgres.installations.find import choose_installation
+from app.postgres.installations.installation import choose_installation
 from app.postgres.pgbench.scale import ScaleChoice
 from app.storage.layout.availability import Support
 from app.storage.spare.disks import Listing

@@ -36,11 +36,9 @@ from app.draft.trust import Agreement, agreement_of
 from app.execution.resolve import ResolvedCampaign, resolve_campaign
 from app.execution.servers import OpenServer, look_there
 from app.hosts.folders.targets import CheckedTarget, check_target
-from app.postgres.installations.find import choose_installation, find_installations
-from app.postgres.installations.installation import Installation
-from app.postgres.known_settings import check_settings
+from app.postgres.installations.installation import Installation, choose_installation, find_installations
 from app.postgres.pgbench.scale import resolve_scale
-from app.postgres.settings import Setting, server_settings, unsafe_settings
+from app.postgres.settings import Setting, check_settings, server_settings, unsafe_settings
 from app.process.starter import CommandOutcome
 from app.storage.layout.availability import Support, read_support
 

@@ -8,13 +8,14 @@ from functools import cache
 from app.campaign_file.reader import read_campaign_file
 from app.campaign_file.recipes.adapt import (
     Adapted,
+    NamedServer,
     RecipePlaces,
     adapt_recipe,
     left_out_sentences,
+    server_steps,
     with_remarks,
 )
 from app.campaign_file.recipes.head import Recipe
-from app.campaign_file.recipes.on_servers import NamedServer, server_steps
 from app.domain.campaign.configuration import ServerTarget
 from app.domain.text import tr
 from app.draft.draft import CampaignDraft

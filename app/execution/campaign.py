@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from itertools import groupby
@@ -22,12 +22,7 @@ from app.campaign_file.trust import (
     refuse_concerns,
 )
 from app.dbus.login import InhibitorUnavailable, inhibit_sleep
-from app.domain.campaign.configuration import (
-    Campaign,
-    PlannedRun,
-    interleaved_order,
-    with_drawn_order,
-)
+from app.domain.campaign.configuration import Campaign, PlannedRun, interleaved_order, with_drawn_order
 from app.domain.errors import CancelledError, RunFileError, ServerLostError, UsageError
 from app.domain.io_baseline import PLANNED_SECONDS
 from app.domain.run import RunState
@@ -37,7 +32,6 @@ from app.execution.control import Cancellable, ControlServer, StopRequestedError
 from app.execution.data_set import begin_data_sets
 from app.execution.design import follow, report_round, to_measure
 from app.execution.disks.session import DiskConsent, end_disks, open_disks
-from app.execution.preflight import PreflightFinding, Severity, find_disturbances
 from app.execution.recovery import sweep_abandoned
 from app.execution.resolve import ResolvedCampaign, ResolvedConfiguration, resolve_campaign
 from app.execution.resume.begun import (
@@ -54,16 +48,61 @@ from app.execution.resume.begun import (
 from app.execution.resume.changed import Before, check_changes, machine_now, read_before
 from app.execution.run import RunContext, execute_run
 from app.execution.servers import LoadConsent, open_servers
-from app.hosts.folders.account import account_reason, server_account
+from app.hosts.folders.own_folders import account_reason, server_account
 from app.hosts.machine_lock import MachineLock, acquire_machine_lock
 from app.hosts.recovery.resource_journal import ResourceJournal
 from app.library.annotations import mark_ended_run
 from app.library.campaign_end import CampaignEnd, clear_end, write_end
 from app.library.entries import CAMPAIGN_NAME, CampaignLock
 from app.library.trusted_campaigns import is_trusted, trust
+from app.probes.preflight.checks import PreflightFinding, PreflightRequest, Severity, run_preflight
 from app.process.starter import CommandOutcome
 from app.recording.events import CampaignListener, RunResult
 from app.runfile.disturbance import DISTURBED, REPEATED
+
+# Find before the start what would spoil a campaign's measurement: the preflight over all its targets.
+
+
+__all__ = ["PreflightFinding", "Severity", "find_disturbances"]
+
+
+def find_disturbances(
+    resolved: ResolvedCampaign, library: str | None, sleep_reason: str = ""
+) -> tuple[PreflightFinding, ...]:
+    """Watch the machine for less than a second per target of a campaign; return what may spoil its runs.
+
+    Args:
+        resolved: the campaign; its folders exist.
+        library: existing folder of the run files; None if it will be created.
+        sleep_reason: why the machine could not be kept awake; empty if it is.
+    """
+    questions: dict[PreflightRequest, None] = {}  # configurations on the same target need the same checks
+    for item in resolved.configurations.values():
+        in_memory = item.configuration.target.kind == "memory"
+        question = PreflightRequest(
+            folder=item.target.path,
+            library=library,
+            memory_target=in_memory,
+            needed_bytes=item.need_bytes if in_memory else 0,
+            sleep_reason=sleep_reason,
+        )
+        questions[question] = None
+    findings: dict[str, PreflightFinding] = {}  # by code: findings about the machine appear once
+    for question in questions:
+        for finding in run_preflight(question):
+            findings.setdefault(finding.code, finding)
+    return (*findings.values(), *_overruled(resolved))
+
+
+def _overruled(resolved: ResolvedCampaign) -> Iterator[PreflightFinding]:
+    """Yield the server settings advised by a filesystem's preset that this campaign overrides."""
+    for name, item in resolved.configurations.items():
+        for option in item.server_options:
+            if option.note:
+                yield PreflightFinding(
+                    f"server-option-{option.fate}", Severity.NOTE, f"{name}: {option.note}"
+                )
+
 
 _AGAIN_S: Final = 1.0
 """Interval of checks whether another campaign has ended."""

@@ -8,6 +8,7 @@ one that libpq discards from its first byte on only by its time.
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import signal
@@ -20,12 +21,88 @@ from typing import Final
 
 import psutil
 
-from app.domain.errors import ServerError
+from app.domain.errors import FootingError, InternalError, PgbenchError, ServerError, TargetLostError
 from app.domain.text import tr
 from app.domain.units import GIB, format_duration, format_size
-from app.execution.failures import KEPT
 from app.hosts.server_under_test import PgbenchPlace
 from app.process.starter import Account, CommandOutcome
+
+# Errors for users when a run fails.
+
+
+KEPT: Final = tr("What was measured until then is kept.")
+
+_RIGHTS: Final = re.compile(
+    r"permission denied|must be (?:a )?superuser|must be owner|Only roles with", re.IGNORECASE
+)
+"""The server's messages for a statement that the role has no rights to (13 to 18)."""
+
+_FULL: Final = re.compile(
+    r"\b(?:ERROR|FATAL|PANIC):\s+(?P<text>.*(?:No space left on device|wrote only \d+ of \d+ bytes).*)"
+)
+"""ENOSPC, and a block that fits only in part, as the server reports it to clients (md.c, fd.c, xlog.c of 13
+to 18).
+
+Our own servers speak English; for an existing one, which may not, see `ServerUnderTest.no_room`.
+"""
+
+_log = logging.getLogger(__name__)
+
+
+def footing_error(error: Exception) -> FootingError:
+    """Return an error that can be shown to users."""
+    if isinstance(error, FootingError):
+        return error
+    _log.debug("run failed", exc_info=error)
+    return InternalError.of(error)
+
+
+def failure_of_pgbench(code: int, reason: str, *, was_killed: bool) -> PgbenchError:
+    """Return the error for a pgbench that failed.
+
+    Args:
+        code: its exit status, negative for a signal.
+        reason: its message, empty if none.
+        was_killed: the signal was not sent by pgFooting.
+    """
+    if code < 0 and was_killed:
+        message = tr("pgbench was ended by signal {number}, not by pgFooting.")
+        return PgbenchError(message.format(number=-code), hint=KEPT)
+    if not reason:
+        reason = tr("it ended with status {code} and said nothing").format(code=code)
+    return PgbenchError(tr("pgbench failed: {reason}").format(reason=reason), hint=_hint(reason))
+
+
+def full_disk(stderr: str, output: str = "") -> TargetLostError | None:
+    """Return the error for a server without room, if it reported that to pgbench; else None.
+
+    Args:
+        stderr: pgbench's output. During a load the reason precedes its last line, which has none.
+        output: the server's own answer why it accepts no more; empty if it was not asked, or accepts more.
+    """
+    found = _FULL.search(stderr)
+    reason = found["text"].strip() if found is not None else output
+    if not reason:
+        return None
+    message = tr("The disk of the server is full: {reason}.")
+    hint = tr("Make room there, or choose a smaller data set or a shorter run. {kept}")
+    return TargetLostError(message.format(reason=reason), hint=hint.format(kept=KEPT))
+
+
+def _hint(reason: str) -> str:
+    if _RIGHTS.search(reason) is None:
+        return KEPT
+    sentence = tr(
+        "pgbench's role is no superuser and owns only what it makes; a script gets a superuser where it says "
+        "openly what needs one, and you agree. {kept}"
+    )
+    return sentence.format(kept=KEPT)
+
+
+def crash_of_server(crash: str) -> ServerError:
+    """Return the error for a server with a crashed process; `crash` is the server's own line about it."""
+    return ServerError(tr("A process of the server crashed: {crash}.").format(crash=crash), hint=KEPT)
+
 
 STOP_PGBENCH_S: Final = 3.0
 """SIGINT ends pgbench at once; after this it is killed, and then left to the kernel."""

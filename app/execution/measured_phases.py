@@ -32,7 +32,7 @@ from app.domain.maintenance import DoneBy, Maintenance, MaintenanceEnd, WorkEnd,
 from app.domain.run import Phase, PhaseName
 from app.domain.text import tr
 from app.domain.units import format_duration
-from app.execution.failures import footing_error
+from app.execution.children import footing_error
 from app.execution.pgbench import PgbenchRuns, PgbenchTurn
 from app.execution.resolve import ResolvedConfiguration
 from app.execution.run_description import describe_whole_workload, describe_workload

@@ -17,12 +17,19 @@ from app.domain.campaign.phases import script_files
 from app.domain.errors import FootingError, PgbenchError, ServerError
 from app.domain.run import Phase, PhaseName
 from app.domain.text import tr
-from app.execution.children import LOADED_AT_LEAST, PgbenchBounds, end_child, outcome_of
+from app.execution.children import (
+    LOADED_AT_LEAST,
+    PgbenchBounds,
+    end_child,
+    failure_of_pgbench,
+    full_disk,
+    outcome_of,
+)
 from app.execution.control import Cancellable
-from app.execution.failures import failure_of_pgbench, full_disk
 from app.execution.resolve import ResolvedConfiguration
-from app.hosts.folders.private_folder import write_private
+from app.hosts.folders.run_folders import write_private
 from app.hosts.server_under_test import PgbenchPlace, ServerUnderTest
+from app.postgres.configuration_text import roles_of
 from app.postgres.pgbench.argv import (
     BenchmarkRequest,
     PgbenchProgram,
@@ -33,11 +40,10 @@ from app.postgres.pgbench.argv import (
 )
 from app.postgres.pgbench.filler import load_script
 from app.postgres.pgbench.summary import LoadTimes, PgbenchSummary, load_times, parse_summary
-from app.postgres.tablespaces import roles_of
 from app.probes.base.probe import ProbeContext
-from app.probes.sampling.whole_phase import WholePhase
+from app.probes.sampling.sampler import WholePhase
 from app.process.starter import spawn
-from app.recording.pgbench_failures import failure_reason
+from app.recording.pgbench_streams import failure_reason
 from app.recording.recorder import Recorder
 from app.runfile.metadata.run_metadata import RunMetadata, RunningCommand
 

@@ -40,10 +40,9 @@ from app.domain.json_value import Json
 from app.domain.run import Phase, PhaseName, RunState
 from app.domain.text import tr
 from app.execution.baseline.measurement import StorageBaseline
-from app.execution.children import kill_children
+from app.execution.children import crash_of_server, footing_error, kill_children
 from app.execution.control import Cancellable, Request, StopRequestedError
 from app.execution.data_set import CampaignDataSets, RunDataSet, with_tables
-from app.execution.failures import crash_of_server, footing_error
 from app.execution.measured_phases import LogSampling, MeasuredPhases
 from app.execution.pgbench import PgbenchRuns
 from app.execution.resolve import ResolvedConfiguration
@@ -56,7 +55,7 @@ from app.probes.remote.machine import FactReading
 from app.probes.sampling.registry import make_probes
 from app.probes.sampling.sampler import Sampler
 from app.recording.events import CampaignListener
-from app.recording.pgbench_failures import crash_reason
+from app.recording.pgbench_streams import crash_reason
 from app.recording.recorder import Recorder
 from app.runfile.metadata.environment import read_environment_facts
 from app.runfile.metadata.run_metadata import DataSetMetadata, RunMetadata

@@ -41,18 +41,18 @@ from app.hosts.folders.targets import CheckedTarget, check_target, examine_as
 from app.hosts.server_under_test import ServerSetup
 from app.hosts.zfs_cache import check_arc_max
 from app.postgres.base_backup import PROGRAM, TARGETS_MAJOR
-from app.postgres.installations.find import choose_installation, find_installations
-from app.postgres.installations.installation import Installation
-from app.postgres.known_settings import check_settings
-from app.postgres.machine import Machine, read_machine
+from app.postgres.installations.installation import Installation, choose_installation, find_installations
 from app.postgres.pgbench.argv import resolve_threads
 from app.postgres.pgbench.scale import ScaleChoice, resolve_scale
 from app.postgres.pgbench.script_demands import wants_superuser
 from app.postgres.presets import DATA_GROWTH
 from app.postgres.settings import (
+    Machine,
     Origin,
     Setting,
     bytes_needed,
+    check_settings,
+    read_machine,
     server_settings,
     unsafe_settings,
     user_settings,

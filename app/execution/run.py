@@ -23,10 +23,10 @@ from app.domain.step_progress import Operation, StepProgress
 from app.domain.text import tr
 from app.domain.units import MIB
 from app.execution.baseline.measurement import CampaignBaselines, StorageBaseline
+from app.execution.children import footing_error
 from app.execution.control import Cancellable
 from app.execution.data_set import CampaignDataSets
 from app.execution.design import rivals_of
-from app.execution.failures import footing_error
 from app.execution.measured_phases import LogSampling
 from app.execution.phases import Runner, RunOutcome
 from app.execution.resolve import ResolvedConfiguration
@@ -34,8 +34,7 @@ from app.execution.run_description import describe_run, marks_before
 from app.execution.servers import Servers, marks_of_server, server_of, with_server
 from app.hosts.disk_session import DiskSession
 from app.hosts.existing_server import ExistingServer
-from app.hosts.folders.socket_folders import own_name
-from app.hosts.folders.targets import MEMORY_FOLDER, UNKNOWN_FREE_BYTES
+from app.hosts.folders.targets import MEMORY_FOLDER, UNKNOWN_FREE_BYTES, own_name
 from app.hosts.helper import HelperHost
 from app.hosts.local import LocalHost
 from app.hosts.own_server import OwnServer
@@ -45,7 +44,7 @@ from app.hosts.server_under_test import Host, ServerSetup, ServerUnderTest
 from app.postgres.installations.installation import fingerprint
 from app.probes.base.backing_devices import Resolver
 from app.probes.base.probe import ProbeUnavailable
-from app.probes.preflight.context import PreflightFinding
+from app.probes.preflight.checks import PreflightFinding
 from app.process.starter import Account, CommandOutcome
 from app.recording.events import CampaignListener, RunResult
 from app.recording.live_file import LiveFile, begin_live_file, discard_live_file, move_to_library

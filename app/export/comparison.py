@@ -14,7 +14,6 @@ from app.analysis.labels import one_line
 from app.comparison.anchor import Anchor
 from app.comparison.comparison import RunComparison
 from app.comparison.differences import PropertyDifference, what_differs
-from app.comparison.disturbed_runs import is_disturbed
 from app.comparison.factors import NONE, find_dimensions, number_of
 from app.comparison.figures import (
     COSTS,
@@ -24,7 +23,7 @@ from app.comparison.figures import (
     FigureComparison,
     compare_figures,
 )
-from app.comparison.groups import ComparedGroup, ComparedRun
+from app.comparison.groups import ComparedGroup, ComparedRun, is_disturbed
 from app.comparison.limits import StorageRow, bottlenecks, describe_part_limitations, storage_rows
 from app.comparison.matrix import describe_matrix, lay_out
 from app.comparison.offered_load import KeptRate

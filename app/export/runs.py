@@ -8,10 +8,14 @@ contains everything in the run file except the verbatim output of the programs; 
 
 from __future__ import annotations
 
+import csv
 import json
 import math
 import os
+import re
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from io import TextIOWrapper
 from itertools import chain
 from pathlib import Path
@@ -20,7 +24,7 @@ from typing import BinaryIO, Final, NamedTuple, TextIO
 from app import VERSION
 from app.analysis.bottleneck import Bottleneck, read_bottleneck
 from app.analysis.cannot_show import read_limitations
-from app.analysis.phase_figures import read_phase_figures
+from app.analysis.facts import read_phase_figures
 from app.domain.columns import CellKind, Column
 from app.domain.disturbances import THRESHOLDS
 from app.domain.errors import UsageError, did_you_mean
@@ -28,7 +32,6 @@ from app.domain.json_value import Json
 from app.domain.run import Phase
 from app.domain.text import tr
 from app.export.anonymize import Anonymizer
-from app.export.csv_cells import write_rows
 from app.library.entries import effective_state, entry_of, read_entry
 from app.library.query import DIMENSIONS, dimensions
 from app.postgres.pgbench.histogram import Histogram
@@ -39,6 +42,47 @@ from app.runfile.output_file import check_output, write_output
 from app.runfile.reader import RunFile
 from app.runfile.summary import figures_of
 from app.runfile.writer import compact
+
+# Write CSV without cells that a spreadsheet would execute as formulas.
+#
+# A spreadsheet evaluates a cell that begins like a formula, even if quoted, and in some locales splits cells
+# at semicolons and tabs as well (OWASP, "CSV Injection"). An apostrophe makes it text.
+
+
+_NUMBER: Final = re.compile(r"[+-]?(?:\d[\d,]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?: ?%)?\Z", re.ASCII)
+_BEGINNING: Final = frozenset("=+-@")
+_MORE: Final = "\N{MINUS SIGN}"
+_BLANK: Final = "\ufeff\u200b\u2060"
+_PARTS: Final = re.compile(r"([;,|\t\r\n\"'`])")
+"""Characters that a program may take for the end of a cell."""
+
+
+def write_rows(stream: TextIO, rows: Iterable[Sequence[object]]) -> None:
+    """Write rows as CSV; escape text that a spreadsheet might evaluate, keep numbers."""
+    csv.writer(stream).writerows(map(escape_formula, row) for row in rows)
+
+
+def escape_formula(cell: object) -> object:
+    """Return a cell that no spreadsheet evaluates."""
+    return _escape(cell) if isinstance(cell, str) else cell
+
+
+@lru_cache(1 << 15)
+def _escape(text: str) -> str:
+    """Escape a text; cached, because names, units and phases repeat in many rows."""
+    if _NUMBER.match(text):
+        return text
+    escaped = "".join(map(_part, _PARTS.split(text)))
+    return f"'{escaped}" if escaped[:1] in {"\t", "\r", "\n"} else escaped
+
+
+def _part(text: str) -> str:
+    begun = text.lstrip().lstrip(_BLANK).lstrip()
+    if not begun or _NUMBER.match(begun.rstrip()):
+        return text
+    first = unicodedata.normalize("NFKC", begun[0])[:1]
+    return "'" + text if first in _BEGINNING or first in _MORE else text
+
 
 PERCENTILES: Final = (50.0, 95.0, 99.0)
 JSON_FORMAT: Final = "pgfooting-runs"

@@ -33,13 +33,16 @@ from app.domain.text import number_text, tr
 from app.domain.units import format_size
 from app.hosts.disk_session import DiskSession, ExecutedStep, MountedFolders
 from app.hosts.folders import run_folders
-from app.hosts.folders.delete_tree import DELETE_TIMEOUT_S, remove
-from app.hosts.folders.descriptors import FileIdentity, identity_of, make_folder, strictly
-from app.hosts.folders.leftover_servers import end_servers
-from app.hosts.folders.page_cache import empty_page_cache
-from app.hosts.folders.private_folder import PrivateFolder
-from app.hosts.folders.run_folders import RunFolders, TablespaceFolder
-from app.hosts.recovery.cleanup import CleanupAction, SweepEvent
+from app.hosts.folders.descriptors import (
+    DELETE_TIMEOUT_S,
+    FileIdentity,
+    identity_of,
+    make_folder,
+    remove,
+    strictly,
+)
+from app.hosts.folders.run_folders import PrivateFolder, RunFolders, TablespaceFolder, empty_page_cache
+from app.hosts.recovery.cleanup import CleanupAction, SweepEvent, end_servers
 from app.hosts.server_under_test import ProcessRole, Watch, watch_nothing
 from app.process.starter import Account, CommandOutcome, Hold, Recorder, as_account
 from app.storage.system.kernel_log import naming_pattern

@@ -22,18 +22,13 @@ from app.domain.options.kinds import ReadbackToken
 from app.domain.storage_plan.plan import Role
 from app.domain.text import tr
 from app.domain.units import MIB, format_size
-from app.hosts.folders.private_folder import open_private
-from app.hosts.folders.run_folders import RunFolders
+from app.hosts.folders.run_folders import RunFolders, open_private
 from app.hosts.recovery.cleanup import CleanupAction
 from app.hosts.server_under_test import Host, PgbenchPlace, ProcessRole, ServerSetup, Watch
 from app.hosts.templates.making import CopiedData, copy_template
 from app.hosts.templates.store import Template
 from app.postgres.base_backup import PROGRAM, TARGETS_MAJOR, base_backup_argv, make_base_backup
-from app.postgres.connection import BENCH_DATABASE
-from app.postgres.facts import ServerFacts, read_server_facts
-from app.postgres.pgbench.argv import Connection
-from app.postgres.server import Server
-from app.postgres.tablespaces import (
+from app.postgres.configuration_text import (
     WAL_FOLDER,
     Tablespaces,
     check_places,
@@ -42,6 +37,10 @@ from app.postgres.tablespaces import (
     table_files,
     wal_files,
 )
+from app.postgres.connection import BENCH_DATABASE
+from app.postgres.facts import ServerFacts, read_server_facts
+from app.postgres.pgbench.argv import Connection
+from app.postgres.server import Server
 from app.probes.base.probe import ServerSources
 from app.probes.facts.files import (
     CachedBytes,

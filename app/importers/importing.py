@@ -19,8 +19,7 @@ from app.domain.text import tr, trn
 from app.importers.files.lines import BadLines
 from app.importers.files.members import ForeignFile
 from app.importers.formats.file_types import FileType
-from app.importers.runs.assemble import build_run
-from app.importers.runs.configuration_names import ConfigurationNames, conditions_of
+from app.importers.runs.assemble import ConfigurationNames, build_run, conditions_of
 from app.importers.runs.discovery import (
     ScanResult,
     SkippedFile,
@@ -33,9 +32,8 @@ from app.importers.runs.discovery import (
 )
 from app.importers.runs.environment import read_machines
 from app.importers.runs.foreign_run import ForeignRun, ForeignSeries
-from app.importers.runs.log_series import TPS
-from app.importers.runs.run_grouping import CandidateFinder
-from app.importers.runs.table_runs import table_run
+from app.importers.runs.run_grouping import CandidateFinder, table_run
+from app.importers.runs.timeline import TPS
 from app.library.entries import run_paths
 from app.runfile.finalize import finish_run_file
 from app.runfile.metadata.typed_json import known, values_of

@@ -21,7 +21,7 @@ from app.library.entries import effective_state
 from app.runfile.metadata.run_metadata import RunMetadata
 from app.runfile.metadata.typed_json import NotKnown, known, values_of
 from app.runfile.reader import RunFile
-from app.runfile.schema import strange_part
+from app.runfile.writer import strange_part
 
 NAME_LIMIT: Final = 200
 TAG_LIMIT: Final = 40

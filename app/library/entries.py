@@ -30,8 +30,7 @@ from app.domain.text import tr
 from app.preferences import read_preferences
 from app.runfile.disturbance import marks_of
 from app.runfile.metadata.environment import EnvironmentFacts, machine_label
-from app.runfile.metadata.run_metadata import RunMetadata
-from app.runfile.metadata.stored_campaign import completed
+from app.runfile.metadata.run_metadata import RunMetadata, completed
 from app.runfile.metadata.typed_json import NotKnown, known, or_none
 from app.runfile.reader import RunFile
 from app.runfile.summary import summarise

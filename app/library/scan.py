@@ -26,8 +26,8 @@ from app.domain.errors import FootingError, UsageError, did_you_mean
 from app.domain.run import Phase, RunState
 from app.domain.text import tr
 from app.library.entries import LibraryEntry, read_entry, run_paths
-from app.runfile.file_cache import Signature, signature_of
 from app.runfile.reader import RunFile
+from app.runfile.series import Signature, signature_of
 from app.runfile.writer import SUFFIX
 
 SPARK_POINTS: Final = 60

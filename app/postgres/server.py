@@ -27,6 +27,7 @@ from app.domain.errors import FootingError, ServerError
 from app.domain.text import tr
 from app.postgres import data_files
 from app.postgres.configuration_text import (
+    Tablespaces,
     bench_statements,
     format_configuration,
     format_hba,
@@ -44,10 +45,8 @@ from app.postgres.connection import (
 )
 from app.postgres.facts import check_in_effect
 from app.postgres.installations.installation import Installation
-from app.postgres.known_settings import parse_refusal, setting_error
 from app.postgres.libpq_environment import forget_libpq_environment
-from app.postgres.settings import Setting
-from app.postgres.tablespaces import Tablespaces
+from app.postgres.settings import Setting, parse_refusal, setting_error
 from app.process.starter import Account, CommandOutcome, Hold, Recorder, as_account, run_command, spawn
 
 POLL_S: Final = 0.02

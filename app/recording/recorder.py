@@ -22,7 +22,7 @@ from app.domain.json_value import Json
 from app.domain.metrics import Sample
 from app.domain.run import Phase, PhaseName
 from app.domain.text import tr, trn
-from app.hosts.folders.private_folder import PrivateFolder, open_private
+from app.hosts.folders.run_folders import PrivateFolder, open_private
 from app.postgres.facts import ServerFacts
 from app.postgres.pgbench.argv import TransactionLog
 from app.postgres.pgbench.histogram import SecondLatencies
@@ -34,8 +34,7 @@ from app.probes.sources.clock import ClockEvent, ClockEventKind, ClockWatch
 from app.probes.sources.server_log import OpenLog, ServerEvent, ServerLogTail
 from app.process.starter import CommandOutcome
 from app.recording.events import ProgressReport
-from app.recording.pgbench_failures import reports_aborted
-from app.recording.pgbench_streams import BenchmarkStreams, StreamUpdate, progress_samples
+from app.recording.pgbench_streams import BenchmarkStreams, StreamUpdate, progress_samples, reports_aborted
 from app.runfile.metadata.run_metadata import RunMetadata
 from app.runfile.metadata.typed_json import values_of
 from app.runfile.writer import SERVER_DEFAULTS, WHOLE_PHASE, LatencySecond, RunFileWriter

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from app.domain.columns import AnyColumn, Column, RowT, texts
-from app.report.run_series import RunSeries
+from app.report.report_data import RunSeries
 
 
 class TextRole(StrEnum):

@@ -19,8 +19,7 @@ from app.comparison.overall.fastest import describe_fastest, find_fastest, shows
 from app.comparison.warnings import comparison_notes
 from app.domain.errors import FootingError, UsageError, did_you_mean
 from app.domain.text import tr
-from app.report.report_data import ReportedConfiguration, ReportedRun
-from app.report.run_series import RunSeries
+from app.report.report_data import ReportedConfiguration, ReportedRun, RunSeries
 
 MOST_LETTERS: Final = 48
 """Most letters of a configuration's name; longer ones are shortened in the middle."""

@@ -21,13 +21,13 @@ from app.report.pages.comparison_pages import (
     MANY,
     condition_pages,
     difference_pages,
+    phase_pages,
+    take_with_you_page,
     verdict_pages,
 )
 from app.report.pages.configuration_pages import command_pages, configuration_pages, environment, run_list
 from app.report.pages.first_page import first_page
 from app.report.pages.method import method
-from app.report.pages.phase_pages import phase_pages
-from app.report.pages.take_with_you_page import take_with_you_page
 from app.report.report_data import clip, read_runs
 from app.report.run_tables import figure_pages
 

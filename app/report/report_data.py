@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -20,14 +21,31 @@ from app.domain.storage_plan.plan import StoragePlan
 from app.domain.text import tr
 from app.export.anonymize import Anonymizer
 from app.export.runs import describe_run
-from app.report.run_series import RunSeries
 from app.runfile.metadata.offered_load import OfferedLoad
 from app.runfile.metadata.run_metadata import PhaseMetadata
 from app.runfile.metadata.safety import NOT_DURABLE, UNSAFE
 from app.runfile.metadata.typed_json import or_none
 from app.runfile.reader import CommandRecord, RunFile
-from app.runfile.series import RunData
+from app.runfile.series import RunData, load_run_data
 from app.runfile.summary import summarise
+
+# The series of a run, read from its file when they are first needed: most runs of a report are not drawn.
+
+
+@dataclass(frozen=True)  # without slots: its property is cached
+class RunSeries:
+    """The series of a run file."""
+
+    path: Path
+
+    @cached_property
+    def data(self) -> RunData:
+        """Its series.
+
+        Raises:
+            RunFileError: the file cannot be read, or not any more.
+        """
+        return load_run_data(self.path)
 
 
 @dataclass(frozen=True, slots=True)

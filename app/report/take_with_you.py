@@ -40,7 +40,7 @@ from app.domain.units import KIB, format_size
 from app.postgres.settings import quote_value
 from app.report.findings import Findings, ReportedCondition
 from app.report.report_data import ReportedConfiguration, clip
-from app.report.words import days
+from app.report.run_tables import days
 from app.storage.layout.commands import MOUNT_NAMES, build_steps
 from app.storage.layout.names import HOST, Names, PlannedDevice
 from app.storage.layout.steps import Command

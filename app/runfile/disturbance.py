@@ -80,7 +80,7 @@ def totals_of_whole_phase(facts: Mapping[str, Json]) -> Totals:
     """Return the kernel's counters over the whole phase, in the form of samples; empty if there are none.
 
     Args:
-        facts: `seconds`, `cpus`, and `means` by metric and instance (`app.probes.sampling.whole_phase`).
+        facts: `seconds`, `cpus`, and `means` by metric and instance (`app.probes.sampling.sampler`).
     """
     seconds, means = facts.get("seconds"), facts.get("means")
     if not isinstance(means, Mapping) or not isinstance(seconds, int | float):

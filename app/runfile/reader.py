@@ -1,7 +1,7 @@
 """Read a run file: finished, growing, abandoned, or foreign.
 
 A run file is untrusted input: it is opened read-only, must have exactly the schema of its format
-(`app.runfile.schema`), may use what its size justifies (`app.runfile.bounds`), and its values must have the
+(`app.runfile.writer`), may use what its size justifies (`app.runfile.bounds`), and its values must have the
 expected type and a reasonable length. Every damage becomes a `CorruptRunFileError`, never a traceback.
 """
 
@@ -37,8 +37,7 @@ from app.runfile.bounds import (
 from app.runfile.metadata.environment import EnvironmentFacts, read_environment_facts
 from app.runfile.metadata.run_metadata import RunMetadata, read_metadata
 from app.runfile.metadata.safety import judged_marks
-from app.runfile.schema import strange_part
-from app.runfile.writer import APPLICATION_ID, FORMAT, ONE_PHASE_FORMAT, LatencySecond
+from app.runfile.writer import APPLICATION_ID, FORMAT, ONE_PHASE_FORMAT, LatencySecond, strange_part
 
 NAME_CHARS: Final = 1_000
 """Characters of a name, which is repeated in every row of an export. pgFooting's own names have at most 200.

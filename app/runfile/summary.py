@@ -7,7 +7,7 @@ seconds. Costs per transaction are the mean rate of a series divided by the mean
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,13 +19,12 @@ from app.domain.metrics import METRICS
 from app.domain.run import Phase
 from app.domain.text import tr
 from app.postgres.pgbench.histogram import Histogram
-from app.runfile.checkpoints import checkpoint_spans
 from app.runfile.figures import FIGURES
 from app.runfile.histogram_decoding import merge_encoded
 from app.runfile.metadata.offered_load import offered_load
 from app.runfile.metadata.run_metadata import IMPORTED, RunMetadata
 from app.runfile.metadata.typed_json import NotKnown, known, or_none
-from app.runfile.reader import PhaseTimes, RunFile
+from app.runfile.reader import PhaseTimes, RunEvent, RunFile
 from app.statistics.series import (
     SteadyState,
     checkpoint_effect,
@@ -34,6 +33,46 @@ from app.statistics.series import (
     steady_state,
     within_run_error,
 )
+
+# The checkpoints of a run's measured phase, from the server's log.
+
+
+STARTED = "checkpoint-start"
+COMPLETE = "checkpoint-complete"
+
+Span = tuple[float, float]
+
+
+def checkpoint_spans(
+    events: Iterable[RunEvent], measured: PhaseTimes, duration_s: float
+) -> tuple[Span, ...] | None:
+    """Return (start_s, end_s) of the checkpoints that started in the measured phase, relative to its start.
+
+    One without an end lasts to the end of the phase.
+
+    Args:
+        events: of the whole run, in order.
+        measured: the phase.
+        duration_s: its length.
+
+    Returns:
+        None if the run has no checkpoint at all, not even the one before the measurement: then they were not
+            recorded.
+    """
+    found: list[Span] = []
+    started: float | None = None
+    is_reported = False
+    for event in events:
+        t_s = (event.t_ms - measured.started_ms) / 1000
+        if event.kind == STARTED:
+            started, is_reported = t_s, True
+        elif event.kind == COMPLETE and started is not None:
+            found.append((started, min(t_s, duration_s)))
+            started = None
+    if started is not None:
+        found.append((started, duration_s))
+    return tuple(span for span in found if 0 <= span[0] < duration_s) if is_reported else None
+
 
 EDGE_S: Final = 0.5
 """A second counts after a cut if more than half of it is kept."""

@@ -140,7 +140,7 @@ class Samples:
         reference: measures that change; each of the two is divided by the reference in its own campaign, and
             the ratio of these ratios is compared. None if nothing ran in both.
         estimate: of their difference, if more is known than these values show: in a sequential campaign
-            (`app.statistics.sequential`).
+            (`app.statistics.selection`).
     """
 
     baseline: tuple[float, ...]

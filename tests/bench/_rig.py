@@ -43,7 +43,7 @@ from app.execution.control import Cancellable
 from app.execution.pgbench import PgbenchRuns, PgbenchTurn
 from app.execution.phases import Runner
 from app.execution.resolve import ResolvedConfiguration, resolve_campaign
-from app.hosts.folders.account import server_account
+from app.hosts.folders.own_folders import server_account
 from app.hosts.local import LocalHost
 from app.hosts.own_server import OwnServer
 from app.hosts.recovery.resource_journal import ResourceJournal

@@ -45,8 +45,7 @@ from app.domain.run import Phase
 from app.execution import phases
 from app.execution.phases import Runner
 from app.postgres.pgbench.histogram import Histogram, SecondHistograms
-from app.postgres.pgbench.log_tail import TransactionLogTail
-from app.postgres.pgbench.transaction_log import sampling_rate
+from app.postgres.pgbench.transaction_log import TransactionLogTail, sampling_rate
 from app.probes.base.probe import Probe, ServerSources
 from app.probes.sampling.registry import PROBES, make_probes
 from app.probes.sources.clock import ClockWatch

@@ -14,7 +14,7 @@ import pytest
 
 from app.probes.base.backing_devices import Backing, Resolver, resolve_backing
 from app.probes.base.probe import ProbeContext, ProbeUnavailable, ServerSources
-from app.probes.facts.storage import storage_facts
+from app.probes.facts.environment import storage_facts
 from app.probes.sources.block_devices import BlockDevicesProbe
 from tests.unit.probes.fakes import HandClock, values
 

@@ -36,7 +36,7 @@ from tests.gui.test_report_web_page import block_texts
 from tests.gui.test_wizard_disks import draft_on_disks
 from ui.background import finish_background
 from ui.charts.figures.figure import FigureView
-from ui.charts.stack.canvas import Canvas
+from ui.charts.stack.chart import Canvas
 from ui.compare.page import ComparePage
 from ui.live.number_tiles import NumberTile
 from ui.live.page import LivePage

@@ -32,8 +32,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from ui.widgets.elided import ElidedCheckBox, ElidedComboBox, ElidedLabel
-from ui.widgets.texts import ReservedLines
+from ui.widgets.texts import ElidedCheckBox, ElidedComboBox, ElidedLabel, ReservedLines
 
 MOST_ROWS: Final = 60
 MOST_LESS: Final = 3

@@ -16,9 +16,8 @@ from pytestqt.qtbot import QtBot
 
 from app.runfile.series import RunData, load_run_data, mean_width
 from tests.fix_runs import Shape, write_run
-from ui.charts.data.curves import CurveData, mean_of_repeats, with_width
+from ui.charts.data.curves import CurveData, Pyramid, mean_of_repeats, with_width
 from ui.charts.data.lines import BandKind, Line
-from ui.charts.data.min_max_pyramid import Pyramid
 from ui.charts.data.plotted_run import RunTrace, named_traces
 from ui.charts.data.registry import CHARTS
 from ui.charts.data.scale import Frame

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ui.charts.data.min_max_pyramid import Pyramid
+from ui.charts.data.curves import Pyramid
 from ui.charts.data.scale import (
     Frame,
     format_moment,

@@ -22,8 +22,7 @@ from pytestqt.qtbot import QtBot
 from app.domain.metrics import METRICS
 from ui.charts.data.registry import CHARTS, PERCENTILE, expanded
 from ui.charts.painting.painting import mark_parts, paint_mark
-from ui.flat_style import FlatStyle
-from ui.style import qt_palette
+from ui.style import FlatStyle, qt_palette
 from ui.theme import PALETTES, SERIES, STRONGER, STYLES, Palette, Scheme, Theme, mix
 from ui.window.library.delegate import CHOSEN_SHARE, SMALL_SHARE
 

@@ -33,8 +33,7 @@ from tests.fix_runs import Shape
 from ui.background import finish_background
 from ui.compare.page import ComparePage
 from ui.compare.views import TableView
-from ui.report.canvas import Canvas, TextStyle
-from ui.report.flow import FOOT_MM, PAPERS
+from ui.report.canvas import FOOT_MM, PAPERS, Canvas, TextStyle
 from ui.report.save import report_pdf
 from ui.theme import Scheme, Theme
 

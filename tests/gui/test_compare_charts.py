@@ -16,8 +16,7 @@ from pytestqt.qtbot import QtBot
 from app.analysis.latency_distribution import Distribution
 from app.postgres.pgbench.histogram import Histogram
 from app.report.blocks import Bar
-from ui.charts.data.curves import envelope
-from ui.charts.data.min_max_pyramid import Pyramid
+from ui.charts.data.curves import Pyramid, envelope
 from ui.charts.data.plotted_run import RunTrace
 from ui.charts.data.registry import CHARTS, charts_along
 from ui.charts.data.scale import LATENCY, NINES, Frame, XQuantity, percent_of, swept_axis

@@ -44,13 +44,12 @@ from ui.charts.stack.saving import save_picture
 from ui.compare import page as compare_page
 from ui.compare.content import LoadedRun
 from ui.compare.distribution import DistributionView
-from ui.compare.figure_views import SweepView
 from ui.compare.figures import make_bars
 from ui.compare.over_time import OverTimeView
 from ui.compare.page import ComparePage, with_series
 from ui.compare.parts import View
 from ui.compare.result import ResultView
-from ui.compare.views import VIEWS, MultiplesView, TableView, ViewHolder
+from ui.compare.views import VIEWS, MultiplesView, SweepView, TableView, ViewHolder
 from ui.theme import Scheme, Theme
 from ui.window.main_window import MainWindow
 

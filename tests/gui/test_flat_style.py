@@ -33,8 +33,7 @@ from PySide6.QtWidgets import (
 from pytestqt.qtbot import QtBot
 
 from tests.gui.test_chart_theme import contrast
-from ui.flat_style import FlatStyle
-from ui.style import qt_palette
+from ui.style import FlatStyle, qt_palette
 from ui.theme import PALETTES, Scheme, Theme
 from ui.widgets.choice_button import ChoiceButton
 

@@ -41,7 +41,7 @@ from app.hosts.folders.targets import CheckedTarget
 from app.library.entries import read_entry
 from app.library.scan import ListedRun
 from app.postgres.installations.installation import Installation
-from app.postgres.machine import Machine
+from app.postgres.settings import Machine
 from app.process.starter import current_account
 from app.storage.spare.disks import Listing
 from tests.fix_main_window import until_read
@@ -53,7 +53,7 @@ from ui.compare.page import ComparePage
 from ui.live.page import LivePage
 from ui.report.dialog import ReportDialog, ReportRequest
 from ui.theme import Scheme, Theme
-from ui.widgets.elided import ElidedLabel
+from ui.widgets.texts import ElidedLabel
 from ui.window.main_window import MainWindow
 from ui.wizard.background import validation
 from ui.wizard.wizard import Wizard

@@ -13,9 +13,7 @@ import pytest
 from pypdf import PdfReader
 from PySide6.QtCore import QLocale
 
-from app.domain.catalogue import read_messages
-from app.domain.number_format import NUMBER_FORMATS
-from app.domain.text import ENGLISH, catalogue_path, languages
+from app.domain.text import ENGLISH, NUMBER_FORMATS, catalogue_path, languages, read_messages
 from tests.fix_report import write_cases
 from tests.gui.test_report_pdf import cases_of
 from ui.window.commands.commands import COMMANDS

@@ -13,7 +13,7 @@ from pytestqt.qtbot import QtBot
 from app.domain.campaign.configuration import Campaign, Configuration, ServerTarget
 from app.domain.errors import TargetError
 from app.execution.servers import OpenServer
-from app.hosts.folders import account
+from app.hosts.folders import own_folders
 from app.library.entries import CAMPAIGN_NAME
 from tests.fix_main_window import until_read
 from tests.gui.test_wizard_server import CONNECTION, EVIL, OTHER, on_server
@@ -48,7 +48,7 @@ class Started:
 @pytest.fixture(autouse=True)
 def _state_of_root(own_state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Root's state lies elsewhere, here it is the test's as well."""
-    monkeypatch.setattr(account, "ROOT_FOLDER", str(tmp_path / "root"))
+    monkeypatch.setattr(own_folders, "ROOT_FOLDER", str(tmp_path / "root"))
 
 
 @pytest.fixture

@@ -31,13 +31,24 @@ from tests.fix_runs import Shape, change_run
 from tests.fix_window import LONG_NAME
 from tests.unit.analysis.test_io_baseline_words import KNOWN
 from tests.unit.report.test_report_content import single_blocks
-from ui.fonts import FAMILY
 from ui.report import canvas as canvas_module
-from ui.report.canvas import Canvas, NoFontError, PaperAppearance, TextStyle
-from ui.report.flow import FOOT_MM, PAPERS, Flowable, Pages, Paper, paragraph, put_on_pages
+from ui.report.canvas import (
+    FOOT_MM,
+    PAPERS,
+    Canvas,
+    Flowable,
+    NoFontError,
+    Pages,
+    Paper,
+    PaperAppearance,
+    TextStyle,
+    paragraph,
+    put_on_pages,
+)
 from ui.report.layout import PageLayout
 from ui.report.save import SaveRequest, report_pdf, save
 from ui.report.time_chart import Gutters, TimeChart
+from ui.style import FAMILY
 from ui.theme import Theme
 
 TOP = Path(__file__).resolve().parents[2]

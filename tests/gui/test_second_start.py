@@ -17,8 +17,8 @@ from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
 from app import TOP
+from ui.program.application import TAKEN, OpenRequest, instance_socket, lock_place, send_request
 from ui.program.program import FirstWindow, bring_to_front
-from ui.program.second_start import TAKEN, OpenRequest, instance_socket, lock_place, send_request
 
 
 @pytest.fixture
@@ -129,7 +129,7 @@ def test_two_windows_never_listen_at_one_place(window: Window, place: Path) -> N
 
 
 def test_hung_window_delays_start_briefly(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ui.program.second_start._STARTING_S", 0.2)
+    monkeypatch.setattr("ui.program.application._STARTING_S", 0.2)
     held = lock_place(place)
     assert held is not None
     assert not send_request(place, OpenRequest())

@@ -10,8 +10,8 @@ from PySide6.QtGui import QFont, QFontDatabase, QFontInfo, QFontMetricsF, QRawFo
 from PySide6.QtWidgets import QApplication
 
 from app import TOP
-from ui.fonts import FAMILY, FILES, FONTS
 from ui.program.program import POINTS, set_typeface
+from ui.style import FAMILY, FILES, FONTS
 
 FROM_OTHER_FONTS = set("─│├└▸▾◂✔✕✘")
 """Signs of terminals, and triangles of a few buttons: every font of a desktop has them."""

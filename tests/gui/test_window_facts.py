@@ -22,7 +22,7 @@ from tests.fix_runs import Shape, write_run
 from tests.fix_window import LONG_NAME, Trial, begin_trial, write_campaign, write_trial
 from tests.known_runs import WHOLE, all_changes, write_known
 from ui.compare.content import Content, LoadedRun
-from ui.compare.document import ComparisonWriter
+from ui.compare.page import ComparisonWriter
 from ui.theme import Scheme, Theme
 from ui.widgets.formatting import format_figure, format_number, moment
 from ui.widgets.plain_writer import DocumentColours

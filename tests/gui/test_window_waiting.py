@@ -13,7 +13,7 @@ from app.domain.campaign.configuration import Campaign, Configuration, MemoryTar
 from app.execution.resolve import ResolvedCampaign
 from app.hosts.machine_lock import MachineLock, acquire_machine_lock
 from app.live.campaign_status import CampaignStatus
-from app.postgres.machine import Machine
+from app.postgres.settings import Machine
 from ui.theme import Scheme, Theme
 from ui.window.main_window import MainWindow
 from ui.wizard.pages import review_page

@@ -45,13 +45,13 @@ from app.draft.machine_answers import (
     answer,
 )
 from app.draft.recipe_choice import ticked_disks
-from app.execution.preflight import PreflightFinding, Severity
+from app.execution.campaign import PreflightFinding, Severity
 from app.execution.resolve import ResolvedCampaign
 from app.hosts.disk_watch import OnChange
 from app.hosts.folders.targets import CheckedTarget
 from app.library.trusted_campaigns import is_trusted
 from app.postgres.installations.installation import Installation
-from app.postgres.machine import Machine
+from app.postgres.settings import Machine
 from app.process.starter import current_account
 from tests.made_disks import SPARE, everything_works, listing
 from ui.background import finish_background
@@ -59,12 +59,11 @@ from ui.icons import make_icon
 from ui.theme import Scheme, Theme
 from ui.wizard.background import validation
 from ui.wizard.base.page import Page
-from ui.wizard.editors.recipe_chooser import RecipeChooser
 from ui.wizard.pages import review_page
 from ui.wizard.pages.configurations_page import MorePage
 from ui.wizard.pages.postgres_page import PostgresPage
 from ui.wizard.pages.review_page import Disturbances, ReviewPage
-from ui.wizard.pages.target_page import WherePage
+from ui.wizard.pages.target_page import RecipeChooser, WherePage
 from ui.wizard.pages.workload_page import WorkloadPage
 from ui.wizard.wizard import Wizard
 

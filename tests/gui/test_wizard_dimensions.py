@@ -30,7 +30,7 @@ from app.draft.fields.state import Place, Step
 from app.draft.machine_answers import MachineAnswer, MachineQuestion, SupportQuestion
 from app.draft.matrix.ticking import set_values, value_of
 from app.hosts.folders.targets import CheckedTarget
-from app.postgres.machine import Machine
+from app.postgres.settings import Machine
 from app.process.starter import current_account
 from tests.gui.test_wizard import StillWatch, page_of
 from tests.made_disks import SPARE, everything_works, listing

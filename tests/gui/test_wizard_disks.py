@@ -44,7 +44,7 @@ from app.draft.machine_answers import MachineAnswer, SupportQuestion
 from app.hosts.disk_watch import OnChange
 from app.hosts.folders.targets import CheckedTarget
 from app.postgres.installations.installation import Installation
-from app.postgres.machine import Machine
+from app.postgres.settings import Machine
 from app.process.starter import current_account
 from app.storage.spare.disks import Listing
 from tests.gui.test_wizard import page_of, press
@@ -54,7 +54,7 @@ from ui.background import finish_background
 from ui.theme import Scheme, Theme
 from ui.widgets.texts import Text
 from ui.window.campaigns.campaign_pages import CampaignPages
-from ui.wizard.background import disk_feed, validation, whole_read
+from ui.wizard.background import disk_feed, validation
 from ui.wizard.editors.disk_table import DiskColumn, DiskModel, kind_icon
 from ui.wizard.pages import release_dialog
 from ui.wizard.pages.configurations_page import MorePage
@@ -405,7 +405,7 @@ def reading_program(folder: Path, monkeypatch: pytest.MonkeyPatch, status: int) 
     noted, go, program = folder / "noted", folder / "go", folder / "program"
     program.write_text(READS.format(noted=noted, go=go, status=status))
     program.chmod(0o755)
-    monkeypatch.setattr(whole_read, "sys", SimpleNamespace(executable=str(program)))
+    monkeypatch.setattr(disk_feed, "sys", SimpleNamespace(executable=str(program)))
     return noted, go
 
 

@@ -17,12 +17,12 @@ from app.domain.options.raid import Level
 from app.domain.storage_plan.plan import Role
 from app.draft.draft import CampaignDraft
 from app.draft.fields.state import Step
-from app.draft.matrix.cells import cell_rows
+from app.draft.matrix.ticking import cell_rows
 from tests.gui.test_wizard import page_of
 from tests.gui.test_wizard_disks import ENVIRONMENT, Machinery, draft_on_disks
 from tests.made_disks import SPARE
 from ui.background import finish_background
-from ui.fonts import FAMILY, load_fonts
+from ui.style import FAMILY, load_fonts
 from ui.theme import Scheme, Theme
 from ui.wizard.editors.disk_table import DiskColumn
 from ui.wizard.editors.options_form import OptionEditor

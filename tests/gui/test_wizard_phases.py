@@ -23,8 +23,7 @@ from tests.gui.test_wizard import control as of_key
 from ui.theme import Scheme, Theme
 from ui.wizard.base.controls import Ticks
 from ui.wizard.base.help_panel import help_for
-from ui.wizard.editors.phases_editor import PhasesEditor
-from ui.wizard.pages.workload_page import WorkloadPage
+from ui.wizard.pages.workload_page import PhasesEditor, WorkloadPage
 
 
 @pytest.fixture

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from app.probes.base.backing_devices import Resolver
-from app.probes.base.fact_tree import ask_program
-from app.probes.base.probe import Probe, ProbeContext, ServerSources
+from app.probes.base.probe import Probe, ProbeContext, ServerSources, ask_program
 from app.probes.sources.arrays import ArraysProbe
 from app.probes.sources.block_devices import BlockDevicesProbe
 from app.probes.sources.btrfs import BtrfsProbe

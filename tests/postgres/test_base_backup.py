@@ -8,7 +8,7 @@ from itertools import pairwise
 import psycopg
 import pytest
 
-from app.analysis.phase_figures import phase_note
+from app.analysis.facts import phase_note
 from app.domain.maintenance import MaintenanceEnd
 from app.domain.units import KIB
 from app.postgres.base_backup import PROGRAM, TARGETS_MAJOR, base_backup_argv, make_base_backup

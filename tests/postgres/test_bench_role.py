@@ -15,7 +15,7 @@ import pytest
 
 from app.domain.campaign.configuration import BuiltinScript, Protocol, Script, Workload
 from app.postgres.connection import connect
-from app.postgres.installations.find import Installation
+from app.postgres.installations.installation import Installation
 from app.postgres.pgbench.argv import (
     BenchmarkRequest,
     Connection,

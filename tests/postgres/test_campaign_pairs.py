@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from app.postgres.installations.find import Installation
+from app.postgres.installations.installation import Installation
 from app.runfile.reader import RunFile
 from tests.campaign_keys import (
     CAMPAIGNS_OWN,

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from app.domain.errors import SettingError
-from app.postgres.installations.find import Installation, fingerprint
-from app.postgres.known_settings import check_settings, known_settings
+from app.postgres.installations.installation import Installation, fingerprint
+from app.postgres.settings import check_settings, known_settings
 from app.process.starter import Account, CommandOutcome
 from tests.fix_postgres import small_settings
 
@@ -74,7 +74,7 @@ def test_silent_server_refuses_no_setting(
     program = open_folder / "postgres"
     program.write_text("#!/bin/sh\nexec sleep 600\n")
     program.chmod(0o755)
-    monkeypatch.setattr("app.postgres.known_settings.CHECK_TIMEOUT_S", 0.2)
+    monkeypatch.setattr("app.postgres.settings.CHECK_TIMEOUT_S", 0.2)
     silent = replace(installation, bin_directory=str(open_folder))
     with pytest.raises(SettingError) as caught:
         check_settings(small_settings([("work_mem", "8MB")]), silent, database_account, _ignore)

@@ -18,7 +18,7 @@ from app.domain.run import Phase
 from app.domain.units import KIB, MIB
 from app.importers.importing import import_paths
 from app.postgres.connection import BENCH_DATABASE
-from app.postgres.installations.find import Installation
+from app.postgres.installations.installation import Installation
 from app.postgres.pgbench.argv import Connection, PgbenchProgram, initialise_argv
 from app.postgres.pgbench.scale import data_bytes_of
 from app.postgres.presets import PRESETS

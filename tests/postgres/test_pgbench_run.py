@@ -15,16 +15,15 @@ import pytest
 
 from app.domain.campaign.configuration import BuiltinScript, Protocol, Script, Workload
 from app.domain.errors import PgbenchError
-from app.postgres.installations.find import Installation
+from app.postgres.installations.installation import Installation
 from app.postgres.pgbench.argv import (
     BenchmarkRequest,
     TransactionLog,
     benchmark_argv,
     initialise_argv,
 )
-from app.postgres.pgbench.log_tail import TransactionLogTail
 from app.postgres.pgbench.summary import PgbenchSummary, parse_progress, parse_summary
-from app.postgres.pgbench.transaction_log import LogFormat, TransactionBatch
+from app.postgres.pgbench.transaction_log import LogFormat, TransactionBatch, TransactionLogTail
 from app.process.starter import Account, run_command, spawn
 from tests.fix_postgres import PgbenchServer, Workbench, give
 from tests.transactions import concatenate, unread_bytes

@@ -9,7 +9,7 @@ from statistics import fmean
 
 import pytest
 
-from app.analysis.phase_figures import read_phase_figures
+from app.analysis.facts import read_phase_figures
 from app.domain.run import Phase
 from app.runfile.metadata.typed_json import known
 from app.runfile.reader import RunFile

@@ -13,7 +13,7 @@ import pytest
 from app.domain.errors import FootingError, ServerError
 from app.postgres.connection import connect, connection_string
 from app.postgres.facts import read_server_facts
-from app.postgres.installations.find import Installation
+from app.postgres.installations.installation import Installation
 from app.postgres.server import Server
 from app.process.starter import Account, run_command
 from tests.fix_postgres import Workbench

@@ -18,10 +18,9 @@ from app.domain.options.kinds import Toggle
 from app.domain.options.option import Stage
 from app.domain.options.raid import Level
 from app.domain.run import Phase
-from app.postgres.installations.find import Installation
-from app.postgres.known_settings import check_settings, known_settings
+from app.postgres.installations.installation import Installation
 from app.postgres.server import Server
-from app.postgres.settings import Setting, server_settings
+from app.postgres.settings import Setting, check_settings, known_settings, server_settings
 from app.process.starter import Account
 from app.runfile.reader import RunFile
 from tests.fix_campaign import CampaignBench, campaign_text

@@ -12,7 +12,7 @@ import psycopg
 import pytest
 
 from app.domain.metrics import METRICS
-from app.postgres.installations.find import Installation
+from app.postgres.installations.installation import Installation
 from app.postgres.server import Server
 from app.probes.base.probe import ProbeContext, ProbeUnavailable, ReadMissed, ServerSources
 from app.probes.sampling.sampler import Sampler, Tick

@@ -7,9 +7,15 @@ from pathlib import Path
 import pytest
 
 from app.domain.storage_plan.plan import Role
+from app.postgres.configuration_text import (
+    Tablespaces,
+    check_places,
+    index_files,
+    relation_files,
+    table_files,
+)
 from app.postgres.connection import BENCH_DATABASE
 from app.postgres.pgbench.argv import Connection, PgbenchProgram, loading_argvs
-from app.postgres.tablespaces import Tablespaces, check_places, index_files, relation_files, table_files
 from app.process.starter import Account, run_command
 from tests.fix_postgres import Workbench, give
 

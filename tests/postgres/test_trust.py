@@ -14,7 +14,7 @@ from app.campaign_file.reader import read_campaign_file
 from app.campaign_file.trust import campaign_digest
 from app.domain.errors import ExitStatus
 from app.library.trusted_campaigns import trust
-from app.postgres.installations.find import Installation
+from app.postgres.installations.installation import Installation
 from app.postgres.pgbench.argv import BenchmarkRequest, Connection, PgbenchProgram, benchmark_argv
 from app.postgres.pgbench.script_demands import find_programs
 from app.process.starter import run_command

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 import psycopg
 import pytest
 
-from app.postgres.installations.find import Installation
+from app.postgres.installations.installation import Installation
 from app.postgres.server import Server
 from app.probes.base.probe import ProbeContext, ProbeUnavailable, ServerSources
 from app.probes.sources.postgres_statistics import STATEMENT, PostgresStatisticsProbe, WaitEventsProbe

@@ -11,9 +11,14 @@ from pathlib import Path
 import pytest
 
 from app.campaign_file.recipes.head import list_recipes
-from app.domain.catalogue import TranslatedMessage, read_messages
-from app.domain.number_format import NUMBER_FORMATS
-from app.domain.text import ENGLISH, catalogue_path, languages
+from app.domain.text import (
+    ENGLISH,
+    NUMBER_FORMATS,
+    TranslatedMessage,
+    catalogue_path,
+    languages,
+    read_messages,
+)
 from tests.house import modules, tree_of
 
 CATALOGUES = [name for name in languages() if name != ENGLISH]

@@ -8,12 +8,11 @@ from dataclasses import replace
 from typing import Final
 
 from app.analysis.labels import mark_words
-from app.analysis.sentences import WITHIN_RUN_NOTE, own_interval_words
+from app.analysis.stability import WITHIN_RUN_NOTE, own_interval_words
 from app.comparison.comparison import RunComparison
-from app.comparison.disturbed_runs import is_disturbed
 from app.comparison.factors import number_of
 from app.comparison.figures import COSTS, LATENCIES, LOADING, figure
-from app.comparison.groups import ComparedGroup
+from app.comparison.groups import ComparedGroup, is_disturbed
 from app.comparison.matrix import Cell
 from app.domain.metrics import Direction
 from app.domain.text import tr, trn

@@ -16,7 +16,7 @@ from app.comparison.factors import Dimension
 from app.comparison.overall.conditions import role_of
 from app.domain.text import tr
 from ui.compare.content import Content
-from ui.widgets.columns import Flow
+from ui.widgets.layouts import Flow
 from ui.widgets.texts import show_tip
 
 _WIDEST_EMS: Final = 34

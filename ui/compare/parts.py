@@ -15,9 +15,8 @@ from ui.charts.figures.panels import PanelFigure
 from ui.compare.content import Content
 from ui.compare.figures import figure_label
 from ui.theme import LARGE, SMALL, Theme
-from ui.widgets.elided import ElidedComboBox
 from ui.widgets.formatting import tooltip
-from ui.widgets.texts import mnemonic_label, plain_label
+from ui.widgets.texts import ElidedComboBox, mnemonic_label, plain_label
 
 _MOST_NAMES: Final = 6
 

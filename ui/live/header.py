@@ -20,9 +20,8 @@ from app.runfile.metadata.safety import NOT_DURABLE, UNSAFE
 from app.runfile.series import RunData
 from ui.live.words import campaign_words, disk_words, quiet_words
 from ui.theme import MEDIUM, SMALL, Theme
-from ui.widgets.elided import ElidedLabel
 from ui.widgets.layouts import fill
-from ui.widgets.texts import plain_label, show_tip, tint, wrapped_label
+from ui.widgets.texts import ElidedLabel, plain_label, show_tip, tint, wrapped_label
 
 _RECENT_S: Final = 3.0
 """Seconds; older samples are obsolete: such series are stored only while there is activity."""

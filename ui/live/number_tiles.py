@@ -21,9 +21,8 @@ from app.runfile.series import RunData
 from ui.live.words import NOTHING, format_cores, format_megabytes, format_number, format_rate
 from ui.painting import painting
 from ui.theme import MEDIUM, SMALL, Theme
-from ui.widgets.elided import ShortenedLabel
 from ui.widgets.layouts import fill
-from ui.widgets.texts import plain_label
+from ui.widgets.texts import ShortenedLabel, plain_label
 
 SPAN_S: Final = 60.0
 _HEADROOM: Final = 1.15

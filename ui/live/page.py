@@ -47,9 +47,8 @@ from ui.live.words import (
     signed_clock,
 )
 from ui.theme import MEDIUM, SMALL, Theme
-from ui.widgets.elided import ElidedLabel
 from ui.widgets.layouts import fill
-from ui.widgets.texts import announce, announce_change, is_listened_to
+from ui.widgets.texts import ElidedLabel, announce, announce_change, is_listened_to
 
 EVERY_S: Final = 60.0
 """Seconds between announcements of figures: the listener does something else in between."""

@@ -25,9 +25,8 @@ from ui.live.header import warning_words
 from ui.live.number_tiles import NUMBERS, NumberSpec, shown_numbers
 from ui.live.words import NOTHING, PHASE_NAMES, clock_words, format_rate
 from ui.theme import LARGE, MEDIUM, Scheme
-from ui.widgets.elided import ElidedLabel
 from ui.widgets.layouts import fill
-from ui.widgets.texts import plain_label
+from ui.widgets.texts import ElidedLabel, plain_label
 
 NUMBER_POINTS: Final = 24.0
 """Least type size of numbers, in points; larger if the screen has room."""

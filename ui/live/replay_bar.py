@@ -13,9 +13,8 @@ from app.live.replay import SPEEDS, ReplaySource
 from ui.icons import SMALL_ICON, set_icon
 from ui.live.words import signed_clock
 from ui.theme import SMALL, Theme
-from ui.widgets.elided import ElidedComboBox
 from ui.widgets.layouts import fill
-from ui.widgets.texts import plain_label
+from ui.widgets.texts import ElidedComboBox, plain_label
 
 _STEPS_A_SECOND: Final = 10
 _STEP_S: Final = 10.0

@@ -19,10 +19,9 @@ from PySide6.QtWidgets import (
 from app.domain.text import tr
 from app.execution.control import Request
 from ui.theme import LARGE, MEDIUM, SMALL, Theme
-from ui.widgets.elided import ElidedLabel
 from ui.widgets.layouts import fill
 from ui.widgets.tab_order import set_reading_tab_order
-from ui.widgets.texts import tint, wrapped_label
+from ui.widgets.texts import ElidedLabel, tint, wrapped_label
 
 
 @dataclass(frozen=True, slots=True)

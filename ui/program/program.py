@@ -24,11 +24,9 @@ from app import APPLICATION_ID, COMMAND
 from app.domain.errors import InternalError
 from app.domain.text import ENGLISH, LANGUAGE
 from app.preferences import read_preferences
-from ui.background import finish_background
-from ui.collector import collect_in_gui_thread
-from ui.fonts import FAMILY, FONTS, load_fonts
-from ui.program.second_start import ACTIVATION, MOST_BYTES, TAKEN, OpenRequest, instance_socket, lock_place
-from ui.style import apply_theme
+from ui.background import collect_in_gui_thread, finish_background
+from ui.program.application import ACTIVATION, MOST_BYTES, TAKEN, OpenRequest, instance_socket, lock_place
+from ui.style import FAMILY, FONTS, apply_theme, load_fonts
 from ui.theme import Theme
 from ui.widgets.texts import expose_data_to_screen_readers
 from ui.window.commands.preferences_dialog import preferred_scheme, prefers_contrast

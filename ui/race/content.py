@@ -15,7 +15,7 @@ from app.domain.errors import FootingError
 from app.domain.text import tr, trn
 from app.library.spreads import read_spreads
 from app.live.race import Race, make_race, take_runs
-from app.report.words import common, days
+from app.report.run_tables import common, days
 from app.runfile.series import RunData, load_run_data
 from ui.charts.data.curves import curve_samples
 from ui.charts.data.plotted_run import RunTrace

@@ -49,14 +49,13 @@ from app.report.report import MOST_TITLE, read_findings
 from app.report.take_with_you import taken_text
 from app.runfile.output_file import slug
 from ui.background import BackgroundOp
-from ui.report.flow import PAPERS
+from ui.report.canvas import PAPERS
 from ui.report.preview import PreviewRequest, ReportPreview
 from ui.report.save import SaveRequest, save
-from ui.widgets.elided import ElidedComboBox
 from ui.widgets.ordered_list import OrderedList
 from ui.widgets.screen_room import screen_room
 from ui.widgets.tab_order import set_reading_tab_order
-from ui.widgets.texts import plain_label
+from ui.widgets.texts import ElidedComboBox, plain_label
 
 
 class TakenText(QWidget):

@@ -22,8 +22,7 @@ from app.report.options import ReportOptions
 from app.report.report import compose, read_findings
 from ui.background import BackgroundOp
 from ui.painting import painting
-from ui.report.canvas import MM_PER_INCH, Canvas, colour
-from ui.report.flow import Paper, put_on_pages
+from ui.report.canvas import MM_PER_INCH, Canvas, Paper, colour, put_on_pages
 from ui.report.layout import PageLayout
 from ui.report.save import DOTS_PER_INCH, paint_page
 from ui.widgets.texts import announce, plain_label

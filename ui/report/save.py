@@ -62,8 +62,21 @@ from app.report.take_with_you import taken_text
 from app.runfile.output_file import check_output, write_output
 from ui.charts.data.registry import CHARTS
 from ui.painting import painting
-from ui.report.canvas import MM_PER_INCH, MM_PER_POINT, PAPER, Canvas, TextStyle, colour
-from ui.report.flow import FOOT_MM, PAPERS, Bookmark, Flowable, Pages, Paper, put_on_pages
+from ui.report.canvas import (
+    FOOT_MM,
+    MM_PER_INCH,
+    MM_PER_POINT,
+    PAPER,
+    PAPERS,
+    Bookmark,
+    Canvas,
+    Flowable,
+    Pages,
+    Paper,
+    TextStyle,
+    colour,
+    put_on_pages,
+)
 from ui.report.layout import PageLayout
 from ui.theme import SERIES
 

@@ -17,12 +17,10 @@ from PySide6.QtGui import QPainter, QPen
 
 from app.domain.text import tr
 from app.report.blocks import TimeFigure, Trace
-from app.report.run_series import RunSeries
+from app.report.report_data import RunSeries
 from app.runfile.series import mean_width, running_mean
-from ui.charts.data.curves import CurveData, curve_samples
-from ui.charts.data.limits import limit_lines
-from ui.charts.data.lines import Line
-from ui.charts.data.min_max_pyramid import Pyramid
+from ui.charts.data.curves import CurveData, Pyramid, curve_samples
+from ui.charts.data.lines import Line, limit_lines
 from ui.charts.data.plotted_run import devices_words, load_words
 from ui.charts.data.registry import CHARTS, ChartSpec, CurveSpec
 from ui.charts.data.scale import TIME, Frame, Range, value_range

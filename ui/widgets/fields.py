@@ -23,9 +23,8 @@ from typing_extensions import override
 
 from app.domain.problem import Problem
 from ui.theme import LARGE, MEDIUM, SMALL, TINY, Theme
-from ui.widgets.elided import ElidedComboBox
 from ui.widgets.layouts import fill
-from ui.widgets.texts import ErrorText, Heading, ReservedLines, Text, WrappedLabel
+from ui.widgets.texts import ElidedComboBox, ErrorText, Heading, ReservedLines, Text, WrappedLabel
 
 HELP: Final = "help_key"
 """Dynamic property of widgets with an explanation in the help panel."""

@@ -31,7 +31,7 @@ from ui.window.campaigns.campaign_pages import (
 )
 from ui.window.campaigns.live_campaigns import CampaignLine, LiveCampaigns
 from ui.window.commands import tools
-from ui.window.commands.commands import make_actions
+from ui.window.commands.commands import ToolBar, make_actions
 from ui.window.commands.deferred import (
     find_interrupted,
     find_live_folders,
@@ -42,10 +42,8 @@ from ui.window.commands.deferred import (
     read_kept,
     sweep,
 )
-from ui.window.commands.tool_bar import ToolBar
 from ui.window.commands.tools import ShownRuns, ToolContext, ToolUser
-from ui.window.files.opening import RunOpener, holds_runs, open_folder_of
-from ui.window.files.run_actions import RunFileActions
+from ui.window.files.run_actions import RunFileActions, RunOpener, holds_runs, open_folder_of
 from ui.window.library.model import MIME_TYPE
 from ui.window.library.reader import LibraryReader
 from ui.window.pages.runs_page import RunsPage

@@ -49,9 +49,8 @@ from ui.widgets.layouts import fill
 from ui.widgets.screen_room import screen_room
 from ui.widgets.tab_order import set_reading_tab_order
 from ui.widgets.texts import Rule, Text, show_tip
-from ui.wizard.background.disk_feed import DiskFeed, MakeWatch, RootAnswers, follow_disks
+from ui.wizard.background.disk_feed import DiskFeed, MakeWatch, RootAnswers, WholeRead, follow_disks
 from ui.wizard.background.validation import BackgroundValidation
-from ui.wizard.background.whole_read import WholeRead
 from ui.wizard.base.help_panel import HelpPanel
 from ui.wizard.base.page import Page
 from ui.wizard.pages.configurations_page import MorePage

@@ -17,8 +17,8 @@ from rich.text import Text
 
 from app import COMMAND
 from app.cli.commands.release import ReleaseQuestion, release_disk
-from app.cli.terminal.terminal_agent import terminal_agent
-from app.doctor.disks import find_disks, find_disks_with_reasons, is_journaled, is_kept, kept_words
+from app.cli.terminal.consent import terminal_agent
+from app.doctor.checks import find_disks, find_disks_with_reasons, is_journaled, is_kept, kept_words
 from app.domain.disk import SpareAnswer
 from app.domain.disk_answers import Disk, ReadProgress, grouped_reasons, looked_words
 from app.domain.errors import ExitStatus, FootingError, UsageError

@@ -12,14 +12,15 @@ from rich.console import Console
 
 from app.campaign_file.reader import CampaignFile, read_campaign_file
 from app.campaign_file.recipes.adapt import (
+    NamedServer,
     RecipePlaces,
     adapt_recipe,
     left_out_sentences,
     placeholders,
+    server_steps,
     with_remarks,
 )
 from app.campaign_file.recipes.head import Recipe, RecipeHead, find_recipe, list_recipes
-from app.campaign_file.recipes.on_servers import NamedServer, server_steps
 from app.campaign_file.writer import format_campaign
 from app.cli.commands.runs.show import print_json
 from app.cli.terminal.tables import print_line, print_sentence, print_table
@@ -27,7 +28,7 @@ from app.domain.campaign.configuration import Campaign
 from app.domain.columns import CellKind, Column
 from app.domain.errors import ExitStatus, UsageError, did_you_mean
 from app.domain.text import CALLED, tr
-from app.hosts.folders.account import server_account
+from app.hosts.folders.own_folders import server_account
 from app.process.starter import CommandOutcome
 from app.terminal.plain_text import print_left_out
 

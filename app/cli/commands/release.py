@@ -8,8 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Final
 
-from app.cli.terminal.consent import ask_for_tail, name_of
-from app.cli.terminal.terminal_agent import is_terminal, terminal_agent
+from app.cli.terminal.consent import ask_for_tail, is_terminal, name_of, terminal_agent
 from app.dbus.helper_errors import NOTHING_TOUCHED
 from app.domain.disk_answers import Disk
 from app.domain.errors import RefusedError, UsageError
@@ -17,7 +16,7 @@ from app.domain.storage_plan.kept_disk import KeptDisk, ReleaseOutcome
 from app.domain.storage_plan.words import kept_words, obstacle_words
 from app.domain.text import tr
 from app.draft.root_answers import inspect_kept, release_kept
-from app.storage.layout.disk_target import find_disks
+from app.storage.layout import disk_target
 from app.terminal.plain_text import json_text, plain
 
 ENDINGS: Final[Mapping[ReleaseOutcome, str]] = {
@@ -53,7 +52,7 @@ class ReleaseQuestion:
             CancelledError: end of input.
         """
         for name in self.confirmed:
-            if not find_disks(name, (disk,)):
+            if not disk_target.find_disks(name, (disk,)):
                 message = tr("--erase {name!q}: this is not the disk to be released. Nothing was touched.")
                 raise UsageError(message.format(name=plain(name)))
         for text in (*_heading(disk), *kept_words(kept)):

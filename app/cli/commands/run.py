@@ -20,16 +20,15 @@ from rich.console import Console
 from app import COMMAND
 from app.analysis.facts import read_run_facts
 from app.campaign_file.reader import CampaignFile, read_campaign_file
-from app.campaign_file.recipes.on_servers import named_servers
+from app.campaign_file.recipes.adapt import named_servers
 from app.campaign_file.trust import Ask, Concern, check_trust, foreign_programs
 from app.cli.commands.recipes import campaign_to_run, refuse_mistaken_recipe
 from app.cli.commands.runs.compare import print_result
-from app.cli.commands.runs.named_runs import print_left_over
+from app.cli.commands.runs.show import print_left_over
 from app.cli.commands.when_done import EndedCampaign, notify_desktop, run_when_done
-from app.cli.terminal.consent import ErasureQuestion, LoadQuestion, TrustPrompt
+from app.cli.terminal.consent import ErasureQuestion, LoadQuestion, TrustPrompt, terminal_agent
 from app.cli.terminal.progress import Progress
 from app.cli.terminal.tables import print_line, print_sentence, print_table
-from app.cli.terminal.terminal_agent import terminal_agent
 from app.comparison.comparison import RunComparison, compare_runs
 from app.comparison.matrix import lay_out
 from app.domain.columns import CellKind, Column
@@ -46,15 +45,15 @@ from app.execution.recovery import sweep_abandoned
 from app.execution.resolve import ResolvedConfiguration, resolve_campaign
 from app.execution.servers import LoadConsent
 from app.export.unreadable_files import with_readable
-from app.hosts.folders.account import server_account
+from app.hosts.folders.own_folders import server_account
 from app.library.entries import CAMPAIGN_NAME, default_library
 from app.library.trusted_campaigns import is_trusted
 from app.preferences import Preferences, read_preferences
 from app.process.starter import CommandOutcome
 from app.recording.events import RunResult
 from app.runfile.disturbance import DISTURBED
+from app.terminal.error_boundary import drop_output
 from app.terminal.plain_text import plain, print_left_out
-from app.terminal.standard_streams import drop_output
 
 _MOST_ROWS: Final = 40
 """Limit on a terminal; a pipe gets all rows."""

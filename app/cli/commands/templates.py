@@ -17,8 +17,7 @@ from app.domain.json_value import Json
 from app.domain.text import CALLED, tr
 from app.domain.units import format_size
 from app.execution.recovery import sweep_abandoned
-from app.hosts.folders.account import server_account
-from app.hosts.folders.own_folders import templates_folder
+from app.hosts.folders.own_folders import server_account, templates_folder
 from app.hosts.templates.store import Template, TemplateStore, key_as_mapping
 from app.postgres.pgbench.filler import ratio_words
 from app.process.starter import unrecorded

@@ -8,7 +8,7 @@ from typing import Final
 
 from app.analysis.labels import with_warning
 from app.comparison.comparison import RunComparison
-from app.comparison.disturbed_runs import could_be_others
+from app.comparison.groups import could_be_others
 from app.comparison.overall.sequential import SequentialPairs
 from app.comparison.table import ComparisonRow, pair_samples
 from app.domain.text import tr

@@ -16,8 +16,7 @@ from app.analysis.facts import RunFacts
 from app.analysis.labels import one_line, some
 from app.comparison.comparison import RunComparison
 from app.comparison.differences import PropertyDifference, find_differences
-from app.comparison.disturbed_runs import WeakRuns, could_be_others, is_weak
-from app.comparison.groups import ComparedRun, campaign_of
+from app.comparison.groups import ComparedRun, WeakRuns, campaign_of, could_be_others, is_weak
 from app.comparison.overall.conditions import differing_conditions
 from app.comparison.verdict import Reservation, ReservationCode
 from app.comparison.wording import signed_changes

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from app.analysis.facts import PhaseFigures, executed_words
 from app.analysis.labels import mark_words, one_line
-from app.analysis.phase_figures import PhaseFigures, executed_words
 from app.comparison.comparison import (
     RunComparison,
     with_disturbed_rate,
@@ -21,9 +21,8 @@ from app.comparison.comparison import (
     with_safety,
     without_what_others_took,
 )
-from app.comparison.disturbed_runs import without_verdict
 from app.comparison.figures import LATENCIES
-from app.comparison.groups import ComparedGroup, ComparedRun
+from app.comparison.groups import ComparedGroup, ComparedRun, without_verdict
 from app.comparison.offered_load import common_load
 from app.comparison.overall.fastest import under
 from app.comparison.table import (

@@ -11,7 +11,7 @@ from app.comparison.groups import ComparedGroup
 from app.domain.campaign.order import LEFT_OUT, Design
 from app.domain.text import tr
 from app.runfile.metadata.safety import NOT_DURABLE
-from app.statistics.sequential import SequentialRuns
+from app.statistics.selection import SequentialRuns
 from app.statistics.verdict import Samples
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from app.analysis.facts import RunFacts
-from app.comparison.disturbed_runs import is_disturbed
-from app.comparison.groups import ComparedGroup, kind_of
+from app.comparison.groups import ComparedGroup, is_disturbed, kind_of
 from app.library.spreads import KnownSpread, pooled_spread
 from app.runfile.metadata.offered_load import LoadKind
 from app.runfile.metadata.run_metadata import IMPORTED

@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Final
 
 from app import APPLICATION_ID
-from app.dbus.connection import open_bus
+from app.dbus.bus_thread import open_bus
 from app.dbus.introspection import load_gio
 
 TIMEOUT_S: Final = 2.0

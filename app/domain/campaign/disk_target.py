@@ -21,7 +21,7 @@ from app.domain.options.option_spec import USUAL_PAGE_BYTES, OptionSpec
 from app.domain.options.refusals import echo
 from app.domain.problem import Problem
 from app.domain.storage_plan.plan import Group, InitialSync, StoragePlan, names_of
-from app.domain.storage_plan.problems import plan_problems
+from app.domain.storage_plan.reader import plan_problems
 from app.domain.text import tr
 from app.domain.units import TIB
 

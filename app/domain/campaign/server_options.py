@@ -15,11 +15,11 @@ from app.domain.campaign.configuration import DiskTarget, GroupChoice
 from app.domain.campaign.disk_target import chosen_options, why_no_effect
 from app.domain.filesystems import filesystem
 from app.domain.options.checks import check, implied
-from app.domain.options.conflicts import Action, ConflictFinding
 from app.domain.options.filesystem_spec import Circumstances, parse_switch
 from app.domain.options.kinds import OptionValue, Toggle
 from app.domain.options.option import Stage
 from app.domain.options.option_spec import USUAL_PAGE_BYTES, OptionSpec, Safety
+from app.domain.options.refusals import Action, ConflictFinding
 from app.domain.text import tr
 
 

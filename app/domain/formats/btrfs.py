@@ -21,7 +21,6 @@ from app.domain.formats.common import (
     mkfs_discard,
     switch,
 )
-from app.domain.options.conflicts import Action, Choices, ConflictRule
 from app.domain.options.format_spec import Area, Arguments, Creation, FormatSpec, SuperblockPlace
 from app.domain.options.kinds import (
     Choice,
@@ -38,6 +37,7 @@ from app.domain.options.kinds import (
 )
 from app.domain.options.option import FormatOption, Stage
 from app.domain.options.raid import ArrayLayout, Assembler, Level
+from app.domain.options.refusals import Action, Choices, ConflictRule
 from app.domain.text import tr
 from app.domain.units import GIB, KIB, MIB
 

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Final
 
 from app.domain.formats.common import ATIME, BARRIER, DISCARD, MD_LEVELS, NODEV, NOSUID, mkfs_discard, switch
-from app.domain.options.conflicts import Action, Choices, ConflictRule
 from app.domain.options.format_spec import Area, Arguments, Creation, FormatSpec, SuperblockPlace
 from app.domain.options.kinds import (
     Choice,
@@ -21,6 +20,7 @@ from app.domain.options.kinds import (
 )
 from app.domain.options.option import FormatOption, Stage
 from app.domain.options.raid import Assembler
+from app.domain.options.refusals import Action, Choices, ConflictRule
 from app.domain.text import tr
 from app.domain.units import KIB, MIB
 

@@ -18,7 +18,6 @@ from app.domain.formats.common import (
     mkfs_discard,
     switch,
 )
-from app.domain.options.conflicts import Action, Choices, ConflictRule
 from app.domain.options.format_spec import (
     Area,
     Arguments,
@@ -41,6 +40,7 @@ from app.domain.options.kinds import (
 )
 from app.domain.options.option import FormatOption, Stage
 from app.domain.options.raid import Assembler
+from app.domain.options.refusals import Action, Choices, ConflictRule
 from app.domain.text import tr
 from app.domain.units import GIB, KIB, MIB
 

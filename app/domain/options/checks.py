@@ -12,7 +12,6 @@ from functools import partial
 from typing import Final
 
 from app.domain.errors import did_you_mean
-from app.domain.options.conflicts import Action, ConflictFinding, ConflictRule
 from app.domain.options.filesystem_spec import Circumstances, FilesystemPreset, FilesystemSpec
 from app.domain.options.kinds import Choice, OptionValue, Toggle
 from app.domain.options.option import Stage
@@ -22,6 +21,9 @@ from app.domain.options.raid_choice import risks_of
 from app.domain.options.refusals import (
     LONGEST_ECHO,
     REFUSALS,
+    Action,
+    ConflictFinding,
+    ConflictRule,
     findings,
     legal_options,
     plain,

@@ -12,10 +12,10 @@ from typing import Any, Final
 
 from typing_extensions import override
 
-from app.domain.options.conflicts import Choices, ConflictRule
 from app.domain.options.format_spec import FormatSpec
 from app.domain.options.kinds import OptionValue, ReadbackToken
 from app.domain.options.option_spec import USUAL_PAGE_BYTES, OptionSpec, OptionText, Safety, explained
+from app.domain.options.refusals import Choices, ConflictRule
 from app.domain.versions import KERNEL, Component, Requirement, Version, Versions
 
 

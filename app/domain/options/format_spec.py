@@ -17,7 +17,7 @@ from app.domain.options.option import FormatOption, Stage
 from app.domain.options.raid import ArrayLayout, Assembler, Level
 
 if TYPE_CHECKING:
-    from app.domain.options.conflicts import Choices, ConflictRule
+    from app.domain.options.refusals import Choices, ConflictRule
 
 
 Arguments = tuple[tuple[str, str], ...]

@@ -1,7 +1,7 @@
 """Quote a text as a word of a shell, or for a comment: one line in which nothing is executed. Pure.
 
 Sentences with a value in a command quote it themselves: ``tr("swapoff {area!q}")``, see
-`app.domain.number_format`. Sources: POSIX.1-2024 2.2 "Quoting"; zshexpn(1), zshoptions(1).
+`app.domain.text`. Sources: POSIX.1-2024 2.2 "Quoting"; zshexpn(1), zshoptions(1).
 """
 
 from __future__ import annotations

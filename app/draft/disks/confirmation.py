@@ -9,8 +9,7 @@ from app.domain.disk_answers import Disk, looked_words, promise_words
 from app.domain.problem import Problem
 from app.domain.text import tr
 from app.draft.disks.table import ROLE_WORDS, StorageFacts, model_of, role_of, serial_of
-from app.draft.fields.state import DraftParts
-from app.draft.fields.storage_state import DisksDraft
+from app.draft.fields.state import DisksDraft, DraftParts
 from app.storage.inspect.sampling import EDGE_BYTES, SAMPLE_BYTES, certain_bytes, revealing_places, strata_of
 
 FIELD = "erase"

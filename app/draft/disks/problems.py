@@ -9,16 +9,15 @@ from app.campaign_file.problems import InvalidValueError
 from app.domain.campaign.configuration import Campaign, DiskTarget
 from app.domain.campaign.server_options import contradiction
 from app.domain.options.checks import check
-from app.domain.options.conflicts import Action, ConflictFinding
+from app.domain.options.refusals import Action, ConflictFinding
 from app.domain.problem import Problem
 from app.domain.storage_plan.plan import FURTHER_ROLES, Role
 from app.domain.text import tr
 from app.draft.disks.filesystems import circumstances
-from app.draft.disks.levels import level_reasons
+from app.draft.disks.layout import level_reasons
 from app.draft.disks.table import DiskRow, StorageFacts, disk_rows, model_of, serial_of
 from app.draft.disks.target import PREFIX, PREFIXES, read_target, spec_of
-from app.draft.fields.state import DraftParts, Place, Step
-from app.draft.fields.storage_state import DisksDraft, MadeDraft, level_of
+from app.draft.fields.state import DisksDraft, DraftParts, MadeDraft, Place, Step, level_of
 from app.draft.fields.text import setting_lines
 from app.draft.from_campaign import disks_of
 

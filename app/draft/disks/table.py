@@ -16,7 +16,7 @@ from app.domain.options.option_spec import USUAL_PAGE_BYTES
 from app.domain.storage_plan.plan import Role
 from app.domain.text import number_text, tr
 from app.domain.units import format_size
-from app.draft.fields.storage_state import DisksDraft
+from app.draft.fields.state import DisksDraft
 from app.storage.layout.availability import Support
 from app.storage.spare.disks import Listing
 

@@ -28,7 +28,7 @@ from app.domain.storage_plan.plan import FURTHER_ROLES, Role
 from app.domain.text import plain_number, tr
 from app.domain.units import KIB, format_size
 from app.draft.fields.fields import FIELDS, TYPED_FIELDS
-from app.draft.fields.storage_state import DEFAULT_PRESET, DisksDraft, GroupDraft, MadeDraft, level_of
+from app.draft.fields.state import DEFAULT_PRESET, DisksDraft, GroupDraft, MadeDraft, level_of
 from app.draft.fields.text import read_text
 
 PREFIX: Final = "target.disks."

@@ -12,11 +12,15 @@ from app.domain.campaign.configuration import FolderTarget, MemoryTarget, Target
 from app.domain.errors import FootingError, InstallationError
 from app.domain.problem import Problem
 from app.domain.text import tr
-from app.hosts.folders.account import account_reason, server_account
+from app.hosts.folders.own_folders import account_reason, server_account
 from app.hosts.folders.targets import CheckedTarget, check_target, default_folder
-from app.postgres.installations.find import find_installations, install_hint, this_family
-from app.postgres.installations.installation import Installation
-from app.postgres.machine import Machine, read_machine
+from app.postgres.installations.installation import (
+    Installation,
+    find_installations,
+    install_hint,
+    this_family,
+)
+from app.postgres.settings import Machine, read_machine
 from app.process.starter import Account, CommandOutcome
 
 HELPER: Final = "org.pgfooting.Helper1"

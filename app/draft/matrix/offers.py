@@ -27,8 +27,8 @@ from app.domain.options.real_names import real_name, real_words
 from app.domain.storage_plan.plan import Scheduler
 from app.domain.text import tr
 from app.draft.builder import ValidationResult
-from app.draft.disks.levels import level_offers
-from app.draft.disks.options import OptionGroup, part_of, shown_value, tried_values, values_of
+from app.draft.disks.filesystems import OptionGroup, part_of, shown_value, tried_values, values_of
+from app.draft.disks.layout import level_offers
 from app.draft.disks.table import StorageFacts
 from app.draft.fields.environment import DraftEnvironment
 from app.draft.fields.state import DraftParts

@@ -50,10 +50,9 @@ from app.hosts.server_under_test import Host
 from app.io_baseline import fio, pg_test_fsync
 from app.io_baseline.fio import FioAnswer, FioError, FioTask
 from app.postgres.installations.installation import Installation
-from app.postgres.machine import read_machine
+from app.postgres.settings import read_machine
 from app.probes.base.backing_devices import mount_of, resolve_backing
-from app.probes.base.fact_tree import ask_program
-from app.probes.base.probe import ProbeContext, ProbeUnavailable, ServerSources
+from app.probes.base.probe import ProbeContext, ProbeUnavailable, ServerSources, ask_program
 from app.probes.sources.block_devices import BlockDevicesProbe
 from app.process.account import SEARCH_PATH
 from app.process.starter import spawn

@@ -20,10 +20,15 @@ from app.execution.resolve import ResolvedCampaign, ResolvedConfiguration
 from app.execution.resume.begun import BegunRuns
 from app.postgres.existing.look import ServerLook
 from app.probes.base.backing_devices import Resolver
-from app.probes.base.fact_tree import Facts
-from app.probes.facts.environment import FactSources
-from app.probes.facts.machine import identity_facts, kernel_facts, memory_facts, processor_facts
-from app.probes.facts.storage import attempt_mount
+from app.probes.base.probe import Facts
+from app.probes.facts.environment import (
+    FactSources,
+    attempt_mount,
+    identity_facts,
+    kernel_facts,
+    memory_facts,
+    processor_facts,
+)
 from app.runfile.metadata.environment import EnvironmentFacts, machine_label, read_environment_facts
 from app.runfile.metadata.run_metadata import RunMetadata, ServerMetadata
 from app.runfile.metadata.typed_json import NotKnown, known, or_none

@@ -3,15 +3,82 @@
 from __future__ import annotations
 
 import os
+import stat
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import IO, Final
 
-from app.domain.errors import TargetLostError
+from app.domain.errors import ServerError, TargetLostError
 from app.domain.storage_plan.plan import Role
 from app.domain.text import tr
 from app.domain.units import MIB, format_size
-from app.hosts.folders.descriptors import FileIdentity, identity_of, strictly
-from app.hosts.folders.private_folder import PrivateFolder, replaced
+from app.hosts.folders.descriptors import FileIdentity, identity_of, strictly, write_file
+from app.process.starter import Account, Recorder, as_account, run_command
+
+# The private folder of a run: output of pgbench and the server, and the user's scripts.
+
+
+@dataclass(frozen=True, slots=True)
+class PrivateFolder:
+    """Server log, pgbench's logs, the user's scripts; in memory if there is a tmpfs.
+
+    Attributes:
+        path: absolute.
+        identity: of the folder.
+        account: its owner, which also runs pgbench.
+    """
+
+    path: str
+    identity: FileIdentity
+    account: Account
+
+
+def open_private(folder: PrivateFolder, name: str) -> IO[bytes]:
+    """Open a file of the folder for reading; safe as root: a link cannot redirect it.
+
+    Raises:
+        FileNotFoundError: there is no such file (yet).
+        TargetLostError: the folder is another one now, or the file is not a regular file.
+    """
+    if not name or "/" in name:
+        raise ValueError(name)
+    with strictly(folder.path) as opened:
+        if not identity_of(opened).is_same(folder.identity, same_boot=True):
+            raise replaced(folder.path)
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        descriptor = os.open(name, flags, dir_fd=opened)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise replaced(f"{folder.path}/{name}")
+    return os.fdopen(descriptor, "rb", buffering=0)
+
+
+def write_private(folder: PrivateFolder, name: str, text: str, record: Recorder) -> str:
+    """Write a new file, such as a user's script, into the folder as its owner; return its path.
+
+    Raises:
+        TargetLostError: the folder is gone, full, or already has such a file.
+    """
+    if not name or "/" in name or name.startswith("."):
+        raise ValueError(name)
+    path = f"{folder.path}/{name}"
+    content = text.encode("utf-8", errors="surrogateescape")
+    try:
+        as_account(write_file, folder.account, record)(folder.path, folder.identity, name, content)
+    except OSError as err:
+        raise TargetLostError(
+            tr("{path} cannot be written: {reason}.").format(path=path, reason=err.strerror)
+        ) from err
+    return path
+
+
+def replaced(path: str) -> TargetLostError:
+    """Return the error for a folder or file that was replaced."""
+    return TargetLostError(
+        tr("{path} was replaced by something else while the run used it.").format(path=path),
+        hint=tr("What is there now was not touched."),
+    )
+
 
 _LOG_RESERVE_BYTES: Final = 4 * MIB
 _BLOCK_BYTES: Final = 512
@@ -144,3 +211,60 @@ def _used_bytes(folder: int) -> int:
             except FileNotFoundError:  # the server deletes files all the time
                 continue
     return used_bytes
+
+
+# Drop files from the kernel's page cache: without root, as any user who may read them.
+#
+# posix_fadvise(2), POSIX_FADV_DONTNEED: "pages that have not yet been written out will be unaffected", so
+# dirty pages are written first. It has no effect on ZFS, which has its own cache.
+
+
+SYNC_TIMEOUT_S: Final = 600.0
+
+
+def empty_page_cache(of: RunFolders, record: Recorder, watch: Callable[[], None]) -> None:
+    """Write the dirty pages of a run's filesystems, then drop the files of its data from the page cache.
+
+    Args:
+        of: of a server that does not run.
+        record: called with the command.
+        watch: called at every file.
+
+    Raises:
+        ServerError: dirty pages cannot be written, or a file cannot be reached.
+    """
+    folders = of.contents
+    argv = ("sync", "--file-system", *folders)
+    outcome = run_command(argv, account=of.private.account, timeout_s=SYNC_TIMEOUT_S, record=record)
+    if not outcome.succeeded:
+        sentence = tr("What is dirty could not be written: {reason}")
+        raise ServerError(sentence.format(reason=outcome.describe()))
+    try:
+        for folder in folders:
+            for file in _files_below(folder):
+                os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
+                watch()
+    except OSError as err:
+        sentence = tr("The files in {path} could not be reached: {reason}")
+        raise ServerError(sentence.format(path=of.data_directory, reason=err.strerror)) from err
+
+
+def _files_below(folder: str) -> Iterator[int]:
+    """Yield a descriptor of each regular file; closed when the next one is requested.
+
+    SECURITY: the runner may have other rights than the owner of these files: no link is followed, and nothing
+    but the kernel's memory changes.
+    """
+    for _, _, names, parent in os.fwalk(folder, onerror=_refuse):
+        for name in names:
+            if not stat.S_ISREG(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode):
+                continue
+            file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=parent)
+            try:
+                yield file
+            finally:
+                os.close(file)
+
+
+def _refuse(error: OSError) -> None:
+    raise error

@@ -6,6 +6,7 @@ import errno
 import os
 import pwd
 import re
+import secrets
 import stat
 import unicodedata
 from collections.abc import Callable
@@ -17,7 +18,7 @@ from app.domain.campaign.configuration import DiskTarget, FolderTarget, MemoryTa
 from app.domain.errors import RefusedError, TargetError
 from app.domain.storage_plan.plan import StoragePlan
 from app.domain.text import tr
-from app.domain.units import format_size
+from app.domain.units import MIB, format_size
 from app.hosts.folders import folder_access
 from app.hosts.folders.folder_access import FolderFacts, Obstacle
 from app.hosts.folders.own_folders import create_default_folder, default_folder, of_an_account
@@ -327,3 +328,38 @@ def _check_size(limit_bytes: int | None, need_bytes: int, memory: Memory) -> Non
             ),
             hint=tr("End what uses memory, or choose a smaller data size."),
         )
+
+
+# Places for the socket and the private folder of a run: short paths, in memory if possible.
+
+
+_LEAST_LOG_BYTES: Final = 32 * MIB
+"""Logs are consumed while they grow, so little of them exists at a time; containers give /dev/shm 64 MiB."""
+
+SOCKET_PLACES: Final = ("/tmp", "/var/tmp", MEMORY_FOLDER)  # noqa: S108 - random names, mode 0700
+"""Possible parents of a socket folder, the best first; short: a socket's path has 107 bytes (unix(7))."""
+
+
+def own_name() -> str:
+    """Return an unpredictable name for a folder of ours."""
+    return f"pgfooting-{secrets.token_hex(8)}"
+
+
+def private_places() -> tuple[str, ...]:
+    """Return the possible parents of a private folder, those in memory first."""
+    places = (MEMORY_FOLDER, *SOCKET_PLACES[:-1])
+    usable = [place for place in places if _free_bytes(place) >= _LEAST_LOG_BYTES]
+    return tuple(sorted(map(os.path.realpath, usable), key=lambda place: not is_in_memory(place)))
+
+
+def is_in_memory(place: str) -> bool:
+    """Return whether a folder is in memory, so that writing there puts no load on a device."""
+    return lies_in_memory(os.stat(place).st_dev)  # noqa: PTH116 - a string
+
+
+def _free_bytes(place: str) -> int:
+    try:
+        volume = os.statvfs(place)
+    except OSError:
+        return 0
+    return volume.f_bavail * volume.f_frsize

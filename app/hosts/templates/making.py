@@ -19,24 +19,22 @@ from typing import Final
 from app.domain.errors import FootingError, PgbenchError, ServerError, TargetError
 from app.domain.text import tr
 from app.hosts.folders.descriptors import FileIdentity, write_file
-from app.hosts.folders.socket_folders import SOCKET_PLACES, own_name
+from app.hosts.folders.targets import SOCKET_PLACES, own_name
 from app.hosts.recovery.cleanup import clear
 from app.hosts.recovery.resource_journal import ResourceJournal, ResourceKind
 from app.hosts.templates.store import (
     DATA,
     MANIFEST,
+    DamagedTemplateError,
     Template,
     TemplateKey,
     TemplateStore,
-    format_manifest,
-    template_name,
-)
-from app.hosts.templates.tree import (
-    DamagedTemplateError,
     TreeDigest,
     digest_stopped,
     empty_copy,
+    format_manifest,
     publish,
+    template_name,
     timed_copy,
 )
 from app.postgres.configuration_text import bench_statements, initdb_arguments

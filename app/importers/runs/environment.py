@@ -14,7 +14,6 @@ from app.domain.text import tr
 from app.domain.units import GIB, MIB, TIB
 from app.importers.files.members import text_of
 from app.importers.formats.file_types import FileType
-from app.importers.formats.folder_names import FolderNameFacts
 from app.importers.formats.server_log_times import server_version
 from app.importers.formats.settings_texts import (
     ServerSettings,
@@ -22,9 +21,9 @@ from app.importers.formats.settings_texts import (
     parse_pg_config,
     parse_settings,
 )
-from app.importers.formats.storage_texts import StorageInfo, read_storage
+from app.importers.formats.storage_texts import FolderNameFacts, StorageInfo, read_storage
 from app.importers.runs.discovery import FoundFile, ScanResult, members_of
-from app.probes.base.fact_tree import Facts
+from app.probes.base.probe import Facts
 
 _DATA_BYTES_CELL: Final = -1
 """Last cell of a row of sizes: the whole database (pg_database_size)."""

@@ -12,9 +12,9 @@ from typing import Final
 
 from app.domain.campaign.configuration import PGBENCH_OPTION, Script, Workload
 from app.domain.storage_plan.plan import Role
+from app.postgres.configuration_text import tablespace_options
 from app.postgres.connection import BENCH_DATABASE, BENCH_ROLE
 from app.postgres.pgbench.transaction_log import LogFormat
-from app.postgres.tablespaces import tablespace_options
 
 QUIET_SCALE: Final = 500
 """From this scale on loading reports every five seconds instead of every 100 000 rows."""

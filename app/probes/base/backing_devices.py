@@ -17,8 +17,7 @@ from typing import Final
 
 from app.domain.errors import ProgramError
 from app.domain.text import tr
-from app.probes.base.fact_tree import Ask, ask_program
-from app.probes.base.probe import ProbeUnavailable
+from app.probes.base.probe import Ask, ProbeUnavailable, ask_program
 
 _ESCAPE: Final = re.compile(r"\\([0-7]{3})")
 

@@ -14,8 +14,8 @@ from typing import Final
 from app.domain.json_value import Json
 from app.domain.text import tr
 from app.probes.base.backing_devices import MEMORY_FILESYSTEMS, NETWORK_FILESYSTEMS
-from app.probes.base.fact_tree import Facts, attempt, parse_value, selected, unreadable
-from app.probes.facts.machine import hashed_machine_id
+from app.probes.base.probe import Facts, attempt, parse_value, selected, unreadable
+from app.probes.facts.environment import hashed_machine_id
 from app.probes.remote.connection import LineKind, RemoteLine
 from app.probes.sources.block_devices import SECTOR_BYTES
 

@@ -7,36 +7,15 @@ from dataclasses import replace
 from typing import Final
 
 from app.analysis.labels import one_line
-from app.comparison.differences import (
-    PropertyDifference,
-    describe_sameness,
-    describe_values,
-    what_differs,
-)
+from app.comparison.differences import PropertyDifference, describe_sameness, describe_values, what_differs
 from app.comparison.matrix import NOT_RANKED, Cell, Matrix, block_columns
 from app.comparison.matrix import Block as MatrixBlock
+from app.comparison.overall.phases import EXPLANATION, compare_phases, phase_columns, phase_rows
 from app.comparison.table import ComparisonColumn
 from app.domain.columns import CellKind, Column, choose, texts
 from app.domain.text import CALLED, tr, trn
-from app.report.blocks import (
-    Block,
-    ReportTable,
-    TableRow,
-    TableSize,
-    Text,
-    TextRole,
-    Together,
-    plain_table,
-)
-from app.report.figures import (
-    MOST_DRAWN,
-    MOST_LINES,
-    charts_of,
-    key_of,
-    longest_s,
-    overlay,
-    telling_figures,
-)
+from app.report.blocks import Block, ReportTable, TableRow, TableSize, Text, TextRole, Together, plain_table
+from app.report.figures import MOST_DRAWN, MOST_LINES, charts_of, key_of, longest_s, overlay, telling_figures
 from app.report.findings import Findings, ReportedCondition
 from app.report.pages.first_page import (
     bar_figure,
@@ -48,6 +27,7 @@ from app.report.pages.first_page import (
 )
 from app.report.report_data import ReportedConfiguration
 from app.report.run_tables import table_size
+from app.report.take_with_you import TITLE, take_with_you
 from app.runfile.series import mean_width
 
 MANY: Final = 40
@@ -244,3 +224,50 @@ _DIFFERENCES: Final[tuple[Column[PropertyDifference], ...]] = (
     Column("name", tr("Property"), lambda each: f"{each.topic}: {one_line(each.name)}", CellKind.WORDS),
     Column("values", tr("Values, and how many runs have them"), describe_values, CellKind.WORDS),
 )
+
+
+# The phases of runs that measured several: a separate table, and the verdicts in each phase.
+
+
+_WARNED: Final = frozenset({ComparisonColumn.MARKS})
+_MOST_VERDICTS: Final = 12
+
+
+def phase_pages(found: Findings) -> Iterator[Block]:
+    """Yield the phases that count, each with all configurations; nothing if no run has several."""
+    phases = compare_phases(found.comparison)
+    rows = phase_rows(phases)
+    if not rows:
+        return
+    title = tr("Each phase for itself")
+    yield Text(TextRole.HEADING, title, bookmark=title, new_page=True)
+    warned = {each.full_name for each in found.configurations if each.warning}
+    columns = phase_columns(rows)
+    marks = _WARNED & {column.id for column in columns}
+    lines = tuple(
+        TableRow(texts(columns, row), warned=marks if row.row.group.name in warned else frozenset())
+        for row in rows
+    )
+    yield ReportTable(columns, lines, lines=2, size=TableSize.SMALL)
+    for verdict in [verdict for phase in phases for verdict in phase.verdicts][:_MOST_VERDICTS]:
+        yield Text(TextRole.SMALL, verdict)
+    yield Text(TextRole.NOTE, " ".join((EXPLANATION, tr("Source: the runs listed under “Runs”."))))
+
+
+# The page with the winning configuration, as commands to type.
+
+
+def take_with_you_page(found: Findings) -> Iterator[Block]:
+    """Yield the winning configuration, or that of each of a few conditions; nothing if there is none."""
+    for place, taken in enumerate(take_with_you(found)):
+        if not place:
+            yield Text(TextRole.HEADING, TITLE, bookmark=TITLE, new_page=True)
+        yield Text(TextRole.BODY, taken.name)
+        for warning in taken.warnings:
+            yield Text(TextRole.WARNING, tr("Safety is traded for speed: {reason}").format(reason=warning))
+        for sentence in taken.sentences:
+            yield Text(TextRole.BODY, sentence)
+        for part in taken.parts:
+            yield Text(TextRole.SUBHEADING, part.heading)
+            for line in part.lines:
+                yield Text(TextRole.CODE, line)

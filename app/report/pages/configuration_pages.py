@@ -36,10 +36,11 @@ from app.report.run_tables import (
     compression_table,
     cost_table,
     devices_sentence,
+    moment,
     speed_table,
+    state_cell,
     table_size,
 )
-from app.report.words import moment, state_cell
 from app.runfile.disturbance import DISTURBED
 from app.runfile.metadata.safety import NOT_DURABLE, UNSAFE
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from app.analysis.labels import format_tps, mark_words, one_line, some
 from app.analysis.properties import LABELS
-from app.comparison.disturbed_runs import is_disturbed
+from app.comparison.groups import is_disturbed
 from app.comparison.matrix import standing_columns
 from app.comparison.table import COMPARISON_COLUMNS, ComparisonColumn, ComparisonRow, columns_for
 from app.domain.columns import column_of, texts, with_cells
@@ -31,8 +31,7 @@ from app.report.findings import Findings, ReportedCondition
 from app.report.options import DEFAULT_OPTIONS, ReportOptions, Section
 from app.report.recommendation import recommend
 from app.report.report_data import ReportedConfiguration
-from app.report.run_tables import speed_table, table_size
-from app.report.words import common, days
+from app.report.run_tables import common, days, speed_table, table_size
 from app.runfile.disturbance import DISTURBED
 from app.statistics.sample_size import RUNS_FOR_A_VERDICT
 

@@ -15,7 +15,7 @@ from app.domain.text import tr, trn
 from app.domain.units import format_size
 from app.domain.virtual_disks import cloud_of, may_have_burst_credit, played_by
 from app.probes.base.backing_devices import LOOP
-from app.probes.base.fact_tree import MEMORY_LIMIT
+from app.probes.base.probe import MEMORY_LIMIT
 from app.runfile.writer import SERVER_DEFAULTS
 
 MOST_CHARACTERS: Final = 2000

@@ -7,13 +7,22 @@ foreign ones are read as far as possible.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Self
 
 from app.campaign_file.fields import WORKLOAD_FIELDS
-from app.domain.campaign.configuration import FolderTarget, MemoryTarget, ServerTarget, Workload
-from app.domain.errors import FootingError
+from app.campaign_file.reader import parse_stored_campaign
+from app.domain.campaign.configuration import (
+    Configuration,
+    DiskTarget,
+    FolderTarget,
+    MemoryTarget,
+    ServerTarget,
+    Workload,
+)
+from app.domain.errors import CampaignError, FootingError
 from app.domain.io_baseline import IoBaseline
 from app.domain.json_value import Json
 from app.domain.maintenance import WorkEnd
@@ -568,3 +577,64 @@ def read_metadata(values: Mapping[str, Json]) -> RunMetadata:
         # Earlier formats did not record that no storage was created.
         return replace(found, target=replace(target, plan=None, memory_limit_bytes=None))
     return found
+
+
+# Recover metadata that a run file of an earlier version only has in the campaign's text.
+
+
+def completed(run: RunMetadata) -> RunMetadata:
+    """Return a run's metadata, with the target's presets and memory limit from the campaign's text.
+
+    Earlier files of format 1 did not record them.
+    """
+    if run.target.kind != DiskTarget.kind or not isinstance(run.target.preset, NotKnown):
+        return run
+    configuration = stored_configuration(run)
+    asked = None if configuration is None else configuration.target
+    if not isinstance(asked, DiskTarget):
+        return run
+    target = replace(
+        run.target,
+        preset=asked.data.preset,
+        wal_preset=asked.wal.preset if asked.wal else None,
+        memory_limit_bytes=asked.memory_limit_bytes,
+    )
+    return replace(run, target=target)
+
+
+def stored_configuration(run: RunMetadata) -> Configuration | None:
+    """Return the configuration of a run as stated in its campaign's text; None if that cannot be read.
+
+    Own scripts are not looked up: their texts are in the run file.
+    """
+    if isinstance(run.campaign_file, NotKnown):
+        return None
+    try:
+        campaign = parse_stored_campaign(run.campaign_file)
+    except CampaignError:
+        return None
+    return next((each for each in campaign.configurations if each.name == run.configuration), None)
+
+
+# Moments in a run's note: a line such as "[0:12:30] backup started" is about that second of the run.
+
+
+_MOMENT: Final = re.compile(r"\[(-?)(\d{1,6}):(\d\d):(\d\d)\]\s*(\S.*)")
+_MOST: Final = 50
+"""A file from elsewhere may have any number of lines."""
+
+
+def moment_words(t_s: float) -> str:
+    """Return the beginning of a line about a moment; its words follow."""
+    minutes, seconds = divmod(abs(round(t_s)), 60)
+    return f"[{'-' if round(t_s) < 0 else ''}{minutes // 60}:{minutes % 60:02}:{seconds:02}] "
+
+
+def read_moments(note: str) -> tuple[tuple[float, str], ...]:
+    """Return time, in s since the start of the measured phase, and words of each line about a moment."""
+    found = []
+    for line in filter(None, map(_MOMENT.fullmatch, note.splitlines())):
+        sign, hours, minutes, seconds, words = line.groups()
+        t_s = 3600.0 * int(hours) + 60 * int(minutes) + int(seconds)
+        found.append((-t_s if sign else t_s, words))
+    return tuple(sorted(found)[:_MOST])

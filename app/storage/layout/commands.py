@@ -138,7 +138,7 @@ def build_steps(
     """Return all steps that make a plan, each with its undo steps.
 
     Args:
-        plan: without problems (`app.domain.storage_plan.problems`).
+        plan: without problems (`app.domain.storage_plan.reader`).
         devices: the plan's disks on this machine, by `DiskIdentity.key`.
         names: of the session.
         folder: of the session, root's own; contains the mount points.

@@ -18,8 +18,7 @@ from app.domain.options.raid_choice import capacity
 from app.domain.options.refusals import echo
 from app.domain.problem import Problem
 from app.domain.storage_plan.plan import Group, GroupOf, Role, StoragePlan
-from app.domain.storage_plan.problems import plan_problems
-from app.domain.storage_plan.reader import PlanError
+from app.domain.storage_plan.reader import PlanError, plan_problems
 from app.domain.text import tr
 from app.domain.units import GIB, MIB, format_size
 from app.storage.layout.availability import Support, level_availability

@@ -12,7 +12,7 @@ from app.domain.run import RunState
 from app.domain.virtual_disks import played_by
 from app.export.runs import describe_run
 from app.probes.base.backing_devices import BackingDevice
-from app.probes.facts.storage import device_facts
+from app.probes.facts.environment import device_facts
 from app.report.blocks import Text
 from app.report.report import read_report
 from app.runfile.finalize import finish_run_file

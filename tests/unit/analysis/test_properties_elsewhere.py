@@ -16,7 +16,7 @@ from app.analysis.properties import (
 from app.comparison.differences import compare_properties
 from app.domain.campaign.configuration import ServerTarget
 from app.domain.json_value import Json
-from app.probes.base.fact_tree import Facts
+from app.probes.base.probe import Facts
 from app.runfile.metadata.environment import read_environment_facts
 from app.runfile.metadata.run_metadata import (
     InstallationMetadata,

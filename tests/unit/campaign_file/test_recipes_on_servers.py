@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 from app.campaign_file.reader import parse_campaign, read_campaign_file
-from app.campaign_file.recipes.adapt import quick_variant
+from app.campaign_file.recipes.adapt import (
+    MOST_SERVERS,
+    named_servers,
+    on_servers,
+    quick_variant,
+    server_steps,
+)
 from app.campaign_file.recipes.head import (
     EXAMPLE,
     Recipe,
@@ -14,7 +20,6 @@ from app.campaign_file.recipes.head import (
     find_recipe,
     list_recipes,
 )
-from app.campaign_file.recipes.on_servers import MOST_SERVERS, named_servers, on_servers, server_steps
 from app.campaign_file.writer import format_campaign
 from app.domain.campaign.configuration import Campaign, DataSet, PostgresChoice, ServerTarget
 from app.domain.errors import UsageError

@@ -20,7 +20,7 @@ from app.cli.commands import disks
 from app.cli.commands.disks import show_disks
 from app.dbus.helper_errors import not_installed
 from app.doctor import checks
-from app.doctor import disks as found
+from app.doctor import checks as found
 from app.domain.disk import DiskIdentity, DiskRefusal, SpareAnswer
 from app.domain.disk_answers import Disk, RootAnswer
 from app.draft.disks.table import InspectionResult

@@ -12,7 +12,7 @@ from app.arguments.declared import build_parser
 from app.cli.commands import release
 from app.cli.commands.disks import disks_command
 from app.cli.commands.release import ReleaseQuestion, release_disk
-from app.doctor.disks import release_command
+from app.doctor.checks import release_command
 from app.domain.disk_answers import Disk
 from app.domain.errors import CancelledError, ExitStatus, FootingError, RefusedError, UsageError
 from app.domain.storage_plan.kept_disk import KeptDisk, ReleaseOutcome

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from app.analysis.facts import read_run_facts
-from app.analysis.sentences import CLOSED_LOOP_NOTE
+from app.analysis.stability import CLOSED_LOOP_NOTE
 from app.campaign_file.reader import load_campaign, parse_campaign
 from app.campaign_file.writer import format_campaign
 from app.cli import main as command

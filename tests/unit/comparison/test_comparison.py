@@ -12,8 +12,7 @@ import pytest
 
 from app.analysis.facts import RunFacts, read_run_facts
 from app.analysis.properties import LABELS, WORKLOAD, Property
-from app.analysis.sentences import describe_shape, own_interval_words
-from app.analysis.stability import RunStability
+from app.analysis.stability import RunStability, describe_shape, own_interval_words
 from app.cli.commands.run import judge_files
 from app.comparison.comparison import RunComparison, compare_runs
 from app.comparison.figures import compare_figure

@@ -10,8 +10,8 @@ import pytest
 
 from app.analysis.facts import RunFacts, read_run_facts
 from app.comparison.comparison import RunComparison, compare_runs
-from app.comparison.disturbed_runs import WeakRuns, could_be_others
 from app.comparison.figures import compare_figure
+from app.comparison.groups import WeakRuns, could_be_others
 from app.comparison.verdict import ReservationCode, count_words, how_disturbed
 from app.comparison.warnings import comparison_warnings
 from app.domain.disturbances import (

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from app.analysis.facts import RunFacts, read_run_facts
-from app.analysis.phase_figures import phase_note
+from app.analysis.facts import RunFacts, phase_note, read_run_facts
 from app.cli import main as command
 from app.comparison.comparison import compare_runs
 from app.comparison.overall.answer import find_answer

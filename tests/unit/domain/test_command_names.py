@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from app.arguments.declared import build_parser
-from app.domain import command_names
-from app.domain.command_names import (
+from app.domain import text as command_names
+from app.domain.text import (
     CALLED_VARIABLE,
     PACKAGED,
     PIPX_MARK,
@@ -53,7 +53,7 @@ def spoken() -> Iterator[tuple[str, str, bool]]:
 
 @pytest.mark.slow
 def test_command_sentences_use_called_name() -> None:
-    own = "app/domain/command_names.py"  # which says what is replaced
+    own = "app/domain/text.py"  # which says what is replaced
     unsaid = [where for where, _, through in spoken() if not through and not where.startswith(own)]
     assert unsaid == []
 

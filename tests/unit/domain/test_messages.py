@@ -40,8 +40,8 @@ from app.domain.messages.message import (
     say,
     without_full_stop,
 )
-from app.domain.number_format import NUMBER_FORMATS
 from app.domain.step_progress import Operation, StepProgress, progress_from_wire, progress_to_wire
+from app.domain.text import NUMBER_FORMATS
 from app.domain.units import GIB, format_size
 
 APP = Path(__file__).parents[3] / "app"

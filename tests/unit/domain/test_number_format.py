@@ -15,8 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.campaign_file.kinds import parse_size
-from app.domain.number_format import NUMBER_FORMATS, NumberFormat, Sentence
-from app.domain.text import LANGUAGE_VARIABLE, languages
+from app.domain.text import LANGUAGE_VARIABLE, NUMBER_FORMATS, NumberFormat, Sentence, languages
 
 TOP = Path(__file__).resolve().parents[3]
 GERMAN, SPACED = NUMBER_FORMATS["de"], NumberFormat(",", "\N{NO-BREAK SPACE}")

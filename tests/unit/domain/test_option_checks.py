@@ -12,12 +12,11 @@ from app.domain.options.checks import (
     unsafe_options,
     validate_options,
 )
-from app.domain.options.conflicts import Action
 from app.domain.options.filesystem_spec import Circumstances, FilesystemSpec
 from app.domain.options.kinds import Choice, Integer, OptionValue, Toggle
 from app.domain.options.option_spec import OptionSpec
 from app.domain.options.raid import Level
-from app.domain.options.refusals import echo, legal_options, option_problems
+from app.domain.options.refusals import Action, echo, legal_options, option_problems
 from app.domain.units import KIB
 from app.domain.versions import KERNEL
 

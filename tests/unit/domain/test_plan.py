@@ -22,8 +22,7 @@ from app.domain.storage_plan.plan import (
     StoragePlan,
     plan_as_mapping,
 )
-from app.domain.storage_plan.problems import plan_problems
-from app.domain.storage_plan.reader import PlanError, parse_plan
+from app.domain.storage_plan.reader import PlanError, parse_plan, plan_problems
 from app.domain.units import GIB, KIB, MIB
 from tests.unit.storage.plans import disk, disks, plan_of
 

@@ -13,10 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.domain.number_format import NumberFormat, Sentence
 from app.domain.quoting.fstab import fstab_field
 from app.domain.quoting.shell import comment, shell_line, shell_option, shell_word
-from app.domain.text import tr
+from app.domain.text import NumberFormat, Sentence, tr
 from tests.pasted import PAYLOADS, paste, shells
 
 TOP = Path(__file__).resolve().parents[3]

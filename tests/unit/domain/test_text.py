@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from app.domain.catalogue import read_catalogue, read_messages
 from app.domain.text import (
     ENGLISH,
     LANGUAGE_VARIABLE,
@@ -19,6 +18,8 @@ from app.domain.text import (
     catalogue_path,
     languages,
     load,
+    read_catalogue,
+    read_messages,
     wanted_language,
 )
 

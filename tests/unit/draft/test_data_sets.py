@@ -34,8 +34,8 @@ from app.execution.resolve import ResolvedCampaign, ResolvedConfiguration
 from app.hosts.folders.own_folders import TEMPLATES_VARIABLE
 from app.hosts.folders.targets import CheckedTarget
 from app.postgres.installations.installation import Installation
-from app.postgres.machine import Machine
 from app.postgres.pgbench.scale import ScaleChoice
+from app.postgres.settings import Machine
 from app.process.starter import current_account
 
 MACHINE = Machine(8 << 30, None, 2)

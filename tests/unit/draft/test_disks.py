@@ -24,23 +24,25 @@ from app.domain.storage_plan.reader import PlanError
 from app.domain.units import GIB
 from app.draft.disks.confirmation import FIELD, confirm, confirmations, looking_words
 from app.draft.disks.filesystems import (
+    OptionGroup,
     choose_filesystem,
     choose_preset,
     circumstances,
+    explain_no_match,
     filesystem_cards,
+    options_page,
     preset_choices,
     set_option,
     shared_obstacles,
+    tried_values,
 )
-from app.draft.disks.levels import level_choices
-from app.draft.disks.options import OptionGroup, explain_no_match, options_page, tried_values
+from app.draft.disks.layout import level_choices
 from app.draft.disks.problems import group_warnings
 from app.draft.disks.table import InspectionResult, StorageFacts, assign, disk_rows, move, reasons
 from app.draft.disks.target import read_option, read_target, write_option
 from app.draft.draft import CampaignDraft
 from app.draft.fields.environment import DraftEnvironment
-from app.draft.fields.state import ConfigurationDraft, Place, Step
-from app.draft.fields.storage_state import DisksDraft, MadeDraft
+from app.draft.fields.state import ConfigurationDraft, DisksDraft, MadeDraft, Place, Step
 from app.draft.flow import DraftFlow
 from app.draft.from_campaign import parts_of
 from app.draft.machine_answers import CampaignQuestion, DescribeQuestion, SupportQuestion, TargetQuestion
@@ -48,7 +50,7 @@ from app.draft.machine_answers import MachineAnswer as Answered
 from app.draft.machine_questions import Inquiry
 from app.hosts.folders.targets import CheckedTarget
 from app.postgres.installations.installation import Installation
-from app.postgres.machine import Machine
+from app.postgres.settings import Machine
 from app.process.starter import current_account
 from app.storage.layout.availability import Support
 from tests.made_disks import NAMELESS, OPEN, SPARE, SYSTEM, everything_works, listing, spare_disk

@@ -63,7 +63,7 @@ from app.draft.fields.state import (
 )
 from app.draft.from_campaign import first_parts, parts_of
 from app.draft.machine_answers import CampaignQuestion, MachineAnswer, ScriptsQuestion, answer
-from app.postgres.machine import Machine
+from app.postgres.settings import Machine
 
 
 def again(campaign: Campaign) -> Campaign:

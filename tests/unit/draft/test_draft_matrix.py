@@ -23,7 +23,7 @@ from app.draft.fields.state import DraftParts
 from app.draft.from_campaign import parts_of
 from app.draft.kept import draft_text, read_draft_text
 from app.draft.machine_answers import answer
-from app.postgres.machine import Machine
+from app.postgres.settings import Machine
 from app.process.starter import current_account
 
 HERE = DraftEnvironment(Machine(8 << 30, None, 4), current_account())

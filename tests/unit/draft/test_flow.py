@@ -31,7 +31,7 @@ from app.draft.machine_answers import (
     answer,
 )
 from app.hosts.folders.targets import CheckedTarget
-from app.postgres.machine import Machine
+from app.postgres.settings import Machine
 from app.process.starter import current_account
 
 MACHINE = Machine(8 << 30, None, 4)

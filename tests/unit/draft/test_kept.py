@@ -16,13 +16,15 @@ from app.domain.options.raid import Level
 from app.draft.draft import CampaignDraft
 from app.draft.fields.state import (
     ConfigurationDraft,
+    DisksDraft,
     DraftParts,
+    GroupDraft,
+    MadeDraft,
     PhaseDraft,
     Place,
     ScriptDraft,
     put,
 )
-from app.draft.fields.storage_state import DisksDraft, GroupDraft, MadeDraft
 from app.draft.from_campaign import first_parts
 from app.draft.kept import (
     FILE_NAME,
@@ -33,7 +35,7 @@ from app.draft.kept import (
     read_draft_text,
     read_kept_draft,
 )
-from app.hosts.folders import account
+from app.hosts.folders import own_folders
 from app.hosts.folders.own_folders import create_state_folder
 
 pytestmark = pytest.mark.usefixtures("own_state_folder")
@@ -43,7 +45,7 @@ pytestmark = pytest.mark.usefixtures("own_state_folder")
 def own_state_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A state folder of the test alone, for root as well."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.setattr(account, "ROOT_FOLDER", str(tmp_path / "root"))
+    monkeypatch.setattr(own_folders, "ROOT_FOLDER", str(tmp_path / "root"))
     return create_state_folder()
 
 

@@ -25,21 +25,22 @@ from app.domain.storage_plan.plan import InitialSync, StoragePlan
 from app.domain.storage_plan.words import place_words
 from app.domain.units import GIB, KIB
 from app.draft.commands import LineAction
-from app.draft.disks.wear import WrittenVolume, wear_sentences
 from app.draft.review import (
+    WrittenVolume,
     baseline_seconds,
     make_review,
     making_seconds,
     storage_commands,
     transaction_bytes,
+    wear_sentences,
     written_sentences,
 )
 from app.execution.baseline.measurement import storages_to_ask
 from app.execution.resolve import ResolvedCampaign, ResolvedConfiguration
 from app.hosts.folders.targets import CheckedTarget
 from app.postgres.installations.installation import Installation
-from app.postgres.machine import Machine
 from app.postgres.pgbench.scale import ScaleChoice
+from app.postgres.settings import Machine
 from app.storage.layout.disk_target import storage_plan
 from tests.made_disks import SPARE
 

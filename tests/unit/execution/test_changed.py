@@ -20,8 +20,8 @@ from app.execution.resume.begun import BegunRuns
 from app.execution.resume.changed import Before, check_changes, machine_now, read_before, server_changes
 from app.postgres.existing.look import ServerLook
 from app.probes.base.backing_devices import mount_of
-from app.probes.base.fact_tree import Facts
-from app.probes.facts.machine import identity_facts
+from app.probes.base.probe import Facts
+from app.probes.facts.environment import identity_facts
 from app.recording.events import RunResult
 from app.runfile.metadata.environment import read_environment_facts
 from app.runfile.metadata.run_metadata import (

@@ -21,7 +21,7 @@ from app.execution.launch import (
     live_campaigns,
     start_campaign,
 )
-from app.hosts.folders import account as accounts
+from app.hosts.folders import own_folders as accounts
 from app.hosts.recovery.resource_journal import ResourceJournal
 from app.library.entries import CampaignLock
 from app.process.starter import current_account

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from app.execution.campaign import _beside
-from app.execution.preflight import Severity
+from app.execution.campaign import Severity, _beside
 from app.hosts.machine_lock import MachineLock
 
 

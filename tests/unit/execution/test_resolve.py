@@ -18,8 +18,8 @@ from app.domain.units import GIB
 from app.execution import resolve
 from app.execution.resolve import planned_seconds, resolve_campaign
 from app.hosts.folders.targets import CheckedTarget
-from app.postgres.machine import read_machine
 from app.postgres.presets import PRESETS
+from app.postgres.settings import read_machine
 from app.probes.base.backing_devices import Mount
 from app.process.starter import Account, CommandOutcome, current_account
 

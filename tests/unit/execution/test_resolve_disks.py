@@ -26,7 +26,7 @@ from app.domain.options.raid import Level
 from app.domain.storage_plan.plan import InitialSync, StoragePlan
 from app.domain.storage_plan.reader import parse_plan
 from app.domain.units import GIB
-from app.execution import preflight as disturbances
+from app.execution import campaign as disturbances
 from app.execution.resolve import (
     ResolvedCampaign,
     ResolvedConfiguration,
@@ -42,10 +42,9 @@ from app.execution.resolve import (
 from app.execution.run_description import describe_run, marks_before
 from app.hosts.folders.targets import CheckedTarget
 from app.postgres.installations.installation import Installation
-from app.postgres.machine import Machine
 from app.postgres.pgbench.scale import ScaleChoice
-from app.postgres.settings import server_settings
-from app.probes.preflight.context import PreflightRequest
+from app.postgres.settings import Machine, server_settings
+from app.probes.preflight.checks import PreflightRequest
 from app.process.starter import current_account
 from app.runfile.metadata.typed_json import NotKnown, values_of
 from app.storage.layout.disk_target import storage_plan

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from app.export.csv_cells import escape_formula, write_rows
-from app.export.runs import export_runs
+from app.export.runs import escape_formula, export_runs, write_rows
 from tests.made_runs import finished_run
 
 FORMULAS = (

@@ -12,8 +12,7 @@ import pytest
 from app.dbus.helper_client import _reasons
 from app.dbus.helper_errors import PlanRefusedError
 from app.dbus.service import MethodError
-from app.domain.storage_plan.problems import MOST_OPTIONS
-from app.domain.storage_plan.reader import PlanError
+from app.domain.storage_plan.reader import MOST_OPTIONS, PlanError
 from app.domain.storage_plan.wire import MOST_PLANS, plan_from_wire
 from app.helper.session import describe
 from app.storage.spare.spare import SpareDisks

@@ -17,7 +17,7 @@ from app.domain.filesystems import filesystem
 from app.domain.messages.message import Message, say
 from app.domain.options.raid import Level
 from app.domain.storage_plan.plan import FURTHER_ROLES, Group, Role, StoragePlan
-from app.domain.storage_plan.problems import MOST_DISKS
+from app.domain.storage_plan.reader import MOST_DISKS
 from app.helper.storage import journal as journal_module
 from app.helper.storage.journal import SCHEMA, Journal, JournalEntry, Writer
 from app.helper.storage.leftovers import Leftovers

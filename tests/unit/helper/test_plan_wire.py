@@ -21,8 +21,7 @@ from app.domain.storage_plan.plan import (
     StoragePlan,
     plan_as_mapping,
 )
-from app.domain.storage_plan.problems import plan_problems
-from app.domain.storage_plan.reader import PlanError
+from app.domain.storage_plan.reader import PlanError, plan_problems
 from app.domain.storage_plan.wire import identity_from_wire, identity_to_wire, plan_from_wire, plan_to_wire
 from app.domain.units import GIB, KIB, MIB
 

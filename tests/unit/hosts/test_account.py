@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from app.domain.errors import InstallationError
-from app.hosts.folders import account as accounts
-from app.hosts.folders.account import account_reason, server_account
+from app.hosts.folders import own_folders as accounts
+from app.hosts.folders.own_folders import account_reason, server_account
 from app.process.starter import Account, CommandOutcome, Recorder, current_account
 from tests.unit.hosts.mounts import in_own_mounts, needs_mounts
 
@@ -99,7 +99,7 @@ def test_failed_creation_of_system_user(monkeypatch: pytest.MonkeyPatch) -> None
 FRESH = """
 import shutil, subprocess, sys
 from pathlib import Path
-from app.hosts.folders.account import server_account
+from app.hosts.folders.own_folders import server_account
 from app.process.starter import run_command
 copy = sys.argv[1]
 shutil.copytree("/etc", copy, symlinks=True)

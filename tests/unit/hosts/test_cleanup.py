@@ -12,8 +12,7 @@ from typing import ParamSpec, TypeVar
 import pytest
 
 from app.domain.errors import FootingError, RunFileError
-from app.hosts.folders.delete_tree import remove
-from app.hosts.folders.descriptors import FileIdentity
+from app.hosts.folders.descriptors import FileIdentity, remove
 from app.hosts.recovery import cleanup
 from app.hosts.recovery.cleanup import CleanupAction, SweepEvent, clear, sweep
 from app.hosts.recovery.resource_journal import (

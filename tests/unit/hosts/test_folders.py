@@ -14,8 +14,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app import TOP
-from app.hosts.folders.delete_tree import Removal, remove
-from app.hosts.folders.descriptors import FileIdentity, identity_of, make_folder, opened, strictly, write_file
+from app.hosts.folders.descriptors import (
+    FileIdentity,
+    Removal,
+    identity_of,
+    make_folder,
+    opened,
+    remove,
+    strictly,
+    write_file,
+)
 from app.hosts.folders.folder_access import FolderFacts, Obstacle, examine
 from app.hosts.folders.own_folders import of_an_account
 from tests.house import modules, source_of, tree_of
@@ -239,7 +247,7 @@ def test_too_deeply_nested_folder_is_an_error(folder: Path) -> None:
 MOUNTED = """
 import os, subprocess, sys
 from app.hosts.folders.descriptors import identity_of, opened
-from app.hosts.folders.delete_tree import remove
+from app.hosts.folders.descriptors import remove
 folder = sys.argv[1]
 subprocess.run(["mount", "-t", "tmpfs", "none", f"{folder}/base/1"], check=True)
 open(f"{folder}/base/1/mine", "w").close()
@@ -315,7 +323,7 @@ def test_f24_hints_that_name_variables() -> None:
 FOR_OTHERS = {
     "app.hosts.folders": ("delete_tree.remove", "descriptors.make_folder", "descriptors.write_file"),
     "app.hosts": ("folders.folder_access.examine", "folders.leftover_servers.end_servers"),
-    "app.hosts.templates.tree": ("timed_copy", "copy_tree", "digest_stopped", "empty_copy", "publish"),
+    "app.hosts.templates.store": ("timed_copy", "copy_tree", "digest_stopped", "empty_copy", "publish"),
     "app.postgres": ("data_files.write_files",),
 }
 
@@ -342,4 +350,4 @@ def test_called_only_as_their_account() -> None:
                     if (found := f"{origins.get(head)}{dot}{rest}") in functions:
                         (called if each is node.func else named).add((found, name))
     assert not called
-    assert {function for function, _ in named} == functions - {"app.hosts.templates.tree.copy_tree"}
+    assert {function for function, _ in named} == functions - {"app.hosts.templates.store.copy_tree"}

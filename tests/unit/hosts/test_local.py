@@ -15,8 +15,8 @@ from app.domain.campaign.configuration import DiskTarget, FolderTarget, GroupCho
 from app.domain.errors import TargetError, TargetLostError
 from app.domain.options.raid import Level
 from app.domain.units import GIB, MIB
-from app.hosts.folders import run_folders, socket_folders
-from app.hosts.folders.private_folder import open_private, write_private
+from app.hosts.folders import run_folders, targets
+from app.hosts.folders.run_folders import open_private, write_private
 from app.hosts.folders.targets import MEMORY_FOLDER
 from app.hosts.local import LocalHost, RunFolders
 from app.hosts.recovery.cleanup import CleanupAction
@@ -65,9 +65,9 @@ def test_every_folder_is_recorded(ready: RunFolders, resources: ResourceJournal)
 
 
 def test_private_folder_in_memory_if_possible(ready: RunFolders) -> None:
-    if not socket_folders.is_in_memory(MEMORY_FOLDER):
+    if not targets.is_in_memory(MEMORY_FOLDER):
         pytest.skip("no tmpfs here")
-    assert socket_folders.is_in_memory(ready.private.path)
+    assert targets.is_in_memory(ready.private.path)
     assert ready.notes == ()
 
 
@@ -83,7 +83,7 @@ def test_socket_path_is_short(host: LocalHost, bench: Path, account: Account) ->
 
 
 def test_a_memory_target_lies_in_memory(host: LocalHost) -> None:
-    if not socket_folders.is_in_memory(MEMORY_FOLDER):
+    if not targets.is_in_memory(MEMORY_FOLDER):
         pytest.skip("no tmpfs here")
     made = host.prepare(MemoryTarget(GIB), MIB)
     assert Path(made.root).parent == Path(MEMORY_FOLDER)
@@ -122,7 +122,7 @@ def test_the_first_place_that_works_is_taken(
     monkeypatch.setattr("app.hosts.local.private_places", lambda: ("/proc", "/nonexistent", str(bench)))
     made = host.prepare(FolderTarget(str(bench)), MIB)
     assert Path(made.private.path).parent == bench
-    if not socket_folders.is_in_memory(str(bench)):
+    if not targets.is_in_memory(str(bench)):
         assert "costs its device" in made.notes[0]
     host.release(made)
 
@@ -131,8 +131,8 @@ def test_the_first_place_that_works_is_taken(
 
 
 def test_logs_go_where_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(socket_folders, "_free_bytes", lambda place: MIB if place == MEMORY_FOLDER else GIB)
-    assert os.path.realpath(MEMORY_FOLDER) not in socket_folders.private_places()
+    monkeypatch.setattr(targets, "_free_bytes", lambda place: MIB if place == MEMORY_FOLDER else GIB)
+    assert os.path.realpath(MEMORY_FOLDER) not in targets.private_places()
 
 
 # --- the private folder
@@ -235,7 +235,7 @@ def test_replaced_target_is_lost_and_untouched(host: LocalHost, ready: RunFolder
 
 
 def test_memory_target_over_limit_is_lost(host: LocalHost) -> None:
-    if not socket_folders.is_in_memory(MEMORY_FOLDER):
+    if not targets.is_in_memory(MEMORY_FOLDER):
         pytest.skip("no tmpfs here")
     made = host.prepare(MemoryTarget(8 * MIB), MIB)
     host.check_alive(made, MIB)

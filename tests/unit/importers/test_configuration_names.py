@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from app.analysis.facts import read_run_facts
 from app.comparison.overall.conditions import condition_of
-from app.importers.formats.folder_names import numbered, read_place
+from app.importers.formats.storage_texts import numbered, read_place
 from app.importers.importing import ImportReport
 from app.runfile.metadata.typed_json import NotKnown
 from app.runfile.reader import RunFile

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from app.domain.errors import ForeignDataError
 from app.importers.files.lines import BadLines
-from app.importers.formats import folder_names, outputs
-from app.importers.formats.folder_names import parse_results
+from app.importers.formats import outputs, storage_texts
 from app.importers.formats.outputs import split_output
+from app.importers.formats.storage_texts import parse_results
 from app.importers.importing import import_paths
 from app.library.entries import UNREADABLE, read_entry
 from app.runfile.reader import RunFile
@@ -91,7 +91,7 @@ def test_mixed_damaged_files_never_stop_import(
 
 
 def test_too_many_rows_or_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(folder_names, "MOST_ROWS", 2)
+    monkeypatch.setattr(storage_texts, "MOST_ROWS", 2)
     row = "1662542438;1662546039;0;x;50;rw;1.5;2.5;7\n"
     with pytest.raises(ForeignDataError, match="more than 2 rows"):
         parse_results(row * 3, "results.csv", BadLines())

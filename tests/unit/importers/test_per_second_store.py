@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.domain.errors import ForeignDataError
-from app.importers.runs import per_second_store as second_store
-from app.importers.runs.per_second_store import LONGEST_S, SecondStore
+from app.importers.runs import foreign_run as second_store
+from app.importers.runs.foreign_run import LONGEST_S, SecondStore
 from app.postgres.pgbench.histogram import Histogram, bucket_of
 from app.postgres.pgbench.transaction_log import Outcome, TransactionBatch
 

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.analysis.cannot_show import read_limitations
-from app.analysis.sentences import describe_shape
-from app.analysis.stability import RunStability, read_shape
+from app.analysis.stability import RunStability, describe_shape, read_shape
 from app.runfile.reader import RunFile
 from app.runfile.summary import seconds_of, summarise
 from tests.unit.importers.imports import DATA, bring_in, only

@@ -8,10 +8,16 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from app.importers.files.lines import BadLines
-from app.importers.formats.folder_names import FolderNameFacts, is_results, parse_results, read_place
 from app.importers.formats.server_log_times import is_server_log, server_events, server_version, zone_of
 from app.importers.formats.settings_texts import is_pg_config, is_settings, parse_pg_config, parse_settings
-from app.importers.formats.storage_texts import StorageInfo, read_storage
+from app.importers.formats.storage_texts import (
+    FolderNameFacts,
+    StorageInfo,
+    is_results,
+    parse_results,
+    read_place,
+    read_storage,
+)
 from app.importers.runs.environment import machine_facts, parse_machines
 
 DATA = Path(__file__).resolve().parents[2] / "data"

@@ -8,7 +8,6 @@ from typing import Final
 from app.domain.filesystems import defaults
 from app.domain.formats.common import ATIME, NODEV, NOSUID
 from app.domain.option_texts import COMMON
-from app.domain.options.conflicts import Action, ConflictRule
 from app.domain.options.filesystem_spec import KernelRemedy, KernelThreads, Program, described
 from app.domain.options.format_spec import (
     Area,
@@ -29,6 +28,7 @@ from app.domain.options.kinds import (
 from app.domain.options.option import FormatOption, Stage
 from app.domain.options.option_spec import ChoiceValue, OptionText
 from app.domain.options.raid import Assembler, Level
+from app.domain.options.refusals import Action, ConflictRule
 from app.domain.units import KIB, MIB
 from app.domain.versions import Component
 

@@ -22,11 +22,16 @@ from app.domain.storage_plan.reader import parse_plan
 from app.domain.storage_plan.wire import plan_from_wire, plan_to_wire
 from app.domain.units import GIB
 from app.draft.disks.commands import devices_of, making_lines, plan_of
-from app.draft.disks.filesystems import choose_filesystem, circumstances, filesystem_cards, set_option
-from app.draft.disks.options import options_page
+from app.draft.disks.filesystems import (
+    choose_filesystem,
+    circumstances,
+    filesystem_cards,
+    options_page,
+    set_option,
+)
 from app.draft.disks.table import StorageFacts, assign
 from app.draft.disks.target import read_target
-from app.draft.fields.storage_state import DisksDraft
+from app.draft.fields.state import DisksDraft
 from app.execution.run_description import describe_target
 from app.importers.formats.storage_texts import read_storage
 from app.probes.sources.kernel_threads import family_of

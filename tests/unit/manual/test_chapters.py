@@ -40,10 +40,10 @@ from app.manual.chapters import (
     FILLED,
     MANUAL,
     TABLES,
+    anchor_of,
     chapter_title,
     find_chapter,
 )
-from app.manual.markdown import anchor_of
 from app.preferences import preferences_path
 from app.process.starter import current_account
 from app.runfile.figures import FIGURES

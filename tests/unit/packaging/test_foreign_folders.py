@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from app.process.foreign_folders import forget_foreign_folders, is_roots
+from app.process.account import forget_foreign_folders, is_roots
 from tests.unit.packaging.conftest import PROJECT, Scripts
 from tests.unit.packaging.test_environment import SHOW
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from app.domain.errors import InstallationError
-from app.postgres.installations import find as examination
-from app.postgres.installations import find as installations
-from app.postgres.installations.find import (
+from app.postgres.installations import installation as examination
+from app.postgres.installations import installation as installations
+from app.postgres.installations.installation import (
     Family,
     Installation,
     choose_installation,
@@ -18,8 +18,8 @@ from app.postgres.installations.find import (
     find_installations,
     fingerprint,
     install_hint,
+    parse_version,
 )
-from app.postgres.installations.installation import parse_version
 from app.process.starter import Account, CommandOutcome, current_account, named_account
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from app.postgres.machine import Machine, read_machine
+from app.postgres.settings import Machine, read_machine
 
 
 def test_limit_below_ram_is_usable(tmp_path: Path) -> None:

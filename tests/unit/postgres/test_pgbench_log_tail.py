@@ -13,9 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.domain.errors import PgbenchError
-from app.postgres.pgbench import log_tail as pgbench_log_tail
-from app.postgres.pgbench.log_tail import CHUNK_BYTES, TransactionLogTail
-from app.postgres.pgbench.transaction_log import LogFormat, TransactionBatch
+from app.postgres.pgbench import transaction_log as pgbench_log_tail
+from app.postgres.pgbench.transaction_log import CHUNK_BYTES, LogFormat, TransactionBatch, TransactionLogTail
 from tests.transactions import concatenate, unread_bytes
 
 PID = 4242

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.domain.errors import SettingError
-from app.postgres.known_settings import StartupFailure, parse_refusal, setting_error
+from app.postgres.settings import StartupFailure, parse_refusal, setting_error
 
 REFUSALS = Path(__file__).parents[2] / "data/postgres/refusals"
 VERSIONS = ("15.18", "16.14", "18.4")

@@ -13,10 +13,15 @@ from app.domain.campaign.server_options import safe_without, server_options
 from app.domain.errors import CampaignError, TargetError
 from app.domain.options.raid import Level
 from app.domain.storage_plan.plan import Role
-from app.postgres.configuration_text import bench_statements
+from app.postgres.configuration_text import (
+    Tablespaces,
+    bench_statements,
+    check_places,
+    roles_of,
+    tablespace_options,
+)
 from app.postgres.connection import BENCH_ROLE
 from app.postgres.pgbench.argv import Connection, PgbenchProgram, loading_argvs
-from app.postgres.tablespaces import Tablespaces, check_places, roles_of, tablespace_options
 
 SPACES = Tablespaces(((Role.TABLES, "/t/tablespace"), (Role.INDEXES, "/i/it's")))
 PGBENCH = PgbenchProgram("/bin/pgbench", 15)

@@ -10,11 +10,17 @@ import pytest
 from app.domain.errors import ProgramError
 from app.domain.json_value import Json
 from app.probes.base.backing_devices import BackingDevice, Mount, Resolver
-from app.probes.base.fact_tree import Facts, attempt, file_fact, parse_value, selected
-from app.probes.base.probe import ServerSources
-from app.probes.facts.environment import FactSources, read_changing_facts, read_facts
-from app.probes.facts.machine import on_battery, processor_facts, thermal_facts
-from app.probes.facts.storage import device_facts, storage_facts
+from app.probes.base.probe import Facts, ServerSources, attempt, file_fact, parse_value, selected
+from app.probes.facts.environment import (
+    FactSources,
+    device_facts,
+    on_battery,
+    processor_facts,
+    read_changing_facts,
+    read_facts,
+    storage_facts,
+    thermal_facts,
+)
 from tests.unit.probes.fakes import write
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from app.domain.errors import ProgramError
-from app.probes.base.fact_tree import ask_program
-from app.probes.preflight.context import CgroupLimits, measure_load, read_cgroup_limits
+from app.probes.base.probe import ask_program
+from app.probes.preflight.checks import CgroupLimits, measure_load, read_cgroup_limits
 from tests.unit.probes.fakes import HandClock, add_process, write
 
 

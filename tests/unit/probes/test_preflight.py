@@ -7,14 +7,16 @@ import pytest
 
 from app.domain.units import GIB
 from app.probes.base.backing_devices import Backing, BackingDevice, Mount
-from app.probes.preflight.checks import WRITTEN_EPOCH_S, findings_of, run_preflight
-from app.probes.preflight.context import (
+from app.probes.preflight.checks import (
+    WRITTEN_EPOCH_S,
     BusyProcess,
     CgroupLimits,
     Load,
     PreflightContext,
     PreflightRequest,
     Severity,
+    findings_of,
+    run_preflight,
 )
 
 MOUNT = Mount(1, "8:1", "/", "/data", (), "ext4", "/dev/sda1", ())

@@ -10,7 +10,7 @@ import pytest
 
 from app.probes.base.probe import ProbeContext, ServerSources
 from app.probes.base.ssh import RemoteMachine, SshDestination
-from app.probes.sampling.whole_phase import WholePhase
+from app.probes.sampling.sampler import WholePhase
 
 _BUSY = "import time\nwhile time.process_time() < 0.6: pass"
 

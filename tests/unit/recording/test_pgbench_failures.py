@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from app.domain.campaign.configuration import BuiltinScript, Script
-from app.execution.failures import KEPT, failure_of_pgbench, full_disk
-from app.recording.pgbench_failures import crash_reason, failure_reason, reports_aborted
+from app.execution.children import KEPT, failure_of_pgbench, full_disk
+from app.recording.pgbench_streams import crash_reason, failure_reason, reports_aborted
 
 OWN = Script(builtin=None, path="/home/jo/orders of may.sql", text="SELECT 1")
 SCRIPTS = (Script(builtin=BuiltinScript.SELECT_ONLY), OWN)

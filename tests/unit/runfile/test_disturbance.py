@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from app.analysis.facts import read_run_facts
-from app.analysis.sentences import describe_disturbances
+from app.analysis.stability import describe_disturbances
 from app.comparison.comparison import compare_runs
 from app.domain.disturbances import (
     DISTURBING_METRICS,

@@ -28,10 +28,9 @@ from app.live.campaign_follower import GrowingRun
 from app.live.campaign_status import CampaignWatch
 from app.report.report import read_report
 from app.runfile.reader import RunFile
-from app.runfile.schema import schema_of
 from app.runfile.series import load_run_data
 from app.runfile.summary import summarise
-from app.runfile.writer import FORMAT, SCHEMAS
+from app.runfile.writer import FORMAT, SCHEMAS, schema_of
 from tests.fix_runs import Shape, write_run
 from tests.hostile_files import DAMAGED, INSIDE, REFUSED, complete, mutate
 

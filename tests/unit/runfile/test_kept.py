@@ -11,8 +11,8 @@ import pytest
 from app.analysis.facts import kept_run_facts
 from app.domain.run import RunState
 from app.library.entries import CampaignLock
-from app.runfile.file_cache import FileCache, signature_of
 from app.runfile.reader import RunFile
+from app.runfile.series import FileCache, signature_of
 from tests.fix_window import Trial, begin_trial, write_trial
 
 

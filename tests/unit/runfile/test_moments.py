@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.runfile.metadata.moments import moment_words, read_moments
+from app.runfile.metadata.run_metadata import moment_words, read_moments
 
 
 @pytest.mark.parametrize("t_s", [0.0, 59.6, 3599.0, 90_061.0, -30.0])

@@ -41,10 +41,15 @@ from app.library.query import haystack, matches, parse_query
 from app.report.blocks import ReportTable, Text
 from app.report.findings import find
 from app.report.pages.comparison_pages import difference_pages
-from app.report.run_series import RunSeries
+from app.report.report_data import RunSeries
 from app.runfile.metadata.environment import read_environment_facts
-from app.runfile.metadata.run_metadata import ErrorMetadata, RunMetadata, TargetMetadata, read_metadata
-from app.runfile.metadata.stored_campaign import completed
+from app.runfile.metadata.run_metadata import (
+    ErrorMetadata,
+    RunMetadata,
+    TargetMetadata,
+    completed,
+    read_metadata,
+)
 from app.runfile.metadata.typed_json import NOT_KNOWN, NotKnown, read_values, values_of
 from app.runfile.reader import RunFile
 from app.runfile.writer import SCHEMA

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from app.statistics.sequential import SequentialRuns
+from app.statistics.selection import SequentialRuns
 from app.statistics.verdict import Verdict, compare, compare_family
 from tests.simulated_selections import holds, interval_of, runs_of, select, spreads, truths
 

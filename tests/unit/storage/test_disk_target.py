@@ -9,8 +9,7 @@ import pytest
 from app.domain.campaign.configuration import DiskTarget, GroupChoice
 from app.domain.disk_answers import Disk
 from app.domain.options.raid import Level
-from app.domain.storage_plan.problems import plan_problems
-from app.domain.storage_plan.reader import PlanError
+from app.domain.storage_plan.reader import PlanError, plan_problems
 from app.domain.units import GIB, MIB, TIB
 from app.domain.versions import KERNEL
 from app.storage.layout.availability import Support

@@ -19,8 +19,8 @@ from PySide6.QtCore import QLineF, QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFontInfo, QIcon, QPainter, QPen, QPixmap, QPolygonF
 
 from app.runfile.series import PhaseRegion
+from ui.charts.data.curves import Pyramid
 from ui.charts.data.lines import Line
-from ui.charts.data.min_max_pyramid import Pyramid
 from ui.charts.data.scale import Array, Frame
 from ui.painting import painting
 from ui.theme import Appearance, Theme

@@ -17,8 +17,7 @@ from ui.charts.data.curves import (
     with_envelope,
     with_width,
 )
-from ui.charts.data.limits import limit_lines
-from ui.charts.data.lines import BandKind, Line, LineStyler
+from ui.charts.data.lines import BandKind, Line, LineStyler, limit_lines
 from ui.charts.data.plotted_run import PlotDataset, RunTrace, devices_words, load_words, notes_of, phases_of
 from ui.charts.data.registry import ChartSpec, CurveSpec
 from ui.charts.data.scale import TIME, Range, XAxisKind

@@ -28,8 +28,7 @@ from app.comparison.label_shortening import cut_words
 from app.domain.text import tr
 from app.runfile.metadata.safety import NOT_DURABLE, UNSAFE
 from app.runfile.series import RunData
-from ui.charts.data.curves import CurveData
-from ui.charts.data.min_max_pyramid import Array
+from ui.charts.data.curves import Array, CurveData
 from ui.charts.data.plotted_run import RunTrace
 from ui.charts.data.registry import ChartSpec, CurveSpec
 from ui.charts.data.scale import Range, format_value
@@ -37,9 +36,8 @@ from ui.charts.painting.painting import sample_icon
 from ui.charts.stack.chart_model import ChartModel
 from ui.charts.stack.stack import ChartStack
 from ui.theme import SMALL, TINY
-from ui.widgets.elided import ElidedComboBox
 from ui.widgets.formatting import tooltip
-from ui.widgets.texts import plain_label
+from ui.widgets.texts import ElidedComboBox, plain_label
 
 _LEGEND_HIGH: Final = 95.0
 

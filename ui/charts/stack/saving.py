@@ -28,7 +28,7 @@ from PySide6.QtSvg import QSvgGenerator
 from PySide6.QtWidgets import QFileDialog, QMenu, QMessageBox, QWidget
 
 from app.domain.text import tr
-from app.export.csv_cells import write_rows
+from app.export.runs import write_rows
 from ui.charts.data.lines import Line
 from ui.charts.data.scale import TIME, XAxisKind
 from ui.charts.painting.painting import paint_sample

@@ -35,8 +35,7 @@ from ui.charts.data.registry import CHARTS, DEFAULT_CHARTS, ChartSpec, charts_al
 from ui.charts.data.scale import TIME, Range, XAxisKind, XQuantity, format_moment, format_value
 from ui.charts.painting.crosshair import Reading
 from ui.charts.painting.painting import ChartBackground
-from ui.charts.stack.canvas import Canvas
-from ui.charts.stack.chart import Chart
+from ui.charts.stack.chart import Canvas, Chart
 from ui.charts.stack.chart_model import LIVE, ChartModel, describe_events, ground_of
 from ui.charts.stack.saving import Picture, SavingMenu
 from ui.theme import SMALL, Theme

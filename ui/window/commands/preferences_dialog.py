@@ -37,11 +37,10 @@ from app.preferences import (
     write_preferences,
 )
 from ui.theme import LARGE, MEDIUM, Scheme, Theme
-from ui.widgets.elided import ElidedComboBox
 from ui.widgets.layouts import fill
 from ui.widgets.screen_room import screen_room
 from ui.widgets.tab_order import set_reading_tab_order
-from ui.widgets.texts import ErrorText, Text
+from ui.widgets.texts import ElidedComboBox, ErrorText, Text
 
 
 def preferred_scheme(preferences: Preferences) -> Scheme | None:

@@ -18,7 +18,7 @@ from app.domain.campaign.configuration import Campaign
 from app.domain.text import tr
 from app.library.scan import ListedRun
 from ui.theme import Theme
-from ui.window.files.opening import open_file, open_folder_of
+from ui.window.files.run_actions import open_file, open_folder_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from ui.widgets.layouts import fill
 from ui.window.facts.panel import FactsPanel
 from ui.window.library.model import MIME_TYPE, LibraryModel
 from ui.window.library.panel import LibraryPanel
-from ui.window.library.run_loader import LoadedRun, RunLoader
+from ui.window.library.reader import LoadedRun, RunLoader
 
 if TYPE_CHECKING:
     from app.analysis.facts import RunFacts

@@ -12,7 +12,7 @@ from typing_extensions import override
 from app.campaign_file.fields import PHASE_FIELDS
 from app.domain.filesystems import filesystem
 from app.domain.text import tr
-from app.draft.disks.options import shown_value
+from app.draft.disks.filesystems import shown_value
 from app.draft.fields.fields import FIELDS, PHASES
 from ui.theme import MEDIUM, SMALL, Theme
 from ui.widgets.fields import HELP

@@ -13,16 +13,28 @@ from app.domain.filesystems import FILESYSTEMS
 from app.domain.options.raid import Level
 from app.domain.problem import Problem
 from app.domain.text import tr, trn
-from app.draft.disks.filesystems import choose_filesystem, choose_preset, circumstances, set_option
-from app.draft.disks.options import changed_words, options_page
+from app.draft.disks.filesystems import (
+    changed_words,
+    choose_filesystem,
+    choose_preset,
+    circumstances,
+    options_page,
+    set_option,
+)
 from app.draft.disks.problems import server_settings_of
 from app.draft.disks.target import preset_of, short_name, spec_of
 from app.draft.draft import CampaignDraft
 from app.draft.fields.fields import CHANGEABLE, FIELDS, ON_FIRST_PAGE, SETTINGS
-from app.draft.fields.state import OWN_SCRIPTS, ConfigurationDraft, Place, put
-from app.draft.fields.storage_state import DisksDraft, MadeDraft, level_of
+from app.draft.fields.state import (
+    OWN_SCRIPTS,
+    ConfigurationDraft,
+    DisksDraft,
+    MadeDraft,
+    Place,
+    level_of,
+    put,
+)
 from ui.theme import SMALL, Theme
-from ui.widgets.columns import Columns
 from ui.widgets.fields import (
     HELP,
     Field,
@@ -32,7 +44,7 @@ from ui.widgets.fields import (
     push_button,
     set_text,
 )
-from ui.widgets.layouts import fill
+from ui.widgets.layouts import Columns, fill
 from ui.widgets.texts import ErrorText, Text, show_tip
 from ui.wizard.base.controls import Form
 from ui.wizard.base.page import belongs

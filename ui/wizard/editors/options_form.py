@@ -22,11 +22,9 @@ from typing_extensions import override
 from app.domain.options.filesystem_spec import FilesystemSpec
 from app.domain.problem import Problem
 from app.domain.text import tr
-from app.draft.disks.options import OptionGroup, OptionRow, OptionsPage, explain_no_match
+from app.draft.disks.filesystems import OptionGroup, OptionRow, OptionsPage, explain_no_match
 from ui.painting import painting
 from ui.theme import LARGE, MEDIUM, SMALL, TINY, Theme
-from ui.widgets.columns import Columns
-from ui.widgets.elided import ElidedCheckBox, ElidedLabel
 from ui.widgets.fields import (
     HELP,
     Section,
@@ -38,8 +36,16 @@ from ui.widgets.fields import (
     set_text,
 )
 from ui.widgets.formatting import tooltip
-from ui.widgets.layouts import fill
-from ui.widgets.texts import ErrorText, ReservedLines, Text, mnemonic_label, show_tip
+from ui.widgets.layouts import Columns, fill
+from ui.widgets.texts import (
+    ElidedCheckBox,
+    ElidedLabel,
+    ErrorText,
+    ReservedLines,
+    Text,
+    mnemonic_label,
+    show_tip,
+)
 
 _CONTROL_EMS: Final = 14
 _NOTE_LINES: Final = 2

@@ -6,32 +6,49 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QLayout, QPlainTextEdit, QRadioButton, QWidget
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import (
+    QButtonGroup,
+    QCheckBox,
+    QHBoxLayout,
+    QLayout,
+    QMenu,
+    QPlainTextEdit,
+    QRadioButton,
+    QVBoxLayout,
+    QWidget,
+)
 from typing_extensions import override
 
+from app.campaign_file.partial import array_keys, queue_keys
 from app.domain.problem import Problem
 from app.domain.storage_plan.plan import FURTHER_ROLES, Role
 from app.domain.text import tr
 from app.draft.disks.filesystems import (
     FilesystemCard,
+    OptionRow,
+    OptionsPage,
+    changed_words,
     choose_filesystem,
     choose_preset,
     circumstances,
     filesystem_cards,
+    options_page,
     preset_choices,
     set_option,
     shared_obstacles,
 )
-from app.draft.disks.options import OptionRow, OptionsPage, changed_words, options_page
 from app.draft.disks.problems import server_settings_of
-from app.draft.disks.target import PREFIXES, preset_of, spec_of
+from app.draft.disks.target import PREFIX, PREFIXES, preset_of, spec_of
 from app.draft.draft import CampaignDraft
-from app.draft.fields.state import Step
-from app.draft.fields.storage_state import GroupDraft, MadeDraft
+from app.draft.fields.fields import FIELDS
+from app.draft.fields.state import GroupDraft, MadeDraft, Step, level_of
 from app.draft.matrix.offers import DimensionRow, dimension_rows
 from app.draft.matrix.ticking import tick
 from app.draft.matrix.variants import (
+    OPTION,
+    VariantGroup,
     VariantOffer,
     compared_words,
     comparison_words,
@@ -40,15 +57,173 @@ from app.draft.matrix.variants import (
     variant_groups,
 )
 from ui.theme import LARGE, Theme
-from ui.widgets.columns import Columns, Flow
-from ui.widgets.fields import Field, Section, combo_box, describe_button, set_row_enabled, text_box
+from ui.widgets.fields import (
+    Field,
+    Section,
+    combo_box,
+    describe_button,
+    push_button,
+    set_row_enabled,
+    text_box,
+)
 from ui.widgets.formatting import tooltip
-from ui.widgets.layouts import fill
-from ui.widgets.texts import Heading, ReservedLines, ScrollingTexts, Text, below_rule, show_tip
+from ui.widgets.layouts import Columns, Flow, fill
+from ui.widgets.texts import (
+    ElidedLabel,
+    Heading,
+    ReservedLines,
+    ScrollingTexts,
+    Text,
+    below_rule,
+    plain_label,
+    show_tip,
+)
+from ui.wizard.base.controls import Form
 from ui.wizard.base.page import Page
-from ui.wizard.editors.array_fields import ArrayFields
-from ui.wizard.editors.compare_bar import CompareBar
 from ui.wizard.editors.options_form import OptionEditor, OptionsForm
+
+# Form fields for the keys of an md array and of the kernel's queue.
+
+
+_KEYS: Final = ("chunk_size", "bitmap", "initial_sync", "scheduler", "read_ahead")
+
+
+class ArrayFields(QWidget):
+    """Fields of a group's array, hidden without one, and of kernel settings for its disks.
+
+    Attributes:
+        fields: by the key of campaign files.
+
+    Signals:
+        edited: the group's draft was changed.
+    """
+
+    edited = Signal()
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._group = GroupDraft()
+        self._there: frozenset[str] = frozenset()
+        self._text = ""
+        self._form = Form(theme, [f"{PREFIX}{key}" for key in _KEYS], lines=1)
+        self._form.edited.connect(self._emit_value)
+        self.fields = dict(zip(_KEYS, self._form.fields.values(), strict=True))
+        fill(QVBoxLayout(self), Columns(list(self.fields.values()), 30), margins=0)
+
+    def show_group(self, group: GroupDraft) -> None:
+        """Show and edit a group."""
+        self._group = group
+        spec = spec_of(group.made)
+        keys = (*array_keys(spec, level_of(group.made, len(group.disks))), *queue_keys(spec))
+        self._there = frozenset(keys)
+        self.show_matching(self._text)
+        self._form.show_texts({f"{PREFIX}{key}": text for key, text in group.texts.items()})
+
+    def show_matching(self, text: str) -> bool:
+        """Show the fields that match a search, and return whether there are any."""
+        self._text = text
+        words = text.casefold().split()
+        names = {key: f"{FIELDS[PREFIX + key].shown_name} {key}".casefold() for key in self._there}
+        found = {key for key, name in names.items() if all(word in name for word in words)}
+        for key, field in self.fields.items():
+            field.setVisible(key in found)
+        return bool(found)
+
+    def _emit_value(self, key: str, text: str) -> None:
+        self._group.texts[key.removeprefix(PREFIX)] = text
+        self.edited.emit()
+
+
+# Comparisons on the filesystem page: other filesystems as check boxes, options as a menu.
+
+
+class CompareBar(QWidget):
+    """Check boxes for other filesystems, and a menu of other comparisons on the same disks.
+
+    Attributes:
+        ticks: by the label of the filesystem.
+        menu: of the button.
+        result: summary of the comparison.
+
+    Signals:
+        wanted: a `VariantOffer`, and whether to measure it.
+    """
+
+    wanted = Signal(object, bool)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ticks: dict[str, QCheckBox] = {}
+        self._variants: dict[str, VariantOffer] = {}
+        self._groups: tuple[VariantGroup, ...] = ()
+        self._loading = False
+        self._label = plain_label(tr("Compare with:"))
+        self.button = push_button(tr("With other options"), "compare")
+        self.menu = QMenu(self.button)
+        self.menu.setToolTipsVisible(True)
+        self.button.setMenu(self.menu)
+        self.result = ElidedLabel()
+        self._flow = Flow()
+        fill(QVBoxLayout(self), self._flow, self.result, spacing=0, margins=0)
+        self.menu.aboutToShow.connect(self.fill_menu)
+
+    def show_variants(
+        self, filesystems: Sequence[VariantOffer], groups: Sequence[VariantGroup], result: str
+    ) -> None:
+        """Show the available comparisons and the chosen ones; disabled if there are none."""
+        self._loading = True
+        if filesystems:
+            self._variants = {each.label: each for each in filesystems}
+        self._groups = tuple(groups)
+        if set(self.ticks) != set(self._variants):
+            self.ticks = {name: self.ticks.get(name) or self._make_tick(name) for name in self._variants}
+            self._flow.show_widgets([self._label, *self.ticks.values(), self.button])
+        for name, box in self.ticks.items():
+            each = self._variants[name]
+            box.setChecked(each.ticked)
+            box.setEnabled(bool(filesystems) and (each.ticked or not each.obstacle))
+            show_tip(box, each.obstacle, each.about)
+        self.button.setEnabled(bool(groups))
+        self.result.show_line(result)
+        self._loading = False
+
+    def _make_tick(self, name: str) -> QCheckBox:
+        tick = QCheckBox(name)
+        describe_button(tick, "compare")
+        tick.setAccessibleName(tr("Compare with {name}").format(name=name))
+        tick.toggled.connect(partial(self._on_toggled, name))
+        return tick
+
+    def _on_toggled(self, name: str, ticked: bool) -> None:  # noqa: FBT001 - the signal's signature
+        if not self._loading:
+            self.wanted.emit(self._variants[name], ticked)
+
+    def fill_menu(self) -> None:
+        """Fill the menu: a single value directly, several values in a submenu."""
+        self.menu.clear()
+        was_option = True
+        for group in self._groups:
+            is_option = all(each.key.startswith(OPTION) for each in group.variants)
+            if was_option and not is_option:
+                self.menu.addSeparator()
+            was_option = is_option
+            if len(group.variants) == 1:
+                self._add(self.menu, group.variants[0], f"{group.variants[0].label}  ({group.label})")
+                continue
+            menu = self.menu.addMenu(group.label.replace("&", "&&"))
+            menu.setToolTipsVisible(True)
+            for variant in group.variants:
+                self._add(menu, variant, variant.label)
+
+    def _add(self, menu: QMenu, variant: VariantOffer, label: str) -> None:
+        action = QAction(label.replace("&", "&&"), menu)
+        action.setCheckable(True)
+        action.setChecked(variant.ticked)
+        action.setEnabled(variant.ticked or not variant.obstacle)
+        action.setToolTip(tooltip(*filter(None, (variant.obstacle, variant.about))))
+        action.toggled.connect(partial(self.wanted.emit, variant))
+        menu.addAction(action)
+
 
 _GROUPS: Final = {
     Role.DATA: tr("Of the &data"),

@@ -18,9 +18,9 @@ from app.postgres.installations.installation import Installation
 from app.postgres.presets import PRESETS
 from app.postgres.settings import Origin, Setting
 from ui.theme import Theme
-from ui.widgets.columns import Columns
 from ui.widgets.fields import HELP, Field, combo_box, line_edit, plain, set_row_enabled
 from ui.widgets.formatting import tooltip
+from ui.widgets.layouts import Columns
 from ui.widgets.texts import Text
 from ui.wizard.base.controls import Form
 from ui.wizard.base.page import Page

@@ -28,7 +28,7 @@ from app.draft.planning import effect_sentences
 from app.draft.review import Review, ReviewRow, make_review
 from app.draft.servers import LOAD_FIELD
 from app.draft.trust import TRUST_FIELD, agreement_text
-from app.execution.preflight import PreflightFinding, Severity, find_disturbances
+from app.execution.campaign import PreflightFinding, Severity, find_disturbances
 from app.execution.resolve import ResolvedCampaign
 from app.hosts.machine_lock import find_other_campaign, may_measure_beside
 from app.library.spreads import KnownSpread, read_spreads

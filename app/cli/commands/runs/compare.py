@@ -15,9 +15,8 @@ from rich.console import Console
 
 from app.analysis.facts import read_run_facts
 from app.analysis.labels import one_line
-from app.analysis.sentences import WITHIN_RUN_NOTE
-from app.cli.commands.runs.named_runs import is_query, library_of, print_left_over, select_runs
-from app.cli.commands.runs.show import print_json
+from app.analysis.stability import WITHIN_RUN_NOTE
+from app.cli.commands.runs.show import is_query, library_of, print_json, print_left_over, select_runs
 from app.cli.terminal.tables import print_sentence, print_table
 from app.comparison.again_at_rate import campaign_again
 from app.comparison.comparison import RunComparison, compare_runs

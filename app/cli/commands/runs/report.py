@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NoReturn
 
-from app.cli.commands.runs.named_runs import named_paths
+from app.cli.commands.runs.show import named_paths
 from app.cli.commands.window import become, window_environment
 from app.domain.errors import ExitStatus, UsageError
 from app.domain.text import tr

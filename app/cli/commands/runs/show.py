@@ -7,24 +7,26 @@ import json
 import math
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Final
 
 from rich.console import Console
 
+from app import COMMAND
 from app.analysis.bottleneck import read_bottleneck
 from app.analysis.cannot_show import Limit, describe_limitations, read_limitations
 from app.analysis.data_set import describe_data_set
+from app.analysis.facts import PHASE_COLUMNS, read_phase_figures
 from app.analysis.io_baseline import JOB_COLUMNS, read_used_shares, sync_sentences
 from app.analysis.labels import DISK_MARKS, WHOLE_RUN_TPS, at_least, format_tps
-from app.analysis.phase_figures import PHASE_COLUMNS, read_phase_figures
-from app.analysis.sentences import CLOSED_LOOP_NOTE, describe_disturbances, is_closed_loop
-from app.cli.commands.runs.named_runs import entries_found, library_of, print_left_over
+from app.analysis.stability import CLOSED_LOOP_NOTE, describe_disturbances, is_closed_loop
 from app.cli.terminal.tables import print_grid, print_line, print_pairs, print_sentence, print_table
 from app.comparison.offered_load import describe_rate, kept_rate
 from app.domain.columns import CellKind, Column
-from app.domain.errors import ExitStatus
+from app.domain.errors import ExitStatus, UsageError
 from app.domain.json_value import Json
 from app.domain.quoting.shell import shell_line, shell_word
 from app.domain.run import Phase, RunState
@@ -32,8 +34,9 @@ from app.domain.text import number_text, tr, trn
 from app.domain.units import format_duration, format_size
 from app.execution.recovery import finish_incomplete, sweep_abandoned
 from app.export.runs import describe_run, finite
-from app.library.entries import LibraryEntry, effective_state
-from app.library.query import dimensions
+from app.hosts.recovery.cleanup import CleanupAction, SweepEvent
+from app.library.entries import LibraryEntry, default_library, effective_state, read_entry, run_paths
+from app.library.query import dimensions, haystack, matches, parse_query, query_mistakes, query_remarks
 from app.library.scan import find_run, list_runs
 from app.postgres.pgbench.filler import ratio_words
 from app.runfile.disturbance import marks_of, read_disturbances
@@ -46,6 +49,94 @@ from app.runfile.reader import RunFile
 from app.runfile.summary import figures_of, is_lower_bound, summarise
 from app.statistics.verdict import run_interval
 from app.terminal.plain_text import json_text, plain
+
+# Find the runs named on a command line, and finish abandoned ones before they are read.
+
+
+def library_of(arguments: argparse.Namespace) -> Path:
+    """Return the library that the command line names, or the user's."""
+    chosen: Path | None = arguments.library
+    return chosen if chosen is not None else default_library()
+
+
+def print_left_over(events: Sequence[SweepEvent]) -> None:
+    """Print on standard error the remains of dead campaigns that could not be cleaned up."""
+    for event in events:
+        if event.action in {CleanupAction.KEPT, CleanupAction.UNREADABLE}:
+            sys.stderr.write(f"{COMMAND}: {plain(event.text)}\n")
+
+
+def is_query(name: str) -> bool:
+    """Return whether an argument is a query, such as ``filesystem:xfs scale:250``, and no name of runs."""
+    return not os.path.lexists(name) and any(term.field for term in parse_query(name))
+
+
+def entries_found(words: Sequence[str], entries: Sequence[LibraryEntry]) -> list[LibraryEntry]:
+    """Return the entries that match a query; print remarks about values that none has.
+
+    Raises:
+        UsageError: the query cannot match any run.
+    """
+    terms = tuple(term for word in words for term in parse_query(_as_one(word)))
+    if mistakes := list(query_mistakes(terms, entries)):
+        raise UsageError("\n".join(mistakes))
+    for remark in query_remarks(terms, entries):
+        sys.stderr.write(f"{COMMAND}: {plain(remark)}\n")
+    return [entry for entry in entries if matches(terms, entry, haystack(entry))]
+
+
+def _as_one(word: str) -> str:
+    """Return an argument as one query term unless it has several fields: the shell has split the words."""
+    is_one = " " in word and '"' not in word and not all(term.field for term in parse_query(word))
+    return f'"{word}"' if is_one else word
+
+
+def select_runs(names: Sequence[str], library: Path) -> list[list[Path]]:
+    """Return the run files of each folder, path or id; queries choose among them, or of the library.
+
+    Raises:
+        UsageError: there is no such run.
+    """
+    queries = [name for name in names if is_query(name)]
+    named = [name for name in names if name not in queries]
+    if not queries:
+        return [runs_named(name, library) for name in named]
+    sides = [_entries_named(name, library) for name in named] or [list_runs(library)]
+    found = {entry.path for entry in entries_found(queries, [entry for side in sides for entry in side])}
+    if not found:
+        sentence = tr("None of {count} runs in {library} is found by: {words}")
+        folders = ", ".join(named) or library
+        raise UsageError(
+            sentence.format(count=sum(map(len, sides)), library=folders, words=plain(" ".join(queries)))
+        )
+    return [sorted(Path(entry.path) for entry in side if entry.path in found) for side in sides]
+
+
+def _entries_named(name: str, library: Path) -> list[LibraryEntry]:
+    return list_runs(Path(name)) if Path(name).is_dir() else [read_entry(find_run(name, library))]
+
+
+def runs_named(name: str, library: Path) -> list[Path]:
+    """Return the run files that a name denotes: those of a folder, or one."""
+    folder = Path(name)
+    if folder.is_dir():
+        found = sorted(run_paths(folder))
+        if not found:
+            raise UsageError(tr("There is no run in the folder {folder}.").format(folder=folder))
+        return found
+    return [find_run(name, library)]
+
+
+def named_paths(arguments: argparse.Namespace) -> list[Path]:
+    """Return the run files that the command line names, each once.
+
+    Raises:
+        UsageError: there is no such run.
+    """
+    print_left_over(sweep_abandoned())
+    sides = select_runs(arguments.runs, library_of(arguments))
+    return list(dict.fromkeys(path for side in sides for path in side))
+
 
 _MEASURED: Final = frozenset({Phase.PART, Phase.MEASURE})
 

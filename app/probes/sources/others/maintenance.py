@@ -23,8 +23,7 @@ from app.domain.errors import ProgramError
 from app.domain.metrics import Sample
 from app.domain.text import tr
 from app.probes.base.backing_devices import Backing, resolve_backing
-from app.probes.base.fact_tree import Ask, ask_program
-from app.probes.base.probe import Clock, Probe, ProbeContext, ProbeUnavailable, RawFile
+from app.probes.base.probe import Ask, Clock, Probe, ProbeContext, ProbeUnavailable, RawFile, ask_program
 
 ALWAYS: Final = frozenset(
     {

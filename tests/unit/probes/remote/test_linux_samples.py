@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from app.domain.metrics import METRICS, Sample
-from app.probes.remote.counters import LinuxSamples, LinuxUnits
+from app.probes.remote.machine import LinuxSamples, LinuxUnits
 
 FIRST = (
     "uptime=100.00",

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from app.analysis.data_set import compression_in_effect
 from app.analysis.properties import properties_of
-from app.probes.base.fact_tree import Facts
+from app.probes.base.probe import Facts
 from app.probes.remote.connection import LineKind, RemoteLine
 from app.probes.remote.facts import TRIED_SYSTEMS, RemoteFacts, remote_fact_tree, sort_facts
 from app.runfile.metadata.environment import EnvironmentFacts, machine_rows, read_environment_facts
