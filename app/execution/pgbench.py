@@ -27,7 +27,7 @@ from app.execution.children import (
 )
 from app.execution.control import Cancellable
 from app.execution.resolve import ResolvedConfiguration
-from app.hosts.folders.run_folders import write_private
+from app.hosts.folders.private_folder import write_private
 from app.hosts.server_under_test import PgbenchPlace, ServerUnderTest
 from app.postgres.configuration_text import roles_of
 from app.postgres.pgbench.argv import (

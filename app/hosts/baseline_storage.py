@@ -8,7 +8,8 @@ from typing import IO
 
 from app.domain.campaign.configuration import Target
 from app.domain.storage_plan.plan import Role
-from app.hosts.folders.run_folders import PrivateFolder, RunFolders, open_private
+from app.hosts.folders.private_folder import PrivateFolder, open_private
+from app.hosts.folders.run_folders import RunFolders
 from app.hosts.own_server import RESERVE_BYTES
 from app.hosts.recovery.cleanup import CleanupAction
 from app.hosts.server_under_test import Host, ProcessRole, Watch

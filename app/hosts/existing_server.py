@@ -16,7 +16,7 @@ from app.domain.errors import FootingError, ServerError, ServerLostError, Target
 from app.domain.maintenance import MaintenanceEnd
 from app.domain.text import tr
 from app.domain.units import GIB, MIB
-from app.hosts.folders.run_folders import PrivateFolder
+from app.hosts.folders.private_folder import PrivateFolder
 from app.hosts.local import LocalHost
 from app.hosts.server_under_test import PgbenchPlace, Watch
 from app.hosts.templates.making import CopiedData

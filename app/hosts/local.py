@@ -13,7 +13,8 @@ from app.domain.errors import FootingError, TargetError
 from app.domain.maintenance import MaintenanceEnd
 from app.domain.text import tr
 from app.hosts.folders import run_folders
-from app.hosts.folders.run_folders import PrivateFolder, RunFolders, empty_page_cache
+from app.hosts.folders.private_folder import PrivateFolder
+from app.hosts.folders.run_folders import RunFolders, empty_page_cache
 from app.hosts.folders.targets import SOCKET_PLACES, CheckedTarget, check_target, is_in_memory, private_places
 from app.hosts.recovery.cleanup import CleanupAction, SweepEvent, clear
 from app.hosts.recovery.resource_journal import ResourceJournal, ResourceKind

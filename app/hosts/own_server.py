@@ -22,7 +22,8 @@ from app.domain.options.kinds import ReadbackToken
 from app.domain.storage_plan.plan import Role
 from app.domain.text import tr
 from app.domain.units import MIB, format_size
-from app.hosts.folders.run_folders import RunFolders, open_private
+from app.hosts.folders.private_folder import open_private
+from app.hosts.folders.run_folders import RunFolders
 from app.hosts.recovery.cleanup import CleanupAction
 from app.hosts.server_under_test import Host, PgbenchPlace, ProcessRole, ServerSetup, Watch
 from app.hosts.templates.making import CopiedData, copy_template

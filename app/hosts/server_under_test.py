@@ -16,7 +16,8 @@ from typing import IO, Protocol
 
 from app.domain.campaign.configuration import Target
 from app.domain.maintenance import MaintenanceEnd
-from app.hosts.folders.run_folders import PrivateFolder, RunFolders
+from app.hosts.folders.private_folder import PrivateFolder
+from app.hosts.folders.run_folders import RunFolders
 from app.hosts.recovery.cleanup import SweepEvent
 from app.hosts.templates.making import CopiedData
 from app.hosts.templates.store import Template

@@ -11,7 +11,7 @@ from app.domain.campaign.configuration import Script
 from app.domain.errors import PgbenchError
 from app.domain.metrics import Sample
 from app.domain.text import tr
-from app.hosts.folders.run_folders import PrivateFolder, open_private
+from app.hosts.folders.private_folder import PrivateFolder, open_private
 from app.postgres.pgbench.argv import TransactionLog
 from app.postgres.pgbench.histogram import SecondHistograms, SecondLatencies
 from app.postgres.pgbench.summary import ProgressLine, parse_progress

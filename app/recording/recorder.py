@@ -22,7 +22,7 @@ from app.domain.json_value import Json
 from app.domain.metrics import Sample
 from app.domain.run import Phase, PhaseName
 from app.domain.text import tr, trn
-from app.hosts.folders.run_folders import PrivateFolder, open_private
+from app.hosts.folders.private_folder import PrivateFolder, open_private
 from app.postgres.facts import ServerFacts
 from app.postgres.pgbench.argv import TransactionLog
 from app.postgres.pgbench.histogram import SecondLatencies

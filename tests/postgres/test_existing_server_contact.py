@@ -17,7 +17,7 @@ from app.domain.errors import ServerError
 from app.domain.units import MIB
 from app.execution.children import PgbenchBounds
 from app.hosts.folders.descriptors import FileIdentity
-from app.hosts.folders.run_folders import PrivateFolder
+from app.hosts.folders.private_folder import PrivateFolder
 from app.hosts.server_under_test import PgbenchPlace
 from app.postgres.installations.installation import Installation
 from app.process.starter import Account, spawn

@@ -36,7 +36,7 @@ from app.execution.resolve import resolve_campaign
 from app.execution.run_description import describe_run
 from app.hosts.existing_server import NO_BACKUPS, OF_ITS_MACHINE, NotOurs
 from app.hosts.folders.descriptors import identity_of, strictly
-from app.hosts.folders.run_folders import PrivateFolder
+from app.hosts.folders.private_folder import PrivateFolder
 from app.hosts.server_under_test import PgbenchPlace, ServerUnderTest
 from app.postgres.configuration_text import bench_statements
 from app.postgres.connection import BENCH_DATABASE, BENCH_ROLE, ROLE, connect

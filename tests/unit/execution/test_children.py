@@ -13,7 +13,7 @@ from app.domain.units import GIB
 from app.execution import children
 from app.execution.children import PgbenchBounds
 from app.hosts.folders.descriptors import FileIdentity
-from app.hosts.folders.run_folders import PrivateFolder
+from app.hosts.folders.private_folder import PrivateFolder
 from app.hosts.server_under_test import PgbenchPlace
 from app.process.starter import current_account
 

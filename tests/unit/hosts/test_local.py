@@ -16,7 +16,7 @@ from app.domain.errors import TargetError, TargetLostError
 from app.domain.options.raid import Level
 from app.domain.units import GIB, MIB
 from app.hosts.folders import run_folders, targets
-from app.hosts.folders.run_folders import open_private, write_private
+from app.hosts.folders.private_folder import open_private, write_private
 from app.hosts.folders.targets import MEMORY_FOLDER
 from app.hosts.local import LocalHost, RunFolders
 from app.hosts.recovery.cleanup import CleanupAction

@@ -9,7 +9,8 @@ import pytest
 
 from app.domain.errors import ServerError
 from app.hosts.folders.descriptors import FileIdentity
-from app.hosts.folders.run_folders import PrivateFolder, RunFolders, empty_page_cache
+from app.hosts.folders.private_folder import PrivateFolder
+from app.hosts.folders.run_folders import RunFolders, empty_page_cache
 from app.process.starter import current_account
 from tests.unit.hosts.conftest import Records
 

@@ -17,7 +17,7 @@ from typing import ParamSpec, TypeVar
 
 from app.domain.campaign.configuration import FolderTarget
 from app.hosts import local
-from app.hosts.folders.run_folders import write_private
+from app.hosts.folders.private_folder import write_private
 from app.hosts.recovery import resource_journal
 from app.process.starter import CommandOutcome, current_account, named_account, spawn
 

@@ -13,7 +13,7 @@ from app.analysis.labels import mark_words
 from app.domain.errors import PgbenchError, RunFileError
 from app.domain.run import Phase
 from app.hosts.folders.descriptors import identity_of, strictly
-from app.hosts.folders.run_folders import PrivateFolder, open_private
+from app.hosts.folders.private_folder import PrivateFolder, open_private
 from app.postgres.pgbench.argv import TransactionLog
 from app.postgres.pgbench.summary import parse_summary
 from app.postgres.pgbench.transaction_log import LogFormat
