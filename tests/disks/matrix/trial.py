@@ -289,7 +289,9 @@ class Trial:
         assert self.foreign is not None
         if not words:
             return ["it is not told"]
-        known = (*self.foreign.words, *also) if self.foreign.words else ()
+        # A disk in use, of an array that udev assembled for instance, is refused unread.
+        in_use = f"{self.foreign.disk.node} is in use"
+        known = (*self.foreign.words, *also, in_use) if self.foreign.words else ()
         if known and not any(word.lower() in words.lower() for word in known):
             return [f"none of {known} is told: {words}"]
         return []
