@@ -2,7 +2,7 @@
 
 The threads are daemons, because a file on a dead network mount must not keep the window from closing.
 References of a piece of work, such as widgets, are released in the GUI thread: a thread only knows its
-number. See also `ui.collector`.
+number.
 """
 
 from __future__ import annotations

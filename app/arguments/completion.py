@@ -17,7 +17,7 @@ from typing import Final
 from app import COMMAND, TOP
 from app.arguments.parser import Parser
 from app.domain.text import tr
-from app.manual.chapters import marked_markdown, plain_markdown
+from app.manual.markdown import marked_markdown, plain_markdown
 
 _HELP: Final = "-h, --help"
 """An option of every command; the manual lists it once."""

@@ -17,13 +17,8 @@ from app.hosts.folders.own_folders import create_templates_folder
 from app.hosts.recovery.resource_journal import ResourceJournal
 from app.hosts.server_under_test import ServerUnderTest
 from app.hosts.templates.making import CopiedData, DataSetOrder, TemplateMaker
-from app.hosts.templates.store import (
-    DamagedTemplateError,
-    Template,
-    TemplateStore,
-    why_no_room,
-    why_not_beside,
-)
+from app.hosts.templates.store import Template, TemplateStore, why_no_room, why_not_beside
+from app.hosts.templates.tree import DamagedTemplateError
 from app.postgres.pgbench.script_demands import wants_superuser
 from app.postgres.pgbench.summary import LoadTimes
 from app.probes.facts.files import StoredBytes

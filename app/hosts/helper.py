@@ -41,9 +41,10 @@ from app.hosts.folders.descriptors import (
     remove,
     strictly,
 )
+from app.hosts.folders.leftover_servers import end_servers
 from app.hosts.folders.private_folder import PrivateFolder
 from app.hosts.folders.run_folders import RunFolders, TablespaceFolder, empty_page_cache
-from app.hosts.recovery.cleanup import CleanupAction, SweepEvent, end_servers
+from app.hosts.recovery.cleanup import CleanupAction, SweepEvent
 from app.hosts.server_under_test import ProcessRole, Watch, watch_nothing
 from app.process.starter import Account, CommandOutcome, Hold, Recorder, as_account
 from app.storage.system.kernel_log import naming_pattern

@@ -94,11 +94,10 @@ _READERS: Final = (
     "runfile/disturbance.py",
     "runfile/metadata/environment.py",
     "runfile/metadata/run_metadata.py",
-    "runfile/metadata/stored_campaign.py",
     "runfile/metadata/typed_json.py",
     "runfile/reader.py",
-    "runfile/schema.py",
     "runfile/summary.py",
+    "runfile/writer.py",
 )
 _LISTS: Final = ("marks", "options", "keys", "tags")
 

@@ -1,6 +1,6 @@
 """Compute the server settings of a run: preset, filesystem, the user's own, and pgFooting's.
 
-Pure: no server is asked. `app.postgres.known_settings` checks whether an installation accepts them.
+What an installation accepts is asked of its own server program, further down.
 """
 
 from __future__ import annotations

@@ -127,9 +127,9 @@ def _redirect(path: str, descriptor: int) -> None:
 
 
 def _load(module: str) -> Callable[[str, str], int]:
-    """Return `app.process.starter.call` for a module of this tree that needs only the standard library."""
+    """Return `app.process.child_call.call` for a module of this tree that needs only the standard library."""
     sys.path.append(str(Path(__file__).resolve().parents[2]))
-    return partial(import_module("app.process.starter").call, import_module(module))
+    return partial(import_module("app.process.child_call").call, import_module(module))
 
 
 def _restore_signals() -> None:

@@ -215,7 +215,7 @@ def _quantiles(p: float, most_df: int) -> Array:
 
 # Compare any two configurations of a sequential campaign.
 #
-# Runs are paired by their common rounds only, and their spread is that of `app.statistics.selection`. The
+# Runs are paired by their common rounds only, and their spread is that of the selection above. The
 # leader at the end is partly a matter of luck: intervals against it allow for that (`app.statistics.chosen`).
 # Early dropping of others has little effect on a difference. Simulated coverage of the intervals:
 # resources/manual/method.md (93 to 98 of 100; among equals 99, because the leading one is never called

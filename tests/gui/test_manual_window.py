@@ -12,7 +12,8 @@ from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
 from app.arguments.declared import build_parser
-from app.manual.chapters import CHAPTERS, anchor_of, chapter_title
+from app.manual.chapters import CHAPTERS, chapter_title
+from app.manual.markdown import anchor_of
 from ui.race.window import HINT
 from ui.theme import Scheme, Theme
 from ui.window.commands.manual_window import ManualWindow

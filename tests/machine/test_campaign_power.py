@@ -76,7 +76,8 @@ def test_pulled_disk_keeps_seconds_frees_other(
     # The array goes on without it, as it should: what is left of it must come apart all the same.
     seconds = len(wait_for(guest, PULLED, lambda found: bool(found["told"]))["told"])
     wait_for(guest, PULLED, lambda found: len(found["told"]) > seconds + 1 or found["finished"])
-    guest.output_of("pkill", "--signal", "INT", "--full", "^python3 -P -m app run")
+    # In a slow guest the runner may have ended before.
+    assert guest.run("pkill", "--signal", "INT", "--full", "^python3 -P -m app run") in {0, 1}
     found = wait_for(guest, PULLED, lambda found: bool(found["finished"]) and not found["left"])
     assert found["disks"] == 1
     check_kept(found, found["told"])

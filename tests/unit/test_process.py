@@ -23,6 +23,7 @@ from app.domain.errors import ProgramError
 from app.domain.units import MIB
 from app.hosts.folders import descriptors
 from app.process import exec_as
+from app.process.child_call import unpack
 from app.process.starter import (
     NOT_STARTED,
     TIMED_OUT,
@@ -35,7 +36,6 @@ from app.process.starter import (
     named_account,
     run_command,
     spawn,
-    unpack,
 )
 from tests.unit import called
 
@@ -580,7 +580,7 @@ def test_module_unreadable_for_account_is_called(
     tmp_path: Path, records: Records, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tmp_path.chmod(0o700)
-    for name in ("app/process/exec_as.py", "app/process/starter.py", "tests/unit/called.py"):
+    for name in ("app/process/exec_as.py", "app/process/child_call.py", "tests/unit/called.py"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
     monkeypatch.setattr("app.process.spawn._EXEC_AS", tmp_path / "app/process/exec_as.py")

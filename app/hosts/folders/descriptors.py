@@ -123,7 +123,7 @@ def write_file(folder: str, identity: FileIdentity, name: str, content: bytes) -
 
 # Delete recorded folders, and nothing else: by descriptor, as their owner, compared by device and inode.
 #
-# Standard library only, see `app.hosts.folders.descriptors`.
+# Standard library only, as above.
 
 
 DELETE_TIMEOUT_S: Final = 900.0

@@ -25,16 +25,18 @@ from app.hosts.recovery.resource_journal import ResourceJournal, ResourceKind
 from app.hosts.templates.store import (
     DATA,
     MANIFEST,
-    DamagedTemplateError,
     Template,
     TemplateKey,
     TemplateStore,
+    format_manifest,
+    template_name,
+)
+from app.hosts.templates.tree import (
+    DamagedTemplateError,
     TreeDigest,
     digest_stopped,
     empty_copy,
-    format_manifest,
     publish,
-    template_name,
     timed_copy,
 )
 from app.postgres.configuration_text import bench_statements, initdb_arguments

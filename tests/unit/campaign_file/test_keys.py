@@ -105,8 +105,7 @@ def test_workload_key_is_in_these_files() -> None:
         "comparison/overall/conditions.py",  # which has a short form of its value for headings
         # what is late depends on it: it is read of what pgbench printed, and figures are made with it
         "postgres/pgbench/summary.py",
-        "importers/runs/assemble.py",
-        "importers/runs/configuration_names.py",  # which tells configurations of others apart by it
+        "importers/runs/assemble.py",  # which tells configurations of others apart by it
         "runfile/metadata/offered_load.py",
         "runfile/figures.py",
         "runfile/summary.py",

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from app.hosts.folders.descriptors import FileIdentity, identity_of, opened
-from app.hosts.recovery.cleanup import end_servers
+from app.hosts.folders.leftover_servers import end_servers
 from app.process.starter import Account, as_account, current_account, named_account, spawn
 from tests.unit.hosts.conftest import Records, needs_root
 

@@ -20,13 +20,9 @@ from app.hosts.templates.making import DataSetOrder, copy_template
 from app.hosts.templates.store import (
     MANIFEST,
     WORKING_BYTES,
-    DamagedTemplateError,
     Template,
     TemplateKey,
     TemplateStore,
-    copy_tree,
-    digest_tree,
-    empty_copy,
     format_manifest,
     key_as_mapping,
     parse_manifest,
@@ -34,6 +30,12 @@ from app.hosts.templates.store import (
     template_name,
     why_no_room,
     why_not_beside,
+)
+from app.hosts.templates.tree import (
+    DamagedTemplateError,
+    copy_tree,
+    digest_tree,
+    empty_copy,
 )
 from app.postgres.installations.installation import Installation
 from app.process.starter import current_account, unrecorded

@@ -34,16 +34,8 @@ from app.hosts.folders.own_folders import create_state_folder, default_folder, t
 from app.hosts.machine_lock import SHARED_LOCK
 from app.library.entries import standard_library
 from app.library.trusted_campaigns import trusted_folder
-from app.manual.chapters import (
-    CHAPTERS,
-    COMMANDS,
-    FILLED,
-    MANUAL,
-    TABLES,
-    anchor_of,
-    chapter_title,
-    find_chapter,
-)
+from app.manual.chapters import CHAPTERS, COMMANDS, FILLED, MANUAL, TABLES, chapter_title, find_chapter
+from app.manual.markdown import anchor_of
 from app.preferences import preferences_path
 from app.process.starter import current_account
 from app.runfile.figures import FIGURES

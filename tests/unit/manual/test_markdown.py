@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from markdown_it import MarkdownIt
 
-from app.manual.chapters import anchor_of, markdown_table, plain_markdown
+from app.manual.markdown import anchor_of, markdown_table, plain_markdown
 
 
 def test_plain_markdown_has_no_mark() -> None:

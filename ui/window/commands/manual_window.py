@@ -31,7 +31,8 @@ from typing_extensions import override
 
 from app.arguments.chapters import filled_text
 from app.domain.text import tr
-from app.manual.chapters import CHAPTERS, anchor_of, chapter_title
+from app.manual.chapters import CHAPTERS, chapter_title
+from app.manual.markdown import anchor_of
 from ui.theme import LARGE, MEDIUM, SMALL, TINY, Theme
 from ui.widgets.layouts import fill
 from ui.widgets.screen_room import screen_room
