@@ -77,7 +77,7 @@ def test_pulled_disk_keeps_seconds_frees_other(
     seconds = len(wait_for(guest, PULLED, lambda found: bool(found["told"]))["told"])
     wait_for(guest, PULLED, lambda found: len(found["told"]) > seconds + 1 or found["finished"])
     # In a slow guest the runner may have ended before.
-    assert guest.run("pkill", "--signal", "INT", "--full", "^python3 -P -m app run") in {0, 1}
+    assert guest.run(("pkill", "--signal", "INT", "--full", "^python3 -P -m app run")) in {0, 1}
     found = wait_for(guest, PULLED, lambda found: bool(found["finished"]) and not found["left"])
     assert found["disks"] == 1
     check_kept(found, found["told"])
