@@ -113,7 +113,7 @@ _TERMS: Final = (
         ("tps",),
     ),
     GlossaryTerm(
-        tr("95 % interval"),
+        tr("95 % CI"),
         tr(
             "A range made so that in 95 of 100 campaigns like this one it holds what endless repeats "
             "would give. It is narrow where runs are many and agree."

@@ -525,6 +525,6 @@ def _machine(topic: str, environment: EnvironmentFacts) -> Iterator[Property]:
         (tr("kernel"), environment.kernel, True),
         (tr("distribution"), environment.distribution, False),
         (tr("virtual machine"), environment.virtual_machine, False),
-        (tr("asked over"), environment.reached.words, False),
+        (tr("facts read over"), environment.reached.words, False),
     ):
         yield from _found(topic, name, value, is_key=is_key)

@@ -45,10 +45,12 @@ def common_rate(comparison: RunComparison) -> float:
     """
     rows = [row for row in comparison.rows if row.mean.mean]
     if not rows:
-        raise UsageError(tr("No run was completed: there is no speed to take a share of."))
+        raise UsageError(tr("No run was completed, so there is no throughput to take a percentage of."))
     if all(row.load.at_a_rate and row.load.kept is not False for row in rows):
-        message = tr("These runs were at a rate already: how fast the slowest could be, they do not tell.")
-        raise UsageError(message, hint=tr("Compare runs that went as fast as they could."))
+        message = tr(
+            "These runs already had a target rate, so they do not show how fast the slowest could be."
+        )
+        raise UsageError(message, hint=tr("Compare runs without a target rate."))
     slowest = min(row.mean.mean for row in rows if row.mean.mean is not None)
     return max(_LEAST_TPS, _rounded_down(AGAIN_SHARE * slowest))
 
@@ -107,7 +109,7 @@ def _stored(group: ComparedGroup) -> tuple[Campaign, Configuration]:
     with RunFile(facts.file if facts.file is not None else Path(facts.path)) as run:
         metadata = run.metadata
     if isinstance(metadata.campaign_file, NotKnown):
-        message = tr("{name} was not run by pgFooting: how to run it again is not told.")
+        message = tr("{name} was not run by pgFooting, so how to repeat it is not known.")
         raise UsageError(message.format(name=group.name))
     source = tr("The campaign of {name}").format(name=group.name)
     campaign = parse_campaign(metadata.campaign_file, base_directory="/", source_name=source)
@@ -115,12 +117,14 @@ def _stored(group: ComparedGroup) -> tuple[Campaign, Configuration]:
         if each.name == metadata.configuration:
             _check_scripts(group.name, each, metadata)
             return campaign, each
-    message = tr("The campaign of {name} does not tell how this configuration was run.")
+    message = tr("The campaign of {name} does not record how this configuration was run.")
     raise UsageError(message.format(name=group.name))
 
 
 def _check_scripts(name: str, configuration: Configuration, metadata: RunMetadata) -> None:
     now = [script.text for script in configuration.workload.scripts if script.path is not None]
     if now != [script.text for script in known(metadata.workload.scripts, ()) if script.path is not None]:
-        message = tr("A script of {name} is another one by now than was measured: it would not be the same.")
-        raise UsageError(message.format(name=name), hint=tr("Its text as it was is in the run file."))
+        message = tr(
+            "A script of {name} has changed since the run, so a repeat would not measure the same thing."
+        )
+        raise UsageError(message.format(name=name), hint=tr("The original text is in the run file."))

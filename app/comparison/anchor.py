@@ -235,8 +235,8 @@ def _describe_change(anchor: Anchor) -> str:
         sentence = tr("The machine changed between campaigns: {other}, the same configuration, is {change}.")
         return sentence.format(change=describe_change(change, anchor.first.name), **named)
     sentence = tr(
-        "{other} is the same configuration as {first}: no change of the machine between their campaigns is"
-        " seen ({difference}, 95 % interval {interval})."
+        "No change of the machine was found between the campaigns: {other}, the same configuration as "
+        "{first}, differs by {difference} (95 % CI {interval})."
     )
     return sentence.format(difference=format_difference(change), interval=format_interval(change), **named)
 
@@ -244,4 +244,7 @@ def _describe_change(anchor: Anchor) -> str:
 def _describe_use(anchor: Anchor) -> str:
     if anchor.is_baseline:
         return tr("Configurations of its campaign are compared with {other}.").format(other=anchor.other.name)
-    return tr("This change is removed from differences between the campaigns, as if it affected all alike.")
+    return tr(
+        "Differences between the campaigns are corrected for this change, assuming that it affected all "
+        "configurations alike."
+    )

@@ -342,7 +342,7 @@ def _instead(run: RunFacts, counts: RunFacts) -> str:
     """Return why one of several attempts is excluded."""
     name = one_line(counts.name)
     if counts.attempt > run.attempt:
-        return tr("others disturbed it, and {name} counts instead").format(name=name)
+        return tr("it was disturbed, and {name} counts instead").format(name=name)
     return tr("it is another attempt at {name}, which counts").format(name=name)
 
 
@@ -415,7 +415,7 @@ def _compared(run: RunFacts, name: str, index: int, left_out: str, cut_s: float)
         return replace(whole, tps=run.summary["tps"])
     shape = None if run.shape is None else run.shape.after(cut_s)
     if shape is None or shape.mean is None:
-        why = tr("nothing of it is left after the first {s:.0f} s").format(s=cut_s)
+        why = tr("nothing is left of it without the first {s:.0f} s").format(s=cut_s)
         return replace(whole, left_out=why)
     try:
         figures = run.figures_after(cut_s) | {"tps": shape.mean}

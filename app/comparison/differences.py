@@ -156,10 +156,10 @@ def describe_sameness(found: Comparability) -> str:
     """
     if found.are_repeats:
         if found.configurations > 1:
-            return tr("Nothing that was chosen and nothing known of the machine, only the names.")
-        return tr("Nothing that was chosen and nothing known of the machine: these are repeats.")
+            return tr("Only the names differ: no setting, and nothing known of the machine.")
+        return tr("No difference in settings or in what is known of the machine: these are repeats.")
     names = [f"{item.topic}: {item.name}" for item in found.not_known]
-    return tr("Nothing known differs; not known: {names}.").format(names=some(names, _MOST_NAMED))
+    return tr("No known difference. Not known: {names}.").format(names=some(names, _MOST_NAMED))
 
 
 def describe_values(difference: PropertyDifference, names: Sequence[str] = ()) -> str:

@@ -164,8 +164,8 @@ def _verdicts(
 
 def _describe_bounds(baseline: str, candidate: str) -> str:
     sentence = tr(
-        "{baseline} and {candidate} cannot be compared: it falls among skipped transactions, of which only"
-        " the least is known"
+        "{baseline} and {candidate} cannot be compared: the figure falls among skipped transactions, for "
+        "which only a lower bound is known"
     )
     return sentence.format(baseline=baseline, candidate=candidate)
 

@@ -58,10 +58,10 @@ def describe_bottlenecks(comparison: RunComparison) -> str:
     if len(names) == 1:
         [cause] = names
         if cause is Cause.NOT_KNOWN:
-            return tr("What limited them is not known.")
+            return tr("The bottleneck is not known.")
         return tr("All were limited by {cause}.").format(cause=CAUSES[cause])
     parts = [f"{some(names[cause], MOST_NAMED)}: {CAUSES[cause]}" for cause in Cause if cause in names]
-    return tr("What limited them: {parts}.").format(parts="; ".join(parts))
+    return tr("Bottlenecks: {parts}.").format(parts="; ".join(parts))
 
 
 def describe_part_limitations(comparison: RunComparison) -> str:
@@ -124,9 +124,8 @@ STORAGE_COLUMNS: Final[tuple[Column[StorageRow], ...]] = (
 """Columns of the table of storages, each measured alone, before the first run on it."""
 
 EXPLANATION: Final = tr(
-    "Each storage by itself, before the first run on it (fio, pg_test_fsync): writes and appends of 8 KiB "
-    "that are durable before the next (fdatasync), random reads and writes of 8 KiB with 1 or 32 in flight, "
-    "1 MiB in a row. Used: WAL syncs of the first run, in percent of the durable writes."
+    "fio and pg_test_fsync before the first run: random 8 KiB, 1 or 32 in flight; sequential 1 MiB. Used: "
+    "WAL syncs of the first run, in percent of durable writes (fdatasync)."
 )
 
 

@@ -570,13 +570,13 @@ def describe_matrix(matrix: Matrix, effect: float) -> tuple[str, ...]:
     cells = [cell for block in matrix.blocks for cell in block.cells.values()]
     if found and all(row.mean.runs == 1 for cell in cells for row in cell.rows):
         sentence = tr(
-            "Each configuration ran once, so the 95 % intervals come from how the differences vary from row"
-            " to row."
+            "Each configuration ran once, so the confidence intervals (95 %) are computed from how the "
+            "differences vary from row to row."
         )
         if any(each.sets is not None for one in matrix.columns for each in one.against.values()):
             sentence = tr(
-                "Each configuration ran once, so the 95 % intervals come from how the differences vary; rows"
-                " of the same campaigns count as one."
+                "Each configuration ran once, so the confidence intervals (95 %) are computed from how the "
+                "differences vary. Rows of the same campaigns count as one."
             )
         found.append(sentence)
     found += filter(None, (_describe_variant(each) for each in find_variants(matrix, effect)))

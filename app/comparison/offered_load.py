@@ -114,22 +114,25 @@ def describe_rate(name: str, found: KeptRate, mean: RunInterval, runs: Sequence[
     is_rate_known = bool(names["rate"])
     if found.kept:
         sentence = (
-            tr("{name} kept its rate of {rate}")
+            tr("{name} kept up with its target rate of {rate}")
             if is_rate_known
-            else tr("{name} kept its rate, which is not known")
+            else tr("{name} kept up with its target rate (not known)")
         )
     elif found.kept is None:
-        sentence = tr("the rate of {name} is not known: it did {tps}")
+        sentence = tr("the target rate of {name} is not known: it reached {tps}")
         if is_rate_known:
-            sentence = tr("{name} did {tps}: too few seconds to say whether it kept its rate of {rate}")
+            sentence = tr(
+                "{name} reached {tps}: too few seconds to say whether it kept up with its target rate of "
+                "{rate}"
+            )
     else:
-        sentence = tr("{name} did not keep its rate, which is not known: its capacity is {tps}")
+        sentence = tr("{name} did not keep up with its target rate (not known): its capacity is {tps}")
         if is_rate_known:
-            sentence = tr("{name} did not keep its rate of {rate}: its capacity is {tps}")
+            sentence = tr("{name} did not keep up with its target rate of {rate}: its capacity is {tps}")
         if found.is_limited:
-            sentence = tr("{name} did not keep its rate, which is not known: it did {tps}")
+            sentence = tr("{name} did not keep up with its target rate (not known): it reached {tps}")
             if is_rate_known:
-                sentence = tr("{name} did not keep its rate of {rate}: it did {tps}")
+                sentence = tr("{name} did not keep up with its target rate of {rate}: it reached {tps}")
     return "; ".join((sentence.format(**names), *_shares(found, runs)))
 
 
@@ -154,7 +157,7 @@ def _capacity_words(mean: RunInterval) -> str:
     sentence = tr("{tps} TPS").format(tps=format_tps(mean.mean))
     if mean.low is None or mean.high is None:
         return sentence
-    return tr("{tps} (95 % interval {low} to {high})").format(
+    return tr("{tps} (95 % CI {low} to {high})").format(
         tps=sentence, low=format_tps(mean.low), high=format_tps(mean.high)
     )
 
@@ -170,7 +173,7 @@ def _shares(found: KeptRate, runs: Sequence[Figures]) -> Iterable[str]:
         mean_ms = math.exp(math.fsum(map(math.log, known)) / len(known))
         is_bound = any(is_lower_bound(run, "latency_p99_ms") for run in runs)
         p99 = at_least(format_number(mean_ms), is_bound=is_bound)
-        yield tr("p99 {p99} ms of all that was offered").format(p99=p99)
+        yield tr("p99 {p99} ms over all offered transactions").format(p99=p99)
 
 
 def _percent(share: float) -> str:
@@ -183,13 +186,19 @@ def describe_loads(first_name: str, first: KeptRate, other_name: str, other: Kep
     """Return why speed is not compared, a clause; empty if the same load was offered to both."""
     if first.load == other.load and (first.load.rate_tps is not None or not first.at_a_rate):
         if first.kept is other.kept is False and (first.is_limited or other.is_limited):
-            return tr("speed is not compared: with a latency limit, what was done in time is no capacity")
+            return tr(
+                "throughput is not compared: with a latency limit, the transactions done in time do not "
+                "show the capacity"
+            )
         return ""
-    sentence = tr("speed is not compared, another load was offered: {first}; {other}")
+    sentence = tr("throughput is not compared because the target rates differ: {first}; {other}")
     if first.load == other.load:
         if first.load.share is not None:
-            return tr("speed is not compared: the rate of each is a share of what it reached itself")
-        return tr("speed is not compared: their rates are not known")
+            return tr(
+                "throughput is not compared: each target rate is a share of what that configuration reached "
+                "itself"
+            )
+        return tr("throughput is not compared because the target rates are not known")
     return sentence.format(
         first=f"{first_name} {_load_words(first.load)}", other=f"{other_name} {_load_words(other.load)}"
     )
@@ -197,10 +206,10 @@ def describe_loads(first_name: str, first: KeptRate, other_name: str, other: Kep
 
 def _load_words(load: OfferedLoad) -> str:
     if load.kind is LoadKind.CLOSED:
-        return tr("as fast as clients could")
+        return tr("as fast as the clients could")
     if load.kind is LoadKind.NOT_KNOWN:
         return tr("not known")
-    sentence = tr("at a rate that is not known")
+    sentence = tr("at an unknown rate")
     if share := _share_words(load):
         sentence = tr("at {share}").format(share=share)
     elif load.rate_tps is not None:

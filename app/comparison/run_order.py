@@ -15,24 +15,19 @@ def describe_order(comparison: RunComparison) -> str:
     order, seed = found.pop() if len(found) == 1 else ("", None)
     if order == RunOrder.RANDOM and any(group.contest for group in comparison.groups):
         sentence = tr(
-            "The runs were interleaved: every round held each configuration that was still in question once, "
-            "in random order (drawn with {seed}), so that neither a slow change of the machine nor what "
-            "comes round regularly falls on some configurations more than on others."
+            "The runs were interleaved: each round ran every remaining configuration once, in random order "
+            "(seed {seed}). So neither slow drift of the machine nor periodic events favour a configuration."
         )
         return sentence.format(seed=tr("not known") if seed is None else seed)
     if order == RunOrder.RANDOM:
         sentence = tr(
-            "The runs were interleaved: every round held each configuration once, in random order (drawn "
-            "with {seed}), so that neither a slow change of the machine nor what comes round regularly "
-            "falls on some configurations more than on others."
+            "The runs were interleaved: each round ran every configuration once, in random order (seed "
+            "{seed}). So neither slow drift of the machine nor periodic events favour a configuration."
         )
         return sentence.format(seed=tr("not known") if seed is None else seed)
     if order == RunOrder.ALTERNATING:
         return tr(
-            "The runs were interleaved, every second round in reverse order, so that a slow change of the "
-            "machine falls on all configurations alike. The order is the same each time: what comes round "
-            "regularly may fall on some more than on others."
+            "The runs were interleaved, every second round in reverse, so slow drift affects all "
+            "configurations alike. The order was fixed: periodic events may affect some more than others."
         )
-    return tr(
-        "The runs were interleaved, round by round; how the order within a round was chosen is not known."
-    )
+    return tr("The runs were interleaved in rounds; how the order within a round was chosen is not known.")

@@ -193,7 +193,7 @@ COMPARISON_COLUMNS: Final[tuple[Column[ComparisonRow], ...]] = (
     Column(ComparisonColumn.CONFIGURATION, tr("Configuration"), lambda row: row.name, CellKind.WORDS),
     Column(ComparisonColumn.RUNS, tr("Runs"), _runs_cell),
     Column(ComparisonColumn.TPS, tr("TPS"), lambda row: format_tps(row.mean.mean)),
-    Column(ComparisonColumn.INTERVAL, tr("95 % interval"), lambda row: _interval_cell(row.mean)),
+    Column(ComparisonColumn.INTERVAL, tr("95 % CI"), lambda row: _interval_cell(row.mean)),
     latency_column(ComparisonColumn.P99, tr("p99 ms"), "latency_p99_ms", optional=3),
     Column(
         ComparisonColumn.JITTER,
@@ -219,7 +219,7 @@ COMPARISON_COLUMNS: Final[tuple[Column[ComparisonRow], ...]] = (
     ),
     Column(
         ComparisonColumn.DIFFERENCE_INTERVAL,
-        tr("Interval of it"),
+        tr("CI of difference"),
         lambda row: format_interval(row.comparison) if row.comparison else "",
         optional=1,
     ),

@@ -83,9 +83,9 @@ class Reservation:
         sentences = [_value_words(value) for value in self.values]
         match self.code:
             case ReservationCode.OTHER_PHASE:
-                return tr("another phase settled how often each ran")
+                return tr("another phase decided how often each ran")
             case ReservationCode.LEFT_OUT:
-                return tr("{weak}: left out").format(weak=sentences[0])
+                return tr("{weak}: excluded").format(weak=sentences[0])
             case ReservationCode.NOT_RANKED:
                 return tr("{name} is NOT DURABLE, so it is not ranked").format(name=sentences[0])
             case ReservationCode.NOT_DURABLE | ReservationCode.UNSAFE:
@@ -134,7 +134,7 @@ def _weak_words(found: WeakRuns) -> str:
             )
         parts.append(sentence.format(count=len(unknown), runs=runs))
     if unseen:
-        sentence = tr("of {count} of {runs} runs most is unknown ({why})")
+        sentence = tr("most data of {count} of {runs} runs is missing ({why})")
         parts.append(sentence.format(count=len(unseen), runs=runs, why=unseen[0]))
     return tr(", and ").join(parts)
 
@@ -155,32 +155,34 @@ def _weak_kinds(found: WeakRuns) -> tuple[list[RunFacts], list[RunFacts], list[s
 def _others_words(found: OthersCpu) -> str:
     words = [format_amounts(DisturbanceKind.OTHERS_CPU, (percent,)) for percent in found.percents]
     if len(words) > 2:
-        sentence = tr("others used {first} and {second} of the CPUs, {beside} beside the reference")
+        sentence = tr("other programs used {first} and {second} of the CPUs, {beside} during the reference")
         beside = tr("{first} and {second}").format(first=words[2], second=words[3])
         return sentence.format(first=words[0], second=words[1], beside=beside)
     if found.limit != 1:
-        sentence = tr("others used {first} of the CPUs beside the first and {second} beside the second")
+        sentence = tr(
+            "other programs used {first} of the CPUs during the first and {second} during the second"
+        )
         return sentence.format(first=words[0], second=words[1])
-    sentence = tr("others used {more} of the CPUs beside the slower and {less} beside the faster one")
+    sentence = tr(
+        "other programs used {more} of the CPUs during the slower one and {less} during the faster one"
+    )
     less, more = words if found.percents[0] <= found.percents[1] else words[::-1]
     return sentence.format(more=more, less=less)
 
 
 def _chance_words(found: ChanceOfFewRuns) -> str:
     """Return the variation at which chance would explain a difference, a clause."""
-    message = tr("chance alone explains it only where such runs spread by {needed} or more")
+    message = tr("chance alone explains it only if such runs vary by {needed} or more")
     if found.between_campaigns:
-        message = tr(
-            "chance alone explains it only where such runs, of two campaigns, spread by {needed} or more"
-        )
+        message = tr("chance alone explains it only if such runs of two campaigns vary by {needed} or more")
     message = message.format(needed=spread_words(found.needed))
     if found.comparisons > 1:
-        message = tr("{told} (allowing for {count} comparisons)").format(
+        message = tr("{told} (adjusted for {count} comparisons)").format(
             told=message, count=found.comparisons
         )
     if found.known is None:
         return message
-    sentence = tr("{told}; {known}: more than that explains")
+    sentence = tr("{told}; {known}, too little to explain it")
     if found.is_explained:
         sentence = tr("{told}; {known}, which may explain it")
     return sentence.format(told=message, known=known_words(found))
@@ -190,10 +192,10 @@ def known_words(found: ChanceOfFewRuns) -> str:
     """Return how much runs like these are known to spread, a clause; empty if that is unknown."""
     if found.known is None:
         return ""
-    sentence = tr("{runs} like runs of {configurations} configurations in this library spread by {spread}")
+    sentence = tr("{runs} similar runs of {configurations} configurations in this library vary by {spread}")
     if found.of_these:
         sentence = tr(
-            "the repeats among these runs ({runs} runs of {configurations} configurations) spread by {spread}"
+            "the repeats among these runs ({runs} runs of {configurations} configurations) vary by {spread}"
         )
     return sentence.format(
         runs=found.known.runs,
@@ -211,10 +213,10 @@ def spread_words(spread: float) -> str:
 def why_aside(run: RunFacts) -> str:
     """Return why a run is excluded, a clause."""
     if is_disturbed(run):
-        return tr("others disturbed it ({how})").format(how=how_disturbed([run]))
+        return tr("it was disturbed ({how})").format(how=how_disturbed([run]))
     if unseen := describe_unseen(run.shape):
-        return tr("most of it is unknown ({why})").format(why=unseen)
-    return tr("it is not known whether others disturbed it ({why})").format(why=run.disturbances.not_known)
+        return tr("most of its data is missing ({why})").format(why=unseen)
+    return tr("it is not known whether it was disturbed ({why})").format(why=run.disturbances.not_known)
 
 
 def how_disturbed(runs: Sequence[RunFacts]) -> str:

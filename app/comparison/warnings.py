@@ -40,7 +40,7 @@ _POSTGRESQL: Final = tr("PostgreSQL")
 
 _SENTENCES: Final = {
     (TARGET, IDENTIFIER): tr(
-        "The servers are different clusters of PostgreSQL, or one that was created again ({values})."
+        "The servers are different PostgreSQL clusters, or one that was recreated ({values})."
     ),
     (_MACHINE, tr("kernel")): tr("The kernels differ ({values})."),
     (_POSTGRESQL, LABELS["version"]): tr("The versions of PostgreSQL differ ({values})."),
@@ -162,8 +162,8 @@ def _of_compression(comparison: RunComparison) -> Iterator[str]:
     rows = [property_of(each, WORKLOAD, LABELS["compressibility"]) for each in runs]
     if not all(rows):
         sentence = tr(
-            "A filesystem compresses ({effects}). The rows that pgbench loads are mostly blanks and shrink to"
-            " about a thirtieth, so compression looks better than with most data."
+            "A filesystem compresses ({effects}). pgbench's rows are mostly blanks and compress about 30:1, "
+            "so compression looks better than with most data."
         )
         yield sentence.format(effects=names)
     if stated := list(dict.fromkeys(filter(None, rows))):
@@ -185,8 +185,8 @@ def _of_campaigns(comparison: RunComparison) -> Iterator[str]:
     ]
     if lacking and len({group.origin for group in groups}) == 1:
         yield tr(
-            "The runs were imported from one campaign, and it is not known whether they were interleaved. "
-            "Changes between the runs are part of every difference, so there is no verdict between them."
+            "The runs were imported from one campaign, perhaps not interleaved. Changes between the runs "
+            "are part of every difference, so there is no verdict between them."
         )
         return
     if lacking and not anchors.references:
@@ -211,8 +211,8 @@ def _way_out(comparison: RunComparison) -> str:
     if not any(is_elsewhere(run.facts) for run in comparison.own_runs):
         return way_out
     more = tr(
-        "If a server's storage is created again between campaigns, that is a second server on this machine "
-        "whose storage stays; see “{command} recipes lentfer-2009”."
+        "If a server's storage is recreated between campaigns, take a second server on this machine, whose "
+        "storage stays, as that configuration; see “{command} recipes lentfer-2009”."
     )
     return f"{way_out} {more.format(command=CALLED)}"
 
@@ -249,11 +249,11 @@ def _of_durations(comparison: RunComparison) -> Iterator[str]:
         )
     short = {name: length for name, length in lengths.items() if length < _SHORT_S}
     if len(short) == 1:
-        sentence = tr("{name} measured {s:.0f} s only: that says next to nothing.")
+        sentence = tr("{name} measured for only {s:.0f} s, far too short to draw conclusions from.")
         yield sentence.format(name=shortest, s=lengths[shortest])
     elif short:
         names = tr("All runs") if len(short) == len(lengths) else some(list(short), _MOST_NAMES)
-        sentence = tr("{names} measured {s:.0f} s or less: that says next to nothing.")
+        sentence = tr("{names} measured for {s:.0f} s or less, far too short to draw conclusions from.")
         yield sentence.format(names=names, s=max(short.values()))
 
 
@@ -268,8 +268,8 @@ def _of_outliers(part: RunComparison) -> Iterator[str]:
             gap = abs(math.log((run.tps or 0.0) / (nearest.tps or 0.0)))
             if gap > max(_FAR, _FAR_BY * math.log(high / low)):
                 sentence = tr(
-                    "{name} measured {tps} TPS, the other {count} runs of its configuration {low} to {high}:"
-                    " something happened to it."
+                    "{name} is an outlier: it measured {tps} TPS, the other {count} runs of its "
+                    "configuration {low} to {high}."
                 )
                 yield sentence.format(
                     name=run.name,

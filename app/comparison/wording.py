@@ -10,7 +10,7 @@ from app.statistics.sample_size import RUNS_FOR_A_VERDICT
 from app.statistics.verdict import Comparison, Interval, Verdict
 
 NOT_INTERLEAVED: Final = tr("not interleaved")
-ORDER_NOT_KNOWN: Final = tr("in an order that is not known")
+ORDER_NOT_KNOWN: Final = tr("order unknown")
 """Qualifications of comparisons: the first for runs of campaigns without a common configuration, the second
 for runs imported from one campaign.
 """
@@ -133,11 +133,12 @@ def format_interval(comparison: Comparison) -> str:
 
 _APART: Final = {
     NOT_INTERLEAVED: tr(
-        "no verdict: {candidate} measured {magnitude} ({count}); a verdict takes runs of one campaign, or a "
+        "no verdict: {candidate} measured {magnitude} ({count}). A verdict needs runs of one campaign, or a "
         "reference that ran in both"
     ),
     ORDER_NOT_KNOWN: tr(
-        "no verdict: {candidate} measured {magnitude} ({count}); what changed between the runs is part of it"
+        "no verdict: {candidate} measured {magnitude} ({count}). Changes between the runs are part of the "
+        "difference"
     ),
 }
 """Sentences for enough runs that still allow no verdict, by reason."""
@@ -176,11 +177,11 @@ def describe(
         case Comparison(Verdict.INCONCLUSIVE):
             # For disturbed runs it is unknown how many more would be enough.
             more = "" if because else _describe_more_runs(comparison)
-            message = "; ".join(
+            message = ". ".join(
                 filter(None, (_describe_inconclusive(comparison, comparisons, names, wording), more))
             )
         case Comparison(Verdict.INDICATIVE, float(ratio)):
-            sentence = tr("no verdict: {candidate} measured {magnitude} ({count}; a verdict takes 3)")
+            sentence = tr("no verdict: {candidate} measured {magnitude} ({count}; a verdict needs 3)")
             if is_enough and because:
                 sentence = tr("no verdict, because {because}: {candidate} measured {magnitude} ({count})")
             elif is_enough:
@@ -188,7 +189,9 @@ def describe(
             message = sentence.format(magnitude=magnitude(ratio, wording, baseline), because=because, **names)
             because = "" if is_enough else because
         case _:
-            sentence = tr("{baseline} and {candidate} cannot be compared: one has no run with transactions")
+            sentence = tr(
+                "{baseline} and {candidate} cannot be compared: one of them completed no transactions"
+            )
             message = sentence.format(**names)
     return "; ".join(filter(None, (message, because)))
 
@@ -234,7 +237,7 @@ def describe_unranked(
     if ratio > 1 and cost:
         sentences.append(tr("This is what {cost} costs").format(cost=cost))
     if not is_reported:
-        why = because or tr("a verdict takes {runs} runs of each").format(runs=RUNS_FOR_A_VERDICT)
+        why = because or tr("a verdict needs {runs} runs of each").format(runs=RUNS_FOR_A_VERDICT)
         if not because and interval is not None:
             seen = with_level(format_interval(comparison), interval, comparisons)
             why = tr("chance alone may explain it ({interval})").format(interval=seen)
@@ -271,7 +274,7 @@ def with_level(ends: str, interval: Interval, comparisons: int) -> str:
     if comparisons > 1:
         return ends
     percent = number_text(100 * interval.confidence, ".3g")
-    return tr("{percent} % interval {ends}").format(percent=percent, ends=ends)
+    return tr("{percent} % CI {ends}").format(percent=percent, ends=ends)
 
 
 def _sized(ratio: float, interval: Interval | None) -> _Amounts:
@@ -340,10 +343,12 @@ def _describe_more_runs(comparison: Comparison) -> str:
     wanted = comparison.effect if comparison.more_runs_for is None else comparison.more_runs_for
     difference = tr("a difference of {effect:g} %").format(effect=comparison.effect * 100)
     if wanted > comparison.effect:
-        difference = tr("a difference as large as the one seen")
+        difference = tr("a difference as large as the measured one")
     if comparison.more_runs is None:
-        return tr("{difference} would take more than 10 000 of each").format(difference=difference)
-    sentence = tr("about {more} more of each would show {difference}")
+        return tr("Detecting {difference} would take more than 10 000 runs of each").format(
+            difference=difference
+        )
+    sentence = tr("Detecting {difference} needs about {more} more runs of each")
     if comparison.reference_runs is not None:
-        sentence = tr("about {more} more of each, and of the reference, would show {difference}")
+        sentence = tr("Detecting {difference} needs about {more} more runs of each, and of the reference")
     return sentence.format(more=about(comparison.more_runs), difference=difference)

@@ -184,8 +184,8 @@ def test_narrow_terminal_omits_same_columns_first(
     turns = [column.heading for column in sorted(optional, key=lambda column: column.optional or 0)]
     assert found
     assert left_out == turns[: len(left_out)]
-    assert left_out[0] == "Interval of it", "what is said of the difference once more"
-    table = output[output.index("95 % interval") : output.index("Left out here")]
+    assert left_out[0] == "CI of difference", "what is said of the difference once more"
+    table = output[output.index("95 % CI") : output.index("Left out here")]
     assert all(f"new {name}" in table for name, _ in CONFIGURATIONS)
     assert "%" in table[table.index("Difference") :], "the difference itself stays"
 

@@ -100,8 +100,8 @@ def test_button_repeats_at_seventy_percent_of_slowest(
 @pytest.mark.parametrize(
     ("text", "rate_tps", "words"),
     [
-        ("", None, "plain was not run by pgFooting: how to run it again is not told."),
-        (None, 900.0, "These runs were at a rate already"),
+        ("", None, "plain was not run by pgFooting, so how to repeat it is not known."),
+        (None, 900.0, "These runs already had a target rate"),
         ("name = ", None, "The campaign of plain"),
     ],
 )

@@ -174,7 +174,7 @@ def test_unsafe_signs_are_explained() -> None:
     facts = [
         replace(run, marks=((NOT_DURABLE, "memory"),)) if not n else run for n, run in enumerate(crossed())
     ]
-    assert panels(content(facts)).note.endswith("whiskers: 95 % interval; ring: NOT DURABLE")
+    assert panels(content(facts)).note.endswith("whiskers: 95 % CI; ring: NOT DURABLE")
 
 
 # --- odd matrices ---------------------------------------------------------------------------------

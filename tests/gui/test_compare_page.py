@@ -117,7 +117,7 @@ def test_differences_first_and_statistical_verdict(qtbot: QtBot, page: ComparePa
     show(qtbot, page, write_campaign(tmp_path))
     texts = words(page)
     assert texts.index("What differs") < texts.index("Verdict") < texts.index("Each run for itself")
-    assert "xfs is 10 % faster than ext4 (95 % interval" in texts
+    assert "xfs is 10 % faster than ext4 (95 % CI" in texts
     assert "Target: filesystem" in texts
     assert "phase for itself" not in texts
 
@@ -145,7 +145,7 @@ def test_single_runs_beside_library_spread(qtbot: QtBot, page: ComparePage, tmp_
     list(LibraryScan(tmp_path, index=LibraryIndex(index_path(tmp_path))).read())
     page.library = tmp_path
     show(qtbot, page, write_matrix(tmp_path / "other"))
-    assert "10 like runs of 2 configurations in this library spread by" in words(page)
+    assert "10 similar runs of 2 configurations in this library vary by" in words(page)
 
 
 def test_fastest_named_with_equals(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ def test_fastest_named_with_equals(qtbot: QtBot, page: ComparePage, tmp_path: Pa
         trial = Trial(f"f2fs #{repeat + 1}", "f2fs", repeat, tps=1101.0 - 3 * repeat)
         paths.append(write_trial(path.with_name(f"f2fs-{repeat}.footing"), trial))
     show(qtbot, page, paths)
-    assert "Fastest: xfs; not distinguishable from it: f2fs (with 95 %" in words(page)
+    assert "Fastest: xfs; not significantly slower: f2fs (with 95 %" in words(page)
 
 
 def test_baseline_effect_and_cut_change_the_verdict(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
@@ -164,7 +164,7 @@ def test_baseline_effect_and_cut_change_the_verdict(qtbot: QtBot, page: CompareP
     assert "ext4 is 9.1 % slower than xfs" in words(page)
     with qtbot.waitSignal(page.settled):
         page.cut.choose("30")
-    assert "nothing of it is left after the first 30 s" in words(page)
+    assert "nothing is left of it without the first 30 s" in words(page)
     with qtbot.waitSignal(page.settled):
         page.cut.choose("0")
     with qtbot.waitSignal(page.settled):
@@ -211,7 +211,7 @@ def test_result_shows_answer_bars_and_caveats(qtbot: QtBot, page: ComparePage, t
     show(qtbot, page, write_campaign(tmp_path))
     view = page.view
     assert isinstance(view, ResultView)
-    assert view.sentence.text().startswith("xfs is 10 % faster than ext4 (95 % interval")
+    assert view.sentence.text().startswith("xfs is 10 % faster than ext4 (95 % CI")
     figure = view.figure.figure
     assert isinstance(figure, BarFigure)
     assert [bar.label for group in figure.groups for bar in group.bars] == ["xfs", "ext4"]
@@ -478,7 +478,7 @@ def test_table_matches_verdicts_and_copies(qtbot: QtBot, page: ComparePage, tmp_
     assert "xfs is 10 % faster than ext4" in text
     headings = [view.table.horizontalHeaderItem(number) for number in range(view.table.columnCount())]
     values = {each.text(): each.toolTip() for each in headings if each is not None}
-    assert "holds what endless repeats would give" in values["95 % interval"]
+    assert "holds what endless repeats would give" in values["95 % CI"]
     p99 = list(values).index("p99")
     assert view.table.item(0, p99).text().endswith(" ms"), "the heading has no unit"  # type: ignore[union-attr]
     assert "Latency, 99th percentile, ms" in values["p99"]

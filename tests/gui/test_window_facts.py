@@ -63,7 +63,7 @@ def test_differences_then_verdict_then_figures(panel: FactsPanel, tmp_path: Path
     assert "Target: filesystem" in found
     assert "■■■ ext4\n" in found
     assert "■■■ xfs\n" in found
-    assert "xfs is 10 % faster than ext4 (95 % interval" in found
+    assert "xfs is 10 % faster than ext4 (95 % CI" in found
 
 
 def test_swatches_have_the_colours_of_the_lines(panel: FactsPanel, tmp_path: Path, light: Theme) -> None:
@@ -81,7 +81,7 @@ def test_repeats_of_one_configuration_do_not_differ(panel: FactsPanel, tmp_path:
 
 def test_unknown_facts_not_claimed(panel: FactsPanel, tmp_path: Path) -> None:
     show(panel, *write_campaign(tmp_path)[::2])
-    assert "Nothing known differs; not known: Workload: " in text(panel)
+    assert "No known difference. Not known: Workload: " in text(panel)
     assert "these are repeats" not in text(panel)
 
 

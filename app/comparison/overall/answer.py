@@ -72,7 +72,7 @@ def describe_sweep(part: RunComparison) -> str:
     found = _differences(part, steps)
     lower, upper = max(steps, key=_size)
     sentence = tr(
-        "TPS go from {begin} ({first}) to {end} ({last}); the largest step is that from {lower} to {upper}: "
+        "TPS go from {begin} ({first}) to {end} ({last}). The largest step is from {lower} to {upper}: "
         "{difference}."
     )
     return sentence.format(
@@ -174,7 +174,7 @@ def find_answer(comparison: RunComparison, matrix: Matrix | None = None) -> Answ
     answers = [under(part.condition, each) for part, each in zip(comparison.parts, sentences, strict=True)]
     first = answers if len(answers) <= MOST_CONDITIONS + 1 else answers[:MOST_CONDITIONS]
     left = answers[len(first) :]
-    more = tr("{count} more conditions follow among the verdicts.").format(count=len(left))
+    more = tr("{count} more conditions are listed with the verdicts.").format(count=len(left))
     about = {_TPS: over_all or ((*first, more) if left else first)}
     if over_all and len(comparison.parts) == 1 and (fastest := describe_fastest(find_fastest(comparison))):
         about[_TPS] = (*over_all, fastest)
@@ -191,8 +191,8 @@ def find_answer(comparison: RunComparison, matrix: Matrix | None = None) -> Answ
     ]
     if len(few) > 1:
         sentence = tr(
-            "{count} differences have no verdict, which takes {runs} runs of each. “Chance from” is the"
-            " run-to-run variation at which chance alone would explain a difference"
+            "{count} differences have no verdict, which needs {runs} runs of each. “Chance from” is the "
+            "run-to-run variation at which chance alone would explain a difference"
         )
         sentence = sentence.format(count=len(few), runs=RUNS_FOR_A_VERDICT)
         known = dict.fromkeys(known_words(row.judged.chance) for row in few if row.judged.chance)
@@ -285,12 +285,12 @@ def by_speed(comparison: RunComparison) -> Sequence[ComparisonRow]:
 def _of_few(comparison: RunComparison) -> str:
     measured = [row for row in by_speed(comparison) if row.mean.mean is not None]
     if not measured:
-        return tr("No run was completed: there is nothing to compare.")
+        return tr("No run was completed, so there is nothing to compare.")
     first = measured[0]
     mean, name = first.mean, with_warning(first.name, first.group.warning)
     unit = comparison.measured(tr("transactions per second"))
     if len(measured) == 1:
-        message = tr("{name}: {tps} {unit} in the mean of {runs}.")
+        message = tr("{name}: {tps} {unit}, mean of {runs}.")
         runs = tr("one run") if mean.runs == 1 else tr("{count} runs").format(count=mean.runs)
         return message.format(name=name, tps=format_tps(mean.mean), runs=runs, unit=unit)
     ranked = comparison.ranked

@@ -93,7 +93,7 @@ _TARGET: Final = {
 }
 _OF_MACHINE: Final = {
     PropertyRole.FACTOR: (tr("cache of ZFS at most (zfs_arc_max)"), tr("kernel"), tr("distribution")),
-    PropertyRole.REPEAT: (tr("asked over"),),
+    PropertyRole.REPEAT: (tr("facts read over"),),
     PropertyRole.MACHINE: (
         *(tr("name"), tr("storage"), tr("processor"), tr("CPUs"), tr("governor"), tr("memory")),
         tr("virtual machine"),

@@ -119,11 +119,11 @@ def describe_fastest(found: Fastest | None) -> str:
     if found is None:
         return ""
     names = [with_warning(row.name, row.group.warning) for row in (found.best, *found.others)]
-    message = tr("Fastest: {name}; each of the other {count} is slower beyond chance")
+    message = tr("Fastest: {name}; each of the other {count} is significantly slower")
     if len(names) == found.judged:
-        message = tr("None of these {count} is shown to be the fastest; {name} has the highest mean")
+        message = tr("None of these {count} is proven to be the fastest; {name} has the highest mean")
     elif found.others:
-        message = tr("Fastest: {name}; not distinguishable from it: {others}")
+        message = tr("Fastest: {name}; not significantly slower: {others}")
     message = message.format(
         name=names[0],
         others=", ".join(names[1:]),

@@ -39,13 +39,12 @@ GATE_STATUS: Final = {
 GATE_WORDS: Final = {
     GateVerdict.NOT_WORSE: tr("not worse"),
     GateVerdict.WORSE: tr("worse"),
-    GateVerdict.INCONCLUSIVE: tr("cannot be told"),
+    GateVerdict.INCONCLUSIVE: tr("inconclusive"),
 }
 
 GATE_EXPLANATION: Final = tr(
-    "Each campaign counts once, by the mean of its runs, because what a reboot or a month changes is the "
-    "same for all of them. Worse: with 95 % certainty the difference lies beyond the limit. Not worse: with "
-    "95 % certainty it does not. Anything else cannot be told."
+    "Each campaign counts once, by the mean of its runs. Worse or not worse: the change is beyond or within "
+    "the limit with 95 % confidence. Anything else is inconclusive."
 )
 
 
@@ -108,7 +107,7 @@ def judge_sides(comparison: RunComparison, base: Collection[str], worse_by: floa
     for run in comparison.runs:
         reason = _why_left_out(run)
         if reason:
-            left_out.append(tr("{run} takes no part: {reason}.").format(run=run.name, reason=reason))
+            left_out.append(tr("{run} is excluded: {reason}.").format(run=run.name, reason=reason))
         else:
             used.append(run)
     sides = [[run for run in used if (run.facts.path in base) is wanted] for wanted in (True, False)]
@@ -117,12 +116,12 @@ def judge_sides(comparison: RunComparison, base: Collection[str], worse_by: floa
     common = [name for name in names[0] if name in names[1]]
     for name in (*names[0], *names[1]):
         if name not in common:
-            sentence = tr("{name} ran on one side only, and takes no part.").format(name=one_line(name))
+            sentence = tr("{name} ran on one side only and is excluded.").format(name=one_line(name))
             left_out.append(sentence)
     if not common:
         raise UsageError(
-            tr("No configuration has runs on both sides that take part."),
-            hint=tr("A configuration is known by its name: use the same campaign file on both sides."),
+            tr("No configuration has usable runs on both sides."),
+            hint=tr("Configurations are matched by name: use the same campaign file on both sides."),
         )
     judged = []
     for name in common:
@@ -137,7 +136,7 @@ def _why_left_out(run: ComparedRun) -> str:
     if not run.tps:
         return tr("it has no transactions")
     if run.facts.design == Design.SEQUENTIAL:
-        return tr("its campaign ended when a winner was found, so its mean is no fair one")
+        return tr("its campaign ended when a winner was found, so its mean is biased")
     return ""
 
 
@@ -151,7 +150,9 @@ def _check_campaigns(sides: Sequence[Sequence[ComparedRun]]) -> None:
     for run in sides[0]:
         if run.facts.campaign_key in keys[1]:
             message = tr("The campaign “{name}” is on both sides.").format(name=one_line(run.facts.campaign))
-            raise UsageError(message, hint=tr("Each campaign was made before what changed, or after it."))
+            raise UsageError(
+                message, hint=tr("A campaign was measured either before the change or after it.")
+            )
 
 
 def _judge(
@@ -165,7 +166,7 @@ def _judge(
             tr("{name}: the conditions differ in “{what}” ({values}).").format(
                 name=one_line(name), what=what, values=", ".join(values)
             ),
-            hint=tr("What is compared is the same load: use the same campaign file on both sides."),
+            hint=tr("Both sides need the same load: use the same campaign file on both sides."),
         )
     for difference in find_differences([*facts[0], *facts[1]]):
         (changed if _is_between(difference, len(facts[0])) else varied).append(difference)
@@ -235,16 +236,14 @@ def describe_gate(gate: UpgradeGate) -> Iterator[str]:
         yield _sentence(each, gate.worse_by)
     changed = dict.fromkeys(_change(item) for each in gate.configurations for item in each.changed)
     if changed:
-        yield tr("What changed between the sides: {changes}.").format(
-            changes=some(list(changed), _MOST_CHANGES)
-        )
+        yield tr("Changed between the sides: {changes}.").format(changes=some(list(changed), _MOST_CHANGES))
     else:
-        yield tr("Nothing known changed between the sides.")
+        yield tr("No known change between the sides.")
     varied = dict.fromkeys(
         f"{item.topic}: {item.name}" for each in gate.configurations for item in each.varied
     )
     if varied:
-        yield tr("Within a side this differs, and is part of the spread: {names}.").format(
+        yield tr("These differ within a side and add to the variation: {names}.").format(
             names=some(list(varied), _MOST_CHANGES)
         )
     yield from gate.left_out
@@ -270,39 +269,35 @@ def _sentence(each: GatedConfiguration, worse_by: float) -> str:
     }
     if each.weak is not None:
         sentence = tr(
-            "{name}: it cannot be told whether it is worse. TPS changed by {difference} ({base} campaigns of "
-            "the base, {new} of the new side), but {weak}. Measure both sides while nothing else uses the "
-            "machine."
+            "{name}: inconclusive. TPS changed by {difference} ({base} base and {new} new campaigns), but "
+            "{weak}. Measure both sides while nothing else uses the machine."
         )
         evidence = each.weak.evidence
         weak = f"{each.weak.text} ({evidence})" if evidence else each.weak.text
         return sentence.format(weak=weak, **values)
     if estimate.verdict is GateVerdict.WORSE:
         return tr(
-            "{name} is worse: TPS changed by {difference} ({base} campaigns of the base, {new} of the new "
-            "side). With 95 % certainty that is {high} or below, and a loss of {limit} is allowed."
+            "{name} is worse: TPS changed by {difference} ({base} base and {new} new campaigns). With 95 % "
+            "confidence the change is {high} or lower; the allowed loss is {limit}."
         ).format(**values)
     if estimate.verdict is GateVerdict.NOT_WORSE:
         return tr(
-            "{name} is not worse: TPS changed by {difference} ({base} campaigns of the base, {new} of the "
-            "new side). With 95 % certainty that is {low} or above, and a loss of {limit} is allowed."
+            "{name} is not worse: TPS changed by {difference} ({base} base and {new} new campaigns). With "
+            "95 % confidence the change is {low} or higher; the allowed loss is {limit}."
         ).format(**values)
     if estimate.low is None:
         return tr(
-            "{name}: it cannot be told whether it is worse. There are {base} campaigns of the base and {new} "
-            "of the new side, and a verdict takes {fewest} of each; TPS changed by {difference}."
+            "{name}: inconclusive. There are {base} base and {new} new campaigns; a verdict needs {fewest} "
+            "of each. TPS changed by {difference}."
         ).format(**values)
     sentence = tr(
-        "{name}: it cannot be told whether it is worse. TPS changed by {difference} ({base} campaigns of the "
-        "base, {new} of the new side). With 95 % certainty that is {low} or above, likewise {high} or below, "
-        "and a loss of {limit} is allowed."
+        "{name}: inconclusive. TPS changed by {difference} ({base} base and {new} new campaigns). The 95 % "
+        "bounds are {low} and {high}; the allowed loss is {limit}."
     ).format(**values)
     if estimate.more is None:
-        more = tr("So near the limit more than a hundred campaigns more would not tell.")
+        more = tr("This close to the limit, even a hundred more campaigns on each side would not settle it.")
     else:
-        more = tr("With about {more} campaigns more of each side it could be told.").format(
-            more=estimate.more
-        )
+        more = tr("About {more} more campaigns on each side would settle it.").format(more=estimate.more)
     return f"{sentence} {more}"
 
 

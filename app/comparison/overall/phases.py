@@ -244,7 +244,9 @@ def _judged(
     """
     verdict, first = row.judged, phase.groups[0]
     if row.group is not first and not is_compared:
-        why = tr("{name} has no such phase: nothing is compared with it").format(name=first.name_in_sentences)
+        why = tr("{name} did not run this phase, so it is not compared here").format(
+            name=first.name_in_sentences
+        )
         verdict = replace(verdict, found=None, not_compared=why)
     elif verdict.found is None:
         verdict = with_disturbed_rate(row)
@@ -258,9 +260,8 @@ def _judged(
 
 
 EXPLANATION: Final = tr(
-    "Each phase with the figures that are stored of it: of the whole of it, nothing is left out of its "
-    "beginning. Intervals allow for all comparisons within a phase. What others did on the machine was "
-    "looked at in the last phase that counts; a run that was disturbed there counts as disturbed in all."
+    "Figures cover whole phases; intervals are adjusted for all comparisons within a phase. Interference is "
+    "checked in the last phase that counts; a run disturbed there counts as disturbed in all."
 )
 
 _COLUMNS: Final[tuple[Column[PhaseRow], ...]] = (

@@ -67,24 +67,23 @@ def describe_design(comparison: RunComparison) -> Iterator[str]:
     if not contests:
         return
     yield tr(
-        "Sequential design: after each round, from the third on, what was unlikely to be the fastest was "
-        "left out; only common rounds are compared, and intervals allow for what was left out and for the "
-        "luck of the fastest."
+        "Sequential design: from the third round on, configurations unlikely to win were dropped. Only "
+        "common rounds are compared; intervals are adjusted for that and for the luck of the fastest."
     )
     for contest in contests:
         groups = [group for group in comparison.groups if group.contest == contest]
         out = [group for group in groups if group.left_out]
         left = [group for group in groups if not group.left_out]
         if out:
-            sentence = tr("Left out early: {reasons}.")
+            sentence = tr("Dropped early: {reasons}.")
             sentences = [tr("{name} ({reason})").format(name=each.name, reason=each.left_out) for each in out]
             yield sentence.format(reasons=some(sentences, _MOST_NAMES))
         yield from _what_is_left(left)
         rivals = {name for group in groups for name in group.facts.rivals}
         if len(rivals) > len(groups):
             sentence = tr(
-                "Of the {all} configurations that competed {count} are compared here: intervals allow for "
-                "these only."
+                "{count} of the {all} configurations that competed are compared here; intervals are "
+                "adjusted for these only."
             )
             yield sentence.format(all=len(rivals), count=len(groups))
 
@@ -95,5 +94,5 @@ def _what_is_left(left: Sequence[ComparedGroup]) -> Iterator[str]:
     if len(left) == 1:
         yield tr("Left after {rounds} rounds: {names}.").format(rounds=rounds, names=names)
     elif left:
-        sentence = tr("Left after {rounds} rounds, and still in question among themselves: {names}.")
+        sentence = tr("Left after {rounds} rounds, without a winner: {names}.")
         yield sentence.format(rounds=rounds, names=names)

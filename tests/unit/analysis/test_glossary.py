@@ -43,7 +43,7 @@ def test_what_users_ask_for_is_there() -> None:
         "jitter",
         "drift",
         "steady",
-        "95 % interval",
+        "95 % CI",
         "Holm",
         "indicative only",
     }

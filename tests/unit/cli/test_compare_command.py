@@ -28,7 +28,7 @@ def test_compare_campaign_folder(tmp_path: Path, capsys: Capture) -> None:
     assert call(paths[0].parent) == 0
     output = capsys.readouterr().out
     assert "Target, filesystem: ext4 (ext4); xfs (xfs)" in output
-    assert "xfs is 10 % faster than ext4 (95 % interval" in output
+    assert "xfs is 10 % faster than ext4 (95 % CI" in output
     assert output.index("xfs is") < output.index("What differs") < output.index("Each run for itself")
     assert "p99 ms" in output
     assert "4.25 ms" in output
@@ -86,7 +86,7 @@ def test_single_runs_beside_library_spread(tmp_path: Path, capsys: Capture) -> N
     list(LibraryScan(library, index=LibraryIndex(index_path(library))).read())
     assert call(write_matrix(tmp_path)[0].parent, "--library", library, "--details") == 0
     output = " ".join(capsys.readouterr().out.split())
-    assert "10 like runs of 2 configurations in this library spread by" in output
+    assert "10 similar runs of 2 configurations in this library vary by" in output
 
 
 def test_json_is_one_object(tmp_path: Path, capsys: Capture) -> None:

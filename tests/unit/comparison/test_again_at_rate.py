@@ -106,7 +106,7 @@ def test_refuses_runs_at_rate(tmp_path: Path) -> None:
 def test_refuses_imported_or_unknown_campaign(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="plain was not run by pgFooting"):
         campaign_again(compared(write(tmp_path / "a", text="")))
-    with pytest.raises(UsageError, match="does not tell how this configuration was run"):
+    with pytest.raises(UsageError, match="does not record how this configuration was run"):
         campaign_again(compared(write(tmp_path / "b", text=TOML.replace('"plain"', '"other"'))))
     with pytest.raises(CampaignError):
         campaign_again(compared(write(tmp_path / "c", text="name = ")))
@@ -120,7 +120,7 @@ def test_refuses_changed_script(tmp_path: Path) -> None:
     paths = write(tmp_path / "runs", text=text, scripts=found)
     assert campaign_again(compared(paths)).campaign.configurations[0].workload.scripts[0].path == str(script)
     script.write_text("SELECT 2;\n")
-    with pytest.raises(UsageError, match="is another one by now"):
+    with pytest.raises(UsageError, match="has changed since the run"):
         campaign_again(compared(paths))
     script.unlink()
     with pytest.raises(CampaignError):
@@ -193,8 +193,10 @@ def test_closed_loop_mentioned_once(tmp_path: Path, capsys: Capture) -> None:
 
 def test_single_run_kept_rate(tmp_path: Path, capsys: Capture) -> None:
     sentences = {
-        900.0: " one kept its rate of 900 per second; p99 4.25 ms of all that was offered. ",
-        2000.0: " one did not keep its rate of 2,000 per second: its capacity is 900 TPS; p99 4.25 ms of all",
+        900.0: " one kept up with its target rate of 900 per second; p99 4.25 ms over all offered "
+        "transactions. ",
+        2000.0: " one did not keep up with its target rate of 2,000 per second: its capacity is 900 TPS; p99 "
+        "4.25 ms of all",
         None: "(a closed loop: the waiting of those who could not start is not counted)",
     }
     for number, rate_tps in enumerate(sentences):

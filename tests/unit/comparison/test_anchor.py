@@ -114,10 +114,11 @@ def test_what_the_machine_changed_by_is_told(anchored: RunComparison) -> None:
     (warning,) = [each for each in comparison_warnings(anchored) if "campaign" in each]
     assert warning.startswith(
         "The machine changed between campaigns: xfs (two), the same configuration, is 10 % slower than"
-        " xfs (one) (95 % interval 10 %"
+        " xfs (one) (95 % CI 10 %"
     )
     assert warning.endswith(
-        "This change is removed from differences between the campaigns, as if it affected all alike."
+        "Differences between the campaigns are corrected for this change, assuming that it affected all "
+        "configurations alike."
     )
 
 
@@ -125,7 +126,8 @@ def test_no_visible_machine_change_warning(recorded: RunFacts) -> None:
     one = campaign(recorded, "one", ext4=EXT4, xfs=XFS)
     two = campaign(recorded, "two", xfs=XFS[::-1], btrfs=BTRFS)
     (warning,) = [each for each in comparison_warnings(compare_runs([*one, *two])) if "campaign" in each]
-    assert "no change of the machine between their campaigns is seen (0.00 %, 95 % int" in warning
+    assert "No change of the machine was found between the campaigns" in warning
+    assert "differs by 0.00 % (95 % CI" in warning
 
 
 def test_repeated_baseline_compared_within_campaign(recorded: RunFacts) -> None:

@@ -64,17 +64,19 @@ def test_interleaved_runs_paired_without_warning(tmp_path: Path) -> None:
     assert [group.name for group in found.groups] == ["ext4", "xfs"]
     assert found.rows[1].comparison is not None
     assert found.rows[1].comparison.paired
-    assert found.verdicts[0].startswith("xfs is 10 % faster than ext4 (95 % interval")
+    assert found.verdicts[0].startswith("xfs is 10 % faster than ext4 (95 % CI")
     # The trials last five seconds, which is said; nothing else is.
-    assert comparison_warnings(found) == ("All runs measured 5 s or less: that says next to nothing.",)
+    assert comparison_warnings(found) == (
+        "All runs measured for 5 s or less, far too short to draw conclusions from.",
+    )
 
 
 def test_short_runs_named(tmp_path: Path) -> None:
     trials = [Trial("a", "a", seconds=4), Trial("b", "b", seconds=7), Trial("c", "c", seconds=20)]
     warnings = comparison_warnings(compared(tmp_path, *trials))
-    assert "a, b measured 7 s or less: that says next to nothing." in warnings
+    assert "a, b measured for 7 s or less, far too short to draw conclusions from." in warnings
     warnings = comparison_warnings(compared(tmp_path / "others", *trials[1:]))
-    assert "b measured 7 s only: that says next to nothing." in warnings
+    assert "b measured for only 7 s, far too short to draw conclusions from." in warnings
 
 
 def test_campaign_remarks_first_and_once(tmp_path: Path) -> None:
@@ -99,7 +101,7 @@ def test_no_verdict_between_campaigns(tmp_path: Path) -> None:
     assert found.verdicts[0].startswith(
         "No verdict: xfs measured 10 % faster than ext4 (9 runs each, not interleaved"
     )
-    assert "a verdict takes runs of one campaign" in found.verdicts[0]
+    assert "A verdict needs runs of one campaign" in found.verdicts[0]
     assert any("no verdict between them" in warning for warning in comparison_warnings(found))
     p99 = compare_figure(found, "latency_p99_ms").comparisons[1]
     assert p99 is not None
@@ -109,7 +111,7 @@ def test_no_verdict_between_campaigns(tmp_path: Path) -> None:
 def test_too_few_runs_between_campaigns(tmp_path: Path) -> None:
     one, two = (write_campaign(tmp_path, name, repeats=2) for name in ("one", "two"))
     found = compare_runs([read_run_facts(path) for path in (*one[::2], *two[1::2])])
-    assert "2 runs each, not interleaved; a verdict takes 3" in found.verdicts[0]
+    assert "2 runs each, not interleaved; a verdict needs 3" in found.verdicts[0]
 
 
 def test_false_differences_between_identical_campaigns() -> None:
@@ -165,7 +167,7 @@ def test_campaign_order_given_older_by_run(tmp_path: Path) -> None:
 def test_one_run_each_is_indicative_only(tmp_path: Path) -> None:
     found = compared(tmp_path, Trial(), Trial("xfs #1", "xfs", tps=1100, filesystem="xfs"))
     assert found.verdicts[0].startswith(
-        "No verdict: xfs measured 10 % faster than ext4 (1 run each; a verdict takes 3); chance alone"
+        "No verdict: xfs measured 10 % faster than ext4 (1 run each; a verdict needs 3); chance alone"
     )
     assert texts(COMPARISON_COLUMNS, found.rows[0])["interval"] == "indicative only"
 
@@ -394,7 +396,7 @@ def test_chosen_cut_may_leave_nothing(tmp_path: Path) -> None:
     runs = facts(tmp_path, Trial(seconds=30), Trial("xfs #1", "xfs", seconds=4))
     found = compare_runs(runs, cut_s=5)
     assert found.runs[0].tps is not None
-    assert found.runs[1].left_out == "nothing of it is left after the first 5 s"
+    assert found.runs[1].left_out == "nothing is left of it without the first 5 s"
     assert compare_runs(runs, cut_s=0).runs[1].tps == 1000
 
 

@@ -195,8 +195,8 @@ def test_single_disturbed_runs_both_reasons(trial: RunFacts) -> None:
     found = compared(trial, one=QUIET[:1], two=ALL_DISTURBED[:1])
     assert found.verdicts == (
         (
-            "No verdict: two measured 20 % slower than one (1 run each; a verdict takes 3); "
-            "1 of 2 runs was disturbed."
+            "No verdict: two measured 20 % slower than one (1 run each; a verdict needs 3); 1 of 2 runs was "
+            "disturbed."
         ),
     )
 
@@ -262,7 +262,7 @@ def test_repeated_attempt_counted_once_paired(trial: RunFacts) -> None:
     assert found.rows[1].comparison is not None
     assert (found.rows[1].comparison.paired, found.rows[1].runs) == (True, 3)
     values = {run.name: run.left_out for run in found.runs if run.left_out}
-    assert values == {"two #2": "others disturbed it, and two #2, attempt 2 counts instead"}
+    assert values == {"two #2": "it was disturbed, and two #2, attempt 2 counts instead"}
     (sentence,) = found.verdicts
     assert "1 of 7 runs was disturbed: left out" in sentence
 
@@ -298,8 +298,8 @@ def test_subthreshold_load_explains_difference_no_verdict(trial: RunFacts) -> No
     assert verdict_of(found) is Verdict.INDICATIVE
     assert found.verdicts == (
         (
-            "No verdict, because others used 4.0 % of the CPUs beside the slower and 0.2 % beside the"
-            " faster one: two measured 3.5 % slower than one (5 runs each)."
+            "No verdict, because other programs used 4.0 % of the CPUs during the slower one and 0.2 % "
+            "during the faster one: two measured 3.5 % slower than one (5 runs each)."
         ),
     )
     assert comparison_as_json(found)["warnings"] is not None
@@ -319,7 +319,7 @@ def test_equal_asks_for_others(trial: RunFacts, one: float, two: float, verdict:
     runs = campaign(trial, one=QUIET, two=QUIET[::-1])
     found = compare_runs([beside(run, one if run.configuration == "one" else two) for run in runs])
     assert verdict_of(found) is verdict
-    assert ("beside the second" in found.verdicts[0]) is (verdict is Verdict.INDICATIVE)
+    assert ("during the second" in found.verdicts[0]) is (verdict is Verdict.INDICATIVE)
 
 
 def test_partly_unknown_load_keeps_verdict(trial: RunFacts) -> None:

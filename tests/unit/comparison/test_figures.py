@@ -49,7 +49,7 @@ def test_figure_paired_as_tps(runs: list[RunFacts]) -> None:
     assert found.comparisons[1] == compare(Samples(tuple(P99[::2]), tuple(P99[1::2]), paired=True))
     assert found.better(1) is True
     assert found.better(0) is None
-    sentence = "latency, 99th percentile: xfs is 50 % lower than ext4 (95 % interval 47 to 53 %, 3 runs each)"
+    sentence = "latency, 99th percentile: xfs is 50 % lower than ext4 (95 % CI 47 to 53 %, 3 runs each)"
     assert found.verdicts == ("", sentence)
     assert format_mean(found, 0) == "4.10 ms"
 

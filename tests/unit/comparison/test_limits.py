@@ -46,9 +46,7 @@ def test_one_cause_for_all_is_said_once(tmp_path: Path) -> None:
 
 def test_different_causes_are_said_by_configuration(tmp_path: Path) -> None:
     found = compare_runs(runs_with(tmp_path, Cause.WAL, Cause.CPU))
-    assert describe_bottlenecks(found) == (
-        "What limited them: xfs: the CPUs; ext4: writing and flushing WAL."
-    )
+    assert describe_bottlenecks(found) == ("Bottlenecks: xfs: the CPUs; ext4: writing and flushing WAL.")
     assert [each.cause for each in bottlenecks(found)] == [Cause.WAL, Cause.CPU]
 
 
@@ -70,7 +68,7 @@ def test_different_causes_not_known(tmp_path: Path) -> None:
 
 def test_unknown_bottleneck_sentence(tmp_path: Path) -> None:
     found = compare_runs(runs_with(tmp_path, Cause.NOT_KNOWN))
-    assert describe_bottlenecks(found) == "What limited them is not known."
+    assert describe_bottlenecks(found) == "The bottleneck is not known."
 
 
 def test_of_one_configuration_the_evidence_is_told(tmp_path: Path) -> None:

@@ -169,10 +169,12 @@ def test_kept_rates_no_speed_verdict(tmp_path: Path) -> None:
     found = compared(write(tmp_path, ("a", 200.0, 200.0, 100.0), ("b", 200.0, 199.5, 100.0)))
     one, two = found.verdicts
     assert one == (
-        "a kept its rate of 200 per second; 0.0 % skipped; 0.5 % later than 100 ms;"
-        " p99 4.25 ms of all that was offered."
+        "a kept up with its target rate of 200 per second; 0.0 % skipped; 0.5 % later than 100 ms; p99 4.25 "
+        "ms over all offered transactions."
     )
-    assert two.startswith("b kept its rate of 200 per second; 0.2 % skipped; 0.5 % later than 100 ms")
+    assert two.startswith(
+        "b kept up with its target rate of 200 per second; 0.2 % skipped; 0.5 % later than 100 ms"
+    )
     assert not any("faster" in each or "slower" in each or "equal" in each for each in found.verdicts)
     assert [row.comparison for row in found.rows] == [None, None]
     columns = columns_for(COMPARISON_COLUMNS, found.rows)
@@ -187,10 +189,16 @@ def test_capacity_only_for_unkept_rate(tmp_path: Path) -> None:
     runs = (("a", 200.0, 150.0, None), ("b", 200.0, 200.0, None), ("c", 200.0, 120.0, None))
     found = compared(write(tmp_path, *runs))
     one, two, three = found.verdicts
-    assert one.startswith("a did not keep its rate of 200 per second: its capacity is 150 TPS (95 % interval")
-    assert two == "b kept its rate of 200 per second; p99 4.25 ms of all that was offered."
+    assert one.startswith(
+        "a did not keep up with its target rate of 200 per second: its capacity is 150 TPS (95 % CI"
+    )
+    assert (
+        two == "b kept up with its target rate of 200 per second; p99 4.25 ms over all offered transactions."
+    )
     assert "; c is 20 % slower than a (" in three
-    assert three.startswith("c did not keep its rate of 200 per second: its capacity is 120 TPS")
+    assert three.startswith(
+        "c did not keep up with its target rate of 200 per second: its capacity is 120 TPS"
+    )
     assert "allowing for" not in three  # one comparison is made, not two
 
 
@@ -209,7 +217,8 @@ def test_different_loads_not_compared(tmp_path: Path) -> None:
     found = compared(paths)
     two, three, four = found.verdicts
     assert two.endswith(
-        "speed is not compared, another load was offered: a as fast as clients could; b at 200 per second."
+        "throughput is not compared because the target rates differ: a as fast as the clients could; b at "
+        "200 per second."
     )
     assert "c at 300 per second, limit 50 ms." in three
     assert four.startswith("d is 11 % slower than a (")
@@ -249,7 +258,7 @@ def test_disturbed_run_at_rate_still_compared(tmp_path: Path) -> None:
     assert one.endswith("; all 3 runs were disturbed.")
     assert "its capacity is 120 TPS" in two
     assert "no verdict, because 4 of 6 runs were disturbed" in two
-    assert three.startswith("c kept its rate of 200 per second")
+    assert three.startswith("c kept up with its target rate of 200 per second")
 
 
 def _disturb(path: Path) -> None:
@@ -267,12 +276,12 @@ def test_command_line_and_report_say_the_same(tmp_path: Path, capsys: Capture) -
     paths = write(tmp_path, ("a", 200.0, 200.0, 100.0), ("b", 200.0, 150.0, 100.0))
     assert command.main(["compare", *map(str, paths)]) == 0
     runs = capsys.readouterr().out
-    assert "b did not keep its rate of 200 per second: it did 150 TPS" in runs
+    assert "b did not keep up with its target rate of 200 per second: it reached 150 TPS" in runs
     assert "NOT KEPT" in runs
     assert re.search(r"0\.5 %, 2[45]\.\d %", runs)
     report = read_report(paths)
     answers = _texts(report, TextRole.ANSWER)
-    assert any(each.startswith("a kept its rate of 200 per second") for each in answers)
+    assert any(each.startswith("a kept up with its target rate of 200 per second") for each in answers)
     assert any(each.startswith("b did not keep its rate of 200 per second") for each in answers)
     table = next(block for block in report.blocks if isinstance(block, ReportTable))
     assert [(row.cells["rate"], row.cells["difference"]) for row in table.rows] == [

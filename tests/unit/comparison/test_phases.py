@@ -95,7 +95,7 @@ def test_one_of_three_phases_differs(tmp_path: Path) -> None:
         Verdict.HIGHER,
     ]
     (sentence,) = writes.verdicts
-    assert sentence.startswith("writes: xfs is 20 % faster than ext4 (95 % interval")
+    assert sentence.startswith("writes: xfs is 20 % faster than ext4 (95 % CI")
     assert first.verdicts[0].startswith("reads (1 of 2): ext4 and xfs are practically equal")
 
 
@@ -185,7 +185,7 @@ def test_phase_missing_in_baseline(tmp_path: Path) -> None:
     assert (writes.reached, reads.reached) == (frozenset({"ext4", "xfs"}), frozenset({"xfs"}))
     assert verdict_of(writes) is Verdict.HIGHER
     assert reads.rows[1].comparison is None
-    text = "reads (1 of 2): ext4 has no such phase: nothing is compared with it."
+    text = "reads (1 of 2): ext4 did not run this phase, so it is not compared here."
     assert reads.verdicts == (text,)
 
 
@@ -208,7 +208,7 @@ def test_sequential_judged_in_deciding_phase(tmp_path: Path) -> None:
         for each in facts_of(tmp_path, ext4_and_xfs())
     ]
     reads, _, writes = compare_phases(compare_runs(facts))
-    assert "another phase settled how often each ran" in reads.verdicts[0]
+    assert "another phase decided how often each ran" in reads.verdicts[0]
     assert "another phase" not in writes.verdicts[0]
 
 
@@ -225,9 +225,16 @@ def test_rate_share_kept_no_speed_verdict(tmp_path: Path) -> None:
     assert verdict_of(most) is Verdict.EQUAL
     assert [row.comparison for row in rate.rows] == [None, None]
     kept, lost = rate.verdicts
-    assert kept.startswith("rate: ext4 kept its rate of 90 % of what each run reached in “most”")
-    assert "xfs did not keep its rate of 90 % of what each run reached in “most”: its capacity is" in lost
-    assert lost.endswith("speed is not compared: the rate of each is a share of what it reached itself.")
+    assert kept.startswith(
+        "rate: ext4 kept up with its target rate of 90 % of what each run reached in “most”"
+    )
+    assert (
+        "xfs did not keep up with its target rate of 90 % of what each run reached in “most”: its capacity is"
+        in lost
+    )
+    assert lost.endswith(
+        "throughput is not compared: each target rate is a share of what that configuration reached itself."
+    )
     rows = phase_rows([rate])
     assert [texts(phase_columns(rows), row)["rate"] for row in rows] == ["kept", "NOT KEPT"]
 
@@ -236,7 +243,9 @@ def test_rate_share_in_run_table(tmp_path: Path) -> None:
     runs = [PhasedRun("ext4", repeat, at_a_share(repeat)) for repeat in range(3)]
     row = compare_runs(facts_of(tmp_path, runs)).rows[0]
     assert row.load.kept is True
-    assert row.verdict.startswith("ext4 kept its rate of 90 % of what each run reached in “most”")
+    assert row.verdict.startswith(
+        "ext4 kept up with its target rate of 90 % of what each run reached in “most”"
+    )
 
 
 def test_other_shares_are_another_load(tmp_path: Path) -> None:

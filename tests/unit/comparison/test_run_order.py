@@ -33,9 +33,9 @@ def taken(folder: Path, blocks: tuple[Block, ...], more: dict[str, Json]) -> Run
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        ({"order": "random", "order_seed": 7}, "in random order (drawn with 7)"),
-        ({"order": RunOrder.RANDOM.value}, "drawn with not known"),
-        ({"order": "AB BA", "order_seed": None}, "every second round in reverse order"),
+        ({"order": "random", "order_seed": 7}, "in random order (seed 7)"),
+        ({"order": RunOrder.RANDOM.value}, "seed not known"),
+        ({"order": "AB BA", "order_seed": None}, "every second round in reverse"),
         ({}, "how the order within a round was chosen is not known."),
     ],
     ids=["random", "without seed", "alternating", "older file"],

@@ -67,17 +67,17 @@ def comparison(verdict: Verdict, ratio: float, low: float, high: float, **more: 
 
 def test_faster_is_said_with_interval_and_runs() -> None:
     found = describe(comparison(Verdict.HIGHER, 1.031, 1.012, 1.05), "ext4", "xfs")
-    assert found == "xfs is 3.1 % faster than ext4 (95 % interval 1.2 to 5.0 %, 5 runs each)"
+    assert found == "xfs is 3.1 % faster than ext4 (95 % CI 1.2 to 5.0 %, 5 runs each)"
 
 
 def test_slower_interval_smaller_first() -> None:
     found = describe(comparison(Verdict.LOWER, 0.9, 0.85, 0.96), "ext4", "btrfs")
-    assert found == "btrfs is 10 % slower than ext4 (95 % interval 4 to 15 %, 5 runs each)"
+    assert found == "btrfs is 10 % slower than ext4 (95 % CI 4 to 15 %, 5 runs each)"
 
 
 def test_from_twice_on_it_is_times() -> None:
     found = describe(comparison(Verdict.HIGHER, 3.14, 2.9, 3.4), "folder", "memory")
-    assert found == "memory is 3.1 times as fast as folder (95 % interval 2.9 to 3.4 times, 5 runs each)"
+    assert found == "memory is 3.1 times as fast as folder (95 % CI 2.9 to 3.4 times, 5 runs each)"
 
 
 def test_significant_but_irrelevant_difference() -> None:
@@ -96,23 +96,21 @@ def test_practically_equal_bound_and_interval() -> None:
 def test_not_distinguishable_says_what_would_help() -> None:
     one = comparison(Verdict.INCONCLUSIVE, 1.01, 0.97, 1.05, more_runs=8, effect=0.01)
     assert describe(one, "ext4", "xfs") == (
-        "inconclusive: xfs measured 1.0 % faster than ext4 "
-        "(95 % interval -3.0 to +5.0 %, 5 runs each); about 8 more of each would show a difference of 1 %"
+        "inconclusive: xfs measured 1.0 % faster than ext4 (95 % CI -3.0 to +5.0 %, 5 runs each). Detecting "
+        "a difference of 1 % needs about 8 more runs of each"
     )
     many = comparison(Verdict.INCONCLUSIVE, 1.01, 0.5, 2, more_runs=4403)
-    assert "about 4,400 more of each" in describe(many, "a", "b")
+    assert "about 4,400 more runs of each" in describe(many, "a", "b")
     hopeless = comparison(Verdict.INCONCLUSIVE, 1.01, 0.1, 10)
-    assert "more than 10 000 of each" in describe(hopeless, "a", "b")
+    assert "more than 10 000 runs of each" in describe(hopeless, "a", "b")
     seen = comparison(Verdict.INCONCLUSIVE, 1.2, 0.9, 1.6, more_runs=2, more_runs_for=0.2)
     assert describe(seen, "a", "b").endswith(
-        "about 2 more of each would show a difference as large as the one seen"
+        "Detecting a difference as large as the measured one needs about 2 more runs of each"
     )
     slower = comparison(Verdict.INCONCLUSIVE, 0.8, 0.6, 1.07, more_runs=2, more_runs_for=0.25)
-    assert "b measured 20 % slower than a (95 % interval -40 to +7 %, 5 runs each)" in describe(
-        slower, "a", "b"
-    )
+    assert "b measured 20 % slower than a (95 % CI -40 to +7 %, 5 runs each)" in describe(slower, "a", "b")
     times = comparison(Verdict.INCONCLUSIVE, 2.5, 0.8, 7.8, more_runs=2, more_runs_for=1.5)
-    assert "b measured 2.5 times as fast as a (95 % interval 0.8 to 7.8 times, 5 runs each)" in describe(
+    assert "b measured 2.5 times as fast as a (95 % CI 0.8 to 7.8 times, 5 runs each)" in describe(
         times, "a", "b"
     )
 
@@ -124,7 +122,7 @@ def test_several_comparisons_adjusted() -> None:
 
 
 def test_different_numbers_of_runs_are_both_named() -> None:
-    assert "(95 % interval 1.2 to 5.0 %, 5 and 4 runs)" in describe(
+    assert "(95 % CI 1.2 to 5.0 %, 5 and 4 runs)" in describe(
         comparison(Verdict.HIGHER, 1.031, 1.012, 1.05, runs=(5, 4)), "a", "b"
     )
 
@@ -172,7 +170,7 @@ def test_row_means_intervals_comparison() -> None:
         "marks": "",
     }
     assert cells(first).items() >= values.items()
-    assert second.verdict.startswith("xfs is 3.1 % faster than ext4 (95 % interval 3.1 %")
+    assert second.verdict.startswith("xfs is 3.1 % faster than ext4 (95 % CI 3.1 %")
     assert cells(second)["difference"] == "+3.1 %"
     assert cells(second)["difference_interval"] == "+3.1 %"
     assert cells(second)["marks"] == "client-bound"
@@ -199,7 +197,7 @@ def test_missing_figures_excluded_from_mean() -> None:
 def test_below_three_runs_it_is_indicative_only() -> None:
     rows = build_rows([measured("a", [100, 101]), measured("b", [103, 104])])
     assert [cells(row)["interval"] for row in rows] == ["indicative only"] * 2
-    assert rows[1].verdict == "no verdict: b measured 3.0 % faster than a (2 runs each; a verdict takes 3)"
+    assert rows[1].verdict == "no verdict: b measured 3.0 % faster than a (2 runs each; a verdict needs 3)"
     assert (cells(rows[1])["difference"], cells(rows[1])["difference_interval"]) == ("+3.0 %", "")
 
 

@@ -249,7 +249,7 @@ def test_comparison_states_and_corrects_exclusion(tmp_path: Path, monkeypatch: p
     notes = " ".join(comparison_notes(comparison))
     assert "Sequential design" in notes
     assert "a (left out after round 3" in notes
-    assert "Left after 10 rounds, and still in question among themselves: b, d." in notes
+    assert "Left after 10 rounds, without a winner: b, d." in notes
     by_name = {row.name: row for row in comparison.rows}
     assert by_name["b"].comparison is not None
     assert by_name["b"].comparison.verdict is Verdict.HIGHER

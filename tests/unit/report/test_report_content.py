@@ -102,7 +102,7 @@ def test_fastest_first_baseline_is_first_run(tmp_path: Path) -> None:
     assert [bar.label for bar in bars(report).bars] == ["xfs", "ext4", "btrfs"]
     answers = texts(report, TextRole.ANSWER)
     assert answers == [answers[0]]
-    assert answers[0].startswith("Fastest: xfs; each of the other 2 is slower beyond chance")
+    assert answers[0].startswith("Fastest: xfs; each of the other 2 is significantly slower")
     pairs = texts(report, TextRole.SMALL)
     assert any(each.startswith("xfs is ") and "faster than ext4 (" in each for each in pairs)
     assert any("slower than ext4 (" in each for each in pairs)
@@ -169,8 +169,8 @@ def test_repeats_only_interval_without_verdict(tmp_path: Path) -> None:
     cases = [Case(repeat=number, shape=Shape(30, 5000 + 50 * number)) for number in range(3)]
     report = read_report(write_cases(tmp_path, cases))
     [answer] = texts(report, TextRole.ANSWER)
-    assert "95 % interval" in answer
-    assert "Nothing known differs; not known: " in " ".join(texts(report, TextRole.BODY))
+    assert "95 % CI" in answer
+    assert "No known difference. Not known: " in " ".join(texts(report, TextRole.BODY))
 
 
 def test_no_difference_names_no_winner(tmp_path: Path) -> None:

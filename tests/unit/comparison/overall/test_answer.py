@@ -76,16 +76,16 @@ def test_mean_says_which_part_it_covers(tmp_path: Path) -> None:
 
 def test_one_configuration_is_told_with_its_mean(tmp_path: Path) -> None:
     assert find_answer(compared(tmp_path, *several("ext4", 1000))).sentence == (
-        "ext4: 1,000 transactions per second in the mean of 3 runs."
+        "ext4: 1,000 transactions per second, mean of 3 runs."
     )
     assert find_answer(compared(tmp_path / "one", *several("ext4", 1000, 1))).sentence == (
-        "ext4: 998 transactions per second in the mean of one run."
+        "ext4: 998 transactions per second, mean of one run."
     )
 
 
 def test_no_completed_run(tmp_path: Path) -> None:
     found = compared(tmp_path, Trial(state=RunState.STOPPED), Trial("xfs", "xfs", state=RunState.FAILED))
-    assert find_answer(found).sentence == "No run was completed: there is nothing to compare."
+    assert find_answer(found).sentence == "No run was completed, so there is nothing to compare."
 
 
 def test_not_durable_listed_last(tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_memory_is_what_the_storage_costs(tmp_path: Path) -> None:
     memory = several("memory", 1820, marks=LOST, more=IN_MEMORY)
     found = compared(tmp_path, *several("folder", 1000), *memory)
     sentence = find_answer(found).sentence
-    assert sentence.startswith("memory is 82 % faster than folder (95 % interval")
+    assert sentence.startswith("memory is 82 % faster than folder (95 % CI")
     assert sentence.endswith("but it is NOT DURABLE, so it is not ranked. This is what the storage costs.")
     assert find_answer(found).verdicts == ()
 
@@ -115,7 +115,7 @@ def test_unranked_without_a_verdict_says_why(tmp_path: Path) -> None:
     memory = several("memory", 1820, 2, marks=LOST, more=IN_MEMORY)
     sentence = find_answer(compared(tmp_path, *several("folder", 1000, 2), *memory)).sentence
     assert sentence.startswith("memory measured 82 % faster than folder (2 runs each), but it is NOT DURABLE")
-    assert sentence.endswith("This is what the storage costs. No verdict: a verdict takes 3 runs of each.")
+    assert sentence.endswith("This is what the storage costs. No verdict: a verdict needs 3 runs of each.")
 
 
 def test_slower_unranked_claims_no_cost(tmp_path: Path) -> None:
@@ -153,7 +153,7 @@ def test_headline_is_bounded() -> None:
         for repeat in range(3)
     ]
     found = find_answer(compare_runs(runs))
-    assert found.sentence.endswith("5 more conditions follow among the verdicts.")
+    assert found.sentence.endswith("5 more conditions are listed with the verdicts.")
     assert found.sentence.count("scale ") == MOST_CONDITIONS
     assert sum(each.startswith("scale 9: ") for each in found.verdicts) == 1
 
@@ -290,6 +290,6 @@ def test_differences_of_few_runs_said_once(tmp_path: Path) -> None:
     trials = (Trial(name, name, tps=tps) for name, tps in (("ext4", 1000), ("xfs", 1200), ("zfs", 900)))
     found = compared(tmp_path, *trials)
     (sentence,) = find_answer(found).verdicts
-    assert sentence.startswith("2 differences have no verdict, which takes 3 runs of each.")
+    assert sentence.startswith("2 differences have no verdict, which needs 3 runs of each.")
     column = next(each for each in columns_for(COMPARISON_COLUMNS, found.rows) if each.id == "chance")
     assert [column.cell(row) != "" for row in found.rows] == [False, True, True]

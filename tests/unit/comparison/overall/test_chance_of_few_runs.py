@@ -37,8 +37,8 @@ def test_needed_spread_without_known_spread() -> None:
     assert (chance.known, chance.chance, chance.is_explained) == (None, None, None)
     [verdict] = compare_runs(pair()).verdicts
     assert verdict == (
-        "No verdict: xfs measured 10 % faster than ext4 (1 run each; a verdict takes 3); chance alone"
-        " explains it only where such runs spread by 3.4 % or more."
+        "No verdict: xfs measured 10 % faster than ext4 (1 run each; a verdict needs 3); chance alone "
+        "explains it only if such runs vary by 3.4 % or more."
     )
 
 
@@ -50,8 +50,8 @@ def test_difference_against_library_spread() -> None:
         compare_runs(pair(), spreads=QUIET)
         .verdicts[0]
         .endswith(
-            "3.4 % or more; 16 like runs of 4 configurations in this library spread by 0.5 %: more than that"
-            " explains."
+            "3.4 % or more; 16 similar runs of 4 configurations in this library vary by 0.5 %, too little "
+            "to explain it."
         )
     )
     noisy = {"folder": KnownSpread(0.05, 4, 16)}
@@ -80,7 +80,7 @@ def test_own_repeats_preferred_to_library_spread() -> None:
 def test_single_runs_adjusted_for_comparisons() -> None:
     runs = [*pair(), made_run({"filesystem": "zfs"}, 800.0)]
     assert found(runs).comparisons == 2
-    assert "(allowing for 2 comparisons)" in compare_runs(runs).verdicts[0]
+    assert "(adjusted for 2 comparisons)" in compare_runs(runs).verdicts[0]
     assert found(runs[:2]).needed > compare_runs(runs).rows[1].judged.chance.needed  # type: ignore[union-attr]
 
 
@@ -95,7 +95,7 @@ def test_between_campaigns_no_repeat_tells_the_spread() -> None:
     chance = found(runs, QUIET)
     assert chance.between_campaigns
     assert chance.known is None
-    assert "such runs, of two campaigns, spread by 3.4 % or more" in compare_runs(runs).verdicts[0]
+    assert "such runs of two campaigns vary by 3.4 % or more" in compare_runs(runs).verdicts[0]
 
 
 def test_no_chance_disturbed_rate_or_zero() -> None:

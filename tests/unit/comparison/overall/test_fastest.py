@@ -47,19 +47,19 @@ def fastest_sentence(runs: list[RunFacts]) -> str:
 
 def test_names_configurations_indistinguishable_from_fastest() -> None:
     assert fastest_sentence(repeated({"ext4": 1000, "xfs": 1100, "zfs": 1099.9, "btrfs": 500})) == (
-        "Fastest: xfs; not distinguishable from it: zfs (with 95 % confidence)."
+        "Fastest: xfs; not significantly slower: zfs (with 95 % confidence)."
     )
 
 
 def test_single_fastest() -> None:
     assert fastest_sentence(repeated({"ext4": 1000, "xfs": 1200, "btrfs": 500})) == (
-        "Fastest: xfs; each of the other 2 is slower beyond chance (with 95 % confidence)."
+        "Fastest: xfs; each of the other 2 is significantly slower (with 95 % confidence)."
     )
 
 
 def test_all_inconclusive() -> None:
     assert fastest_sentence(repeated({"ext4": 1000, "xfs": 1000.1, "f2fs": 1000.05})) == (
-        "None of these 3 is shown to be the fastest; ext4 has the highest mean."
+        "None of these 3 is proven to be the fastest; ext4 has the highest mean."
     )
 
 
@@ -91,7 +91,7 @@ def test_not_durable_excluded_unsafe_marked() -> None:
         *repeated({"zfs": 1300}, marks=((UNSAFE, "traded"),)),
     ]
     assert fastest_sentence(runs).startswith(
-        "Fastest: zfs (UNSAFE); each of the other 3 is slower beyond chance"
+        "Fastest: zfs (UNSAFE); each of the other 3 is significantly slower"
     )
     assert "f2fs" not in fastest_sentence(runs)
 
