@@ -87,15 +87,15 @@ class Cause(StrEnum):
 CAUSES: Final[Mapping[Cause, str]] = MappingProxyType(
     {
         Cause.CPU: tr("the CPUs"),
-        Cause.OTHERS_CPU: tr("the CPUs, which other programs used most"),
-        Cause.SESSION_CPU: tr("the speed of one CPU: more clients would use the others"),
+        Cause.OTHERS_CPU: tr("the CPUs, mostly used by other programs"),
+        Cause.SESSION_CPU: tr("the speed of one CPU (more clients would use the others)"),
         Cause.DEVICE: tr("reads and writes of the device"),
         Cause.WAL: tr("writing and flushing WAL"),
         Cause.LOCKS: tr("locks of rows and tables"),
         Cause.INTERNALS: tr("locks inside the server"),
         Cause.PGBENCH: tr("pgbench itself"),
         Cause.MEMORY: tr("memory"),
-        Cause.RATE: tr("the rate at which pgbench offered transactions"),
+        Cause.RATE: tr("the target rate of pgbench"),
         Cause.SEVERAL: tr("several things"),
         Cause.NOT_KNOWN: tr("not known"),
     }
@@ -294,7 +294,7 @@ class Bottleneck:
         """Cause and evidence, as a sentence."""
         sentence = tr("Limited by {cause}")
         if self.cause is Cause.NOT_KNOWN:
-            sentence = tr("What limited it is {cause}")
+            sentence = tr("The bottleneck is {cause}")
         sentence = sentence.format(cause=self.words)
         return f"{sentence}: {'; '.join(self.evidence)}." if self.evidence else f"{sentence}."
 
@@ -308,13 +308,13 @@ def find_bottleneck(evidence: Evidence) -> Bottleneck:
     if evidence.is_kept:  # needs no samples
         return Bottleneck(Cause.RATE, tuple(_rate(evidence)))
     if evidence.seconds < FEWEST_SECONDS:
-        reason = tr("the file has no samples of what the machine did")
+        reason = tr("the file has no samples of the machine")
         if evidence.seconds:
-            reason = tr("fewer than {count} seconds of its measurement have samples; it takes {least} s")
+            reason = tr("fewer than {count} seconds of the measurement have samples; {least} s are needed")
         return Bottleneck(Cause.NOT_KNOWN, (reason.format(count=FEWEST_SECONDS, least=1 + FEWEST_SECONDS),))
     cause = _by_sessions(evidence) if evidence.has_sessions else _without_sessions(evidence)
     if cause is Cause.PGBENCH and evidence.rate is not None and evidence.is_kept is None:
-        reason = tr("too few transactions were offered to say whether the rate was kept")
+        reason = tr("too few transactions were offered to say whether the server kept up")
         return Bottleneck(Cause.NOT_KNOWN, (reason,))
     lacked = cause is Cause.CPU or (cause is Cause.PGBENCH and evidence.pgbench_lacked_cpus)
     if lacked and evidence.others_took_cpus:
@@ -393,7 +393,9 @@ def _time(evidence: Evidence, *groups: str) -> list[str]:
     shares |= {"running": evidence.on_cpu} if "running" in shares else {}
     shares |= {"for_client": evidence.for_pgbench} if "for_client" in shares else {}
     parts = [f"{_percent(share)} {_GROUPS[group]}" for group, share in shares.items() if share >= _NOTHING]
-    return [tr("of their time sessions spent {parts}").format(parts=", ".join(parts))] if parts else []
+    return (
+        [tr("sessions spent their time as follows: {parts}").format(parts=", ".join(parts))] if parts else []
+    )
 
 
 def _events(evidence: Evidence, least: float = WORTH_NAMING) -> list[str]:
@@ -431,7 +433,7 @@ def _cpus(evidence: Evidence) -> list[str]:
 def _pgbench(evidence: Evidence) -> list[str]:
     parts = _time(evidence, "for_client")
     if evidence.pgbench_share is not None:
-        words = tr("its threads used {share:.0f} % of the CPU time that they could")
+        words = tr("its threads used {share:.0f} % of the CPU time available to them")
         parts.append(words.format(share=evidence.pgbench_share))
     if evidence.pgbench_queueing is not None:
         words = tr("they waited for a CPU {percent:.0f} % of the time")
@@ -481,7 +483,7 @@ def _several(evidence: Evidence) -> list[str]:
 
 
 def _memory(evidence: Evidence) -> list[str]:
-    sentence = tr("for {percent:.0f} % of the time some program waited for memory")
+    sentence = tr("some program waited for memory {percent:.0f} % of the time")
     return [sentence.format(percent=evidence.memory_some or 0.0), *_time(evidence, "for_data")]
 
 
@@ -492,9 +494,9 @@ def _not_known(evidence: Evidence) -> list[str]:
         return [tr("the file has no wait events, and neither CPUs nor a device nor pgbench were saturated")]
     sentence = trn(
         "too few samples of sessions ({count:.0f}), and neither CPUs nor a device nor pgbench were "
-        "saturated; with {clients:.0f} client it takes {seconds} s",
+        "saturated; with {clients:.0f} client {seconds} s are needed",
         "too few samples of sessions ({count:.0f}), and neither CPUs nor a device nor pgbench were "
-        "saturated; with {clients:.0f} clients it takes {seconds} s",
+        "saturated; with {clients:.0f} clients {seconds} s are needed",
         round(evidence.clients or 0.0),
     )
     seconds = 1 + math.ceil(FEWEST_SAMPLES / max(1.0, evidence.clients or 0.0))
@@ -654,7 +656,7 @@ def limit_elsewhere(evidence: Evidence) -> Bottleneck:
     if found.cause is not Cause.PGBENCH or there.pgbench_is_saturated:
         return found
     sentence = tr(
-        "the server waited for round trips of the network, or for pgbench, which nothing tells apart"
+        "the server waited either for network round trips or for pgbench; the samples cannot separate the two"
     )
     return Bottleneck(Cause.NOT_KNOWN, (sentence,))
 

@@ -48,8 +48,8 @@ def bursting(environment: EnvironmentFacts, service: str = "") -> str:
 def burst_sentence(what: str) -> str:
     """Return the reason of the mark, for the names from `bursting`."""
     words = tr(
-        "{what} may have burst credit, which neither a device nor SQL tells: a short run may be faster than "
-        "what one gets once that is used up"
+        "{what} may have burst credit; neither the device nor SQL shows it. A short run may be faster than "
+        "sustained use"
     )
     return words.format(what=what)
 
@@ -142,7 +142,7 @@ def describe_limitations(runs: Iterable[tuple[Limitation, ...]]) -> str:
     if not found:
         return ""
     clauses = [words for limit in Limit for words in _longest(found.get(limit, ()))[:_MOST_REASONS]]
-    return tr("What these figures cannot show: {what}.").format(what="; ".join(clauses))
+    return tr("These figures cannot show: {what}.").format(what="; ".join(clauses))
 
 
 def _longest(reasons: Iterable[str]) -> list[str]:
@@ -175,7 +175,7 @@ def _fits_in_memory(metadata: RunMetadata, environment: EnvironmentFacts) -> str
 def _without_device(metadata: RunMetadata, environment: EnvironmentFacts) -> str:
     if known(metadata.target.kind, "") != "memory" and not environment.in_memory:
         return ""
-    return tr("any storage (the data lay in memory)")
+    return tr("any storage (the data was in memory)")
 
 
 def _elsewhere(metadata: RunMetadata, environment: EnvironmentFacts) -> str:
@@ -200,7 +200,7 @@ def _fresh_ssd(metadata: RunMetadata, facts: Mapping[str, Json]) -> str:
     ssds = tuple(_ssds(facts))
     if not ssds:
         return ""
-    parts = [tr("what lies on its SSD was written fresh")]
+    parts = [tr("the data on its SSD was freshly written")]
     data = plan.data
     size = min((disk.size_bytes for disk in data.disks), default=0)
     part = data.partition_bytes
@@ -209,12 +209,12 @@ def _fresh_ssd(metadata: RunMetadata, facts: Mapping[str, Json]) -> str:
         parts.append(words.format(part=format_size(part), size=format_size(size)))
     written = [(name, count / of) for name, of, count in ssds if count is not None and of]
     if len(written) < len(ssds):
-        parts.append(tr("how much of it was ever written is not known"))
+        parts.append(tr("how much has ever been written to it is not known"))
     elif min(share for _, share in written) < MUCH_WRITTEN:
         name, share = min(written, key=lambda each: each[1])
-        words = tr("{name} was ever written {percent:.0f} % of its size")
+        words = tr("{percent:.0f} % of the size of {name} has ever been written")
         parts.append(words.format(name=one_line(name)[:_LONGEST], percent=100 * share))
-    return tr("an SSD that has been in use for long ({why})").format(why=", ".join(parts))
+    return tr("an SSD after long use ({why})").format(why=", ".join(parts))
 
 
 def _ssds(facts: Mapping[str, Json]) -> Iterator[tuple[str, int | None, float | None]]:
@@ -255,7 +255,7 @@ def _virtual(environment: EnvironmentFacts) -> str:
         played = [tr("a virtual machine"), *played]
     if not played:
         return ""
-    return tr("the hardware below {what}").format(what=", ".join(played))
+    return tr("the hardware underneath {what}").format(what=", ".join(played))
 
 
 def _burst_credit(metadata: RunMetadata, environment: EnvironmentFacts) -> str:
@@ -264,7 +264,7 @@ def _burst_credit(metadata: RunMetadata, environment: EnvironmentFacts) -> str:
     what = bursting(environment, service)
     if not what:
         return ""
-    words = tr("what {what} gives once a burst credit is used up (whether it has one is not told)")
+    words = tr("the speed of {what} after any burst credit is used up (whether it has one is not known)")
     return words.format(what=what)
 
 
@@ -272,13 +272,13 @@ def _closed_loop(metadata: RunMetadata) -> str:
     if offered_load(metadata).kind is not LoadKind.CLOSED:
         return ""
     return tr(
-        "latency at a given load (a closed loop: the waiting of those who could not start is not counted)"
+        "latency at a fixed load (closed loop: queueing time before a transaction starts is not counted)"
     )
 
 
 def _short(shape: RunStability) -> str:
     if not shape.knows_checkpoints:
-        return tr("what checkpoints cost (nothing tells when one began)")
+        return tr("the cost of checkpoints (when they began is not known)")
     inside = sum(1 for start_s, _ in shape.checkpoints if start_s >= 0)
     if shape.duration_s >= SHORT_S and inside:
         return ""
@@ -286,8 +286,8 @@ def _short(shape: RunStability) -> str:
     if shape.duration_s >= _MINUTES_FROM_S:
         length = tr("{minutes:.0f} min").format(minutes=shape.duration_s / 60)
     if not inside:
-        return tr("what checkpoints cost (none began within {length})").format(length=length)
-    return tr("what comes after {length}").format(length=length)
+        return tr("the cost of checkpoints (none began within {length})").format(length=length)
+    return tr("effects that appear after {length}").format(length=length)
 
 
 def _one_workload(metadata: RunMetadata) -> str:

@@ -33,7 +33,7 @@ class CopiedCaches(StrEnum):
 
 
 _CACHES: Final[dict[str, str]] = {
-    CopiedCaches.FILLED: tr("caches as copying left them"),
+    CopiedCaches.FILLED: tr("caches unchanged after copying"),
     CopiedCaches.EMPTIED: tr("caches emptied then"),
 }
 
@@ -80,8 +80,8 @@ def still_cached(cached: CachedBytes) -> str:
     sentence = tr("{percent:.0f} % of the data was still cached when measuring began with cold caches.")
     if cached.is_bound:
         sentence = tr(
-            "Up to {percent:.0f} % of the data was still cached when measuring began with cold caches: ZFS "
-            "gives back its cache (ARC) in part only."
+            "Up to {percent:.0f} % of the data was still cached when measuring began with cold caches, "
+            "because ZFS frees its cache (ARC) only in part."
         )
     return sentence.format(percent=100 * cached.cached_bytes / cached.data_bytes)
 
@@ -151,7 +151,7 @@ def differs_from_stated(stated: float | None, sample: SampledCompression) -> str
     found = sample.ratio
     if stated is None or found is None or abs(found / stated - 1) <= RATIO_TOLERANCE:
         return ""
-    sentence = tr("the loaded tables can be compressed {found} (zstd -3 over 128 KiB), {stated} was stated")
+    sentence = tr("the loaded tables compress {found} (zstd -3 over 128 KiB), but {stated} was specified")
     return sentence.format(found=f"{number_text(found, '.2f')}:1", stated=ratio_words(stated))
 
 
@@ -171,7 +171,7 @@ def did_nothing(effect: str, stored: StoredBytes, ratio: float | None = None, ma
         effect=effect, percent=max(0.0, 100 * share)
     )
     if ratio is not None and ratio < INCOMPRESSIBLE_BELOW:
-        reason = tr("their rows hardly can be ({ratio}, zstd -3)")
+        reason = tr("their rows hardly compress ({ratio}, zstd -3)")
         return f"{sentence}: {reason.format(ratio=number_text(ratio, '.2f') + ':1')}."
     return " ".join((f"{sentence}.", *_reasons(effect, ratio, major)))
 
@@ -182,11 +182,11 @@ def _reasons(effect: str, ratio: float | None, major: int) -> Iterator[str]:
         return
     if not 0 < major < FIRST_THAT_ALLOCATES:
         yield tr(
-            "From PostgreSQL 16 on files grow by posix_fallocate, after which btrfs never compresses them: "
-            "where the server has the setting file_extend_method, write_zeros avoids that."
+            "PostgreSQL 16 and later extend files with posix_fallocate, and btrfs never compresses such "
+            "files. If the server has the setting file_extend_method, write_zeros avoids this."
         )
     if effect.startswith(_GUESSING) and ratio is not None:
         yield tr(
-            "btrfs looks at a sample of what is written and leaves alone what seems random to it: "
-            "compress-force compresses without looking."
+            "btrfs samples the data and skips what looks incompressible; compress-force compresses without "
+            "sampling."
         )

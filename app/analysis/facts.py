@@ -124,7 +124,7 @@ def _background_note(background: BackgroundMetadata) -> str:
     if background.done:
         counts.append(tr("{done} times").format(done=background.done) if background.done != 1 else tr("once"))
     if len(background.turns) > background.done:
-        counts.append(tr("one cut off by its end"))
+        counts.append(tr("one cut off by the end of the run"))
     words = tr("beside {what} ({count})")
     return words.format(what=_background_words(background), count=", ".join(counts) or tr("never"))
 

@@ -30,114 +30,126 @@ class GlossaryTerm:
 _TERMS: Final = (
     GlossaryTerm(tr("p99"), tr("99 of 100 transactions were faster than this."), ("latency_p99_ms", "p99")),
     GlossaryTerm(
-        tr("jitter"), tr("Standard deviation of the TPS per second, by their mean."), ("jitter", "jitter_cv")
+        tr("jitter"),
+        tr("Standard deviation of per-second TPS, divided by their mean (coefficient of variation)."),
+        ("jitter", "jitter_cv"),
     ),
     GlossaryTerm(
         tr("stalled"),
         tr(
-            "Seconds below 10 % of what was reached near them (the lower of the 95th percentiles of "
-            "the five minutes before and after), below 1 % of the run's own, or without any "
-            "transaction."
+            "Seconds without transactions, below 10 % of the rate nearby (the lower 95th percentile of the "
+            "five minutes before and after), or below 1 % of the run's 95th percentile."
         ),
         ("stall_s", "longest_stall_s"),
     ),
     GlossaryTerm(
-        tr("drift"), tr("The mean of the last tenth of a run by that of the first, minus one."), ("drift",)
+        tr("drift"),
+        tr("Mean TPS of the last tenth of a run divided by that of the first tenth, minus one."),
+        ("drift",),
     ),
     GlossaryTerm(
         tr("steady"),
-        tr("Five equal rounds within 20 % of their mean, with a trend within 10 % (as in SNIA's tests)."),
+        tr(
+            "Five equal slices of the run stay within 20 % of their mean, with a trend within 10 % (as in "
+            "SNIA's tests)."
+        ),
         ("steady",),
     ),
     GlossaryTerm(
         tr("cell"),
-        tr("A combination of everything but one factor, measured at two levels of that factor."),
+        tr("A combination of all factors except one, measured at two levels of that one."),
     ),
-    GlossaryTerm(tr("/ tx"), tr("What one transaction cost: the mean rate of a counter by the mean TPS.")),
+    GlossaryTerm(
+        tr("/ tx"), tr("Cost of one transaction: the mean rate of a counter divided by the mean TPS.")
+    ),
     GlossaryTerm(
         tr("disturbed"),
-        tr("Others used the CPUs, the disks or memory meanwhile, or the machine was slowed down."),
+        tr("Other processes used CPU, disk or memory during the run, or the machine was throttled."),
     ),
     GlossaryTerm(
         tr("UNSAFE"),
         tr(
-            "An option that lets committed transactions, or the database, be lost in a crash or a "
-            "power failure. Its numbers are not comparable with safe ones."
+            "With this option, a crash or power failure can lose committed transactions or the whole "
+            "database. Its numbers are not comparable with safe ones."
         ),
     ),
     GlossaryTerm(
         tr("capacity"),
         tr(
-            "TPS of a configuration that did not keep the rate at which load was offered. With a latency "
-            "limit there is none: what came too late was skipped."
+            "TPS of a configuration that could not keep up with its target rate. With a latency limit there "
+            "is none, because late transactions were skipped."
         ),
     ),
     GlossaryTerm(
         tr("closed loop"),
-        tr("Each client sends its next transaction when it has an answer: a slow server is asked less."),
+        tr(
+            "Each client waits for a reply before it sends the next transaction, so a slow server gets less "
+            "load."
+        ),
     ),
     GlossaryTerm(
-        tr("imported"), tr("Measured elsewhere, not by pgFooting; what its files do not hold is not known.")
+        tr("imported"), tr("Not measured by pgFooting. Details missing from its files are not known.")
     ),
     GlossaryTerm(
         tr("sampled"),
-        tr("The log holds one in so many transactions; counts of seconds are scaled by that."),
+        tr(
+            "The log contains only a sample of the transactions; counts per second are scaled up accordingly."
+        ),
     ),
     GlossaryTerm(
         tr("configuration"),
-        tr("One way to set up disks, filesystem, options and server, which is compared with others."),
+        tr("One setup of disks, filesystem, options and server, compared with others."),
         ("configuration",),
     ),
     GlossaryTerm(
         tr("condition"),
         tr(
-            "What a comparison holds fixed, such as transactions, scale and clients. Each condition is "
-            "compared by itself."
+            "Settings that a comparison holds fixed, such as transactions, scale and clients. Each "
+            "condition is compared separately."
         ),
         ("condition",),
     ),
     GlossaryTerm(
         tr("repeat"),
         tr(
-            "One of several runs of the same configuration. How much repeats differ says how large a "
-            "difference between configurations has to be before it is more than chance."
+            "One of several runs of the same configuration. The more repeats vary, the larger a difference "
+            "must be to be significant."
         ),
         ("runs",),
     ),
     GlossaryTerm(
         tr("TPS"),
         tr(
-            "Transactions per second, as pgbench counts them. Of a configuration it is the geometric "
-            "mean of its runs."
+            "Transactions per second, as pgbench counts them; for a configuration, the geometric mean of "
+            "its runs."
         ),
         ("tps",),
     ),
     GlossaryTerm(
         tr("95 % CI"),
         tr(
-            "A range made so that in 95 of 100 campaigns like this one it holds what endless repeats "
-            "would give. It is narrow where runs are many and agree."
+            "Confidence interval: in 95 of 100 campaigns like this one, the range contains the true mean. "
+            "More runs, and runs that agree, make it narrower."
         ),
         ("interval",),
     ),
     GlossaryTerm(
         tr("difference"),
-        tr("How the mean of a configuration compares with that of the first one."),
+        tr("Mean of a configuration compared with the mean of the baseline, which is the first one."),
         ("difference",),
     ),
     GlossaryTerm(
         tr("interval of a difference"),
         tr(
-            "As the 95 % interval, for the difference to the first configuration. Where it reaches "
-            "from slower to faster, chance can explain the difference. Of several comparisons each is "
-            "the wider (Holm)."
+            "Confidence interval of the difference from the baseline. If it reaches from slower to faster, "
+            "chance can explain the difference. With several comparisons it is wider (Holm)."
         ),
         ("difference_interval",),
     ),
     GlossaryTerm(
         tr("chance from"),
         tr(
-            "For a difference of too few runs: where such runs spread by this much or more, chance alone "
+            "For a difference with too few runs: if such runs vary by this much or more, chance alone "
             "explains it."
         ),
         ("chance",),
@@ -145,62 +157,66 @@ _TERMS: Final = (
     GlossaryTerm(
         tr("Holm"),
         tr(
-            "Holm's procedure: where several configurations are compared with the first, each has to "
-            "differ more clearly, so that the chance of any false difference stays at 5 %."
+            "Adjusts for several comparisons with the baseline: each difference must be clearer, which "
+            "keeps the chance of any false difference at 5 %."
         ),
     ),
     GlossaryTerm(
         tr("practically equal"),
         tr(
-            "The 90 % interval of a difference lies within what is chosen not to matter (two one-sided "
-            "tests). That is more than “inconclusive”, which only says that the runs do not suffice."
+            "The 90 % confidence interval of the difference is within the limit that you chose as "
+            "negligible (two one-sided tests). “Inconclusive” only means that the runs do not suffice."
         ),
     ),
     GlossaryTerm(
         tr("indicative only"),
         tr(
-            "A figure without a verdict: of fewer than {runs} runs, or of other campaigns with no "
+            "A figure without a verdict: fewer than {runs} runs, or different campaigns without a "
             "configuration that ran unchanged in both at least {reference} times."
         ).format(runs=RUNS_FOR_A_VERDICT, reference=RUNS_FOR_A_REFERENCE),
     ),
     GlossaryTerm(
         tr("verdict"),
-        tr("What the runs allow to be said of the difference to the first configuration, as a sentence."),
+        tr("The conclusion about the difference from the baseline, in one sentence."),
         ("verdict",),
     ),
     GlossaryTerm(
         tr("reference"),
-        tr("A configuration that ran unchanged in two campaigns, by which their other results are compared."),
+        tr("A configuration that ran unchanged in two campaigns and makes their other results comparable."),
         ("reference",),
     ),
     GlossaryTerm(
         tr("marks"),
-        tr(
-            "What has to be known before these numbers are compared with others, such as unsafe or disturbed."
-        ),
+        tr("Warnings to read before you compare these numbers with others, such as unsafe or disturbed."),
         ("marks",),
     ),
     GlossaryTerm(
         tr("rate"),
-        tr("How many transactions per second pgbench was told to send, and whether they were kept."),
+        tr(
+            "Target rate: the transactions per second that pgbench was to send, and whether the server kept "
+            "up."
+        ),
         ("rate",),
     ),
     GlossaryTerm(
         tr("late, skipped"),
         tr(
-            "Late transactions took longer than the latency limit; skipped ones were not sent at all, "
-            "because their turn had passed by more than that."
+            "Late transactions took longer than the latency limit. Skipped ones were never sent, because "
+            "they were already later than the limit."
         ),
         ("shares", "late", "skipped"),
     ),
     GlossaryTerm(
         tr("compressible"),
-        tr("How far the loaded tables can be compressed: their size by that after zstd -3 over 128 KiB."),
+        tr(
+            "How well the loaded tables compress: their size divided by their size after zstd -3 over 128 "
+            "KiB."
+        ),
         ("rows_ratio",),
     ),
     GlossaryTerm(
         tr("compressed"),
-        tr("What the filesystem made of the tables after they were loaded."),
+        tr("How far the filesystem compressed the loaded tables."),
         ("compressed",),
     ),
     GlossaryTerm(tr("p50"), tr("Half of the transactions were faster than this."), ("latency_p50_ms",)),
@@ -209,8 +225,8 @@ _TERMS: Final = (
     GlossaryTerm(
         tr("checkpoint"),
         tr(
-            "PostgreSQL writes all changed pages to the disks, every few minutes or after so much WAL. "
-            "The first change of each page after it is written to the WAL whole."
+            "PostgreSQL writes all changed pages to disk, every few minutes or after a certain amount of "
+            "WAL. Afterwards, the first change of a page writes the whole page to the WAL."
         ),
         ("checkpoint_share",),
     ),

@@ -28,10 +28,10 @@ from app.runfile.reader import RunFile
 SYNC_METHOD: Final = "wal_sync_method"
 
 _WORDS: Final = {
-    "wal.syncs": tr("The storage makes {able} writes a second durable; the run used {share}."),
-    "storage.flushes": tr("These disks flush {able} times a second; the run used {share}."),
-    "storage.reads": tr("These disks answer {able} reads a second; the run used {share}."),
-    "storage.writes": tr("These disks take {able} writes a second; the run used {share}."),
+    "wal.syncs": tr("The storage can do {able} durable writes a second; the run used {share}."),
+    "storage.flushes": tr("These disks can do {able} flushes a second; the run used {share}."),
+    "storage.reads": tr("These disks can do {able} reads a second; the run used {share}."),
+    "storage.writes": tr("These disks can do {able} writes a second; the run used {share}."),
     "storage.read_bytes": tr("These disks read {able} MB/s; the run used {share}."),
     "storage.write_bytes": tr("These disks write {able} MB/s; the run used {share}."),
 }
@@ -137,6 +137,6 @@ def sync_sentences(baseline: IoBaseline) -> tuple[str, ...]:
     """Return the results of pg_test_fsync, and the conclusion about the drives."""
     if not baseline.sync_methods:
         return ()
-    sentence = tr("Writes of 8 kB made durable a second, one after the other (pg_test_fsync): {methods}.")
+    sentence = tr("Durable 8 kB writes per second, one at a time (pg_test_fsync): {methods}.")
     methods = ", ".join(f"{each.method} {_figure(each.per_s)}" for each in baseline.sync_methods)
     return tuple(filter(None, (sentence.format(methods=methods), FLUSH_WORDS[flush_verdict(baseline)])))

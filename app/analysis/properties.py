@@ -407,7 +407,7 @@ def _printed(run: RunMetadata) -> Iterator[Property]:
     connecting = much_connecting(run.printed("tps"), run.printed("tps_with_connecting"))
     if connecting is not None:
         is_in = connecting is Connecting.INCLUDED
-        yield Property(WORKLOAD, CONNECTING, tr("in the TPS") if is_in else tr("left out of the TPS"))
+        yield Property(WORKLOAD, CONNECTING, tr("in the TPS") if is_in else tr("excluded from the TPS"))
 
 
 def _data_set(run: RunMetadata) -> Iterator[Property]:
@@ -509,7 +509,7 @@ def _in_effect(name: str, value: str) -> Property:
 def _arc_words(most_bytes: int | None) -> str:
     if most_bytes is None:
         return ""
-    return format_size(most_bytes) if most_bytes else tr("as ZFS decides (0)")
+    return format_size(most_bytes) if most_bytes else tr("chosen by ZFS (0)")
 
 
 def _machine(topic: str, environment: EnvironmentFacts) -> Iterator[Property]:
@@ -521,7 +521,7 @@ def _machine(topic: str, environment: EnvironmentFacts) -> Iterator[Property]:
         (tr("CPUs"), environment.cpus, True),
         (tr("governor"), environment.governor, False),
         (tr("memory"), "" if memory is None else format_size(memory), True),
-        (tr("cache of ZFS at most (zfs_arc_max)"), _arc_words(environment.arc_max_bytes), False),
+        (tr("limit of the ZFS cache (zfs_arc_max)"), _arc_words(environment.arc_max_bytes), False),
         (tr("kernel"), environment.kernel, True),
         (tr("distribution"), environment.distribution, False),
         (tr("virtual machine"), environment.virtual_machine, False),

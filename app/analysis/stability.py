@@ -213,7 +213,9 @@ def read_shape(run: RunFile) -> RunStability | None:
         return None
     # NaN compares false: it is refused too.
     if not ((tps >= 0) & (tps <= _MOST_TPS)).all() or not np.isfinite(t_ms).all():
-        raise CorruptRunFileError(tr("The run file is damaged: its TPS are no numbers from 0 on."))
+        raise CorruptRunFileError(
+            tr("The run file is damaged: it contains TPS that are negative or not numbers.")
+        )
     last_ms = float(t_ms[-1]) if measured.ended_ms is None else float(measured.ended_ms)
     duration_s = (last_ms - measured.started_ms) / 1000
     checkpoints = checkpoint_spans(run.events(), measured, duration_s)
@@ -333,14 +335,14 @@ def since_checkpoint(data: RunData) -> RunData | None:
 
 
 WITHIN_RUN_NOTE: Final = tr(
-    "Intervals within a run come from its own seconds, which are alike in time; they are blind to what"
-    " differs between runs, which is often two or three times as much."
+    "Confidence intervals within a run use only its own seconds. They miss run-to-run variation, which is "
+    "often two or three times larger."
 )
 """Shown wherever such intervals are."""
 
 CLOSED_LOOP_NOTE: Final = tr(
-    "Closed loop: each client sends its next transaction when it has its answer. Latencies are of what was"
-    " sent; the waiting of those who could not start is not counted."
+    "Closed loop: each client waits for a reply before it sends the next transaction. Queueing time before "
+    "that is not part of the latency."
 )
 """Shown wherever latencies without a rate are (“coordinated omission”, G. Tene; README of wrk2)."""
 
@@ -374,7 +376,7 @@ def describe_disturbances(judged: Disturbances) -> str:
         return tr("Disturbed: {reason}.").format(reason=judged.reason)
     if not judged.not_known:
         return ""
-    return tr("Whether others disturbed it is not known: {why}.").format(why=judged.not_known)
+    return tr("Whether the run was disturbed is not known: {why}.").format(why=judged.not_known)
 
 
 def own_interval_words(interval: OwnInterval) -> str:
@@ -388,12 +390,11 @@ def _interval(shape: RunStability, tps: float | None, cut_s: float) -> Iterator[
     interval, mean = shape.own_interval(), shape.within.mean if tps is None else tps
     if interval is None or mean is None:
         return
-    sentence = tr(
-        "{mean} TPS from beginning to end, within this run {low} to {high} ({percent:g} % interval)."
-    )
+    sentence = tr("Mean {mean} TPS ({percent:g} % confidence interval within this run: {low} to {high}).")
     if cut_s:
         sentence = tr(
-            "After the first {cut} {mean} TPS, within this run {low} to {high} ({percent:g} % interval)."
+            "Mean after the first {cut}: {mean} TPS ({percent:g} % confidence interval within this run: "
+            "{low} to {high})."
         )
     yield sentence.format(
         cut=format_duration(round(cut_s)),
@@ -407,20 +408,22 @@ def _interval(shape: RunStability, tps: float | None, cut_s: float) -> Iterator[
 def _stalls(shape: RunStability) -> Iterator[str]:
     found, interval_s = shape.jitter, shape.interval_s
     if interval_s > 1:
-        yield tr("Reported every {interval} s: nothing shorter is in these figures.").format(
+        yield tr("Reported every {interval} s: shorter events do not show in these figures.").format(
             interval=interval_s
         )
     if found.missed_seconds:
-        sentence = tr("pgbench itself was blocked for {missed} s: of those seconds nothing is known.")
+        sentence = tr("pgbench itself was blocked for {missed} s; there is no data for those seconds.")
         if interval_s > 1:
-            sentence = tr("{missed} s are in no report of the usual length: nothing is known of them.")
+            sentence = tr(
+                "{missed} s are not covered by a report of the usual length; there is no data for them."
+            )
         yield sentence.format(missed=found.missed_seconds)
     if not found.stall_seconds:
         yield tr("No stalled second.") if interval_s == 1 else tr("No report stalled as a whole.")
         return
     sentence = tr(
-        "Stalled in {stalled} of {seconds} s (below 10 % of what was reached within five minutes), at most"
-        " {longest} s in a row."
+        "Stalled in {stalled} of {seconds} s (below 10 % of the rate within five minutes), at most "
+        "{longest} s in a row."
     )
     yield sentence.format(stalled=found.stall_seconds, seconds=found.seconds, longest=found.longest_stall_s)
 
@@ -428,9 +431,11 @@ def _stalls(shape: RunStability) -> Iterator[str]:
 def _change(shape: RunStability) -> Iterator[str]:
     change = shape.drift.change
     if change is not None and abs(change) >= _LEAST_DRIFT:
-        sentence = tr("Its last tenth was {percent:.0f} % above its first ({first} to {last} TPS).")
+        sentence = tr("TPS rose by {percent:.0f} % from the first to the last tenth ({first} to {last} TPS).")
         if change < 0:
-            sentence = tr("Its last tenth was {percent:.0f} % below its first ({first} to {last} TPS).")
+            sentence = tr(
+                "TPS fell by {percent:.0f} % from the first to the last tenth ({first} to {last} TPS)."
+            )
         yield sentence.format(
             percent=abs(100 * change), first=format_tps(shape.drift.first), last=format_tps(shape.drift.last)
         )
@@ -438,17 +443,17 @@ def _change(shape: RunStability) -> Iterator[str]:
     if steady.is_too_short:
         pieces = max(1, math.floor(steady.pieces))
         sentence = trn(
-            "Too short to tell whether it was steady: neighbouring seconds are so correlated that it is worth"
-            " about {pieces} independent piece ({fewest} are needed).",
-            "Too short to tell whether it was steady: neighbouring seconds are so correlated that it is worth"
-            " about {pieces} independent pieces ({fewest} are needed).",
+            "Too short to judge steady state: its seconds are so correlated that they amount to about "
+            "{pieces} independent sample ({fewest} needed).",
+            "Too short to judge steady state: its seconds are so correlated that they amount to about "
+            "{pieces} independent samples ({fewest} needed).",
             pieces,
         )
         yield sentence.format(pieces=pieces, fewest=FEWEST_PIECES)
     if steady.steady is False and steady.spread is not None and steady.slope is not None:
         sentence = tr(
-            "Not steady: its five rounds lie {spread:.0f} % apart with a trend of {slope:+.0f} % (limits"
-            " {most:.0f} and {trend:.0f} %), more than its unevenness explains."
+            "No steady state: five equal slices differ by {spread:.0f} %, with a trend of {slope:+.0f} % "
+            "(limits {most:.0f} and {trend:.0f} %), more than noise explains."
         )
         yield sentence.format(
             spread=100 * steady.spread,
@@ -463,13 +468,13 @@ def _checkpoints(shape: RunStability) -> Iterator[str]:
     if effect is None or not effect.is_certain or abs(effect.change) < _LEAST_EFFECT:
         return
     sentence = tr(
-        "After a checkpoint begins TPS are {percent:.0f} % lower than before the next one ({low:+.0f} to"
-        " {high:+.0f} % over {cycles} cycles)."
+        "TPS are {percent:.0f} % lower after a checkpoint begins than before the next one ({low:+.0f} to "
+        "{high:+.0f} % over {cycles} cycles)."
     )
     if effect.change > 0:
         sentence = tr(
-            "After a checkpoint begins TPS are {percent:.0f} % higher than before the next one ({low:+.0f} to"
-            " {high:+.0f} % over {cycles} cycles)."
+            "TPS are {percent:.0f} % higher after a checkpoint begins than before the next one ({low:+.0f} "
+            "to {high:+.0f} % over {cycles} cycles)."
         )
     yield sentence.format(
         percent=abs(100 * effect.change), low=100 * effect.low, high=100 * effect.high, cycles=effect.cycles

@@ -27,7 +27,7 @@ def add_consents(run: Parser) -> None:
         default=[],
         metavar="SERIAL",
         help=tr(
-            "confirm that this spare disk of the campaign may be erased; once for each, else it is asked"
+            "confirm that this spare disk of the campaign may be erased; repeat for each disk (default: ask)"
         ),
     )
     run.add_argument(
@@ -36,8 +36,8 @@ def add_consents(run: Parser) -> None:
         default=[],
         metavar="NAME",
         help=tr(
-            "confirm that this server of the campaign, which already runs, may be loaded: its host and port, "
-            "such as db.example:5432; once for each, else it is asked"
+            "confirm that this existing server of the campaign may be loaded: its host and port, such as "
+            "db.example:5432; repeat for each server (default: ask)"
         ),
     )
     run.add_argument(
@@ -45,7 +45,7 @@ def add_consents(run: Parser) -> None:
         action="store_true",
         help=tr(
             "agree to a campaign file that may run programs (server settings not known to be harmless, "
-            "\\shell, scripts that want a superuser); else it is asked, and refused without a terminal"
+            "\\shell, superuser scripts); default: ask, refuse without a terminal"
         ),
     )
 
@@ -58,8 +58,8 @@ def add_servers(run: Parser) -> None:
         default=[],
         metavar="CONNECTION",
         help=tr(
-            "measure a recipe on this server that already runs, a libpq connection string; with several, and "
-            "with one that stays as it is as a reference, once for each (pgfooting recipes RECIPE tells more)"
+            "measure a recipe on this existing server (libpq connection string); repeat for several "
+            "servers, and for an unchanged one as a reference (see pgfooting recipes RECIPE)"
         ),
     )
     run.add_argument(
@@ -68,20 +68,20 @@ def add_servers(run: Parser) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help=tr("what that server is called, such as what it lies on; in the order of --server"),
+        help=tr("name of that server, such as its storage; in the order of --server"),
     )
     run.add_argument(
         "--ssh",
         action="append",
         default=[],
         metavar="HOST",
-        help=tr("by which name your own ssh reaches that server's machine; once for all, or once for each"),
+        help=tr("ssh name of that server's machine; once for all servers, or once for each"),
     )
     run.add_argument(
         "--room",
         default="",
         metavar="SIZE",
-        help=tr("what pgFooting's database may take there at most, such as 20GiB"),
+        help=tr("size limit of pgFooting's database there, such as 20GiB"),
     )
 
 
@@ -97,7 +97,9 @@ def _add_library_to_write(parser: Parser, words: str) -> None:
 
 
 def _add_window_commands(commands: argparse._SubParsersAction[Parser]) -> None:
-    opening = commands.add_parser("open", help=tr("open the window, with these runs; as without a command"))
+    opening = commands.add_parser(
+        "open", help=tr("open the window with these runs (the default without a command)")
+    )
     opening.add_argument(
         "runs", nargs="*", type=Path, metavar="RUN", help=tr("run files, folders of them, or ids")
     )
@@ -114,15 +116,17 @@ def _add_window_commands(commands: argparse._SubParsersAction[Parser]) -> None:
         "--speed",
         type=speed,
         metavar="N",
-        help=tr("recorded seconds in a second (default: 1; of a race, so that it takes about a minute)"),
+        help=tr(
+            "recorded seconds per second (default: 1; for a race, chosen so that it takes about a minute)"
+        ),
     )
-    replay.add_argument("--talk", action="store_true", help=tr("on the full screen, as a race always is"))
+    replay.add_argument("--talk", action="store_true", help=tr("full screen (always on for a race)"))
     _add_library(replay)
     replay.set_defaults(command="commands.window:window_command")
 
 
 def _add_disks(commands: argparse._SubParsersAction[Parser]) -> None:
-    disks = commands.add_parser("disks", help=tr("every disk: whether it is spare, and if not, why"))
+    disks = commands.add_parser("disks", help=tr("list every disk: whether it is spare, and if not, why"))
     disks.add_argument("--json", action="store_true", help=tr("one object"))
     disks.add_argument(
         "--release",
@@ -131,7 +135,7 @@ def _add_disks(commands: argparse._SubParsersAction[Parser]) -> None:
         metavar="SERIAL",
         help=tr(
             "show what a crashed session left on this disk, ask for the end of its serial number, and "
-            "release it; without a serial number: give back what root can release without asking"
+            "release it; without a serial number, release everything that needs no confirmation"
         ),
     )
     disks.add_argument(
@@ -139,7 +143,7 @@ def _add_disks(commands: argparse._SubParsersAction[Parser]) -> None:
         action="append",
         default=[],
         metavar="SERIAL",
-        help=tr("with --release: confirm the release of this disk; else it is asked"),
+        help=tr("with --release: confirm the release of this disk (default: ask)"),
     )
     disks.add_argument(
         "--read",
@@ -151,10 +155,10 @@ def _add_disks(commands: argparse._SubParsersAction[Parser]) -> None:
 
 
 def _add_templates(commands: argparse._SubParsersAction[Parser]) -> None:
-    templates = commands.add_parser("templates", help=tr("data sets that are kept to be copied"))
+    templates = commands.add_parser("templates", help=tr("list the data sets kept for copying"))
     templates.description = tr(
-        'Campaigns with data_set = "copied" make each data set once and copy it for every run. They are kept '
-        "in the cache folder, or where PGFOOTING_TEMPLATES says: a folder on a disk that is not under test."
+        'Campaigns with data_set = "copied" load each data set once and copy it for every run. '
+        "It is kept in the cache folder or in PGFOOTING_TEMPLATES, on a disk not under test."
     )
     templates.add_argument(
         "--remove", default="", metavar="ID", help=tr("remove this data set; “all” removes every one")
@@ -183,7 +187,7 @@ def _add_run(commands: argparse._SubParsersAction[Parser]) -> None:
         "--disks",
         default="",
         metavar="SERIAL,SERIAL",
-        help=tr("spare disks for the places of a recipe, in the order of members; they are erased"),
+        help=tr("spare disks for a recipe, in the order of its members; they are erased"),
     )
     add_servers(run)
     _add_library_to_write(run, tr("library that gets the campaign's folder"))
@@ -193,35 +197,35 @@ def _add_run(commands: argparse._SubParsersAction[Parser]) -> None:
     run.add_argument(
         "--dry-run",
         action="store_true",
-        help=tr("only tell what would be measured, how long it takes and what it writes; nothing is started"),
+        help=tr(
+            "only show what would be measured, how long it takes and how much it writes; nothing is started"
+        ),
     )
     run.add_argument(
         "--when-done",
         metavar="COMMAND",
         default=None,
         help=tr(
-            "run this command at the end, without a shell and without more privileges than yours; left out: "
-            "when_done of ~/.config/pgfooting/preferences.toml"
+            "run this command at the end, without a shell and only with your privileges (default: when_done "
+            "of ~/.config/pgfooting/preferences.toml)"
         ),
     )
     run.add_argument(
         "--resume",
         action="store_true",
-        help=tr("go on with the newest unfinished campaign of this file, or with the one in this folder"),
+        help=tr("resume the newest unfinished campaign of this file, or the one in this folder"),
     )
     run.add_argument(
         "--wait",
         action="store_true",
-        help=tr("wait for the end of another campaign on this machine instead of being refused"),
+        help=tr("wait for another campaign on this machine to end (default: refuse to start)"),
     )
     add_consents(run)
     run.set_defaults(command="commands.run:run_command")
 
 
 def _add_unfinished(commands: argparse._SubParsersAction[Parser]) -> None:
-    unfinished = commands.add_parser(
-        "unfinished", help=tr("campaigns that were interrupted and wait to go on")
-    )
+    unfinished = commands.add_parser("unfinished", help=tr("list interrupted campaigns that can be resumed"))
     unfinished.add_argument("--json", action="store_true", help=tr("an array of objects"))
     _add_library(unfinished)
     unfinished.set_defaults(command="commands.unfinished:unfinished_command")
@@ -246,9 +250,7 @@ def _add_explanations(commands: argparse._SubParsersAction[Parser]) -> None:
         nargs="?",
         const="all",
         metavar="FILESYSTEM",
-        help=tr(
-            "every option of a filesystem, or of all: effect, what it costs in safety, whether it is here"
-        ),
+        help=tr("every option of a filesystem, or of all: effect, risk, and whether it is available here"),
     )
     doctor.set_defaults(command="doctor.doctor:doctor_command")
 
@@ -267,10 +269,9 @@ def build_parser() -> Parser:
             command=CALLED
         ),
         epilog=tr(
-            "Exit status: 0 done; 1 a run failed; 2 bad usage or bad campaign;"
-            " 3 refused for safety or authorisation; 130 cancelled; of compare --worse-than: 10 worse,"
-            " 11 cannot be told. "
-            "PGFOOTING_LOG=debug, or =storage,execution:debug, tells on standard error what it does."
+            "Exit status: 0 done; 1 a run failed; 2 bad usage or bad campaign; 3 refused for safety or "
+            "authorisation; 130 cancelled; of compare --worse-than: 10 worse, 11 inconclusive. "
+            "PGFOOTING_LOG=debug, or =storage,execution:debug, logs to standard error."
         ),
     )
     parser.add_argument("--version", action="version", version=f"{COMMAND} {VERSION}")
@@ -287,11 +288,10 @@ def build_parser() -> Parser:
         "list",
         help=tr("list the runs of the library"),
         epilog=tr(
-            "Words are looked for in everything that is known of a run; fields are fs: raid: option: "
-            "workload: transactions: scale: clients: pg: machine: kernel: date: tag: target: state: mark: "
-            "campaign: configuration: name:, and every key of a campaign file, option and setting, as in "
-            "`list fs:xfs scale:250 recordsize:8KiB date:7d`. "
-            "After `--` a minus leaves runs out: `list -- fs:xfs -state:failed`."
+            "Words match anything known about a run. Fields are fs: raid: option: workload: transactions: "
+            "scale: clients: pg: machine: kernel: date: tag: target: state: mark: campaign: configuration: "
+            "name:, and every key of a campaign file, option and setting, as in `list fs:xfs scale:250 "
+            "recordsize:8KiB date:7d`. After `--` a minus excludes runs: `list -- fs:xfs -state:failed`."
         ),
     )
     listing.add_argument("words", nargs="*", metavar="WORD", help=tr("only runs that have these"))
@@ -329,9 +329,7 @@ def build_parser() -> Parser:
             option,
             default="",
             metavar="NAME",
-            help=tr("the property that goes {direction} in the tables, such as RAID").format(
-                direction=direction
-            ),
+            help=tr("the property shown {direction} in the tables, such as RAID").format(direction=direction),
         )
     compare.add_argument(
         "--effect", type=percent, default=2.0, metavar="PERCENT", help=tr("least difference of interest (2)")
@@ -341,7 +339,7 @@ def build_parser() -> Parser:
         type=cut_s,
         default=0.0,
         metavar="SECONDS",
-        help=tr("left out of the beginning of every run: seconds (default: 0)"),
+        help=tr("seconds to exclude at the start of every run (default: 0)"),
     )
     written.add_argument(
         "--again",
@@ -349,8 +347,8 @@ def build_parser() -> Parser:
         default=None,
         metavar="FILE",
         help=tr(
-            "write a campaign file that runs them again at 70 percent of the slowest one's TPS: then"
-            " latencies can be compared"
+            "write a campaign file that repeats them at 70 percent of the slowest one's TPS, so that "
+            "latencies can be compared"
         ),
     )
     compare.add_argument(
@@ -359,11 +357,11 @@ def build_parser() -> Parser:
         default=None,
         metavar="PERCENT",
         help=tr(
-            "a gate: two folders, each with the runs of three campaigns or more; exit status 0: the second is"
-            " not worse than the first by more than this, 10: it is, 11: it cannot be told"
+            "gate: two folders, each with the runs of three campaigns or more; exit status 0: the second is "
+            "not worse by more than this, 10: it is, 11: inconclusive"
         ),
     )
-    compare.add_argument("--details", action="store_true", help=tr("tell about every run, however many"))
+    compare.add_argument("--details", action="store_true", help=tr("show every run, however many"))
     _add_library(compare)
     compare.set_defaults(command="commands.runs.compare:compare_command")
 
@@ -396,8 +394,8 @@ def _add_help(commands: argparse._SubParsersAction[Parser], parser: Parser) -> N
     completing.add_argument("shell", choices=tuple(SHELLS), metavar="SHELL", help=tr("bash, zsh or fish"))
     completing.set_defaults(command=lambda given: _completion(parser, given))
 
-    helping = commands.add_parser("help", help=tr("what a command does and takes"))
-    helping.add_argument("topic", nargs="?", metavar="COMMAND", help=tr("this one; left out: all"))
+    helping = commands.add_parser("help", help=tr("help for a command"))
+    helping.add_argument("topic", nargs="?", metavar="COMMAND", help=tr("this one (default: all)"))
     helping.set_defaults(command=lambda given: _help(parser, given))
 
 
@@ -425,11 +423,13 @@ def _help(parser: Parser, arguments: argparse.Namespace) -> int:
 
 def add_import_parser(commands: argparse._SubParsersAction[Parser]) -> Parser:
     """Add the command and return its parser."""
-    parser = commands.add_parser("import", help=tr("import results of others: pgbench's own, folders, CSV"))
+    parser = commands.add_parser(
+        "import", help=tr("import results from elsewhere: pgbench output, folders, CSV")
+    )
     parser.description = tr(
-        "Makes run files of what pgbench printed and logged by hand, of folders of benchmarks, and of tables"
-        " of seconds (resources/import/example.csv shows their format). What is missing is said, nothing is"
-        " invented; the same files are not imported twice."
+        "Makes run files from pgbench output and logs, benchmark folders, and tables of seconds (format: "
+        "resources/import/example.csv). Missing values are reported, never invented; the same files are not "
+        "imported twice."
     )
     paths = tr("folder, log, output, table, or archive (tar, gz, bz2)")
     parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help=paths)
@@ -443,19 +443,18 @@ def add_import_parser(commands: argparse._SubParsersAction[Parser]) -> Parser:
 
 def _add_common(parser: Parser) -> None:
     parser.add_argument(
-        "--anonymous", action="store_true", help=tr("replace serials, host, user, folders and other names")
+        "--anonymous", action="store_true", help=tr("anonymise serials, host, user, folders and other names")
     )
-    parser.add_argument("--force", action="store_true", help=tr("replace a file that is there already"))
+    parser.add_argument("--force", action="store_true", help=tr("overwrite an existing file"))
 
 
 def add_report_arguments(parser: Parser) -> None:
     """Add the arguments of `report`."""
     parser.description = tr(
-        "Writes a PDF: the answer on the first page, then what differs, charts, every configuration, the "
-        "method, the machine and its settings; it carries all facts and exact commands as files. With .html "
-        "it is one web page that loads and executes nothing, for a wiki or a pull request. The same runs and "
-        "words give the same file. With .txt, or - for the terminal, it tells what won as commands, "
-        "lines of fstab and of postgresql.conf, with what was measured of each."
+        "Writes a PDF with the answer on the first page; all facts and exact commands are attached. .html "
+        "gives one web page that loads and executes nothing. .txt, or - for the terminal, gives the winning "
+        "setup as commands, fstab lines and settings, with measured effects. The same runs and words give "
+        "the same file."
     )
     others = tr("the others are compared with the configuration of the first")
     parser.add_argument("runs", nargs="+", metavar="RUN", help=f"{RUN_HELP}; {others}")
@@ -463,7 +462,7 @@ def add_report_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--paper",
         choices=("a4", "letter"),
-        help=tr("size of its pages; left out: that of the preferences, else that of the country"),
+        help=tr("paper size (default: from the preferences, else from the country)"),
     )
     add_report_options(parser)
     _add_common(parser)
@@ -472,9 +471,9 @@ def add_report_arguments(parser: Parser) -> None:
 def add_export_arguments(parser: Parser) -> None:
     """Add the arguments of `export`."""
     parser.description = tr(
-        "The ending of FILE chooses: .csv is one long table (run, name, t_s, phase, metric, instance, unit, "
-        "value); .json is one object with format, version and everything that the run files hold (its keys "
-        "stand in app/export/runs.py); .png and .svg are the charts of the runs over each other."
+        "The ending of FILE chooses the format: .csv is one long table (run, name, t_s, phase, metric, "
+        "instance, unit, value); .json is one object with format, version and all data of the run files "
+        "(keys: app/export/runs.py); .png and .svg are common charts of the runs."
     )
     parser.add_argument("runs", nargs="+", metavar="RUN", help=RUN_HELP)
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE.{csv,json,png,svg}")

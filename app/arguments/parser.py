@@ -129,12 +129,12 @@ class Parser(argparse.ArgumentParser):
     def _refuse_option(self, option: str) -> NoReturn:
         having = [name for name, each in self.commands.items() if option in each.listed_options]
         if having:
-            message = tr("{option} stands behind the command to which it belongs ({commands}).")
+            message = tr("{option} must follow its command ({commands}).")
             sentence = message.format(option=option, commands=", ".join(having))
             raise UsageError(sentence, hint=self._usage())
         message = tr("“{command}” has no option {option}; it has {known}.")
         if ":" in option:
-            message = tr("What is to be left out stands after two dashes: {command} -- {option!q}.")
+            message = tr("To exclude runs, write them after two dashes: {command} -- {option!q}.")
         sentence = message.format(command=self.prog, option=option, known=", ".join(self.listed_options))
         near = self._near_option(option)
         raise UsageError(_with(sentence, near), hint=self._usage())
@@ -143,9 +143,9 @@ class Parser(argparse.ArgumentParser):
         word = next(each for each in [*left, ""] if each != "--")[:_LONGEST]
         takes = ", ".join(_name(each) for each in self._get_positional_actions())
         if takes:
-            message = tr("“{command}” takes {takes} and nothing more: “{word}” is too much.")
+            message = tr("“{command}” takes {takes} and nothing more: “{word}” was not expected.")
         else:
-            message = tr("“{command}” takes no words beside its options: “{word}” is too much.")
+            message = tr("“{command}” takes only options: “{word}” was not expected.")
         near = self._near_option(word)
         sentence = message.format(command=self.prog, takes=takes, word=word)
         raise UsageError(_with(sentence, near), hint=self._usage())
@@ -232,16 +232,16 @@ def _without_value(parser: Parser, name: str) -> str:
 
 
 def _with_value(_parser: Parser, name: str, value: str) -> str:
-    message = tr("{option} takes no value: it is given alone, without “{value}”.")
+    message = tr("{option} takes no value; write it without “{value}”.")
     return message.format(option=name.rpartition("/")[2], value=value[:_LONGEST])
 
 
 def _excluded(_parser: Parser, one: str, other: str) -> str:
-    return tr("{one} and {other} exclude each other; give one of them.").format(one=one, other=other)
+    return tr("{one} and {other} cannot be used together.").format(one=one, other=other)
 
 
 def _ambiguous(_parser: Parser, option: str, known: str) -> str:
-    message = tr("{option} is the beginning of several options: {known}.")
+    message = tr("{option} is ambiguous: {known}.")
     return message.format(option=option, known=known)
 
 
@@ -276,7 +276,7 @@ def speed(text: str) -> float:
     """Return the recorded seconds that a replay shows per second."""
     value = _number(text)
     if not 0 < value < float("inf"):
-        sentence = tr("“{text}” is no speed; a speed is a number above 0, such as 60")
+        sentence = tr("“{text}” is not a speed; use a number above 0, such as 60")
         raise argparse.ArgumentTypeError(sentence.format(text=text[:80]))
     return value
 
@@ -285,9 +285,7 @@ def percent(text: str) -> float:
     """Return a difference in percent; the sign is optional."""
     value = _number(text.removesuffix("%"))
     if not 0 < value <= 100:
-        sentence = tr(
-            "“{text}” is no difference; a difference is above 0 and at most 100 percent, such as 3%"
-        )
+        sentence = tr("“{text}” is not a difference; use a percentage above 0 and at most 100, such as 3%")
         raise argparse.ArgumentTypeError(sentence.format(text=text[:80]))
     return value
 
@@ -296,6 +294,6 @@ def cut_s(text: str) -> float:
     """Return the seconds to exclude."""
     value = 0.0 if text == "none" else _number(text)
     if not 0 <= value < float("inf"):
-        sentence = tr("“{text}” is not a time; seconds from 0 on are allowed, such as 30")
+        sentence = tr("“{text}” is not a time; use seconds from 0 up, such as 30")
         raise argparse.ArgumentTypeError(sentence.format(text=text[:80]))
     return value

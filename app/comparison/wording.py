@@ -348,7 +348,15 @@ def _describe_more_runs(comparison: Comparison) -> str:
         return tr("Detecting {difference} would take more than 10 000 runs of each").format(
             difference=difference
         )
-    sentence = tr("Detecting {difference} needs about {more} more runs of each")
+    sentence = trn(
+        "Detecting {difference} needs about {more} more run of each",
+        "Detecting {difference} needs about {more} more runs of each",
+        comparison.more_runs,
+    )
     if comparison.reference_runs is not None:
-        sentence = tr("Detecting {difference} needs about {more} more runs of each, and of the reference")
+        sentence = trn(
+            "Detecting {difference} needs about {more} more run of each, and of the reference",
+            "Detecting {difference} needs about {more} more runs of each, and of the reference",
+            comparison.more_runs,
+        )
     return sentence.format(more=about(comparison.more_runs), difference=difference)

@@ -425,7 +425,7 @@ def judge_disturbances(activity: MeasuredActivity) -> Disturbances:
 
 def _amount(threshold: DisturbanceThreshold, activity: MeasuredActivity) -> float:
     if activity.seconds == 0:
-        raise _NotReported(tr("the file has no samples of what the machine did"))
+        raise _NotReported(tr("the file has no samples of the machine"))
     if activity.seconds < FEWEST_SECONDS:
         reason = tr("fewer than {count} seconds of its measurement have samples")
         raise _NotReported(reason.format(count=FEWEST_SECONDS))

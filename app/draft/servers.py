@@ -73,8 +73,8 @@ def contact_words(servers: Mapping[str, str]) -> str:
             lines.append(tr("and asks its machine over ssh: {host}").format(host=one_line(ssh)))
     lines.append(
         tr(
-            "libpq offers a server the password that it finds: that of PGPASSWORD whichever server it is, "
-            "those of ~/.pgpass by host."
+            "libpq sends a server the password that it finds: PGPASSWORD to any server, entries of "
+            "~/.pgpass only to their host."
         )
     )
     return "\n".join(lines)

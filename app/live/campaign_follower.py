@@ -170,7 +170,7 @@ class RunFollower:
         silent_s = (now_ms - data.last_ms) / 1000
         problem = ""
         if state is RunState.INCOMPLETE:
-            problem = tr("The runner of this run has died. What it had measured until then is kept.")
+            problem = tr("The runner of this run died. Everything measured until then is kept.")
         quiet_s = silent_s if silent_s > QUIET_S else 0.0
         return take_snapshot(
             data, SnapshotContext(now_ms, state, quiet_s, problem), self._read_commands(data)
@@ -210,9 +210,11 @@ class RunFollower:
                 return replace(self._last, problem=error.message)
             problem = error.message
         elif self.path.is_symlink():
-            problem = tr("The run file {path} grew in memory and is gone from there.").format(path=self.path)
+            problem = tr("The run file {path} was kept in memory and has disappeared.").format(path=self.path)
         else:
-            problem = tr("The run file {path} was removed while it was followed.").format(path=self.path)
+            problem = tr("The run file {path} was removed while pgFooting was reading it.").format(
+                path=self.path
+            )
         state = RunState.INCOMPLETE if self._last.state is RunState.RUNNING else self._last.state
         return replace(
             self._last,

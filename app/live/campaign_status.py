@@ -163,8 +163,8 @@ class CampaignWatch:
             return ending
         return DiskEnding(
             free=tr(
-                "The helper gives the disks of a runner that died back by itself, released and not zeroed. "
-                "“pgfooting disks” and the wizard's page of disks tell whether they are free again."
+                "The helper releases the disks of a dead runner by itself, without zeroing them. “pgfooting "
+                "disks” and the wizard's disk page show whether they are free again."
             )
         )
 
@@ -184,7 +184,7 @@ class CampaignWatch:
         except FootingError as error:  # also if a script of the workload is gone
             _log.debug("%s", self.folder, exc_info=error)
             self._problem = tr(
-                "The campaign file cannot be read any more: only the runs that have begun are known."
+                "The campaign file cannot be read any more, so only the started runs are known."
             )
 
     def _status(self, path: Path, *, live: bool) -> RunStatus:

@@ -212,7 +212,7 @@ def take_runs(found: Sequence[RunData]) -> tuple[list[RunData], str]:
         UsageError: they are too few or too many.
     """
     if len(found) < FEWEST:
-        raise UsageError(tr("A race takes two to six runs: one alone can be replayed."))
+        raise UsageError(tr("A race needs two to six runs; a single run can be replayed."))
     if len(found) <= MOST:
         return list(found), ""
     groups: dict[tuple[str, str], list[RunData]] = {}
@@ -220,8 +220,8 @@ def take_runs(found: Sequence[RunData]) -> tuple[list[RunData], str]:
         groups.setdefault(identity_of(data).group, []).append(data)
     if not FEWEST <= len(groups) <= MOST:
         message = tr(
-            "A race takes two to six runs, or runs of two to six configurations; "
-            "these are {runs} runs of {configurations}."
+            "A race needs two to six runs, or runs of two to six configurations; these are {runs} runs of "
+            "{configurations}."
         )
         number = len(groups)
         words = trn("{count} configuration", "{count} configurations", number).format(count=number)
@@ -265,7 +265,7 @@ def make_race(
             sentence = tr("{name} is not in the race: it has no TPS by the second.")
             excluded.append(sentence.format(name=one_line(run.name)))
     if len(runs) < FEWEST:
-        message = tr("A race takes at least two runs whose TPS are known by the second.")
+        message = tr("A race needs at least two runs with TPS by the second.")
         raise UsageError(" ".join([message, *excluded]))
     if not is_ranked:
         apart = tr("These runs are of different conditions, so they are not ranked.")

@@ -269,7 +269,7 @@ def what_happens(data: RunData, phase: Phase) -> str:
     metadata = data.metadata
     workload = metadata.workload
     if phase is Phase.BASELINE:
-        return tr("fio and pg_test_fsync ask the storage what it can do")
+        return tr("fio and pg_test_fsync benchmark the raw storage")
     if phase is Phase.PREPARE:
         return tr("checking the machine and preparing {path}").format(path=known(metadata.target.path, ""))
     if phase is Phase.INITDB:
@@ -283,7 +283,7 @@ def what_happens(data: RunData, phase: Phase) -> str:
             threads=or_none(workload.threads) or "",
             protocol=known(workload.protocol, ""),
         )
-    settling = tr("checkpoint, so that nothing is dirty when measuring begins")
+    settling = tr("checkpoint, so that measuring begins without dirty pages")
     if workload.caches == Caches.COLD:
         settling = tr("checkpoint, stopping the server, emptying the caches, starting it again")
     return {

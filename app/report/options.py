@@ -34,14 +34,14 @@ class Section(StrEnum):
 SECTION_LABELS: Final = MappingProxyType(
     {
         Section.TIME: tr("Tables, bars and runs over time"),
-        Section.PHASES: tr("Each phase for itself"),
+        Section.PHASES: tr("Each phase separately"),
         Section.COSTS: tr("Latency and cost of a transaction"),
         Section.CONFIGURATIONS: tr("Each configuration"),
         Section.TAKE_WITH_YOU: tr("Take it with you"),
         Section.DIFFERENCES: tr("What differs"),
         Section.METHOD: tr("Method"),
         Section.ENVIRONMENT: tr("Machine, server and settings"),
-        Section.VERDICTS: tr("Pairs and reservations"),
+        Section.VERDICTS: tr("Pairs and caveats"),
         Section.RUNS: tr("List of runs"),
         Section.COMMANDS: tr("Exact commands"),
     }
@@ -88,7 +88,7 @@ def read_sections(words: Iterable[str]) -> tuple[Section, ...]:
     found: dict[Section, None] = {}
     for word in words:
         if word not in known:
-            message = tr("“{word}” is no section of a report; known are {known}.")
+            message = tr("“{word}” is not a section of a report; use one of {known}.")
             sentence = message.format(word=word, known=", ".join(known))
             raise UsageError(sentence, hint=did_you_mean(word, known))
         found[Section(word)] = None
@@ -104,7 +104,7 @@ def add_report_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--author", default="", help=tr("under the title, and in the properties of the file"))
     parser.add_argument("--purpose", default="", help=tr("why it was measured, in your words"))
     parser.add_argument(
-        "--conclusion", default="", help=tr("your recommendation; left out: a draft of pgFooting's")
+        "--conclusion", default="", help=tr("your recommendation (default: pgFooting's draft)")
     )
     parser.add_argument(
         "--baseline",
@@ -113,8 +113,8 @@ def add_report_options(parser: argparse.ArgumentParser) -> None:
         help=tr("what you have now: a configuration to compare with, or a column of the tables"),
     )
     words = tr(
-        "behind the first page, in this order, with commas: {known}; all but commands as it comes; the "
-        "list of runs is always there"
+        "sections after the first page, in this order, separated by commas: {known} (default: all but "
+        "commands; the list of runs is always included)"
     )
     parser.add_argument(
         "--sections",

@@ -27,7 +27,9 @@ def recommend(found: Findings) -> str:
     if not won or len(found.configurations) < 2:
         return ""
     if len({chosen.name for _, chosen in won}) > 1:
-        sentence = tr("Choose by workload: nothing is among the fastest under all {count} conditions.")
+        sentence = tr(
+            "Choose by workload: no configuration is among the fastest under all {count} conditions."
+        )
         return sentence.format(count=len(won))
     return " ".join(dict.fromkeys(_of_condition(*each) for each in won[:1]))
 
@@ -35,11 +37,13 @@ def recommend(found: Findings) -> str:
 def _of_condition(condition: ReportedCondition, chosen: ReportedConfiguration) -> str:
     baseline = next(each for each in condition.configurations if each.is_baseline)
     compared, is_kept = chosen.row.comparison, any(each.withdraws for each in chosen.row.judged.reservations)
-    sentence = tr("Keep {baseline} for now: {name} is not proved to be faster.")
+    sentence = tr("Keep {baseline} for now: {name} is not proven to be faster.")
     if chosen is baseline:
         sentence = tr("Keep {name}: none of the others is significantly faster. {safety}")
         if not is_proved_fastest(condition, chosen):
-            sentence = tr("Keep {name} for now: it has the highest mean, which proves nothing yet. {safety}")
+            sentence = tr(
+                "Keep {name} for now: it has the highest mean, but there is no verdict yet. {safety}"
+            )
     elif compared is not None and compared.verdict is Verdict.HIGHER and not is_kept:
         sentence = tr("Use {name}: {difference}. {safety}")
     return sentence.format(
@@ -101,4 +105,4 @@ def _turned(found: Comparison) -> Comparison:
 
 
 def _safety(*, is_safe: bool) -> str:
-    return tr("Nothing unsafe.") if is_safe else tr("It trades safety for speed.")
+    return tr("Nothing unsafe.") if is_safe else tr("A crash or power failure can lose data.")

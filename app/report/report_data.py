@@ -269,7 +269,7 @@ def clip(text: str, most: int = MOST_LETTERS) -> str:
     """Return a text of at most `most` letters, with the number of missing ones."""
     if len(text) <= most:
         return text
-    return text[:most] + tr("… ({count} more letters in the run file)").format(count=len(text) - most)
+    return text[:most] + tr("… ({count} more characters in the run file)").format(count=len(text) - most)
 
 
 def _bounded_name(text: str) -> str:

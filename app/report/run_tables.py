@@ -80,8 +80,8 @@ _COSTS: Final = (
 _OF_DEVICES: Final = _COSTS[:4]
 _COMPRESSION: Final = ("rows_ratio", "tables_compressed", "tables_on_disk")
 _OF_COMPRESSION: Final = tr(
-    "After loading: how far the tables can be compressed (zstd -3, pieces of 128 KiB), and what the "
-    "filesystem made of them."
+    "After loading: how well the tables compress (zstd -3 over 128 KiB), and how far the filesystem "
+    "compressed them."
 )
 _COMPARED: Final = (
     *("latency_p50_ms", "latency_p95_ms", "latency_p99_ms", "latency_p999_ms"),
@@ -136,7 +136,7 @@ def devices_sentence(runs: Sequence[ReportedRun]) -> str:
     runs_by_devices: dict[str, list[str]] = {}
     for run in having:
         runs_by_devices.setdefault(
-            one_line(run.facts.devices) or tr("devices that the run file does not name"), []
+            one_line(run.facts.devices) or tr("devices not named in the run file"), []
         ).append(run.name)
     if not runs_by_devices:
         return ""
@@ -147,7 +147,7 @@ def devices_sentence(runs: Sequence[ReportedRun]) -> str:
     ]
     if len(runs_by_devices) == 1:
         parts = list(runs_by_devices)
-    sentence = tr("Operations, bytes and flushes are those of {devices}, other programs included.")
+    sentence = tr("Operations, bytes and flushes count all I/O of {devices}, including other programs.")
     return sentence.format(devices="; ".join(parts))
 
 
@@ -179,7 +179,7 @@ def baseline_blocks(configuration: ReportedConfiguration) -> Iterator[Block]:
     facts = next((run.facts for run in configuration.runs if run.facts.baseline is not None), None)
     if facts is None or facts.baseline is None:
         return
-    yield Text(TextRole.SUBHEADING, tr("What the storage can do by itself (fio, pg_test_fsync)"))
+    yield Text(TextRole.SUBHEADING, tr("Raw storage benchmark (fio, pg_test_fsync)"))
     if facts.baseline.jobs:
         yield plain_table(JOB_COLUMNS, facts.baseline.jobs, size=TableSize.SMALL)
     sentences = (
@@ -198,7 +198,7 @@ def _storages(found: Findings) -> Iterator[Block]:
         replace(row, name=labels[row.group]) for row in storage_rows(found.comparison) if row.group in labels
     ]
     if rows:
-        yield Text(TextRole.SUBHEADING, tr("What the storages can do by themselves"))
+        yield Text(TextRole.SUBHEADING, tr("Raw storage benchmarks"))
         yield plain_table(STORAGE_COLUMNS, rows, size=table_size(len(rows)))
         yield Text(TextRole.NOTE, " ".join((EXPLANATION, *map(one_line, storage_sentences(rows)))))
 
@@ -216,7 +216,7 @@ def figure_pages(found: Findings) -> Iterator[Block]:
         return
     shown = [table for each in tables for table in each]
     ids = {column.id for table in shown for column in table.columns}
-    title = tr("Evenness and cost of a transaction")
+    title = tr("Variation and cost of a transaction")
     if any(name.startswith("latency") for name in ids):
         title = tr("Latency and cost of a transaction") if tables[1] else tr("Latency")
     yield Text(
@@ -226,8 +226,8 @@ def figure_pages(found: Findings) -> Iterator[Block]:
     sentence = tr("Means over runs. Source: the runs listed under “Runs”.")
     if any(cell.endswith(_DIFFERS) for table in shown for row in table.rows for cell in row.cells.values()):
         sentence = tr(
-            "Means over runs. {sign} differs from the baseline by more than chance (95 %, Holm); without it "
-            "nothing is said about a difference. Source: the runs listed under “Runs”."
+            "Means over runs. {sign}: significantly different from the baseline (95 %, Holm); without it, "
+            "no difference is claimed. Source: the runs listed under “Runs”."
         )
     devices = devices_sentence(found.runs)
     runs = [run.compared for run in found.runs]

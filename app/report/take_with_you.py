@@ -332,9 +332,9 @@ def _taken(won: Sequence[_Won], under_what: str) -> TakenConfiguration:
     ]
     proved = all(is_proved_fastest(condition, each) for condition, each in won)
     if under_what:
-        sentence = tr("For {condition}: nothing is among the fastest under every condition.")
+        sentence = tr("For {condition}: no configuration is among the fastest under every condition.")
         if not proved:
-            sentence = tr("For {condition}: nothing has the highest mean under every condition.")
+            sentence = tr("For {condition}: no configuration has the highest mean under every condition.")
         sentences.insert(0, sentence.format(condition=under_what))
     sentences.append(_last_words(proved=proved, safe=not chosen.warning))
     return TakenConfiguration(
@@ -346,12 +346,15 @@ def _taken(won: Sequence[_Won], under_what: str) -> TakenConfiguration:
 
 
 def _last_words(*, proved: bool, safe: bool) -> str:
-    what = tr("those measured that trade no safety for speed") if safe else tr("those measured")
-    sentence = tr("Among the fastest of {what} with this workload on this machine; others may want others.")
+    what = tr("the measured ones without unsafe options") if safe else tr("the measured ones")
+    sentence = tr(
+        "Among the fastest of {what} with this workload on this machine. Other workloads or machines may "
+        "differ."
+    )
     if not proved:
         sentence = tr(
-            "The highest mean of {what} with this workload on this machine, not proved to be the fastest; "
-            "others may want others."
+            "The highest mean of {what} with this workload on this machine, not proven to be the fastest. "
+            "Other workloads or machines may differ."
         )
     return sentence.format(what=what)
 
@@ -369,7 +372,7 @@ def taken_text(found: Findings) -> str:
         raise FootingError(message.format(count=len(found.conditions)), hint=hint)
     if not taken:
         raise FootingError(
-            tr("No run of a durable configuration has a result: there is nothing to take along.")
+            tr("No run of a durable configuration has a result, so there is no setup to write.")
         )
     return "\n".join(each.as_text() for each in taken)
 
@@ -379,15 +382,17 @@ def _result_sentences(condition: ReportedCondition, chosen: ReportedConfiguratio
     mean = chosen.row.mean
     when = days(run.facts for run in chosen.runs)
     if mean.mean is not None and mean.low is not None and mean.high is not None:
-        sentence = tr("{tps} transactions per second (95 % interval {low} to {high}, {runs} runs; {when}).")
+        sentence = tr("{tps} transactions per second (95 % CI {low} to {high}, {runs} runs; {when}).")
         tps, low, high = (format_tps(each) for each in (mean.mean, mean.low, mean.high))
         yield sentence.format(tps=tps, low=low, high=high, runs=mean.runs, when=when)
     elif mean.mean is not None:
-        sentence = tr("{tps} transactions per second, indicative only: a mean with an interval takes 3 runs.")
+        sentence = tr("{tps} transactions per second (indicative only: a confidence interval needs 3 runs).")
         yield sentence.format(tps=format_tps(mean.mean))
     for faster in condition.configurations:
         if faster.warning and (faster.row.mean.mean or 0.0) > (mean.mean or 0.0):
-            sentence = tr("{name} had a higher mean and is not taken: it trades safety for speed.")
+            sentence = tr(
+                "{name} had a higher mean but is not used: a crash or power failure can lose its data."
+            )
             yield sentence.format(name=faster.name)
     if condition.fastest:
         yield condition.fastest
@@ -402,12 +407,12 @@ def _storage(plan: StoragePlan | None, properties: Sequence[Property]) -> Iterat
     with suppress(KeyError, ValueError):  # of another version, or invalid
         made = None if plan is None else storage_commands(plan)
     if made is not None:
-        yield TakenPart(tr("Storage, as root: the disks lose everything that is on them"), made.commands)
-        note = tr("for $UUID_... the value that the commands gave it; blkid tells it")
+        yield TakenPart(tr("Storage, as root: this erases the disks"), made.commands)
+        note = tr("replace $UUID_... by the value that the commands gave it (blkid shows it)")
         has_ids = any("$UUID" in line for line in made.fstab)
         yield TakenPart("/etc/fstab", (*([comment(note)] if has_ids else []), *made.fstab))
         return
-    heading = tr("Storage: pgFooting did not make it; this is what it was")
+    heading = tr("Storage: existing, not created by pgFooting")
     yield TakenPart(heading, tuple(comment(f"{name}: {clip(value, _MOST)}") for name, value in known.items()))
     kind = known.get(_FILESYSTEM, "")
     if kind in _IN_FSTAB and tr("mount options") in known:
@@ -443,12 +448,14 @@ def _server(properties: Sequence[Property]) -> Iterator[TakenPart]:
     checksums = found.get("checksums")
     if checksums is not None:
         option = "--data-checksums" if checksums == tr("yes") else "--no-data-checksums"
-        older = tr("PostgreSQL before 18 knows no --no-data-checksums: without either it makes none")
+        older = tr(
+            "PostgreSQL before 18 has no --no-data-checksums; without either option there are no checksums"
+        )
         line = f"initdb --pgdata={next(iter(PLACES.values()))}/data {option}"
         note = [] if checksums == tr("yes") else [comment(older)]
         yield TakenPart(tr("The cluster, as postgres"), (*note, line))
     lines = tuple(line for item in properties if item.topic == SETTING for line in _setting(item))
-    nothing = tr("nothing but the defaults of the server")
+    nothing = tr("only the defaults of the server")
     yield TakenPart("postgresql.conf", lines or (comment(nothing),))
 
 

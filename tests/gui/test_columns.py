@@ -178,14 +178,14 @@ def test_narrow_terminal_omits_same_columns_first(
     else:
         show_table(campaign_result(paths), Console())
     output = capsys.readouterr().out
-    _, found, rest = output.partition("Left out here: ")
+    _, found, rest = output.partition("Hidden columns: ")
     left_out = rest.partition(".")[0].split(", ")
     optional = [column for column in COMPARISON_COLUMNS if column.optional is not None]
     turns = [column.heading for column in sorted(optional, key=lambda column: column.optional or 0)]
     assert found
     assert left_out == turns[: len(left_out)]
     assert left_out[0] == "CI of difference", "what is said of the difference once more"
-    table = output[output.index("95 % CI") : output.index("Left out here")]
+    table = output[output.index("95 % CI") : output.index("Hidden columns")]
     assert all(f"new {name}" in table for name, _ in CONFIGURATIONS)
     assert "%" in table[table.index("Difference") :], "the difference itself stays"
 

@@ -116,7 +116,7 @@ def sweep_of(folder: Path) -> list[Path]:
 def test_differences_first_and_statistical_verdict(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
     show(qtbot, page, write_campaign(tmp_path))
     texts = words(page)
-    assert texts.index("What differs") < texts.index("Verdict") < texts.index("Each run for itself")
+    assert texts.index("What differs") < texts.index("Verdict") < texts.index("Each run separately")
     assert "xfs is 10 % faster than ext4 (95 % CI" in texts
     assert "Target: filesystem" in texts
     assert "phase for itself" not in texts
@@ -125,8 +125,8 @@ def test_differences_first_and_statistical_verdict(qtbot: QtBot, page: ComparePa
 def test_phases_have_their_own_verdicts(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
     show(qtbot, page, write_phased_campaign(tmp_path, ext4_and_xfs()))
     texts = words(page)
-    assert texts.index("Verdict") < texts.index("Each phase for itself") < texts.index("Each run for")
-    phases = texts[texts.index("Each phase for itself") : texts.index("Each run for itself")]
+    assert texts.index("Verdict") < texts.index("Each phase separately") < texts.index("Each run s")
+    phases = texts[texts.index("Each phase separately") : texts.index("Each run separately")]
     assert "reads (1 of 2)  select-only" in phases
     assert "writes: xfs is 20 % faster than ext4" in phases
     assert "fill" not in phases
@@ -135,7 +135,7 @@ def test_phases_have_their_own_verdicts(qtbot: QtBot, page: ComparePage, tmp_pat
 def test_matrix_has_ranking_before_verdicts(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
     show(qtbot, page, write_matrix(tmp_path))
     texts = words(page)
-    assert texts.index("Ranking") < texts.index("Verdict") < texts.index("Each run for itself")
+    assert texts.index("Ranking") < texts.index("Verdict") < texts.index("Each run separately")
     assert "Over all cells" not in texts
     assert "■ btrfs\ntpcb-like, compared with ext4 -20" in texts
 
@@ -478,7 +478,7 @@ def test_table_matches_verdicts_and_copies(qtbot: QtBot, page: ComparePage, tmp_
     assert "xfs is 10 % faster than ext4" in text
     headings = [view.table.horizontalHeaderItem(number) for number in range(view.table.columnCount())]
     values = {each.text(): each.toolTip() for each in headings if each is not None}
-    assert "holds what endless repeats would give" in values["95 % CI"]
+    assert "the range contains the true mean" in values["95 % CI"]
     p99 = list(values).index("p99")
     assert view.table.item(0, p99).text().endswith(" ms"), "the heading has no unit"  # type: ignore[union-attr]
     assert "Latency, 99th percentile, ms" in values["p99"]
@@ -702,7 +702,7 @@ def test_limits_and_caveats_below_verdict(qtbot: QtBot, page: ComparePage, tmp_p
     show(qtbot, page, paths)
     output = page.text.toPlainText()
     assert output.index("Verdict") < output.index("imited by writing and flushing WAL")
-    assert output.index("imited by") < output.index("What these figures cannot show: ")
+    assert output.index("imited by") < output.index("These figures cannot show: ")
 
 
 def test_reference_of_two_campaigns_named(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:

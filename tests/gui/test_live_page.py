@@ -206,7 +206,7 @@ def test_next_run_replaces_ended_run(qtbot: QtBot, page: LivePage, bench: LiveBe
 def test_page_before_first_run(qtbot: QtBot, page: LivePage, bench: LiveBench) -> None:
     follow(qtbot, page, bench)
     assert page.header.run.text() == "Disks of db7"
-    assert "the first is about to begin" in page.header.campaign.text()
+    assert "the first about to start" in page.header.campaign.text()
     assert tile(page, "tps") == NOTHING
     assert page.header.stop.isVisible()
 
@@ -288,7 +288,7 @@ def test_memory_run_explains_missing_operations(qtbot: QtBot, page: LivePage, be
         writer.add_tick(0, 1000, lateness_us=0, missed=0, samples=[(1000, sample)])
     follow(qtbot, page, bench)
     assert tile(page, "iops") == NOTHING
-    assert page.numbers.tiles["iops"].beneath.text() == "memory: no disk below"
+    assert page.numbers.tiles["iops"].beneath.text() == "memory: no disk underneath"
 
 
 def test_failed_run_explained_and_campaign_continues(qtbot: QtBot, page: LivePage, bench: LiveBench) -> None:
@@ -314,7 +314,7 @@ def test_file_removed_while_shown(qtbot: QtBot, page: LivePage, bench: LiveBench
     for path in bench.folder.glob("01-*"):
         path.unlink()
     look(qtbot, page)
-    assert "was removed while it was followed" in page.banner.words.text()
+    assert "was removed while pgFooting was reading it" in page.banner.words.text()
     assert tile(page, "tps") == NOTHING
 
 
@@ -331,7 +331,7 @@ def test_silence_of_the_runner_is_told(qtbot: QtBot, page: LivePage, bench: Live
     with writer.transaction():
         writer.set_run({"started_epoch_s": time.time() - WARM_UP_S - 60})
     follow(qtbot, page, bench)
-    assert page.banner.words.text().startswith("Nothing new for 4")
+    assert page.banner.words.text().startswith("No new data for 4")
 
 
 def test_unsafe_run_marked_next_to_name(qtbot: QtBot, page: LivePage, bench: LiveBench) -> None:

@@ -369,7 +369,7 @@ def test_closed_race_stops(qtbot: QtBot, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("count", "words"), [(1, "one alone can be replayed"), (7, "7 runs of 7 configurations")]
+    ("count", "words"), [(1, "a single run can be replayed"), (7, "7 runs of 7 configurations")]
 )
 def test_one_and_seven_runs_refused(
     qtbot: QtBot, starter: RaceStarter, notices: list[str], tmp_path: Path, count: int, words: str

@@ -243,7 +243,7 @@ def test_where_nothing_won_the_dialog_says_so(qtbot: QtBot, settings: QSettings,
     qtbot.addWidget(dialog)
     dialog.show()
     choose(dialog, "txt")
-    qtbot.waitUntil(lambda: "nothing to take along" in dialog.taken.text.toPlainText(), timeout=60_000)
+    qtbot.waitUntil(lambda: "no setup to write" in dialog.taken.text.toPlainText(), timeout=60_000)
     assert not dialog.taken.copy.isEnabled()
 
 

@@ -514,6 +514,6 @@ def test_what_won_is_written_as_a_text(tmp_path: Path) -> None:
     assert text.startswith("# pgFooting")
     assert "shared_buffers = 8GB" in text
     failed = write_cases(tmp_path / "failed", [Case("a", 0, Shape(12, 5000), state=RunState.FAILED)])
-    with pytest.raises(FootingError, match="nothing to take along"):
+    with pytest.raises(FootingError, match="no setup to write"):
         save(SaveRequest(tuple(failed), tmp_path / "none.txt"))
     assert not (tmp_path / "none.txt").exists()

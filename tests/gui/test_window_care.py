@@ -256,7 +256,7 @@ def test_dropped_run_copied_on_request(
     stick = write_trial(tmp_path / "stick" / "far.footing", Trial("far #1", "far", campaign="Elsewhere"))
     drop(window, stick)
     qtbot.waitUntil(lambda: str(stick) in window.runs_page.model.chosen, timeout=PATIENCE_MS)
-    assert f"Shown from where it is: {stick.parent}." == window.notice.words.text()
+    assert f"Shown from {stick.parent}, not copied into the library." == window.notice.words.text()
     window.notice.action.click()
     qtbot.waitUntil(lambda: "copied into the library" in window.notice.words.text(), timeout=PATIENCE_MS)
     (copy,) = (path for path in library.rglob("far.footing"))
@@ -277,7 +277,7 @@ def test_foreign_run_only_leaves_list(qtbot: QtBot, window: MainWindow, tmp_path
     window.care.remove([str(stick)])
     qtbot.waitUntil(lambda: str(stick) not in paths(window), timeout=PATIENCE_MS)
     assert stick.exists()
-    assert "where it was" in window.notice.words.text()
+    assert "was not moved" in window.notice.words.text()
 
 
 def test_examples_are_not_offered_to_be_copied(qtbot: QtBot, window: MainWindow) -> None:

@@ -197,7 +197,7 @@ def test_arguments_name_library_runs_replay_and_speed(tmp_path: Path) -> None:
     [
         (["/no/such.footing"], "There is no run file /no/such.footing"),
         (["--replay", "abcdef", "--library", "/no/such"], "begins with abcdef"),
-        (["--speed", "0"], "a speed is a number above 0"),
+        (["--speed", "0"], "use a number above 0"),
         (["--sped", "1"], "--sped"),
     ],
 )

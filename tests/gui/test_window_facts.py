@@ -191,7 +191,7 @@ def test_failed_and_incomplete_runs_explained(panel: FactsPanel, tmp_path: Path)
     begin_trial(left, Trial(state=RunState.RUNNING)).close()
     show(panel, left)
     assert "incomplete" in text(panel)
-    assert "every complete second until then is here" in text(panel)
+    assert "every complete second until then is shown" in text(panel)
 
 
 def test_long_names_fit_narrow_panel(panel: FactsPanel, tmp_path: Path) -> None:
@@ -253,4 +253,4 @@ def test_moment_outside_calendar_is_empty() -> None:
 def test_run_limits_and_caveats(panel: FactsPanel, tmp_path: Path) -> None:
     show(panel, write_run(tmp_path / "one.footing", Shape(seconds=30)))
     assert "Limited by writing and flushing WAL: " in text(panel)
-    assert "What these figures cannot show: " in text(panel)
+    assert "These figures cannot show: " in text(panel)

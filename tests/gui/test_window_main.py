@@ -405,7 +405,7 @@ def test_a_folder_without_runs_is_told(open_window: OpenWindow, library: Path, t
     (tmp_path / "nothing").mkdir()
     window = open_window(library)
     window.open_files([tmp_path / "nothing"])
-    assert window.notice.words.text() == "There is no run file (*.footing) in there."
+    assert window.notice.words.text() == "There is no run file (*.footing) there."
 
 
 def test_non_run_file_listed_with_reason(

@@ -162,7 +162,7 @@ def test_delayed_effects_announced(qtbot: QtBot, tmp_path: Path) -> None:
     dialog.notified.connect(lines.append)
     fill(dialog, tmp_path / "elsewhere")
     dialog.accept_all()
-    assert lines == ["Language and library count from the next start of pgFooting."]
+    assert lines == ["Language and library take effect after a restart."]
 
 
 def test_cancel_writes_nothing(qtbot: QtBot, tmp_path: Path) -> None:
@@ -216,7 +216,7 @@ def test_unwritable_library_reported_before_wizard(open_window: OpenWindow, tmp_
     assert dialog is not None
     dialog.library.setText(str(tmp_path / "good"))
     dialog.accept_all()
-    assert "from the next start" in window.notice.words.text()
+    assert "after a restart" in window.notice.words.text()
     assert default_library() == tmp_path / "good"
     again = open_window(default_library(), begin=False)
     again.commands["new"].trigger()

@@ -114,7 +114,7 @@ def test_empty_result_and_escape(panel: LibraryPanel) -> None:
     QTest.keyClicks(panel.search.line, "zfs")
     assert shown(panel) == []
     assert panel.count.text() == "0 of 4 runs"
-    assert panel.list.empty == "No run is found by “zfs”."
+    assert panel.list.empty == "No run matches “zfs”."
     empty = panel.list.viewport().grab().toImage()
     panel.list.empty = ""
     panel.list.viewport().update()

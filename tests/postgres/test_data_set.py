@@ -62,7 +62,7 @@ def test_template_made_copied_and_replaced(campaign_bench: CampaignBench) -> Non
     assert "initdb" not in commands_of(second), "it copies what the first one made"
     shown = campaign_bench.command("show", str(second)).stdout
     assert "copied there" in shown
-    assert "caches as copying left them" in shown
+    assert "caches unchanged after copying" in shown
 
     (accounts,) = [path for path in template.glob("data/base/*/PG_VERSION") if path.parent.name != "1"][:1]
     accounts.write_bytes(b"14\n")

@@ -88,7 +88,7 @@ def test_several_campaigns_end_in_one_table(campaign_bench: CampaignBench) -> No
     assert len(campaign_bench.run_files()) == 1
     table = ended.stdout[ended.stdout.index("All campaigns") :]
     assert "lost.toml" in table
-    assert "did not begin" in table
+    assert "did not start" in table
     assert "1 of 1" in table
     assert "all runs are done" in table
 

@@ -411,7 +411,7 @@ def test_rows_unlike_stated_are_marked(bench: Bench) -> None:
     with RunFile(bench.file) as run:
         marks = dict(run.marks())
         assert summarise(run)["rows_ratio"] == 3.0
-    assert marks[OTHER_COMPRESSIBILITY].startswith("the loaded tables can be compressed 3.00:1")
+    assert marks[OTHER_COMPRESSIBILITY].startswith("the loaded tables compress 3.00:1")
 
 
 def test_unreadable_compressibility_reported(bench: Bench) -> None:

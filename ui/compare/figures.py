@@ -97,7 +97,7 @@ def make_bars(content: Content, name: str, published: tuple[PublishedFigure, ...
         bars = [bar_of(content, group, name) for group in _best_first(part.groups, name)]
         marks = marks_for(part.groups, published) if name == TPS else ()
         groups.append(BarGroup(part.condition, (*bars, *marks)))
-    note = tr("{better}; whiskers: 95 % interval over runs, dotted: within one run; dots: runs")
+    note = tr("{better}; whiskers: 95 % CI across runs; dotted: within one run; dots: individual runs")
     return BarFigure(measured_label(comparison, name), tuple(groups), note.format(better=better_words(name)))
 
 
@@ -115,9 +115,9 @@ def _make_panels(content: Content, name: str) -> PanelFigure | None:
         )
         for block in matrix.blocks
     )
-    note = tr("{better}; bold: the fastest, or not known to be slower; whiskers: 95 % interval")
+    note = tr("{better}; bold: the fastest, or not significantly slower; whiskers: 95 % CI")
     if name != TPS:
-        note = tr("{better}; whiskers: 95 % interval")
+        note = tr("{better}; whiskers: 95 % CI")
     shown = {bar.warning for panel in panels for bar in panel.bars.values()} - {""}
     signs = [
         (tr("ring: {warning}") if each == LOST else tr("triangle: {warning}")).format(warning=each)
@@ -247,7 +247,7 @@ def _fits(figure: PublishedFigure, wanted: dict[tuple[str, str], str]) -> bool:
 
 def _mark(figure: PublishedFigure) -> Bar:
     scale = "" if figure.scale is None else tr(", scale {scale:,}").format(scale=figure.scale)
-    tip = [figure.quotation, *figure.conditions, tr("Published elsewhere; in no statistic here.")]
+    tip = [figure.quotation, *figure.conditions, tr("Published result, for reference only.")]
     return Bar(
         label=f"{figure.label}{scale}",
         value=figure.value,

@@ -130,7 +130,7 @@ class ComparisonWriter(PlainWriter):
     def _write_phases(self, content: Content) -> None:
         if not content.phases:
             return
-        self._heading(tr("Each phase for itself"))
+        self._heading(tr("Each phase separately"))
         self._line(PHASES_EXPLANATION, colour=self._ink.quiet, small=True)
         for phase in content.phases:
             self._write_phase(phase)
@@ -145,16 +145,14 @@ class ComparisonWriter(PlainWriter):
     def _write_runs(self, content: Content) -> None:
         if content.comparison is None:
             return
-        self._heading(tr("Each run for itself"))
+        self._heading(tr("Each run separately"))
         self._line(WITHIN_RUN_NOTE, colour=self._ink.quiet, small=True)
         for run, loaded, colour in zip(content.comparison.runs, content.runs, content.colours, strict=True):
             self._begin()
             self._put_swatch(colour, " ")
             self._put(run.name, bold=loaded.path == content.focus)
             self._begin(indent=True)
-            self._put(
-                " ".join(run.sentences) or tr("Nothing of its seconds is known."), colour=self._ink.quiet
-            )
+            self._put(" ".join(run.sentences) or tr("No data by the second."), colour=self._ink.quiet)
 
     def _put_swatch(self, number: int, after: str = "") -> None:
         """Write a sign in the colour of a configuration, of another shape from the ninth on."""
@@ -251,11 +249,13 @@ class ComparePage(QWidget):
         self.baseline, self.cut = Choice(tr("Compare with")), Choice(tr("Leave out"))
         more = ((str(s), tr("{minutes:g} min").format(minutes=s / 60)) for s in _MORE_CUTS_S)
         self.cut.offer([*_CUTS, *more])
-        self.cut.setToolTip(tr("Of the beginning of every run: warm-up that was not measured apart."))
+        self.cut.setToolTip(
+            tr("Excluded at the start of every run: warm-up that was not measured separately.")
+        )
         self.effect = QDoubleSpinBox(
             minimum=0.1, maximum=50, value=2, decimals=1, singleStep=0.5, suffix=" %"
         )
-        self.effect.setToolTip(tr("Smaller differences do not matter to you."))
+        self.effect.setToolTip(tr("Differences below this do not matter to you."))
         self.effect.setKeyboardTracking(False)
         form = QFormLayout()
         form.addRow(tr("Compare &with"), self.baseline)
@@ -267,8 +267,8 @@ class ComparePage(QWidget):
         percent = round(100 * AGAIN_SHARE)
         self.again = QPushButton(tr("A&gain at {percent} % …").format(percent=percent))
         tip = tr(
-            "The same runs again, all at one rate: {percent} % of what the slowest one did. Latencies"
-            " are then of the same load and count the waiting, so that they can be compared."
+            "Repeats these runs at one fixed rate, {percent} % of the slowest. Latencies are then "
+            "comparable and include queueing time."
         )
         show_tip(self.again, tip.format(percent=percent))
         self.again.setEnabled(False)
@@ -276,7 +276,7 @@ class ComparePage(QWidget):
         form.addRow(self.again)
         self.text = QTextBrowser()
         self.text.setOpenLinks(False)
-        self.text.setAccessibleName(tr("What differs and what may be said"))
+        self.text.setAccessibleName(tr("Differences and caveats"))
         self.text.setFrameShape(QTextBrowser.Shape.NoFrame)
         self.text.setWordWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
         self.text.document().setUndoRedoEnabled(False)

@@ -59,11 +59,11 @@ class _AnswerWriter(PlainWriter):
         for sentence in weakened_by:
             self._warn(sentence)
         if answer.limits:
-            self._heading(tr("What limited the runs"))
+            self._heading(tr("Bottleneck"))
         for sentence in answer.limits:
             self._line(sentence)
         if answer.verdicts:
-            self._heading(tr("Each against the first"))
+            self._heading(tr("Compared with the baseline"))
         for sentence in answer.verdicts:
             self._line(sentence)
 
@@ -94,7 +94,10 @@ class ResultView(View):
         self.show_runs_of_cells(self.figure)
         self.what, self.published = Choice(tr("Figure")), QCheckBox(tr("&Published figures"))
         self.published.setToolTip(
-            tr("Marks of the same filesystem, RAID level and workload on other machines; in no statistic.")
+            tr(
+                "Published results for the same filesystem, RAID level and workload on other machines, for "
+                "reference only."
+            )
         )
         self.published.toggled.connect(lambda _on: self.refresh())
         self.what.chosen.connect(self.refresh)
@@ -107,7 +110,7 @@ class ResultView(View):
         self.copying.setMenu(menu)
         self.text = QTextBrowser()
         self.text.setOpenLinks(False)
-        self.text.setAccessibleName(tr("What to know about the result"))
+        self.text.setAccessibleName(tr("Caveats of the result"))
         self.text.setFrameShape(QTextBrowser.Shape.NoFrame)
         self.text.setWordWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
         self.text.document().setUndoRedoEnabled(False)
@@ -207,7 +210,7 @@ class CampaignResult(QWidget):
         self.view.sentence.setText(NOT_YET)
         self.report, self.compare = QPushButton(tr("&Report …")), QPushButton(tr("&Compare"))
         show_tip(self.report, tr("Writes a PDF of these runs."))
-        show_tip(self.compare, tr("Shows these runs over each other, and all their figures."))
+        show_tip(self.compare, tr("Shows these runs in common charts, with all their figures."))
         for button, command in ((self.report, "report"), (self.compare, "compare")):
             button.setEnabled(False)
             button.clicked.connect(lambda _checked, command=command: self.wanted.emit(command))

@@ -224,8 +224,8 @@ def make_phases(content: Content, name: str = OWN) -> PanelFigure | None:
     if not content.phases:
         return None
     panels = tuple(_panel(content, phase, name or phase.figure) for phase in content.phases)
-    note = tr("whiskers: 95 % interval over runs; each phase has an axis of its own, from zero")
-    return PanelFigure(tr("Each phase for itself"), tr("Configuration"), panels, note)
+    note = tr("whiskers: 95 % CI across runs; each phase has its own axis, from zero")
+    return PanelFigure(tr("Each phase separately"), tr("Configuration"), panels, note)
 
 
 def _panel(content: Content, phase: ComparedPhase, name: str) -> Panel:
@@ -261,7 +261,7 @@ class PhasesView(View):
             name for phase in self.content.phases for name in known_figures([row.group for row in phase.rows])
         }
         offered = [name for name in PHASE_FIGURES if name in known]
-        own = (OWN, tr("TPS, or p99 where a rate was offered"))
+        own = (OWN, tr("TPS, or p99 with a target rate"))
         self.what.offer([own, *figure_entries(offered)], OWN)
         self.figure.show_figure(make_phases(self.content, self.what.choice))
 

@@ -50,10 +50,13 @@ def array_words(data: RunData) -> list[str]:
         if not len(values) or not values[-1] or t_s[-1] < data.end_s - _RECENT_S:
             continue
         if metric == "array.missing_members":
-            sentence = tr("The array {array} runs without {count} of its disks: its figures are not its own.")
+            sentence = tr(
+                "The array {array} runs without {count} of its disks; its figures are not those of the "
+                "complete array."
+            )
             sentences.append(sentence.format(array=array, count=int(values[-1])))
         else:
-            sentence = tr("The array {array} synchronises while it is measured: {left} are left.")
+            sentence = tr("The array {array} is synchronising during the measurement; {left} are left.")
             sentences.append(sentence.format(array=array, left=format_size(float(values[-1]))))
     return sentences
 
@@ -146,9 +149,9 @@ class AgainButton(QPushButton):
         menu = QMenu(self)
         menu.setToolTipsVisible(True)
         self.as_it_was = menu.addAction(tr("&As it was"))
-        self.as_it_was.setToolTip(tr("The same campaign from its first run on, in a new order"))
+        self.as_it_was.setToolTip(tr("Runs the same campaign from the start, in a new order"))
         self.with_changes = menu.addAction(tr("With &changes …"))
-        self.with_changes.setToolTip(tr("Opens the questions with the answers of this campaign"))
+        self.with_changes.setToolTip(tr("Opens the wizard with this campaign's settings"))
         self.setMenu(menu)
 
 
@@ -178,7 +181,7 @@ class Header(QWidget):
         self.runs = QPushButton(tr("S&how the runs"), self)
         self.go_on = QPushButton(tr("Re&sume"), self)
         self.again = AgainButton(self)
-        self.stop.setToolTip(tr("Asks what shall be kept"))
+        self.stop.setToolTip(tr("Asks what to keep"))
         self.talk.setToolTip(tr("Full screen with large type, for an audience (F11)"))
         first = fill(QHBoxLayout(), (self.run, 1), self.marks, spacing=MEDIUM)
         words = fill(QVBoxLayout(), first, self.campaign, self.disks, spacing=0)
@@ -235,7 +238,7 @@ class Header(QWidget):
             how_far = campaign_words(watched, request)
             self.campaign.show_line(f"{status.name}: {how_far}" if run is not None and not whole else how_far)
         elif run is not None:
-            kind = tr("replay of a recorded run") if replay else tr("a run by itself")
+            kind = tr("replay of a recorded run") if replay else tr("a single run")
             self.campaign.show_line(" · ".join(filter(None, [run.data.campaign, kind])))
         free = status.disks.free if status is not None and status.disks is not None else ""
         shown = free if run is None or whole else free or disk_words(run.data)

@@ -146,7 +146,7 @@ def _checkpoint_words(data: RunData) -> str:
 
 def _flush_words(numbers: LiveNumbers, data: RunData) -> str:
     if numbers.iops is None and data.metadata.target.kind == MemoryTarget.kind:
-        return tr("memory: no disk below")
+        return tr("memory: no disk underneath")
     if numbers.flushes is None:
         return ""
     return tr("flushes {rate} /s").format(rate=format_rate(numbers.flushes))

@@ -365,7 +365,7 @@ class LivePage(QWidget):
         layout.addWidget(self.log)
         self.replay.hide()
         self.command.setFont(self._theme.fixed_font(0.95))
-        self.command.setAccessibleName(tr("What is executed"))
+        self.command.setAccessibleName(tr("Executed commands"))
         self.charts_button.setCheckable(True)
         self.charts_button.setToolTip(tr("The last run of the campaign, second by second"))
         self.charts_button.hide()
@@ -403,7 +403,7 @@ class LivePage(QWidget):
         """Show a single run from now on: a replay, or a growing run file."""
         self._begin(None)
         self.header.clear("", "")
-        self.charts.set_awaited(tr("The run is being read …"))
+        self.charts.set_awaited(tr("Reading the run …"))
         is_replay = isinstance(source, ReplaySource)
         self.replay.setVisible(is_replay)
         if isinstance(source, ReplaySource):

@@ -78,14 +78,14 @@ class ReplayBar(QWidget):
             layout.addWidget(widget)
 
     def _name(self) -> None:
-        self.slider.setAccessibleName(tr("Where the replay is"))
+        self.slider.setAccessibleName(tr("Position of the replay"))
         self.clock.setAccessibleName(tr("Time of the replay"))
-        self.before.setAccessibleName(tr("The checkpoint before"))
-        self.after.setAccessibleName(tr("The next checkpoint"))
-        self.before.setToolTip(tr("Jump to shortly before the checkpoint before this one (Shift+C)"))
-        self.after.setToolTip(tr("Jump to shortly before the next checkpoint (C)"))
-        self.play.setToolTip(tr("Stand still, or go on (P); J and L jump by 10 s"))
-        self.speed.setToolTip(tr("Recorded seconds in a second ([ and ])"))
+        self.before.setAccessibleName(tr("Previous checkpoint"))
+        self.after.setAccessibleName(tr("Next checkpoint"))
+        self.before.setToolTip(tr("Jump to just before the previous checkpoint (Shift+C)"))
+        self.after.setToolTip(tr("Jump to just before the next checkpoint (C)"))
+        self.play.setToolTip(tr("Pause or continue (P); J and L jump by 10 s"))
+        self.speed.setToolTip(tr("Recorded seconds per second ([ and ])"))
         self.speed.setAccessibleName(tr("Speed of the replay"))
 
     def _add_keys(self) -> None:

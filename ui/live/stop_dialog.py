@@ -48,12 +48,12 @@ CHOICES: Final = (
     StopChoice(
         Request.STOP,
         tr("Stop now and &keep"),
-        tr("What this run has measured is kept, marked as stopped early; no verdict uses it."),
+        tr("Keeps the data of this run, marked as stopped early. Verdicts do not use it."),
     ),
     StopChoice(
         Request.DISCARD,
         tr("Stop now and &discard"),
-        tr("The file of this run is removed. Runs that have ended stay in the library."),
+        tr("Removes the file of this run. Finished runs stay in the library."),
     ),
 )
 

@@ -34,8 +34,8 @@ PHASE_NAMES: Final = {
 
 REQUEST_WORDS: Final = {
     Request.FINISH: tr("ends after this run"),
-    Request.STOP: tr("is being stopped, what was measured is kept"),
-    Request.DISCARD: tr("is being stopped, this run is discarded"),
+    Request.STOP: tr("is being stopped; its data is kept"),
+    Request.DISCARD: tr("is being stopped; this run is discarded"),
 }
 
 
@@ -105,8 +105,8 @@ def campaign_words(watched: LiveState, request: Request | None) -> str:
     if begun is None:
         parts.append(
             trn(
-                "{total} run, which is about to begin",
-                "{total} runs, the first is about to begin",
+                "{total} run, about to start",
+                "{total} runs, the first about to start",
                 status.total,
             ).format(total=status.total)
         )
@@ -157,7 +157,7 @@ def _end_words(status: CampaignStatus) -> str:
 def quiet_words(quiet_s: float) -> str:
     """Return the message about a live runner that writes nothing."""
     words = tr(
-        "Nothing new for {seconds:.0f} s, although the runner lives: it waits for its disk or for the CPU. "
-        "The numbers are the last known ones."
+        "No new data for {seconds:.0f} s. The runner is alive but waiting for disk or CPU; these are the "
+        "last numbers received."
     )
     return words.format(seconds=quiet_s)

@@ -320,7 +320,7 @@ class VerdictSlide(QWidget):
 
     def _show(self, content: Content) -> None:
         if content.comparison is None:
-            self.sentence.setText(tr("The run files are gone: there is no verdict over them."))
+            self.sentence.setText(tr("The run files are gone, so there is no verdict."))
             self.figure.hide()
             return
         answer = find_answer(content.comparison)
@@ -438,7 +438,7 @@ class RaceWindow(FullScreenWindow):
             margins=(LARGE, MEDIUM),
         )
         race = self.content.race
-        self.title.show_line(tr("{count} runs on one clock").format(count=len(race.runs)))
+        self.title.show_line(tr("{count} runs side by side").format(count=len(race.runs)))
         self.setting.show_line(self.content.setting)
         self.setting.setVisible(bool(self.content.setting))
         words = " ".join(filter(None, (race.note, *race.left_out)))

@@ -92,7 +92,7 @@ def font_families(*, carries_fonts: bool = True) -> tuple[str, str]:
     """
     known = set(QFontDatabase.families())
     if not known:
-        message = tr("There is no font on this machine: nothing could be read in the report.")
+        message = tr("This machine has no font, so the report would be unreadable.")
         raise NoFontError(message, hint=tr("Install one; on Debian: apt install fonts-dejavu-core"))
     fallback = QFontDatabase.systemFont(QFontDatabase.SystemFont.GeneralFont).family()
     fixed = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont).family()

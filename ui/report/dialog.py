@@ -69,7 +69,7 @@ class TakenText(QWidget):
         self.text = QPlainTextEdit()
         self.text.setReadOnly(True)
         self.text.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
-        self.text.setAccessibleName(tr("What won, to take with you"))
+        self.text.setAccessibleName(tr("Winning setup, to take with you"))
         self.copy = QPushButton(tr("C&opy"))
         self.copy.setAutoDefault(False)
         self.copy.setEnabled(False)
@@ -89,7 +89,7 @@ class TakenText(QWidget):
         self.stop()
         self._shown = anonymous
         self.copy.setEnabled(False)
-        self.text.setPlainText(tr("The runs are being read …"))
+        self.text.setPlainText(tr("Reading the runs …"))
         self._op = BackgroundOp(partial(_read, self._runs, anonymous), self._on_read, self._on_failed).start()
 
     def stop(self) -> None:
@@ -170,14 +170,14 @@ class ReportOptionsForm(QWidget):
         self.title.setPlaceholderText(about)
         self.author = QLineEdit()
         self.purpose = _text(tr("Why it was measured: one or two sentences"))
-        self.conclusion = _text(tr("Left empty: the draft of pgFooting"))
+        self.conclusion = _text(tr("Default: the draft by pgFooting"))
         self.baseline = ElidedComboBox()
         self.baseline.addItem(tr("the first one"), "")
         self.draft = QPushButton(tr("Take the &draft"))
         self.draft.setAutoDefault(False)
         self.draft.setEnabled(False)
         self.named = QRadioButton(tr("As they are, with serial numbers, &host, user and folders"))
-        self.anonymous = QRadioButton(tr("Rep&laced, to be passed on"))
+        self.anonymous = QRadioButton(tr("Anonymised, to pass a&long"))
         self.named.setChecked(True)
         self._lay_out()
         self._take_last()
@@ -291,7 +291,7 @@ _KINDS: Final = {
     "html": tr("Report as a web page (HTML)"),
     "png": tr("Charts as a picture (PNG)"),
     "svg": tr("Charts as a drawing (SVG)"),
-    "txt": tr("What won, to take with you (text)"),
+    "txt": tr("Winning setup, to take with you (text)"),
 }
 
 _REPORTS: Final = frozenset({"pdf", "html"})

@@ -155,7 +155,7 @@ class ReportPreview(QWidget):
         layout.addWidget(self.page, 1)
         layout.addWidget(self.where)
         layout.addLayout(row)
-        self._show_words(tr("The pages are being made …"))
+        self._show_words(tr("Preparing the pages …"))
 
     def show_report(self, wanted: PreviewRequest) -> None:
         """Show this after a moment without other requests."""

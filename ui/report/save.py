@@ -546,7 +546,7 @@ def save(
     """
     ending = request.output.suffix.lower()
     if ending not in ENDINGS:
-        message = tr("“{suffix}” is no ending of a report or picture; known are {known}.")
+        message = tr("“{suffix}” is not a file type of a report or picture; use one of {known}.")
         found = message.format(suffix=request.output.suffix or request.output.name, known=", ".join(ENDINGS))
         raise UsageError(found, hint=did_you_mean(ending, ENDINGS))
     check_output(request.output, replace=request.replace)
@@ -566,7 +566,7 @@ def _content(request: SaveRequest, ending: str, progress: Progress | None) -> by
     if ending == ".pdf":
         paper = PAPERS.get(request.paper)
         if paper is None:
-            message = tr("“{paper}” is no known size of paper; known are {known}.")
+            message = tr("“{paper}” is not a known paper size; use one of {known}.")
             raise UsageError(message.format(paper=request.paper, known=", ".join(PAPERS)))
         return report_pdf(read_report(request.runs, request.options), paper, progress)
     if ending == ".html":

@@ -128,7 +128,7 @@ def show_disks(listing: Listing, console: Console, unanswered: FootingError | No
         names = tr("Not listed, because pgFooting does not format such devices: {names}.")
         _note(names.format(names=", ".join(listing.others)), console)
     if any(disk.answer is SpareAnswer.LOOKS_SPARE for disk in listing.disks):
-        _note(tr("“Looks spare”: nothing speaks against it, but only root can tell."), console)
+        _note(tr("“Looks spare”: nothing was found against it, but only root can be sure."), console)
         if unanswered is not None:
             for line in (*unanswered.message.splitlines(), *unanswered.hint.splitlines()):
                 _note(line, console)
@@ -254,7 +254,7 @@ def _telling(disk: Disk) -> Iterator[Callable[[ReadProgress], None]]:
         return
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[words]}"))
     with Progress(*columns, console=console, transient=True) as bars:
-        task = bars.add_task(plain(disk.name), total=1.0, words=tr("root is asked; Ctrl-C ends it"))
+        task = bars.add_task(plain(disk.name), total=1.0, words=tr("asking the root helper; Ctrl-C cancels"))
         yield lambda now: bars.update(task, completed=now.fraction, words=now.sentence())
 
 

@@ -95,10 +95,10 @@ def _print_report(report: ImportReport, library: Path, console: Console) -> None
         more = len(report.present) - _MOST_PRESENT
         if more > 0:
             print_line(console, tr("and {count} more").format(count=more))
-        print_line(console, tr("They were left as they are; delete a run to import it anew."))
+        print_line(console, tr("They were not changed. To import a run again, delete it first."))
     _print_left(report.left, console)
     if not report.imported and not report.present:
-        print_line(console, tr("Nothing was imported: no result of pgbench that can be read was found."))
+        print_line(console, tr("Nothing was imported: no readable pgbench results were found."))
 
 
 def _section(console: Console, title: str) -> None:

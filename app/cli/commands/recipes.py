@@ -67,7 +67,7 @@ def recipes_command(arguments: argparse.Namespace) -> int:
         return ExitStatus.DONE
     print_table(console, RECIPE_COLUMNS, recipes)
     print_line(console, "")
-    hint = tr("“{command} recipes NAME” tells more about one, “{command} run NAME” measures it.")
+    hint = tr("“{command} recipes NAME” describes one, “{command} run NAME” measures it.")
     print_line(console, hint.format(command=CALLED))
     return ExitStatus.DONE
 
@@ -87,8 +87,8 @@ def _print_recipe(recipe: Recipe, campaign: Campaign, console: Console) -> None:
     print_sentence(console, recipe.summary, indent=2)
     parts: list[tuple[str, Sequence[str]]] = [
         (tr("Source"), [head.source] if head.source else []),
-        (tr("Otherwise than there"), head.changed),
-        (tr("Not in it"), head.missing),
+        (tr("Deviations"), head.changed),
+        (tr("Not included"), head.missing),
         (tr("Needs"), _needs(head, placeholders(campaign))),
         (tr("Compares"), [item.name for item in campaign.configurations]),
     ]
@@ -165,5 +165,5 @@ def refuse_mistaken_recipe(path: Path) -> None:
     """
     near = did_you_mean(path.stem[:80], [recipe.name for recipe in list_recipes()])
     if near:
-        message = tr("There is no campaign file {path}; recipes are named without an ending.")
+        message = tr("There is no campaign file {path}. Names of recipes have no file ending.")
         raise UsageError(f"{message.format(path=path)} {near}")

@@ -64,7 +64,7 @@ class ReleaseQuestion:
         if self.confirmed:
             return
         if not self.can_ask():
-            message = tr("The release has to be confirmed, and there is no terminal to ask on.")
+            message = tr("The release must be confirmed, but there is no terminal to ask on.")
             hint = tr("If it may be released, add: {options}")
             options = f"--erase {disk.identity.typed_name()}"
             raise RefusedError(f"{message} {NOTHING_TOUCHED}", hint=hint.format(options=options))

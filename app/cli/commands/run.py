@@ -76,7 +76,7 @@ def plan_command(file: CampaignFile, ask: Ask) -> int:
     shown = rows[:_MOST_ROWS] if console.is_terminal else rows
     print_table(console, PLAN_COLUMNS, shown)
     if len(shown) < len(rows):
-        more = tr("… and {count} more, which all stand in what a pipe gets.")
+        more = tr("… and {count} more; output to a file or pipe has them all.")
         print_line(console, more.format(count=len(rows) - len(shown)), style="dim")
     console.print()
     for sentence in plan_sentences(resolved):
@@ -171,9 +171,9 @@ class QueuedEnd:
     def end(self) -> str:
         """How it ended, in words."""
         if self.error is not None:
-            return tr("did not begin: {reason}").format(reason=self.error.message)
+            return tr("did not start: {reason}").format(reason=self.error.message)
         if self.result is None:
-            return tr("its turn did not come")
+            return tr("not reached")
         if self.result.is_complete:
             return tr("all runs are done")
         return tr("stopped") if self.result.stopped else tr("runs are missing")
@@ -337,12 +337,13 @@ def _source_of(arguments: argparse.Namespace, name: str) -> CampaignSource:
         return CampaignSource(path, given)
     if not arguments.resume:
         message = tr("{path} is a folder, not a campaign file.")
-        hint = tr("`pgfooting run --resume {path!q}` goes on with the campaign that was begun in it.")
+        hint = tr("`pgfooting run --resume {path!q}` resumes the campaign in this folder.")
         raise UsageError(message.format(path=path), hint=hint.format(path=path))
     for option in ("library", "disks", "quick", "server", "as", "ssh", "room"):
         if getattr(arguments, "names" if option == "as" else option):
             message = tr(
-                "The campaign goes on in {path} as it was begun: --{option} is for those that begin."
+                "The campaign in {path} resumes with its original settings; --{option} works only for new "
+                "campaigns."
             )
             raise UsageError(message.format(path=path, option=option))
     return CampaignSource(path)

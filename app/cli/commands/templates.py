@@ -72,7 +72,9 @@ def templates_command(arguments: argparse.Namespace) -> int:
         print_line(console, tr("{folder}: {total}").format(folder=store.folder, total=total))
         print_table(console, TEMPLATE_COLUMNS, found)
     for folder in unknown:
-        print_line(console, tr("{folder} does not say what it is.").format(folder=folder), style="yellow")
+        print_line(
+            console, tr("{folder} has no description that can be read.").format(folder=folder), style="yellow"
+        )
     return ExitStatus.DONE
 
 
@@ -99,7 +101,7 @@ def _remove(store: TemplateStore, wanted: str) -> None:
         return
     with store.locked() as is_ours:
         if not is_ours:
-            raise BusyError(tr("A campaign uses {folder} just now.").format(folder=store.folder))
+            raise BusyError(tr("A campaign is using {folder}.").format(folder=store.folder))
         for folder in chosen:
             store.remove(folder)
             sys.stdout.write(plain(tr("{folder} was removed.").format(folder=folder)) + "\n")

@@ -175,7 +175,7 @@ def _show_option(option: OptionSpec, support: Support, console: Console) -> None
         sentences = " ".join(item.sentence for item in classes)
         _paragraph(console, f"{_words(value)}: {words}. {sentences}", style="yellow")
     if option.untested:
-        _paragraph(console, tr("Newer than any kernel or tool that this was tested with."), style="dim")
+        _paragraph(console, tr("Newer than any tested kernel or tool."), style="dim")
     reason = unavailable(option, support.versions)
     if reason:
         _paragraph(console, tr("Not here: {reason}").format(reason=reason), style="yellow")

@@ -133,7 +133,7 @@ class ErasureQuestion:
         for name in self.confirmed:
             found = find_disks(name, disks)
             if len(found) != 1:
-                message = tr("--erase {name!q}: this is no disk of the campaign. Nothing was touched.")
+                message = tr("--erase {name!q}: this is not a disk of the campaign. Nothing was touched.")
                 raise UsageError(message.format(name=plain(name)), hint=_names(disks))
             confirmed.add(found[0].identity.device_number)
         return [disk for disk in disks if disk.identity.device_number not in confirmed]
@@ -195,7 +195,10 @@ def _names(disks: Sequence[Disk]) -> str:
 
 def _needs_erase(disks: Sequence[Disk]) -> RefusedError:
     options = " ".join(shell_option("--erase", name_of(disk)) for disk in disks)
-    message = tr("This campaign erases disks, and there is no terminal to ask on. Nothing was touched.")
+    message = tr(
+        "This campaign erases disks and must be confirmed, but there is no terminal to ask on. Nothing was "
+        "touched."
+    )
     return RefusedError(message, hint=tr("If they may be erased, add: {options}").format(options=options))
 
 
@@ -275,7 +278,7 @@ class LoadQuestion:
     def _check_names(self, names: Set[str]) -> None:
         for name in self.confirmed:
             if name not in names:
-                message = tr("--load {name}: this is no server of the campaign. Nothing was done there.")
+                message = tr("--load {name}: this is not a server of the campaign. Nothing was done there.")
                 hint = tr("Its servers are: {names}.").format(names=", ".join(map(plain, sorted(names))))
                 raise UsageError(message.format(name=plain(name)), hint=hint)
 
@@ -288,7 +291,9 @@ class LoadQuestion:
 
 def _needs_load(names: Iterable[str]) -> RefusedError:
     options = " ".join(shell_option("--load", name) for name in dict.fromkeys(names))
-    message = tr("This campaign loads a server, and there is no terminal to ask on.")
+    message = tr(
+        "This campaign puts load on a server and must be confirmed, but there is no terminal to ask on."
+    )
     hint = tr("Nothing was done there. If it may be loaded, add: {options}").format(options=options)
     return RefusedError(message, hint=hint)
 
@@ -301,8 +306,8 @@ def _show_contacts(contacts: Sequence[Contact]) -> None:
             _line(tr("  and asks its machine over ssh: {host}").format(host=each.ssh))
     _line(
         tr(
-            "libpq offers a server the password that it finds: that of PGPASSWORD whichever server it is, "
-            "those of ~/.pgpass by host."
+            "libpq sends a server the password that it finds: PGPASSWORD to any server, entries of "
+            "~/.pgpass only to their host."
         )
     )
 
@@ -352,11 +357,12 @@ class TrustPrompt:
             return
         if not self.can_ask():
             message = tr(
-                "This campaign file wants to do more than measure, and nobody agreed. Nothing was started."
+                "This campaign file wants to do more than measure and needs your consent. Nothing was "
+                "started."
             )
             hint = tr(
-                "What it may do is listed above. If you trust it, add --trust; in the window, open the "
-                "review again: something has changed since it was ticked."
+                "The list above shows what it may do. If you trust it, add --trust; in the window, open the "
+                "review again, because something has changed since you ticked it."
             )
             raise RefusedError(message, hint=hint)
         try:
@@ -374,7 +380,7 @@ def _show_concerns(concerns: tuple[Concern, ...]) -> None:
         _line(concern.what, "bold")
         _line(tr("  in: {names}").format(names=", ".join(concern.configurations)), "dim")
         if concern.text in shown:
-            _line(tr("  its text stands above"))
+            _line(tr("  its text is shown above"))
             continue
         shown.add(concern.text)
         lines = concern.text.splitlines()

@@ -44,7 +44,7 @@ def phase_words(phase: Phase, planned: PlannedRun | None) -> str:
         if phase is Phase.TEARDOWN:
             return tr("dropping pgFooting's database")
     words: Mapping[Phase, str] = {
-        Phase.BASELINE: tr("asking the storage what it can do"),
+        Phase.BASELINE: tr("benchmarking the raw storage"),
         Phase.PREPARE: tr("checking and preparing"),
         Phase.INITDB: tr("making the database cluster"),
         Phase.LOAD: tr("loading the data"),

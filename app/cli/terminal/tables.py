@@ -62,7 +62,7 @@ def print_table(
     for part in _parts(shown, least, console.width):
         console.print(_table(part, rows, found, console.width))
     if hidden:
-        note = tr("Left out here: {columns}. A wider terminal shows them.")
+        note = tr("Hidden columns: {columns}. A wider terminal shows them.")
         names = ", ".join(column.heading for column in hidden)
         print_sentence(console, note.format(columns=names), style="dim")
 

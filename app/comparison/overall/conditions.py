@@ -92,7 +92,7 @@ _TARGET: Final = {
     PropertyRole.REPEAT: (IDENTIFIER, ROUND_TRIP, tr("role"), tr("pg_monitor"), tr("room")),
 }
 _OF_MACHINE: Final = {
-    PropertyRole.FACTOR: (tr("cache of ZFS at most (zfs_arc_max)"), tr("kernel"), tr("distribution")),
+    PropertyRole.FACTOR: (tr("limit of the ZFS cache (zfs_arc_max)"), tr("kernel"), tr("distribution")),
     PropertyRole.REPEAT: (tr("facts read over"),),
     PropertyRole.MACHINE: (
         *(tr("name"), tr("storage"), tr("processor"), tr("CPUs"), tr("governor"), tr("memory")),

@@ -71,10 +71,10 @@ def _table(
     """Return the page of a condition in which two factors are crossed; the first one explains all."""
     title = condition.name or tr("{down} and {across}").format(down=matrix.down, across=matrix.across)
     by_name = {each.full_name: each for each in condition.configurations}
-    bold = tr("TPS; bold: may be the fastest; without verdicts within {effect:g} % of the best of the row.")
+    bold = tr("TPS. Bold: may be the fastest (without verdicts: within {effect:g} % of the best in the row).")
     notes = [bold.format(effect=100 * found.comparison.effect)] if is_first else []
     if any(not cell.is_ranked for cell in block.cells.values()):
-        notes.append(tr("{mark} NOT DURABLE: not ranked among the others.").format(mark=NOT_RANKED))
+        notes.append(tr("{mark} NOT DURABLE: not ranked.").format(mark=NOT_RANKED))
     disturbed = {each.full_name for each in condition.configurations if has_disturbed(each)}
     if disturbed:
         notes.append(tr("{mark} Disturbed by other programs.").format(mark=_DISTURBED))
@@ -177,8 +177,7 @@ def _over_time(configurations: Sequence[ReportedConfiguration]) -> Iterator[Bloc
     for chart in charts:
         yield from overlay(configurations, chart, height)
     sentence = tr(
-        "Lines are means over {seconds:g} s around each second, for the eye only: no figure is made from "
-        "them."
+        "Lines are means over {seconds:g} s around each second, for display only; no figure uses them."
     )
     source = tr("Source: the runs listed under “Runs”.")
     yield Text(TextRole.NOTE, f"{sentence.format(seconds=mean_width(longest_s(runs)))} {source}")
@@ -189,7 +188,7 @@ def verdict_pages(found: Findings) -> Iterator[Block]:
     verdicts, warnings = found.verdicts, reservations(found)
     if not verdicts and not warnings:
         return
-    title = tr("Pairs and reservations")
+    title = tr("Pairs and caveats")
     is_brief = len(found.configurations) > MANY
     yield Text(TextRole.HEADING, title, bookmark=title, new_page=not is_brief)
     most = _MOST_PAIRS if is_brief else MANY
@@ -202,7 +201,7 @@ def verdict_pages(found: Findings) -> Iterator[Block]:
         text = sentence.format(count=len(verdicts) - most, command=f"`{CALLED} compare --details`")
         yield Text(TextRole.SMALL, text)
     if warnings:
-        yield Text(TextRole.SUBHEADING, tr("Reservations"))
+        yield Text(TextRole.SUBHEADING, tr("Caveats"))
     for warning in warnings[: _MOST_RESERVATIONS if is_brief else None]:
         yield Text(TextRole.SMALL, warning)
 
@@ -239,7 +238,7 @@ def phase_pages(found: Findings) -> Iterator[Block]:
     rows = phase_rows(phases)
     if not rows:
         return
-    title = tr("Each phase for itself")
+    title = tr("Each phase separately")
     yield Text(TextRole.HEADING, title, bookmark=title, new_page=True)
     warned = {each.full_name for each in found.configurations if each.warning}
     columns = phase_columns(rows)
@@ -264,7 +263,10 @@ def take_with_you_page(found: Findings) -> Iterator[Block]:
             yield Text(TextRole.HEADING, TITLE, bookmark=TITLE, new_page=True)
         yield Text(TextRole.BODY, taken.name)
         for warning in taken.warnings:
-            yield Text(TextRole.WARNING, tr("Safety is traded for speed: {reason}").format(reason=warning))
+            yield Text(
+                TextRole.WARNING,
+                tr("A crash or power failure can lose data: {reason}").format(reason=warning),
+            )
         for sentence in taken.sentences:
             yield Text(TextRole.BODY, sentence)
         for part in taken.parts:

@@ -61,7 +61,7 @@ def environment(runs: Sequence[ReportedRun], *, differences: bool) -> Iterator[B
     """
     shared = shared_properties(runs)
     if not shared:
-        yield Text(TextRole.BODY, tr("Nothing is known that is the same for all runs."))
+        yield Text(TextRole.BODY, tr("No known value is the same for all runs."))
     if len(runs) > _MANY:
         yield Facts(
             tuple((f"{item.topic}: {name}", value) for item in shared for name, value in (_pair(item),))
@@ -73,9 +73,9 @@ def environment(runs: Sequence[ReportedRun], *, differences: bool) -> Iterator[B
             yield Text(TextRole.SUBHEADING, _HEADINGS.get(topic, topic))
             yield Facts(pairs)
     if differences and len(runs) > 1:
-        yield Text(TextRole.NOTE, tr("Values that are not the same for all runs: “What differs”."))
+        yield Text(TextRole.NOTE, tr("Values that differ between runs are under “What differs”."))
     if any(run.facts.environment for run in runs):
-        sentence = tr("Everything else that was read of the machine is in the file {name} in this PDF.")
+        sentence = tr("All other facts about the machine are in the file {name}, attached to this PDF.")
         yield Text(TextRole.NOTE, sentence.format(name=FACTS_NAME))
     yield from _unavailable(runs)
 
@@ -107,8 +107,8 @@ def _unavailable(runs: Sequence[ReportedRun]) -> Iterator[Block]:
 
 _TITLE: Final = tr("Each configuration")
 _LINES: Final = tr(
-    "Charts: thin every second; thick mean over 15 s, for the eye only; shaded stalled seconds; dotted a "
-    "checkpoint began."
+    "Charts: thin, every second; thick, mean over 15 s, for display only; shaded, stalled seconds; dotted, "
+    "start of a checkpoint."
 )
 
 
@@ -219,7 +219,10 @@ def command_pages(found: Findings) -> Iterator[Block]:
     """Yield the commands of all runs; those that differ only in numbers appear once."""
     yield Text(TextRole.HEADING, tr("Exact commands"), bookmark=tr("Exact commands"), new_page=True)
     if not any(run.facts.commands for run in found.runs):
-        yield Text(TextRole.BODY, tr("None is known: the run files hold none, as where others measured."))
+        yield Text(
+            TextRole.BODY,
+            tr("None known: the run files contain no commands, for example because the runs were imported."),
+        )
         return
     by_commands: dict[tuple[str, ...], list[ReportedRun]] = {}
     for run in found.runs:
@@ -233,11 +236,11 @@ def _commands(runs: Sequence[ReportedRun]) -> Iterator[Block]:
     first, lines = runs[0], command_lines(runs[0])
     if not lines:
         names = some([run.name for run in runs], _MOST_NAMES)
-        yield Text(TextRole.NOTE, tr("{names}: the files hold no commands.").format(names=names))
+        yield Text(TextRole.NOTE, tr("{names}: no commands in the run files.").format(names=names))
         return
     yield Text(TextRole.SUBHEADING, first.name)
     if len(runs) > 1:
-        sentence = tr("The same, with other numbers (seeds, folders, names): {names}.")
+        sentence = tr("The same commands with other seeds, folders and names: {names}.")
         yield Text(TextRole.NOTE, sentence.format(names=some([run.name for run in runs[1:]], _MOST_NAMES)))
     for line in lines:
         yield Text(TextRole.CODE, line)

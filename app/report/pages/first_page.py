@@ -134,7 +134,7 @@ def _single_answer(configuration: ReportedConfiguration) -> Iterator[Block]:
     if mean.mean is None:
         yield Text(TextRole.ANSWER, tr("No complete run: there is no result."))
     elif mean.low is not None and mean.high is not None:
-        sentence = tr("{tps} {unit} (95 % interval {low} to {high}, {runs} runs).")
+        sentence = tr("{tps} {unit} (95 % CI {low} to {high}, {runs} runs).")
         message = sentence.format(
             tps=format_tps(mean.mean),
             unit=unit,
@@ -144,7 +144,7 @@ def _single_answer(configuration: ReportedConfiguration) -> Iterator[Block]:
         )
         yield Text(TextRole.ANSWER, message)
     else:
-        sentence = tr("{tps} {unit}: indicative only, a mean with an interval takes 3 runs.")
+        sentence = tr("{tps} {unit} (indicative only: a confidence interval needs 3 runs).")
         yield Text(TextRole.ANSWER, sentence.format(tps=format_tps(mean.mean), unit=unit))
     if len(configuration.runs) == 1:
         yield Text(TextRole.BODY, " ".join(configuration.runs[0].compared.sentences))
@@ -161,9 +161,9 @@ def _unsafe(configurations: Sequence[ReportedConfiguration]) -> Iterator[Block]:
             names += [] if alone or configuration.name in names else [configuration.name]
     for number, ((warning, why), names) in enumerate(reasons.items()):
         if number == MOST_WARNINGS:
-            yield Text(TextRole.WARNING, tr("UNSAFE are also others: see the tables."))
+            yield Text(TextRole.WARNING, tr("Others are UNSAFE, too: see the tables."))
             return
-        sentence = tr("{warning}: {names}. Safety was traded for speed: {reasons}.")
+        sentence = tr("{warning}: {names}. A crash or power failure can lose data: {reasons}.")
         given = "; ".join(one_line(each).rstrip(".") for each in why)  # some are whole sentences
         text = sentence.format(warning=warning, names=some(names, _MOST_NAMES), reasons=given)
         yield Text(TextRole.WARNING, text)
@@ -221,13 +221,13 @@ def bars_of(named: Sequence[tuple[str, str, ReportedConfiguration]]) -> BarFigur
     bars = tuple(_bar(name, configuration) for _, name, configuration in named)
     sentences = [tr("Bars: mean TPS from zero.")]
     if any(each.row.mean.low is not None for *_, each in named):
-        sentences.append(tr("Lines: 95 % interval of the mean over runs."))
+        sentences.append(tr("Lines: 95 % CI of the mean over runs."))
     if any(_own(each) for *_, each in named):
         sentences.append(
-            tr("Of a single run the line is the interval within it, blind to what differs between runs.")
+            tr("For a single run, the line is the interval within it, without run-to-run variation.")
         )
     if any(bar.points for bar in bars):
-        sentences.append(tr("Rings: single runs."))
+        sentences.append(tr("Rings: individual runs."))
     sentences.append(tr("Source: the runs listed under “Runs”."))
     headings = tuple(heading for heading, *_ in named)
     label = tr("Transactions per second")
@@ -298,17 +298,17 @@ def _weakened(found: Findings, options: ReportOptions) -> Iterator[Block]:
     sentences = [*_few(found.conditions), *found.warnings, *_seconds(found.configurations), *found.limits]
     most = MOST_WARNINGS + 1 if whole and len(sentences) > MOST_WARNINGS + 2 else len(sentences)
     if sentences:
-        yield Text(TextRole.SUBHEADING, tr("What weakens it"))
+        yield Text(TextRole.SUBHEADING, tr("Caveats"))
     for sentence in sentences[:most]:
         yield Text(TextRole.SMALL, _cut(sentence) if whole else sentence)
     if len(sentences) > most:
         count = len(sentences) - most
         more = trn(
-            "{count} more reservation is under “{section}”.",
-            "{count} more reservations are under “{section}”.",
+            "{count} more caveat is under “{section}”.",
+            "{count} more caveats are under “{section}”.",
             count,
         )
-        yield Text(TextRole.SMALL, more.format(count=count, section=tr("Pairs and reservations")))
+        yield Text(TextRole.SMALL, more.format(count=count, section=tr("Pairs and caveats")))
 
 
 def reservations(found: Findings) -> list[str]:
@@ -329,7 +329,7 @@ def _few(conditions: Sequence[ReportedCondition]) -> Iterator[str]:
     """State that runs are too few for verdicts, if no configuration has enough."""
     runs = [each.row.runs for condition in conditions for each in condition.configurations]
     if len(runs) > 2 and 0 < max(runs) < RUNS_FOR_A_VERDICT:  # of two, the answer says it
-        sentence = tr("There is no verdict yet: that takes {least} runs of each configuration.")
+        sentence = tr("No verdict yet: that needs {least} runs of each configuration.")
         yield sentence.format(least=RUNS_FOR_A_VERDICT)
 
 
@@ -357,8 +357,8 @@ def _seconds(configurations: Sequence[ReportedConfiguration]) -> Iterator[str]:
             text = tr("{name} by {percent:+.0f} %").format(name=name, percent=100 * change)
             changes.append((-abs(change), text))
     for sentence, those in (
-        (tr("Stalled, below 10 % of what was reached near those seconds: {runs}."), stalls),
-        (tr("From its first to its last tenth a run changed: {runs}."), changes),
+        (tr("Stalled (below 10 % of the rate nearby): {runs}."), stalls),
+        (tr("TPS changed from the first to the last tenth of a run: {runs}."), changes),
     ):
         if those:
             worst = [result for _, result in sorted(those)]

@@ -28,7 +28,7 @@ def method(found: Findings) -> Iterator[Block]:
     yield Text(
         TextRole.NOTE,
         tr(
-            "The manual has the formulas, what simulations found, and every word: `pgfooting manual method`, "
+            "Formulas, simulation results and a glossary are in the manual: `pgfooting manual method`, "
             "`pgfooting manual verdicts`, `pgfooting manual words`."
         ),
     )
@@ -50,25 +50,25 @@ def _measuring(found: Findings) -> Iterator[str]:
 
 def _rules(found: Findings) -> Iterator[tuple[str, str]]:
     text = tr(
-        "A second resembles the one before it, so thousands of them prove little. Only whole runs are"
-        " compared: a configuration is as good as the mean of its runs, and as certain as they agree."
+        "Neighbouring seconds are correlated, so thousands of them prove little. Only whole runs are "
+        "compared: their mean is the result, and their variation its uncertainty."
     )
     yield tr("1. The unit is the run"), " ".join(filter(None, (text, _example(found))))
     yield (
         tr("2. A difference counts if chance does not explain it"),
         tr(
-            "“26 % faster (95 % CI 17 to 35 %)”: with that confidence the true difference is between 17 and"
-            " 35 %. An interval from -2 to +8 % includes zero: inconclusive. One within ±{effect:g} %:"
-            " practically equal. Intervals are wider where several configurations are compared, so that all"
-            " statements together err in 5 of 100 campaigns. Fewer than {runs} runs give no verdict."
+            "“26 % faster (95 % CI 17 to 35 %)”: the true difference is between 17 and 35 %, with that "
+            "confidence. An interval that includes zero is inconclusive; one within ±{effect:g} % is "
+            "practically equal. All statements together err in 5 of 100 campaigns. A verdict needs {runs} "
+            "runs."
         ).format(effect=100 * found.comparison.effect, runs=RUNS_FOR_A_VERDICT),
     )
     yield (
         tr("3. Only like is compared with like"),
         tr(
-            "Runs with other transactions, scale, clients, rate or machine are another condition: they are"
-            " never divided by each other or averaged. Disturbed runs are left out where enough others are"
-            " left. A configuration that may lose commits is not ranked."
+            "Runs that differ in transactions, scale, clients, rate or machine are never compared or "
+            "averaged. Disturbed runs are excluded if enough others remain. A configuration that may lose "
+            "commits is not ranked."
         ),
     )
 

@@ -14,7 +14,7 @@ from app.domain.units import GIB
 from app.runfile.metadata.environment import read_environment_facts
 from tests.known_runs import FACTS, WHOLE
 
-NAME = "cache of ZFS at most (zfs_arc_max)"
+NAME = "limit of the ZFS cache (zfs_arc_max)"
 
 
 def facts_with(value: Json, place: str = "storage") -> Mapping[str, Json]:
@@ -31,7 +31,7 @@ def _dict(value: Json | None) -> dict[str, Json]:
     ("value", "words"),
     [
         (4 * GIB, "4 GiB"),
-        (0, "as ZFS decides (0)"),
+        (0, "chosen by ZFS (0)"),
         ("4 GiB", ""),
         (True, ""),
         (None, ""),

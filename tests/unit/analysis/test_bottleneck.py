@@ -162,7 +162,7 @@ def test_io_baseline_as_evidence() -> None:
     }
     assert "can do" not in find_bottleneck(of_sessions(for_wal=7)).sentence
     found = find_bottleneck(of_sessions(replace(ALONE, used=used), for_wal=7))
-    assert found.evidence[-1] == "the storage makes 200 writes a second durable; the run used 70 %"
+    assert found.evidence[-1] == "the storage can do 200 durable writes a second; the run used 70 %"
     found = find_bottleneck(of_sessions(replace(ALONE, used=used), for_data=7))
     assert found.evidence[-1] == "these disks answer 900 reads a second; the run used 1 %"
 
@@ -266,7 +266,7 @@ def test_saturation_without_wait_events(evidence: Evidence, expected: Cause) -> 
     found = find_bottleneck(evidence)
     assert found.cause is expected
     if expected is Cause.NOT_KNOWN:
-        assert found.sentence.startswith("What limited it is not known: the file has no wait events")
+        assert found.sentence.startswith("The bottleneck is not known: the file has no wait events")
 
 
 def test_too_few_seconds_or_samples_prove_nothing() -> None:
@@ -369,5 +369,5 @@ def test_remote_server_waiting_for_network() -> None:
     assert find_bottleneck(waiting).cause is Cause.PGBENCH
     found = limit_elsewhere(waiting)
     assert found.cause is Cause.NOT_KNOWN
-    assert "round trips of the network" in found.evidence[0]
+    assert "network round trips" in found.evidence[0]
     assert limit_elsewhere(replace(waiting, pgbench_share=100.0)).cause is Cause.PGBENCH

@@ -91,7 +91,7 @@ def test_figures_cannot_show_exhausted_credit() -> None:
     shape = RunStability(np.array([]), np.array([]), 30.0, ())
     clauses = {each.limit: each.words for each in find_limitations(RunMetadata(), EBS, {}, shape)}
     assert clauses[Limit.BURST_CREDIT].startswith(
-        "what nvme1n1 (Amazon EBS) gives once a burst credit is used"
+        "the speed of nvme1n1 (Amazon EBS) after any burst credit is used"
     )
     here = machine("sda", "ST4000VN008-2DR1", "ATA")
     assert Limit.BURST_CREDIT not in {each.limit for each in find_limitations(RunMetadata(), here, {}, shape)}

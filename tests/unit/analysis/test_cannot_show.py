@@ -103,9 +103,9 @@ def test_new_filesystem() -> None:
 def test_fresh_ssd_and_bytes_written() -> None:
     words = unshown()[Limit.FRESH_SSD]
     assert "a partition of 2 GiB on 8 GiB" in words
-    assert "how much of it was ever written is not known" in words
+    assert "how much has ever been written to it is not known" in words
     values = {**FACTS, "disk_health": {"8:0": {"status": "ok", "bytes_written": str(2 * GIB)}}}
-    assert "sda was ever written 25 % of its size" in unshown(facts=values)[Limit.FRESH_SSD]
+    assert "25 % of the size of sda has ever been written" in unshown(facts=values)[Limit.FRESH_SSD]
     values = {**FACTS, "disk_health": {"8:0": {"status": "ok", "bytes_written": str(80 * GIB)}}}
     assert "ever written" not in unshown(facts=values)[Limit.FRESH_SSD]
     whole = replace(PLAN, data=replace(DATA, partition_bytes=None, disks=DISKS[:1]))
@@ -126,7 +126,7 @@ def test_virtual_disks_and_machines_hide_the_hardware() -> None:
     hardware: list[Json] = [{"machine": "none", "hypervisor_flag": True}, {"hypervisor_flag": False}, {}]
     for known in virtual:
         found = unshown(facts={**FACTS, "virtualisation": known})
-        assert found[Limit.VIRTUAL] == "the hardware below a virtual machine"
+        assert found[Limit.VIRTUAL] == "the hardware underneath a virtual machine"
     for known in hardware:
         assert Limit.VIRTUAL not in unshown(facts={**FACTS, "virtualisation": known})
 
@@ -141,9 +141,9 @@ def test_closed_loop() -> None:
 @pytest.mark.parametrize(
     ("how", "words"),
     [
-        (shape(60), "what checkpoints cost (none began within 60 s)"),
+        (shape(60), "the cost of checkpoints (none began within 60 s)"),
         (shape(1200), "what checkpoints cost"),
-        (shape(600, 100, 400), "what comes after 10 min"),
+        (shape(600, 100, 400), "effects that appear after 10 min"),
         (LONG, ""),
     ],
 )
@@ -166,10 +166,10 @@ def test_empty_metadata_only_short() -> None:
 def test_line_unique_ordered_two_reasons() -> None:
     one = (Limitation(Limit.MEMORY, "a"), Limitation(Limit.SHORT, "z"))
     others = [(Limitation(Limit.SHORT, word), Limitation(Limit.MEMORY, "a")) for word in ("y", "x")]
-    assert describe_limitations([one, *others]) == "What these figures cannot show: a; z; y."
+    assert describe_limitations([one, *others]) == "These figures cannot show: a; z; y."
     assert describe_limitations([(), ()]) == ""
     virtual = [(Limitation(Limit.VIRTUAL, words),) for words in ("below a", "below a, b", "below c")]
-    assert describe_limitations(virtual) == "What these figures cannot show: below a, b; below c."
+    assert describe_limitations(virtual) == "These figures cannot show: below a, b; below c."
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,8 @@ def test_incompressible_rows_as_reason() -> None:
     found = did_nothing("compression=lz4", nothing, 1.402)
     assert (
         found
-        == "compression=lz4 compressed 0 % of the loaded tables: their rows hardly can be (1.40:1, zstd -3)."
+        == "compression=lz4 compressed 0 % of the loaded tables: their rows hardly compress (1.40:1, zstd "
+        "-3)."
     )
     assert "file_extend_method" in did_nothing("compress=zstd:3", nothing, 2.0)
 
@@ -100,7 +101,7 @@ def test_compressibility_differs_from_stated() -> None:
         )
 
     assert sentence_for(2.0, 2.19) == sentence_for(2.0, 1.81) == ""
-    assert sentence_for(2.0, 2.21).startswith("the loaded tables can be compressed 2.21:1 (zstd -3")
+    assert sentence_for(2.0, 2.21).startswith("the loaded tables compress 2.21:1 (zstd -3")
     assert sentence_for(2.0, 1.79).endswith("2:1 was stated")
     assert sentence_for(None, 30.0) == ""
     assert differs_from_stated(2.0, SampledCompression()) == ""

@@ -130,13 +130,14 @@ def test_counted_devices_shown_everywhere(tmp_path: Path) -> None:
         assert describe_run(run)["devices"] == "loop0 (loop device)"
     lines = [block.text for block in single_blocks(read_report(paths)) if isinstance(block, Text)]
     assert any(
-        "are those of ext4 #1: loop0 (loop device); xfs #1: sda, other programs" in text for text in lines
+        "count all I/O of ext4 #1: loop0 (loop device); xfs #1: sda, including other programs" in text
+        for text in lines
     )
     lines = [block.text for block in single_blocks(read_report(paths[1:])) if isinstance(block, Text)]
-    assert any("bytes and flushes are those of sda, other programs included." in text for text in lines)
+    assert any("bytes and flushes count all I/O of sda, including other programs." in text for text in lines)
 
 
 def test_unknown_devices_in_report(tmp_path: Path) -> None:
     path = make_run(tmp_path / "old.footing", {})
     lines = [block.text for block in single_blocks(read_report([path])) if isinstance(block, Text)]
-    assert any("are those of devices that the run file does not name" in text for text in lines)
+    assert any("are those of devices not named in the run file" in text for text in lines)

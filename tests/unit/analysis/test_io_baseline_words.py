@@ -78,9 +78,9 @@ def test_used_shares_with_available_limits() -> None:
     means = {"wal.syncs": 6860.0, "storage.flushes": 6930.0, "storage.reads": 20.0, "cpu.user": 1.0}
     found = used_shares(KNOWN, means)
     assert [each.sentence for each in found] == [
-        "The storage makes 9,800 writes a second durable; the run used 70 %.",
-        "These disks flush 9,900 times a second; the run used 70 %.",
-        "These disks answer 200,001 reads a second; the run used less than 1 %.",
+        "The storage can do 9,800 durable writes a second; the run used 70 %.",
+        "These disks can do 9,900 flushes a second; the run used 70 %.",
+        "These disks can do 200,001 reads a second; the run used less than 1 %.",
     ]
     assert used_shares(KNOWN, {"wal.syncs": 6860.0}, "open_datasync")[0].able == 9000
     assert used_shares(KNOWN, {"wal.syncs": 6860.0}, "fsync_writethrough") == ()

@@ -29,7 +29,7 @@ def test_compare_campaign_folder(tmp_path: Path, capsys: Capture) -> None:
     output = capsys.readouterr().out
     assert "Target, filesystem: ext4 (ext4); xfs (xfs)" in output
     assert "xfs is 10 % faster than ext4 (95 % CI" in output
-    assert output.index("xfs is") < output.index("What differs") < output.index("Each run for itself")
+    assert output.index("xfs is") < output.index("What differs") < output.index("Each run separately")
     assert "p99 ms" in output
     assert "4.25 ms" in output
 
@@ -43,7 +43,7 @@ def test_runs_by_path_baseline_by_name(tmp_path: Path, capsys: Capture) -> None:
 def test_single_run_matrix_table_and_sentences(tmp_path: Path, capsys: Capture) -> None:
     assert call(write_matrix(tmp_path)[0].parent, "--details") == 0
     output = " ".join(capsys.readouterr().out.split())
-    assert output.index("Which") < output.index("Ranking") < output.index("Each run for itself")
+    assert output.index("Which") < output.index("Ranking") < output.index("Each run separately")
     assert "btrfs -20 %" in output
 
 
@@ -72,7 +72,7 @@ def test_query_chooses_from_folder_or_library(tmp_path: Path, capsys: Capture) -
     [
         ("fs:zfs", "No run here has fs:zfs; runs here have"),
         ("max_wal_sise:10GB", "Did you mean “max_wal_size:”?"),
-        ("fs:ext4 max_wal_size:10GB", "takes two runs or more"),
+        ("fs:ext4 max_wal_size:10GB", "needs at least two runs"),
     ],
 )
 def test_query_without_two_runs(tmp_path: Path, capsys: Capture, query: str, words: str) -> None:
@@ -107,7 +107,7 @@ def test_hostile_names_are_plain_text(tmp_path: Path, capsys: Capture) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["A", "A"], "takes two runs or more"),
+        (["A", "A"], "needs at least two runs"),
         (["A", "B", "--baseline", "zfs"], "no configuration “zfs”"),
     ],
 )

@@ -47,7 +47,7 @@ def test_no_terminal_requires_name() -> None:
 
 
 def test_wrong_name_lists_known() -> None:
-    with pytest.raises(UsageError, match="no server of the campaign") as caught:
+    with pytest.raises(UsageError, match="not a server of the campaign") as caught:
         question(None, "prod:5432")([SERVER])
     assert caught.value.hint == "Its servers are: db:5432."
 
@@ -86,7 +86,7 @@ def test_different_host_not_connected() -> None:
     with pytest.raises(RefusedError, match="no terminal to ask on") as caught:
         question(None).contact([CONTACT, CONTACT])
     assert caught.value.hint.endswith("add: --load db:5432")
-    with pytest.raises(UsageError, match="no server of the campaign"):
+    with pytest.raises(UsageError, match="not a server of the campaign"):
         question(None, "prod:5432").contact([CONTACT])
     # With a service its name is known only once it was reached: whatever is left of the others is asked.
     with pytest.raises(RefusedError):

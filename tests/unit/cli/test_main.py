@@ -298,11 +298,11 @@ def test_narrow_terminal_wraps_names_only(
     environment |= {"FORCE_COLOR": "1", "NO_COLOR": "1", "COLUMNS": str(columns), "TERM": "xterm"}
     ended = call("list", "--library", str(library))
     lines = re.sub("\x1b\\[[0-9;]*m", "", ended.stdout).splitlines()
-    table = [line for line in lines if str(library) not in line and "Left out here" not in line]
+    table = [line for line in lines if str(library) not in line and "Hidden columns" not in line]
     assert all(len(line) <= columns for line in table)
     assert any("ab12cd34" in line for line in lines)
     assert sum(line.count("n") for line in table if set(line.strip()) == {"n"}) > 20
-    assert "Left out here: scale" in ended.stdout or columns == 120
+    assert "Hidden columns: scale" in ended.stdout or columns == 120
 
 
 def test_missing_library_is_empty(call: Command, tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ def test_one_recipe_is_told_whole(capsys: pytest.CaptureFixture[str]) -> None:
         "which are erased: 4 to 6",
         "ZFS tuned, raidz3",
         "--quick",
-        "Otherwise than there",
+        "Deviations",
     ):
         assert words in output
 

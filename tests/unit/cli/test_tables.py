@@ -55,11 +55,11 @@ def test_cells_aligned_empty_columns_dropped() -> None:
 
 
 def test_narrow_terminal_drops_and_names_columns() -> None:
-    assert "Left out here" not in printed(40)
-    assert "Left out here: Start. A wider terminal shows them." in " ".join(printed(24).split())
-    assert "Left out here: Start, TPS. A wider terminal" in " ".join(printed(14).split())
+    assert "Hidden columns" not in printed(40)
+    assert "Hidden columns: Start. A wider terminal shows them." in " ".join(printed(24).split())
+    assert "Hidden columns: Start, TPS. A wider terminal" in " ".join(printed(14).split())
     turned = " ".join(printed(24, tuple(reversed(COLUMNS))).split())
-    assert "Left out here: Start. A wider terminal shows them." in turned, "whatever their order"
+    assert "Hidden columns: Start. A wider terminal shows them." in turned, "whatever their order"
 
 
 def test_wide_tables_continue_below() -> None:

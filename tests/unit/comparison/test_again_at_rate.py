@@ -197,7 +197,7 @@ def test_single_run_kept_rate(tmp_path: Path, capsys: Capture) -> None:
         "transactions. ",
         2000.0: " one did not keep up with its target rate of 2,000 per second: its capacity is 900 TPS; p99 "
         "4.25 ms of all",
-        None: "(a closed loop: the waiting of those who could not start is not counted)",
+        None: "(closed loop: queueing time before a transaction starts is not counted)",
     }
     for number, rate_tps in enumerate(sentences):
         path = tmp_path / f"{number}.footing"

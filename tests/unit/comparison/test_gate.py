@@ -254,9 +254,12 @@ def test_the_exit_status_says_the_verdict(
         (["BASE", "BASE", "--worse-than", "3"], "is on both sides"),
         (
             ["BASE", "NEW", "--worse-than", "3", "--baseline", "xfs"],
-            "--baseline does not go with --worse-than",
+            "--baseline cannot be used with --worse-than",
         ),
-        (["BASE", "NEW", "--worse-than", "3", "--again", "x.toml"], "--again does not go with --worse-than"),
+        (
+            ["BASE", "NEW", "--worse-than", "3", "--again", "x.toml"],
+            "--again cannot be used with --worse-than",
+        ),
         (["BASE", "NEW", "--worse-than", "0"], "above 0"),
     ],
 )

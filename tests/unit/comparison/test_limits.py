@@ -85,7 +85,7 @@ def test_unshown_limits_once_for_all(tmp_path: Path) -> None:
         for run in runs_with(tmp_path, Cause.WAL)
     ]
     assert describe_part_limitations(compare_runs(runs)) == (
-        "What these figures cannot show: reads; other workloads."
+        "These figures cannot show: reads; other workloads."
     )
 
 
@@ -103,8 +103,8 @@ def test_limits_of_one_condition_name_it(tmp_path: Path) -> None:
     found = compare_runs(runs)
     assert describe_limits(found) == (
         "All were limited by writing and flushing WAL.",
-        "reads: What these figures cannot show: other workloads than reads.",
-        "writes: What these figures cannot show: other workloads than writes.",
+        "reads: These figures cannot show: other workloads than reads.",
+        "writes: These figures cannot show: other workloads than writes.",
     )
     assert find_answer(found).limits == describe_limits(found)
 
@@ -114,8 +114,8 @@ def run(tmp_path: Path) -> Path:
     return write_run(tmp_path / "one.footing", Shape(seconds=30))
 
 
-LIMITED = "Limited by writing and flushing WAL: of their time sessions spent"
-UNSHOWN = "What these figures cannot show: "
+LIMITED = "Limited by writing and flushing WAL: sessions spent their time as follows:"
+UNSHOWN = "These figures cannot show: "
 
 
 def test_report_first_page_limits(run: Path) -> None:
@@ -125,7 +125,7 @@ def test_report_first_page_limits(run: Path) -> None:
     assert [text for text in first if text.startswith(LIMITED)]
     [found] = [text for text in first if UNSHOWN in text]
     assert "other workloads than tpcb-like" in found
-    assert "nothing tells when one began" in found  # the run holds no checkpoint, not even of the settling
+    assert "when they began is not known" in found  # the run holds no checkpoint, not even of the settling
 
 
 def test_show_and_its_json_say_both(run: Path, capsys: pytest.CaptureFixture[str]) -> None:

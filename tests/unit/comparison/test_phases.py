@@ -277,13 +277,13 @@ def test_command_phase_table_and_sentences(tmp_path: Path, capsys: Capture) -> N
     output = " ".join(capsys.readouterr().out.split())
     assert (
         output.index("What differs")
-        < output.index("Each phase for itself")
-        < output.index("Each run for itself")
+        < output.index("Each phase separately")
+        < output.index("Each run separately")
     )
     assert "reads (1 of 2): ext4 and xfs are practically equal" in output
     assert "writes: xfs is 20 % faster than ext4" in output
     assert EXPLANATION in output
-    assert "fill" not in output[output.index("Each phase for itself") : output.index("Each run for itself")]
+    assert "fill" not in output[output.index("Each phase separately") : output.index("Each run separately")]
 
 
 def test_json_phases_key(tmp_path: Path, capsys: Capture) -> None:
@@ -322,7 +322,7 @@ def test_report_phase_table_after_verdicts(tmp_path: Path) -> None:
     assert any(each.startswith(EXPLANATION) for each in lines)
 
 
-def heading_of(report: Report, title: str = "Each phase for itself") -> Text:
+def heading_of(report: Report, title: str = "Each phase separately") -> Text:
     return next(each for each in report.blocks if isinstance(each, Text) and each.text == title)
 
 
@@ -417,7 +417,7 @@ def test_different_background_work_not_compared(
 def test_background_count_in_phase_note(tmp_path: Path) -> None:
     (phase,) = facts_of(tmp_path, beside("a", SCRUB))[0].phases
     assert phase.metadata.background == SCRUB
-    assert phase_note(phase.metadata) == "beside scrub (once, one cut off by its end)"
+    assert phase_note(phase.metadata) == "beside scrub (once, one cut off by the end of the run)"
 
 
 def test_background_work_distinguishes_workloads() -> None:

@@ -73,7 +73,7 @@ def test_compare_prints_storages_and_json(tmp_path: Path, capsys: pytest.Capture
     paths = [str(path) for path in cases(tmp_path / "runs", asked=("ext4", "xfs"))]
     assert main(["compare", *paths]) == 0
     output = " ".join(capsys.readouterr().out.split())
-    assert "What the storages can do by themselves" in output
+    assert "Raw storage benchmarks" in output
     assert "either protected or not flushing" in output
     assert main(["compare", *paths, "--json"]) == 0
     storages = json.loads(capsys.readouterr().out)["storages"]
@@ -98,7 +98,7 @@ def test_report_storage_and_job_tables(tmp_path: Path) -> None:
     assert sum("durable writes/s" in each for each in headings) == 1
     assert sum("what was asked" in each for each in headings) == 2
     words = [each.text for each in single_blocks(report) if isinstance(each, Text)]
-    assert sum("These disks flush 9,900 times a second; the run used" in each for each in words) == 2
+    assert sum("These disks can do 9,900 flushes a second; the run used" in each for each in words) == 2
     silent = read_report(cases(tmp_path / "silent", asked=()))
     assert not [
         each

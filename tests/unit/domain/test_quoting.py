@@ -59,8 +59,8 @@ def unquoted(sentence: str) -> list[str]:
 
 PROSE = frozenset(
     (
-        "--erase {name}: this is no disk of the campaign. Nothing was touched.",
-        "--load {name}: this is no server of the campaign. Nothing was done there.",
+        "--erase {name}: this is not a disk of the campaign. Nothing was touched.",
+        "--load {name}: this is not a server of the campaign. Nothing was done there.",
         "The connection to {host} ended; ssh said nothing (exit status {status}).",
         "The connection to {host} ended; ssh said: {words}",
         "initdb of PostgreSQL {version}",

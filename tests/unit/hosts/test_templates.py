@@ -360,7 +360,7 @@ def test_command_lists_and_removes(
     assert "There is no data set ffffffffffffffff" in capsys.readouterr().err
     with store.locked():
         assert main(["templates", "--remove", KEY.id]) == 1
-    assert "A campaign uses" in capsys.readouterr().err
+    assert "A campaign is using" in capsys.readouterr().err
     assert store.find(KEY) == template
     assert main(["templates", "--remove", KEY.id]) == 0
     assert store.find(KEY) is None

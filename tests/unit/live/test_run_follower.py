@@ -183,7 +183,7 @@ def test_deleted_file_keeps_seen_data(growing: Growing) -> None:
         path.unlink()
     snapshot = follower.poll()
     assert snapshot.finished
-    assert "was removed while it was followed" in snapshot.problem
+    assert "was removed while pgFooting was reading it" in snapshot.problem
     assert snapshot.state is RunState.INCOMPLETE
     assert len(snapshot.data.series("pgbench.tps")[0]) == WARM_UP_S + 5
 
@@ -244,7 +244,7 @@ def test_link_with_lost_memory(tmp_path: Path) -> None:
         path.unlink()
     snapshot = follower.poll()
     assert snapshot.finished
-    assert "is gone from there" in snapshot.problem
+    assert "has disappeared" in snapshot.problem
     lock.release()
 
 

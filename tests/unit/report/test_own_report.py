@@ -59,7 +59,7 @@ def test_author_text_first_and_delimited(nine: list[Path]) -> None:
     assert raised[3:6] == ["Purpose", "Which filesystem do the new machines get?", "Asked by finance."]
     place = raised.index("Recommendation of the author")
     assert raised[place + 1 : place + 3] == ["Buy nothing.", "xfs on what is there."]
-    assert "What weakens it" in raised[:place]
+    assert "Caveats" in raised[:place]
     assert (report.title, report.author) == (OWN.title, OWN.author)
     assert report.blocks[6] == read_report(nine).blocks[2]
 
@@ -91,14 +91,14 @@ def test_no_appendix_moves_caveats_to_front(nine: list[Path]) -> None:
     raised = tuple(f"Reservation {number}." for number in range(6))
     found = replace(read_findings(nine), warnings=raised)
     first = [block.text for block in first_page(found) if isinstance(block, Text)]
-    assert any("more reservations are under “Pairs and reservations”" in text for text in first)
+    assert any("more caveats are under “Pairs and caveats”" in text for text in first)
     alone = [
         block.text
         for block in first_page(found, ReportOptions(sections=(Section.METHOD,)))
         if isinstance(block, Text)
     ]
     assert set(found.warnings) <= set(alone)
-    assert not [text for text in alone if "“Pairs and reservations”" in text]
+    assert not [text for text in alone if "“Pairs and caveats”" in text]
 
 
 @pytest.mark.slow
@@ -143,7 +143,7 @@ def test_command_line_options_reach_report() -> None:
 
 def test_unknown_section_lists_known() -> None:
     with pytest.raises(
-        UsageError, match="“metod” is no section of a report; known are time, phases"
+        UsageError, match="“metod” is not a section of a report; use one of time, phases"
     ) as raised:
         read_sections(["time", "metod"])
     assert raised.value.hint == "Did you mean “method”?"

@@ -51,10 +51,10 @@ def test_fastest_safe_names_faster_unsafe(tmp_path: Path) -> None:
     found = read_findings(write_cases(tmp_path, cases))
     one = taken(found)
     assert one.name.endswith("ext4")
-    faster = [sentence for sentence in one.sentences if "had a higher mean and is not taken" in sentence]
+    faster = [sentence for sentence in one.sentences if "had a higher mean but is not used" in sentence]
     assert [sentence.split()[0] for sentence in faster] == ["nobarrier", "memory"]
     assert not one.warnings
-    assert "that trade no safety for speed" in one.sentences[-1]
+    assert "without unsafe options" in one.sentences[-1]
 
 
 def test_long_names_stay_apart(tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_long_names_stay_apart(tmp_path: Path) -> None:
         Case(name.format("8"), shape=Shape(20, 5000)),
     )
     sentences = taken(read_findings(write_cases(tmp_path, cases))).sentences
-    [faster] = [each for each in sentences if "had a higher mean and is not taken" in each]
+    [faster] = [each for each in sentences if "had a higher mean but is not used" in each]
     assert faster.split(" had ")[0] == "clients 2"
 
 
@@ -164,7 +164,7 @@ def test_kept_rate_is_no_condition_to_win(tmp_path: Path) -> None:
     only = read_findings(
         write_cases(tmp_path / "only", [each for each in cases if "rate" in each.configuration])
     )
-    assert "not proved to be the fastest" in taken(only).sentences[-1]
+    assert "not proven to be the fastest" in taken(only).sentences[-1]
 
 
 @pytest.mark.parametrize(("count", "is_proved"), [(1, False), (3, True)])
@@ -173,8 +173,10 @@ def test_highest_mean_not_proved_by_few(tmp_path: Path, count: int, *, is_proved
     cases = two_scripts(ext4=(5000, 4000), btrfs=(6000, 1600))
     found = read_findings(write_cases(tmp_path, [each for each in cases if each.repeat < count]))
     for one in take_with_you(found):
-        assert ("nothing is among the fastest under every condition" in one.sentences[0]) is is_proved
-        assert ("not proved to be the fastest" in one.sentences[-1]) is not is_proved
+        assert (
+            "no configuration is among the fastest under every condition" in one.sentences[0]
+        ) is is_proved
+        assert ("not proven to be the fastest" in one.sentences[-1]) is not is_proved
         assert one.sentences[-1].startswith("Among the fastest of") is is_proved
 
 

@@ -409,7 +409,7 @@ def test_not_known_sentence(tmp_path: Path) -> None:
     run = written(tmp_path / "u.footing", others=(0.0,) * 20, tps=(9.0,) * 20, cpus=None)
     facts = read_run_facts(run)
     assert facts.marks == ()
-    text = "Whether others disturbed it is not known: the file does not tell how many CPUs there were."
+    text = "Whether the run was disturbed is not known: the file does not tell how many CPUs there were."
     assert describe_disturbances(facts.disturbances) == text
     assert text in compare_runs([facts]).runs[0].sentences
 

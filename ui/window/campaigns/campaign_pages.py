@@ -98,9 +98,9 @@ def ask_whether_it_goes_on(
         parent,
         tr("Close the window"),
         tr("“{name}” is still being measured.").format(name=one_line(name)),
-        tr("It does not need this window: the next start shows it again."),
+        tr("It continues without this window; the next start shows it again."),
     )
-    return _ask_whether_to_leave(box, tr("&Stop it, keep what was measured"), go_on, stop)
+    return _ask_whether_to_leave(box, tr("&Stop and keep the data"), go_on, stop)
 
 
 def ask_whether_it_waits(
@@ -118,7 +118,7 @@ def ask_whether_it_waits(
         parent,
         tr("Close the window"),
         words,
-        tr("It does not need this window. Without it nothing shows that it waits."),
+        tr("It keeps waiting without this window, but nothing shows that."),
     )
 
     def stop_and_close() -> None:
@@ -131,7 +131,7 @@ def ask_whether_it_waits(
 def _ask_whether_to_leave(
     box: QMessageBox, ending: str, go_on: Callable[[], None], stop: Callable[[], None]
 ) -> QMessageBox:
-    leave = box.addButton(tr("Close, let it &go on"), Role.AcceptRole)
+    leave = box.addButton(tr("Close, keep it runnin&g"), Role.AcceptRole)
     end = box.addButton(ending, Role.DestructiveRole)
     stay = box.addButton(tr("&Cancel"), Role.RejectRole)
     box.setDefaultButton(leave)
@@ -350,7 +350,7 @@ class CampaignPages(QObject):
 
     def go_on(self, folder: Path) -> None:
         """Resume a campaign, after consent if it loads foreign servers."""
-        self._begin(folder, tr("Going on with “{name}” …"), self.starter.go_on)
+        self._begin(folder, tr("Resuming “{name}” …"), self.starter.go_on)
 
     def again(self, folder: Path) -> None:
         """Repeat a campaign in a new folder, after consent if it loads foreign servers."""
@@ -584,9 +584,7 @@ class LoadDialog(QDialog):
 
     def _look(self) -> None:
         self.connect_.setEnabled(False)
-        self.summary.setText(
-            tr("Looking for some seconds at what the servers are, and what others do there …")
-        )
+        self.summary.setText(tr("Checking the servers, and other activity on them, for a few seconds …"))
         servers = self._servers
         self._op = BackgroundOp(lambda: look_at_servers(servers), self._take, self._fail).start()
 

@@ -102,7 +102,7 @@ COMMANDS: Final = (
         "race",
         tr("R&ace"),
         "Ctrl+Shift+R",
-        tr("Plays two to six shown runs on one clock, on the full screen: who leads, who stalls."),
+        tr("Plays two to six shown runs side by side on the full screen: which one leads, which one stalls."),
         in_tool_bar=True,
         icon="flag",
     ),
@@ -169,18 +169,18 @@ COMMANDS: Final = (
         "manual",
         tr("Man&ual"),
         "Shift+F1",
-        tr("How to begin, how to read a verdict, every mark, option and key of campaign files."),
+        tr("First steps, how to read a verdict, and every mark, option and key of campaign files."),
         icon="file-text",
     ),
     Command(
         "help",
         tr("&Help and machine"),
         "F1",
-        tr("Keys, what words mean, and what works on this machine."),
+        tr("Keys, glossary, and what works on this machine."),
         icon="circle-question-mark",
     ),
     Command(
-        "close", tr("&Close"), "Ctrl+W", tr("Closes this window; a campaign can go on without it."), icon="x"
+        "close", tr("&Close"), "Ctrl+W", tr("Closes this window; a running campaign continues."), icon="x"
     ),
 )
 
@@ -190,7 +190,7 @@ KEYS: Final = (
     Key("Return", tr("In the library: shows the run or campaign alone, like a double click.")),
     Key("Delete", tr("In the library: moves the run or campaign to the trash; it can be undone.")),
     Key("Menu, Shift+F10", tr("Opens the menu of a run or of a chart.")),
-    Key("Alt+letter", tr("Presses what has this letter underlined.")),
+    Key("Alt+letter", tr("Presses the control with this letter underlined.")),
 )
 
 

@@ -64,7 +64,7 @@ class HelpWindow(QDialog):
         self.keys = self._page(tr("Keys"))
         self.machine = self._page(tr("What works on this machine"))
         self.program = self._page(tr("About pgFooting"))
-        self.words = self._page(tr("What words mean"))
+        self.words = self._page(tr("Glossary"))
         pages = QTabWidget(self)
         pages.addTab(self.keys, tr("&Keys"))
         pages.addTab(self.words, tr("&Words"))

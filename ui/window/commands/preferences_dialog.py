@@ -97,10 +97,10 @@ class PreferencesDialog(QDialog):
         self.library = QLineEdit(self._before.library)
         self.library.setPlaceholderText(_standard())
         self.choose = QPushButton(tr("C&hoose …"))
-        self.notify = QCheckBox(tr("The desktop is told when a campaign has &ended"))
+        self.notify = QCheckBox(tr("Notify me when a campaign &ends"))
         self.notify.setChecked(self._before.notify)
         self.when_done = QLineEdit(self._before.when_done)
-        self.when_done.setPlaceholderText(tr("None; such as: systemctl suspend"))
+        self.when_done.setPlaceholderText(tr("None; for example: systemctl suspend"))
         self.problem = ErrorText(theme)
         self.buttons = QDialogButtonBox(
             QDialogButtonBox.StandardButton.Ok | QDialogButtonBox.StandardButton.Cancel
@@ -118,7 +118,7 @@ class PreferencesDialog(QDialog):
         form.addRow(tr("&Theme"), self.theme)
         form.addRow(tr("Co&ntrast"), self.contrast)
         form.addRow(tr("&Language"), self.language)
-        form.addRow("", Text(self._theme, tr("It counts from the next start of pgFooting."), role=muted))
+        form.addRow("", Text(self._theme, tr("Takes effect after a restart."), role=muted))
         form.addRow(tr("Pa&per of reports"), self.paper)
         form.addRow(tr("&Repeats of a new benchmark"), self.repeats)
         form.addRow(tr("Li&brary"), folder)
@@ -128,8 +128,8 @@ class PreferencesDialog(QDialog):
         form.addRow("", self.notify)
         form.addRow(tr("Command &when done"), self.when_done)
         runs = tr(
-            "It is run at the end of each campaign that is started in the window, and at the end of all "
-            "those of one “pgfooting run”: as you, without a shell."
+            "Runs as you, without a shell: after each campaign started in the window, and once after all "
+            "campaigns of one “pgfooting run”."
         )
         form.addRow("", Text(self._theme, runs, role=muted))
         inner = QWidget()
@@ -203,7 +203,7 @@ class PreferencesDialog(QDialog):
                 tr("The preferences that could not be read are kept in {path}.").format(path=aside)
             )
         if (chosen.language, chosen.library) != (self._before.language, self._before.library):
-            sentences.append(tr("Language and library count from the next start of pgFooting."))
+            sentences.append(tr("Language and library take effect after a restart."))
         if sentences:
             self.notified.emit(" ".join(sentences))
 
@@ -226,7 +226,7 @@ def _standard() -> str:
 
 
 def _usual_repeats() -> str:
-    sentence = tr("The usual: {few}, and {several} from three configurations on")
+    sentence = tr("Default: {few}; {several} from three configurations on")
     return sentence.format(few=DEFAULT_REPEATS, several=DEFAULT_REPEATS_OF_SEVERAL)
 
 
@@ -239,6 +239,6 @@ def _check_library(folder: str) -> None:
     if not folder:
         return
     if not folder.startswith("/"):
-        raise UsageError(tr("The library is a whole path, beginning with “/”."))
+        raise UsageError(tr("The library must be a full path, starting with “/”."))
     if reason := why_not_writable(Path(folder)):
         raise UsageError(reason, hint=tr("Choose another folder."))

@@ -216,7 +216,7 @@ class FactsWriter(PlainWriter):
         if facts.error:
             self._warn(one_line(facts.error))
         if facts.state == RunState.INCOMPLETE:
-            self._warn(tr("Its runner ended before the run did; every complete second until then is here."))
+            self._warn(tr("The runner ended before the run did; every complete second until then is shown."))
         for kind, reason in facts.marks:
             self._begin()
             colour = self._ink.warning if kind in {UNSAFE, NOT_DURABLE, *DISK_MARKS} else self._ink.text

@@ -67,8 +67,8 @@ class ImportWindow(QDialog):
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(tr("Import results"))
         sentence = tr(
-            "Outputs and logs of pgbench from runs made by hand, folders and archives with them, "
-            "and CSV files of TPS by the second. What they do not say stays unknown."
+            "pgbench output and logs, folders and archives of them, and CSV files with TPS by the second. "
+            "Values they do not contain stay unknown."
         )
         self.intro = Text(theme, sentence)
         self.files = QPushButton(tr("&Files …"), self)
@@ -77,7 +77,7 @@ class ImportWindow(QDialog):
         self.state = Text(theme)
         self.report = QPlainTextEdit(self)
         self.report.setReadOnly(True)
-        self.report.setAccessibleName(tr("What came of the import"))
+        self.report.setAccessibleName(tr("Result of the import"))
         self.report.setPlaceholderText(tr("Files and folders can also be dropped on the main window."))
         self._lay_out()
         self.files.clicked.connect(lambda: self._choose(QFileDialog.FileMode.ExistingFiles))
@@ -157,7 +157,7 @@ def summary_of(report: ImportReport) -> str:
         count = len(report.problems)
         sentence = trn("{count} file could not be read.", "{count} files could not be read.", count)
         parts.append(sentence.format(count=count))
-    return " ".join(parts) or tr("Nothing was imported: no result of pgbench that can be read was found.")
+    return " ".join(parts) or tr("Nothing was imported: no readable pgbench results were found.")
 
 
 def report_lines(report: ImportReport) -> list[str]:

@@ -81,7 +81,7 @@ class RunDetails(QDialog):
 
     def _lay_out(self) -> None:
         layout = QVBoxLayout(self)
-        tags = tr("&Tags, parted by commas:") if self._single else tr("Add &tags to all its runs:")
+        tags = tr("&Tags, separated by commas:") if self._single else tr("Add &tags to all its runs:")
         fields: list[tuple[str, QWidget]] = [(tr("&Name:"), self.name), (tags, self.tags)]
         if self._single:
             fields.append((tr("N&ote:"), self.note))
@@ -212,7 +212,7 @@ class RunFileActions(QObject):
         self._model.choose([path for path in self._model.chosen if path not in gone])
         if outside:
             self._reader.forget(outside)
-            self._notify(tr("{name}: off the list; the file is where it was.").format(name=name))
+            self._notify(tr("{name}: taken off the list; the file was not moved.").format(name=name))
         if inside:
             BackgroundOp(
                 lambda: _move_all(inside), lambda moved: self._moved(name, ticked, *moved), self._failed
@@ -267,9 +267,9 @@ class RunFileActions(QObject):
             return
         where = str(outside[0].parent)
         sentence = (
-            tr("Shown from where it is: {folder}.")
+            tr("Shown from {folder}, not copied into the library.")
             if len(outside) == 1
-            else tr("{count} runs, shown from where they are: {folder}.")
+            else tr("Showing {count} runs from {folder}, not copied into the library.")
         )
         message = sentence.format(count=len(outside), folder=where)
         self._notify(message, tr("Cop&y into the library"), lambda: self._copy(outside))
@@ -356,7 +356,7 @@ class RunOpener(QObject):
         if files:
             self.opened.emit(files)
         else:
-            self.notified.emit(tr("There is no run file (*{suffix}) in there.").format(suffix=SUFFIX))
+            self.notified.emit(tr("There is no run file (*{suffix}) there.").format(suffix=SUFFIX))
         return files
 
     def open_example(self) -> None:

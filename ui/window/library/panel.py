@@ -364,7 +364,7 @@ class LibraryPanel(QWidget):
         self._model.set_runs(self._runs, shown)
         if current is not None and not self.list.currentIndex().isValid():  # the list was reset
             self.list.setCurrentIndex(self._model.index_of(current.key))
-        searched = tr("No run is found by “{text}”.").format(text=self.search.text.strip())
+        searched = tr("No run matches “{text}”.").format(text=self.search.text.strip())
         self.list.empty = searched if self._picking.terms else ""
         self.count.setText(self._count(len(shown)))
         self._show_remarks()

@@ -97,9 +97,7 @@ class ChartArea(QWidget):
             sentence = tr("Tick runs in the library, double-click one, or drag them here.")
             self.empty.set_texts(tr("Nothing is ticked"), sentence, tr("Show the ne&west campaign"))
         else:
-            sentence = tr(
-                "What a benchmark measures is drawn here, second by second, and stays in the library."
-            )
+            sentence = tr("Benchmarks are drawn here, second by second, and stay in the library.")
             self.empty.set_texts(tr("No runs yet"), sentence, tr("Start a &benchmark …"))
 
     def open_chooser(self, charts: tuple[str, ...]) -> None:
@@ -227,7 +225,7 @@ class RunsPage(QWidget):
         if lost and complete:
             names = ", ".join(Path(path).name for path in lost)
             self.notified.emit(
-                tr("Gone from the charts, because the file was removed: {names}.").format(names=names)
+                tr("Removed from the charts, because the file was deleted: {names}.").format(names=names)
             )
         if self._folder_when_read and complete:
             folder, self._folder_when_read = self._folder_when_read, ""

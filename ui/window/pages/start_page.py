@@ -157,27 +157,30 @@ class StartPage(QScrollArea):
         )
         self.new = ChoiceButton(
             tr("Try it h&ere"),
-            tr("A folder against memory: nothing is formatted and no root is needed. Live in a minute."),
+            tr(
+                "Compares a folder with memory. Nothing is formatted, root is not needed, and it is live in "
+                "a minute."
+            ),
             theme,
             icon="plus",
         )
         self.disks = ChoiceButton(
             tr("My spare &disks"),
             tr(
-                "Filesystems, arrays and options on disks that you choose. They are erased, and only after "
-                "you typed the end of each serial number."
+                "Filesystems, arrays and options on disks that you choose. These are erased, but only after "
+                "you type the end of each serial number."
             ),
             theme,
             icon="hard-drive",
         )
         self.example = ChoiceButton(
             tr("Look at a real &comparison"),
-            tr("ext4, XFS, btrfs and ZFS over each other, as Tomas Vondra measured them in 2022."),
+            tr("ext4, XFS, btrfs and ZFS in common charts, as Tomas Vondra measured them in 2022."),
             theme,
             icon="lightbulb",
         )
         self.open = QPushButton(tr("&Open runs …"))
-        runs = tr("Run files (*.footing) of this or another machine, laid over each other.")
+        runs = tr("Run files (*.footing) of this or another machine, in common charts.")
         show_tip(self.open, runs)
         self.library = QPushButton(tr("Show the &library"))
         self.library.setVisible(False)
@@ -222,7 +225,7 @@ class StartPage(QScrollArea):
         if environment.account is None:
             problem = environment.account_sentence
         elif environment.newest is None:
-            problem = tr("No PostgreSQL that can be used was found on this machine.")
+            problem = tr("No usable PostgreSQL was found on this machine.")
             unusable = [
                 f"{found.bin_directory}: {' '.join(found.unusable)}" for found in environment.installations
             ]

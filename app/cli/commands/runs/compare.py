@@ -73,16 +73,16 @@ def check_gate(arguments: argparse.Namespace, sides: Sequence[Sequence[Path]]) -
     """
     for name, given in (("--again", arguments.again), ("--baseline", arguments.baseline)):
         if given:
-            message = tr("{option} does not go with --worse-than.").format(option=name)
-            raise UsageError(message, hint=tr("What is compared with is the first folder."))
+            message = tr("{option} cannot be used with --worse-than.").format(option=name)
+            raise UsageError(message, hint=tr("The first folder is always the base."))
     if len(sides) != 2:
-        message = tr("--worse-than takes two folders, the base and what may be worse; these are {count}.")
-        hint = tr("A folder stands for all runs in it and in the folders below.")
+        message = tr("--worse-than needs two folders, the base and the new side; these are {count}.")
+        hint = tr("A folder means all runs in it and in its subfolders.")
         raise UsageError(message.format(count=len(sides)), hint=hint)
     common = set(map(Path.resolve, sides[0])) & set(map(Path.resolve, sides[1]))
     if common:
         message = tr("The run {run} is on both sides.").format(run=min(common))
-        raise UsageError(message, hint=tr("Each run was made before what changed, or after it."))
+        raise UsageError(message, hint=tr("A run was measured either before the change or after it."))
 
 
 def print_gate(
@@ -130,8 +130,8 @@ def compare_command(arguments: argparse.Namespace) -> int:
         check_gate(arguments, sides)
     paths = list(dict.fromkeys(path for side in sides for path in side))
     if len(paths) < 2:
-        message = tr("A comparison takes two runs or more; this is one.")
-        raise UsageError(message, hint=tr("A folder stands for all runs in it."))
+        message = tr("A comparison needs at least two runs; this is only one.")
+        raise UsageError(message, hint=tr("You can pass a folder to use all runs in it."))
     left_out: list[str] = []
     facts = with_readable(
         paths, lambda readable: [read_run_facts(path, whole=False) for path in readable], left_out.append
@@ -139,7 +139,7 @@ def compare_command(arguments: argparse.Namespace) -> int:
     for sentence in left_out:
         print_left_out(sentence)
     if len(facts) < 2:
-        raise RunFileError(tr("Only one of these runs can be read: there is nothing to compare it with."))
+        raise RunFileError(tr("Only one of these runs can be read, so there is nothing to compare it with."))
     comparison = compare_runs(
         facts,
         effect=arguments.effect / 100,
@@ -174,7 +174,7 @@ def _asked(condition: str) -> PropertyRole | None:
         return None
     found = next((each for each in ASKABLE if each == condition), None)
     if found is None:
-        message = tr("“{name}” is no condition whose levels can be compared.").format(name=condition)
+        message = tr("“{name}” is not a condition whose levels can be compared.").format(name=condition)
         raise UsageError(message, hint=tr("There are: {names}.").format(names=", ".join(ASKABLE)))
     return found
 
@@ -199,7 +199,7 @@ def _check_baseline(comparison: RunComparison, baseline: str) -> None:
         hint = guess or tr("There are: {names}.").format(names=", ".join(names))
         raise UsageError(message, hint=hint)
     if baseline and all(part.groups[0].name != baseline for part in comparison.parts):
-        message = tr("“{name}” is NOT DURABLE: it is not ranked, and nothing is compared with it.")
+        message = tr("“{name}” is NOT DURABLE, so it is not ranked and cannot be the baseline.")
         ranked = [row.group.name for row in comparison.ranked]
         hint = tr("Compare with one of these: {names}.").format(names=", ".join(ranked))
         raise UsageError(message.format(name=baseline), hint=hint)
@@ -261,7 +261,7 @@ def _print_blocks(matrix: Matrix, comparison: RunComparison, console: Console) -
         print_table(console, block_columns(block), block.rows, title=title)
     cells = (cell for block in matrix.blocks for cell in block.cells.values())
     if any(not cell.is_ranked for cell in cells):
-        sentence = tr("{mark} NOT DURABLE: not ranked among the others.")
+        sentence = tr("{mark} NOT DURABLE: not ranked.")
         print_sentence(console, sentence.format(mark=NOT_RANKED), style="dim")
     if matrix.others:
         sentence = trn(
@@ -292,7 +292,7 @@ def _print_phases(comparison: RunComparison, console: Console) -> None:
     rows = phase_rows(phases)
     if not rows:
         return
-    _title(console, tr("Each phase for itself"))
+    _title(console, tr("Each phase separately"))
     print_table(console, phase_columns(rows), rows)
     for sentence in (*(text for phase in phases for text in phase.verdicts), PHASES_EXPLANATION):
         print_sentence(console, sentence)
@@ -302,7 +302,7 @@ def _print_storages(comparison: RunComparison, console: Console) -> None:
     rows = storage_rows(comparison)
     if not rows:
         return
-    _title(console, tr("What the storages can do by themselves"))
+    _title(console, tr("Raw storage benchmarks"))
     print_table(console, STORAGE_COLUMNS, rows)
     for sentence in (EXPLANATION, *storage_sentences(rows)):
         print_sentence(console, sentence)
@@ -356,12 +356,12 @@ def _with_difference(found: FigureComparison, place: int) -> str:
 
 
 def _print_runs(comparison: RunComparison, console: Console, *, all_runs: bool) -> None:
-    _title(console, tr("Each run for itself"))
+    _title(console, tr("Each run separately"))
     print_sentence(console, WITHIN_RUN_NOTE, style="dim")
     listed = comparison.runs if all_runs else comparison.runs[:_MOST_RUNS_SHOWN]
     for run in listed:
-        sentences = " ".join(run.sentences) or tr("Nothing of its seconds is known.")
+        sentences = " ".join(run.sentences) or tr("No data by the second.")
         print_sentence(console, f"{run.name}: {sentences}")
     if len(listed) < len(comparison.runs):
-        more = tr("{count} more; --details tells all.").format(count=len(comparison.runs) - len(listed))
+        more = tr("{count} more; --details shows all.").format(count=len(comparison.runs) - len(listed))
         print_sentence(console, more, style="dim")

@@ -48,7 +48,7 @@ def become_painter(runs: Sequence[Path], arguments: argparse.Namespace) -> NoRet
     """
     check_report_packages()
     environment = {**window_environment(os.environ), "QT_QPA_PLATFORM": "offscreen"}
-    message = tr("The painter could not be started ({path}: {reason}).")
+    message = tr("The program that draws reports could not be started ({path}: {reason}).")
     become(painter_argv(runs, arguments), environment, message, report_hint())
 
 
@@ -75,7 +75,7 @@ def report_command(arguments: argparse.Namespace) -> int:
         message = tr("A report is a PDF or a web page: {path} does not end with .pdf or .html.")
         if os.path.isdir(output):  # noqa: PTH112 - Path.is_dir raises where a folder may not be entered
             message = tr("{path} is a folder; name a file in it that ends with .pdf, .html or .txt.")
-        hint = tr("A text (.txt) tells what won; for pictures and tables there is `pgfooting export`.")
+        hint = tr("A text (.txt) gives the winning setup; use `pgfooting export` for pictures and tables.")
         raise UsageError(message.format(path=output), hint=hint)
     check_output(output, replace=arguments.force)
     return become_painter(named_paths(arguments), arguments)

@@ -104,7 +104,7 @@ def select_runs(names: Sequence[str], library: Path) -> list[list[Path]]:
     sides = [_entries_named(name, library) for name in named] or [list_runs(library)]
     found = {entry.path for entry in entries_found(queries, [entry for side in sides for entry in side])}
     if not found:
-        sentence = tr("None of {count} runs in {library} is found by: {words}")
+        sentence = tr("None of the {count} runs in {library} matches: {words}")
         folders = ", ".join(named) or library
         raise UsageError(
             sentence.format(count=sum(map(len, sides)), library=folders, words=plain(" ".join(queries)))
@@ -196,7 +196,7 @@ def list_command(arguments: argparse.Namespace) -> int:
         return ExitStatus.DONE
     console = Console()
     if entries and not picked:
-        sentence = tr("None of {count} runs in {library} is found by: {words}")
+        sentence = tr("None of the {count} runs in {library} matches: {words}")
         words = plain(" ".join(arguments.words))
         print_line(console, sentence.format(count=len(entries), library=library, words=words))
         return ExitStatus.DONE
@@ -324,7 +324,7 @@ def _show_baseline(run: RunFile, console: Console) -> None:
     baseline = or_none(run.metadata.io_baseline)
     if baseline is None:
         return
-    _section(console, tr("What the storage can do by itself (fio, pg_test_fsync)"))
+    _section(console, tr("Raw storage benchmark (fio, pg_test_fsync)"))
     if baseline.jobs:
         print_table(console, JOB_COLUMNS, baseline.jobs)
     for sentence in sync_sentences(baseline):
