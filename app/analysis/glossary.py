@@ -31,7 +31,7 @@ _TERMS: Final = (
     GlossaryTerm(tr("p99"), tr("99 of 100 transactions were faster than this."), ("latency_p99_ms", "p99")),
     GlossaryTerm(
         tr("jitter"),
-        tr("Standard deviation of per-second TPS, divided by their mean (coefficient of variation)."),
+        tr("Standard deviation of TPS per second, divided by their mean."),
         ("jitter", "jitter_cv"),
     ),
     GlossaryTerm(
@@ -44,24 +44,19 @@ _TERMS: Final = (
     ),
     GlossaryTerm(
         tr("drift"),
-        tr("Mean TPS of the last tenth of a run divided by that of the first tenth, minus one."),
+        tr("Mean of the last tenth of a run divided by that of the first, minus one."),
         ("drift",),
     ),
     GlossaryTerm(
         tr("steady"),
-        tr(
-            "Five equal slices of the run stay within 20 % of their mean, with a trend within 10 % (as in "
-            "SNIA's tests)."
-        ),
+        tr("Five equal slices within 20 % of their mean, with a trend within 10 % (as in SNIA's tests)."),
         ("steady",),
     ),
     GlossaryTerm(
         tr("cell"),
         tr("A combination of all factors except one, measured at two levels of that one."),
     ),
-    GlossaryTerm(
-        tr("/ tx"), tr("Cost of one transaction: the mean rate of a counter divided by the mean TPS.")
-    ),
+    GlossaryTerm(tr("/ tx"), tr("Cost of one transaction: mean rate of a counter divided by mean TPS.")),
     GlossaryTerm(
         tr("disturbed"),
         tr("Other processes used CPU, disk or memory during the run, or the machine was throttled."),
@@ -82,19 +77,14 @@ _TERMS: Final = (
     ),
     GlossaryTerm(
         tr("closed loop"),
-        tr(
-            "Each client waits for a reply before it sends the next transaction, so a slow server gets less "
-            "load."
-        ),
+        tr("Each client waits for a reply before its next transaction: a slow server gets less load."),
     ),
     GlossaryTerm(
         tr("imported"), tr("Not measured by pgFooting. Details missing from its files are not known.")
     ),
     GlossaryTerm(
         tr("sampled"),
-        tr(
-            "The log contains only a sample of the transactions; counts per second are scaled up accordingly."
-        ),
+        tr("The log contains a sample of the transactions; counts per second are scaled up."),
     ),
     GlossaryTerm(
         tr("configuration"),
@@ -182,7 +172,7 @@ _TERMS: Final = (
     ),
     GlossaryTerm(
         tr("reference"),
-        tr("A configuration that ran unchanged in two campaigns and makes their other results comparable."),
+        tr("Ran unchanged in two campaigns and so makes their other results comparable."),
         ("reference",),
     ),
     GlossaryTerm(
@@ -192,10 +182,7 @@ _TERMS: Final = (
     ),
     GlossaryTerm(
         tr("rate"),
-        tr(
-            "Target rate: the transactions per second that pgbench was to send, and whether the server kept "
-            "up."
-        ),
+        tr("Transactions per second that pgbench was to send, and whether the server kept up."),
         ("rate",),
     ),
     GlossaryTerm(
@@ -208,10 +195,7 @@ _TERMS: Final = (
     ),
     GlossaryTerm(
         tr("compressible"),
-        tr(
-            "How well the loaded tables compress: their size divided by their size after zstd -3 over 128 "
-            "KiB."
-        ),
+        tr("How well the loaded tables compress: size divided by that after zstd -3 over 128 KiB."),
         ("rows_ratio",),
     ),
     GlossaryTerm(

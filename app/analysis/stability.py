@@ -213,9 +213,7 @@ def read_shape(run: RunFile) -> RunStability | None:
         return None
     # NaN compares false: it is refused too.
     if not ((tps >= 0) & (tps <= _MOST_TPS)).all() or not np.isfinite(t_ms).all():
-        raise CorruptRunFileError(
-            tr("The run file is damaged: it contains TPS that are negative or not numbers.")
-        )
+        raise CorruptRunFileError(tr("The run file is damaged: it has TPS below 0 or not numbers."))
     last_ms = float(t_ms[-1]) if measured.ended_ms is None else float(measured.ended_ms)
     duration_s = (last_ms - measured.started_ms) / 1000
     checkpoints = checkpoint_spans(run.events(), measured, duration_s)
@@ -414,9 +412,7 @@ def _stalls(shape: RunStability) -> Iterator[str]:
     if found.missed_seconds:
         sentence = tr("pgbench itself was blocked for {missed} s; there is no data for those seconds.")
         if interval_s > 1:
-            sentence = tr(
-                "{missed} s are not covered by a report of the usual length; there is no data for them."
-            )
+            sentence = tr("{missed} s are in no report of the usual length; they have no data.")
         yield sentence.format(missed=found.missed_seconds)
     if not found.stall_seconds:
         yield tr("No stalled second.") if interval_s == 1 else tr("No report stalled as a whole.")
@@ -431,11 +427,9 @@ def _stalls(shape: RunStability) -> Iterator[str]:
 def _change(shape: RunStability) -> Iterator[str]:
     change = shape.drift.change
     if change is not None and abs(change) >= _LEAST_DRIFT:
-        sentence = tr("TPS rose by {percent:.0f} % from the first to the last tenth ({first} to {last} TPS).")
+        sentence = tr("TPS rose by {percent:.0f} % from the first to the last tenth ({first} to {last}).")
         if change < 0:
-            sentence = tr(
-                "TPS fell by {percent:.0f} % from the first to the last tenth ({first} to {last} TPS)."
-            )
+            sentence = tr("TPS fell by {percent:.0f} % from the first to the last tenth ({first} to {last}).")
         yield sentence.format(
             percent=abs(100 * change), first=format_tps(shape.drift.first), last=format_tps(shape.drift.last)
         )

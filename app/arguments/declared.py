@@ -97,9 +97,7 @@ def _add_library_to_write(parser: Parser, words: str) -> None:
 
 
 def _add_window_commands(commands: argparse._SubParsersAction[Parser]) -> None:
-    opening = commands.add_parser(
-        "open", help=tr("open the window with these runs (the default without a command)")
-    )
+    opening = commands.add_parser("open", help=tr("open the window with these runs; as without a command"))
     opening.add_argument(
         "runs", nargs="*", type=Path, metavar="RUN", help=tr("run files, folders of them, or ids")
     )
@@ -423,9 +421,7 @@ def _help(parser: Parser, arguments: argparse.Namespace) -> int:
 
 def add_import_parser(commands: argparse._SubParsersAction[Parser]) -> Parser:
     """Add the command and return its parser."""
-    parser = commands.add_parser(
-        "import", help=tr("import results from elsewhere: pgbench output, folders, CSV")
-    )
+    parser = commands.add_parser("import", help=tr("import results: pgbench output, folders, CSV"))
     parser.description = tr(
         "Makes run files from pgbench output and logs, benchmark folders, and tables of seconds (format: "
         "resources/import/example.csv). Missing values are reported, never invented; the same files are not "

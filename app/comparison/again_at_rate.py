@@ -47,9 +47,7 @@ def common_rate(comparison: RunComparison) -> float:
     if not rows:
         raise UsageError(tr("No run was completed, so there is no throughput to take a percentage of."))
     if all(row.load.at_a_rate and row.load.kept is not False for row in rows):
-        message = tr(
-            "These runs already had a target rate, so they do not show how fast the slowest could be."
-        )
+        message = tr("These runs had a target rate: how fast the slowest could be is not known.")
         raise UsageError(message, hint=tr("Compare runs without a target rate."))
     slowest = min(row.mean.mean for row in rows if row.mean.mean is not None)
     return max(_LEAST_TPS, _rounded_down(AGAIN_SHARE * slowest))
@@ -124,7 +122,5 @@ def _stored(group: ComparedGroup) -> tuple[Campaign, Configuration]:
 def _check_scripts(name: str, configuration: Configuration, metadata: RunMetadata) -> None:
     now = [script.text for script in configuration.workload.scripts if script.path is not None]
     if now != [script.text for script in known(metadata.workload.scripts, ()) if script.path is not None]:
-        message = tr(
-            "A script of {name} has changed since the run, so a repeat would not measure the same thing."
-        )
+        message = tr("A script of {name} has changed since the run: a repeat would differ.")
         raise UsageError(message.format(name=name), hint=tr("The original text is in the run file."))

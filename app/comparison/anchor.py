@@ -244,7 +244,4 @@ def _describe_change(anchor: Anchor) -> str:
 def _describe_use(anchor: Anchor) -> str:
     if anchor.is_baseline:
         return tr("Configurations of its campaign are compared with {other}.").format(other=anchor.other.name)
-    return tr(
-        "Differences between the campaigns are corrected for this change, assuming that it affected all "
-        "configurations alike."
-    )
+    return tr("Differences between campaigns are corrected for this change, as if it affected all alike.")

@@ -119,7 +119,7 @@ def describe_rate(name: str, found: KeptRate, mean: RunInterval, runs: Sequence[
             else tr("{name} kept up with its target rate (not known)")
         )
     elif found.kept is None:
-        sentence = tr("the target rate of {name} is not known: it reached {tps}")
+        sentence = tr("target rate of {name} not known: it reached {tps}")
         if is_rate_known:
             sentence = tr(
                 "{name} reached {tps}: too few seconds to say whether it kept up with its target rate of "
@@ -191,14 +191,14 @@ def describe_loads(first_name: str, first: KeptRate, other_name: str, other: Kep
                 "show the capacity"
             )
         return ""
-    sentence = tr("throughput is not compared because the target rates differ: {first}; {other}")
+    sentence = tr("throughput is not compared, the target rates differ: {first}; {other}")
     if first.load == other.load:
         if first.load.share is not None:
             return tr(
                 "throughput is not compared: each target rate is a share of what that configuration reached "
                 "itself"
             )
-        return tr("throughput is not compared because the target rates are not known")
+        return tr("throughput is not compared: the target rates are not known")
     return sentence.format(
         first=f"{first_name} {_load_words(first.load)}", other=f"{other_name} {_load_words(other.load)}"
     )

@@ -159,13 +159,9 @@ def _others_words(found: OthersCpu) -> str:
         beside = tr("{first} and {second}").format(first=words[2], second=words[3])
         return sentence.format(first=words[0], second=words[1], beside=beside)
     if found.limit != 1:
-        sentence = tr(
-            "other programs used {first} of the CPUs during the first and {second} during the second"
-        )
+        sentence = tr("other programs used {first} of the CPUs in the first and {second} in the second")
         return sentence.format(first=words[0], second=words[1])
-    sentence = tr(
-        "other programs used {more} of the CPUs during the slower one and {less} during the faster one"
-    )
+    sentence = tr("other programs used {more} of the CPUs in the slower and {less} in the faster one")
     less, more = words if found.percents[0] <= found.percents[1] else words[::-1]
     return sentence.format(more=more, less=less)
 

@@ -189,9 +189,7 @@ def describe(
             message = sentence.format(magnitude=magnitude(ratio, wording, baseline), because=because, **names)
             because = "" if is_enough else because
         case _:
-            sentence = tr(
-                "{baseline} and {candidate} cannot be compared: one of them completed no transactions"
-            )
+            sentence = tr("{baseline} and {candidate} cannot be compared: one completed no transactions")
             message = sentence.format(**names)
     return "; ".join(filter(None, (message, because)))
 
@@ -348,15 +346,7 @@ def _describe_more_runs(comparison: Comparison) -> str:
         return tr("Detecting {difference} would take more than 10 000 runs of each").format(
             difference=difference
         )
-    sentence = trn(
-        "Detecting {difference} needs about {more} more run of each",
-        "Detecting {difference} needs about {more} more runs of each",
-        comparison.more_runs,
-    )
+    sentence = tr("Detecting {difference} needs about {more} more of each")
     if comparison.reference_runs is not None:
-        sentence = trn(
-            "Detecting {difference} needs about {more} more run of each, and of the reference",
-            "Detecting {difference} needs about {more} more runs of each, and of the reference",
-            comparison.more_runs,
-        )
+        sentence = tr("Detecting {difference} needs about {more} more of each, and of the reference")
     return sentence.format(more=about(comparison.more_runs), difference=difference)

@@ -212,9 +212,7 @@ class RunFollower:
         elif self.path.is_symlink():
             problem = tr("The run file {path} was kept in memory and has disappeared.").format(path=self.path)
         else:
-            problem = tr("The run file {path} was removed while pgFooting was reading it.").format(
-                path=self.path
-            )
+            problem = tr("The run file {path} was removed while it was being read.").format(path=self.path)
         state = RunState.INCOMPLETE if self._last.state is RunState.RUNNING else self._last.state
         return replace(
             self._last,

@@ -27,9 +27,7 @@ def recommend(found: Findings) -> str:
     if not won or len(found.configurations) < 2:
         return ""
     if len({chosen.name for _, chosen in won}) > 1:
-        sentence = tr(
-            "Choose by workload: no configuration is among the fastest under all {count} conditions."
-        )
+        sentence = tr("Choose by workload: none is among the fastest under all {count} conditions.")
         return sentence.format(count=len(won))
     return " ".join(dict.fromkeys(_of_condition(*each) for each in won[:1]))
 
@@ -41,9 +39,7 @@ def _of_condition(condition: ReportedCondition, chosen: ReportedConfiguration) -
     if chosen is baseline:
         sentence = tr("Keep {name}: none of the others is significantly faster. {safety}")
         if not is_proved_fastest(condition, chosen):
-            sentence = tr(
-                "Keep {name} for now: it has the highest mean, but there is no verdict yet. {safety}"
-            )
+            sentence = tr("Keep {name} for now: it has the highest mean, but no verdict yet. {safety}")
     elif compared is not None and compared.verdict is Verdict.HIGHER and not is_kept:
         sentence = tr("Use {name}: {difference}. {safety}")
     return sentence.format(

@@ -347,14 +347,11 @@ def _taken(won: Sequence[_Won], under_what: str) -> TakenConfiguration:
 
 def _last_words(*, proved: bool, safe: bool) -> str:
     what = tr("the measured ones without unsafe options") if safe else tr("the measured ones")
-    sentence = tr(
-        "Among the fastest of {what} with this workload on this machine. Other workloads or machines may "
-        "differ."
-    )
+    sentence = tr("Among the fastest of {what} for this workload on this machine; others may differ.")
     if not proved:
         sentence = tr(
-            "The highest mean of {what} with this workload on this machine, not proven to be the fastest. "
-            "Other workloads or machines may differ."
+            "The highest mean of {what} for this workload on this machine, not proven to be the fastest; "
+            "others may differ."
         )
     return sentence.format(what=what)
 
@@ -390,9 +387,7 @@ def _result_sentences(condition: ReportedCondition, chosen: ReportedConfiguratio
         yield sentence.format(tps=format_tps(mean.mean))
     for faster in condition.configurations:
         if faster.warning and (faster.row.mean.mean or 0.0) > (mean.mean or 0.0):
-            sentence = tr(
-                "{name} had a higher mean but is not used: a crash or power failure can lose its data."
-            )
+            sentence = tr("{name} had a higher mean but is not used: a power failure can lose its data.")
             yield sentence.format(name=faster.name)
     if condition.fastest:
         yield condition.fastest
@@ -448,9 +443,7 @@ def _server(properties: Sequence[Property]) -> Iterator[TakenPart]:
     checksums = found.get("checksums")
     if checksums is not None:
         option = "--data-checksums" if checksums == tr("yes") else "--no-data-checksums"
-        older = tr(
-            "PostgreSQL before 18 has no --no-data-checksums; without either option there are no checksums"
-        )
+        older = tr("PostgreSQL before 18 has no --no-data-checksums: without either there are none")
         line = f"initdb --pgdata={next(iter(PLACES.values()))}/data {option}"
         note = [] if checksums == tr("yes") else [comment(older)]
         yield TakenPart(tr("The cluster, as postgres"), (*note, line))

@@ -661,9 +661,7 @@ def test_new_disk_in_live_run_gets_line(stack: ChartStack, tmp_path: Path) -> No
 
 def test_degraded_array_noted_above_charts(tmp_path: Path) -> None:
     degraded = write_disks(tmp_path / "degraded.footing", missing=1)
-    assert array_words(degraded) == [
-        "The array md127 runs without 1 of its disks; its figures are not those of the complete array."
-    ]
+    assert array_words(degraded) == ["The array md127 is degraded: it runs without 1 of its disks."]
     assert array_words(write_disks(tmp_path / "whole.footing")) == []
 
 

@@ -101,7 +101,7 @@ def test_button_repeats_at_seventy_percent_of_slowest(
     ("text", "rate_tps", "words"),
     [
         ("", None, "plain was not run by pgFooting, so how to repeat it is not known."),
-        (None, 900.0, "These runs already had a target rate"),
+        (None, 900.0, "These runs had a target rate"),
         ("name = ", None, "The campaign of plain"),
     ],
 )

@@ -314,7 +314,7 @@ def test_file_removed_while_shown(qtbot: QtBot, page: LivePage, bench: LiveBench
     for path in bench.folder.glob("01-*"):
         path.unlink()
     look(qtbot, page)
-    assert "was removed while pgFooting was reading it" in page.banner.words.text()
+    assert "was removed while it was being read" in page.banner.words.text()
     assert tile(page, "tps") == NOTHING
 
 

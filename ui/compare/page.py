@@ -249,9 +249,7 @@ class ComparePage(QWidget):
         self.baseline, self.cut = Choice(tr("Compare with")), Choice(tr("Leave out"))
         more = ((str(s), tr("{minutes:g} min").format(minutes=s / 60)) for s in _MORE_CUTS_S)
         self.cut.offer([*_CUTS, *more])
-        self.cut.setToolTip(
-            tr("Excluded at the start of every run: warm-up that was not measured separately.")
-        )
+        self.cut.setToolTip(tr("At the start of every run: warm-up that was not measured separately."))
         self.effect = QDoubleSpinBox(
             minimum=0.1, maximum=50, value=2, decimals=1, singleStep=0.5, suffix=" %"
         )

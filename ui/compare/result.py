@@ -94,10 +94,7 @@ class ResultView(View):
         self.show_runs_of_cells(self.figure)
         self.what, self.published = Choice(tr("Figure")), QCheckBox(tr("&Published figures"))
         self.published.setToolTip(
-            tr(
-                "Published results for the same filesystem, RAID level and workload on other machines, for "
-                "reference only."
-            )
+            tr("Published for the same filesystem, RAID level and workload elsewhere; for reference only.")
         )
         self.published.toggled.connect(lambda _on: self.refresh())
         self.what.chosen.connect(self.refresh)

@@ -50,10 +50,7 @@ def array_words(data: RunData) -> list[str]:
         if not len(values) or not values[-1] or t_s[-1] < data.end_s - _RECENT_S:
             continue
         if metric == "array.missing_members":
-            sentence = tr(
-                "The array {array} runs without {count} of its disks; its figures are not those of the "
-                "complete array."
-            )
+            sentence = tr("The array {array} is degraded: it runs without {count} of its disks.")
             sentences.append(sentence.format(array=array, count=int(values[-1])))
         else:
             sentence = tr("The array {array} is synchronising during the measurement; {left} are left.")

@@ -72,9 +72,7 @@ def templates_command(arguments: argparse.Namespace) -> int:
         print_line(console, tr("{folder}: {total}").format(folder=store.folder, total=total))
         print_table(console, TEMPLATE_COLUMNS, found)
     for folder in unknown:
-        print_line(
-            console, tr("{folder} has no description that can be read.").format(folder=folder), style="yellow"
-        )
+        print_line(console, tr("{folder} has no readable description.").format(folder=folder), style="yellow")
     return ExitStatus.DONE
 
 

@@ -195,10 +195,7 @@ def _names(disks: Sequence[Disk]) -> str:
 
 def _needs_erase(disks: Sequence[Disk]) -> RefusedError:
     options = " ".join(shell_option("--erase", name_of(disk)) for disk in disks)
-    message = tr(
-        "This campaign erases disks and must be confirmed, but there is no terminal to ask on. Nothing was "
-        "touched."
-    )
+    message = tr("This campaign erases disks, but there is no terminal to ask on. Nothing was touched.")
     return RefusedError(message, hint=tr("If they may be erased, add: {options}").format(options=options))
 
 
@@ -291,9 +288,7 @@ class LoadQuestion:
 
 def _needs_load(names: Iterable[str]) -> RefusedError:
     options = " ".join(shell_option("--load", name) for name in dict.fromkeys(names))
-    message = tr(
-        "This campaign puts load on a server and must be confirmed, but there is no terminal to ask on."
-    )
+    message = tr("This campaign puts load on a server, but there is no terminal to ask on.")
     hint = tr("Nothing was done there. If it may be loaded, add: {options}").format(options=options)
     return RefusedError(message, hint=hint)
 

@@ -150,9 +150,7 @@ def _check_campaigns(sides: Sequence[Sequence[ComparedRun]]) -> None:
     for run in sides[0]:
         if run.facts.campaign_key in keys[1]:
             message = tr("The campaign “{name}” is on both sides.").format(name=one_line(run.facts.campaign))
-            raise UsageError(
-                message, hint=tr("A campaign was measured either before the change or after it.")
-            )
+            raise UsageError(message, hint=tr("A campaign is either before the change or after it."))
 
 
 def _judge(

@@ -244,9 +244,7 @@ def _judged(
     """
     verdict, first = row.judged, phase.groups[0]
     if row.group is not first and not is_compared:
-        why = tr("{name} did not run this phase, so it is not compared here").format(
-            name=first.name_in_sentences
-        )
+        why = tr("{name} has no such phase and is not compared here").format(name=first.name_in_sentences)
         verdict = replace(verdict, found=None, not_compared=why)
     elif verdict.found is None:
         verdict = with_disturbed_rate(row)

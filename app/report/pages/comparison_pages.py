@@ -265,7 +265,7 @@ def take_with_you_page(found: Findings) -> Iterator[Block]:
         for warning in taken.warnings:
             yield Text(
                 TextRole.WARNING,
-                tr("A crash or power failure can lose data: {reason}").format(reason=warning),
+                tr("A power failure can lose data: {reason}").format(reason=warning),
             )
         for sentence in taken.sentences:
             yield Text(TextRole.BODY, sentence)

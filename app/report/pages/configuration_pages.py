@@ -221,7 +221,7 @@ def command_pages(found: Findings) -> Iterator[Block]:
     if not any(run.facts.commands for run in found.runs):
         yield Text(
             TextRole.BODY,
-            tr("None known: the run files contain no commands, for example because the runs were imported."),
+            tr("None known: the run files contain none, for example of imported runs."),
         )
         return
     by_commands: dict[tuple[str, ...], list[ReportedRun]] = {}

@@ -117,8 +117,7 @@ def test_what_the_machine_changed_by_is_told(anchored: RunComparison) -> None:
         " xfs (one) (95 % CI 10 %"
     )
     assert warning.endswith(
-        "Differences between the campaigns are corrected for this change, assuming that it affected all "
-        "configurations alike."
+        "Differences between campaigns are corrected for this change, as if it affected all alike."
     )
 
 

@@ -298,8 +298,8 @@ def test_subthreshold_load_explains_difference_no_verdict(trial: RunFacts) -> No
     assert verdict_of(found) is Verdict.INDICATIVE
     assert found.verdicts == (
         (
-            "No verdict, because other programs used 4.0 % of the CPUs during the slower one and 0.2 % "
-            "during the faster one: two measured 3.5 % slower than one (5 runs each)."
+            "No verdict, because other programs used 4.0 % of the CPUs in the slower and 0.2 % in the "
+            "faster one: two measured 3.5 % slower than one (5 runs each)."
         ),
     )
     assert comparison_as_json(found)["warnings"] is not None
@@ -319,7 +319,7 @@ def test_equal_asks_for_others(trial: RunFacts, one: float, two: float, verdict:
     runs = campaign(trial, one=QUIET, two=QUIET[::-1])
     found = compare_runs([beside(run, one if run.configuration == "one" else two) for run in runs])
     assert verdict_of(found) is verdict
-    assert ("during the second" in found.verdicts[0]) is (verdict is Verdict.INDICATIVE)
+    assert ("in the second" in found.verdicts[0]) is (verdict is Verdict.INDICATIVE)
 
 
 def test_partly_unknown_load_keeps_verdict(trial: RunFacts) -> None:

@@ -114,7 +114,7 @@ def run(tmp_path: Path) -> Path:
     return write_run(tmp_path / "one.footing", Shape(seconds=30))
 
 
-LIMITED = "Limited by writing and flushing WAL: sessions spent their time as follows:"
+LIMITED = "Limited by writing and flushing WAL: time of the sessions:"
 UNSHOWN = "These figures cannot show: "
 
 

@@ -185,7 +185,7 @@ def test_phase_missing_in_baseline(tmp_path: Path) -> None:
     assert (writes.reached, reads.reached) == (frozenset({"ext4", "xfs"}), frozenset({"xfs"}))
     assert verdict_of(writes) is Verdict.HIGHER
     assert reads.rows[1].comparison is None
-    text = "reads (1 of 2): ext4 did not run this phase, so it is not compared here."
+    text = "reads (1 of 2): ext4 has no such phase and is not compared here."
     assert reads.verdicts == (text,)
 
 

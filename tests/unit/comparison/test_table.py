@@ -97,15 +97,15 @@ def test_not_distinguishable_says_what_would_help() -> None:
     one = comparison(Verdict.INCONCLUSIVE, 1.01, 0.97, 1.05, more_runs=8, effect=0.01)
     assert describe(one, "ext4", "xfs") == (
         "inconclusive: xfs measured 1.0 % faster than ext4 (95 % CI -3.0 to +5.0 %, 5 runs each). Detecting "
-        "a difference of 1 % needs about 8 more runs of each"
+        "a difference of 1 % needs about 8 more of each"
     )
     many = comparison(Verdict.INCONCLUSIVE, 1.01, 0.5, 2, more_runs=4403)
-    assert "about 4,400 more runs of each" in describe(many, "a", "b")
+    assert "about 4,400 more of each" in describe(many, "a", "b")
     hopeless = comparison(Verdict.INCONCLUSIVE, 1.01, 0.1, 10)
     assert "more than 10 000 runs of each" in describe(hopeless, "a", "b")
     seen = comparison(Verdict.INCONCLUSIVE, 1.2, 0.9, 1.6, more_runs=2, more_runs_for=0.2)
     assert describe(seen, "a", "b").endswith(
-        "Detecting a difference as large as the measured one needs about 2 more runs of each"
+        "Detecting a difference as large as the measured one needs about 2 more of each"
     )
     slower = comparison(Verdict.INCONCLUSIVE, 0.8, 0.6, 1.07, more_runs=2, more_runs_for=0.25)
     assert "b measured 20 % slower than a (95 % CI -40 to +7 %, 5 runs each)" in describe(slower, "a", "b")

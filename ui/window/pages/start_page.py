@@ -157,10 +157,7 @@ class StartPage(QScrollArea):
         )
         self.new = ChoiceButton(
             tr("Try it h&ere"),
-            tr(
-                "Compares a folder with memory. Nothing is formatted, root is not needed, and it is live in "
-                "a minute."
-            ),
+            tr("Compares a folder with memory. Nothing is formatted, no root is needed. Live in a minute."),
             theme,
             icon="plus",
         )

@@ -82,7 +82,7 @@ def check_gate(arguments: argparse.Namespace, sides: Sequence[Sequence[Path]]) -
     common = set(map(Path.resolve, sides[0])) & set(map(Path.resolve, sides[1]))
     if common:
         message = tr("The run {run} is on both sides.").format(run=min(common))
-        raise UsageError(message, hint=tr("A run was measured either before the change or after it."))
+        raise UsageError(message, hint=tr("A run is either before the change or after it."))
 
 
 def print_gate(
