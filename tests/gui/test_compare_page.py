@@ -119,7 +119,7 @@ def test_differences_first_and_statistical_verdict(qtbot: QtBot, page: ComparePa
     assert texts.index("What differs") < texts.index("Verdict") < texts.index("Each run separately")
     assert "xfs is 10 % faster than ext4 (95 % CI" in texts
     assert "Target: filesystem" in texts
-    assert "phase for itself" not in texts
+    assert "Each phase separately" not in texts
 
 
 def test_phases_have_their_own_verdicts(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:

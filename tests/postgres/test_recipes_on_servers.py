@@ -154,7 +154,7 @@ def test_recreated_server_differs_from_kept(
     second = measure(over_ssh, "ufs-zfs-2008", {"ZFS": again, "reference": beside}, "--ssh", HOST)
     assert (len(first), len(second)) == (6, 6)
     compared = " ".join(over_ssh.command("compare", *map(str, (*first, *second))).stdout.split())
-    assert "different clusters of PostgreSQL, or one that was made anew" in compared
+    assert "different PostgreSQL clusters, or one that was recreated" in compared
     assert "checksums" in compared, "of the one that was made anew"
     # Whether a verdict rests on the reference hangs on what else this machine does meanwhile; that it is one
     # and the same, as far as anybody knows, does not.
@@ -167,11 +167,11 @@ def test_recreated_server_differs_from_kept(
     assert stayed.not_known == ()
     assert {each.name for each in stayed.differences} <= {ROUND_TRIP}
     assert {each.name for each in changed.differences} >= {IDENTIFIER, "checksums"}
-    assert "asked over" not in compared, "it is the same each time"
+    assert "facts read over" not in compared, "it is the same each time"
     shown = over_ssh.command("show", str(first[0])).stdout
     assert "known as its machine tells them over ssh" in shown
     assert "disks, memory and caches are not known" not in shown
     alone = [each for each in (*first, *second) if "reference" not in each.name]
     compared = " ".join(over_ssh.command("compare", *map(str, alone)).stdout.split())
-    assert "it is a second server on that machine, whose storage stays as it is" in compared
+    assert "take a second server on this machine, whose storage stays" in compared
     assert report_of(over_ssh, [*first, *second], tmp_path / "2008.pdf").startswith(b"%PDF-")

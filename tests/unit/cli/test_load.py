@@ -69,7 +69,7 @@ def test_connection_target_confirmed_first(capsys: pytest.CaptureFixture[str]) -
     assert len(person.prompts) == 1
     shown = capsys.readouterr()
     assert shown.out == ""
-    for words in ("db:5432  (host=db user=bench)", "over ssh: gate", "PGPASSWORD whichever server it is"):
+    for words in ("db:5432  (host=db user=bench)", "over ssh: gate", "PGPASSWORD to any server"):
         assert words in shown.err
     with pytest.raises(RefusedError, match="Nothing was sent there"):
         question(Person("no\n")).contact([CONTACT])

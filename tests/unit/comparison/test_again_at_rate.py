@@ -99,7 +99,7 @@ def test_rate_seventy_percent_of_slowest(tmp_path: Path, slowest: float, rate: f
 
 
 def test_refuses_runs_at_rate(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="were at a rate already"):
+    with pytest.raises(UsageError, match="had a target rate"):
         common_rate(compared(write(tmp_path, rate_tps=900.0)))
 
 
@@ -168,7 +168,7 @@ def test_again_and_json_exclusive(tmp_path: Path, capsys: Capture) -> None:
 def test_runs_without_a_speed_write_no_file(tmp_path: Path, capsys: Capture) -> None:
     paths = list(map(str, write(tmp_path / "runs", rate_tps=900.0)))
     assert command.main(["compare", *paths, "--again", str(tmp_path / "again.toml")]) != 0
-    assert "were at a rate already" in capsys.readouterr().err
+    assert "had a target rate" in capsys.readouterr().err
     assert not (tmp_path / "again.toml").exists()
 
 

@@ -282,7 +282,9 @@ def test_command_line_and_report_say_the_same(tmp_path: Path, capsys: Capture) -
     report = read_report(paths)
     answers = _texts(report, TextRole.ANSWER)
     assert any(each.startswith("a kept up with its target rate of 200 per second") for each in answers)
-    assert any(each.startswith("b did not keep its rate of 200 per second") for each in answers)
+    assert any(
+        each.startswith("b did not keep up with its target rate of 200 per second") for each in answers
+    )
     table = next(block for block in report.blocks if isinstance(block, ReportTable))
     assert [(row.cells["rate"], row.cells["difference"]) for row in table.rows] == [
         ("kept", "baseline"),

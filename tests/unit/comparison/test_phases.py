@@ -255,7 +255,7 @@ def test_other_shares_are_another_load(tmp_path: Path) -> None:
         for name, percent in (("ext4", 90.0), ("xfs", 50.0))
     ]
     found = phases_of(tmp_path, runs)[1].verdicts[1]
-    assert "another load was offered: ext4 at 90 % of what each run reached in “most”; xfs at 50 %" in found
+    assert "the target rates differ: ext4 at 90 % of what each run reached in “most”; xfs at 50 %" in found
 
 
 # --- where it is told ----------------------------------------------------------------------------------
@@ -267,8 +267,8 @@ def test_runs_without_phases_are_told_as_ever(tmp_path: Path, capsys: Capture) -
     assert compare_phases(found) == ()
     assert "phases" not in comparison_as_json(found)
     assert command.main(["compare", *map(str, paths)]) == 0
-    assert "phase for itself" not in capsys.readouterr().out
-    assert all("phase for itself" not in text for text in headings(read_report(paths)))
+    assert "phase separately" not in capsys.readouterr().out
+    assert all("phase separately" not in text for text in headings(read_report(paths)))
 
 
 def test_command_phase_table_and_sentences(tmp_path: Path, capsys: Capture) -> None:

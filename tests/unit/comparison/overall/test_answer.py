@@ -272,9 +272,7 @@ def test_largest_step_of_scales(tmp_path: Path) -> None:
         for run in several(f"scale {scale}", mean)
     ]
     (sentence,) = find_answer(compared(tmp_path, *runs)).sentences
-    assert sentence.startswith(
-        "TPS go from 9,000 (scale 10) to 1,000 (scale 1000); the largest step is that f"
-    )
+    assert sentence.startswith("TPS go from 9,000 (scale 10) to 1,000 (scale 1000). The largest step is f")
     assert "from scale 100 to scale 1000: -88 % (" in sentence
 
 

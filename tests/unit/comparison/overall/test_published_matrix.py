@@ -92,5 +92,5 @@ def test_pairs_indicative_with_chance(comparison: RunComparison) -> None:
     rows = [row for row in comparison.rows if row.comparison is not None]
     assert {row.comparison.verdict for row in rows if row.comparison} == {Verdict.INDICATIVE}
     assert all(row.judged.chance is not None and row.judged.chance.known is None for row in rows)
-    assert all("chance alone explains it only where such runs" in row.verdict for row in rows)
+    assert all("chance alone explains it only if such runs" in row.verdict for row in rows)
     assert {find_fastest(part) for part in comparison.parts} == {None}
