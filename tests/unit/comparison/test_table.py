@@ -89,7 +89,7 @@ def test_practically_equal_bound_and_interval() -> None:
     found = describe(comparison(Verdict.EQUAL, 1.0, 0.996, 1.009), "ext4", "xfs")
     assert found == (
         "ext4 and xfs are practically equal: the difference is within 2 % "
-        "(90 % interval -0.40 to +0.90 %, 5 runs each)"
+        "(90 % CI -0.40 to +0.90 %, 5 runs each)"
     )
 
 
