@@ -270,7 +270,7 @@ def test_dead_runner_never_shown_as_running(qtbot: QtBot, page: LivePage, bench:
     with qtbot.waitSignal(page.finished) as ended:
         page.poller.look()
     assert ended.args == [bench.folder]
-    assert "has died" in page.banner.words.text()
+    assert "runner of this run died" in page.banner.words.text()
     assert page.banner.isVisible()
     assert "its runner died" in page.header.campaign.text()
     assert not page.header.stop.isVisible()

@@ -173,7 +173,7 @@ def test_cancel_writes_nothing(qtbot: QtBot, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("folder", "why"), [("runs", "whole path"), ("FILE/runs", "is no folder"), ("/proc/1/runs", "may not")]
+    ("folder", "why"), [("runs", "full path"), ("FILE/runs", "is no folder"), ("/proc/1/runs", "may not")]
 )
 def test_unwritable_library_refused(qtbot: QtBot, tmp_path: Path, folder: str, why: str) -> None:
     (tmp_path / "file").touch()

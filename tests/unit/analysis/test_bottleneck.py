@@ -164,7 +164,7 @@ def test_io_baseline_as_evidence() -> None:
     found = find_bottleneck(of_sessions(replace(ALONE, used=used), for_wal=7))
     assert found.evidence[-1] == "the storage can do 200 durable writes a second; the run used 70 %"
     found = find_bottleneck(of_sessions(replace(ALONE, used=used), for_data=7))
-    assert found.evidence[-1] == "these disks answer 900 reads a second; the run used 1 %"
+    assert found.evidence[-1] == "these disks can do 900 reads a second; the run used 1 %"
 
 
 def test_memory_before_reads_after_locks() -> None:
@@ -222,7 +222,7 @@ def test_clear_share_needs_fewer_samples(clients: int, seconds: int, share: floa
     assert found.cause is expected
     if expected is Cause.NOT_KNOWN:
         assert "no wait events" not in found.sentence
-        assert f"it takes {1 + math.ceil(20 / clients)} s" in found.sentence
+        assert f"{1 + math.ceil(20 / clients)} s are needed" in found.sentence
 
 
 def test_cpus_of_other_programs_are_named() -> None:

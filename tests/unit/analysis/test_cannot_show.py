@@ -142,7 +142,7 @@ def test_closed_loop() -> None:
     ("how", "words"),
     [
         (shape(60), "the cost of checkpoints (none began within 60 s)"),
-        (shape(1200), "what checkpoints cost"),
+        (shape(1200), "the cost of checkpoints"),
         (shape(600, 100, 400), "effects that appear after 10 min"),
         (LONG, ""),
     ],

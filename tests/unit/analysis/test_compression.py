@@ -102,7 +102,7 @@ def test_compressibility_differs_from_stated() -> None:
 
     assert sentence_for(2.0, 2.19) == sentence_for(2.0, 1.81) == ""
     assert sentence_for(2.0, 2.21).startswith("the loaded tables compress 2.21:1 (zstd -3")
-    assert sentence_for(2.0, 1.79).endswith("2:1 was stated")
+    assert sentence_for(2.0, 1.79).endswith("2:1 was specified")
     assert sentence_for(None, 30.0) == ""
     assert differs_from_stated(2.0, SampledCompression()) == ""
     assert mark_words(OTHER_COMPRESSIBILITY) == "rows not as stated"

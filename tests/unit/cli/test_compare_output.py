@@ -108,8 +108,8 @@ def test_query_that_finds_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[
     folder = write_matrix(tmp_path)[0].parent
     assert command.main(["compare", str(folder), "scale:777"]) == 2
     told = " ".join(capsys.readouterr().err.split())
-    assert "None of 8 runs" in told
-    assert "is found by: scale:777" in told
+    assert "None of the 8 runs" in told
+    assert "matches: scale:777" in told
 
 
 def test_two_runs_of_one_configuration(printed: Printed) -> None:

@@ -231,7 +231,7 @@ def test_list_search_words_and_fields(call: Command, library: Path) -> None:
     assert names("name:ext4 #1") == ["good"], "the shell has parted the words"
     ended = call("list", "--library", str(library), "nowhere")
     assert ended.returncode == 0
-    assert f"None of {len(everything)} runs in {library} is found by: nowhere" in ended.stdout
+    assert f"None of the {len(everything)} runs in {library} matches: nowhere" in ended.stdout
     [good] = json.loads(
         call("list", "--json", "--library", str(library), "state:done scale:13 clients:8").stdout
     )

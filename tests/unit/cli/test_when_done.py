@@ -9,7 +9,7 @@ import pytest
 
 from app.cli.commands.when_done import EndedCampaign, run_when_done
 
-ENDED = (EndedCampaign("one", "all runs are done", Path("/lib/one")), EndedCampaign("two", "did not begin"))
+ENDED = (EndedCampaign("one", "all runs are done", Path("/lib/one")), EndedCampaign("two", "did not start"))
 
 
 def test_runs_as_caller_with_status_and_folders(tmp_path: Path) -> None:

@@ -249,8 +249,8 @@ def test_the_exit_status_says_the_verdict(
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["BASE", "--worse-than", "3"], "takes two folders"),
-        (["BASE", "NEW", "BASE", "--worse-than", "3"], "takes two folders"),
+        (["BASE", "--worse-than", "3"], "needs two folders"),
+        (["BASE", "NEW", "BASE", "--worse-than", "3"], "needs two folders"),
         (["BASE", "BASE", "--worse-than", "3"], "is on both sides"),
         (
             ["BASE", "NEW", "--worse-than", "3", "--baseline", "xfs"],

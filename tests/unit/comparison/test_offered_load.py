@@ -207,7 +207,7 @@ def test_limited_rate_claims_no_capacity(tmp_path: Path, limit: float | None) ->
     found = compared(write(tmp_path, ("a", 200.0, 150.0, limit), ("b", 200.0, 120.0, limit)))
     for sentence in found.verdicts:
         assert ("capacity is" in sentence) is (limit is None)
-        assert (": it did " in sentence) is (limit is not None)
+        assert (": it reached " in sentence) is (limit is not None)
     assert (found.rows[1].comparison is None) is (limit is not None)
 
 

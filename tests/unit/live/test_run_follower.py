@@ -144,7 +144,7 @@ def test_no_runner_is_incomplete(growing: Growing) -> None:
     assert snapshot.state is RunState.INCOMPLETE
     assert snapshot.data.state is RunState.INCOMPLETE
     assert snapshot.finished
-    assert "has died" in snapshot.problem
+    assert "runner of this run died" in snapshot.problem
     tps = snapshot.data.series("pgbench.tps")[1][-5:]
     assert snapshot.data.summary["tps"] == pytest.approx(tps.mean()), "nobody has finished its file yet"
     assert len(snapshot.data.series("pgbench.tps")[0]) == WARM_UP_S + 5

@@ -116,7 +116,7 @@ def test_long_text_truncated_with_notice(nine: list[Path]) -> None:
     assert len(report.title) < 300
     [conclusion] = [text for text in texts(report, TextRole.BODY) if text.startswith("cc")]
     assert len(conclusion) < MOST_WORDS + 100
-    assert "more letters" in conclusion
+    assert "more characters" in conclusion
 
 
 def test_author_text_not_interpreted(nine: list[Path]) -> None:

@@ -73,7 +73,7 @@ def test_no_safe_choice_states_cost(tmp_path: Path) -> None:
     cases = three_times(Case("nobarrier", shape=Shape(20, 6000), marks=(UNSAFE,)))
     one = taken(read_findings(write_cases(tmp_path, cases)))
     assert one.warnings == (UNSAFE[1],)
-    assert not [sentence for sentence in one.sentences if "trade no safety" in sentence]
+    assert not [sentence for sentence in one.sentences if "without unsafe" in sentence]
     assert UNSAFE[1] in one.as_text()
 
 
