@@ -95,9 +95,13 @@ class RunStability:
         return seconds_of(1000 * self.ends_s, self.tps, 0.0, self.interval_s)
 
     @cached_property
+    def _stalled(self) -> NDArray[np.bool_]:
+        return stalled_seconds(self.seconds)
+
+    @cached_property
     def jitter(self) -> Jitter:
         """Its variation; without figures of single seconds if reports are longer."""
-        found = jitter(self.seconds)
+        found = jitter(self.seconds, self._stalled)
         return found if self.interval_s == 1 else replace(found, cv=None, p1=None)
 
     @cached_property
@@ -117,7 +121,7 @@ class RunStability:
             return Truncation(0, None)
         median = float(np.nanmedian(seconds))
         under_way = np.maximum.accumulate(np.nan_to_num(seconds) >= median)
-        return mser5(np.where(under_way & stalled_seconds(seconds), np.nan, seconds))
+        return mser5(np.where(under_way & self._stalled, np.nan, seconds))
 
     @cached_property
     def steady(self) -> SteadyState:
@@ -166,7 +170,7 @@ class RunStability:
         half = student_t_quantile((1 + confidence) / 2, within.effective_seconds - 1) * within.standard_error
         return OwnInterval(max(0.0, within.mean - half), within.mean + half, confidence)
 
-    @property
+    @cached_property
     def is_mostly_unseen(self) -> bool:
         """Whether pgbench itself was blocked for more than half of its seconds."""
         return 2 * int(np.isnan(self.seconds).sum()) > len(self.seconds)

@@ -15,6 +15,7 @@ import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 from types import TracebackType
@@ -124,6 +125,12 @@ def _is_flat(value: Json) -> bool:
 
 
 _CONTAINERS: Final = (dict, list)
+
+
+@lru_cache(32)
+def _fact(text: str) -> Json:
+    """Return the value of a JSON text; cached, because runs on one machine have most facts in common."""
+    return json_value(text)
 
 
 def json_object(text: object) -> dict[str, Json]:
@@ -607,7 +614,10 @@ class RunFile:
             rows = self._rows(
                 "SELECT name, value FROM fact WHERE moment = ?", (moment,), most_text=_MOST_VALUES_BYTES
             )
-            return {name_value(name): json_value(value) for name, value in rows}
+            return {
+                name_value(name): _fact(value) if len(value) <= TEXT_CHARS else json_value(value)
+                for name, value in rows
+            }
 
     def output(self, name: str) -> str | None:
         """Output of a program, None if nothing is stored."""

@@ -140,11 +140,12 @@ class Jitter:
     missed_seconds: int
 
 
-def jitter(tps: Sequence[float] | Array) -> Jitter:
+def jitter(tps: Sequence[float] | Array, stalled: NDArray[np.bool_] | None = None) -> Jitter:
     """Return the variation of a run.
 
     Args:
         tps: transactions of each second of the measured phase, NaN for missed ones.
+        stalled: its `stalled_seconds`, if already known.
 
     Raises:
         ValueError: a value is negative or infinite.
@@ -154,7 +155,7 @@ def jitter(tps: Sequence[float] | Array) -> Jitter:
     if len(present) == 0:
         return Jitter(None, None, None, None, 0, 0, 0, len(series))
     mean, median = float(present.mean()), float(np.median(present))
-    stalled = stalled_seconds(series)
+    stalled = stalled_seconds(series) if stalled is None else stalled
     return Jitter(
         cv=float(present.std(ddof=1)) / mean if mean > 0 and len(present) > 1 else None,
         p1=float(np.percentile(present, 1)),

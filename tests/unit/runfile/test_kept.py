@@ -121,3 +121,9 @@ def test_finished_run_parsed_once(tmp_path: Path) -> None:
         assert run.metadata is run.metadata
         assert run.environment is run.environment
         assert run.facts("before") is run.facts("before")
+
+
+def test_common_facts_parsed_once(tmp_path: Path) -> None:
+    paths = [write_trial(tmp_path / name, Trial()) for name in ("a.footing", "b.footing")]
+    with RunFile(paths[0]) as first, RunFile(paths[1]) as second:
+        assert first.facts("before")["storage"] is second.facts("before")["storage"]

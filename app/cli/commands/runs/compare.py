@@ -18,23 +18,11 @@ from app.analysis.labels import one_line
 from app.analysis.stability import WITHIN_RUN_NOTE
 from app.cli.commands.runs.show import is_query, library_of, print_json, print_left_over, select_runs
 from app.cli.terminal.tables import print_sentence, print_table
-from app.comparison.again_at_rate import campaign_again
 from app.comparison.comparison import RunComparison, compare_runs
 from app.comparison.differences import describe_sameness, describe_values, what_differs
 from app.comparison.figures import COSTS, LATENCIES, LOADING, FigureComparison, compare_figures, format_mean
-from app.comparison.limits import (
-    EXPLANATION,
-    STORAGE_COLUMNS,
-    storage_rows,
-    storage_sentences,
-)
-from app.comparison.matrix import (
-    NOT_RANKED,
-    Matrix,
-    block_columns,
-    lay_out,
-    standing_columns,
-)
+from app.comparison.limits import EXPLANATION, STORAGE_COLUMNS, storage_rows, storage_sentences
+from app.comparison.matrix import NOT_RANKED, Matrix, block_columns, lay_out, standing_columns
 from app.comparison.overall.answer import find_answer
 from app.comparison.overall.conditions import ASKABLE, PropertyRole
 from app.comparison.overall.gate import (
@@ -181,6 +169,8 @@ def _asked(condition: str) -> PropertyRole | None:
 
 def _write_again(comparison: RunComparison, path: Path) -> None:
     """Write a campaign that repeats the runs at one rate, and print the command that starts it."""
+    from app.comparison.again_at_rate import campaign_again  # noqa: PLC0415 - with all of campaign files
+
     check_output(path, replace=None)
     file = campaign_again(comparison)
     write_output(path, lambda stream: stream.write(file.text.encode()))
