@@ -659,15 +659,14 @@ def standing_columns(matrix: Matrix) -> tuple[Column[Standing], ...]:
 
 
 def _difference_words(found: CellComparison) -> str:
-    """Return a difference with its interval, if it has one; those of the cells if it depends on them."""
+    """Return a difference with its interval, or why it has none; those of the cells if it depends on them."""
     if found.depends and found.least and found.most:
         sentence = tr("{range}, depends on the row")
         return sentence.format(range=format_range(found.least, found.most))
-    difference, interval = format_difference(found.comparison), format_interval(found.comparison)
-    return (
-        tr("{difference} ({interval})").format(difference=difference, interval=interval)
-        if interval
-        else difference
+    few = (tr("too few campaigns"), tr("too few runs"))
+    interval = format_interval(found.comparison) or few[found.sets is None]
+    return tr("{difference} ({interval})").format(
+        difference=format_difference(found.comparison), interval=interval
     )
 
 

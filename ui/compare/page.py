@@ -31,7 +31,7 @@ from app.comparison.matrix import standing_columns
 from app.comparison.offered_load import AGAIN_SHARE
 from app.comparison.overall.phases import EXPLANATION as PHASES_EXPLANATION
 from app.comparison.overall.phases import ComparedPhase
-from app.comparison.warnings import comparison_notes, comparison_warnings
+from app.comparison.warnings import comparison_notes
 from app.domain.campaign.configuration import Campaign
 from app.domain.errors import FootingError
 from app.domain.text import tr
@@ -80,10 +80,9 @@ class ComparisonWriter(PlainWriter):
         self._write_runs(content)
 
     def _write_warnings(self, content: Content) -> None:
-        warnings = () if content.comparison is None else comparison_warnings(content.comparison)
-        if warnings:
+        if content.answer.weakened_by:
             self._heading(tr("Before you compare"))
-        for warning in warnings:
+        for warning in content.answer.weakened_by:
             self._warn(warning)
         for note in () if content.comparison is None else comparison_notes(content.comparison):
             self._line(note)
@@ -171,7 +170,6 @@ def _whose(content: Content, places: Sequence[int]) -> str:
     return name_some(names)
 
 
-_CUTS: Final = (("0", tr("nothing")), ("30", tr("30 s")))
 _MORE_CUTS_S: Final = (60, 300, 900)
 
 
@@ -248,7 +246,7 @@ class ComparePage(QWidget):
         back.clicked.connect(lambda _checked: self.go_back())
         self.baseline, self.cut = Choice(tr("Compare with")), Choice(tr("Leave out"))
         more = ((str(s), tr("{minutes:g} min").format(minutes=s / 60)) for s in _MORE_CUTS_S)
-        self.cut.offer([*_CUTS, *more])
+        self.cut.offer([("0", tr("nothing")), ("30", tr("30 s")), *more])
         self.cut.setToolTip(tr("At the start of every run: warm-up that was not measured separately."))
         self.effect = QDoubleSpinBox(
             minimum=0.1, maximum=50, value=2, decimals=1, singleStep=0.5, suffix=" %"
@@ -511,9 +509,5 @@ def _with_facts(run: LoadedRun) -> LoadedRun:
     except FootingError as error:
         return replace(run, problem=one_line(f"{run.name}: {error.message}"))
     if facts.shape is not None:
-        _ = (
-            facts.shape.warm_up,
-            facts.shape.within,
-            facts.shape.steady,
-        )  # computed here, not in the GUI thread
+        _ = facts.shape.warm_up, facts.shape.within, facts.shape.steady  # not in the GUI thread
     return replace(run, facts=facts)

@@ -281,6 +281,18 @@ def test_two_cells_of_single_runs_give_none() -> None:
     assert (found.cells, found.comparison.verdict) == (2, Verdict.INDICATIVE)
 
 
+def test_missing_interval_says_why() -> None:
+    for facts, why in (
+        (noisy({"single": 0.5, "stripe": 0.5}), "too few runs"),
+        (noisy(FOUR, campaigns=("one", "two")), "too few campaigns"),
+    ):
+        matrix = laid(facts)
+        column = next(each for each in standing_columns(matrix) if each.id.startswith("kind"))
+        shown = [column.cell(each) for each in matrix.columns]
+        assert shown[0] == ""
+        assert shown[1].endswith(f"% ({why})")
+
+
 def test_interaction_is_shown_and_not_averaged() -> None:
     matrix = laid(noisy({"single": 1.0, "stripe": 2.0}, 3))
     column = next(each for each in standing_columns(matrix) if each.id.startswith("kind"))
