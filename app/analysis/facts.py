@@ -327,7 +327,7 @@ def read_run_facts(path: Path, *, whole: bool = True) -> RunFacts:
             environment=tuple(
                 _flat({key: each for key, each in facts.items() if whole and key != SERVER_DEFAULTS})
             ),
-            unavailable=tuple((source, reason) for _, source, reason in run.unavailable() if whole),
+            unavailable=tuple((tr(source), tr(reason)) for _, source, reason in run.unavailable() if whole),
             shape=shape,
             bottleneck=read_bottleneck(run),
             unshown=find_limitations(value, environment, facts, shape),

@@ -14,7 +14,7 @@ from typing_extensions import override
 
 from app.domain.errors import CampaignError, did_you_mean
 from app.domain.problem import Problem
-from app.domain.text import tr
+from app.domain.text import quoted, tr
 
 _MOST_LISTED: Final = 20
 """Problems reported in full; a file of garbage would otherwise fill the screen."""
@@ -50,7 +50,7 @@ def found_text(value: object) -> str:
         case float():
             text = repr(value)
         case str():
-            text = f"“{printable(value)}”" if value else tr("an empty text")
+            text = quoted(printable(value)) if value else tr("an empty text")
         case list():
             text = tr("a list of {count}").format(count=len(value)) if value else tr("an empty list")
         case dict():

@@ -403,6 +403,11 @@ def tr(message: str) -> str:
     return _sentence(_catalogue.gettext(message))
 
 
+def quoted(text: str) -> str:
+    """Return a text in the quotation marks of the user's language."""
+    return tr("“{name}”").format(name=text)
+
+
 def trn(one: str, many: str, count: int) -> str:
     """Return `one` for a count of 1 and `many` for others, in the user's language with its plural forms.
 

@@ -43,7 +43,7 @@ from app.domain.campaign.configuration import Campaign, Configuration, PostgresC
 from app.domain.campaign.matrix import Change
 from app.domain.campaign.order import RunOrder
 from app.domain.problem import Problem
-from app.domain.text import tr
+from app.domain.text import quoted, tr
 from app.draft.disks.target import read_target
 from app.draft.fields.fields import FIELDS, OPTIONAL, PHASES, SCRIPT, SETTINGS, automatic_name
 from app.draft.fields.phases import raw_phase, raw_scripts
@@ -288,7 +288,7 @@ class _DraftReader(CampaignReader):
             if place.path.startswith("configuration") or rule(shared) == breach:
                 self.add(place, sentence)
             elif place.path.startswith(PHASES):  # the same in all configurations
-                self.add(place, sentence, about=f"“{layer.place.configuration}”")
+                self.add(place, sentence, about=quoted(layer.place.configuration))
             else:
                 path = place.path
                 self.add(

@@ -17,7 +17,7 @@ from app.domain.campaign.configuration import (
 from app.domain.errors import CampaignError, FootingError, InstallationError, SettingError, TargetError
 from app.domain.problem import Problem
 from app.domain.storage_plan.reader import PlanError
-from app.domain.text import tr
+from app.domain.text import quoted, tr
 from app.draft.builder import ValidationResult
 from app.draft.fields.environment import DraftEnvironment
 from app.draft.fields.fields import step_of
@@ -137,7 +137,7 @@ class Inquiry:
             case CampaignQuestion(campaign=campaign) if campaign.matrix is not None:
                 field = "dimension" if step is Step.MORE else field
             case CampaignQuestion(campaign=campaign) if step is Step.MORE:
-                message = f"“{campaign.configurations[0].name}”: {message}"
+                message = f"{quoted(campaign.configurations[0].name)}: {message}"
                 field = self._place_in_list(campaign.configurations)
             case CampaignQuestion() if step is Step.WORKLOAD and isinstance(error, TargetError):
                 field = "workload.size"

@@ -45,7 +45,7 @@ from app.domain.campaign.disk_target import target_problems
 from app.domain.campaign.order import Design
 from app.domain.errors import CampaignError, SettingError, UsageError, did_you_mean
 from app.domain.storage_plan.reader import PlanError
-from app.domain.text import CALLED, tr
+from app.domain.text import CALLED, quoted, tr
 from app.postgres.installations.installation import (
     Installation,
     choose_installation,
@@ -311,7 +311,7 @@ def left_out_sentences(left_out: Iterable[LeftOut]) -> tuple[str, ...]:
 def _left_out_sentence(names: Sequence[str], reason: str) -> str:
     if len(names) == 1:
         return tr("“{name}” is left out. {reason}").format(name=names[0], reason=reason)
-    shown = ", ".join(tr("“{name}”").format(name=name) for name in names[:_MOST_NAMED])  # commas in names
+    shown = ", ".join(quoted(name) for name in names[:_MOST_NAMED])  # commas in names
     if len(names) > _MOST_NAMED:
         shown = tr("{names} and {count} more").format(names=shown, count=len(names) - _MOST_NAMED)
     sentence = tr("{count} configurations are left out ({names}). {reason}")

@@ -22,7 +22,7 @@ from app.domain.options.refusals import echo
 from app.domain.problem import Problem
 from app.domain.storage_plan.plan import Group, InitialSync, StoragePlan, names_of
 from app.domain.storage_plan.reader import plan_problems
-from app.domain.text import tr
+from app.domain.text import quoted, tr
 from app.domain.units import TIB
 
 _UNSEEN_BYTES: Final = TIB << 20
@@ -165,13 +165,13 @@ def _preset_problems(target: DiskTarget) -> Iterator[Problem]:
     for prefix, group in target.groups:
         spec = find_filesystem(group.filesystem)
         if spec is None:
-            message = tr("There is no filesystem {name}.").format(name=f"“{echo(group.filesystem)}”")
+            message = tr("There is no filesystem {name}.").format(name=quoted(echo(group.filesystem)))
             yield Problem(f"{prefix}filesystem", message)
             continue
         presets = [each.id for each in spec.presets]
         if group.preset not in presets:
             message = tr("{label} has no preset {name}.").format(
-                label=spec.label, name=f"“{echo(group.preset)}”"
+                label=spec.label, name=quoted(echo(group.preset))
             )
             near = did_you_mean(group.preset[:80], presets)
             yield Problem(f"{prefix}preset", f"{message} {near}".rstrip(), ", ".join(presets))

@@ -18,7 +18,7 @@ from app.domain.options.format_spec import STRIPE_OPTIONS, FormatSpec
 from app.domain.options.kinds import OptionValue
 from app.domain.options.raid import Level
 from app.domain.problem import Problem
-from app.domain.text import tr
+from app.domain.text import quoted, tr
 
 # Conflicts and implications of options, and warnings about them: rules as data.
 #
@@ -293,7 +293,7 @@ def value_problems(
 
 def unknown_option(spec: FormatSpec, name: object) -> Problem:
     """Return the problem of an unknown option."""
-    message = tr("{label} has no option {name}.").format(label=spec.label, name=f"“{echo(name)}”")
+    message = tr("{label} has no option {name}.").format(label=spec.label, name=quoted(echo(name)))
     return Problem(echo(name), message, ", ".join(option.id for option in spec.options))
 
 
@@ -306,4 +306,4 @@ def shown(value: object) -> str:
     """Return a value, escaped, as campaign files spell it."""
     if isinstance(value, bool):
         return plain(value)
-    return f"“{echo(value)}”" if isinstance(value, str) else echo(value)
+    return quoted(echo(value)) if isinstance(value, str) else echo(value)

@@ -25,7 +25,7 @@ from app.domain.options.raid import Assembler
 from app.domain.options.refusals import echo
 from app.domain.problem import Problem
 from app.domain.storage_plan.plan import FURTHER_ROLES, Role
-from app.domain.text import plain_number, tr
+from app.domain.text import plain_number, quoted, tr
 from app.domain.units import KIB, format_size
 from app.draft.fields.fields import FIELDS, TYPED_FIELDS
 from app.draft.fields.state import DEFAULT_PRESET, DisksDraft, GroupDraft, MadeDraft, level_of
@@ -120,7 +120,7 @@ def read_options(
         value = read_option(known[name], text)
         if value is None:
             sentence = tr("{text} is not allowed; allowed is {allowed}.")
-            shown = f"“{echo(text)}”" if text.strip() else tr("An empty text")
+            shown = quoted(echo(text)) if text.strip() else tr("An empty text")
             wrong.append((name, sentence.format(text=shown, allowed=known[name].kind.allowed)))
         else:
             values[name] = value

@@ -19,7 +19,7 @@ from app.domain.options.refusals import echo
 from app.domain.problem import Problem
 from app.domain.storage_plan.plan import Group, GroupOf, Role, StoragePlan
 from app.domain.storage_plan.reader import PlanError, plan_problems
-from app.domain.text import tr
+from app.domain.text import quoted, tr
 from app.domain.units import GIB, MIB, format_size
 from app.storage.layout.availability import Support, level_availability
 from app.storage.layout.partitions import planned_bytes, whole_disk_bytes
@@ -103,7 +103,7 @@ class _Search:
 
     def look_for(self, key: str, name: str) -> None:
         having = find_disks(name, self.disks)
-        shown = f"“{echo(name)}”"
+        shown = quoted(echo(name))
         if len(having) == 1:
             self.found[name] = having[0].identity
         elif having:

@@ -21,7 +21,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.domain.errors import FootingError
-from app.domain.text import tr, trn
+from app.domain.text import quoted, tr, trn
 from app.library.annotations import Annotations, annotate, clean_name, clean_note, read_tags
 from app.library.entries import find_examples
 from app.library.files import CopiedFiles, TrashedFile, TrashError, copy_into_library, move_to_trash, restore
@@ -222,7 +222,7 @@ class RunFileActions(QObject):
         run = self._model.run(paths[0])
         if len(paths) > 1 or run is None:
             return tr("{count} runs").format(count=len(paths))
-        return f"“{run_name(run)}”"
+        return quoted(run_name(run))
 
     def _moved(
         self, name: str, ticked: Sequence[str], trashed: Sequence[TrashedFile], problems: Sequence[str]

@@ -23,7 +23,7 @@ from app.campaign_file.trust import HARMLESS
 from app.domain.campaign.matrix import DimensionValue
 from app.domain.columns import CellKind, Column
 from app.domain.problem import Problem
-from app.domain.text import tr, trn
+from app.domain.text import quoted, tr, trn
 from app.draft.draft import CampaignDraft
 from app.draft.fields.fields import CONNECTION
 from app.draft.fields.state import ConfigurationDraft, Step
@@ -586,7 +586,7 @@ class MorePage(Page):
     @override
     def named(self, problem: Problem) -> Problem:
         for number, each in enumerate(self.draft.parts.chosen(), start=1):
-            if belongs(problem.path, f"configuration[{number}]") and f"“{each.name}”" not in problem.message:
+            if belongs(problem.path, f"configuration[{number}]") and quoted(each.name) not in problem.message:
                 message = tr("“{name}”: {message}").format(name=each.name, message=problem.message)
                 return Problem(problem.path, message, problem.hint)
         return problem

@@ -17,7 +17,7 @@ from typing_extensions import override
 from app.domain.columns import CellKind, Column
 from app.domain.errors import FootingError
 from app.domain.problem import Problem
-from app.domain.text import tr
+from app.domain.text import quoted, tr
 from app.domain.units import format_size
 from app.draft.commands import CommandLine, LineAction
 from app.draft.data_sets import TemplatesFound, look_for_templates
@@ -399,7 +399,7 @@ def _risks(review: Review) -> list[str]:
     sentences = []
     for (setting, value, reason), names in found.items():
         everywhere = len(names) == len(review.rows)
-        whose = tr("all") if everywhere else ", ".join(f"“{name}”" for name in names)
+        whose = tr("all") if everywhere else ", ".join(quoted(name) for name in names)
         sentence = tr("⚠ UNSAFE, {whose}: {setting} = {value}: {risk}.")
         sentences.append(sentence.format(whose=whose, setting=setting, value=value, risk=reason.rstrip(".")))
     return sentences
