@@ -201,7 +201,7 @@ def test_marks_look_different() -> None:
         image = QImage(40, 20, QImage.Format.Format_RGB32)
         image.fill(QColor("#ffffff"))
         painter = QPainter(image)
-        paint_mark(painter, QPointF(20, 10), mark, QColor("#0063b2"), QColor("#ffffff"), 1.0)
+        paint_mark(painter, QPointF(20, 10), mark, QColor("#0063b2"), 1.0)
         painter.end()
         painted.add(bytes(image.constBits()))
     assert len(painted) == 12

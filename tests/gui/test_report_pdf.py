@@ -10,14 +10,14 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from io import BytesIO
-from itertools import groupby
+from itertools import groupby, pairwise
 from pathlib import Path
 
 import numpy as np
 import pypdf
 import pytest
 from pypdf import PdfReader
-from PySide6.QtCore import QSizeF
+from PySide6.QtCore import QRectF, QSizeF
 from PySide6.QtGui import QFontDatabase, QImage, QPainter, QPdfWriter
 
 from app.domain.errors import CancelledError, FootingError, RefusedError, RunFileError, UsageError
@@ -31,6 +31,7 @@ from tests.fix_runs import Shape, change_run
 from tests.fix_window import LONG_NAME
 from tests.unit.analysis.test_io_baseline_words import KNOWN
 from tests.unit.report.test_report_content import single_blocks
+from ui.charts.painting.sheet_painting import put_body
 from ui.report import canvas as canvas_module
 from ui.report.canvas import (
     FOOT_MM,
@@ -49,7 +50,7 @@ from ui.report.layout import PageLayout
 from ui.report.save import SaveRequest, report_pdf, save
 from ui.report.time_chart import Gutters, TimeChart
 from ui.style import FAMILY
-from ui.theme import Theme
+from ui.theme import SERIES, Scheme, Theme
 
 TOP = Path(__file__).resolve().parents[2]
 
@@ -339,6 +340,18 @@ def test_stacked_charts_share_edges(monkeypatch: pytest.MonkeyPatch, paths: list
     report_pdf(read_report(paths), PAPERS["a4"])
     stacks = [len(list(group)) for _, group in groupby(edges)]
     assert stacks == [1, 4], "a chart on the first page, then four of one run"
+
+
+def test_hatches_are_as_wide_on_paper_as_on_screen() -> None:
+    """Bars of one colour are told apart by them."""
+    image = QImage(600, 200, QImage.Format.Format_RGB32)
+    image.fill(0)
+    painter = QPainter(image)
+    painter.scale(10, 10)
+    put_body(painter, Theme(Scheme.LIGHT), QRectF(0, 0, 60, 20), SERIES)
+    painter.end()
+    row = [image.pixel(x, 100) for x in range(20, 580)]
+    assert 15 < sum(one != other for one, other in pairwise(row)) < 60
 
 
 def test_note_at_moment_printed_once_a_chart(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
-from PySide6.QtCore import QSettings, Qt
+from PySide6.QtCore import QEvent, QSettings, Qt
 from PySide6.QtGui import QFont
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
@@ -665,6 +665,15 @@ def test_unreadable_file_changes_nothing(
         wizard.files.load(tmp_path / name)
     assert "Nothing was started" in wizard.reason.text()
     assert wizard.draft.to_campaign() == before
+
+
+def test_long_reason_takes_no_room_from_page(make_wizard: MakeWizard) -> None:
+    wizard = make_wizard(known_draft())
+    wizard._on_failed("short")
+    height = wizard.stack.height()
+    wizard._on_failed("a sentence of several words, one of many " * 40)
+    QApplication.sendPostedEvents(None, QEvent.Type.LayoutRequest.value)
+    assert wizard.stack.height() == height
 
 
 # --- for everybody

@@ -61,7 +61,7 @@ from ui.compare.content import NOT_YET, Content
 from ui.compare.distribution import DistributionView, SweepCurves
 from ui.compare.figures import bar_of, better_words, figure_heading, figure_label, known_figures
 from ui.compare.over_time import OverTimeView
-from ui.compare.parts import Choice, View, control_row, figure_entries, labelled
+from ui.compare.parts import Choice, View, control_row, figure_entries, labelled, list_and_charts
 from ui.compare.result import ResultView
 from ui.painting import painting
 from ui.theme import Theme
@@ -132,8 +132,7 @@ class SweepView(View):
             self._splitter.addWidget(self._lines)
             self._splitter.addWidget(self.stack)
             self._splitter.setStretchFactor(1, 1)
-            em = self.fontMetrics().averageCharWidth()
-            self._splitter.setSizes([em * 34, em * 120])
+            self._splitter.setSizes(list_and_charts(self))
             self._shown = wanted
         return self.stack
 

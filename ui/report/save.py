@@ -279,7 +279,10 @@ def _text(block: Text, place: int) -> str:
 
 
 def _tag(look: int) -> str:
-    return f'<span class="tag" style="background:{PAPER.series[look % SERIES]}"></span>'
+    ground = colour = PAPER.series[look % SERIES]
+    if look >= SERIES:  # the colour of an earlier one, striped
+        ground = f"repeating-linear-gradient({45 * (look // SERIES)}deg,{colour} 0 2px,#fff 2px 4px)"
+    return f'<span class="tag" style="background:{ground}"></span>'
 
 
 def _table(table: ReportTable) -> str:

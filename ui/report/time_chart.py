@@ -96,7 +96,8 @@ class TimeChart:
             + SMALL
         )
         tags = max((self._width(theme, line.label) for line in self.lines if line.label), default=-TINY)
-        return max(_LEAST_LEFT, labels), tags + TINY
+        last = text_width(theme, TIME.label(self.times[1], self.times[1]), QUIET.scale)
+        return max(_LEAST_LEFT, labels), max(tags + TINY, last / 2)
 
     def paint(self, painter: QPainter, size: QSizeF, theme: Appearance, gutters: Gutters) -> None:
         """Paint the chart between these gutters."""

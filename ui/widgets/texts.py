@@ -215,7 +215,7 @@ class ScrollingTexts(QScrollArea):
     def __init__(self, lines: int, *texts: Text) -> None:
         super().__init__()
         inside = QWidget()
-        fill(QVBoxLayout(inside), *texts, 1, spacing=TINY, margins=0)
+        fill(QVBoxLayout(inside), *texts, *(1,) * (len(texts) > 1), spacing=TINY, margins=0)
         self.setWidget(inside)
         self.setWidgetResizable(True)
         self.setAccessibleName(tr("Remarks"))

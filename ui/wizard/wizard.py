@@ -48,7 +48,7 @@ from ui.widgets.formatting import one_line, tooltip
 from ui.widgets.layouts import fill
 from ui.widgets.screen_room import screen_room
 from ui.widgets.tab_order import set_reading_tab_order
-from ui.widgets.texts import Rule, Text, show_tip
+from ui.widgets.texts import Rule, ScrollingTexts, Text, show_tip
 from ui.wizard.background.disk_feed import DiskFeed, MakeWatch, RootAnswers, WholeRead, follow_disks
 from ui.wizard.background.validation import BackgroundValidation
 from ui.wizard.base.help_panel import HelpPanel
@@ -397,7 +397,7 @@ class Wizard(QDialog):
             margins=(MEDIUM, SMALL, MEDIUM, MEDIUM),
         )
         self.reason.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        self._buttons.addWidget(self.reason, 1)
+        self._buttons.addWidget(ScrollingTexts(2, self.reason), 1)  # never higher than that
         for button in (self.cancel, self.back, self.next):
             self._buttons.addWidget(button)
         fill(QVBoxLayout(self), (upper, 1), Rule(self.theme), self._buttons, spacing=0, margins=0)

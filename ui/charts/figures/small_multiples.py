@@ -201,7 +201,7 @@ class SmallMultiples:
         main = next(curve for curve in self.spec.curves if curve.main)
         styler = LineStyler(theme, None, 2)
         line = styler.style_line(self.traces[place], main, self._curves[place])
-        return replace(line, style=Qt.PenStyle.SolidLine)  # the only line in its cell
+        return replace(line, style=Qt.PenStyle.SolidLine, mark=0)  # the only line in its cell
 
     def _frame(self, body: QRectF, ratio: float) -> Frame:
         width, height = max(2, round(body.width() * ratio)), max(2, round(body.height() * ratio))
@@ -210,7 +210,7 @@ class SmallMultiples:
     def _paint_cell(self, painter: QPainter, theme: Theme, place: int, head: QRectF, body: QRectF) -> None:
         trace, line = self.traces[place], self._line(theme, place)
         sample = QRectF(head.left(), head.top(), 18, head.height())
-        paint_sample(painter, sample, line.colour, line.style, 3, line.mark)
+        paint_sample(painter, sample, line.colour, line.style, 3)
         named = head.adjusted(18 + TINY, 0, 0, 0)  # the pointer's value covers the end
         put_text(painter, theme, named, trace.label, Look(bold=trace.run_id == self.focus))
         ratio = painter.device().devicePixelRatioF()

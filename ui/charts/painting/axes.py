@@ -81,9 +81,7 @@ class _Axis(pg.AxisItem):  # type: ignore[misc]
 
     @override
     def drawPicture(self, p: QPainter, *specs: Any) -> None:
-        p.setLayoutDirection(
-            Qt.LayoutDirection.LeftToRight
-        )  # numbers are next to their ticks in every script
+        p.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # numbers precede their ticks everywhere
         super().drawPicture(p, *specs)
 
     def apply_style(self) -> None:
@@ -115,7 +113,9 @@ class TimeAxis(_Axis):
     @override
     def apply_style(self) -> None:
         super().apply_style()
-        height = math.ceil(self.metrics.height()) + TINY
+        apart = math.ceil(self.metrics.height() / 4)  # the lowest number of the values ends in there
+        self.setStyle(tickTextOffset=apart)
+        height = math.ceil(self.metrics.height()) + apart
         self.setHeight(height)
         self.fitted.emit(height)
 
@@ -208,12 +208,8 @@ class ValueAxis(_Axis):
 
     def wanted_width(self, low: float, high: float, height: float) -> float:
         """Return the pixels that the labels need."""
-        return (
-            max(
-                (self.metrics.horizontalAdvance(label) for label in self.labels(low, high, height)), default=0
-            )
-            + 3 * TINY
-        )
+        widths = [self.metrics.horizontalAdvance(label) for label in self.labels(low, high, height)]
+        return max(widths, default=0.0) + 3 * TINY
 
     @override
     def tickValues(self, minVal: float, maxVal: float, size: float) -> list[tuple[float, list[float]]]:

@@ -46,9 +46,13 @@ def mark_parts(mark: int) -> tuple[int, bool, int]:
     return shape, bool(hollow), count + 1
 
 
-def paint_mark(
-    painter: QPainter, at: QPointF, mark: int, colour: QColor, ground: QColor, unit: float
-) -> None:
+def _asides(mark: int, unit: float) -> list[float]:
+    """Return where the shapes of a mark are beside its centre, in pixels of the device."""
+    count = mark_parts(mark)[2]
+    return [2.4 * RADIUS * unit * (number - (count - 1) / 2) for number in range(count)]
+
+
+def paint_mark(painter: QPainter, at: QPointF, mark: int, colour: QColor, unit: float) -> None:
     """Draw a mark; nothing for mark 0.
 
     Args:
@@ -56,17 +60,17 @@ def paint_mark(
         at: its centre.
         mark: number, see `ui.theme.Theme.series_mark`.
         colour: of its line.
-        ground: inside a hollow mark.
         unit: device pixels per pixel of the window.
     """
     if not mark:
         return
-    shape, hollow, count = mark_parts(mark)
+    shape, hollow, _ = mark_parts(mark)
     radius = RADIUS * unit
     painter.setPen(QPen(colour, 1.4 * unit))
+    ground = QColor("#ffffff" if colour.lightness() < 128 else "#000000")
     painter.setBrush(ground if hollow else colour)
-    for number in range(count):
-        middle = at + QPointF(2.4 * radius * (number - (count - 1) / 2), 0)
+    for aside in _asides(mark, unit):
+        middle = at + QPointF(aside, 0)
         if shape == 0:
             painter.drawEllipse(middle, radius, radius)
         else:
@@ -286,14 +290,17 @@ def _paint_marks(
     if first >= end:
         return
     painter.setRenderHint(QPainter.RenderHint.Antialiasing, on=True)
-    ground = QColor("#ffffff") if line.colour.lightness() < 128 else QColor("#000000")
+    single, asides = (line.mark - 1) % (_FILLS * len(_POLYGONS)) + 1, _asides(line.mark, unit)
     for x in np.arange(first, end, apart).tolist():
         t_s = frame.start_s + x / frame.width * (frame.end_s - frame.start_s)
         value = line.read(t_s) if after_s is None or t_s > after_s else None
-        if value is not None:
-            y = frame.y(value)
+        if value is None:
+            continue
+        for aside in asides:
+            own = line.read(t_s + aside / frame.width * (frame.end_s - frame.start_s))
+            y = frame.y(value if own is None else own)
             if 0 <= y <= frame.height:
-                paint_mark(painter, QPointF(x, y), line.mark, line.colour, ground, unit)
+                paint_mark(painter, QPointF(x + aside, y), single, line.colour, unit)
 
 
 def draw_lines(painter: QPainter, frame: Frame, lines: Iterable[Line]) -> None:
@@ -428,8 +435,7 @@ def paint_sample(
     painter.setPen(pen)
     y = area.center().y()
     painter.drawLine(QPointF(area.left(), y), QPointF(area.right(), y))
-    ground = QColor("#ffffff") if colour.lightness() < 128 else QColor("#000000")
-    paint_mark(painter, area.center(), mark, colour, ground, 1.0)
+    paint_mark(painter, area.center(), mark, colour, 1.0)
 
 
 def sample_icon(size: QSize, ratio: float, colour: QColor, style: Qt.PenStyle, mark: int) -> QIcon:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QLineF, QPointF, QRectF, QSizeF, Qt
-from PySide6.QtGui import QBrush, QFontMetricsF, QPainter, QPen, QPolygonF
+from PySide6.QtGui import QFontMetricsF, QPainter, QPen, QPolygonF
 
 from app.analysis.labels import safety_warning
 from ui.charts.data.scale import XAxisKind, format_log_tick, format_value, log_ticks, tick_step, value_ticks
@@ -240,16 +240,6 @@ def put_tick_labels_left(
         put_text(painter, theme, place, label, TICK_LEFT)
 
 
-_HATCHES = (
-    Qt.BrushStyle.BDiagPattern,
-    Qt.BrushStyle.DiagCrossPattern,
-    Qt.BrushStyle.HorPattern,
-    Qt.BrushStyle.Dense4Pattern,
-    Qt.BrushStyle.VerPattern,
-    Qt.BrushStyle.CrossPattern,
-)
-
-
 def put_body(
     painter: QPainter, theme: Appearance, body: QRectF, colour_index: int, warning: str = ""
 ) -> None:
@@ -265,7 +255,15 @@ def put_body(
     colour, mark = theme.series_colour(colour_index), theme.series_mark(colour_index)
     painter.fillRect(body, theme.background if warning else theme.pale(colour, 0.45))
     if mark:
-        painter.fillRect(body, QBrush(colour, _HATCHES[(mark - 1) % len(_HATCHES)]))
+        # Lines: patterns of Qt have the size of the device's pixels, which are too small on paper.
+        height, apart = max(1, math.ceil(body.height())), 3 + 3 * ((mark + 1) // 2)
+        low, high = (body.bottom(), body.top())[:: 1 if mark % 2 else -1]
+        painter.setPen(QPen(colour, 1))
+        for x in range(int(body.left()) - height + 1, math.ceil(body.right()), apart):
+            line = QLineF(x, low, x + height, high)
+            # Pictures as SVG know no clipping.
+            ends = max(0.0, (body.left() - x) / height), min(1.0, (body.right() - x) / height)
+            painter.drawLine(QLineF(*map(line.pointAt, ends)))
     style = Qt.PenStyle.DotLine if warning == LOST else Qt.PenStyle.DashLine
     painter.setPen(QPen(colour, 1.5, style if warning else Qt.PenStyle.SolidLine))
     painter.drawRect(body)

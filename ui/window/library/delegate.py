@@ -170,7 +170,7 @@ class LibraryDelegate(QStyledItemDelegate):
             painter.setPen(QPen(colour, 3.0))
             painter.drawLine(QPointF(area.left(), y), QPointF(area.left() + sample * 0.8, y))
             middle, mark = QPointF(area.left() + sample * 0.4, y), self._theme.series_mark(colour_number)
-            paint_mark(painter, middle, mark, colour, self._theme.background, 1.0)
+            paint_mark(painter, middle, mark, colour, 1.0)
             area = area.adjusted(sample, 0, 0, 0)
         tps = format_tps(row.run.entry.tps)
         painter.setFont(look.font)
