@@ -264,7 +264,7 @@ def test_repeated_attempt_counted_once_paired(trial: RunFacts) -> None:
     values = {run.name: run.left_out for run in found.runs if run.left_out}
     assert values == {"two #2": "it was disturbed, and two #2, attempt 2 counts instead"}
     (sentence,) = found.verdicts
-    assert "1 of 7 runs was disturbed: left out" in sentence
+    assert "1 of 7 runs was disturbed: excluded" in sentence
 
 
 def test_all_attempts_disturbed_first_counts(trial: RunFacts) -> None:

@@ -56,7 +56,7 @@ def test_difference_against_library_spread() -> None:
     )
     noisy = {"folder": KnownSpread(0.05, 4, 16)}
     assert found(pair(), noisy).is_explained is True
-    assert compare_runs(pair(), spreads=noisy).verdicts[0].endswith("spread by 5 %, which may explain it.")
+    assert compare_runs(pair(), spreads=noisy).verdicts[0].endswith("vary by 5 %, which may explain it.")
 
 
 def test_large_difference_indicative_only() -> None:
