@@ -46,7 +46,7 @@ def sentence(expected: str, folder: Path) -> str:
     lines = takewhile(lambda line: not line.startswith("usage: "), map(str.strip, expected.splitlines()))
     text = " ".join(lines).removeprefix("pgfooting: ").replace(str(folder), "{folder}")
     text = text.replace(f"commands are {', '.join(COMMANDS)}.", "commands are {commands}.")
-    return text.replace(f"known are {', '.join(Section)}.", "known are {sections}.")
+    return text.replace(f"use one of {', '.join(Section)}.", "use one of {sections}.")
 
 
 @pytest.mark.parametrize(("typed", "status", "expected"), list(rows()))
