@@ -140,4 +140,4 @@ def test_counted_devices_shown_everywhere(tmp_path: Path) -> None:
 def test_unknown_devices_in_report(tmp_path: Path) -> None:
     path = make_run(tmp_path / "old.footing", {})
     lines = [block.text for block in single_blocks(read_report([path])) if isinstance(block, Text)]
-    assert any("are those of devices not named in the run file" in text for text in lines)
+    assert any("count all I/O of devices not named in the run file" in text for text in lines)

@@ -161,7 +161,7 @@ def test_command_writes_file_once(tmp_path: Path, capsys: Capture) -> None:
 def test_again_and_json_exclusive(tmp_path: Path, capsys: Capture) -> None:
     paths = list(map(str, write(tmp_path / "runs")))
     assert command.main(["compare", *paths, "--json", "--again", str(tmp_path / "again.toml")]) == 2
-    assert "--again and --json exclude each other" in capsys.readouterr().err
+    assert "--again and --json cannot be used together" in capsys.readouterr().err
     assert not (tmp_path / "again.toml").exists()
 
 
@@ -196,7 +196,7 @@ def test_single_run_kept_rate(tmp_path: Path, capsys: Capture) -> None:
         900.0: " one kept up with its target rate of 900 per second; p99 4.25 ms over all offered "
         "transactions. ",
         2000.0: " one did not keep up with its target rate of 2,000 per second: its capacity is 900 TPS; p99 "
-        "4.25 ms of all",
+        "4.25 ms over all",
         None: "(closed loop: queueing time before a transaction starts is not counted)",
     }
     for number, rate_tps in enumerate(sentences):

@@ -442,7 +442,7 @@ def test_stalls_and_drift_described() -> None:
     text = " ".join(describe_shape(shape_of(falling)))
     assert "Stalled in 7 of 600 s (below 10 % of the rate within five minutes), at most 7 s in a row." in text
     assert "TPS fell by 56 % from the first to the last tenth" in text
-    assert "Not steady" in text
+    assert "No steady state" in text
     assert "No stalled second." in describe_shape(shape_of(noisy(60, 1)))
 
 

@@ -291,4 +291,4 @@ def test_command_line_and_report_say_the_same(tmp_path: Path, capsys: Capture) -
         ("NOT KEPT", ""),
     ]
     alone = read_report(paths[::2])
-    assert any(each.startswith("a kept its rate") for each in _texts(alone, TextRole.ANSWER))
+    assert any(each.startswith("a kept up with its target rate") for each in _texts(alone, TextRole.ANSWER))

@@ -336,7 +336,7 @@ def test_recorded_run_phase_by_phase(tmp_path: Path) -> None:
     assert writes.rows[0].mean.mean == pytest.approx(278.041194)
     assert verdict_of(writes) is Verdict.INDICATIVE
     assert half.rows[1].comparison is None
-    assert "its rate of 50 % of what each run reached in “writes”" in half.verdicts[0]
+    assert "its target rate of 50 % of what each run reached in “writes”" in half.verdicts[0]
 
 
 # --- files of others ------------------------------------------------------------------------------------

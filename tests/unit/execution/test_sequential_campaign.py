@@ -289,7 +289,7 @@ def test_comparison_of_some_competitors_noted(tmp_path: Path, monkeypatch: pytes
         if each.path is not None and each.planned.configuration.name in {"a", "b"}
     ]
     notes = " ".join(comparison_notes(compare_runs(facts)))
-    assert "Of the 4 configurations that competed 2 are compared here" in notes
+    assert "2 of the 4 configurations that competed are compared here" in notes
 
 
 def test_fixed_campaign_has_no_design_notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
