@@ -261,7 +261,7 @@ def test_existing_file_and_unknown_ending_refused(paths: list[Path], tmp_path: P
     with pytest.raises(RefusedError):
         save(SaveRequest(tuple(paths), tmp_path / "out.pdf"))
     assert (tmp_path / "out.pdf").read_text() == "mine"
-    with pytest.raises(UsageError, match="ending"):
+    with pytest.raises(UsageError, match="file type"):
         save(SaveRequest(tuple(paths), tmp_path / "out.doc"))
     with pytest.raises(UsageError, match="paper"):
         save(SaveRequest(tuple(paths), tmp_path / "new.pdf", paper="a3"))

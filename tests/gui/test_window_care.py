@@ -258,7 +258,7 @@ def test_dropped_run_copied_on_request(
     qtbot.waitUntil(lambda: str(stick) in window.runs_page.model.chosen, timeout=PATIENCE_MS)
     assert f"Shown from {stick.parent}, not copied into the library." == window.notice.words.text()
     window.notice.action.click()
-    qtbot.waitUntil(lambda: "copied into the library" in window.notice.words.text(), timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: "was copied into the library" in window.notice.words.text(), timeout=PATIENCE_MS)
     (copy,) = (path for path in library.rglob("far.footing"))
     assert read_entry(copy).name == "far #1"
     assert stick.exists()

@@ -140,7 +140,7 @@ def test_missing_requirements_checked_at_start(
     monkeypatch.setattr("app.draft.fields.environment.find_installations", lambda *_: ())
     window = open_window(tmp_path / "none")
     qtbot.waitUntil(window.start_page.findings.isVisible, timeout=PATIENCE_MS)
-    assert "No PostgreSQL" in window.start_page.findings.message.text()
+    assert "PostgreSQL was found" in window.start_page.findings.message.text()
     assert not window.start_page.new.isEnabled()
 
 
@@ -560,7 +560,7 @@ def test_close_during_campaign_asks(open_window: OpenWindow, library: Path) -> N
     QApplication.sendPostedEvents(None, 0)
     window.close()
     boxes = [box for box in window.findChildren(QMessageBox) if box.isVisible()]
-    button(boxes[-1], "go on").click()
+    button(boxes[-1], "keep it").click()
     assert not window.isVisible()
 
 
@@ -579,7 +579,7 @@ def test_stop_on_close_reports_refusal(qtbot: QtBot, open_window: OpenWindow, li
     window = open_window(library, begin=False)
     window.live.statuses = (status_of(library / "one"),)
     window.close()
-    button(question(window), "Stop it").click()
+    button(question(window), "Stop and keep").click()
     qtbot.waitUntil(lambda: "No runner answers" in window.notice.words.text(), timeout=PATIENCE_MS)
     assert window.isVisible()
 

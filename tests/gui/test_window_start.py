@@ -93,12 +93,12 @@ def test_return_and_mnemonics_choose(qtbot: QtBot, page: StartPage) -> None:
 
 def test_missing_postgresql_names_packages(page: StartPage) -> None:
     page.show_environment(replace(WORKING, installations=(OLD,)))
-    assert "No PostgreSQL" in page.findings.message.text()
+    assert "PostgreSQL was found" in page.findings.message.text()
     assert HINT in page.findings.hint.text()
     assert "/opt/old/bin: Version 9.6.1 is not supported." in page.findings.hint.text()
     assert page.findings.isVisibleTo(page)
     assert not page.new.isEnabled()
-    assert "No PostgreSQL" in page.new.accessibleDescription()
+    assert "PostgreSQL was found" in page.new.accessibleDescription()
     assert page.open.isEnabled()
 
 
