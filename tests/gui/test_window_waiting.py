@@ -79,7 +79,7 @@ def test_running_refuses_others(open_window: OpenWindow, tmp_path: Path) -> None
     wizard.reject()
 
 
-@pytest.mark.parametrize(("button", "goes_on"), [("go on", True), ("Stop waiting", False)])
+@pytest.mark.parametrize(("button", "goes_on"), [("keep it", True), ("Stop waiting", False)])
 def test_closing_asks(qtbot: QtBot, window: MainWindow, button: str, *, goes_on: bool) -> None:
     launched = window.campaigns.starter._launched
     assert launched is not None
