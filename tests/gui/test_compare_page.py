@@ -626,7 +626,12 @@ def test_mixed_runs_shown_with_gaps(qtbot: QtBot, page: ComparePage, tmp_path: P
     shutil.copy(paths[1], tmp_path / "copy.footing")
     show(qtbot, page, [*paths, tmp_path / "copy.footing"])
     texts = words(page)
-    for sentence in ("it is failed", "it is the same run as one", "measured for only 1 s", "have 4 conditions"):
+    for sentence in (
+        "it is failed",
+        "it is the same run as one",
+        "measured for only 1 s",
+        "have 4 conditions",
+    ):
         assert sentence in texts, sentence
     for spec in VIEWS:
         page.choose_view(spec.id)
