@@ -173,15 +173,15 @@ def _chance_words(found: ChanceOfFewRuns) -> str:
         message = tr("chance alone explains it only if such runs of two campaigns vary by {needed} or more")
     message = message.format(needed=spread_words(found.needed))
     if found.comparisons > 1:
-        message = tr("{told} (adjusted for {count} comparisons)").format(
-            told=message, count=found.comparisons
+        message = tr("{cause} (adjusted for {count} comparisons)").format(
+            cause=message, count=found.comparisons
         )
     if found.known is None:
         return message
-    sentence = tr("{told}; {known}, too little to explain it")
+    sentence = tr("{cause}; {known}, too little to explain it")
     if found.is_explained:
-        sentence = tr("{told}; {known}, which may explain it")
-    return sentence.format(told=message, known=known_words(found))
+        sentence = tr("{cause}; {known}, which may explain it")
+    return sentence.format(cause=message, known=known_words(found))
 
 
 def known_words(found: ChanceOfFewRuns) -> str:

@@ -100,4 +100,4 @@ def open_bus(gio: ModuleType, bus: object, timeout_s: float) -> Any:  # noqa: AN
         return gio.DBusConnection.new_for_address_sync(address, flags, None, cancellable)
     finally:
         timer.cancel()
-        timer.join()  # a thread that was told to end may still be there for a moment
+        timer.join()  # a cancelled thread may still be there for a moment

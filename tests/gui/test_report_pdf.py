@@ -342,8 +342,8 @@ def test_stacked_charts_share_edges(monkeypatch: pytest.MonkeyPatch, paths: list
     assert stacks == [1, 4], "a chart on the first page, then four of one run"
 
 
-def test_hatches_are_as_wide_on_paper_as_on_screen() -> None:
-    """Bars of one colour are told apart by them."""
+def test_hatches_as_wide_on_paper() -> None:
+    """Only they distinguish bars of one colour."""
     image = QImage(600, 200, QImage.Format.Format_RGB32)
     image.fill(0)
     painter = QPainter(image)

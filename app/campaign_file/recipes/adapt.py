@@ -82,7 +82,7 @@ _SETTINGS: Final = tr(
     "want a restart, which pgFooting never does there."
 )
 _RUN: Final = tr(
-    "Measure it; --ssh asks its machine for filesystem and disks, which nobody knows without: {command} run "
+    "Measure it; --ssh asks its machine for filesystem and disks, which are unknown otherwise: {command} run "
     '{recipe!q} --server "host=db.example user=pgfooting" --as "what it lies on" --ssh db.example'
 )
 _NEXT: Final = tr(

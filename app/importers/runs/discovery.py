@@ -322,9 +322,7 @@ def pair_up(
         else:
             pairs.append(OutputWithLogs(None, log))
             if free:
-                reason = tr(
-                    "which of the {count} outputs beside it belongs to it cannot be told: imported alone"
-                )
+                reason = tr("which of the {count} outputs beside it belongs to it is unknown: imported alone")
                 left.append(SkippedFile(log.members[0].shown_path, reason.format(count=len(free))))
     return [*pairs, *(OutputWithLogs(output, None) for output in free)]
 
