@@ -158,7 +158,7 @@ def test_reopened_window_finds_campaign(
     assert first.isVisible()
     box = first.findChild(QMessageBox)
     assert box is not None
-    click(next(button for button in box.buttons() if "go on" in button.text()))
+    click(next(each for each in box.buttons() if box.buttonRole(each) is QMessageBox.ButtonRole.AcceptRole))
     assert not first.isVisible()
 
     second = open_window(bench.library)
