@@ -308,7 +308,7 @@ def find_bottleneck(evidence: Evidence) -> Bottleneck:
     if evidence.is_kept:  # needs no samples
         return Bottleneck(Cause.RATE, tuple(_rate(evidence)))
     if evidence.seconds < FEWEST_SECONDS:
-        reason = tr("the file has no samples of the machine")
+        reason = tr("the file has no samples of the machine's activity")
         if evidence.seconds:
             reason = tr("fewer than {count} seconds of the measurement have samples; {least} s are needed")
         return Bottleneck(Cause.NOT_KNOWN, (reason.format(count=FEWEST_SECONDS, least=1 + FEWEST_SECONDS),))

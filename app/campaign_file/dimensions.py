@@ -44,18 +44,11 @@ MOST_VALUES: Final = 1000
 
 _NAME: Final = (CampaignField("name", Name(), ""),)
 DIMENSION_KEYS: Final = {
-    "name": tr("What you call the dimension; left out: the last part of its key."),
-    "key": tr("The key that the values change: one of target, server or workload."),
-    "values": tr(
-        "The values of that key, each once; the first one of each dimension is what the others are compared "
-        "with."
-    ),
-    "doubling": tr(
-        "Instead of values: first and last of whole numbers, of which each is twice the one before."
-    ),
-    "value": tr(
-        "Instead of a key: tables, for values that change several keys, or none. Each has a name of its own."
-    ),
+    "name": tr("Your name for the dimension; default: the last part of its key."),
+    "key": tr("The key whose value changes: one of target, server or workload."),
+    "values": tr("The values of that key, each once; the first of each dimension is the baseline."),
+    "doubling": tr("Instead of values: first and last whole number of a doubling series."),
+    "value": tr("Instead of a key: named tables, for values that change several keys or none."),
 }
 """Purpose of each key of a dimension; the recipe “example-matrix” has the same words (tested)."""
 
@@ -163,7 +156,7 @@ def read_key(
 
 def _refuse_key(reader: CampaignReader, key: object, place: KeyPath) -> None:
     if isinstance(key, str) and key in ALIKE:
-        sentence = tr("“{key}” has to be the same in all configurations of a campaign: give it at the top.")
+        sentence = tr("“{key}” must be the same in all configurations of a campaign: set it at the top.")
         reader.problems.add(place, sentence.format(key=key))
         return
     allowed = tr(
@@ -255,7 +248,7 @@ def _is_consistent(reader: CampaignReader, found: Sequence[Dimension]) -> bool:
     for number, each in enumerate(found, start=1):
         name = each.declared.name
         if names.setdefault(name, number) != number:
-            sentence = tr("“{name}” is the name of dimension {other} as well; give one of them another.")
+            sentence = tr("“{name}” is also the name of dimension {other}; rename one of them.")
             reader.problems.add(
                 KeyPath(f"dimension[{number}].name"), sentence.format(name=name, other=names[name])
             )
@@ -264,7 +257,9 @@ def _is_consistent(reader: CampaignReader, found: Sequence[Dimension]) -> bool:
         slots = {slot: place for partial, place in values for slot in _slots(partial)}
         for slot, place in slots.items():
             if taken.setdefault(slot, number) != number:
-                sentence = tr("“{key}” is what dimension {other} changes already; a key is in one dimension.")
+                sentence = tr(
+                    "“{key}” is already changed by dimension {other}; a key may be in one dimension only."
+                )
                 words = sentence.format(key=".".join(slot), other=taken[slot])
                 reader.problems.add(place, words)
     return reader.problems.count == before
@@ -276,10 +271,10 @@ def _check_values(reader: CampaignReader, each: Dimension) -> None:
     for number, (value, place) in enumerate(zip(each.declared.values, each.places, strict=True), start=1):
         same = changes.setdefault(frozenset(value.changes), number)
         if same != number:
-            sentence = tr("is the same value as number {other}; give each value once.")
+            sentence = tr("equals value number {other}; give each value once.")
             reader.problems.add(place, sentence.format(other=same))
         elif names.setdefault(value.name, number) != number:
-            sentence = tr("“{name}” is the name of value {other} as well; names tell values apart.")
+            sentence = tr("“{name}” is also the name of value {other}; value names must differ.")
             message = sentence.format(name=printable(value.name), other=names[value.name])
             reader.problems.add(place, message)
 
@@ -310,7 +305,7 @@ def read_exclusions(
     for number, entry in enumerate(entries, start=1):
         place = KeyPath(f"exclude[{number}]")
         if not isinstance(entry, dict) or not entry:
-            allowed = tr("a table with names of dimensions and values of theirs")
+            allowed = tr("a table of dimension names with their values")
             reader.problems.add(place, refusal(entry, allowed))
             continue
         read.append(_read_exclusion(reader, entry, found, place))

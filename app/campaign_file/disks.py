@@ -88,7 +88,7 @@ class DiskNames(ValueKind):
 def _fault(name: object) -> str:
     allowed = tr("a full serial number or WWN")
     if isinstance(name, str) and name.startswith("/"):
-        return refusal(name, allowed) + " " + tr("Paths such as /dev/sdb are dealt out anew at every start.")
+        return refusal(name, allowed) + " " + tr("Paths such as /dev/sdb can change at every boot.")
     if not isinstance(name, str) or not name.isprintable() or not 1 <= len(name) <= _LONGEST_NAME:
         return refusal(name, allowed)
     return "" if name == name.strip() else refusal(name, allowed)
@@ -156,21 +156,21 @@ def _in_bytes(name: str, value: OptionValue) -> OptionValue:
 
 
 _DATA = tr("The disks, by full serial number or WWN (pgfooting disks shows them), in the order of members.")
-_LEVEL = tr("How they are combined.")
-_FILESYSTEM = tr("The filesystem that is made on them.")
+_LEVEL = tr("RAID level.")
+_FILESYSTEM = tr("The filesystem to create on them.")
 _PRESET = tr("A named set of options of that filesystem.")
-_OPTIONS = tr("Options over the preset.")
-_PARTITION = tr("Size of the one partition on each disk; left out: what the data set needs.")
-_CHUNK = tr("Chunk of an md array with stripes.")
-_BITMAP = tr("Write-intent bitmap of an md array with redundancy.")
-_SYNC = tr("First synchronisation of an md array with redundancy.")
-_SCHEDULER = tr("I/O scheduler of these disks while they are used; what it was before is put back.")
-_READ_AHEAD = tr("Read-ahead of these disks and of what lies on them while they are used; put back likewise.")
-_WAL = tr("Disks of its own for the WAL: the same keys as above.")
-_TABLES = tr("Disks of its own for the tables, as a tablespace: the same keys as above.")
-_INDEXES = tr("Disks of its own for the indexes, as a tablespace: the same keys as above.")
-_ZFS_LOG = tr("Log devices of a ZFS pool; more than one are mirrored.")
-_LIMIT = tr("Memory of PostgreSQL and pgbench together, to make a small data set larger than memory.")
+_OPTIONS = tr("Options that override the preset.")
+_PARTITION = tr("Size of the single partition on each disk; default: what the data set needs.")
+_CHUNK = tr("Chunk size of a striped md array.")
+_BITMAP = tr("Write-intent bitmap of a redundant md array.")
+_SYNC = tr("Initial synchronisation of a redundant md array.")
+_SCHEDULER = tr("I/O scheduler of these disks during the runs; restored afterwards.")
+_READ_AHEAD = tr("Read-ahead of these disks and of arrays on them during the runs; restored afterwards.")
+_WAL = tr("Separate disks for the WAL, with the same keys as above.")
+_TABLES = tr("Separate disks for the tables (a tablespace), with the same keys as above.")
+_INDEXES = tr("Separate disks for the indexes (a tablespace), with the same keys as above.")
+_ZFS_LOG = tr("Log devices of a ZFS pool; several are mirrored.")
+_LIMIT = tr("Memory limit for PostgreSQL and pgbench together, to make a small data set larger than memory.")
 
 _NAMES: Final = tuple(each.id for each in FILESYSTEMS if each.levels)
 
@@ -199,9 +199,8 @@ GROUP_FIELDS: Final = (
         label=tr("&Partition on each disk:"),
         placeholder="64 GiB",
         help=tr(
-            "The greater of 16 GiB and four times the data for each data disk: runs can then be interleaved "
-            "without hours of formatting. The whole disk is a choice; large disks are then formatted for "
-            "long."
+            "Default: 16 GiB or four times the data per data disk, whichever is larger, so runs can be "
+            "interleaved quickly. Formatting whole large disks takes long."
         ),
     ),
     CampaignField(
@@ -222,8 +221,8 @@ GROUP_FIELDS: Final = (
         label=tr("Write-&intent bitmap (--bitmap):"),
         choices={
             "": tr("internal (default)"),
-            Bitmap.INTERNAL: tr("internal: a crash costs less synchronising"),
-            Bitmap.NONE: tr("none: each write costs less"),
+            Bitmap.INTERNAL: tr("internal: faster resynchronisation after a crash"),
+            Bitmap.NONE: tr("none: cheaper writes"),
         },
     ),
     CampaignField(
@@ -234,9 +233,9 @@ GROUP_FIELDS: Final = (
         fact=tr("first synchronisation"),
         label=tr("First &synchronisation (--assume-clean):"),
         choices={
-            "": tr("waited for (default)"),
-            InitialSync.WAIT: tr("waited for: the kernel writes every block first"),
-            InitialSync.ASSUME_CLEAN: tr("left out: sound for mirrors only"),
+            "": tr("wait for it (default)"),
+            InitialSync.WAIT: tr("wait for it: the kernel first writes every block"),
+            InitialSync.ASSUME_CLEAN: tr("skip it: safe for mirrors only"),
         },
     ),
     CampaignField(
@@ -247,17 +246,16 @@ GROUP_FIELDS: Final = (
         fact=tr("I/O scheduler"),
         label=tr("I/O sched&uler (queue/scheduler):"),
         help=tr(
-            "In which order the kernel sends requests to the disks. It is set when everything is made, read "
-            "back, and put back when the run is over, also after a crash; a reboot sets it anew anyhow. "
-            "Where somebody sets another one meanwhile, that is left alone and told."
+            "The order in which the kernel sends requests to the disks. Verified when set, restored after "
+            "the run; if someone else changes it, pgFooting leaves that alone and says so."
         ),
         source="Linux, Documentation/block/switching-sched.rst",
         choices={
-            "": tr("as the machine has it"),
-            Scheduler.NONE: tr("none: requests go to the disk as they come"),
-            Scheduler.MQ_DEADLINE: tr("mq-deadline: sorted, none waits for long"),
-            Scheduler.KYBER: tr("kyber: as many as keep latency low"),
-            Scheduler.BFQ: tr("bfq: shared out fairly between processes"),
+            "": tr("unchanged"),
+            Scheduler.NONE: tr("none: requests are sent as they arrive"),
+            Scheduler.MQ_DEADLINE: tr("mq-deadline: sorted, with a limit on waiting"),
+            Scheduler.KYBER: tr("kyber: limits requests in flight to keep latency low"),
+            Scheduler.BFQ: tr("bfq: fair shares for all processes"),
         },
     ),
     CampaignField(
@@ -269,12 +267,11 @@ GROUP_FIELDS: Final = (
         fact=tr("read-ahead"),
         label=tr("Read-&ahead (read_ahead_kb):"),
         help=tr(
-            "How much the kernel reads ahead where a file is read from its beginning to its end. It is set "
-            "on the disks, and on the array or the btrfs that lies on them, and put back like the scheduler. "
-            "ZFS reads ahead by itself."
+            "How much the kernel reads ahead in sequential reads. Set on the disks and on md or btrfs above "
+            "them, restored after the run; ZFS has its own read-ahead."
         ),
         source="Linux, Documentation/ABI/stable/sysfs-block",
-        placeholder=tr("as the machine has it"),
+        placeholder=tr("unchanged"),
     ),
 )
 
@@ -343,8 +340,8 @@ DISK_FIELDS: Final = (
         label=tr("&Memory of PostgreSQL and pgbench:"),
         placeholder=tr("no limit"),
         help=tr(
-            "Makes a small data set larger than memory: reads come from the disks. The runs are marked "
-            "“memory-limited” everywhere."
+            "Makes a small data set larger than memory, so that reads come from the disks. These runs are "
+            "always labelled “memory-limited”."
         ),
         fact=tr("memory limit"),
         condition="machine",

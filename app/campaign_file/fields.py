@@ -62,7 +62,7 @@ def _nothing_wrong(values: Mapping[str, Any]) -> Sequence[Problem]:  # noqa: ARG
 def _connection_missing(values: Mapping[str, Any]) -> Sequence[Problem]:
     if "connection" in values:
         return ()
-    return (Problem(".connection", tr("is missing: how is the server reached?")),)
+    return (Problem(".connection", tr("is missing: give the connection to the server.")),)
 
 
 def attributes(part: Any) -> Mapping[str, Any]:  # noqa: ANN401 - a campaign or a part of one
@@ -89,25 +89,21 @@ class TargetTable:
     values: Callable[[Any], Mapping[str, Any]] = attributes
 
 
-_NAME = tr("What you call this campaign, or this configuration.")
-_SEEDS = tr("Random seeds, one per repeat in turn, the same for every configuration.")
-_ORDER_SEED = tr("With a random order: the number that it is drawn with.")
-_BASELINE = tr("Ask each storage with fio and pg_test_fsync what it can do, before the first run on it.")
-_ARC_MAX = tr("The largest size of ZFS's cache (zfs_arc_max) that this campaign needs: compared, never set.")
-_REMARKS = tr(
-    "Sentences that belong to the result: they are stored in each run and told where runs are compared."
-)
-_PATH = tr("A folder that exists; left out: a folder of pgFooting's own.")
-_MEMORY = tr("Most memory that may be used; left out: what the data set needs.")
-_CONNECTION = tr("How the server is reached: a libpq connection string or URI, without a password.")
-_ROOM = tr("What pgFooting's database may take there at most; left out: nobody knows.")
-_SSH = tr(
-    "The name by which your own ssh reaches its machine, to see what it does; left out: it is not asked."
-)
+_NAME = tr("Your name for this campaign or configuration.")
+_SEEDS = tr("Random seeds, one per repeat, the same for every configuration.")
+_ORDER_SEED = tr("The seed of a random order.")
+_BASELINE = tr("Benchmark each storage with fio and pg_test_fsync before the first run on it.")
+_ARC_MAX = tr("The ZFS cache limit (zfs_arc_max) that this campaign requires: checked, never set.")
+_REMARKS = tr("Notes on the result, stored in each run and shown when runs are compared.")
+_PATH = tr("An existing folder; default: pgFooting's own folder.")
+_MEMORY = tr("Memory limit; default: what the data set needs.")
+_CONNECTION = tr("Connection to the server: a libpq connection string or URI, without a password.")
+_ROOM = tr("Size limit for pgFooting's database there; default: no limit known.")
+_SSH = tr("The ssh name of the server's machine, to observe it; default: not observed.")
 _CHECKSUMS = tr("Data checksums on or off.")
-_SETTINGS = tr("Server settings over the preset, as in postgresql.conf.")
+_SETTINGS = tr("Server settings that override the preset, as in postgresql.conf.")
 _SCALE = tr("Instead of a size: pgbench's scale factor, about 15 MiB each.")
-_RATE = tr("Transactions per second that arrive, kept up with or not; left out: as many as go.")
+_RATE = tr("Target rate in transactions per second; default: as fast as possible.")
 
 CAMPAIGN_FIELDS: Final = (
     CampaignField(
@@ -115,16 +111,15 @@ CAMPAIGN_FIELDS: Final = (
         Name(),
         _NAME,
         label=tr("Name of the &campaign:"),
-        help=tr("What the campaign is called in the library. Left empty, what it compares."),
+        help=tr("Shown in the library. Default: what the campaign compares."),
     ),
     CampaignField(
         "repeats",
         IntKind(1, 1000),
-        tr("Runs of each configuration, interleaved; from three on there is a verdict."),
+        tr("Runs of each configuration, interleaved; a verdict needs three."),
         help=tr(
-            "Runs of each configuration, interleaved in rounds. The unit of a verdict is the run; from three "
-            "on there is one, and more show smaller differences. Left out: 3, or 5 from three "
-            "configurations on, because several comparisons ask for more."
+            "A verdict needs three runs of each configuration; more runs detect smaller differences. "
+            "Default: 3, or 5 with three or more configurations, because several comparisons need more."
         ),
         source="Kalibera & Jones, 2013",
         label=tr("Re&peats of each configuration:"),
@@ -132,44 +127,43 @@ CAMPAIGN_FIELDS: Final = (
     CampaignField(
         "design",
         EnumKind(tuple(Design), Design),
-        tr("Whether all configurations are run as often, or only those that may still be the fastest."),
+        tr(
+            "Whether every configuration gets the same number of runs, or only those that may still win "
+            "continue."
+        ),
         help=tr(
-            "Fixed: every configuration is run as often, and each difference gets its interval; take this "
-            "for what you publish. Sequential: after each round, from the third on, what can hardly be the "
-            "fastest any more is left out and the others go on; how often that errs is simulated. It needs "
-            "two configurations with the same workload and no rate."
+            "Fixed: same number of runs for each, for published results. Sequential: from round three on, "
+            "unlikely winners are dropped; needs two configurations with the same workload and no rate."
         ),
         source="Kim & Nelson, 2001",
-        label=tr("How often each is run:"),
+        label=tr("Design:"),
         choices={
-            Design.FIXED: tr("Every configuration as often"),
-            Design.SEQUENTIAL: tr("Less often what cannot win any more"),
+            Design.FIXED: tr("Same number of runs for each configuration"),
+            Design.SEQUENTIAL: tr("Drop configurations that are unlikely to win"),
         },
     ),
     CampaignField(
         "precision",
         FloatKind(0.1, 50),
-        tr("With a sequential design: the difference, in percent, below which nobody needs a winner."),
-        help=tr(
-            "With a sequential design: as soon as all that are left are closer together than this, in "
-            "percent, nobody needs to know which of them is the fastest, and the campaign ends. Left empty, "
-            "it goes on until one is left or the rounds are over."
+        tr(
+            "Sequential design only: the difference in percent below which configurations count as equally "
+            "fast."
         ),
-        label=tr("Closer than (%) is as fast:"),
-        placeholder=tr("only one is left"),
+        help=tr(
+            "Sequential design only: the campaign ends when all remaining configurations are within this "
+            "percentage of each other. Default: it continues until one is left or the rounds are used up."
+        ),
+        label=tr("Equally fast within (%):"),
+        placeholder=tr("no limit: until one is left"),
     ),
     CampaignField("seeds", ListOf(IntKind(0, 2**32 - 1), 1000), _SEEDS),
     CampaignField(
         "order",
         EnumKind(tuple(RunOrder), RunOrder),
-        tr(
-            "In which order the runs follow each other: complete rounds, each configuration once in every "
-            "one."
-        ),
+        tr("The order of the runs, in complete rounds with each configuration once."),
         help=tr(
-            "Every round holds each configuration once. In random order nothing that comes round "
-            "regularly meets always the same ones, and who follows whom is spread evenly. AB BA is the "
-            "same each time: it cancels a slow drift, but every configuration keeps its neighbours."
+            "Random order keeps periodic jobs from always hitting the same configurations. AB BA cancels a "
+            "slow drift, but each configuration always has the same neighbours."
         ),
         source="Williams, 1949",
         label=tr("Order o&f the runs:"),
@@ -183,11 +177,10 @@ CAMPAIGN_FIELDS: Final = (
     CampaignField(
         "repeat_disturbed",
         IntKind(0, 1000),
-        tr("At most so many runs that others disturbed are measured again."),
+        tr("Maximum number of disturbed runs to repeat."),
         help=tr(
-            "Whether a run was disturbed is told from what others did meanwhile (CPU, steal, swap, heat, "
-            "trims), never from its speed. So many runs may be measured again, at the end of their round. "
-            "All stay in the library; a verdict leaves disturbed ones out where enough others remain."
+            "Disturbance is detected from other activity (CPU, steal, swap, heat, trims), never from speed. "
+            "Disturbed runs stay in the library; up to this many are repeated after their round."
         ),
         label=tr("Disturbed runs a&gain, at most:"),
         placeholder=tr("none"),
@@ -195,12 +188,11 @@ CAMPAIGN_FIELDS: Final = (
     CampaignField(
         "time_budget",
         WholeSeconds(60, 30 * 86_400),
-        tr("No run is begun that would not end within this time from the start, as far as was seen."),
+        tr("Time limit: no run starts that is not expected to end within this time."),
         attribute="time_budget_s",
         help=tr(
-            "No run is begun that would not end within this time, judged by the runs so far; once a round "
-            "is complete only whole rounds are begun. What is missing then can go on another time, with the "
-            "same budget again."
+            "No run starts that is not expected to end within this time; after a complete round, only whole "
+            "rounds start. You can resume later with the same budget again."
         ),
         label=tr("Time b&udget:"),
         placeholder=tr("no limit"),
@@ -210,9 +202,9 @@ CAMPAIGN_FIELDS: Final = (
     ),
     CampaignField("remarks", SENTENCES, _REMARKS),
     CampaignField(
-        "question", Name(LONGEST_SENTENCE), tr("The question that the result of this campaign begins with.")
+        "question", Name(LONGEST_SENTENCE), tr("The question shown above the result of this campaign.")
     ),
-    CampaignField("figures", ANSWERS, tr("The figures of a run that answer the question of this campaign.")),
+    CampaignField("figures", ANSWERS, tr("The metrics that answer the question of this campaign.")),
 )
 
 TARGETS: Final = (
@@ -226,8 +218,8 @@ TARGETS: Final = (
                 _PATH,
                 label=tr("F&older:"),
                 help=tr(
-                    "To measure another disk, name a folder on a filesystem of that disk. Left empty, a "
-                    "folder of pgFooting's own is taken, on the disk of your home."
+                    "To measure another disk, choose a folder on it. Default: pgFooting's own folder, on "
+                    "the disk of your home."
                 ),
             ),
         ),
@@ -242,10 +234,9 @@ TARGETS: Final = (
                 _MEMORY,
                 attribute="size_bytes",
                 label=tr("&At most:"),
-                placeholder=tr("as much as the data needs"),
+                placeholder=tr("what the data needs"),
                 help=tr(
-                    "Data and WAL together may take at most this much memory. A run that would exceed it is "
-                    "ended and says so."
+                    "Limit for data and WAL together. A run that would exceed it is ended with a message."
                 ),
                 fact=tr("most memory"),
             ),
@@ -274,7 +265,7 @@ TARGETS: Final = (
                 _ROOM,
                 attribute="room_bytes",
                 label=tr("&Room for it:"),
-                placeholder=tr("nobody knows"),
+                placeholder=tr("unknown"),
                 help=tr(
                     "SQL cannot report free disk space. Enter a limit: larger data sets are refused, and a "
                     "run is stopped if its database grows past it."
@@ -285,12 +276,10 @@ TARGETS: Final = (
                 SshHost(),
                 _SSH,
                 label=tr("Its machine, b&y ssh:"),
-                placeholder=tr("not asked"),
+                placeholder=tr("not observed"),
                 help=tr(
-                    "The name that your own ssh knows: a host, an alias of ~/.ssh/config, user@host. It "
-                    "needs a key that ssh has without asking. A small program is sent over the connection, "
-                    "writes nothing there and ends with it; CPU, memory and disks are then those of the "
-                    "server's machine."
+                    "A name that your ssh reaches without a prompt: host, alias or user@host. A small "
+                    "read-only program there reports CPU, memory and disks of the server's machine."
                 ),
             ),
         ),
@@ -302,24 +291,24 @@ POSTGRESQL_FIELDS: Final = (
     CampaignField(
         "installation",
         InstallationName(),
-        tr("The newest one found, a major version, or the folder of the programs."),
+        tr("The newest installed, a major version, or the folder of the programs."),
         read_back=ReadBackBy.SERVER,
         label=tr("&PostgreSQL:"),
         help=tr(
-            "pgFooting starts a server of its own with these programs, on a private socket and without TCP. "
-            "A server that runs here already is not touched."
+            "pgFooting starts its own server from this installation, on a private socket without TCP. It "
+            "does not touch servers that already run."
         ),
     ),
     CampaignField(
         "preset",
         EnumKind(tuple(PRESETS)),
-        tr("Where the server settings come from before your own ones."),
+        tr("The preset of server settings; your own settings override it."),
         read_back=ReadBackBy.SERVER,
         label=tr("S&ettings from:"),
         choices={each.id: each.label for each in PRESETS.values()},
         help=tr(
-            "A preset is a list of settings with reasons. Configurations of a campaign get the same values, "
-            "made to fit the smallest place, so that only what you change differs."
+            "A list of settings with reasons. All configurations get the same values, sized for the "
+            "smallest target, so that only your changes differ."
         ),
         source=tr("PostgreSQL manual, chapter 19"),
     ),
@@ -331,8 +320,8 @@ POSTGRESQL_FIELDS: Final = (
         label=tr("Data chec&ksums"),
         shown_as=tr("Checksums"),
         help=tr(
-            "Each page carries a checksum that is verified when it is read. Costs some CPU and, with hint "
-            "bits, some WAL; choose what your production has."
+            "Verifies each page when it is read, at the cost of some CPU and, through hint bits, some WAL. "
+            "Choose what your production uses."
         ),
         source=tr("PostgreSQL manual, initdb"),
     ),
@@ -341,18 +330,18 @@ POSTGRESQL_FIELDS: Final = (
         SettingsTable(),
         _SETTINGS,
         read_back=ReadBackBy.SERVER,
-        label=tr("Yo&ur own settings, over those:"),
+        label=tr("Yo&ur own settings (override the preset):"),
         placeholder="work_mem = 64MB\nwal_compression = on",
         help=tr(
-            "One setting a line, as in postgresql.conf. The server's own program checks names and values "
-            "before the start."
+            "One setting per line, as in postgresql.conf. PostgreSQL itself checks names and values before "
+            "the start."
         ),
         source=tr("PostgreSQL manual, 19.1"),
     ),
 )
 
-_PHASE_NAME = tr("What you call this phase.")
-_TIMES = tr("How often it is run, one time after the other.")
+_PHASE_NAME = tr("Your name for this phase.")
+_TIMES = tr("How many times in a row it is run.")
 _BESIDE_PHASES: Final = tuple(each.name for each in BACKGROUND)
 _BETWEEN_PHASES: Final = tuple(each.name for each in MAINTENANCE if each.done_by is not DoneBy.PROGRAM)
 _RATES: Final = FloatKind(0.01, 10_000_000)
@@ -365,8 +354,8 @@ _ONE_PHASE_FIELDS: Final = (
         attribute="scripts",
         label=tr("Script"),
         help=tr(
-            "TPC-B-like updates three tables and inserts into a fourth in each transaction: it commits all "
-            "the time and so shows what flushes cost. Select-only shows reads alone."
+            "TPC-B-like updates three tables and inserts into a fourth, so it shows the cost of flushes. "
+            "Select-only measures reads alone."
         ),
         source=tr("PostgreSQL manual, pgbench"),
     ),
@@ -378,8 +367,8 @@ _ONE_PHASE_FIELDS: Final = (
         ),
         instead_of="scale",
         help=tr(
-            "Small data fits into every cache and shows commits; data twice as large as the memory has to be "
-            "read from the disks. Medium lies between."
+            "Small data fits into every cache and shows commits; data twice the size of memory must be read "
+            "from disk. Medium is in between."
         ),
         source="T. Vondra, FOSDEM PgDay 2016",
         label=tr("&Data:"),
@@ -401,15 +390,10 @@ _ONE_PHASE_FIELDS: Final = (
     CampaignField(
         "compressibility",
         FloatKind(LEAST_RATIO, MOST_RATIO),
-        tr(
-            "How far the rows of the data can be compressed: 2 is 2:1; left out: pgbench's, which are mostly "
-            "blanks."
-        ),
+        tr("Compressibility of the rows: 2 means 2:1; default: pgbench's rows, mostly blanks."),
         help=tr(
-            "Matters where a filesystem compresses: pgbench's own rows are mostly blanks and shrink to about "
-            "a thirtieth, your data will not. Here rows are random bytes and zeros in the stated proportion "
-            "(zstd -3 over 128 KiB, read back after loading), as large as pgbench's, the same for all. At "
-            "1.4:1 only headers and keys shrink. Own scripts find filler as bytea."
+            "Matters for compressing filesystems, because pgbench's own rows compress about 30:1. Here rows "
+            "mix random bytes and zeros in this ratio (zstd -3, 128 KiB)."
         ),
         source=tr("measured; btrfs, ZFS: zstd -3"),
         label=tr("Rows &can be compressed:"),
@@ -427,17 +411,15 @@ _ONE_PHASE_FIELDS: Final = (
     CampaignField(
         "data_set",
         EnumKind(tuple(DataSet), DataSet),
-        tr("Whether the data is loaded where it is measured, or made once and copied there for each run."),
+        tr("Whether the data is loaded before each run, or loaded once and copied for each run."),
         help=tr(
-            "Loaded: pgbench makes the data on the storage before every run; how long rows, keys and vacuum "
-            "take is compared too. Copied: it is made once, kept on a disk that is not measured, and copied "
-            "before every run, several times as fast. The two are different states of a filesystem: compare "
-            "runs of one kind."
+            "Loaded: before every run, so load times are compared too. Copied: loaded once elsewhere and "
+            "copied before every run, much faster. Do not mix them: filesystem states differ."
         ),
         label=tr("Data se&t:"),
         choices={
             DataSet.LOADED: tr("Loaded before each run"),
-            DataSet.COPIED: tr("Made once, copied before each run"),
+            DataSet.COPIED: tr("Loaded once, copied before each run"),
         },
         is_later=True,
         fact=tr("data set"),
@@ -448,8 +430,8 @@ _ONE_PHASE_FIELDS: Final = (
         IntKind(1, 10_000),
         tr("Concurrent connections."),
         help=tr(
-            "Connections that work at the same time. More clients hide the latency of flushes, because "
-            "commits share them, until the CPU or the disks are full."
+            "Concurrent connections. More clients hide flush latency, because commits share flushes, until "
+            "CPU or disks are saturated."
         ),
         label=tr("C&lients:"),
         condition="clients",
@@ -457,10 +439,9 @@ _ONE_PHASE_FIELDS: Final = (
     CampaignField(
         "threads",
         IntKind(1, 10_000),
-        tr("Worker threads of pgbench, at most as many as clients; left out: half the CPUs."),
+        tr("pgbench worker threads, at most one per client; default: half the CPUs."),
         help=tr(
-            "Threads of pgbench itself. Left empty, half of the CPUs: enough to drive the server and not so "
-            "many that they take its CPUs."
+            "pgbench's own threads. Default: half of the CPUs, enough load without taking the server's CPUs."
         ),
         label=tr("T&hreads of pgbench:"),
         placeholder=tr("half of the CPUs"),
@@ -473,8 +454,8 @@ _ONE_PHASE_FIELDS: Final = (
         attribute="duration_s",
         instead_of="transactions",
         help=tr(
-            "Length of the measured phase. Half a minute is a first look; for a verdict about disks take 15 "
-            "minutes and more, so that checkpoints fall into it."
+            "30 seconds give a first look. For a verdict about disks use 15 minutes or more, so that "
+            "checkpoints are included."
         ),
         source=tr("measured: three checkpoint cycles"),
         label=tr("M&easure for:"),
@@ -495,11 +476,11 @@ _ONE_PHASE_FIELDS: Final = (
     CampaignField(
         "warmup",
         WholeSeconds(0, 86_400),
-        tr("Length of the warm-up before the measured phase; it does not count."),
+        tr("Length of the warm-up before the measured phase; not counted."),
         attribute="warmup_s",
         help=tr(
-            "Runs before the measured phase and does not count: caches fill, and the first checkpoint's full "
-            "pages are written. With cold caches there is none: it would fill them."
+            "Not counted: fills caches and writes the full pages of the first checkpoint. Not available "
+            "with cold caches, which it would fill."
         ),
         label=tr("&Warm-up:"),
         placeholder="10s",
@@ -509,18 +490,16 @@ _ONE_PHASE_FIELDS: Final = (
     CampaignField(
         "caches",
         EnumKind(tuple(Caches), Caches),
-        tr("Whether the caches hold what loading and warm-up left in them, or nothing of the data."),
+        tr("Whether caches start warm, as left by loading and warm-up, or without any of the data."),
         help=tr(
-            "Warm: what loading and warm-up left in shared_buffers and in the cache of the operating system. "
-            "Cold: before each run the server is stopped, the data leaves those caches, and the server "
-            "starts again, so that the first reads come from storage; the run says how much was cached all "
-            "the same. Caches below, of a disk, a controller or a host of virtual machines, stay as they are."
+            "Warm: as loading and warm-up leave them. Cold: pgFooting restarts the server and drops its "
+            "data from the OS cache before each run; caches of disks, controllers or hosts remain."
         ),
         source="posix_fadvise(2), proc(5) drop_caches",
         label=tr("Cache&s at the start:"),
         shown_as=tr("Caches"),
         choices={
-            Caches.WARM: tr("Warm, as loading leaves them"),
+            Caches.WARM: tr("Warm, as left by loading"),
             Caches.COLD: tr("Cold, emptied before each run"),
         },
         is_later=True,
@@ -532,8 +511,8 @@ _ONE_PHASE_FIELDS: Final = (
         EnumKind(tuple(Protocol), Protocol),
         tr("Query protocol."),
         help=tr(
-            "Prepared statements are planned once, as most drivers and poolers do. Simple sends text each "
-            "time and measures the parser as well."
+            "Prepared statements are planned once, as with most drivers and poolers. Simple sends text each "
+            "time, so parsing is measured too."
         ),
         source=tr("PostgreSQL manual, pgbench"),
         label=tr("Quer&y protocol:"),
@@ -547,10 +526,8 @@ _ONE_PHASE_FIELDS: Final = (
         _RATE,
         attribute="rate_tps",
         help=tr(
-            "Transactions arrive at this rate, kept up with or not, and latency counts from their arrival. "
-            "Who keeps it is not told apart by speed; of who does not the capacity is told. Left empty, each "
-            "client sends the next one as soon as it can: percentiles then leave out the waiting of those "
-            "who could not start."
+            "Transactions arrive at this rate even if the server falls behind; latency counts from arrival. "
+            "Speed is not compared if it keeps up. Default: as fast as possible, without queueing time."
         ),
         source=tr("PostgreSQL manual, pgbench --rate"),
         label=tr("R&ate (TPS):"),
@@ -562,11 +539,14 @@ _ONE_PHASE_FIELDS: Final = (
     CampaignField(
         "latency_limit",
         Milliseconds(0.001, 3_600_000),
-        tr("With a rate: what would start later than this is skipped; without: late ones are counted."),
+        tr(
+            "With a rate: transactions that would start later than this are skipped; without: late ones are "
+            "counted."
+        ),
         attribute="latency_limit_ms",
         help=tr(
-            "With a rate, transactions that would start later than this are skipped, and count as beyond it "
-            "in percentiles. Without one, late ones are only counted."
+            "With a rate, transactions that would start later than this are skipped and count as slower in "
+            "percentiles. Without a rate, late ones are only counted."
         ),
         source=tr("PostgreSQL manual, pgbench --latency-limit"),
         label=tr("Latency li&mit:"),
@@ -581,8 +561,8 @@ _OF_PHASES: Final[dict[str, dict[str, Any]]] = {
     "script": {
         "label": tr("Script:"),
         "help": tr(
-            "A built-in script of pgbench. Files and several scripts for one phase are written in the "
-            "campaign file, and kept here as they are."
+            "A built-in pgbench script. Script files and mixes per phase can only be set in the campaign "
+            "file; pgFooting keeps them unchanged here."
         ),
         "source": tr("PostgreSQL manual, pgbench"),
     },
@@ -592,14 +572,14 @@ _OF_PHASES: Final[dict[str, dict[str, Any]]] = {
 
 PHASE_FIELDS: Final = (
     CampaignField("name", Name(), _PHASE_NAME, label=tr("Name of the phase:")),
-    CampaignField("times", IntKind(1, 100), _TIMES, label=tr("How often, in a row:"), placeholder="1"),
+    CampaignField("times", IntKind(1, 100), _TIMES, label=tr("Repetitions:"), placeholder="1"),
     CampaignField(
         "counts",
         BoolKind(),
         tr("Whether its figures are compared."),
         label=tr("Its figures are compared"),
         help=tr(
-            "What is not compared is measured, kept and shown all the same, such as one that only warms up."
+            "Untick it for a phase that only warms up: it is measured, kept and shown, but not compared."
         ),
     ),
     *(
@@ -614,50 +594,47 @@ PHASE_FIELDS: Final = (
         label=tr("Rate (TPS), or a share of an earlier phase:"),
         placeholder=tr("as above, or 70 % of reads"),
         help=tr(
-            "Transactions per second that arrive, as a number, or as a share of what an earlier phase of the "
-            "same run reached: 70 % of reads, with the name of that phase."
+            "Target rate: a number, or a share of what an earlier phase of the same run reached, such as 70 "
+            "% of reads, with the name of that phase."
         ),
     ),
     CampaignField(
         "maintenance",
         WorkNames(_BETWEEN_PHASES),
-        tr("What is done before it, once for all of its times."),
+        tr("Work done before it, once for all its repetitions."),
         label=tr("Before the phase:"),
-        help=tr(
-            "What is done before the phase, once for all of its times, in the order in which it was ticked."
-        ),
+        help=tr("Done once before the phase, in the order ticked."),
     ),
     CampaignField(
         "background",
         EnumKind(_BESIDE_PHASES),
-        tr("What is done beside it, for as long as it lasts."),
+        tr("Work done in parallel for as long as it lasts."),
         label=tr("Beside the phase:"),
         placeholder=tr("nothing"),
         help=tr(
-            "What is done beside the phase for as long as it lasts: base backups one after the other, which "
-            "are read and thrown away; a scrub; or snapshots at an interval, removed when the phase has "
-            "ended. The last two need spare disks with btrfs or ZFS."
+            "Runs in parallel with the phase: base backups (read and discarded), a scrub, or periodic "
+            "snapshots (removed afterwards). Scrub and snapshots need spare disks with btrfs or ZFS."
         ),
         source=tr("PostgreSQL manual, pg_basebackup"),
     ),
     CampaignField(
         "every",
         WholeSeconds(1, 86_400),
-        tr("With snapshots: from one to the next; the first one is made when the phase begins."),
+        tr("With snapshots: the interval; the first is taken when the phase starts."),
         attribute="every_s",
-        label=tr("From one snapshot to the next:"),
+        label=tr("Snapshot interval:"),
         placeholder=tr("5 min"),
     ),
     CampaignField(
         "max_rate",
         SizeKind(32 * KIB, GIB),
-        tr("With pg_basebackup: bytes that it reads in a second at most; left out: as many as go."),
+        tr("With pg_basebackup: its maximum read rate in bytes per second; default: unlimited."),
         attribute="max_rate_bytes",
-        label=tr("Most that a base backup reads in a second:"),
-        placeholder=tr("as much as goes, or 50 MiB"),
+        label=tr("Base backup read limit per second:"),
+        placeholder=tr("unlimited, or 50 MiB"),
         help=tr(
-            "With base backups: how much they read in a second at most, from 32 KiB to 1 GiB (--max-rate). "
-            "Left empty, they read as fast as disk and server allow."
+            "Limits base backups to 32 KiB to 1 GiB per second (--max-rate). Default: as fast as disk and "
+            "server allow."
         ),
         source=tr("PostgreSQL manual, pg_basebackup"),
     ),
@@ -671,13 +648,12 @@ WORKLOAD_FIELDS: Final = (
     CampaignField(
         "phase",
         PHASES,
-        tr("Several phases, measured one after the other in each run; left out: one phase."),
+        tr("Phases measured one after the other in each run; default: one phase."),
         attribute="phases",
         condition="phases",
         help=tr(
-            "A run may measure several phases, one after the other on the same data: selects, then "
-            "TPC-B-like, then selects again. Each has figures of its own and is compared with the same phase "
-            "of other configurations. All configurations have the same phases."
+            "A run can measure several phases on the same data, such as select, TPC-B-like, select again. "
+            "All configurations have the same phases, and each phase is compared separately."
         ),
         source="Lentfer, 2009",
     ),
@@ -695,7 +671,7 @@ SECTIONS: Final = {"postgresql": POSTGRESQL_FIELDS, "workload": WORKLOAD_FIELDS}
 def where_it_belongs(key: str) -> str:
     """Return a sentence with the right place for a misplaced key; empty for an unknown word."""
     if any(field.name == key for field in CAMPAIGN_FIELDS):  # after a [table] every key belongs to that table
-        return tr("It belongs at the top of the file, before the first [table].")
+        return tr("Move it to the top of the file, before the first [table].")
     tables = SECTIONS | {f"target.{target.kind}": target.fields for target in TARGETS}
     having = [table for table, fields in tables.items() if any(field.name == key for field in fields)]
     return (

@@ -391,7 +391,7 @@ def exclusive_keys(entry: Container[str], fields: Collection[CampaignField]) -> 
     for each in fields:
         other = names.get(each.instead_of, "")
         if each.name < other and each.name in entry and other in entry:
-            both = tr("“{one}” and “{other}” exclude each other; give one of them.")
+            both = tr("“{one}” and “{other}” cannot be used together; remove one of them.")
             yield both.format(one=each.name, other=other)
 
 
@@ -605,9 +605,7 @@ class BytesOrNone(SizeKind):
     @property
     @override
     def allowed(self) -> str:
-        return tr("{sized}, the same as whole bytes, or 0").format(
-            sized=SizeKind(self.low, self.high).allowed
-        )
+        return tr("{sized}, as whole bytes, or 0").format(sized=SizeKind(self.low, self.high).allowed)
 
     @override
     def read(self, value: object, folder: Path) -> int:

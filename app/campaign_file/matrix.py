@@ -87,12 +87,12 @@ def read_matrix(
     if "dimension" in document:
         dimensions = read_dimensions(reader, document["dimension"])
     else:
-        sentence = tr("leaves combinations of dimensions out, and there is no [[dimension]].")
+        sentence = tr("excludes combinations of dimensions, but the file has no [[dimension]].")
         reader.problems.add(KeyPath("exclude"), sentence)
     if "configuration" in document:
         sentence = tr(
-            "goes without [[dimension]] only: what the configurations change can be the values of a "
-            "dimension, each beginning with [[dimension.value]]."
+            "cannot be used with [[dimension]]. Make these configurations values of a dimension, each "
+            "starting with [[dimension.value]]."
         )
         reader.problems.add(KeyPath("configuration"), sentence)
         return {}, None
@@ -128,8 +128,8 @@ def expand(
     product = math.prod(len(each.partials) for each in dimensions)
     if product > MOST_COMBINATIONS:
         sentence = tr(
-            "{sizes} values are {product} combinations, more than the {most} that are gone through; "
-            "measured one minute each, once, they would take {days} days."
+            "{sizes} values make {product} combinations; at most {most} are allowed. Measured once for one "
+            "minute each, they would take {days} days."
         )
         sizes = " x ".join(str(len(each.partials)) for each in dimensions)
         days = number_text(product / 1440, ",.0f")
@@ -149,13 +149,13 @@ def expand(
     kept = tuple(cell for cell in cells if not any(is_left_out(cell, each) for each in left_out))
     for number, each in enumerate(left_out, start=1):
         if not any(is_left_out(cell, each) for cell in cells):
-            sentence = tr("leaves nothing out: there is no configuration that it is about.")
+            sentence = tr("excludes nothing: it matches no configuration.")
             reader.problems.add(KeyPath(f"exclude[{number}]"), sentence)
     if not kept:
-        sentence = tr("leaves nothing to measure: every one of {count} configurations is left out.")
+        sentence = tr("excludes all {count} configurations, so nothing is left to measure.")
         reader.problems.add(KeyPath("exclude"), sentence.format(count=len(cells)))
     if len(kept) > MOST_CONFIGURATIONS:
-        sentence = tr("{count} configurations are more than the {most} that are allowed.")
+        sentence = tr("{count} configurations are too many; at most {most} are allowed.")
         message = sentence.format(
             count=number_text(len(kept), ","), most=number_text(MOST_CONFIGURATIONS, ",")
         )
@@ -431,11 +431,11 @@ def _all_count(problems: Problems, combinations: _Combinations, cells: Sequence[
         for value, (partial, place) in enumerate(zip(dimension.partials, dimension.places, strict=True)):
             used = [there for cell, there in zip(cells, situations, strict=True) if cell[number] == value]
             if kinds_of(partial) and not kinds & kinds_of(partial):
-                sentence = tr("changes nothing: no configuration has its data on such a target.")
+                sentence = tr("has no effect: no configuration has its data on such a target.")
                 problems.add(place, sentence)
                 continue
             if _is_of_arrays(partial) and not used:
-                sentence = tr("changes nothing: no configuration has disks that take it.")
+                sentence = tr("has no effect: no configuration has disks that support it.")
                 problems.add(place, sentence)
                 continue
             where = used or [situation_of([*combinations.chosen(cell), partial]) for cell in cells]
@@ -454,7 +454,7 @@ def _check_groups(
 ) -> None:
     for name, values in groups_of(partial).items():
         if not any(each.group(name) for each in situations):
-            sentence = tr("changes nothing: no configuration has disks for “{group}”.")
+            sentence = tr("has no effect: no configuration has disks for “{group}”.")
             problems.add(place, sentence.format(group=name))
             continue
         _check_exist(problems, place, values, _groups(used, name) or _groups(situations, name))
@@ -480,7 +480,7 @@ def _check_exist(
         (tr("preset"), _presets(values), presets),
     ):
         for name in sorted(given - known):
-            sentence = tr("{what} “{name}” is none of {filesystems}.")
+            sentence = tr("{what} “{name}” does not exist for {filesystems}.")
             message = sentence.format(what=what, name=name, filesystems=labels)
             reason = why.get(name) or did_you_mean(name[:80], sorted(known))
             problems.add(place, f"{message} {reason}".rstrip())

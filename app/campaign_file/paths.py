@@ -48,7 +48,7 @@ def read_text_file(path: Path, most_bytes: int) -> str:
         raise UnreadableFileError(sentence.format(line=line, byte=err.start + 1)) from err
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
-        raise UnreadableFileError(tr("is not text (a NUL byte in line {line})").format(line=line))
+        raise UnreadableFileError(tr("is not a text file (NUL byte in line {line})").format(line=line))
     return text.removeprefix(_BYTE_ORDER_MARK)
 
 

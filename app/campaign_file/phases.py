@@ -177,10 +177,10 @@ def _beside_faults(given: dict[str, Any]) -> Iterator[Problem]:
     refused = "background" in given and name is None
     if "every_s" in given and not has_interval and not refused:
         those = ", ".join(quote(each.name) for each in BACKGROUND if each.has_interval)
-        yield Problem(".every", tr("goes with background = {those} only.").format(those=those))
+        yield Problem(".every", tr("can only be used with background = {those}.").format(those=those))
     if "max_rate_bytes" in given and kind is not PG_BASEBACKUP and not refused:
         those = quote(PG_BASEBACKUP.name)
-        yield Problem(".max_rate", tr("goes with background = {those} only.").format(those=those))
+        yield Problem(".max_rate", tr("can only be used with background = {those}.").format(those=those))
 
 
 def _faults(phases: Iterable[WorkloadPhase]) -> Iterator[Problem]:
@@ -190,25 +190,25 @@ def _faults(phases: Iterable[WorkloadPhase]) -> Iterator[Problem]:
     for number, phase in enumerate(phases, start=1):
         place = f"[{number}]"
         if phase.name in before:
-            sentence = tr("“{name}” is the name of more than one phase; names tell their figures apart.")
+            sentence = tr("“{name}” is the name of several phases; phase names must differ.")
             yield Problem(f"{place}.name", sentence.format(name=phase.name))
         if isinstance(phase.rate, RateShare):
             yield from _share_faults(phase.rate, before, place)
         before[phase.name] = phase
         turns += phase.times
     if turns > MOST_TURNS:
-        sentence = tr("{turns} phases, each of its times counted, are more than the {most} that are allowed.")
+        sentence = tr("{turns} phases with their repetitions are too many; at most {most} are allowed.")
         yield Problem("", sentence.format(turns=turns, most=MOST_TURNS))
     if not any(phase.counts for phase in before.values()):
-        yield Problem("", tr("none of the phases counts: nothing would be compared."))
+        yield Problem("", tr("no phase is compared: set counts = true for at least one."))
 
 
 def _share_faults(share: RateShare, before: dict[str, WorkloadPhase], place: str) -> Iterator[Problem]:
     named = before.get(share.of)
     if named is None:
-        sentence = tr("“{name}” is no phase before this one; {known}.")
+        sentence = tr("“{name}” is not an earlier phase; {known}.")
         known = tr("there is none") if not before else tr("there are {names}").format(names=", ".join(before))
         yield Problem(f"{place}.rate", sentence.format(name=printable(share.of), known=known))
     elif named.rate is not None:
-        sentence = tr("“{name}” has a rate itself: what it reached is not what can be reached.")
+        sentence = tr("“{name}” has a rate itself, so its TPS are not its capacity.")
         yield Problem(f"{place}.rate", sentence.format(name=share.of))

@@ -67,22 +67,22 @@ def design_problems(
         return
     if given is None or given.value is not Design.SEQUENTIAL:
         if ("precision",) in top:
-            sentence = tr("goes with design = “{design}” only: a fixed matrix has as many runs as it says.")
+            sentence = tr("can only be used with design = “{design}”: a fixed design never ends early.")
             yield top["precision",].place, sentence.format(design=Design.SEQUENTIAL)
         return
     repeats = top.get(("repeats",))
     if repeats is not None and repeats.value is not None and repeats.value < FEWEST_CAP:
         sentence = tr(
-            "found {repeats}; allowed with design = “{design}” is {fewest} or more: nothing is left out "
-            "before the third round."
+            "found {repeats}; design = “{design}” needs at least {fewest}, because nothing is dropped "
+            "before round three."
         )
         message = sentence.format(repeats=repeats.value, design=Design.SEQUENTIAL, fewest=FEWEST_CAP)
         yield repeats.place, message
     known = [each for each in configurations if each is not None]
     if known and len(known) == len(configurations) and not contests(known):
         sentence = tr(
-            "found “{design}”, but nothing can win here: that takes two configurations with the same "
-            "workload and memory limit, and without a rate."
+            "found “{design}”, which needs two configurations with the same workload and memory limit, and "
+            "without a rate."
         )
         yield given.place, sentence.format(design=Design.SEQUENTIAL)
 
@@ -189,20 +189,20 @@ def _read_toml(text: str, source: str) -> dict[str, Any]:
     dots = [line.count(".") for line in text.split("\n")]
     if sum(count**2 for count in dots) > _MOST_DOTS_SQUARED:
         message = tr(
-            "{source}, line {line}: a key in as many parts is in no campaign file. Nothing was started."
+            "{source}, line {line}: no campaign file has a key with so many parts. Nothing was started."
         )
         raise CampaignError(message.format(source=source, line=dots.index(max(dots)) + 1))
     try:
         return tomllib.loads(text)
     except RecursionError as err:
-        message = tr(
-            "{source} nests brackets deeper than any campaign file needs. Nothing was started."
-        ).format(source=source)
+        message = tr("{source} nests brackets too deeply for a campaign file. Nothing was started.").format(
+            source=source
+        )
         raise CampaignError(message) from err
     except tomllib.TOMLDecodeError as err:
         raise _not_toml(str(err), text, source) from err
     except ValueError as err:  # Python's int() refuses thousands of digits
-        message = tr("{source} holds a number of thousands of digits. Nothing was started.")
+        message = tr("{source} contains a number with thousands of digits. Nothing was started.")
         raise CampaignError(message.format(source=source)) from err
 
 
@@ -211,8 +211,8 @@ def _not_toml(error: str, text: str, source: str) -> CampaignError:
     reason = match["reason"] if match else error
     line = match["line"] if match and match["line"] else text.count("\n") + 1
     column = match["column"] if match and match["column"] else len(text.rpartition("\n")[2]) + 1
-    message = tr("{source}, line {line}, column {column}: this is not TOML: {reason}. Nothing was started.")
-    hint = tr("Texts stand in quotation marks, tables begin with [name], comments with #.")
+    message = tr("{source}, line {line}, column {column} is not valid TOML: {reason}. Nothing was started.")
+    hint = tr("Texts need quotation marks, tables start with [name], comments with #.")
     return CampaignError(message.format(source=source, line=line, column=column, reason=reason), hint=hint)
 
 
@@ -294,7 +294,7 @@ class CampaignReader:
         if RECIPE in document:
             read_head(document[RECIPE], self.problems)
         if ("name",) not in top:
-            self.problems.add(KeyPath("name"), tr("is missing: what do you call this campaign?"))
+            self.problems.add(KeyPath("name"), tr("is missing: give the campaign a name."))
         name = top["name",].value if ("name",) in top else ""
         matrix = None
         if "dimension" in document or "exclude" in document:
@@ -309,7 +309,7 @@ class CampaignReader:
         self.check_configurations(top, below, configurations)
         order = top["order",].value if ("order",) in top else RunOrder.RANDOM
         if ("order_seed",) in top and order is RunOrder.ALTERNATING:
-            sentence = tr("goes with a random order only; of “{order}” nothing is drawn.")
+            sentence = tr("can only be used with a random order; “{order}” has no seed.")
             self.problems.add(KeyPath("order_seed"), sentence.format(order=order))
         return ReadCampaign(top, below, configurations, matrix)
 
@@ -331,7 +331,7 @@ class CampaignReader:
             self.problems.add(*breach)
         repeats = top["repeats",].value if ("repeats",) in top else None
         if repeats and repeats * len(configurations) > MOST_RUNS:
-            sentence = tr("{runs} runs are more than the {most} that are allowed.")
+            sentence = tr("{runs} runs are too many; at most {most} are allowed.")
             runs = repeats * len(configurations)
             self.problems.add(KeyPath("repeats"), sentence.format(runs=runs, most=MOST_RUNS))
 
@@ -346,7 +346,7 @@ class CampaignReader:
             if other is None:
                 continue
             first = given[other] or given[0]
-            sentence = tr("has to be the same in all configurations of a campaign: give it once, at the top.")
+            sentence = tr("must be the same in all configurations of a campaign: set it once, at the top.")
             if first is not None:
                 self.problems.add(first.place, sentence)
 
@@ -369,7 +369,7 @@ class CampaignReader:
             name, place, own = self._read_configuration(entry, KeyPath(f"configuration[{number}]"))
             if name and name in names:
                 sentence = tr(
-                    "“{name}” is the name of more than one configuration; names tell their runs apart."
+                    "“{name}” is the name of several configurations; configuration names must differ."
                 )
                 self.problems.add(KeyPath(f"configuration[{number}].name"), sentence.format(name=name))
             names.add(name)
@@ -427,9 +427,7 @@ class CampaignReader:
         if len(given) > 1:
             for kind in given:  # report all other mistakes in the same pass
                 self.read_table(entry[kind.kind], kind.fields, place / kind.kind, (TARGET, kind.kind))
-            self.problems.add(
-                place, tr("has several kinds at once; allowed is {wanted}.").format(wanted=wanted)
-            )
+            self.problems.add(place, tr("mixes several kinds; allowed is {wanted}.").format(wanted=wanted))
         return given[0] if len(given) == 1 else None
 
     def make_target(self, given: Partial) -> tuple[Given | None, Sequence[Problem]]:
@@ -499,7 +497,7 @@ class CampaignReader:
     def check(self, layer: Stated, shared: Stated) -> None:  # noqa: ARG002 - for those who tell them apart
         """Report the problems of a configuration as a whole."""
         if layer.target is None:
-            sentence = tr("is missing: where does the data live? Allowed is one of {kinds}.")
+            sentence = tr("is missing: choose where the data goes. Allowed is one of {kinds}.")
             self.problems.add(layer.place / "target", sentence.format(kinds=_TARGET_KINDS))
         for rule in RULES:
             breach = rule(layer)

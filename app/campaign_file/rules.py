@@ -63,7 +63,7 @@ def _threads_within_clients(layer: Stated) -> tuple[KeyPath, str] | None:
     most = clients.value if clients else Workload().clients
     if threads is None or threads.value is None or most is None or threads.value <= most:
         return None
-    sentence = tr("found {threads}; allowed is at most the number of clients, which is {clients}.")
+    sentence = tr("found {threads}; at most the number of clients is allowed, which is {clients}.")
     return threads.place, sentence.format(threads=threads.value, clients=most)
 
 
@@ -75,7 +75,7 @@ def _clients_within_connections(layer: Stated) -> tuple[KeyPath, str] | None:
     if most is None or not text.isdecimal() or wanted is None or int(text) >= wanted:
         return None
     place = most.place / "max_connections"
-    sentence = tr("found {text}; allowed is at least the number of clients, which is {clients}.")
+    sentence = tr("found {text}; at least the number of clients is needed, which is {clients}.")
     return place, sentence.format(text=text, clients=wanted)
 
 
@@ -86,7 +86,9 @@ def _settings_agree_with_options(layer: Stated) -> tuple[KeyPath, str] | None:
     option = _contradiction(repr(layer.disks), layer.disks, _own_settings(layer))
     if option is None:
         return None
-    sentence = tr("found {found}, but {option} is {value}: say the same in both places, or only in one.")
+    sentence = tr(
+        "found {found}, but {option} is {value}: use the same value in both places, or set it in one only."
+    )
     key = f"target.{DiskTarget.kind}.{option.key}"
     words = sentence.format(found=option.instead, option=key, value=option.text)
     return layer.settings[option.name].place / option.name, words
@@ -152,7 +154,7 @@ def _cold_without_warm_up(layer: Stated) -> tuple[KeyPath, str] | None:
     caches, warmup = _is_cold(layer), layer.workload("warmup")
     if caches is None or warmup is None or not warmup.value:
         return None
-    sentence = tr("a warm-up of {seconds} s makes cold caches warm again; allowed with them is 0.")
+    sentence = tr("a warm-up of {seconds} s would warm the cold caches; with cold caches only 0 is allowed.")
     return warmup.place, sentence.format(seconds=warmup.value)
 
 
@@ -160,7 +162,7 @@ def _cold_outside_memory(layer: Stated) -> tuple[KeyPath, str] | None:
     caches = _is_cold(layer)
     if caches is None or layer.target is None or not isinstance(layer.target.value, MemoryTarget):
         return None
-    sentence = tr("found “{value}”, but data in memory is never cold: the cache is where it lies.")
+    sentence = tr("found “{value}”, but data in memory is always cached.")
     return caches.place, sentence.format(value=Caches.COLD)
 
 
@@ -214,7 +216,7 @@ def _base_backup_can_be_made(layer: Stated) -> tuple[KeyPath, str] | None:
     for name, value in wrong.items():
         given = layer.settings.get(name)
         if given is not None and given.value.strip().lower() == value:
-            sentence = tr("found “{value}”, with which no base backup can be made beside a phase.")
+            sentence = tr("found “{value}”, which does not allow base backups during a phase.")
             return given.place / name, sentence.format(value=value)
     return None
 
@@ -224,7 +226,7 @@ def _cold_without_phases(layer: Stated) -> tuple[KeyPath, str] | None:
     caches, phases = _is_cold(layer), layer.workload("phase")
     if caches is None or phases is None or not phases.value:
         return None
-    sentence = tr("found “{value}”, but only the first of several phases would begin with cold caches.")
+    sentence = tr("found “{value}”, but with several phases only the first would start with cold caches.")
     return caches.place, sentence.format(value=Caches.COLD)
 
 
@@ -236,8 +238,8 @@ def _copied_without_tablespaces(layer: Stated) -> tuple[KeyPath, str] | None:
     if len(layer.disks.of_relations) == 1:
         return None
     sentence = tr(
-        "found “{value}”, but tables and indexes on disks of their own are loaded there: a template has no "
-        "tablespaces."
+        "found “{value}”, but templates cannot contain tablespaces: with separate disks for tables or "
+        "indexes, data must be loaded."
     )
     return data_set.place, sentence.format(value=DataSet.COPIED)
 
@@ -246,20 +248,20 @@ def _fits_a_server_of_others(layer: Stated) -> tuple[KeyPath, str] | None:
     """Reject keys that need files, processes or the machine of a foreign server, instead of ignoring them."""
     if layer.target is None or not isinstance(layer.target.value, ServerTarget):
         return None
-    as_it_is = tr("says nothing about a server that already runs, which is as it is: leave it out.")
+    as_it_is = tr("does not apply to an existing server, which pgFooting does not change: remove it.")
     no_class = tr(
-        "found “{value}”, a share of this machine's memory; the server's is not known: give a size."
+        "found “{value}”, a share of this machine's memory; the server's memory is unknown, so give a size."
     )
     refused: dict[tuple[str, str], Callable[[Any], str]] = {
         ("postgresql", "preset"): lambda value: as_it_is if value != PostgresChoice().preset else "",
         ("postgresql", "checksums"): lambda value: as_it_is if value != PostgresChoice().checksums else "",
         ("workload", "caches"): lambda value: (
-            tr("found “cold”, but the caches of a server that was not started here cannot be emptied.")
+            tr("found “cold”, but pgFooting cannot empty the caches of an existing server.")
             if value is Caches.COLD
             else ""
         ),
         ("workload", "data_set"): lambda value: (
-            tr("found “copied”, but files cannot be copied to a server that was not started here.")
+            tr("found “copied”, but pgFooting cannot copy files to an existing server.")
             if value is DataSet.COPIED
             else ""
         ),

@@ -74,9 +74,9 @@ def _flatten(table: dict[str, object]) -> list[tuple[str, object]]:
 def _fault(name: str, value: object, before: dict[str, str]) -> str:
     """Return the problem of one setting, or an empty text."""
     if not _NAME.fullmatch(name) or len(name) > 127:
-        return tr("is not a name that a server setting can have.")
+        return tr("is not a valid name of a server setting.")
     if name.lower() in before:
-        return tr("is given twice; the case of letters does not count.")
+        return tr("is given twice (upper and lower case are the same).")
     allowed = tr('text without control characters, a number, or true or false, such as "64MB"')
     if isinstance(value, float) and not math.isfinite(value):
         return refusal(value, allowed)

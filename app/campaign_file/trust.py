@@ -154,7 +154,7 @@ def refuse_concerns(_concerns: tuple[Concern, ...]) -> None:
     Raises:
         RefusedError: always.
     """
-    message = tr("Nobody agreed to what this campaign file may do; nothing was started.")
+    message = tr("What this campaign file can do has not been approved; nothing was started.")
     raise RefusedError(message)
 
 
@@ -213,7 +213,7 @@ def _files(scripts: tuple[Script, ...]) -> Iterator[Script]:
 
 def _of_settings(settings: tuple[tuple[str, str], ...]) -> Iterator[tuple[str, str]]:
     sentence = tr(
-        "The server setting {name} is none that is known to be harmless: such settings can make the server "
+        "The server setting {name} is not on the list of harmless ones. Such settings can make the server "
         "run programs, load libraries or write files elsewhere."
     )
     for name, value in settings:
@@ -228,13 +228,11 @@ def _on_server(
     if not isinstance(target, ServerTarget):
         return
     for script in _files(scripts):
-        sentence = tr("The script {path} runs on a server that already runs, with your role's rights there.")
+        sentence = tr("The script {path} runs on an existing server, with your role's rights there.")
         yield sentence.format(path=script.path), script.text
     for name, value in settings:
         if is_harmless(name):
-            sentence = tr(
-                "The server setting {name} is set for pgFooting's database on a server that already runs."
-            )
+            sentence = tr("The server setting {name} is set for pgFooting's database on an existing server.")
             yield sentence.format(name=name), f"{name} = {quote_value(value)}"
 
 
@@ -252,8 +250,8 @@ def outside_scripts(campaign: Campaign) -> tuple[str, ...]:
 def _of_script(script: Script) -> Iterator[tuple[str, str]]:
     if script.is_outside:
         sentence = tr(
-            "The script {path} lies outside of the campaign's folder. Its text goes into the run files, "
-            "which are passed on."
+            "The script {path} is outside the campaign's folder. Its text is stored in the run files, which "
+            "may be shared."
         )
         yield sentence.format(path=script.path), os.path.realpath(script.path or "")
     programs, superuser = find_programs(script.text), find_superuser(script.text)
@@ -262,7 +260,7 @@ def _of_script(script: Script) -> Iterator[tuple[str, str]]:
         yield sentence.format(path=script.path, lines=_lines(programs)), script.text
     if superuser:
         sentence = tr(
-            "The script {path} wants a superuser's rights, in {lines}. pgbench would connect as a superuser, "
+            "The script {path} needs superuser rights, in {lines}. pgbench would connect as a superuser, "
             "whose SQL can run programs as the server's user."
         )
         yield sentence.format(path=script.path, lines=_lines(superuser)), script.text
@@ -286,7 +284,8 @@ def foreign_programs(campaign: Campaign) -> tuple[str, ...]:
 def _of_installation(choice: str) -> Iterator[tuple[str, str]]:
     if Path(choice).is_absolute() and not _is_systems(choice):
         sentence = tr(
-            "The programs of PostgreSQL in this folder are run; others than root could have put them there."
+            "pgFooting runs the PostgreSQL programs in this folder; users other than root could have put "
+            "them there."
         )
         yield sentence, choice
 

@@ -116,7 +116,7 @@ def is_kept(disk: Disk) -> bool:
 
 def kept_words(disk: Disk) -> str:
     """Return how a kept disk is released."""
-    sentence = tr("Used by pgFooting now, or left by it. What was left is released by: {command}")
+    sentence = tr("In use by pgFooting or left behind by it. To release what was left: {command}")
     return sentence.format(command=release_command(disk))
 
 
@@ -178,7 +178,7 @@ def examine_machine(support: Support, progress: DiskProgress = ignore_progress) 
     reason = ""
     try:
         with inhibit_sleep(tr("checking")):
-            checks.append(Check("sleep", works=True, message=tr("The machine can be kept awake.")))
+            checks.append(Check("sleep", works=True, message=tr("pgFooting can keep the machine awake.")))
     except InhibitorUnavailable as err:
         reason = err.reason
         checks.append(Check("sleep", None, reason))
@@ -208,7 +208,7 @@ def _installations(account: Account) -> list[Check]:
     ]
     if not any(item.usable for item in found):
         hint = install_hint(this_family())
-        missing = tr("No PostgreSQL that can be used.")
+        missing = tr("No usable PostgreSQL found.")
         checks.append(Check("postgresql", works=False, message=missing, hint=hint))
     return checks
 
@@ -247,7 +247,7 @@ def baseline_check() -> Check:
     except ProgramError:
         message = tr("fio is not installed: the I/O baseline has no reads and writes.")
         return Check("fio", works=False, message=message, hint=tr("It is in the package fio."))
-    message = tr("{version} measures what a storage can do by itself (I/O baseline).")
+    message = tr("{version} benchmarks the raw storage (I/O baseline).")
     return Check("fio", works=True, message=message.format(version=version))
 
 
@@ -263,17 +263,14 @@ def qt_checks() -> list[Check]:
             check_window_packages,
             window_error,
             libraries,
-            tr(
-                "What the window needs is installed; whether this screen's libraries are there is looked at "
-                "when it starts."
-            ),
+            tr("Everything for the window is installed; the screen's libraries are checked when it starts."),
         ),
         _qt_check(
             "reports",
             check_report_packages,
             report_error,
             libraries,
-            tr("What reports and pictures need is installed."),
+            tr("Everything for reports and pictures is installed."),
         ),
     ]
 
@@ -312,12 +309,12 @@ def helper_check() -> Check:
     message = message.format(version=version.program)
     if not service_presence(POLKIT).there:
         sentence = tr(
-            "The helper {version} answers, but polkit is missing: nobody can be allowed to use disks."
+            "The helper {version} answers, but polkit is missing, so it cannot authorise any use of disks."
         )
         hint = tr("On Debian and Ubuntu: sudo apt-get install {packages}").format(packages="polkitd")
         return Check("disks", works=False, message=sentence.format(version=version.program), hint=hint)
     if version.test_devices:
-        message += " " + tr("It takes loop devices for disks (TEST DEVICES, /etc/pgfooting/helper.conf).")
+        message += " " + tr("It accepts loop devices as disks (TEST DEVICES, /etc/pgfooting/helper.conf).")
     return Check("disks", works=True, message=message)
 
 
@@ -367,7 +364,7 @@ def _install_lines(packages: Sequence[str]) -> Iterator[str]:
         yield tr("On Debian and Ubuntu: sudo apt-get install {packages}").format(packages=" ".join(main))
     if others:
         hint = tr(
-            "ZFS, on Debian once contrib stands beside main in the sources of apt: sudo apt-get install "
+            "ZFS on Debian: add contrib to main in the sources of apt, then sudo apt-get install "
             "linux-headers-$(dpkg --print-architecture) {packages}"
         )
         yield hint.replace("{packages}", " ".join(dict.fromkeys(["zfs-dkms", *others])))

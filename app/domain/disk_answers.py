@@ -134,12 +134,12 @@ def grouped_reasons(refusals: Sequence[DiskRefusal]) -> Iterator[tuple[str, str,
 def looked_words(looked: InspectionReport) -> str:
     """Describe the inspected parts and what may go undetected."""
     if looked.read_s:
-        text = tr("Every byte was read on {time}, all are zeros, and the kernel has counted no write since.")
+        text = tr("Every byte was read on {time} and is zero; the kernel has counted no write since.")
         return text.format(time=_local(looked.read_s))
     if looked.released_s and not looked.places:
         text = tr(
-            "It is as pgFooting left it on {time}: both ends ({edge} each) are the same, and the kernel "
-            "has counted no write since. Old data of measurements lies on it."
+            "Unchanged since pgFooting released it on {time}: both ends ({edge} each) are the same, and the "
+            "kernel has counted no write. It still holds old benchmark data."
         )
         return text.format(time=_local(looked.released_s), edge=format_size(looked.edge_bytes))
     return f"{_what(looked)} {_escapes(looked)}"
@@ -148,8 +148,8 @@ def looked_words(looked: InspectionReport) -> str:
 def promise_words(looked: InspectionReport) -> str:
     """Describe what will be inspected before anything is written, and what may go undetected."""
     text = tr(
-        "Before anything is written root looks at both ends ({edge} each) and about {places} places of "
-        "{piece} between them, and refuses the disk if any of that is not zero or as pgFooting left it."
+        "Before writing, the root helper checks both ends ({edge} each) and about {places} samples of "
+        "{piece}. It refuses the disk unless all are zero or as pgFooting left them."
     )
     sentence = text.format(
         edge=format_size(looked.edge_bytes),
@@ -160,11 +160,11 @@ def promise_words(looked: InspectionReport) -> str:
 
 
 def _what(looked: InspectionReport) -> str:
-    text = tr("Both ends ({edge} each) and {places} places of {piece} were looked at; all are zeros.")
+    text = tr("Both ends ({edge} each) and {places} samples of {piece} were checked; all are zero.")
     if looked.released_s:
         text = tr(
-            "Both ends ({edge} each) and {places} secret places of {piece} are as pgFooting left them on "
-            "{time}, or zeros. Old data of measurements lies on it."
+            "Both ends ({edge} each) and {places} random samples of {piece} are unchanged since pgFooting "
+            "released the disk on {time}, or zero. It still holds old benchmark data."
         )
     return text.format(
         edge=format_size(looked.edge_bytes),
@@ -176,8 +176,8 @@ def _what(looked: InspectionReport) -> str:
 
 def _escapes(looked: InspectionReport) -> str:
     text = tr(
-        "Data of others of {certain} or more in one piece is found for certain, unless {piece} of it in "
-        "a row are zeros; what is smaller or sparser can escape."
+        "Contiguous existing data of {certain} or more is always found, unless {piece} of it in a row are "
+        "zeros. Smaller or sparser data may go undetected."
     )
     return text.format(certain=_at_least(looked.certain_bytes), piece=format_size(looked.place_bytes))
 
@@ -236,5 +236,5 @@ def unreleased_words(item: UnreleasedItem) -> str:
     if item.serial:
         name = tr("{name} (serial number {serial})").format(name=name, serial=item.serial)
     sentence = tr("{name} could not be released.").format(name=name)
-    last = tr("It stays in the helper's journal, and is no spare disk until then.")
+    last = tr("It stays in the helper's journal and is not spare until then.")
     return " ".join(filter(None, (sentence, _stopped(item.reason), _stopped(item.remedy), last)))

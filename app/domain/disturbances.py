@@ -111,7 +111,7 @@ class MeasuredActivity:
             _NotReported: the number of CPUs is unknown.
         """
         if self.cpus is None or self.cpus < 1:
-            raise _NotReported(tr("the file does not tell how many CPUs there were"))
+            raise _NotReported(tr("the file does not record the number of CPUs"))
         return 100 * max(0.0, used) / self.cpus
 
 
@@ -135,7 +135,7 @@ def _others_cpu(activity: MeasuredActivity) -> float:
 
 def _memory_pressure(activity: MeasuredActivity) -> float:
     if activity.needs_memory is None:
-        raise _NotReported(tr("the file does not tell how much memory the run needed"))
+        raise _NotReported(tr("the file does not record how much memory the run needed"))
     return _unless_needed("pressure.memory_some")(activity)
 
 
@@ -144,7 +144,7 @@ def _unless_needed(metric: str) -> Callable[[MeasuredActivity], float]:
 
     def mean(activity: MeasuredActivity) -> float:
         if activity.needs_memory:
-            raise _NotReported(tr("the run itself needed more memory than it had"))
+            raise _NotReported(tr("the run itself needed more memory than available"))
         return activity.mean(metric)
 
     return mean
@@ -159,7 +159,7 @@ def _frequency_limit(activity: MeasuredActivity) -> float:
 def _governor(activity: MeasuredActivity) -> float:
     before, after = activity.governors
     if not (before and after):
-        raise _NotReported(tr("the file does not tell the governor before and after the run"))
+        raise _NotReported(tr("the file does not record the governor before and after the run"))
     return float(before != after)
 
 
@@ -212,8 +212,8 @@ _ALL: Final = (
         AmountUnit.PERCENT,
         tr("other programs used {amount} of the CPUs"),
         tr(
-            "/proc/stat counts ticks of 10 ms, so that a quiet run of 10 s on two CPUs shows up to 3 %; "
-            "what others use can cost a busy server as much of its speed"
+            "/proc/stat counts ticks of 10 ms, so a quiet run of 10 s on two CPUs shows up to 3 %; other "
+            "CPU use can slow a busy server as much"
         ),
         like_background=True,
     ),
@@ -224,7 +224,7 @@ _ALL: Final = (
         1.0,
         AmountUnit.PERCENT,
         tr("the hypervisor took {amount} of the CPU time for other machines"),
-        tr("steal of /proc/stat; the smallest loss that a campaign of five repeats at 1 % of spread can see"),
+        tr("steal in /proc/stat; the smallest loss that five repeats with 1 % variation can detect"),
     ),
     DisturbanceThreshold(
         DisturbanceKind.MEMORY_PRESSURE,
@@ -234,8 +234,8 @@ _ALL: Final = (
         AmountUnit.PERCENT,
         tr("programs waited for memory {amount} of the time"),
         tr(
-            "pressure stall information (Documentation/accounting/psi.rst); not judged where the run itself "
-            "needs more memory than there is"
+            "pressure stall information (Documentation/accounting/psi.rst); not judged if the run itself "
+            "needs more memory than available"
         ),
     ),
     DisturbanceThreshold(
@@ -245,7 +245,7 @@ _ALL: Final = (
         1.0,
         AmountUnit.PERCENT,
         tr("an array was checked or rebuilt {amount} of the time"),
-        tr("sync_action of /sys/block/mdX/md; one second of a hundred already moves the longest latencies"),
+        tr("sync_action in /sys/block/mdX/md; one second in a hundred already affects the longest latencies"),
     ),
     DisturbanceThreshold(
         DisturbanceKind.SWAP_IN,
@@ -254,7 +254,7 @@ _ALL: Final = (
         400 * 1024.0,
         AmountUnit.BYTES_PER_S,
         tr("memory was read back from swap at {amount}"),
-        tr("pswpin of /proc/vmstat; 100 pages a second at 0.1 ms each keep somebody waiting 1 % of the time"),
+        tr("pswpin in /proc/vmstat; 100 pages a second at 0.1 ms each mean 1 % of the time spent waiting"),
     ),
     DisturbanceThreshold(
         DisturbanceKind.THROTTLED,
@@ -262,8 +262,8 @@ _ALL: Final = (
         lambda activity: activity.mean("cpu.throttled"),
         1.0,
         AmountUnit.PERCENT,
-        tr("a processor was slowed down for its heat {amount} of the time"),
-        tr("thermal_throttle in /sys/devices/system/cpu; one second of a hundred, as for arrays"),
+        tr("a processor was throttled because of heat {amount} of the time"),
+        tr("thermal_throttle in /sys/devices/system/cpu; one second in a hundred, as for arrays"),
     ),
     DisturbanceThreshold(
         DisturbanceKind.FREQUENCY_LIMIT,
@@ -271,8 +271,8 @@ _ALL: Final = (
         _frequency_limit,
         2.0,
         AmountUnit.PERCENT,
-        tr("the limit of the CPUs' frequency was on average {amount} below its highest"),
-        tr("scaling_max_freq; a limit that stays is no disturbance, one that moves changes speed by as much"),
+        tr("the CPU frequency limit was on average {amount} below its highest value"),
+        tr("scaling_max_freq; a constant limit is no disturbance, a changing one changes speed by as much"),
     ),
     DisturbanceThreshold(
         DisturbanceKind.GOVERNOR,
@@ -280,8 +280,8 @@ _ALL: Final = (
         _governor,
         1.0,
         AmountUnit.TIMES,
-        tr("the governor of the CPUs' frequency was changed"),
-        tr("scaling_governor before and after the run: two settings are two machines"),
+        tr("the CPU frequency governor was changed"),
+        tr("scaling_governor before and after the run: two settings act like two machines"),
     ),
     DisturbanceThreshold(
         DisturbanceKind.OTHERS_IO,
@@ -289,10 +289,10 @@ _ALL: Final = (
         _others_io,
         1024.0 * 1024.0,
         AmountUnit.BYTES_PER_S,
-        tr("others read and wrote {amount} on the disks under test"),
+        tr("other processes read and wrote {amount} on the disks under test"),
         tr(
-            "other partitions and control groups; and at least 5 % of all that these disks did, because "
-            "1 MiB/s is what a desktop writes by the way"
+            "other partitions and control groups, and at least 5 % of all I/O on these disks, because a "
+            "desktop writes 1 MiB/s anyway"
         ),
         like_background=True,
     ),
@@ -303,7 +303,7 @@ _ALL: Final = (
         1.0,
         AmountUnit.PERCENT,
         tr("a program trimmed, checked or moved a filesystem {amount} of the time"),
-        tr("fstrim, scrubs and their like by name; one second of a hundred, as for arrays"),
+        tr("fstrim, scrubs and similar, by name; one second in a hundred, as for arrays"),
         like_background=True,
     ),
 )
@@ -425,13 +425,13 @@ def judge_disturbances(activity: MeasuredActivity) -> Disturbances:
 
 def _amount(threshold: DisturbanceThreshold, activity: MeasuredActivity) -> float:
     if activity.seconds == 0:
-        raise _NotReported(tr("the file has no samples of the machine"))
+        raise _NotReported(tr("the file has no samples of the machine's activity"))
     if activity.seconds < FEWEST_SECONDS:
-        reason = tr("fewer than {count} seconds of its measurement have samples")
+        reason = tr("fewer than {count} measured seconds have samples")
         raise _NotReported(reason.format(count=FEWEST_SECONDS))
     if activity.beside and threshold.like_background:
-        raise _NotReported(tr("the run itself did this beside it: {work}").format(work=activity.beside))
+        raise _NotReported(tr("the run itself did this in parallel: {work}").format(work=activity.beside))
     amount = threshold.amount(activity)
     if not math.isfinite(amount):
-        raise _NotReported(tr("the file holds numbers that cannot be"))
+        raise _NotReported(tr("the file contains impossible numbers"))
     return amount

@@ -126,7 +126,7 @@ _XFS_RULES: Final[tuple[ConflictRule[Circumstances], ...]] = (
         Action.REFUSE,
         ("barrier",),
         lambda it: it.options.get("barrier") is False and (it.kernel() or (0,)) >= (4, 19),
-        tr("XFS has had no nobarrier since Linux 4.19: it always flushes. Leave the option out for XFS."),
+        tr("XFS: “nobarrier” was removed in Linux 4.19; XFS always flushes. Remove the option for XFS."),
         "xfs.rst, “Removed Mount Options”; tested",
     ),
     ConflictRule(
@@ -134,7 +134,7 @@ _XFS_RULES: Final[tuple[ConflictRule[Circumstances], ...]] = (
         Action.WARN,
         ("swalloc",),
         lambda it: it.value("swalloc") is True and it.level in _UNSTRIPED and "sw" not in it.options,
-        tr("Without stripes there is no stripe width to align to: this changes nothing."),
+        tr("Without stripes there is no stripe width to align to, so this has no effect."),
         "xfs.rst",
     ),
     ConflictRule(
@@ -144,7 +144,10 @@ _XFS_RULES: Final[tuple[ConflictRule[Circumstances], ...]] = (
         lambda it: (
             it.value("largeio") is True and it.level in _UNSTRIPED and not it.chosen("sw", "allocsize")
         ),
-        tr("Without stripes or a preallocation size there is nothing larger to tell: this changes nothing."),
+        tr(
+            "Without stripes or a preallocation size there is no larger I/O size to report, so this has no "
+            "effect."
+        ),
         "xfs.rst",
     ),
 )
@@ -152,7 +155,7 @@ _XFS_RULES: Final[tuple[ConflictRule[Circumstances], ...]] = (
 XFS: Final = described(
     xfs.XFS,
     option_texts.XFS,
-    good_for=tr("Overwrites in place like ext4; keeps its pace with many clients and large disks."),
+    good_for=tr("Overwrites in place like ext4; scales well with many clients and large disks."),
     programs=(
         Program("mkfs.xfs", "xfsprogs", Component("xfsprogs")),
         Program("xfs_info", "xfsprogs"),
@@ -225,7 +228,10 @@ _BTRFS_RULES: Final[tuple[ConflictRule[Circumstances], ...]] = (
         Action.IMPLY,
         ("datacow", "nocow_attribute"),
         lambda it: not it.writes_whole_pages(),
-        tr("No checksums without copy on write, and pages can be half written: full_page_writes stays on."),
+        tr(
+            "Without copy on write there are no checksums and pages can be torn, so full_page_writes stays "
+            "on."
+        ),
         "btrfs(5); tested",
         (("datasum", False), ("full_page_writes", True)),
     ),
@@ -234,7 +240,7 @@ _BTRFS_RULES: Final[tuple[ConflictRule[Circumstances], ...]] = (
         Action.WARN,
         ("full_page_writes",),
         lambda it: it.is_off("full_page_writes") and it.writes_whole_pages(),
-        tr("Nobody vouches for it that btrfs never writes half a page: the result is marked unverified."),
+        tr("btrfs is not known to protect against torn pages, so the result is marked unverified."),
         "btrfs(5); no official statement found",
     ),
     ConflictRule(
@@ -242,7 +248,7 @@ _BTRFS_RULES: Final[tuple[ConflictRule[Circumstances], ...]] = (
         Action.WARN,
         ("level",),
         lambda it: it.level in {Level.RAID5, Level.RAID6},
-        tr("btrfs calls its raid5 and raid6 unstable: “should not be used in production”."),
+        tr("The btrfs developers call raid5 and raid6 unstable: “should not be used in production”."),
         "mkfs.btrfs(8); btrfs Status",
     ),
     ConflictRule(
@@ -255,9 +261,8 @@ _BTRFS_RULES: Final[tuple[ConflictRule[Circumstances], ...]] = (
             == "posix_fallocate"
         ),
         tr(
-            "From PostgreSQL 16 on the loaded tables are not compressed, because space is reserved for them: "
-            "choose file_extend_method = write_zeros where the server has that setting. What was compressed "
-            "is read back after loading."
+            "From PostgreSQL 16 on, loaded tables are not compressed because space is reserved first. Use "
+            "file_extend_method = write_zeros if the server has it; compression is verified after loading."
         ),
         "manual 19.4; tested",
     ),
@@ -274,7 +279,7 @@ _BTRFS_RULES: Final[tuple[ConflictRule[Circumstances], ...]] = (
         Action.WARN,
         ("autodefrag",),
         lambda it: it.value("autodefrag") is True,
-        tr("btrfs itself says of it: “not well suited for large database workloads”."),
+        tr("From the btrfs documentation: “not well suited for large database workloads”."),
         "btrfs(5)",
     ),
 )
@@ -282,7 +287,7 @@ _BTRFS_RULES: Final[tuple[ConflictRule[Circumstances], ...]] = (
 BTRFS: Final = described(
     btrfs.BTRFS,
     option_texts.BTRFS,
-    good_for=tr("Checksums, compression, snapshots and RAID of its own; random writes are its weak side."),
+    good_for=tr("Checksums, compression, snapshots and built-in RAID; weak at random writes."),
     programs=(
         Program("mkfs.btrfs", "btrfs-progs", BTRFS_PROGS, version_argument="--version"),
         Program("btrfs", "btrfs-progs"),
@@ -298,14 +303,14 @@ BTRFS: Final = described(
                 PresetValue(
                     "atime",
                     "noatime",
-                    tr("a new access time copies metadata: without it reading is much faster"),
+                    tr("each new access time copies metadata; reading is much faster without it"),
                     "btrfs(5); 2011",
                 ),
                 PresetValue("autodefrag", False, tr("not for large databases"), "btrfs(5)"),
                 PresetValue(
                     "wal_init_zero",
                     False,
-                    tr("zeroed blocks are not reused by copy on write"),
+                    tr("copy on write does not reuse zeroed blocks"),
                     "manual 19.5.1",
                 ),
                 PresetValue(
@@ -347,7 +352,7 @@ _COPY_ON_WRITE: Final = (
     PresetValue(
         "wal_init_zero",
         False,
-        tr("zeroed blocks are not reused by copy on write"),
+        tr("copy on write does not reuse zeroed blocks"),
         "manual 19.5.1; Vondra 2022",
     ),
     PresetValue(
@@ -371,7 +376,9 @@ _RECORD_2016: Final = PresetValue("recordsize", 8 * KIB, tr("as published: Postg
 ZFS: Final = described(
     zfs.ZFS,
     option_texts.ZFS,
-    good_for=tr("Checksums, compression, snapshots and RAID of its own; even TPS, for more CPU and memory."),
+    good_for=tr(
+        "Checksums, compression, snapshots and built-in RAID; even TPS at the cost of CPU and memory."
+    ),
     programs=(
         Program("zpool", "zfsutils-linux", OPENZFS, "version", module="zfs"),
         Program("zfs", "zfsutils-linux"),
@@ -391,7 +398,7 @@ ZFS: Final = described(
                     "zpoolprops(7)",
                 ),
                 PresetValue(
-                    "recordsize", 32 * KIB, tr("with lz4 better than 8 KiB for most databases"), "zfs docs"
+                    "recordsize", 32 * KIB, tr("better than 8 KiB with lz4 for most databases"), "zfs docs"
                 ),
                 PresetValue("compression", "lz4", tr("costs little CPU and saves writes"), "zfs docs"),
                 PresetValue("atime", "noatime", tr("reading never writes"), "zfsprops(7); Vondra 2022"),
@@ -429,13 +436,15 @@ ZFS: Final = described(
         UnsupportedOption(
             "barrier",
             tr(
-                "ZFS always flushes the disk's write cache and has no switch for it. sync=disabled is a "
-                "different and a worse trade: it loses commits even with PLP."
+                "ZFS always flushes the disk's write cache and has no switch for it. sync=disabled is "
+                "worse: it loses commits even with PLP."
             ),
             "zfsprops(7); zfs(4)",
         ),
-        UnsupportedOption("discard", tr("On ZFS it is an option of the pool: autotrim."), "zpoolprops(7)"),
-        UnsupportedOption("block_size", tr("ZFS has records of variable size: recordsize."), "zfsprops(7)"),
+        UnsupportedOption("discard", tr("ZFS has a pool option for this: autotrim."), "zpoolprops(7)"),
+        UnsupportedOption(
+            "block_size", tr("ZFS uses records of variable size instead: recordsize."), "zfsprops(7)"
+        ),
         UnsupportedOption(
             "data", tr("ZFS has no journal of this kind; see sync and logbias."), "zfsprops(7)"
         ),
@@ -445,7 +454,7 @@ ZFS: Final = described(
         r"z_|zthr|zvol|zfs|txg_|arc_|dbu_|dbuf_|dp_|l2arc|spl_|vdev_|mmp|metaslab|autotrim",
     ),
     kernel_remedy=KernelRemedy(
-        tr("OpenZFS is built for each kernel: install its module (contrib on Debian)."), "zfs-dkms"
+        tr("OpenZFS needs a module for this kernel: install it (contrib on Debian)."), "zfs-dkms"
     ),
     cache_limit="sys/module/zfs/parameters/zfs_arc_max",
 )
@@ -457,7 +466,7 @@ _F2FS_RULES: Final[tuple[ConflictRule[Circumstances], ...]] = (
         Action.WARN,
         ("fsync_mode", "barrier"),
         lambda it: it.value("fsync_mode") == "nobarrier" and it.value("barrier") is False,
-        tr("Both say the same: one of them is enough."),
+        tr("Both do the same: remove one of them."),
         "f2fs.rst",
     ),
     ConflictRule(
@@ -465,7 +474,7 @@ _F2FS_RULES: Final[tuple[ConflictRule[Circumstances], ...]] = (
         Action.IMPLY,
         ("errors",),
         lambda it: "errors" not in it.options and (it.kernel() or (0,)) >= (6, 5),
-        tr("An I/O error makes the filesystem read-only, so that the run ends and is not measured over it."),
+        tr("An I/O error makes the filesystem read-only and so ends the run."),
         "f2fs.rst",
         (("errors", "remount-ro"),),
     ),
@@ -474,7 +483,7 @@ _F2FS_RULES: Final[tuple[ConflictRule[Circumstances], ...]] = (
 F2FS: Final = described(
     f2fs.F2FS,
     option_texts.F2FS,
-    good_for=tr("Appends instead of overwriting, made for flash; no checksums of data."),
+    good_for=tr("Made for flash: appends instead of overwriting. No checksums of data."),
     programs=(
         Program("mkfs.f2fs", "f2fs-tools", Component("f2fs-tools")),
         Program("dump.f2fs", "f2fs-tools"),
@@ -502,12 +511,12 @@ F2FS: Final = described(
     lacks=(
         UnsupportedOption(
             "compress",
-            tr("f2fs compresses only what is written once: PostgreSQL's tables and WAL stay as they are."),
+            tr("f2fs compresses only files written once, so not PostgreSQL's tables and WAL."),
             "f2fs.rst, “Compression”",
         ),
         UnsupportedOption(
             "lazytime",
-            tr("f2fs turns lazy timestamps on by itself; nolazytime is accepted and dropped."),
+            tr("f2fs always uses lazy timestamps; it accepts nolazytime and ignores it."),
             "tested (Linux 6.1)",
         ),
         UnsupportedOption("checksum", tr("f2fs has no checksums of data."), "f2fs.rst"),
@@ -517,9 +526,7 @@ F2FS: Final = described(
 )
 
 
-_NOT_EXT3: Final = tr(
-    "ext3 has no such thing: with it the filesystem would be ext4, and the kernel refuses it."
-)
+_NOT_EXT3: Final = tr("ext3 does not have it: the filesystem would be ext4, and the kernel refuses it.")
 
 _SOURCE: Final = "mke2fs(8) -t; tested (“Mount option(s) incompatible with ext3”)"
 
@@ -527,7 +534,7 @@ _SOURCE: Final = "mke2fs(8) -t; tested (“Mount option(s) incompatible with ext
 EXT3: Final = described(
     ext3.EXT3,
     option_texts.EXT4,
-    good_for=tr("To compare with old servers and benchmarks; nothing new should be put on it."),
+    good_for=tr("For comparison with old servers and benchmarks; do not use it for new systems."),
     programs=(Program("mkfs.ext3", "e2fsprogs", E2FSPROGS), DUMPE2FS),
     kernel_modules=("ext4",),
     presets=(
@@ -564,7 +571,7 @@ EXT3: Final = described(
 REISERFS: Final = described(
     reiserfs.REISERFS,
     option_texts.REISERFS,
-    good_for=tr("To compare with benchmarks of its time; Linux has had it up to 6.12 only."),
+    good_for=tr("For comparison with old benchmarks; Linux supports it up to 6.12."),
     programs=(Program("mkfs.reiserfs", "reiserfsprogs"),),
     kernel_modules=("reiserfs",),
     presets=(
@@ -584,22 +591,20 @@ REISERFS: Final = described(
     lacks=(
         UnsupportedOption(
             "discard",
-            tr("ReiserFS never tells an SSD what is free; fstrim cannot either."),
+            tr("ReiserFS cannot discard free blocks on an SSD, not even with fstrim."),
             "fs/reiserfs/super.c",
         ),
-        UnsupportedOption("block_size", tr("Blocks of ReiserFS have 4 KiB here."), "mkreiserfs(8)"),
+        UnsupportedOption("block_size", tr("ReiserFS uses blocks of 4 KiB here."), "mkreiserfs(8)"),
     ),
     kernel_threads=KernelThreads("reiserfs", r"reiserfs"),
-    kernel_remedy=KernelRemedy(
-        tr("Linux has it no more since 6.13: start an older kernel."), from_version=(6, 13)
-    ),
+    kernel_remedy=KernelRemedy(tr("Linux dropped it in 6.13: boot an older kernel."), from_version=(6, 13)),
 )
 
 
 TMPFS: Final = described(
     tmpfs.TMPFS,
     option_texts.TMPFS,
-    good_for=tr("The upper limit of this machine: fsync does nothing, and a power cut takes everything."),
+    good_for=tr("The upper limit of this machine: fsync does nothing, and a power cut loses everything."),
     programs=(Program("mount", "mount"),),
     risks=(Safety.LOSES_COMMITS,),
     kernel_modules=("tmpfs",),
@@ -608,10 +613,8 @@ TMPFS: Final = described(
         FilesystemPreset("recommended", tr("Recommended for PostgreSQL"), "tmpfs.rst; mount(8)", (NOATIME,)),
     ),
     lacks=(
-        UnsupportedOption(
-            "barrier", tr("Nothing is ever written to a disk: there is nothing to flush."), "tmpfs.rst"
-        ),
-        UnsupportedOption("discard", tr("There is no disk below."), "tmpfs.rst"),
+        UnsupportedOption("barrier", tr("There is no disk to flush."), "tmpfs.rst"),
+        UnsupportedOption("discard", tr("It uses no disk."), "tmpfs.rst"),
     ),
 )
 

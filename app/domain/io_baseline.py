@@ -291,14 +291,13 @@ FLUSH_WORDS: Final = {
     FlushVerdict.UNKNOWN: "",
     FlushVerdict.AS_EXPECTED: "",
     FlushVerdict.PROTECTED_OR_NOT_FLUSHING: tr(
-        "Drives of this kind cannot do that without power-loss protection: either protected or not flushing: "
-        "find out which."
+        "Such drives are not this fast without power-loss protection: either it is protected or it does not "
+        "flush. Find out which."
     ),
     FlushVerdict.NO_VOLATILE_CACHE: tr(
-        "The drive says that it has no volatile cache, so that the kernel sends it no flushes: durable if "
-        "that is true."
+        "The drive reports no volatile cache, so the kernel sends it no flushes: durable if that is true."
     ),
-    FlushVerdict.VIRTUAL: tr("A virtual disk: what its host does with a flush cannot be seen from here."),
-    FlushVerdict.LOOP: tr("A loop device: these are flushes of a file on another disk."),
+    FlushVerdict.VIRTUAL: tr("A virtual disk: pgFooting cannot see what the host does with a flush."),
+    FlushVerdict.LOOP: tr("A loop device: the flushes go to a file on another disk."),
 }
 """Remark on the rate of flushes; empty for none."""

@@ -75,7 +75,7 @@ _STAT: Final = "/proc/stat"
 _CPUFREQ: Final = "/sys/devices/system/cpu/cpuN/cpufreq"
 _PID: Final = "/proc/PID/stat"
 _BLOCK: Final = "/sys/block/DEVICE/stat"
-_CHOSEN: Final = tr("sum of /sys/block/DEVICE/stat over the chosen disks, or those that back the folder")
+_CHOSEN: Final = tr("sum of /sys/block/DEVICE/stat over the chosen disks or those under the folder")
 _MEMINFO: Final = "/proc/meminfo"
 _IO_VIEW: Final = tr("pg_stat_io without WAL (PostgreSQL 16 and newer)")
 
@@ -122,32 +122,32 @@ _CPU: Final = (
     Metric("cpu.interrupt", tr("Interrupt CPU"), "cores", _STAT),
     Metric(
         "cpu.iowait",
-        tr("Idle with I/O outstanding"),
+        tr("Idle with I/O outstanding (iowait)"),
         "cores",
-        tr("/proc/stat; a kind of idle time that the kernel itself calls unreliable, see pressure"),
+        tr("/proc/stat; a kind of idle time that the kernel itself calls unreliable; see pressure"),
     ),
-    Metric("cpu.steal", tr("CPU taken by the hypervisor"), "cores", _STAT, Direction.LOWER),
+    Metric("cpu.steal", tr("CPU taken by the hypervisor (steal)"), "cores", _STAT, Direction.LOWER),
     Metric(
         "cpu.throttled",
-        tr("Time in which a CPU was slowed down for its heat"),
+        tr("CPU thermal throttling time"),
         "%",
         "/sys/devices/system/cpu/cpuN/thermal_throttle",
         Direction.LOWER,
     ),
-    Metric("cpu.frequency", tr("Mean frequency of the CPUs"), "MHz", _CPUFREQ, Direction.HIGHER),
-    Metric("cpu.frequency_limit", tr("Mean limit of the CPUs' frequency"), "MHz", _CPUFREQ, Direction.HIGHER),
+    Metric("cpu.frequency", tr("Mean CPU frequency"), "MHz", _CPUFREQ, Direction.HIGHER),
+    Metric("cpu.frequency_limit", tr("Mean CPU frequency limit"), "MHz", _CPUFREQ, Direction.HIGHER),
     Metric("process.cpu_user", tr("User CPU of a program"), "cores", _PID),
     Metric("process.cpu_system", tr("System CPU of a program"), "cores", _PID),
     Metric(
         "process.pgbench_share",
         tr("pgbench: share of its threads' CPU"),
         "%",
-        tr("/proc/PID/stat; at 90 % pgbench itself is what limits the run"),
+        tr("/proc/PID/stat; at 90 % pgbench itself is the bottleneck"),
         Direction.LOWER,
     ),
     Metric(
         "process.queueing",
-        tr("Processes that wait for a CPU"),
+        tr("Processes waiting for a CPU"),
         "processes",
         "/proc/PID/schedstat",
         Direction.LOWER,
@@ -187,7 +187,7 @@ _STORAGE: Final = (
         "device.utilisation",
         tr("Time with requests in flight"),
         "%",
-        tr("/sys/block/DEVICE/stat; says little about saturation where a device works in parallel"),
+        tr("/sys/block/DEVICE/stat; says little about saturation of devices that work in parallel"),
     ),
 )
 
@@ -208,7 +208,7 @@ _FILESYSTEMS: Final = (
     ),
     Metric(
         "array.sync_remaining",
-        tr("Still to be synchronised"),
+        tr("Left to synchronise"),
         "B",
         _MD,
         Direction.LOWER,
@@ -216,18 +216,18 @@ _FILESYSTEMS: Final = (
     ),
     Metric(
         "array.sync_speed",
-        tr("Speed of synchronisation"),
+        tr("Synchronisation speed"),
         "B/s",
         _MD,
         absent_is_zero=True,
     ),
     Metric("zfs.arc_size", tr("Size of the ARC"), "B", _ARC),
-    Metric("zfs.arc_target", tr("Size that the ARC aims at"), "B", _ARC),
+    Metric("zfs.arc_target", tr("Target size of the ARC"), "B", _ARC),
     Metric("zfs.arc_hits", tr("Hits in the ARC"), "1/s", _ARC),
     Metric("zfs.arc_misses", tr("Misses in the ARC"), "1/s", _ARC, Direction.LOWER),
     Metric(
         "zfs.arc_demand_data_misses",
-        tr("Misses of data that somebody waited for"),
+        tr("Demand data misses of the ARC"),
         "1/s",
         _ARC,
         Direction.LOWER,
@@ -262,14 +262,14 @@ _FOREIGN_IO: Final = tr("other partitions of the disks in /sys/block, or other c
 _OTHERS: Final = (
     Metric(
         "others.read_bytes",
-        tr("Read from the disks by others, at least"),
+        tr("Read from the disks by other processes, at least"),
         "B/s",
         _FOREIGN_IO,
         Direction.LOWER,
     ),
     Metric(
         "others.write_bytes",
-        tr("Written to the disks by others, at least"),
+        tr("Written to the disks by other processes, at least"),
         "B/s",
         _FOREIGN_IO,
         Direction.LOWER,
@@ -360,7 +360,7 @@ _SERVER: Final = (
         "server.commits",
         tr("Commits"),
         "1/s",
-        tr("pg_stat_database; only of imported runs: backends report at most once a second"),
+        tr("pg_stat_database; imported runs only: backends report at most once a second"),
         Direction.HIGHER,
     ),
     Metric(
@@ -373,14 +373,14 @@ _SERVER: Final = (
     ),
     Metric(
         "server.checkpoints_timed",
-        tr("Checkpoints by time"),
+        tr("Timed checkpoints"),
         "checkpoints",
         tr("pg_stat_bgwriter; pg_stat_checkpointer from 17 on"),
         absent_is_zero=True,
     ),
     Metric(
         "server.checkpoints_requested",
-        tr("Checkpoints requested"),
+        tr("Requested checkpoints"),
         "checkpoints",
         tr("pg_stat_bgwriter; pg_stat_checkpointer from 17 on"),
         absent_is_zero=True,
@@ -423,11 +423,11 @@ _SERVER: Final = (
 _ACTIVITY: Final = tr("pg_stat_activity at one moment of each second")
 
 _SESSIONS: Final = (
-    Metric("sessions.clients", tr("Sessions of pgbench"), "sessions", _ACTIVITY),
+    Metric("sessions.clients", tr("pgbench sessions"), "sessions", _ACTIVITY),
     Metric("sessions.running", tr("Sessions on a CPU"), "sessions", _ACTIVITY),
     Metric(
         "sessions.for_client",
-        tr("Sessions waiting for pgbench, or for a CPU to read what it sent"),
+        tr("Sessions waiting for pgbench or for a CPU to read its message"),
         "sessions",
         _ACTIVITY,
     ),

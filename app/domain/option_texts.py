@@ -38,27 +38,27 @@ _ZFS_2_2: Final = (Requirement(OPENZFS, (2, 2)),)
 _ZFS_2_3: Final = (Requirement(OPENZFS, (2, 3)),)
 
 ALWAYS: Final = {
-    "nodev": (tr("device nodes on the filesystem mean nothing"), "mount(8); CVE-2025-6019"),
-    "nosuid": (tr("no program on the filesystem gains rights"), "mount(8); CVE-2025-6019"),
-    "errors=remount-ro": (tr("an I/O error ends the run and is not written over"), "ext4.rst"),
+    "nodev": (tr("device nodes on the filesystem are ignored"), "mount(8); CVE-2025-6019"),
+    "nosuid": (tr("programs on the filesystem cannot gain privileges"), "mount(8); CVE-2025-6019"),
+    "errors=remount-ro": (tr("an I/O error ends the run instead of being overwritten"), "ext4.rst"),
     "lazy_itable_init=0": (
-        tr("else the kernel zeroes inode tables in the background while the benchmark runs"),
+        tr("otherwise the kernel zeroes inode tables in the background during the benchmark"),
         "mke2fs(8)",
     ),
-    "lazy_journal_init=0": (tr("else a crash could replay what lay there before"), "mke2fs(8)"),
-    "cachefile=none": (tr("nothing imports the pool by itself at the next boot"), "zpoolprops(7)"),
+    "lazy_journal_init=0": (tr("otherwise a crash could replay old journal content"), "mke2fs(8)"),
+    "cachefile=none": (tr("the pool is not imported automatically at boot"), "zpoolprops(7)"),
     "failmode=continue": (tr("a failed disk ends the run instead of hanging it"), "zpoolprops(7)"),
-    "mountpoint=legacy": (tr("mounted by us, like every other filesystem"), "zfsprops(7)"),
-    "canmount=noauto": (tr("nothing mounts it by itself"), "zfsprops(7)"),
-    "setuid=off": (tr("no program on it gains rights"), "zfsprops(7)"),
-    "devices=off": (tr("device nodes on it mean nothing"), "zfsprops(7)"),
+    "mountpoint=legacy": (tr("pgFooting mounts it, like every other filesystem"), "zfsprops(7)"),
+    "canmount=noauto": (tr("it is not mounted automatically"), "zfsprops(7)"),
+    "setuid=off": (tr("programs on it cannot gain privileges"), "zfsprops(7)"),
+    "devices=off": (tr("device nodes on it are ignored"), "zfsprops(7)"),
 }
 """Why each fixed argument (`FormatSpec.always`) is passed, and the source of that, by its item."""
 
 COMMON: Final = {
     "atime": OptionText(
         tr("Access times"),
-        tr("Whether reading a table also writes its access time, which PostgreSQL never looks at."),
+        tr("Whether reading a table also writes its access time, which PostgreSQL never uses."),
         "mount(8); 2011; tested",
         values=(
             ChoiceValue("relatime", tr("at most one update of a file's access time a day")),
@@ -69,38 +69,33 @@ COMMON: Final = {
     ),
     "lazytime": OptionText(
         tr("Lazy timestamps"),
-        tr(
-            "Keeps time stamps in memory for up to a day: an inode that only changed its "
-            "times is not written."
-        ),
+        tr("Keeps timestamps in memory for up to a day, so timestamp changes alone cause no write."),
         "mount(8); tested",
     ),
     "discard": OptionText(
         tr("Discard while running"),
         tr(
-            "Tells the SSD at once which blocks are free; costs latency at checkpoints, fstrim does it later."
+            "Tells the SSD immediately which blocks are free; costs latency at checkpoints. fstrim does it "
+            "later."
         ),
         "xfs.rst (“performance impact quite severe”); ext4.rst; Vondra 2016 (little effect); tested",
     ),
     "barrier": OptionText(
         tr("Write barriers"),
-        tr("Off: fsync returns before the disk's write cache is flushed, so that commits wait much less."),
+        tr("Off: fsync returns before the disk's write cache is flushed, so commits wait much less."),
         "ext4.rst; 2011 (235 against 2392 tps); Vondra 2016; tested",
         risks=((False, (Safety.LOSES_COMMITS_WITHOUT_PLP,)),),
     ),
     "full_page_writes": OptionText(
         tr("Full page writes"),
-        tr(
-            "Off: pages are not repeated in the WAL after a checkpoint: right only where no "
-            "page is half written."
-        ),
+        tr("Off: no full pages in WAL after a checkpoint. Only safe if pages are never torn."),
         "manual 19.5.1; zfs docs; Vondra 2022",
         risks=((False, (Safety.TORN_PAGES,)),),
     ),
     "wal_init_zero": OptionText(
         tr("Zero new WAL files"),
         tr(
-            "Off: a new WAL file is only sized, not written: copy on write would not reuse the zeroed blocks."
+            "Off: a new WAL file is only sized, not written; copy on write would not reuse the zeroed blocks."
         ),
         "manual 19.5.1; Vondra 2022",
         of_wal=True,
@@ -108,27 +103,29 @@ COMMON: Final = {
     "file_extend_method": OptionText(
         tr("How files grow"),
         tr(
-            "How the server makes a table longer by many pages at once, as loading does: "
-            "reserved space turns "
-            "compression off. Releases of PostgreSQL 16 and newer since February 2026 have the setting."
+            "How the server extends a table by many pages at once, as in loading. Reserving space disables "
+            "compression. PostgreSQL releases since February 2026 (16 and newer) have this setting."
         ),
         "manual 19.4 (“BTRFS known to disable compression”); tested",
         values=(
             ChoiceValue("posix_fallocate", tr("space is reserved first: btrfs never compresses such a file")),
-            ChoiceValue("write_zeros", tr("zeros are written first: the file can be compressed")),
+            ChoiceValue("write_zeros", tr("zeros are written first, so the file can be compressed")),
         ),
     ),
     "wal_recycle": OptionText(
         tr("Recycle WAL files"),
-        tr("Off: a new WAL file is made each time: with copy on write renaming an old one saves nothing."),
+        tr(
+            "Off: always creates a new WAL file, because renaming an old one saves nothing with copy on "
+            "write."
+        ),
         "manual 19.5.1; Vondra 2022",
         of_wal=True,
     ),
     "mkfs_discard": OptionText(
-        tr("Discard when made"),
-        tr("On: the SSD starts as fresh as from the factory; off: as used as it is."),
+        tr("Discard when created"),
+        tr("On: the SSD starts as if new from the factory; off: in its current state."),
         "mke2fs(8)",
-        unseen=tr("what was discarded before a filesystem is made leaves no trace in it"),
+        unseen=tr("discarding before creating a filesystem leaves no trace in it"),
         risks=((False, (Safety.DISTORTS,)),),
     ),
 }
@@ -137,127 +134,122 @@ EXT4: Final = {
     **COMMON,
     "block_size": OptionText(
         tr("Block size"),
-        tr("Unit of allocation; larger than the machine's memory page cannot be mounted."),
+        tr("Unit of allocation; blocks larger than the machine's memory page cannot be mounted."),
         "mke2fs(8); tested",
     ),
     "stride": OptionText(
         tr("RAID stride"),
-        tr("Chunk of a RAID controller in blocks, so that metadata spreads over disks; set by itself on md."),
+        tr(
+            "Chunk size of a RAID controller in blocks, to spread metadata over its disks; set "
+            "automatically on md."
+        ),
         "mke2fs(8); Vondra 2022; tested",
     ),
     "stripe_width": OptionText(
         tr("RAID stripe width"),
-        tr("Full stripe of a RAID controller in blocks: allocations begin there, which spares parity reads."),
+        tr("Full stripe of a RAID controller in blocks; allocations start there, which avoids parity reads."),
         "mke2fs(8); Vondra 2022; tested",
     ),
     "reserved_percent": OptionText(
         tr("Reserved for root"),
-        tr("Room that PostgreSQL cannot use; less of it leaves more for data."),
+        tr("Space that PostgreSQL cannot use; less leaves more for data."),
         "mke2fs(8)",
         unseen=tr("it is stored as a number of blocks, which the mkfs program rounds"),
     ),
     "journal": OptionText(
         tr("Journal"),
-        tr("Off: nothing is journalled at fsync, but a crash needs fsck and can lose files."),
+        tr("Off: fsync writes no journal, but a crash needs fsck and can lose files."),
         "mke2fs(8); ext4(5); tested",
         risks=((False, (Safety.LOSES_COMMITS,)),),
     ),
     "journal_bytes": OptionText(
         tr("Journal size"),
-        tr("A larger journal is emptied less often under a load that changes much metadata."),
+        tr("A larger journal is emptied less often when much metadata changes."),
         "mke2fs(8)",
         unseen=tr("it is stored as a number of blocks, which the mkfs program rounds"),
     ),
     "fast_commit": OptionText(
         tr("Fast commits"),
-        tr("fsync logs what changed and not whole blocks: fewer bytes for each commit of PostgreSQL."),
+        tr("fsync logs changes instead of whole blocks: fewer bytes per PostgreSQL commit."),
         "ext4(5); tested",
         risks=((True, (Safety.EXPERIMENTAL,)),),
         since=(Requirement(KERNEL, (5, 10)), Requirement(E2FSPROGS, (1, 46))),
     ),
     "bigalloc": OptionText(
         tr("Allocation in clusters"),
-        tr("Space is given out in clusters of many blocks: fewer allocations while tables grow."),
+        tr("Space is allocated in clusters of many blocks: fewer allocations while tables grow."),
         "ext4(5) (“under development”); mke2fs(8); tested",
         risks=((True, (Safety.EXPERIMENTAL,)),),
     ),
     "cluster_bytes": OptionText(
         tr("Cluster size"),
-        tr("How much space is given out at once with clusters; small files fill a whole cluster."),
+        tr("Size of an allocation cluster; small files occupy a whole cluster."),
         "mke2fs(8); tested",
     ),
     "data": OptionText(
         tr("Journal mode"),
-        tr("What passes through the filesystem's journal; PostgreSQL itself recovers from its own WAL."),
+        tr("What goes through the filesystem's journal; PostgreSQL itself recovers from its own WAL."),
         "ext4.rst; manual 28.3; 2011; tested",
         values=(
             ChoiceValue("ordered", tr("data is written before the metadata that names it")),
-            ChoiceValue(
-                "writeback", tr("no order: after a crash files can show what lay on the disk before")
-            ),
+            ChoiceValue("writeback", tr("no order: after a crash files can contain old disk content")),
             ChoiceValue("journal", tr("all data is written twice, and direct I/O is off")),
         ),
         risks=(("writeback", (Safety.STALE_DATA,)),),
     ),
     "commit": OptionText(
         tr("Journal commit interval"),
-        tr("How long metadata may wait in memory; commits of PostgreSQL use fsync and do not wait for it."),
+        tr("How long metadata may stay in memory; PostgreSQL's commits use fsync and do not wait for it."),
         "ext4.rst; 2011 (commit=999); tested",
     ),
     "delalloc": OptionText(
         tr("Delayed allocation"),
-        tr(
-            "Blocks are chosen when data is written out and not when PostgreSQL writes: "
-            "longer runs of blocks."
-        ),
+        tr("Blocks are allocated at writeback, not when PostgreSQL writes: longer contiguous runs."),
         "ext4.rst; tested",
     ),
     "dioread_nolock": OptionText(
         tr("Reads without the inode lock"),
-        tr("Checkpoint writes into new blocks do not hold up readers of the same table."),
+        tr("Checkpoint writes into new blocks do not block readers of the same table."),
         "Linux commit 244adf6426ee (default since 5.6; ext4.rst is older); tested",
     ),
     "journal_async_commit": OptionText(
         tr("Journal commit without waiting"),
-        tr("fsync saves one wait for the disk; refused by the kernel while data is ordered."),
+        tr("fsync waits once less for the disk; the kernel refuses it in ordered data mode."),
         "ext4.rst; ext4(5); tested",
         risks=((True, (Safety.EXPERIMENTAL,)),),
     ),
     "max_batch_time": OptionText(
         tr("Longest wait for other commits"),
-        tr("How long an fsync may wait so that others join it: changes TPS and latency with few clients."),
+        tr("How long an fsync may wait for others to join: affects TPS and latency with few clients."),
         "ext4.rst; tested",
     ),
     "min_batch_time": OptionText(
         tr("Shortest wait for other commits"),
-        tr("Makes every fsync wait at least so long: more commits share a flush, each takes longer."),
+        tr("Minimum wait of every fsync: more commits share a flush, but each takes longer."),
         "ext4.rst; tested",
     ),
     "journal_ioprio": OptionText(
         tr("I/O priority of the journal"),
-        tr("Lower is more urgent; works only with I/O schedulers that know priorities (BFQ, mq-deadline)."),
+        tr("Lower is more urgent; only with I/O schedulers that support priorities (BFQ, mq-deadline)."),
         "ext4.rst; tested (never shown)",
         unseen=tr("the kernel does not show it among the mount options"),
     ),
     "auto_da_alloc": OptionText(
         tr("Write out replaced files"),
         tr(
-            "Files that replace others are written at once; PostgreSQL calls fsync itself "
-            "and needs no such care."
+            "Writes files that replace others immediately; PostgreSQL calls fsync itself and does not need "
+            "this."
         ),
         "ext4.rst; tested",
     ),
     "block_validity": OptionText(
         tr("Check of block numbers"),
-        tr(
-            "Every block number is checked against the metadata's own blocks: a little CPU "
-            "for each allocation."
-        ),
+        tr("Checks every block number against the metadata's own blocks, at a little CPU per allocation."),
         "ext4.rst (on; the manual page ext4(5) says off); tested",
     ),
     "dax": OptionText(
         tr("Direct access to persistent memory"),
-        tr("Past the page cache to persistent memory (pmem); every other disk is refused by the kernel."),
+        tr("Bypasses the page cache on persistent memory (pmem); the kernel refuses it on other disks."),
         "ext4.rst; tested (refusal only)",
         since=(Requirement(KERNEL, (5, 8)),),
         untested=True,
@@ -274,9 +266,7 @@ XFS: Final = {
     ),
     "logbufs": OptionText(
         tr("Log buffers"),
-        tr(
-            "How many pieces of the metadata log can be on their way at once; fewer throttle parallel fsyncs."
-        ),
+        tr("How many metadata log buffers can be in flight at once; fewer slow down parallel fsyncs."),
         "xfs.rst; tested",
     ),
     "logbsize": OptionText(
@@ -286,17 +276,20 @@ XFS: Final = {
     ),
     "allocsize": OptionText(
         tr("Preallocation"),
-        tr("Room taken beyond the end of a file that grows; a fixed size turns the growing one off."),
+        tr("Space reserved beyond the end of a growing file; a fixed size turns dynamic sizing off."),
         "xfs.rst; tested (rounded down to a power of two without a word)",
     ),
     "largeio": OptionText(
         tr("Large preferred I/O"),
-        tr("Programs are told the stripe width as the best size of I/O; PostgreSQL does not ask."),
+        tr("Reports the stripe width to programs as the best I/O size; PostgreSQL does not use it."),
         "xfs.rst; tested",
     ),
     "swalloc": OptionText(
         tr("Align to the stripe width"),
-        tr("Files that grow by more than a stripe start at one: whole stripes are written on parity RAID."),
+        tr(
+            "Files growing by more than a stripe start at a stripe boundary, so parity RAID gets full "
+            "stripes."
+        ),
         "xfs.rst; tested",
     ),
     "wsync": OptionText(
@@ -306,7 +299,7 @@ XFS: Final = {
     ),
     "quota": OptionText(
         tr("Quotas"),
-        tr("Counting the space of users, which PostgreSQL does not need."),
+        tr("Counts disk space per user, which PostgreSQL does not need."),
         "xfs.rst; 2011 (noquota); tested",
         values=(
             ChoiceValue("noquota", tr("nothing is counted")),
@@ -317,50 +310,50 @@ XFS: Final = {
     ),
     "block_size": OptionText(
         tr("Block size"),
-        tr("Unit of allocation; larger than the machine's memory page only on newer kernels."),
+        tr("Unit of allocation; blocks larger than the machine's memory page need a newer kernel."),
         "mkfs.xfs(8); tested",
     ),
     "su": OptionText(
         tr("Stripe unit"),
-        tr("Chunk of a RAID controller, so that allocations spread over its disks; set by itself on md."),
+        tr("Chunk size of a RAID controller, to spread allocations over its disks; set automatically on md."),
         "mkfs.xfs(8); Vondra 2022; tested",
     ),
     "sw": OptionText(
         tr("Stripe width"),
-        tr("Over how many disks that hold data a full stripe of the RAID controller lies."),
+        tr("Number of data disks in a full stripe of the RAID controller."),
         "mkfs.xfs(8); Vondra 2022; tested",
     ),
     "agcount": OptionText(
         tr("Allocation groups"),
-        tr("In how many places at once space can be given out: matters when many tables grow together."),
+        tr("How many allocations can happen in parallel: matters when many tables grow at once."),
         "mkfs.xfs(8); tested",
     ),
     "reflink": OptionText(
         tr("Shared extents"),
-        tr("Allows copies that share data; off saves counting references at each allocation."),
+        tr("Allows copies that share data; off saves reference counting on each allocation."),
         "mkfs.xfs(8); tested",
     ),
     "rmapbt": OptionText(
         tr("Reverse mapping"),
-        tr("Keeps for each extent who owns it, for repairs: more metadata for each allocation."),
+        tr("Records the owner of each extent for repairs: more metadata per allocation."),
         "mkfs.xfs(8) (off in xfsprogs 6.1, on in 6.13); tested",
     ),
     "finobt": OptionText(
         tr("Index of free inodes"),
-        tr("Finds room for a new file at once, at the price of a little more metadata."),
+        tr("Finds space for new files faster, at the cost of a little more metadata."),
         "mkfs.xfs(8); tested",
     ),
     "log_bytes": OptionText(
         tr("Size of the metadata log"),
-        tr("A larger log is emptied less often under a load that changes much metadata."),
+        tr("A larger log is emptied less often when much metadata changes."),
         "mkfs.xfs(8)",
         unseen=tr("it is stored as a number of blocks, which the mkfs program rounds"),
     ),
     "log_su": OptionText(
         tr("Stripe unit of the metadata log"),
-        tr("Log writes are padded to it, so that each fsync of metadata writes whole chunks."),
+        tr("Log writes are padded to this size, so each fsync of metadata writes whole chunks."),
         "mkfs.xfs(8); xfs_mkfs.c (at most 256 KiB)",
-        unseen=tr("the mkfs program fits it to the stripes below"),
+        unseen=tr("the mkfs program adjusts it to the stripes below"),
     ),
 }
 
@@ -396,71 +389,67 @@ BTRFS: Final = {
     ),
     "datacow": OptionText(
         tr("Copy on write"),
-        tr("Off: tables are overwritten in place, without checksums and without compression."),
+        tr("Off: tables are overwritten in place, without checksums or compression."),
         "btrfs(5); 2011; Vondra 2016; tested",
         on_files=words(None, "C"),
         risks=((False, (Safety.NO_CHECKSUMS, Safety.TORN_PAGES)),),
     ),
     "datasum": OptionText(
         tr("Checksums of data"),
-        tr("Off: no checksum is computed and stored for each block that PostgreSQL writes."),
+        tr("Off: no checksum for the blocks that PostgreSQL writes."),
         "btrfs(5); tested",
         risks=((False, (Safety.NO_CHECKSUMS,)),),
     ),
     "compress": OptionText(
         tr("Compression"),
-        tr("Fewer bytes to the disk for more CPU; a file whose first blocks do not shrink is left alone."),
+        tr("Fewer bytes written for more CPU; a file whose first blocks do not shrink is not compressed."),
         "btrfs(5); Vondra 2016; tested",
         values=_BTRFS_COMPRESSIONS,
         tried=("off", "lzo", "zstd:1", "zstd:3"),
     ),
     "compress_force": OptionText(
         tr("Compression, always tried"),
-        tr("As compression, but tried again for every write, whatever earlier blocks of the file gave."),
+        tr("Like compression, but tried again on every write, whatever earlier blocks gave."),
         "btrfs(5); tested",
         values=_BTRFS_COMPRESSIONS,
     ),
     "ssd": OptionText(
         tr("Allocation for SSDs"),
         tr(
-            "How space is looked for; chosen from what the disk says of itself, little "
-            "effect since Linux 4.14."
+            "How free space is searched; set automatically for the disk type. Little effect since Linux 4.14."
         ),
         "btrfs(5); Vondra 2016; Vondra 2022; tested",
         values=(
             ChoiceValue("ssd", tr("looks for larger free areas")),
-            ChoiceValue("nossd", tr("as for disks that turn")),
+            ChoiceValue("nossd", tr("as for hard disks")),
             ChoiceValue("ssd_spread", tr("only wholly free areas")),
         ),
         word="ssd, nossd",
     ),
     "discard": OptionText(
         tr("Discard while running"),
-        tr("Copy on write frees blocks all the time: when the SSD is told of it changes its latency."),
+        tr("Copy on write frees blocks constantly; when the SSD is told affects its latency."),
         "btrfs(5) (async where the disk can since Linux 6.2); Vondra 2016; tested",
         values=(
             ChoiceValue("async", tr("collected and sent in the background")),
             ChoiceValue("sync", tr("at each commit of the filesystem, which waits for it")),
-            ChoiceValue("off", tr("never: for runs that can be repeated")),
+            ChoiceValue("off", tr("never: for repeatable runs")),
         ),
         since=(Requirement(KERNEL, (5, 6)),),
     ),
     "commit": OptionText(
         tr("Commit interval"),
-        tr("How long changes may wait before a full commit of the filesystem, which shows as a dip of TPS."),
+        tr("How long changes may wait before a full filesystem commit, which shows as a dip in TPS."),
         "btrfs(5); tested",
     ),
     "flushoncommit": OptionText(
         tr("Data with each commit"),
-        tr(
-            "A commit of the filesystem first writes all data: longer dips, and what is on "
-            "disk fits together."
-        ),
+        tr("Each filesystem commit first writes all data: longer dips, but the disk content is consistent."),
         "btrfs(5); tested",
     ),
     "treelog": OptionText(
         tr("Log for fsync"),
-        tr("Off: each commit of PostgreSQL waits for a full commit of the filesystem, which is very slow."),
+        tr("Off: each PostgreSQL commit waits for a full filesystem commit, which is very slow."),
         "btrfs(5); tested",
     ),
     "autodefrag": OptionText(
@@ -470,18 +459,18 @@ BTRFS: Final = {
     ),
     "thread_pool": OptionText(
         tr("Worker threads"),
-        tr("How many kernel threads compress and compute checksums: min(CPUs + 2, 8) by itself."),
+        tr("Kernel threads for compression and checksums; default: min(CPUs + 2, 8)."),
         "btrfs(5); tested (not shown where it is the default)",
-        unseen=tr("the kernel does not show it where it is the number that it chose itself"),
+        unseen=tr("the kernel does not show it if it equals the value the kernel chose"),
     ),
     "max_inline": OptionText(
         tr("Small files in metadata"),
-        tr("Files up to this size live in metadata; PostgreSQL has few so small, none that matters."),
+        tr("Stores files up to this size in metadata; hardly matters for PostgreSQL."),
         "btrfs(5); tested",
     ),
     "mirror_copies": OptionText(
         tr("Copies of a mirror"),
-        tr("On how many disks each block is written: more copies write more and hold less."),
+        tr("Number of disks that get each block: more copies mean more writes and less space."),
         "mkfs.btrfs(8), PROFILES; tested",
         values=(
             ChoiceValue("2", tr("two copies, whatever the number of disks")),
@@ -492,7 +481,7 @@ BTRFS: Final = {
     ),
     "metadata_profile": OptionText(
         tr("Profile of metadata"),
-        tr("How often each change of metadata is written; every commit of PostgreSQL changes metadata."),
+        tr("How many copies of metadata are written; every PostgreSQL commit changes metadata."),
         "mkfs.btrfs(8), PROFILES; tested",
         values=(
             ChoiceValue("single", tr("one copy")),
@@ -508,7 +497,7 @@ BTRFS: Final = {
     ),
     "checksum": OptionText(
         tr("Kind of checksum"),
-        tr("CPU for each block read and written."),
+        tr("Costs CPU for each block read and written."),
         "mkfs.btrfs(8); tested",
         values=(
             ChoiceValue("crc32c", tr("computed by the CPU's own instruction")),
@@ -521,13 +510,14 @@ BTRFS: Final = {
     ),
     "nodesize": OptionText(
         tr("Size of metadata blocks"),
-        tr("Smaller ones lock and write less for each change, larger ones make shallower trees."),
+        tr("Smaller blocks lock and write less per change; larger ones make shallower trees."),
         "mkfs.btrfs(8); tested",
     ),
     "nocow_attribute": OptionText(
         tr("No copy on write in PGDATA"),
         tr(
-            "As copy on write off, but for the data directory only (chattr +C), the rest keeps its checksums."
+            "Like copy on write off, but only for the data directory (chattr +C); the rest keeps its "
+            "checksums."
         ),
         "btrfs(5); chattr(1); tested",
         on_files=words("C", None),
@@ -562,26 +552,26 @@ ZFS: Final = {
     "full_page_writes": replace(
         COMMON["full_page_writes"],
         effect=tr(
-            "Off: pages are not repeated in the WAL after a checkpoint; safe for records from 8 KiB on, "
-            "but not once the data directory is copied to another filesystem."
+            "Off: no full pages in WAL after a checkpoint. Safe for records of 8 KiB or more, but not once "
+            "the data directory is copied to another filesystem."
         ),
         risks=(),
     ),
     "ashift": OptionText(
         tr("Sector size (power of two)"),
-        tr("12 means 4 KiB sectors; smaller than the SSD's own pages makes it read before it writes."),
+        tr("12 means 4 KiB sectors; if smaller than the SSD's own pages, the SSD reads before it writes."),
         "zpoolprops(7); Vondra 2022; tested",
         tried=(12, 13),
     ),
     "autotrim": OptionText(
         tr("Discard while running"),
-        tr("Tells the SSD by and by which blocks are free, which costs latency while PostgreSQL runs."),
+        tr("Gradually tells the SSD which blocks are free, which costs latency while PostgreSQL runs."),
         "zpoolprops(7); tested",
     ),
     "recordsize": OptionText(
         tr("Record size"),
         tr(
-            "Each changed page rewrites a whole record: one of one page (8 KiB) writes least, larger "
+            "Each changed page rewrites a whole record: records of one page (8 KiB) write least, larger "
             "ones compress better."
         ),
         "zfsprops(7); zfs docs (32 KiB, earlier 8 KiB); Vondra 2016; Vondra 2022; tested",
@@ -590,19 +580,19 @@ ZFS: Final = {
     ),
     "compression": OptionText(
         tr("Compression"),
-        tr("Fewer bytes to the disk for more CPU; pays only where a record shrinks by a whole sector."),
+        tr("Fewer bytes written for more CPU; helps only if a record shrinks by a whole sector."),
         "zfsprops(7); release tags (off until 2.1, lz4 since 2.2); Vondra 2022; tested",
         values=_ZFS_COMPRESSIONS,
         tried=("off", "lz4", "zstd-3"),
     ),
     "atime": OptionText(
         tr("Access times"),
-        tr("Whether reading a table also writes its access time, which PostgreSQL never looks at."),
+        tr("Whether reading a table also writes its access time, which PostgreSQL never uses."),
         "zfsprops(7); release tags (strict until 2.1, relatime since 2.2); Vondra 2022; tested",
         values=(
             ChoiceValue("relatime", tr("at most one update of a file's access time a day")),
             ChoiceValue("noatime", tr("reading never writes")),
-            ChoiceValue("strictatime", tr("every read writes metadata anew")),
+            ChoiceValue("strictatime", tr("every read writes metadata")),
         ),
         word="atime",
     ),
@@ -611,8 +601,11 @@ ZFS: Final = {
         tr("How an fsync of PostgreSQL is made durable."),
         "zfsprops(7); zfs docs; Vondra 2016; Vondra 2022; tested",
         values=(
-            ChoiceValue("latency", tr("fsync is answered from the log, on log devices where there are any")),
-            ChoiceValue("throughput", tr("data goes to its place at once, past log devices, and fragments")),
+            ChoiceValue("latency", tr("fsync is served from the log, on log devices if there are any")),
+            ChoiceValue(
+                "throughput",
+                tr("data goes to its final place immediately, bypassing log devices, and fragments"),
+            ),
         ),
     ),
     "sync": OptionText(
@@ -628,7 +621,7 @@ ZFS: Final = {
     ),
     "redundant_metadata": OptionText(
         tr("Extra copies of metadata"),
-        tr("How many blocks of metadata each small random write of PostgreSQL adds."),
+        tr("How many extra metadata blocks each small random write of PostgreSQL adds."),
         "zfsprops(7); zfs docs; Vondra 2022; tested (some and none are older than 2.2)",
         values=(
             ChoiceValue("all", tr("one bad block loses one record")),
@@ -640,7 +633,7 @@ ZFS: Final = {
     ),
     "primarycache": OptionText(
         tr("What the ARC keeps"),
-        tr("PostgreSQL counts on the system's cache behind its shared_buffers; on ZFS that is the ARC."),
+        tr("PostgreSQL relies on the system's cache behind shared_buffers; on ZFS that is the ARC."),
         "zfsprops(7); zfs docs; tested",
         values=(
             ChoiceValue("all", tr("data and metadata")),
@@ -650,7 +643,7 @@ ZFS: Final = {
     ),
     "prefetch": OptionText(
         tr("Read ahead"),
-        tr("Whether sequential scans are read ahead, which random reads do not need."),
+        tr("Whether sequential scans are prefetched; random reads do not need it."),
         "zfsprops(7)",
         values=(
             ChoiceValue("all", tr("data and metadata")),
@@ -662,11 +655,11 @@ ZFS: Final = {
     ),
     "direct": OptionText(
         tr("Direct I/O"),
-        tr("Matters only for debug_io_direct: PostgreSQL writes one page, which has to be a whole record."),
+        tr("Only matters with debug_io_direct: PostgreSQL writes one page, which must be a whole record."),
         "zfsprops(7); release tags",
         values=(
-            ChoiceValue("standard", tr("where a program asks for it and whole records are written")),
-            ChoiceValue("always", tr("past the ARC wherever possible; pages smaller than a record are not")),
+            ChoiceValue("standard", tr("if a program requests it and whole records are written")),
+            ChoiceValue("always", tr("bypasses the ARC if possible; pages smaller than a record do not")),
             ChoiceValue("disabled", tr("never: through the ARC, as before 2.3")),
         ),
         since=_ZFS_2_3,
@@ -674,7 +667,7 @@ ZFS: Final = {
     ),
     "checksum": OptionText(
         tr("Kind of checksum"),
-        tr("CPU for each record read and written."),
+        tr("Costs CPU for each record read and written."),
         "zfsprops(7); tested",
         values=(
             ChoiceValue("on", tr("fletcher4")),
@@ -688,12 +681,12 @@ ZFS: Final = {
     ),
     "copies": OptionText(
         tr("Copies of each block"),
-        tr("Everything is written so many times; no replacement for a mirror."),
+        tr("Everything is written this many times; not a substitute for a mirror."),
         "zfsprops(7); tested",
     ),
     "xattr": OptionText(
         tr("Extended attributes"),
-        tr("Where labels of files lie; PostgreSQL sets none itself."),
+        tr("Where file attributes are stored; PostgreSQL sets none."),
         "zfsprops(7); release tags (dir until 2.2, sa since 2.3); tested",
         values=(
             ChoiceValue("dir", tr("in hidden directories")),
@@ -713,45 +706,46 @@ F2FS: Final = {
     "fsync_mode": OptionText(
         tr("Strictness of fsync"),
         tr(
-            "How much is on the disk when a commit of PostgreSQL returns; compare with others as strict only."
+            "How much is on disk when a PostgreSQL commit returns; use strict to compare with other "
+            "filesystems."
         ),
         "f2fs.rst; tested",
         values=(
-            ChoiceValue("posix", tr("what POSIX asks for: less than other filesystems do")),
-            ChoiceValue("strict", tr("as ext4, XFS and btrfs: the fair comparison")),
-            ChoiceValue("nobarrier", tr("as posix, and the disk's write cache is not flushed")),
+            ChoiceValue("posix", tr("what POSIX requires: less than other filesystems do")),
+            ChoiceValue("strict", tr("like ext4, XFS and btrfs: the fair comparison")),
+            ChoiceValue("nobarrier", tr("like posix, but the disk's write cache is not flushed")),
         ),
         risks=(("nobarrier", (Safety.LOSES_COMMITS_WITHOUT_PLP,)),),
     ),
     "mode": OptionText(
         tr("Writing mode"),
-        tr("Whether PostgreSQL's random writes become random writes of the disk."),
+        tr("Whether PostgreSQL's random writes reach the disk as random writes."),
         "f2fs.rst; tested",
         values=(
-            ChoiceValue("adaptive", tr("may overwrite in place where free segments are rare")),
+            ChoiceValue("adaptive", tr("may overwrite in place if free segments are rare")),
             ChoiceValue("lfs", tr("always appends: no random writes, more cleaning")),
         ),
     ),
     "background_gc": OptionText(
         tr("Cleaning in the background"),
-        tr("When segments with free blocks are cleaned, which competes with PostgreSQL for the disk."),
+        tr("When segments with free blocks are cleaned; this competes with PostgreSQL for the disk."),
         "f2fs.rst; tested",
         values=(
             ChoiceValue("on", tr("while the disk is idle")),
-            ChoiceValue("off", tr("only when room runs out: put off beyond the end of the benchmark")),
-            ChoiceValue("sync", tr("while idle, and waits for it")),
+            ChoiceValue("off", tr("only when space runs out: postponed beyond the end of the benchmark")),
+            ChoiceValue("sync", tr("while idle, and synchronously")),
         ),
         risks=(("off", (Safety.DISTORTS,)),),
     ),
     "gc_merge": OptionText(
         tr("Merge waits for cleaning"),
-        tr("One thread cleans for all backends that wait for room, which shortens stalls."),
+        tr("One thread cleans for all backends waiting for space, which shortens stalls."),
         "f2fs.rst; tested",
         since=(Requirement(KERNEL, (5, 13)),),
     ),
     "checkpoint_merge": OptionText(
         tr("Merge filesystem checkpoints"),
-        tr("fsyncs that need a checkpoint of the filesystem share one, which shortens stalls."),
+        tr("fsyncs that need a filesystem checkpoint share one, which shortens stalls."),
         "f2fs.rst; tested",
         since=(Requirement(KERNEL, (5, 12)),),
     ),
@@ -762,22 +756,22 @@ F2FS: Final = {
     ),
     "atgc": OptionText(
         tr("Cleaning by age"),
-        tr("Chooses what to clean by how long it has not changed: less copying of hot pages."),
+        tr("Cleans segments by age: less copying of hot pages."),
         "f2fs.rst; tested",
         since=(Requirement(KERNEL, (5, 10)),),
     ),
     "alloc_mode": OptionText(
         tr("Allocation"),
-        tr("Where new versions of pages go; below about 16 GiB it is reuse, whatever is said."),
+        tr("Where rewritten blocks go. Below about 16 GiB f2fs always uses reuse, whatever you set."),
         "f2fs.rst; tested (6.1 turns default into reuse on a small device without a word)",
         values=(
             ChoiceValue("default", tr("mostly new segments")),
-            ChoiceValue("reuse", tr("segments that were used before, first")),
+            ChoiceValue("reuse", tr("used segments first")),
         ),
     ),
     "active_logs": OptionText(
         tr("Active logs"),
-        tr("Into how many streams writes are sorted by how soon they will be replaced."),
+        tr("Number of write streams, sorted by how soon the data will be replaced."),
         "f2fs.rst; tested",
         values=(
             ChoiceValue("2", tr("data and metadata")),
@@ -787,7 +781,7 @@ F2FS: Final = {
     ),
     "discard_unit": OptionText(
         tr("Unit of discards"),
-        tr("Larger units tell the SSD less often, and later, what is free."),
+        tr("Larger units inform the SSD of free blocks less often, and later."),
         "f2fs.rst; tested",
         values=(
             ChoiceValue("block", tr("each block")),
@@ -798,18 +792,18 @@ F2FS: Final = {
     ),
     "age_extent_cache": OptionText(
         tr("Cache of update frequency"),
-        tr("Remembers how often blocks change, so that hot and cold pages are kept apart."),
+        tr("Records how often blocks change, to keep hot and cold pages apart."),
         "f2fs.rst",
         since=(Requirement(KERNEL, (6, 2)),),
         untested=True,
     ),
     "errors": OptionText(
         tr("After an I/O error"),
-        tr("What happens when the disk fails: a run should end and not go on over it."),
+        tr("What happens when the disk fails: a run should end, not continue."),
         "f2fs.rst",
         values=(
             ChoiceValue("remount-ro", tr("read-only: the run ends")),
-            ChoiceValue("continue", tr("goes on with what it has")),
+            ChoiceValue("continue", tr("continues anyway")),
         ),
         risks=(("continue", (Safety.DISTORTS,)),),
         since=(Requirement(KERNEL, (6, 5)),),
@@ -817,13 +811,13 @@ F2FS: Final = {
     ),
     "metadata_checksums": OptionText(
         tr("Checksums of metadata"),
-        tr("Inodes and superblock get checksums; f2fs has none for data."),
+        tr("Checksums for inodes and superblock; f2fs has none for data."),
         "mkfs.f2fs(8); tested",
         word="-O inode_checksum",
     ),
     "overprovision_percent": OptionText(
         tr("Overprovisioning"),
-        tr("Room kept free for cleaning: more of it, fewer stalls on a full disk."),
+        tr("Space kept free for cleaning: more of it means fewer stalls on a full disk."),
         "mkfs.f2fs(8)",
         unseen=tr("it is stored as a number of blocks, which the mkfs program rounds"),
     ),
@@ -837,19 +831,19 @@ REISERFS: Final = {
         source="fs/reiserfs/super.c",
         values=(
             ChoiceValue("ordered", tr("data is written before the metadata that names it")),
-            ChoiceValue("writeback", tr("no order: files can show what lay on the disk before a crash")),
+            ChoiceValue("writeback", tr("no order: after a crash files can contain old disk content")),
             ChoiceValue("journal", tr("all data is written twice")),
         ),
     ),
     "commit": replace(EXT4["commit"], source="fs/reiserfs/super.c"),
     "tails": OptionText(
         tr("Ends of files"),
-        tr("Saves room and costs time where files end within a block; those of tables never do."),
+        tr("Saves space but costs time for files that end within a block; tables never do."),
         "fs/reiserfs/super.c",
         values=(
-            ChoiceValue("small", tr("small files lie in the tree")),
-            ChoiceValue("on", tr("the ends of all small and medium files lie in the tree")),
-            ChoiceValue("off", tr("every file has blocks of its own")),
+            ChoiceValue("small", tr("small files are stored in the tree")),
+            ChoiceValue("on", tr("the tails of small and medium files are stored in the tree")),
+            ChoiceValue("off", tr("every file has its own blocks")),
         ),
     ),
 }
@@ -858,23 +852,23 @@ TMPFS: Final = {
     **COMMON,
     "size_bytes": OptionText(
         tr("Size"),
-        tr("How much memory data and WAL may take: half of the RAM by itself; too much hangs the machine."),
+        tr("Memory limit for data and WAL; default: half of RAM. Too much hangs the machine."),
         "tmpfs.rst; tested",
     ),
     "huge": OptionText(
         tr("Huge pages"),
-        tr("Fewer, larger pages behind the files: less work for the CPU, more memory used."),
+        tr("Uses fewer, larger memory pages: less CPU, more memory."),
         "tmpfs.rst; tested",
         values=(
             ChoiceValue("never", tr("4 KiB pages")),
-            ChoiceValue("always", tr("huge pages wherever there are any")),
+            ChoiceValue("always", tr("huge pages if available")),
             ChoiceValue("within_size", tr("huge pages inside the file's size")),
-            ChoiceValue("advise", tr("only where a program asks for them")),
+            ChoiceValue("advise", tr("only if a program requests them")),
         ),
     ),
     "noswap": OptionText(
         tr("Never swapped out"),
-        tr("Keeps the data in memory: otherwise a full machine benchmarks its swap space."),
+        tr("Keeps the data in memory; otherwise a full machine benchmarks its swap space."),
         "tmpfs.rst; tested",
         since=(Requirement(KERNEL, (6, 4)),),
     ),

@@ -95,7 +95,7 @@ def build(parts: DraftParts, answers: Mapping[MachineQuestion, MachineAnswer]) -
     chosen = parts.chosen()
     read = reader.read_campaign(_document(parts))
     if len(chosen) > MOST_CONFIGURATIONS:
-        sentence = tr("{count} configurations are more than the {most} that are allowed.")
+        sentence = tr("{count} configurations are too many; at most {most} are allowed.")
         reader.add(KeyPath("configuration"), sentence.format(count=len(chosen), most=MOST_CONFIGURATIONS))
     targets = {
         number: layer.target.value
@@ -277,7 +277,7 @@ class _DraftReader(CampaignReader):
     def check(self, layer: Stated, shared: Stated) -> None:
         """Report contradictions, at the configuration if its change causes one."""
         if layer.target is None:
-            sentence = tr("Tick at least one place: PostgreSQL's data has to lie somewhere.")
+            sentence = tr("Tick at least one place for PostgreSQL's data.")
             self.add(KeyPath("target"), sentence)
             return
         for rule in RULES:

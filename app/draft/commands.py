@@ -159,7 +159,7 @@ def run_commands(
     )
     workload, seed = configuration.workload, campaign.seeds[0]
     superuser = wants_superuser(all_scripts(workload))
-    made = _program(tr("Make the data directory"), installation.program("initdb"), *initdb)
+    made = _program(tr("Create the data directory"), installation.program("initdb"), *initdb)
     started = (
         _program(tr("Force it to disk"), "sync", "--file-system", *folders.contents),
         CommandLine(
@@ -185,14 +185,16 @@ def run_commands(
     else:
         lines = [made, *started, *loaded]
     lines.append(
-        CommandLine(LineAction.SQL, "CHECKPOINT", tr("Settle: write what is dirty before measuring"))
+        CommandLine(LineAction.SQL, "CHECKPOINT", tr("Checkpoint: write dirty pages before measuring"))
     )
     if workload.caches is Caches.COLD:
         lines += _cold_lines(resolved, folders)
     lines += _measuring(resolved, folders, pgbench, connection, seed)
     removed = "\n".join(dict.fromkeys((folders.root, folders.socket, folders.private)))
     lines.append(
-        CommandLine(LineAction.REMOVE, removed, tr("Stop the server at once and remove what was made"))
+        CommandLine(
+            LineAction.REMOVE, removed, tr("Stop the server immediately and remove everything created")
+        )
     )
     return tuple(lines)
 
@@ -211,24 +213,24 @@ def _on_server(
     ]
     made = [f"CREATE DATABASE {OWN_DATABASE}", f"COMMENT ON DATABASE {OWN_DATABASE} IS '{MARK}'", *settings]
     return (
-        CommandLine(LineAction.SQL, ";\n   ".join(made), tr("Make pgFooting's own database there")),
+        CommandLine(LineAction.SQL, ";\n   ".join(made), tr("Create pgFooting's own database there")),
         *_loading(resolved, folders, pgbench, connection),
-        CommandLine(LineAction.SQL, "CHECKPOINT", tr("Settle, where the role may write a checkpoint")),
+        CommandLine(LineAction.SQL, "CHECKPOINT", tr("Checkpoint, if the role is allowed to")),
         *_measuring(resolved, folders, pgbench, connection, campaign.seeds[0]),
         CommandLine(
-            LineAction.SQL, f"DROP DATABASE {OWN_DATABASE}", tr("Drop it, by its name, owner and comment")
+            LineAction.SQL, f"DROP DATABASE {OWN_DATABASE}", tr("Drop it if name, owner and comment match")
         ),
-        CommandLine(LineAction.REMOVE, folders.private, tr("Remove what was made here")),
+        CommandLine(LineAction.REMOVE, folders.private, tr("Remove everything created here")),
     )
 
 
 def _for_the_template(line: CommandLine) -> CommandLine:
-    sentence = tr("Where no template is there, once, in its folder: {what}").format(what=line.comment)
+    sentence = tr("If there is no template yet, once, in its folder: {what}").format(what=line.comment)
     return replace(line, comment=sentence)
 
 
 def _copying(folders: PlannedFolders) -> CommandLine:
-    what = tr("every file of the template, read and written; names, sizes and the digest of all are compared")
+    what = tr("read and write every file of the template, then compare names, sizes and a digest of all")
     return CommandLine(LineAction.FILE, what, tr("Copy the data set"), folders.data)
 
 
@@ -249,7 +251,7 @@ def _measuring(
         warmed = warmed_workload(workload)
         threads = _threads(resolved, next(iter(workload.phases), None))
         request = _request(resolved, folders, warmed, seed + 1, threads)
-        yield line(tr("Warm up; does not count"), warmup_workload(warmed), request)
+        yield line(tr("Warm up; not counted"), warmup_workload(warmed), request)
     if not workload.phases:
         log = TransactionLog(f"{folders.private}/{LOG_PREFIX}", sampling_rate(workload))
         request = _request(resolved, folders, workload, seed, resolved.threads, log)
@@ -283,14 +285,14 @@ def _beside(
     if phase.background is None:
         return
     work, target = background(phase.background), resolved.configuration.target
-    comment = tr("Beside {phase}, again as soon as it has ended")
+    comment = tr("During {phase}, repeated without a pause")
     if phase.every_s is not None:
-        comment = tr("Beside {phase}, every {every}")
+        comment = tr("During {phase}, every {every}")
     sentence = comment.format(phase=phase.name, every=format_duration(phase.every_s or 0))
     if work is PG_BASEBACKUP:
         program = resolved.installation.program(PROGRAM)
         argv = base_backup_argv(program, Connection(folders.socket), phase.max_rate_bytes)
-        yield _program(tr("{what}, thrown away").format(what=sentence), *argv)
+        yield _program(tr("{what}, discarded").format(what=sentence), *argv)
     elif isinstance(target, DiskTarget):
         kind = work.kind_on(filesystems_of(target))
         for text in maintenance_lines(target, kind) if kind is not None else ():
@@ -298,12 +300,12 @@ def _beside(
 
 
 def _phase_comment(turn: PhaseTurn) -> str:
-    sentence = tr("Measure: {phase}") if turn.phase.counts else tr("Measure, does not count: {phase}")
+    sentence = tr("Measure: {phase}") if turn.phase.counts else tr("Measure, not compared: {phase}")
     words = sentence.format(phase=turn.label)
     share = turn.phase.rate
     if not isinstance(share, RateShare):
         return words
-    rate = tr("at {percent:g} % of the TPS of {of}, which --rate= says then")
+    rate = tr("at {percent:g} % of the TPS of {of}, set with --rate=")
     return f"{words}, {rate.format(percent=share.percent, of=share.of)}"
 
 
@@ -313,10 +315,10 @@ def _threads(resolved: ResolvedConfiguration, phase: WorkloadPhase | None) -> in
 
 def _cold_lines(resolved: ResolvedConfiguration, folders: PlannedFolders) -> list[CommandLine]:
     """Return how caches are emptied before the measured phase."""
-    comment = tr("Cold caches: the server is stopped, what is dirty is written, the kernel forgets the files")
+    comment = tr("Cold caches: stop the server, write dirty data and drop its files from the cache")
     lines = [_program(comment, "sync", "--file-system", *folders.contents)]
     if resolved.target.plan is not None:
-        comment = tr("Root forgets all clean caches of the machine")
+        comment = tr("Root drops all clean caches of the machine")
         lines.append(CommandLine(LineAction.ROOT, "echo 3 > /proc/sys/vm/drop_caches", comment))
     comment = tr("Start the server again")
     return [*lines, _program(comment, resolved.installation.program("postgres"), "-D", folders.data)]
@@ -355,9 +357,9 @@ def _loading(
     path = None
     if ratio is not None:
         path = f"{folders.private}/{LOAD_SCRIPT}"
-        sentence = tr("Rows that can be compressed {ratio}").format(ratio=ratio_words(ratio))
+        sentence = tr("Rows that compress {ratio}").format(ratio=ratio_words(ratio))
         yield CommandLine(LineAction.FILE, load_script(ratio), sentence, path)
-        comments = (tr("Make the tables"), tr("Load the data"), tr("Vacuum them and make their keys"))
+        comments = (tr("Create the tables"), tr("Load the data"), tr("Vacuum them and create their keys"))
     spaces = roles_of(resolved.configuration.target)
     argvs = loading_argvs(pgbench, connection, scale, path, spaces)
     yield from (_program(comment, *argv) for comment, argv in zip(comments, argvs, strict=True))
@@ -380,14 +382,14 @@ def _request(
 def _measure_comment(resolved: ResolvedConfiguration) -> str:
     if not resolved.configuration.workload.warmup_s:
         return tr("Measure")
-    sentence = tr("Measure; above {tps} TPS in the warm-up, a share of the transactions is logged instead")
+    sentence = tr("Measure; if the warm-up exceeds {tps} TPS, only a sample of transactions is logged")
     return sentence.format(tps=number_text(FULL_LOG_TPS, ","))
 
 
 def _bench_comment(*, superuser: bool) -> str:
     if superuser:
-        return tr("Make the database, and pgbench's role: a superuser, as its scripts want")
-    return tr("Make the database, and pgbench's role without a superuser's rights")
+        return tr("Create the database, and pgbench's role as a superuser, because its scripts need one")
+    return tr("Create the database, and pgbench's role without superuser rights")
 
 
 def _program(comment: str, *argv: str) -> CommandLine:

@@ -125,9 +125,7 @@ def at_most_sentences(campaign: Campaign) -> tuple[str, ...]:
     """Return a remark on figures for all rounds if the campaign may end early; else empty."""
     if campaign.design is not Design.SEQUENTIAL:
         return ()
-    sentence = tr(
-        "That is for all {rounds} rounds: what is left out, or a campaign that ends earlier, has less."
-    )
+    sentence = tr("That is for all {rounds} rounds; dropped configurations or an early end reduce it.")
     return (sentence.format(rounds=campaign.repeats),)
 
 
@@ -138,21 +136,23 @@ def _bringing_sentences(resolved: ResolvedCampaign, found: TemplatesFound | None
     once_s = _making_seconds(dict.fromkeys(orders))
     copying_s = sum(order.data_bytes for order in orders) / COPY_BYTES_PER_S * resolved.campaign.repeats
     if not is_copied(resolved):
-        sentence = tr("Loading takes about {time} in all, before {runs}.")
+        sentence = tr("Loading takes about {time} in total, before {runs}.")
         first = sentence.format(time=roughly(loading_s), runs=_runs(runs))
         targets = [each.configuration.target for each in resolved.configurations.values()]
         on_server = any(isinstance(target, ServerTarget) for target in targets)  # nothing is copied there
         if on_server or loading_s - once_s - copying_s < _WORTH_SHOWING_S:
             return (first,)
-        could = tr("Made once and copied (page “Workload”) it would be about {time}.")
+        could = tr("With the data loaded once and copied (page “Workload”) it would be about {time}.")
         return (f"{first} {could.format(time=roughly(once_s + copying_s))}",)
     if found is not None and found.obstacle:
         sentence = tr(
-            "The data will be loaded for every run all the same, which takes about {time} in all and writes "
+            "The data will still be loaded for every run, which takes about {time} in total and writes "
             "twice as much as copying: {reason}"
         )
         return (sentence.format(time=roughly(loading_s), reason=found.obstacle),)
-    sentence = tr("Copying takes about {copying} in all, before {runs}; loading would take about {loading}.")
+    sentence = tr(
+        "Copying takes about {copying} in total, before {runs}; loading would take about {loading}."
+    )
     first = sentence.format(copying=roughly(copying_s), runs=_runs(runs), loading=roughly(loading_s))
     kept = found.kept if found is not None else frozenset()
     missing = [order for order in dict.fromkeys(orders) if order not in kept]
@@ -163,12 +163,12 @@ def _template_sentences(missing: list[DataSetOrder], found: TemplatesFound | Non
     """State which data sets are created once, and where they are kept."""
     where = tr(" in {folder}").format(folder=found.folder) if found is not None else ""
     if not missing:
-        return (tr("What is copied is there already{where}.").format(where=where),)
+        return (tr("The template already exists{where}.").format(where=where),)
     size = format_size(sum(order.data_bytes for order in missing))
     if len(missing) == 1:
-        sentence = tr("The template is made once, in about {time}, and kept{where}: about {size}.")
+        sentence = tr("The template is created once, in about {time}, and kept{where}: about {size}.")
     else:
-        sentence = tr("{count} templates are made once, in about {time}, and kept{where}: about {size}.")
+        sentence = tr("{count} templates are created once, in about {time}, and kept{where}: about {size}.")
     making = sentence.format(
         count=len(missing), time=roughly(_making_seconds(missing)), where=where, size=size
     )

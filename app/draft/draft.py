@@ -367,7 +367,7 @@ class CampaignDraft:
             problems += cell_problems(self.parts, self.storage, built.campaign)
         inquiry = self._inquiry(built)
         if inquiry is None:
-            problems.append(Problem("", tr("This machine is being looked at …"), pending=True))
+            problems.append(Problem("", tr("Checking this machine …"), pending=True))
             return tuple(problems)
         disks = inquiry.environment.disks
         if step is Step.WHERE and disks is not None and self.parts.on_disks():

@@ -61,7 +61,7 @@ def read_draft_text(text: str) -> DraftParts:
         known = dict.fromkeys(range(1, _FORMAT + 1), document)
         parts: DraftParts = _typed(DraftParts, known[document["format"]]["parts"])
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        message = tr("What was put together last time cannot be read any more; it is left out.")
+        message = tr("Your last unfinished setup cannot be read and is ignored.")
         raise DamagedDraftError(message) from error
     values = first_values()
     for key, typed in parts.values.items():

@@ -66,7 +66,7 @@ class TargetQuestion(MachineQuestion):
     target: Target
     need_bytes: int
 
-    waiting: ClassVar[str] = tr("Looking at the places …")
+    waiting: ClassVar[str] = tr("Checking the targets …")
 
     @override
     def find_out(self, environment: DraftEnvironment) -> CheckedTarget:
@@ -111,7 +111,7 @@ def _read(kind: ValueKind, raw: object, key: str = "workload.script") -> Any:  #
 class SupportQuestion(MachineQuestion):
     """Which filesystems and RAID levels can this machine make?"""
 
-    waiting: ClassVar[str] = tr("Looking at which filesystems this machine can make …")
+    waiting: ClassVar[str] = tr("Checking which filesystems this machine can create …")
 
     @override
     def find_out(self, environment: DraftEnvironment) -> Support:
@@ -147,7 +147,7 @@ class PostgresQuestion(MachineQuestion):
     workload: Workload
     targets: tuple[Target, ...]
 
-    waiting: ClassVar[str] = tr("Asking PostgreSQL whether it takes these settings …")
+    waiting: ClassVar[str] = tr("Asking PostgreSQL whether it accepts these settings …")
 
     @override
     def find_out(self, environment: DraftEnvironment) -> PostgresAnswer:
@@ -187,7 +187,7 @@ class CampaignQuestion(MachineQuestion):
             raise CampaignError(
                 tr("A script file has changed since it was read."),
                 field="workload.script",
-                hint=tr("Go back to the page with the script and check again."),
+                hint=tr("Go back to the page with the script and check it."),
             )
         return resolve_campaign(self.campaign, serving_account(environment), _ignore)
 
@@ -198,7 +198,7 @@ class TrustQuestion(MachineQuestion):
 
     campaign: Campaign
 
-    waiting: ClassVar[str] = tr("Looking at what its settings and scripts may do …")
+    waiting: ClassVar[str] = tr("Checking what its settings and scripts can do …")
 
     @override
     def find_out(self, environment: DraftEnvironment) -> Agreement:
@@ -230,7 +230,7 @@ class ServerQuestion(MachineQuestion):
     connection: str
     ssh: str = ""
 
-    waiting: ClassVar[str] = tr("Looking at the server, what it is and what others do there …")
+    waiting: ClassVar[str] = tr("Checking the server and other sessions on it …")
 
     @override
     def find_out(self, environment: DraftEnvironment) -> OpenServer:

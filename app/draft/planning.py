@@ -78,9 +78,9 @@ def effect_sentences(
     """
     comparisons = _comparisons(campaign)
     if len(campaign.configurations) < 2:
-        return (tr("One configuration: there is nothing to compare it with, only its numbers."),)
+        return (tr("One configuration: nothing to compare it with, only its own results."),)
     if not comparisons:
-        return (tr("Each configuration has a condition of its own: there are only their numbers."),)
+        return (tr("Each configuration has different conditions: results only, no comparison."),)
     if any(_works_beside(campaign)):
         return no_verdict_sentences(campaign)
     spread, source = _spread(campaign, spreads or {})
@@ -93,8 +93,8 @@ def effect_sentences(
     if campaign.design is Design.SEQUENTIAL:
         sentences.append(
             tr(
-                "That is so for what stays in to the last round: of what a sequential design leaves out "
-                "before, little more is known than that it is unlikely to be the fastest."
+                "That holds for configurations that stay to the last round. About dropped ones you learn "
+                "little more than that they are unlikely to be the fastest."
             )
         )
     return tuple(sentence for sentence in sentences if sentence)
@@ -106,22 +106,22 @@ def no_verdict_sentences(campaign: Campaign) -> tuple[str, ...]:
         return ()
     sentences = [
         tr(
-            "There will be no verdict: pgFooting cannot tell its own work beside the measured phase ({work}) "
-            "from what other programs do."
+            "There will be no verdict: pgFooting cannot separate its own parallel work ({work}) from other "
+            "programs."
         ).format(work=background(name).label)
         for name in dict.fromkeys(_works_beside(campaign))
     ]
     if campaign.repeats < RUNS_FOR_A_VERDICT:
         sentence = trn(
-            "{runs} run each is too few for a verdict; from {needed} on there is one.",
-            "{runs} runs each are too few for a verdict; from {needed} on there is one.",
+            "{runs} run each is too few for a verdict, which needs {needed}.",
+            "{runs} runs each are too few for a verdict, which needs {needed}.",
             campaign.repeats,
         )
         sentences.append(sentence.format(runs=campaign.repeats, needed=RUNS_FOR_A_VERDICT))
     if any(isinstance(each.target, ServerTarget) and not each.target.ssh for each in campaign.configurations):
         sentence = tr(
-            "There will be no verdict if the server runs on another machine: without “ssh” pgFooting does "
-            "not see what else that machine does."
+            "There will be no verdict if the server runs on another machine: without “ssh” pgFooting cannot "
+            "see other activity there."
         )
         sentences.append(sentence)
     return tuple(sentences)
@@ -157,7 +157,7 @@ def _spread(campaign: Campaign, spreads: Mapping[str, KnownSpread]) -> tuple[flo
     if len(known) < len(kinds):
         return NOISY_SPREAD, ""
     largest = max(known, key=lambda each: each.spread)
-    source = tr("as {runs} runs of {configurations} configurations in this library did on such a target")
+    source = tr("as seen on such a target in {runs} runs of {configurations} configurations in this library")
     return largest.spread, source.format(runs=largest.runs, configurations=largest.configurations)
 
 
@@ -166,11 +166,11 @@ def _first(campaign: Campaign, plan: Plan, source: str) -> str:
         return ""  # `no_verdict_sentences` says it
     allowing = ""
     if plan.comparisons > 1:
-        allowing = tr(", allowing for {count} comparisons,").format(count=plan.comparisons)
+        allowing = tr(", adjusted for {count} comparisons,").format(count=plan.comparisons)
     if source:
         sentence = tr(
-            "{runs} runs each will probably{allowing} (4 in 5) show a difference of {shown}, where runs "
-            "spread by {spread}, {source}."
+            "With {runs} runs each{allowing} you can detect (80 % power) a difference of {shown}, if runs "
+            "vary by {spread}, {source}."
         )
         return sentence.format(
             runs=campaign.repeats,
@@ -180,9 +180,8 @@ def _first(campaign: Campaign, plan: Plan, source: str) -> str:
             source=source,
         )
     sentence = tr(
-        "{runs} runs each will probably{allowing} (4 in 5) show a difference of {quiet} on a quiet machine, "
-        "where runs spread by {quiet_spread}, and of {noisy} on a shared one (spread {noisy_spread}). This "
-        "library has too few repeats on such a target to know its spread; below, {noisy_spread} is assumed."
+        "With {runs} runs each{allowing} you can detect (80 % power) {quiet} on a quiet machine (runs vary "
+        "by {quiet_spread}) or {noisy} on a shared one. The figures below assume {noisy_spread}."
     )
     return sentence.format(
         runs=campaign.repeats,
@@ -206,9 +205,9 @@ def _for_differences(plan: Plan, per_repeat_s: float | None) -> str:
             if per_repeat_s is not None:
                 words = tr("{repeats} ({time})").format(repeats=words, time=roughly(repeats * per_repeat_s))
         parts.append(
-            tr("{difference} takes {repeats}").format(difference=_percent(difference), repeats=words)
+            tr("{difference} needs {repeats}").format(difference=_percent(difference), repeats=words)
         )
-    return tr("A difference of {parts}.").format(parts=tr(", of ").join(parts))
+    return tr("Detecting {parts}.").format(parts=tr(", ").join(parts))
 
 
 def _for_times(plan: Plan, per_repeat_s: float) -> str:
@@ -219,10 +218,10 @@ def _for_times(plan: Plan, per_repeat_s: float) -> str:
         if repeats < RUNS_FOR_A_VERDICT:
             continue
         repeats = min(repeats, _MOST_REPEATS_SHOWN)
-        part = tr("in {hours} h {repeats} repeats show {difference}")
+        part = tr("{repeats} repeats in {hours} h detect {difference}")
         shown = _percent(plan.detectable(repeats))
         parts.append(part.format(hours=hours, repeats=repeats, difference=shown))
-    return tr("For the time there is: {parts}.").format(parts="; ".join(parts)) if parts else ""
+    return tr("With more time: {parts}.").format(parts="; ".join(parts)) if parts else ""
 
 
 def roughly(seconds: float) -> str:
@@ -249,11 +248,8 @@ _PAGE_SSH: Final = "target.server.ssh"
 def reference_words() -> str:
     """Return the purpose and the requirements of a reference."""
     sentence = tr(
-        "Two campaigns, such as before and after a disk there was made anew, are ranked only by a reference: "
-        "a second server on that machine, on a port of its own, whose filesystem stays as it is. It has the "
-        "same name in both and is measured beside the other at least {runs} times in each. Without ssh to "
-        "its machine it is measured, but nobody knows whether its filesystem stayed the same, and nothing is "
-        "ranked by it; for its disks its role wants pg_monitor."
+        "To rank two campaigns, measure an unchanged reference server in both, under the same name, at "
+        "least {runs} times each. It needs ssh to its machine and pg_monitor for its disks."
     )
     return sentence.format(runs=RUNS_FOR_A_REFERENCE)
 

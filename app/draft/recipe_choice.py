@@ -47,18 +47,18 @@ class RecipeChoice:
     def obstacle(self) -> str:
         """Why it cannot be used; empty if it can."""
         if self.wants_servers:
-            return "" if self.servers else tr("Say below how the server is reached, to measure it there.")
+            return "" if self.servers else tr("Enter the connection to the server below.")
         missing = self.recipe.head.disks - len(self.disks)
         if missing <= 0:
             return ""
         message = tr(
-            "Spare disks wanted: {least}, ticked: {count}. Tick “Spare disks” below, choose them on the "
-            "next page, and come back."
+            "Needs {least} spare disks; {count} ticked. Tick “Spare disks” below, choose them on the next "
+            "page, and come back."
         )
         sentence = message.format(least=self.recipe.head.disks, count=len(self.disks))
         if self.recipe.head.server is None:
             return sentence
-        other = tr("Or tick “An existing server”, to measure it on a filesystem that is there.")
+        other = tr("Or tick “An existing PostgreSQL server” to measure its existing filesystem.")
         return f"{sentence} {other}"
 
     @property
@@ -69,9 +69,7 @@ class RecipeChoice:
         if head.source:
             sentences.append(tr("Source: {source}.").format(source=head.source.rstrip(".")))
         if self.quick and head.quick is not None:
-            sentences.append(
-                tr("What the quick variant cannot show: {what}").format(what=head.quick.cannot_show)
-            )
+            sentences.append(tr("The quick variant cannot show: {what}").format(what=head.quick.cannot_show))
         return " ".join(sentences)
 
     @property

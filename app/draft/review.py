@@ -91,24 +91,26 @@ def wear_sentences(resolved: ResolvedCampaign, written: Mapping[str, WrittenVolu
     synchronised = sum(max(map(synchronised_bytes, plan.groups)) for plan in plans.values()) * runs
     sentences = []
     if synchronised:
-        sentence = tr("The first synchronisation of arrays writes about {size} to each of their disks.")
+        sentence = tr("Initial array synchronisation writes about {size} to each of their disks.")
         sentences.append(sentence.format(size=format_size(synchronised)))
     per_disk = _bytes_per_disk(plans, written, runs)
     is_least = any(written[name].is_least for name in plans)
     most = max(per_disk.values())
     smallest = min(disk.size_bytes for disk in per_disk)
-    sentence = tr("With copies and parity, each data disk is written about {size}, {share} of its size.")
+    sentence = tr(
+        "Including copies and parity, about {size} are written to each data disk, {share} of its size."
+    )
     if is_least:
         sentence = tr(
-            "With copies and parity, each data disk is written at least about {size} without the "
-            "transactions, {share} of its size."
+            "Including copies and parity but not transactions, at least about {size} are written to each "
+            "data disk, {share} of its size."
         )
     sentences.append(sentence.format(size=format_size(most), share=_share_words(most / smallest)))
     if any(len(plan.of_relations) > 1 for plan in plans.values()):
         sentences.append(
             tr(
-                "How much of that goes to tables and how much to indexes is not known beforehand: where they "
-                "have disks of their own, each disk is counted with all of it."
+                "The split between tables and indexes is not known beforehand, so if they have separate "
+                "disks, each disk is counted with the full amount."
             )
         )
     return (*sentences, *_endurance_sentences(per_disk, resolved.wear, is_least=is_least))
@@ -142,9 +144,8 @@ def _endurance_sentences(
         worst = max(shares, key=lambda disk: shares[disk])
         worn = known[worst]
         sentence = tr(
-            "That is {share} of the life of {disk}, an estimate: the drive counts {written} "
-            "written so far (measured), and says itself that this took {used} of its life, which makes "
-            "{endurance} in all."
+            "That is {share} of the life of {disk} (estimated). The drive reports {written} written so far "
+            "and {used} of its life used, so about {endurance} in total."
         )
         used = (
             tr("less than {share}").format(share="1\u00a0%")
@@ -161,11 +162,11 @@ def _endurance_sentences(
         )
     if len(known) < len(per_disk):
         yield (
-            tr("What that is of its rated life stands in the data sheet of a drive (TBW).")
+            tr("The drive's data sheet gives its rated life (TBW).")
             if not known
-            else tr(
-                "{count} of the drives tell nothing of it: their rated life stands in the data sheet (TBW)."
-            ).format(count=len(per_disk) - len(known))
+            else tr("{count} of the drives do not report it; see their data sheets (TBW).").format(
+                count=len(per_disk) - len(known)
+            )
         )
 
 
@@ -335,7 +336,7 @@ def _row(campaign: Campaign, resolved: ResolvedConfiguration) -> ReviewRow:
     setup = f"{resolved.installation.version} · {PRESETS[configuration.postgresql.preset].label}"
     if on_server:
         place, path = tr("existing server ({path})"), resolved.target.given
-        setup = tr("pgbench {version} · the server as it is").format(version=resolved.installation.version)
+        setup = tr("pgbench {version} · server unchanged").format(version=resolved.installation.version)
     return ReviewRow(
         configuration.name,
         place.format(path=path),
@@ -384,7 +385,7 @@ def _baseline_sentence(resolved: ResolvedCampaign) -> str:
     seconds = baseline_seconds(resolved)
     if not seconds:
         return ""
-    sentence = tr("It takes about {time} once, and writes some GiB to each storage.")
+    sentence = tr("Takes about {time} once and writes a few GiB to each storage.")
     return sentence.format(time=roughly(seconds))
 
 
@@ -393,16 +394,16 @@ def _turns_sentence(campaign: Campaign) -> str:
         if len(campaign.configurations) < 2:
             return ""
         return tr(
-            "Every round holds each configuration once, in random order: it is drawn at the start and "
+            "Each round contains every configuration once, in a random order that is drawn at the start and "
             "recorded."
         )
     order = [run.configuration.name for run in interleaved_order(campaign)]
     names = ", ".join(order[:_LISTED_TURNS])
     more = " …" if len(order) > _LISTED_TURNS else ""
     if campaign.order is RunOrder.RANDOM:
-        sentence = tr("In turn, as drawn with {seed}: {names}{more}")
+        sentence = tr("Order drawn with seed {seed}: {names}{more}")
         return sentence.format(seed=campaign.order_seed, names=names, more=more)
-    return tr("In turn: {names}{more}").format(names=names, more=more)
+    return tr("Order: {names}{more}").format(names=names, more=more)
 
 
 def time_sentence(campaign: Campaign, about_s: float | None) -> str:
@@ -419,30 +420,30 @@ def time_sentence(campaign: Campaign, about_s: float | None) -> str:
         fewest = FEWEST_ROUNDS * len(campaign.configurations)
         if about_s is None:
             sentence = tr(
-                "{fewest} to {most} runs: what is unlikely to be the fastest is left out after each round."
+                "{fewest} to {most} runs: configurations unlikely to win are dropped after each round."
             )
             return sentence.format(fewest=fewest, most=runs)
         sentence = tr(
-            "{fewest} to {most} runs, about {short} to {long}: what is unlikely to be the fastest is left "
-            "out after each round."
+            "{fewest} to {most} runs, about {short} to {long}: configurations unlikely to win are dropped "
+            "after each round."
         )
         return sentence.format(
             fewest=fewest, most=runs, short=roughly(share * about_s), long=roughly(about_s)
         )
     count = trn("{runs} run", "{runs} runs", runs).format(runs=runs)
     if about_s is None:
-        sentence = tr("{count}; how long it takes depends on the speed, because a number ends it.")
+        sentence = tr(
+            "{count}; the time depends on the speed, because each run ends after a number of transactions."
+        )
         return sentence.format(count=count)
-    return tr("{count}, about {time} in all.").format(count=count, time=roughly(about_s))
+    return tr("{count}, about {time} in total.").format(count=count, time=roughly(about_s))
 
 
 def _with_repeated(sentence: str, most: int) -> str:
     """State that a campaign may have more runs, to repeat disturbed ones."""
     if not most:
         return sentence
-    return tr("{sentence} At most {most} more, of those that others disturb.").format(
-        sentence=sentence, most=most
-    )
+    return tr("{sentence} Up to {most} disturbed runs are repeated.").format(sentence=sentence, most=most)
 
 
 def written_sentences(resolved: ResolvedCampaign) -> tuple[str, ...]:
@@ -453,7 +454,7 @@ def written_sentences(resolved: ResolvedCampaign) -> tuple[str, ...]:
         if not isinstance(each.configuration.target, MemoryTarget)
     ]
     if not on_disk:
-        return (tr("Nothing is written to a disk but the run files, at most 10 MB an hour."),)
+        return (tr("Only the run files are written to disk, at most 10 MB an hour."),)
     runs = resolved.campaign.repeats
     sentences = [loading_sentence(on_disk, runs)]
     known = [_measured_bytes(each) for each in on_disk]
@@ -463,7 +464,9 @@ def written_sentences(resolved: ResolvedCampaign) -> tuple[str, ...]:
     elif None in known:
         most_bytes = max(transaction_bytes(each.installation.page_bytes) for each in on_disk)
         per_minute = most_bytes * 1000 * 60
-        sentence = tr("The transactions write more, the faster the more: about {size} a minute at 1,000 TPS.")
+        sentence = tr(
+            "The transactions write more, in proportion to TPS: about {size} a minute at 1,000 TPS."
+        )
         sentences.append(sentence.format(size=format_size(per_minute)))
     else:
         sentences.append(tr("The transactions only read."))
@@ -534,21 +537,21 @@ def storage_commands(
         disks: of this machine, for our own list.
     """
     if plan in described:
-        comment = tr("As root, in the helper's own words: make the storage")
+        comment = tr("As root, in the helper's own words: create the storage")
         text = "\n".join(described[plan])
     else:
-        comment = tr("As root, in pgFooting's words (the helper has not told its own): make the storage")
-        text = "\n".join(all_lines(plan, disks)) if _all_there(plan, disks) else tr("(a disk is gone)")
+        comment = tr("As root, in pgFooting's words (none from the helper yet): create the storage")
+        text = "\n".join(all_lines(plan, disks)) if _all_there(plan, disks) else tr("(a disk is missing)")
     return (CommandLine(LineAction.ROOT, text, comment),)
 
 
 def unmaking() -> CommandLine:
     """Return root's actions after each run."""
-    text = tr("filesystem unmounted, arrays and pools stopped, pgFooting's own signatures wiped")
+    text = tr("unmount the filesystem, stop arrays and pools, wipe pgFooting's own signatures")
     return CommandLine(
         LineAction.REMOVE,
         text,
-        tr("As root: unmake the storage; the disks are free again, released but not zeroed"),
+        tr("As root: remove the storage and release the disks, without zeroing them"),
     )
 
 

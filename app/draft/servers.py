@@ -70,7 +70,7 @@ def contact_words(servers: Mapping[str, str]) -> str:
     for connection, ssh in servers.items():
         lines.append(one_line(connection))
         if ssh:
-            lines.append(tr("and asks its machine over ssh: {host}").format(host=one_line(ssh)))
+            lines.append(tr("and queries its machine over ssh: {host}").format(host=one_line(ssh)))
     lines.append(
         tr(
             "libpq sends a server the password that it finds: PGPASSWORD to any server, entries of "
@@ -84,14 +84,14 @@ def contact_problems(servers: Mapping[str, str]) -> tuple[Problem, ...]:
     """Return why nothing was inspected yet; `servers` as in `contact_words`."""
     if not servers:
         return ()
-    return (Problem(LOAD_FIELD, tr("Say that the server may be looked at; nothing was connected to yet.")),)
+    return (Problem(LOAD_FIELD, tr("Allow pgFooting to look at the server; it has not connected yet.")),)
 
 
 def load_problems(confirmations: Iterable[ServerConfirmation]) -> tuple[Problem, ...]:
     """Return why no server may be put under load yet."""
     for each in confirmations:
         if not each.matches:
-            message = tr("Type the name of the server, {name}, to agree that it is loaded.")
+            message = tr("Type the server's name, {name}, to confirm putting it under load.")
             return (Problem(LOAD_FIELD, message.format(name=each.name)),)
     return ()
 

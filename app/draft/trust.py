@@ -67,16 +67,16 @@ def refuse_programs(file: CampaignFile) -> None:
     if not (folders or scripts) or is_trusted(campaign_digest(file.text, file.campaign)):
         return
     if scripts:
-        message = tr("This file names scripts outside of its folder: {scripts}. Nothing of it was opened.")
-        hint = tr("Copy them beside the file, and name the copies in it, if they are meant to be passed on.")
+        message = tr("This file names scripts outside its folder: {scripts}. They were not opened.")
+        hint = tr("To pass them on with the file, copy them next to it and name the copies.")
         raise RefusedError(message.format(scripts=", ".join(map(one_line, scripts))), hint=hint)
     if folders:
         message = tr(
-            "This file names programs of PostgreSQL that others than root could have put there: {folders}."
+            "This file names PostgreSQL programs that users other than root could have put there: {folders}."
         )
         hint = tr(
-            "Nothing of it was opened. Remove postgresql.installation from it, and choose that PostgreSQL on "
-            "its page if you trust it."
+            "They were not opened. Remove postgresql.installation from the file, and choose that PostgreSQL "
+            "on its page if you trust it."
         )
         raise RefusedError(message.format(folders=", ".join(folders)), hint=hint)
 
@@ -85,7 +85,7 @@ def agreement_problems(agreement: Agreement | None, agreed: str) -> tuple[Proble
     """Return why the campaign may not be started yet; `agreed` is the digest that was ticked."""
     if agreement is None or not agreement.is_open or agreed == agreement.digest:
         return ()
-    message = tr("This campaign may run programs: read what is listed, and tick that you trust it.")
+    message = tr("This campaign can run programs: read the list, and tick it if you trust it.")
     return (Problem(TRUST_FIELD, message),)
 
 
@@ -95,7 +95,7 @@ def agreement_text(agreement: Agreement) -> str:
     shown: set[str] = set()
     for concern in agreement.concerns:
         names = tr("in: {names}").format(names=", ".join(concern.configurations))
-        body = tr("(its text stands above)") if concern.text in shown else concern.text.rstrip("\n")
+        body = tr("(shown above)") if concern.text in shown else concern.text.rstrip("\n")
         shown.add(concern.text)
         indented = "\n".join(f"    {line}" for line in body.split("\n"))
         blocks.append(f"# {concern.what}\n# {names}\n{indented}")

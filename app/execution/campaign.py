@@ -271,7 +271,7 @@ def _machine_lock(
         if reason != reported:
             reported = reason
             listener.reported(
-                "waiting", tr("{reason} This campaign waits for its end.").format(reason=reason)
+                "waiting", tr("{reason} This campaign waits until it has ended.").format(reason=reason)
             )
         switch.wait(time.monotonic() + _AGAIN_S)
 
@@ -282,7 +282,7 @@ def _machine_lock(
         with switch.signals():
             return acquire_machine_lock(folder, name, wait=wait)
     except StopRequestedError as stop:
-        raise CancelledError(tr("Stopped before its turn came; nothing was measured.")) from stop
+        raise CancelledError(tr("Stopped before this run started; nothing was measured.")) from stop
 
 
 def _beside(machine_lock: MachineLock) -> tuple[PreflightFinding, ...]:
@@ -335,7 +335,7 @@ def _report_begun(
     """
     changes = check_changes(before, resolved, here=machine_now(), now_epoch_s=time.time())
     for reason in there.unreadable.values():
-        message = tr("{reason} Its run is measured again; the file stays.")
+        message = tr("{reason} The run is repeated; its file is kept.")
         listener.reported("note", message.format(reason=reason))
     for change in changes:
         listener.reported("changed", change)
@@ -346,7 +346,10 @@ def _listen(stack: ExitStack, switch: Cancellable, folder: Path) -> str:
     try:
         control = ControlServer(folder)
     except OSError as err:
-        message = tr("Only signals (Ctrl-C) stop this campaign: {folder} takes no control socket ({reason}).")
+        message = tr(
+            "This campaign can only be stopped by signals (Ctrl-C): {folder} does not allow a control "
+            "socket ({reason})."
+        )
         return message.format(folder=folder, reason=err.strerror)
     stack.callback(control.close)
     switch.listen(control)
@@ -358,8 +361,8 @@ def _report_baselines(resolved: ResolvedCampaign, listener: CampaignListener) ->
     count = len(storages_to_ask(resolved))
     if count:
         sentence = tr(
-            "fio and pg_test_fsync ask the storage first what it can do by itself: about {seconds} s for "
-            "each of {count} (io_baseline = false leaves that out)."
+            "First, fio and pg_test_fsync benchmark the raw storage: about {seconds} s for each of {count} "
+            "(turn off with io_baseline = false)."
         )
         listener.reported("note", sentence.format(seconds=PLANNED_SECONDS, count=count))
 
@@ -476,7 +479,7 @@ def _attempt(
         ended.state is RunState.FAILED and not ended.measured and not isinstance(ended.error, ServerLostError)
     ):
         hopeless.add(name)  # a failure before measuring would recur; a lost connection may be back
-        message = tr("The other runs of {name} are left out, because they would fail in the same way.")
+        message = tr("The other runs of {name} are skipped, because they would fail in the same way.")
         execution.listener.reported("note", message.format(name=name))
     if execution.switch.requested is not None:
         result.stopped = True
@@ -491,7 +494,7 @@ def _repeat_disturbed(
     for planned in runs_to_repeat(result.campaign, result.results):
         before = [each for each in result.results if each.planned.number == planned.number]
         reason = dict(before[-1].marks).get(DISTURBED, "")
-        message = tr("{name}, repeat {repeat}, was disturbed and is measured again. {reason}")
+        message = tr("{name}, repeat {repeat}, was disturbed and will be repeated. {reason}")
         sentence = message.format(name=planned.configuration.name, repeat=planned.repeat + 1, reason=reason)
         execution.listener.reported("note", sentence.strip())
         goes_on = _attempt(execution, resolved, planned, result, hopeless)
@@ -523,6 +526,6 @@ def _is_without_disks(execution: RunContext, resolved: ResolvedConfiguration) ->
 def _report_without_disks(execution: RunContext, resolved: ResolvedConfiguration) -> None:
     assert execution.disks is not None  # noqa: S101 - asked before
     assert resolved.target.plan is not None  # noqa: S101 - as above
-    message = tr("The other runs on these disks are left out. {reason}")
+    message = tr("The other runs on these disks are skipped. {reason}")
     reason = execution.disks.obstacle(resolved.target.plan)
     execution.listener.reported("left-out", message.format(reason=reason))

@@ -30,7 +30,7 @@ from app.process.starter import Account, CommandOutcome
 # Errors for users when a run fails.
 
 
-KEPT: Final = tr("What was measured until then is kept.")
+KEPT: Final = tr("Data measured until then is kept.")
 
 _RIGHTS: Final = re.compile(
     r"permission denied|must be (?:a )?superuser|must be owner|Only roles with", re.IGNORECASE
@@ -69,7 +69,7 @@ def failure_of_pgbench(code: int, reason: str, *, was_killed: bool) -> PgbenchEr
         message = tr("pgbench was ended by signal {number}, not by pgFooting.")
         return PgbenchError(message.format(number=-code), hint=KEPT)
     if not reason:
-        reason = tr("it ended with status {code} and said nothing").format(code=code)
+        reason = tr("it ended with status {code} and no message").format(code=code)
     return PgbenchError(tr("pgbench failed: {reason}").format(reason=reason), hint=_hint(reason))
 
 
@@ -85,7 +85,7 @@ def full_disk(stderr: str, output: str = "") -> TargetLostError | None:
     if not reason:
         return None
     message = tr("The disk of the server is full: {reason}.")
-    hint = tr("Make room there, or choose a smaller data set or a shorter run. {kept}")
+    hint = tr("Free space there, or choose a smaller data set or a shorter run. {kept}")
     return TargetLostError(message.format(reason=reason), hint=hint.format(kept=KEPT))
 
 
@@ -93,8 +93,8 @@ def _hint(reason: str) -> str:
     if _RIGHTS.search(reason) is None:
         return KEPT
     sentence = tr(
-        "pgbench's role is no superuser and owns only what it makes; a script gets a superuser where it says "
-        "openly what needs one, and you agree. {kept}"
+        "pgbench's role is not a superuser and owns only its own objects. A script gets a superuser only if "
+        "it states the need openly and you agree. {kept}"
     )
     return sentence.format(kept=KEPT)
 
@@ -179,14 +179,13 @@ class PgbenchBounds:
             return
         most = int(self.place.memory_bytes * _ANSWER_SHARE)
         if _peak_bytes(pid) > most:
-            message = tr("The server sends answers without an end: pgbench took {size} of memory for them.")
+            message = tr("The server sent endless results: pgbench needed {size} of memory for them.")
             raise ServerError(message.format(size=format_size(most)), hint=KEPT)
         self._check_words()
         late_s = self.place.late_s
         if late_s is not None and self.due_s is not None and time.monotonic() > self.due_s + late_s:
             message = tr(
-                "pgbench should have ended {time} ago: the server does not come to the end of what it was "
-                "asked last."
+                "pgbench should have finished {time} ago; the server has not completed its last query."
             )
             raise ServerError(message.format(time=format_duration(late_s)), hint=KEPT)
 
@@ -202,13 +201,13 @@ class PgbenchBounds:
         if self.place.memory_bytes is None:
             return
         if _NO_MEMORY.search(stderr):
-            message = tr("The server sends answers without an end: pgbench took {size} of memory for them.")
+            message = tr("The server sent endless results: pgbench needed {size} of memory for them.")
             raise ServerError(message.format(size=format_size(self.place.memory_bytes)), hint=KEPT)
         self._check_words()
 
     def _check_words(self) -> None:
         if _size(self.words) > MOST_WORDS_BYTES:
-            message = tr("The server sends messages without an end: pgbench wrote {size} of them.")
+            message = tr("The server sent endless messages: pgbench wrote {size} of them.")
             raise ServerError(message.format(size=format_size(MOST_WORDS_BYTES)), hint=KEPT)
 
 

@@ -78,19 +78,19 @@ class CampaignDataSets:
                     maker = TemplateMaker(store, self.account, self.resources, record)
                     return self._made(maker.make(order, key), notes)
         except (OSError, FootingError) as error:
-            sentence = tr("No template could be made in {folder}: {reason}")
+            sentence = tr("Could not create a template in {folder}: {reason}")
             self.refused = sentence.format(folder=self._folder, reason=error)
         return None
 
     def _obstacle(self, order: DataSetOrder, *, is_ours: bool) -> str:
         if not is_ours:
-            return tr("Another campaign makes a template in {folder}.").format(folder=self._folder)
+            return tr("Another campaign is creating a template in {folder}.").format(folder=self._folder)
         return why_no_room(self._folder, order.data_bytes)
 
     @staticmethod
     def _made(template: Template, notes: list[str]) -> Template:
         sentence = tr(
-            "The data set was made once, in {seconds:.0f} s, and is kept in {folder} for other runs."
+            "The data set was created once, in {seconds:.0f} s, and is kept in {folder} for other runs."
         )
         notes.append(sentence.format(seconds=template.seconds, folder=template.folder))
         return template
@@ -199,7 +199,7 @@ class RunDataSet:
             self._copied = self._once_more(self._template, damage)
 
     def _once_more(self, template: Template, damage: DamagedTemplateError) -> CopiedData:
-        sentence = tr("The template {folder} is damaged ({reason}). It is removed and made anew.")
+        sentence = tr("The template {folder} is damaged ({reason}). It is removed and created again.")
         self.notes.append(sentence.format(folder=template.folder, reason=damage))
         assert self.copies is not None  # noqa: S101 - a template is of them
         try:
@@ -210,7 +210,7 @@ class RunDataSet:
             reason = self.copies.refused
         except (DamagedTemplateError, OSError) as error:
             reason = str(error)
-        message = tr("The template {folder} is damaged and could not be made anew: {reason}")
+        message = tr("The template {folder} is damaged and could not be recreated: {reason}")
         raise ServerError(message.format(folder=template.folder, reason=reason))
 
     def describe(self, took: LoadTimes) -> DataSetMetadata:

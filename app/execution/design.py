@@ -46,7 +46,7 @@ class EarlyStop:
     def sentence(self) -> str:
         """A clause for users."""
         return tr(
-            "left out after round {rounds}: {leader} was {percent:.1f} % faster, so that it is unlikely to "
+            "dropped after round {rounds}: {leader} measured {percent:.1f} % faster, so it is unlikely to "
             "be the fastest"
         ).format(rounds=self.rounds, leader=self.leader, percent=100 * self.behind)
 
@@ -237,7 +237,7 @@ def report_round(
             listener.reported("note", error.message)
     for names, after in course.decided.items():
         if after == rounds:
-            sentence = tr("After round {rounds} no further runs are needed of: {names}.")
+            sentence = tr("No further runs needed after round {rounds}: {names}.")
             listener.reported("note", sentence.format(rounds=rounds, names=", ".join(names)))
 
 

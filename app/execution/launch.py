@@ -163,7 +163,7 @@ class LaunchedCampaign:
         if status < 0:
             message = tr("The runner was ended by signal {number} before it measured anything.")
             return LaunchError(message.format(number=-status), status=status)
-        message = tr("The runner ended with status {status} and said nothing; nothing was measured.")
+        message = tr("The runner ended with status {status} and no message; nothing was measured.")
         return LaunchError(message.format(status=status), status=status)
 
 

@@ -152,7 +152,7 @@ class BackgroundJob:
             self._turns.append(BackgroundRun(started_s, time.monotonic(), how, ended.message))
             if how is not WorkEnd.DONE and not (how is WorkEnd.ENDED and self._over.is_set()):
                 words = tr("{label} failed: {reason}")
-                reason = ended.message or tr("somebody else ended it")
+                reason = ended.message or tr("another process ended it")
                 self._error = self._error or StorageError(words.format(label=self.work.label, reason=reason))
                 return
             every_s = self._phase.every_s
@@ -302,7 +302,7 @@ class MeasuredPhases:
             self._report_background(phase, beside, turns)
             beside.look()
 
-        begun = tr("{label}: begun, for as long as the phase lasts")
+        begun = tr("{label}: started, for as long as the phase lasts")
         self.recorder.event(BESIDE, begun.format(label=work.label))
         beside.start()
         try:
@@ -353,7 +353,7 @@ class MeasuredPhases:
         phase, rate = turn.phase, turn.phase.rate
         share = rate if isinstance(rate, RateShare) else None
         if share is not None and not workload.rate_tps:
-            message = tr("“{name}” has no rate: “{of}” reached nothing that it could be a share of.")
+            message = tr("“{name}” has no rate, because “{of}” completed no transactions.")
             raise PgbenchError(message.format(name=phase.name, of=share.of))
         return PhaseMetadata(
             number=turn.number,
@@ -455,7 +455,7 @@ class MeasuredPhases:
         def look() -> None:
             self.look()
             if time.monotonic() > end_s:
-                message = tr("{label} had not ended after {limit}: it was ended, and the run with it.")
+                message = tr("{label} had not ended after {limit}; pgFooting ended it and the run.")
                 raise ServerError(message.format(label=work.label, limit=format_duration(work.limit_s)))
 
         self.wait(partial(self.server.maintain, (work.statement,)), look=look, cancel=self.server.stop)

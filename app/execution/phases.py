@@ -254,7 +254,7 @@ class Runner:
         self.server.check_settings()
         superuser = wants_superuser(all_scripts(self._workload))  # the user agreed: `app.campaign_file.trust`
         if superuser:
-            self.recorder.event("note", tr("pgbench connects as a superuser, as its scripts want."))
+            self.recorder.event("note", tr("pgbench connects as a superuser, because its scripts need one."))
         if not has_bench:
             self.server.make_bench(superuser=superuser)
 
@@ -280,7 +280,7 @@ class Runner:
         try:
             found = self.server.cached()
         except (OSError, ProbeUnavailable, ServerError) as error:
-            sentence = tr("cold caches: applied, cannot be read back ({reason})")
+            sentence = tr("cold caches: applied, cannot be verified ({reason})")
             reason = error.strerror if isinstance(error, OSError) else str(error)
             self.recorder.mark(NOT_READ_BACK, sentence.format(reason=reason))
             return
@@ -338,7 +338,7 @@ class Runner:
         try:
             sampled = self.server.sample_tables()
         except (OSError, ProbeUnavailable, ServerError) as error:
-            sentence = tr("How far the loaded tables can be compressed cannot be read back ({reason}).")
+            sentence = tr("The compressibility of the loaded tables cannot be verified ({reason}).")
             self.recorder.event("note", sentence.format(reason=_reason(error)))
             return SampledCompression()
         self.recorder.set_run(RunMetadata(sampled=sampled))
@@ -354,7 +354,7 @@ class Runner:
         except (OSError, ProbeUnavailable, ServerError) as error:
             if not self._compression:
                 return  # stays unknown
-            sentence = tr("{effect}: what it compressed cannot be read back ({reason})")
+            sentence = tr("{effect}: cannot be verified ({reason})")
             self.recorder.event("note", sentence.format(effect=self._compression, reason=_reason(error)))
             return
         self.recorder.set_run(RunMetadata(data_set=with_tables(data_set, found)))

@@ -57,7 +57,7 @@ def finish_abandoned(folder: Path) -> None:
 def _finish(path: Path) -> None:
     if path.is_symlink() and not path.exists():
         # It grew in memory, and the machine was switched off.
-        note = tr("The run file {name} grew in memory and was lost when the machine was switched off.")
+        note = tr("The run file {name} was still in memory and was lost when the machine was switched off.")
         path.with_name(path.name + LOST_NOTE).write_text(note.format(name=path.name) + "\n", encoding="utf-8")
         path.unlink()
         return
@@ -113,9 +113,7 @@ def _refuse_unmoved(leaving: ResourceRecord) -> None:
         for live in sorted(Path(entry.path).glob(f"*{SUFFIX}")):
             final = Path(leaving.campaign_folder, live.name)
             if final.is_symlink() or not final.is_file():
-                message = tr(
-                    "the run file {live} is still in memory, because nothing leads to it from {folder}"
-                )
+                message = tr("the run file {live} is still in memory, because {folder} has no link to it")
                 raise RunFileError(message.format(live=live, folder=leaving.campaign_folder))
 
 

@@ -151,8 +151,8 @@ def _check_cache(item: Configuration, root: Path = Path("/")) -> None:
             most = 0
         if 0 < most <= target.memory_limit_bytes:
             continue
-        message = tr("{name}: a memory limit says nothing on {label}, whose cache may be larger than that.")
-        hint = tr("Leave memory_limit out, or have an administrator write at most {limit} to {parameter}.")
+        message = tr("{name}: a memory limit has no meaning on {label}, whose cache may be larger.")
+        hint = tr("Remove memory_limit, or have an administrator set {parameter} to at most {limit}.")
         words = hint.format(limit=target.memory_limit_bytes, parameter=parameter)
         raise TargetError(message.format(name=item.name, label=spec.label), hint=words)
 
@@ -302,10 +302,12 @@ def _on_server(
     """
     chosen = user_settings(item.postgresql)
     if wants_superuser(all_scripts(item.workload)):
-        message = tr("{name}: its scripts want a superuser, which pgFooting is not on a server of others.")
+        message = tr(
+            "{name}: its scripts need a superuser, which pgFooting never uses on an existing server."
+        )
         raise CampaignError(message.format(name=item.name), field="workload.script")
     if wants_backup(item.workload):
-        message = tr("{name}: no base backups are made of a server that was not started here.")
+        message = tr("{name}: pgFooting makes no base backups of an existing server.")
         raise CampaignError(message.format(name=item.name), field="workload.phase")
     threads, phase_threads = _threads(item, machine)
     need_bytes = round(DATA_GROWTH * scale.data_bytes)
@@ -342,7 +344,7 @@ def _check_open_files(item: Configuration, machine: Machine) -> None:
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     if hard == resource.RLIM_INFINITY or needed <= hard:
         return
-    message = tr("{name}: {clients} clients need {needed} open files, but this account may open {limit}.")
+    message = tr("{name}: {clients} clients need {needed} open files; this account's limit is {limit}.")
     raise CampaignError(
         message.format(name=item.name, clients=clients, needed=needed, limit=hard),
         field="workload.clients",
@@ -365,7 +367,7 @@ def _check_pages(item: Configuration, installation: Installation) -> None:
     own = {name.lower(): value for name, value in item.postgresql.settings}
     page_bytes = installation.page_bytes
     for finding in refused_with(item.target, own, page_bytes):
-        message = tr("{name}: {reason} This server was built with pages of {size}.")
+        message = tr("{name}: {reason} This server has pages of {size}.")
         raise CampaignError(
             message.format(name=item.name, reason=finding.message, size=format_size(page_bytes)),
             field=f"target.{DiskTarget.kind}.options.{finding.field}",
@@ -382,13 +384,13 @@ def _check_backups(item: Configuration, installation: Installation) -> None:
         return
     program = installation.program(PROGRAM)
     if not os.access(program, os.X_OK):
-        message = tr("{name}: base backups beside a phase need {program}, which is not installed.")
+        message = tr("{name}: base backups during a phase need {program}, which is not installed.")
         raise CampaignError(message.format(name=item.name, program=program), field="workload.phase")
     has_tablespaces = isinstance(item.target, DiskTarget) and len(item.target.of_relations) > 1
     if has_tablespaces and installation.major < TARGETS_MAJOR:
         message = tr(
-            "{name}: with tables or indexes on disks of their own, base backups can be made beside a phase "
-            "from PostgreSQL {major} on; this one is {version}."
+            "{name}: base backups during a phase with tables or indexes on separate disks need PostgreSQL "
+            "{major} or newer; this one is {version}."
         )
         raise CampaignError(
             message.format(name=item.name, major=TARGETS_MAJOR, version=installation.version),
@@ -409,9 +411,9 @@ def _check_cold(item: Configuration, target: CheckedTarget) -> None:
     except LookupError:
         return  # the run reads back how much is cached
     if mount.in_memory:
-        message = tr("{name}: {path} lies in memory ({filesystem}), where data is never cold.")
+        message = tr("{name}: {path} is in memory ({filesystem}), where data is always cached.")
     elif mount.filesystem == "zfs":
-        message = tr("{name}: {path} lies on ZFS, which has a cache of its own that only root can shrink.")
+        message = tr("{name}: {path} is on ZFS, whose own cache only root can shrink.")
     else:
         return
     words = message.format(name=item.name, path=target.path, filesystem=mount.filesystem)
@@ -446,7 +448,7 @@ def _with_room(
     if target.plan is None:
         return checks.check(item.target, need_bytes)
     if target.free_bytes < need_bytes:
-        message = tr("The disks of {name} hold {free}; the run needs {need}.")
+        message = tr("The disks of {name} have {free} free; the run needs {need}.")
         hint = tr("Choose larger partitions (partition_size), more disks, or a smaller data set.")
         free, need = format_size(target.free_bytes), format_size(need_bytes)
         raise TargetError(message.format(name=item.name, free=free, need=need), hint=hint)

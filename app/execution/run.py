@@ -248,7 +248,7 @@ def _begin_file(
         memory = _memory_folder(execution)
         if memory is None:
             note = tr(
-                "{folder} has no room for the run file: it grows beside the data and costs some writes."
+                "{folder} has no space for the run file, so it grows next to the data and costs some writes."
             )
             note = note.format(folder=MEMORY_FOLDER)
     try:

@@ -182,7 +182,7 @@ def _storage_marks(resolved: ResolvedConfiguration) -> list[tuple[str, str]]:
     target, plan = resolved.configuration.target, resolved.target.plan
     if not isinstance(target, DiskTarget) or plan is None:
         return []
-    sentence = tr("{name} = {value}: applied, cannot be read back ({reason})")
+    sentence = tr("{name} = {value}: applied, cannot be verified ({reason})")
     marks = [
         ("unsafe", tr("{name} = {value}: {reason}").format(name=name, value=value, reason=reason))
         for name, value, reason in unsafe_choices(target, resolved.installation.page_bytes)
@@ -192,10 +192,10 @@ def _storage_marks(resolved: ResolvedConfiguration) -> list[tuple[str, str]]:
         for name, value, reason in unseen_choices(target)
     ]
     if target.memory_limit_bytes is not None:
-        reason = tr("PostgreSQL, pgbench and the page cache for them had {size} of memory together")
+        reason = tr("PostgreSQL, pgbench and their page cache were limited to {size} of memory together")
         marks.append(("memory-limited", reason.format(size=format_size(target.memory_limit_bytes))))
     if any(is_test_device(disk) for _, disk in plan.members()):
-        marks.append((TEST_DEVICES, tr("loop devices: the figures are those of files on another disk")))
+        marks.append((TEST_DEVICES, tr("loop devices: these are the figures of files on another disk")))
     return marks
 
 
@@ -209,17 +209,20 @@ def marks_before(resolved: ResolvedConfiguration) -> list[tuple[str, str]]:
     marks += _storage_marks(resolved)
     target = resolved.configuration.target
     if isinstance(target, ServerTarget):
-        sentence = tr(
-            "the server was not started here: nothing is known of its disks, filesystem, caches and CPUs"
-        )
+        sentence = tr("existing server: its disks, filesystem, caches and CPUs are unknown")
         asked = tr(
-            "the server was not started here: its disks, filesystem and CPUs are known as its machine tells "
-            "them over ssh, its caches are not"
+            "existing server: disks, filesystem and CPUs as its machine reports them over ssh; its caches "
+            "are unknown"
         )
         marks.append((EXISTING_SERVER, asked if target.ssh else sentence))
     newer = newer_than_tested(resolved.installation.version, resolved.installation.major)
     if newer:
         marks.append(("newer-than-tested", newer))
     if resolved.scale.is_contended:
-        marks.append(("contended", tr("fewer rows to update than clients: they wait for each other's rows")))
+        marks.append(
+            (
+                "contended",
+                tr("scale factor lower than number of clients: they wait for each other's row locks"),
+            )
+        )
     return marks

@@ -84,7 +84,7 @@ def refuse_load(_servers: Sequence[OpenServer]) -> None:
     Raises:
         RefusedError: always.
     """
-    raise RefusedError(tr("Nobody confirmed that the server may be loaded; nothing was done there."))
+    raise RefusedError(tr("Putting the server under load was not confirmed; nothing was done there."))
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,9 @@ def refuse_contact(_contacts: Sequence[Contact]) -> None:
     Raises:
         RefusedError: always.
     """
-    raise RefusedError(tr("Nobody was told where this campaign connects to; nothing was sent there."))
+    raise RefusedError(
+        tr("The connections of this campaign were not shown and approved; nothing was sent there.")
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +174,7 @@ def open_servers(
     for connection_string, configurations in wanted.items():
         address, connection = open_address(connection_string)
         stack.callback(connection.close)
-        sentence = tr("Looking at {name} for {seconds:.0f} s: what it is, and what others do there.")
+        sentence = tr("Checking {name} and watching other sessions there for {seconds:.0f} s.")
         listener.reported("note", sentence.format(name=address.name, seconds=consent.look_s))
         look = look_at_server(connection, address, OWN_DATABASE, look_s=consent.look_s, sleep=time.sleep)
         check_server(look, _needs(address, configurations))

@@ -65,7 +65,8 @@ def recover(disks: Sequence[DiskIdentity], *, interactive: bool = False) -> Unma
     except FootingError:
         message = tr("The helper could not be started again.")
         hint = tr(
-            "An administrator sees why: journalctl -u pgfooting-helper, and sudo packaging/helper status"
+            "An administrator can find the reason: journalctl -u pgfooting-helper, and sudo "
+            "packaging/helper status"
         )
         still = tuple(UnreleasedItem(each.name, each.serial) for each in _still_seen(disks))
         return UnmakeOutcome(StorageError(message, hint=hint), still)
@@ -135,9 +136,9 @@ def _still_seen(disks: Sequence[DiskIdentity]) -> Iterator[UnreleasedItem]:
     wanted = {disk.device_number for disk in disks}
     for disk in list_disks(Policy(accept_loop_devices=True)).disks:
         if disk.identity.device_number in wanted and disk.is_left_over:
-            reason = tr("What was made on it is still there.")
+            reason = tr("The storage created on it is still there.")
             if disk.held_by:
-                reason = tr("What was made on it is still there: {uses}.").format(
+                reason = tr("The storage created on it is still there: {uses}.").format(
                     uses=", ".join(disk.held_by)
                 )
             yield UnreleasedItem(disk.path, disk.identity.serial, reason)
@@ -238,7 +239,7 @@ class DiskSession:
     def obstacle(self, plan: StoragePlan) -> str:
         """Return why a plan cannot be made any more in this session; empty if nothing is known."""
         if self.is_lost:
-            return tr("The helper was lost, and the authorisation to use the disks with it.")
+            return tr("The helper stopped, and with it the authorisation to use the disks.")
         failed = (self.failed.get(disk.device_number, "") for _, disk in plan.members())
         return next(filter(None, failed), "")
 
@@ -256,7 +257,7 @@ class DiskSession:
             self.session.make(list(self.texts).index(plan))
             ended = self._wait({"Ready", "Unmade", "Ended"}, listener, watch)
         except HelperBusyError as error:  # the session is ours: no other caller's work is in the way
-            message = tr("The helper has not finished what this campaign asked it before.")
+            message = tr("The helper has not finished an earlier request of this campaign.")
             raise StorageError(message) from error
         except BaseException:
             self.unmake(listener)
@@ -267,7 +268,7 @@ class DiskSession:
         remains = self._remains(ended)
         self._made = bool(remains.left)
         if remains.left and before:
-            message = tr("What the run before left on the disks still cannot be released.")
+            message = tr("The storage of the previous run still cannot be released.")
             raise StorageError(" ".join((message, *remains.sentences)))
         raise remains.error or lost()
 
@@ -349,7 +350,7 @@ class DiskSession:
             if event.name in names:
                 return event
             _report(event, listener)
-        raise lost(tr("not a word for an hour"))
+        raise lost(tr("no answer for an hour"))
 
 
 def _report(event: HelperSignal, listener: StepListener | None) -> None:

@@ -64,8 +64,8 @@ _SPILL: Final = (
 ServerConnection = psycopg.Connection[tuple[Any, ...]]
 
 
-OF_ITS_MACHINE: Final = tr("the server was not started here: nothing of its machine is known")
-NO_BACKUPS: Final = tr("No base backups are made of a server that was not started here.")
+OF_ITS_MACHINE: Final = tr("existing server: nothing is known of its machine")
+NO_BACKUPS: Final = tr("pgFooting makes no base backups of an existing server.")
 
 
 class NotOurs:
@@ -78,7 +78,7 @@ class NotOurs:
 
     def copy_data(self, template: Template) -> CopiedData:  # noqa: ARG002 - as the protocol has it
         """Refuse: its files are not here."""
-        raise ServerError(tr("Data cannot be copied to a server that was not started here."))
+        raise ServerError(tr("pgFooting cannot copy data to an existing server."))
 
     def check_settings(self) -> None:
         """Do nothing: they are read back when the database is created."""
@@ -97,7 +97,7 @@ class NotOurs:
 
     def maintain_storage(self, name: str) -> MaintenanceEnd:
         """Refuse: its storage is not here."""
-        raise TargetError(tr("“{name}” is done by root, on spare disks only.").format(name=name))
+        raise TargetError(tr("“{name}” needs root and spare disks.").format(name=name))
 
     def end_maintenance(self) -> None:
         """Do nothing: none is running."""
@@ -112,11 +112,11 @@ class NotOurs:
 
     def shut_down(self) -> None:
         """Refuse: it is not ours to stop."""
-        raise ServerError(tr("A server that was not started here is never stopped."))
+        raise ServerError(tr("pgFooting never stops an existing server."))
 
     def empty_caches(self, watch: Watch) -> None:  # noqa: ARG002 - as the protocol has it
         """Refuse: its caches are not here."""
-        raise ServerError(tr("The caches of a server that was not started here cannot be emptied."))
+        raise ServerError(tr("pgFooting cannot empty the caches of an existing server."))
 
     def cached(self) -> CachedBytes:
         """Refuse: its files cannot be read."""
@@ -228,9 +228,11 @@ class ExistingServer(NotOurs):
         except ANSWER_ERRORS as error:
             raise self._silent(error) from error
         if row is None or row[1] or str(row[0]) != self.look.started:
-            message = tr("{name} is another server now, was restarted, or is a standby. Nothing was made.")
+            message = tr(
+                "{name} is a different server now, was restarted, or is a standby. Nothing was created."
+            )
             raise ServerError(
-                message.format(name=self.reached.name), hint=tr("Begin the campaign anew, or resume it.")
+                message.format(name=self.reached.name), hint=tr("Start the campaign again, or resume it.")
             )
 
     def start(self) -> None:
@@ -242,7 +244,7 @@ class ExistingServer(NotOurs):
         """Create our database, owned by pgbench's role, and apply its settings."""
         if superuser:
             raise ServerError(
-                tr("The scripts want a superuser, which pgFooting is not on a server of others.")
+                tr("The scripts need a superuser, which pgFooting never uses on an existing server.")
             )
         connection = self._connect()
         try:
@@ -306,7 +308,7 @@ class ExistingServer(NotOurs):
         failure = self._watch.wait_for_failure(max(grace_s, _GRACE_S) if grace_s else 0.0)
         if failure:
             kind = ServerLostError if self._watch.is_lost else ServerError
-            raise kind(failure, hint=tr("What was measured until then is kept."))
+            raise kind(failure, hint=tr("Data measured until then is kept."))
 
     def stop(self) -> None:
         """End the watch, and a running statement of ours; the server continues."""
@@ -341,7 +343,7 @@ class ExistingServer(NotOurs):
                     time.sleep(_AGAIN_S)
                     continue
                 sentence = tr(
-                    "The database {database} is left on {name}: {reason} The next campaign there drops it."
+                    "The database {database} remains on {name}: {reason} The next campaign there drops it."
                 )
                 return sentence.format(database=OWN_DATABASE, name=self.reached.name, reason=error.message)
             return ""
@@ -367,7 +369,7 @@ class ExistingServer(NotOurs):
                 if time.monotonic() >= end_s:
                     raise ServerError(error.message, hint=error.hint) from error
                 if not is_reported:
-                    message = tr("Waiting until the server can be reached, {minutes:.0f} minutes at most.")
+                    message = tr("Waiting for the server, at most {minutes:.0f} minutes.")
                     self.report(f"{error.message} {message.format(minutes=_BACK_S / 60)}")
                     is_reported = True
             watch()
@@ -386,7 +388,7 @@ class ExistingServer(NotOurs):
             raise self._silent(error) from error
 
     def _silent(self, error: Exception) -> ServerError:
-        message = tr("The server {name} does not do what it was asked: {reason}")
+        message = tr("The server {name} rejected a request: {reason}")
         # A server's answer to a statement has a SQLSTATE; a cut connection, and a failed one, have none.
         is_lost = isinstance(error, psycopg.OperationalError) and error.sqlstate is None
         kind = ServerLostError if is_lost else ServerError

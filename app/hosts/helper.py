@@ -125,7 +125,7 @@ class Members:
             return tr("the disk is gone.")
         sequence = _read(folder / "diskseq")
         if disk.diskseq is not None and sequence.isdigit() and int(sequence) != disk.diskseq:
-            return tr("the disk was away, or another one is in its place.")
+            return tr("the disk was disconnected, or another one is in its place.")
         size_bytes = int(size) * _SECTOR_BYTES
         if size_bytes != disk.size_bytes:
             words = tr("its size changed from {before} to {after} ({bytes} bytes).")
@@ -218,10 +218,10 @@ class HelperHost:
         """Let the helper, or a lost one's successor, unmake all; a disk that is not released is an event."""
         remains = self.session.unmake(self)
         if self.session.is_lost:
-            self.event("helper-lost", tr("The helper was lost. It is started again to give the disks back."))
+            self.event("helper-lost", tr("The helper stopped. pgFooting restarts it to release the disks."))
             remains = self.session.recover()
             if not remains.sentences:
-                self.event("note", tr("The helper that was started again has unmade what the lost one left."))
+                self.event("note", tr("The restarted helper has removed what was left behind."))
         names = [kept.name for kept in remains.left] or [place]
         return tuple(
             SweepEvent(CleanupAction.KEPT, names[min(number, len(names) - 1)], text)
@@ -254,7 +254,7 @@ class HelperHost:
                 self.session.failed[trouble.disk.device_number] = trouble.text
                 self.event("disk-failed", trouble.text)
         if found:
-            hint = tr("No other run of this campaign uses the disk; those on other disks go on.")
+            hint = tr("No further run of this campaign uses the disk; runs on other disks continue.")
             raise TargetLostError("\n".join(dict.fromkeys(each.text for each in found)), hint=hint)
 
     def _kernel_lines(self) -> tuple[str, ...]:
@@ -344,7 +344,7 @@ class HelperHost:
             self.session.session.limit(limit_bytes)
         except UnavailableError as error:
             message = tr("The memory limit of {size} cannot be set here. {reason}")
-            hint = tr("Leave memory_limit out, or choose a data set that is larger than memory.")
+            hint = tr("Remove memory_limit, or choose a data set larger than memory.")
             size = format_size(limit_bytes)
             raise TargetError(message.format(size=size, reason=error.message), hint=hint) from error
 
@@ -386,7 +386,7 @@ class HelperHost:
         try:
             self.session.session.adopt(part.value, pid)
         except UnavailableError as error:
-            note = tr("PostgreSQL and pgbench are not in control groups of their own. {reason}")
+            note = tr("PostgreSQL and pgbench have no control groups of their own. {reason}")
             self.event("note", note.format(reason=error.message))
 
     def _end_servers(self, released: RunFolders) -> None:
@@ -409,7 +409,7 @@ def _with_room(path: str, need_bytes: int) -> FileIdentity:
     """
     identity, free_bytes = _look_at(path)
     if free_bytes < need_bytes:
-        message = tr("The storage that was made has {free} free; the run needs {need}.")
+        message = tr("The storage has {free} free; the run needs {need}.")
         hint = tr("Choose larger partitions (partition_size), more disks, or a smaller data set.")
         words = message.format(free=format_size(free_bytes), need=format_size(need_bytes))
         raise TargetError(words, hint=hint)

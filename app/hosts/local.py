@@ -49,7 +49,7 @@ class LocalHost:
             FootingError: the folders cannot be recorded, so nothing was made.
         """
         if isinstance(target, DiskTarget):
-            raise TargetError(tr("Spare disks need the helper: nothing of them was touched."))
+            raise TargetError(tr("Spare disks need the helper; no disk was touched."))
         assert not isinstance(target, ServerTarget)  # noqa: S101 - it has no folder: `make_private`
         checked = check_target(target, self.account, need_bytes)
         before = {entry.path for entry in self._resources.state.entries}
@@ -109,7 +109,7 @@ class LocalHost:
         Raises:
             TargetError: always.
         """
-        raise TargetError(tr("“{name}” is done by root, on spare disks only.").format(name=name))
+        raise TargetError(tr("“{name}” needs root and spare disks.").format(name=name))
 
     def end_maintenance(self) -> None:
         """Do nothing: root runs nothing here."""
@@ -147,7 +147,7 @@ class LocalHost:
         try:
             return self._make_private()
         except OSError as err:
-            message = tr("{account} cannot make a folder for the logs of pgbench: {reason}.")
+            message = tr("{account} cannot create a folder for pgbench's logs: {reason}.")
             raise TargetError(message.format(account=self.account.name, reason=err.strerror)) from err
 
     def release_private(self, folder: PrivateFolder) -> tuple[str, ...]:
@@ -159,7 +159,7 @@ class LocalHost:
         path, identity = self._resources.make_first(private_places(), self._record)
         notes: tuple[str, ...] = ()
         if not is_in_memory(path):
-            note = tr("No memory filesystem for logs: {path} costs its device some writes.")
+            note = tr("No memory filesystem for logs: writing to {path} costs its device some writes.")
             notes = (note.format(path=path),)
         return PrivateFolder(path, identity, self.account), notes
 

@@ -123,9 +123,10 @@ def _lock_own(campaign_folder: str, campaign_name: str, state_folder: Path | Non
     except OSError as err:
         raise FootingError(
             tr(
-                "The lock that keeps campaigns apart cannot be taken ({path}: {reason}); nothing was begun."
+                "The lock against simultaneous campaigns cannot be taken ({path}: {reason}); nothing was "
+                "started."
             ).format(path=err.filename, reason=err.strerror),
-            hint=of_an_account(tr("Set XDG_STATE_HOME to a folder that you may write."), root=""),
+            hint=of_an_account(tr("Set XDG_STATE_HOME to a writable folder."), root=""),
         ) from err
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -145,7 +146,7 @@ def _write_facts(descriptor: int, campaign_folder: str, campaign_name: str) -> N
 
 
 def _busy(facts: bytes) -> BusyError:
-    hint = tr("Two at once would bend each other's numbers: wait for its end, or stop it.")
+    hint = tr("Two campaigns at once would distort each other's results: wait for the other one or stop it.")
     try:
         values = json.loads(facts)
         folder, name = str(values["folder"]), str(values["name"])
@@ -164,7 +165,9 @@ def _lock_shared(path: Path, *, waits: bool) -> tuple[int | None, str, str]:
     try:
         descriptor = _open_shared(path)
     except OSError as err:
-        note = tr("Campaigns of other users are not excluded ({path}: {reason}).")
+        note = tr(
+            "pgFooting cannot keep campaigns of other users from running at the same time ({path}: {reason})."
+        )
         return None, note.format(path=path, reason=err.strerror), ""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -177,8 +180,8 @@ def _lock_shared(path: Path, *, waits: bool) -> tuple[int | None, str, str]:
         raise BusyError(
             holder.campaign,
             hint=tr(
-                "Two at once would bend each other's numbers. "
-                "`pgfooting run --wait` waits for the end of the first."
+                "Two campaigns at once would distort each other's results. `pgfooting run --wait` waits for "
+                "the end of the first."
             ),
         ) from err
     return descriptor, "", ""
@@ -218,17 +221,15 @@ class _Holder:
     def sentence(self, path: Path) -> str:
         """Return a sentence about the holder and the consequence."""
         if not self.pid:
-            return tr("{path} is locked by a process that cannot be seen; runs may be disturbed.").format(
-                path=path
-            )
+            return tr("An unknown process has locked {path}; runs may be disturbed.").format(path=path)
         if self.name == _NAME:
             sentence = tr(
                 "A campaign of user {user} is running on this machine (process {pid}); runs may be disturbed."
             )
         else:
             sentence = tr(
-                "{path} is locked by process {pid} ({name}) of user {user}, which is no campaign; runs may be"
-                " disturbed."
+                "Process {pid} ({name}) of user {user}, not a campaign, has locked {path}; runs may be "
+                "disturbed."
             )
         return sentence.format(path=path, pid=self.pid, name=self.name, user=self.user)
 

@@ -83,7 +83,7 @@ def check_memory_limit(limit_bytes: int, pid: int, root: Path = Path("/")) -> No
         else tr("{size} ({bytes} bytes)").format(size=format_size(found), bytes=found)
     )
     chosen = tr("{size} ({bytes} bytes)").format(size=format_size(limit_bytes), bytes=limit_bytes)
-    hint = tr("Another limit of this machine is lower, or the server is not in the control group of its run.")
+    hint = tr("Another limit of this machine is lower, or the server is not in its run's control group.")
     raise TargetError(message.format(found=has, chosen=chosen), hint=hint)
 
 
@@ -102,7 +102,7 @@ def check_wal_directory(data_directory: str, wal_directory: str) -> None:
     found = (data / WAL_FOLDER).resolve(strict=True)
     chosen = Path(wal_directory).resolve(strict=True) if wal_directory else data / WAL_FOLDER
     if found != chosen:
-        message = tr("The WAL lies in {found} instead of {chosen}. Nothing was measured.")
+        message = tr("The WAL is in {found} instead of {chosen}. Nothing was measured.")
         raise TargetError(message.format(found=found, chosen=chosen))
 
 
@@ -123,7 +123,7 @@ def check_file_attributes(group: GroupChoice, files: Iterable[Path]) -> tuple[st
     wanted = filesystem(group.filesystem).attributes_of_files(options)
     if wanted is None:
         return ()
-    sentence = tr("The attributes of the files on {label} cannot be read back ({reason}).")
+    sentence = tr("File attributes on {label} cannot be verified ({reason}).")
     label = filesystem(group.filesystem).label
     try:
         wrong = dict(_wrong(wanted, files))
@@ -143,7 +143,7 @@ def check_file_attributes(group: GroupChoice, files: Iterable[Path]) -> tuple[st
             wanted="".join(wanted.present) or "-",
             names=", ".join(path.name for path in list(wrong)[:_NAMED]),
         ),
-        hint=tr("This kernel takes the option and does not apply it to new files: leave it out."),
+        hint=tr("This kernel accepts the option but does not apply it to new files: remove it."),
     )
 
 
@@ -272,9 +272,7 @@ class OwnServer:
         server, _ = self._prepared
         self._has_tablespaces = server.make_backup_role()
         if self._has_tablespaces and server.installation.major < TARGETS_MAJOR:
-            message = tr(
-                "With tablespaces, base backups can be made beside a phase from PostgreSQL {major} on."
-            )
+            message = tr("Base backups during a phase with tablespaces need PostgreSQL {major} or newer.")
             raise ServerError(message.format(major=TARGETS_MAJOR))
 
     def back_up(self, max_rate_bytes: int | None, is_cancelled: Callable[[], bool]) -> MaintenanceEnd:

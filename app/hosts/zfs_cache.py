@@ -62,13 +62,13 @@ def check_arc_max(campaign: Campaign, folders: Iterable[str], root: Path = Path(
     if there == wanted:
         return
     if there is None:
-        message = tr("The campaign needs zfs_arc_max = {wanted}, and {parameter} cannot be read.")
-        loading = tr("ZFS is loaded with: modprobe zfs")
+        message = tr("The campaign needs zfs_arc_max = {wanted}, but {parameter} cannot be read.")
+        loading = tr("Load ZFS with: modprobe zfs")
         words = message.format(wanted=_words(wanted), parameter=parameter)
         raise CampaignError(words, field="zfs_arc_max", hint=f"{loading}\n{_commands(wanted, parameter)}")
     message = tr(
-        "The campaign needs zfs_arc_max = {wanted}, and this machine has {there}. It is a parameter of the "
-        "whole machine, which pgFooting never sets."
+        "The campaign needs zfs_arc_max = {wanted}; this machine has {there}. pgFooting never sets this "
+        "parameter, because it affects the whole machine."
     )
     sentence = message.format(wanted=_words(wanted), there=_words(there))
     raise CampaignError(sentence, field="zfs_arc_max", hint=_commands(wanted, parameter))
@@ -91,8 +91,7 @@ def _commands(wanted: int, parameter: Path) -> str:
     """Return root's commands, for now and for after the next start."""
     if not wanted:
         return tr(
-            "It does not go back to 0 while ZFS is loaded: take zfs_arc_max out of /etc/modprobe.d, and "
-            "start the machine anew."
+            "It cannot return to 0 while ZFS is loaded: remove zfs_arc_max from /etc/modprobe.d and reboot."
         )
     return tr(
         "As root, for now:\n  echo {wanted} > {parameter}\nand, for after the next start, this line in "
@@ -106,6 +105,6 @@ def arc_max_sentence(campaign: Campaign, folders: Iterable[str]) -> str:
     if campaign.zfs_arc_max_bytes is None:
         return ""
     if not is_on_zfs(campaign, folders):
-        return tr("zfs_arc_max changes nothing here: no configuration lies on ZFS.")
+        return tr("zfs_arc_max has no effect here: no configuration is on ZFS.")
     sentence = tr("zfs_arc_max of this machine is {wanted}, as the campaign needs it.")
     return sentence.format(wanted=_words(campaign.zfs_arc_max_bytes))

@@ -146,11 +146,11 @@ def _write_seconds(writer: RunFileWriter, run: ForeignRun) -> None:
 
 _NAME_LENGTH: Final = 70
 _REASONS: Final = {
-    FileType.RUN_FILE: tr("is a run file: open it, or copy it into the library"),
-    FileType.UNREAD_ARCHIVE: tr("an archive of a kind that is not read (or inside another): unpack it"),
+    FileType.RUN_FILE: tr("is a run file already: open it, or copy it into the library"),
+    FileType.UNREAD_ARCHIVE: tr("an unsupported or nested archive: unpack it"),
     FileType.BINARY: tr("is neither text nor an archive"),
     FileType.EMPTY: tr("is empty"),
-    FileType.OTHER: tr("is nothing that pgbench or a known benchmark writes"),
+    FileType.OTHER: tr("was not written by pgbench or a known benchmark"),
 }
 
 Progress = Callable[[int, int, str], None]
@@ -289,8 +289,8 @@ class _Importer:
         if bad.messages:
             run.notes += bad.messages
             reason = trn(
-                "{count} line was not understood and left out: {first}",
-                "{count} lines were not understood and left out, the first: {first}",
+                "{count} line was not understood and was skipped: {first}",
+                "{count} lines were not understood and were skipped, the first: {first}",
                 len(bad.messages),
             )
             run.marks.append(("damaged-log", reason.format(count=len(bad.messages), first=bad.messages[0])))

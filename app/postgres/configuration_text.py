@@ -27,8 +27,8 @@ from app.postgres.settings import Setting, quote_value
 
 _OPTIONS: Final = {Role.TABLES: "--tablespace", Role.INDEXES: "--index-tablespace"}
 _MISPLACED: Final = {
-    Role.TABLES: tr("The table in {found} should lie in {place}. Nothing was measured."),
-    Role.INDEXES: tr("The index in {found} should lie in {place}. Nothing was measured."),
+    Role.TABLES: tr("The table is in {found} instead of {place}. Nothing was measured."),
+    Role.INDEXES: tr("The index is in {found} instead of {place}. Nothing was measured."),
 }
 
 
@@ -139,7 +139,7 @@ def index_files(conninfo: str, data_directory: str) -> tuple[Path, ...]:
 
 
 def _files(conninfo: str, data_directory: str, kinds: list[str]) -> tuple[Path, ...]:
-    sentence = tr("The server does not tell where its tables lie: {reason}")
+    sentence = tr("The server does not report where its tables are: {reason}")
     with refused_as(sentence), connect(conninfo) as connection:
         rows = connection.execute(_QUERY, (kinds,)).fetchall()
     found: list[Path] = []

@@ -71,5 +71,5 @@ def connect(
         ServerError: the server does not accept the connection; carries libpq's message.
     """
     options = f"-c statement_timeout={statement_timeout_s}s -c application_name=pgfooting"
-    with refused_as(tr("The server does not accept a connection: {reason}")):
+    with refused_as(tr("The server refuses the connection: {reason}")):
         return psycopg.connect(conninfo, autocommit=True, options=options)

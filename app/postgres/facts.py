@@ -112,7 +112,7 @@ def read_server_facts(conninfo: str) -> ServerFacts:
     Raises:
         ServerError: it cannot be asked.
     """
-    with refused_as(tr("The server does not tell its settings: {reason}")), connect(conninfo) as connection:
+    with refused_as(tr("The server does not report its settings: {reason}")), connect(conninfo) as connection:
         return facts_of(connection)
 
 
@@ -217,13 +217,13 @@ def check_in_effect(
     chosen = {setting.name.lower(): setting.value for setting in settings}
     wrong = [item for item in _read(conninfo, chosen) if not item.is_as_chosen(chosen[item.name])]
     if fixed:
-        made = tr("how it was built and made")
+        made = tr("build and initdb options")
         shown = [replace(item, source=made, file="") for item in _read(conninfo, fixed)]
         wrong += [item for item in shown if (item.value or "").partition(" ")[0] != fixed[item.name]]
         chosen |= fixed
     if not wrong:
         return
-    message = tr("The server does not have the settings that were chosen: {settings}. Nothing was measured.")
+    message = tr("The server does not use the chosen settings: {settings}. Nothing was measured.")
     words = tr("{name} is {found} instead of {chosen} (from: {source})")
     sentence = "; ".join(
         words.format(
@@ -234,13 +234,11 @@ def check_in_effect(
         )
         for item in wrong
     )
-    raise SettingError(
-        message.format(settings=sentence), hint=tr("Something else than this campaign sets them.")
-    )
+    raise SettingError(message.format(settings=sentence), hint=tr("They are set outside this campaign."))
 
 
 def _read(conninfo: str, names: Iterable[str]) -> list[InEffect]:
-    with refused_as(tr("The server does not tell its settings: {reason}")), connect(conninfo) as connection:
+    with refused_as(tr("The server does not report its settings: {reason}")), connect(conninfo) as connection:
         rows = connection.execute(_CHOSEN_QUERY, (list(names),)).fetchall()
     return [
         InEffect(str(name), None if value is None else str(value), *(str(word or "") for word in words))

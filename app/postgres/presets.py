@@ -122,8 +122,8 @@ DEFAULTS: Final = ServerPreset(
     id="defaults",
     label=tr("PostgreSQL's defaults"),
     description=tr(
-        "What initdb writes, nothing sized for the machine: 128 MB shared buffers, 1 GB of WAL between "
-        "checkpoints. Comparable with older benchmarks that changed nothing."
+        "initdb's defaults, not sized for the machine: 128 MB shared buffers, 1 GB of WAL between "
+        "checkpoints. Comparable with older benchmarks that used the defaults."
     ),
     source="initdb; as in “Effects of filesystems and mount options upon PostgreSQL performance”, 2011-04-21",
     rules=(),
@@ -133,8 +133,8 @@ MACHINE: Final = ServerPreset(
     id="machine",
     label=tr("Sized for this machine"),
     description=tr(
-        "Memory settings by formulas from the amount of RAM, and enough WAL that checkpoints come by time "
-        "and not by volume. What a DBA would set before measuring."
+        "Memory settings derived from RAM, and enough WAL that checkpoints are timed. What a DBA would set "
+        "before measuring."
     ),
     source="manual, chapter 19; pgtune; measured",
     rules=(
@@ -147,7 +147,7 @@ MACHINE: Final = ServerPreset(
         SettingRule(
             "effective_cache_size",
             lambda sizing: format_megabytes(sizing.ram_bytes * 3 / 4),
-            tr("75 % of RAM: what the planner may expect to find cached; allocates nothing"),
+            tr("75 % of RAM: the cache that the planner assumes; allocates nothing"),
             "manual 19.7.2; pgtune",
         ),
         SettingRule(
@@ -159,46 +159,49 @@ MACHINE: Final = ServerPreset(
         SettingRule(
             "work_mem",
             _work_mem,
-            tr("a quarter of the RAM that shared_buffers leaves, shared by all connections, 4 to 64 MB"),
+            tr("a quarter of the RAM left by shared_buffers, shared by all connections, 4 to 64 MB"),
             "manual 19.4.1 (several sorts or hashes for each connection); pgtune",
         ),
         SettingRule(
             "wal_buffers",
             _fixed("16MB"),
-            tr("one WAL segment: what the automatic choice gives from 512 MB shared_buffers on"),
+            tr("one WAL segment: the automatic value for shared_buffers of 512 MB or more"),
             "manual 19.5.1",
         ),
         SettingRule(
             "max_wal_size",
             lambda sizing: format_megabytes(_machine_wal(sizing)),
             tr(
-                "16 GB, or half of the target's room beside the data: checkpoints forced by volume make runs "
-                "incomparable"
+                "16 GB, or half of the target's space besides the data: checkpoints forced by volume make "
+                "runs incomparable"
             ),
             "manual 19.5.2; measured: at least 1.9 x WAL rate x checkpoint_timeout",
         ),
         SettingRule(
             "min_wal_size",
             lambda sizing: format_megabytes(min(4 * GIB, _machine_wal(sizing) // 4)),
-            tr("a quarter of max_wal_size, at most 4 GB: WAL segments are recycled and not made anew"),
+            tr("a quarter of max_wal_size, at most 4 GB: WAL segments are recycled instead of created"),
             "manual 19.5.2",
         ),
         SettingRule(
             "checkpoint_timeout",
             _fixed("5min"),
-            tr("the default, stated: runs of 15 minutes and more hold at least three checkpoint cycles"),
+            tr(
+                "the default, set explicitly: runs of 15 minutes or more contain at least three checkpoint "
+                "cycles"
+            ),
             "manual 19.5.2; measured",
         ),
         SettingRule(
             "checkpoint_completion_target",
             _fixed("0.9"),
-            tr("the default since 14, stated so that 13 spreads its writes in the same way"),
+            tr("the default since 14, set explicitly so that 13 spreads its writes in the same way"),
             "manual 19.5.2; release notes 14",
         ),
         SettingRule(
             "huge_pages",
             _fixed("try"),
-            tr("huge pages where the kernel has reserved enough of them"),
+            tr("huge pages if the kernel has reserved enough of them"),
             "manual 19.4.1, 18.4.5",
         ),
     ),
@@ -217,7 +220,7 @@ _VONDRA_RULES: Final = (
         lambda sizing: format_megabytes(
             sizing.wal_bytes(64 * GIB if sizing.ram_bytes < 32 * GIB else 128 * GIB)
         ),
-        tr("64 GB on the i5, 128 GB on the xeon; here at most half of the target's room beside the data"),
+        tr("64 GB on the i5, 128 GB on the xeon; here at most half of the target's space besides the data"),
         "Vondra",
     ),
     SettingRule(
@@ -240,8 +243,8 @@ SEEDS: Final = ServerPreset(
     id="seeds",
     label=tr("As the published benchmarks"),
     description=tr(
-        "What Tomas Vondra set for ext4, XFS and btrfs in the 2022 filesystem comparison, so that results "
-        "can be laid beside the published ones."
+        "Tomas Vondra's settings for ext4, XFS and btrfs in his 2022 filesystem comparison, so that results "
+        "can be compared with the published ones."
     ),
     source="Vondra",
     rules=_VONDRA_RULES,
@@ -251,8 +254,8 @@ SEEDS_ZFS: Final = ServerPreset(
     id="seeds-zfs",
     label=tr("As the published benchmarks, on ZFS"),
     description=tr(
-        "The same with his ZFS tuning. full_page_writes is off: safe only where the filesystem never "
-        "writes half a page; elsewhere the run is marked."
+        "The same with his ZFS tuning. full_page_writes is off, which is only safe if the filesystem never "
+        "tears pages; otherwise the run is marked."
     ),
     source="Vondra",
     rules=(
@@ -260,11 +263,11 @@ SEEDS_ZFS: Final = ServerPreset(
         SettingRule(
             "full_page_writes",
             _fixed("off"),
-            tr("ZFS replaces whole records and never half a page"),
+            tr("ZFS replaces whole records and never tears a page"),
             "Vondra",
         ),
         SettingRule(
-            "wal_init_zero", _fixed("off"), tr("zeroed blocks are not reused by copy-on-write"), "Vondra"
+            "wal_init_zero", _fixed("off"), tr("copy on write does not reuse zeroed blocks"), "Vondra"
         ),
         SettingRule("wal_recycle", _fixed("off"), tr("a new file costs no more than an old one"), "Vondra"),
     ),

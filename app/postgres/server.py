@@ -198,7 +198,7 @@ class Server:
         )
         self._remember(checksums=checksums)
         argv = (self.installation.program("initdb"), *arguments)
-        failure = tr("The data directory {path} could not be made")
+        failure = tr("The data directory {path} could not be created")
         self._command(argv, timeout_s, failure, input_bytes=f"{self.secret}\n".encode())
         self.sync()
 
@@ -237,7 +237,7 @@ class Server:
         """
         places = (self.data_directory, *filter(None, [self.wal_directory]), *self.tablespaces.folders)
         sync = ("sync", "--file-system", *places)
-        self._command(sync, SYNC_TIMEOUT_S, tr("The data directory {path} could not be forced to disk"))
+        self._command(sync, SYNC_TIMEOUT_S, tr("The data directory {path} could not be flushed to disk"))
 
     def _command(self, argv: Sequence[str], timeout_s: float, failure: str, input_bytes: bytes = b"") -> str:
         """Run a program as the server's account and return its standard error."""
@@ -292,7 +292,7 @@ class Server:
             ProgramError: its program could not be started.
         """
         if self.is_running():
-            raise ServerError(tr("The server in {path} runs already.").format(path=self.data_directory))
+            raise ServerError(tr("The server in {path} is already running.").format(path=self.data_directory))
         forget_libpq_environment()
         self._log_start = size_of(self.log_path)
         self._started_s = time.monotonic()
@@ -359,7 +359,7 @@ class Server:
         blamed = setting_error(refusal, self.installation.version)
         if blamed is not None:
             return blamed
-        reason = refusal.text or tr("its log {path} says nothing").format(path=self.log_path)
+        reason = refusal.text or tr("its log {path} is empty").format(path=self.log_path)
         return ServerError(f"{what}: {reason}", hint=refusal.hint)
 
     def make_bench(self, *, superuser: bool = False) -> None:
@@ -374,7 +374,7 @@ class Server:
         statements = bench_statements(superuser=superuser, tablespaces=self.tablespaces)
         for in_bench, group in groupby(statements, key=lambda statement: statement.in_bench):
             database = BENCH_DATABASE if in_bench else MAINTENANCE_DATABASE
-            message = tr("The database for pgbench could not be made: {reason}")
+            message = tr("The database for pgbench could not be created: {reason}")
             with refused_as(message), connect(self.conninfo_for(database)) as connection:
                 for statement in group:
                     connection.execute(statement.text.encode())
@@ -388,7 +388,7 @@ class Server:
         Raises:
             ServerError: the server refuses; carries its message.
         """
-        message = tr("The role for base backups could not be made: {reason}")
+        message = tr("The role for base backups could not be created: {reason}")
         with refused_as(message), connect(self.conninfo) as connection:
             connection.execute(f"CREATE ROLE {BACKUP_ROLE} LOGIN REPLICATION".encode())
             own = "SELECT count(*) FROM pg_tablespace WHERE spcname NOT LIKE 'pg\\_%'"
@@ -458,7 +458,7 @@ class Server:
             if process.returncode == 0:
                 self._forget(process)
                 return
-        raise self.failure(tr("The server was not shut down as it should"))
+        raise self.failure(tr("The server did not shut down cleanly"))
 
     def _kill(self, process: subprocess.Popen[bytes], timeout_s: float) -> None:
         """Kill the postmaster and its children.

@@ -107,17 +107,17 @@ _REPORTED: Final = (("log_autovacuum_min_duration", "0", tr("autovacuum becomes 
 """Set by pgFooting, but presets and users may override it."""
 
 _FOR_BACKUPS: Final = (
-    ("wal_level", "replica", tr("a base backup beside a phase needs it")),
+    ("wal_level", "replica", tr("needed for a base backup during a phase")),
     ("max_wal_senders", "2", tr("pg_basebackup reads over one, and another while it is being ended")),
 )
 """Only if base backups are made during a measurement; users may override it."""
 
 _OWN: Final = (
-    ("listen_addresses", "", tr("no TCP: nobody else can connect")),
-    ("port", "5432", tr("only names the private socket")),
+    ("listen_addresses", "", tr("no TCP: no one else can connect")),
+    ("port", "5432", tr("only the name of the private socket")),
     ("unix_socket_permissions", "0700", tr("only this user can connect")),
     ("unix_socket_group", "", tr("only this user can connect")),
-    ("cluster_name", "pgfooting", tr("seen in process titles")),
+    ("cluster_name", "pgfooting", tr("shown in process titles")),
     ("logging_collector", "off", tr("the log goes to a private file that the runner reads")),
     ("log_destination", "stderr", tr("the log goes to a private file that the runner reads")),
     ("log_line_prefix", "%n [%p] ", tr("time and process of each log line, read by the runner")),
@@ -125,7 +125,11 @@ _OWN: Final = (
     ("log_min_messages", "warning", tr("the log is read by the runner")),
     ("log_checkpoints", "on", tr("checkpoints become events of the run")),
     ("lc_messages", "C", tr("the log is read by the runner")),
-    ("restart_after_crash", "off", tr("a crash of one process ends the run and is not hidden by a restart")),
+    (
+        "restart_after_crash",
+        "off",
+        tr("a crash of one process ends the run instead of being hidden by a restart"),
+    ),
 )
 
 _ELSEWHERE: Final = {
@@ -174,7 +178,7 @@ def user_settings(choice: PostgresChoice) -> dict[str, str]:
         if name.lower() in OWNED:
             field = f"postgresql.settings.{name}"
             raise CampaignError(
-                tr("{field} cannot be set by a campaign: pgFooting decides it ({why}).").format(
+                tr("{field} cannot be set in a campaign: pgFooting controls it ({why}).").format(
                     field=field, why=OWNED[name.lower()]
                 ),
                 field=field,
@@ -209,7 +213,7 @@ def _max_connections(user: dict[str, str], clients: int) -> int:
                 "pgFooting itself needs {reserved} connections."
             ).format(stated=int(stated), clients=clients, reserved=reserved),
             field="postgresql.settings.max_connections",
-            hint=tr("Set at least {needed}, or leave it out and let pgFooting choose.").format(needed=needed),
+            hint=tr("Set at least {needed}, or omit it and let pgFooting choose.").format(needed=needed),
         )
     return int(stated)
 
@@ -245,8 +249,8 @@ def server_settings(
     wanted = [Setting(name, value, why, "", Origin.PGFOOTING) for name, value, why in _REPORTED]
     if connections > INITDB_MAX_CONNECTIONS:
         why = trn(
-            "{clients} client and {reserved} of pgFooting's own",
-            "{clients} clients and {reserved} of pgFooting's own",
+            "{clients} client and {reserved} connections for pgFooting",
+            "{clients} clients and {reserved} connections for pgFooting",
             clients,
         ).format(clients=clients, reserved=connections - clients)
         wanted.append(Setting("max_connections", str(connections), why, "", Origin.PGFOOTING))
@@ -280,14 +284,14 @@ _UNSAFE: Final = (
     (
         "fsync",
         True,
-        tr("a crash of the machine can destroy the database: nothing is forced to disk"),
+        tr("a crash of the machine can destroy the database: nothing is flushed to disk"),
     ),
     (
         "full_page_writes",
         True,
         tr(
-            "a crash of the machine can leave half-written pages beyond repair, unless the filesystem never "
-            "writes half a page (ZFS)"
+            "a crash of the machine can leave torn pages beyond repair, unless the filesystem never tears "
+            "pages (ZFS)"
         ),
     ),
     (
@@ -298,17 +302,17 @@ _UNSAFE: Final = (
     (
         "data_sync_retry",
         False,
-        tr("a failed write to disk can be lost unnoticed: the server goes on and trusts the kernel's cache"),
+        tr("a failed write to disk can go unnoticed: the server continues and trusts the kernel's cache"),
     ),
     (
         "zero_damaged_pages",
         False,
-        tr("damaged pages are emptied and not reported"),
+        tr("damaged pages are zeroed without an error"),
     ),
     (
         "ignore_checksum_failure",
         False,
-        tr("damaged pages are read and not reported"),
+        tr("damaged pages are read without an error"),
     ),
 )
 """(name, whether *off* is the unsafe value, sentence); manual 19.5.1, 19.14, 19.17, 30.2."""
@@ -498,17 +502,19 @@ def check_settings(
     if outcome.succeeded:
         return
     if outcome.exit_code == TIMED_OUT:
-        message = tr("PostgreSQL {version} did not say in time whether it takes these settings: {outcome}")
+        message = tr(
+            "PostgreSQL {version} did not answer in time whether it accepts these settings: {outcome}"
+        )
         raise SettingError(
             message.format(version=installation.version, outcome=outcome.describe()),
-            hint=tr("Something keeps this machine busy; look again once it has ended."),
+            hint=tr("Something is keeping this machine busy; check again when it has finished."),
         )
     refusal = parse_refusal(outcome.stderr)
     nearest = ""
     if refusal.is_unknown:
         nearest = did_you_mean(refusal.setting, known_settings(installation, account, record))
     raise setting_error(refusal, installation.version, nearest) or SettingError(
-        tr("PostgreSQL {version} does not take these settings: {text}").format(
+        tr("PostgreSQL {version} does not accept these settings: {text}").format(
             version=installation.version, text=refusal.text or outcome.describe()
         ),
         hint=refusal.hint,

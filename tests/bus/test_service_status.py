@@ -24,7 +24,7 @@ def test_running_and_unknown_services(bus: Serving, serve: Callable[..., Serving
 def test_wizard_advises_helper_installation(bus: Serving) -> None:
     state = look_for_helper()
     assert state is not None
-    assert "root helper, which is not installed" in state.message
+    assert "A root helper formats the disks, and it is not installed" in state.message
     assert state.hint.endswith("sudo packaging/helper install")
 
 
@@ -35,4 +35,4 @@ def test_without_a_bus_the_reason_is_told(monkeypatch: pytest.MonkeyPatch, tmp_p
     assert found.reason.startswith("There is no system bus")
     state = look_for_helper()
     assert state is not None
-    assert "which is called over the system bus" in state.message
+    assert "A root helper, reached over the system bus, formats the disks" in state.message

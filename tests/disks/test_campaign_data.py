@@ -171,7 +171,7 @@ def test_full_template_disk_reloads_with_reason(small_templates: Path, campaign_
             data_set = or_none(run.metadata.data_set)
             assert data_set is not None
             assert data_set.state == "loaded"
-            assert "No template could be made" in data_set.reason
+            assert "Could not create a template in" in data_set.reason
             assert str(small_templates) in data_set.reason
     shown = campaign_bench.command("show", str(campaign_bench.run_files()[1])).stdout
-    assert "No template could be made" in shown
+    assert "Could not create a template in" in shown

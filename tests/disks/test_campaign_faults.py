@@ -130,12 +130,15 @@ def test_dead_helper_restarted_once(
         (left_out,) = messages_of(running, "left-out")
         assert "The helper was lost" in left_out
         (free,) = messages_of(running, "disks")
-        assert free == f"The disk {disk} ({serial_of(disk)}) is free again: released, not zeroed."
+        assert free == f"The disk {disk} ({serial_of(disk)}) was released, not zeroed."
         (folder,) = campaign_bench.library.iterdir()
         assert read_disk_ending(folder) == DiskEnding(free)
         with run_of(campaign_bench) as run:
             assert "helper-lost" in dict(run.marks())
-            assert any("unmade what the lost one left" in event.message for event in run.events())
+            assert any(
+                "The restarted helper has removed what was left behind" in event.message
+                for event in run.events()
+            )
 
 
 def test_lost_helper_claims_nothing_free(

@@ -118,7 +118,7 @@ def test_zeroed_disk_spare_with_coverage(large: Workshop) -> None:
     decision, content = looked(large)
     assert decision.answer is SpareAnswer.SPARE
     assert decision.looked is not None
-    assert "places of 64 KiB were looked at; all are zeros" in looked_words(decision.looked)
+    assert "samples of 64 KiB were checked; all are zero" in looked_words(decision.looked)
     assert 450 < content.sampled == decision.looked.places
     assert decision.looked.certain_bytes <= 2 * GIB
 

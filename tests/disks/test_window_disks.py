@@ -148,7 +148,9 @@ def test_dismissed_password_keeps_serial(
     window.confirm()
     with agent_of(window.start()) as agent:
         agent.wait_for_prompt()
-        assert "erased" in window.wait_for_notice("An administrator is asked")
+        assert "erased" in window.wait_for_notice(
+            "Waiting for an administrator to authorise erasing the disks"
+        )
         window.keep_picture("asked")
         assert serial_of(disk) in agent.shown
         agent.type("wrong")
@@ -168,7 +170,7 @@ def test_dismissed_password_keeps_serial(
     assert window.serials() == [""]
     window.cancel()
     ended = window.wait_for_end()
-    assert ended["disks"] == f"The disk {disk} ({serial_of(disk)}) is free again: released, not zeroed."
+    assert ended["disks"] == f"The disk {disk} ({serial_of(disk)}) was released, not zeroed."
     assert ended["banner"] == ""
     window.keep_picture("done")
     assert nothing_left(disk)
@@ -191,7 +193,7 @@ def test_dead_helper_reported_lost_and_recovered(
         assert "not installed" not in ended["banner"]
         assert "othing was touched" not in ended["banner"]
         assert "helper lost" in ended["marks"]
-        assert ended["disks"] == f"The disk {disk} ({serial_of(disk)}) is free again: released, not zeroed."
+        assert ended["disks"] == f"The disk {disk} ({serial_of(disk)}) was released, not zeroed."
         assert nothing_left(disk)
         assert "helper lost" in window.runs()
         window.keep_picture("lost-library")
@@ -221,7 +223,7 @@ def test_leftover_of_lost_helper_released(
     window.go_to("disks")
     seen = window.look_at(disk)
     assert seen["answer"] == "not spare"
-    assert "left by it" in seen["reason"]
+    assert "left behind by it" in seen["reason"]
     assert seen["release"]
     window.keep_picture("left-page")
     window.release()
@@ -353,7 +355,7 @@ def test_hotplug_moves_nothing_under_mouse(
     new = make_loop(GIB)
     window.wait_for_row(new, "looks spare")
     subprocess.run(["losetup", "--detach", others[0]], check=True)
-    window.wait_for_row(gone, "not there any more")
+    window.wait_for_row(gone, "is missing")
     window.let_go(*before[disk][:2])
     assert window.ticked() == [disk]
     after = window.places()

@@ -93,7 +93,7 @@ def test_ended_campaign_lists_free_and_kept_disks(qtbot: QtBot, page: LivePage, 
     page.set_campaign(bench.folder)
     look(qtbot, page)
     assert not page.header.disks.isVisible()
-    free = "The disk /dev/sdc (S2) is free again: released, not zeroed."
+    free = "The disk /dev/sdc (S2) was released, not zeroed."
     kept = "/dev/sdb (serial number S1) could not be released. xfs, label PRECIOUS, lies there."
     (bench.folder / DISKS_NAME).write_text(json.dumps({"free": free, "kept": [kept]}))
     look(qtbot, page)

@@ -99,7 +99,7 @@ def asked(qtbot: QtBot, pages: CampaignPages) -> LoadDialog:
     dialog = pages.load_consent.dialog
     assert dialog is not None
     texts = dialog.summary.text()
-    assert texts.splitlines()[1:4] == [CONNECTION, OTHER, "and asks its machine over ssh: machine"]
+    assert texts.splitlines()[1:4] == [CONNECTION, OTHER, "and queries its machine over ssh: machine"]
     assert not dialog.servers.fields
     dialog.connect_.click()
     qtbot.waitUntil(lambda: len(dialog.servers.fields) == 2, timeout=PATIENCE_MS)
@@ -167,7 +167,7 @@ def test_unreachable_server_reported_and_nothing_started(
     qtbot: QtBot, pages: CampaignPages, folder: Path, started: Started, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def look(_servers: Mapping[str, str]) -> tuple[tuple[str, OpenServer], ...]:
-        raise TargetError("The server cannot be reached: no.", hint="Look at its spelling.")
+        raise TargetError("The server cannot be reached: no.", hint="check its spelling")
 
     monkeypatch.setattr(campaign_pages, "look_at_servers", look)
     pages.go_on(folder)

@@ -111,4 +111,4 @@ def test_review_names_other_campaign(
     assert OTHER in box.other.text() if other_campaign else box.other.isHidden()
     assert box.wait.isHidden() is not (is_root and bool(other_campaign))
     assert box.wait.isChecked()
-    assert ("This one begins" in box.other.text()) is (bool(other_campaign) and not is_root)
+    assert ("Yours starts" in box.other.text()) is (bool(other_campaign) and not is_root)

@@ -373,7 +373,7 @@ def test_review_storage_check_and_duration(qtbot: QtBot, make_wizard: MakeWizard
     page.baseline.click()
     settle(qtbot, wizard)
     qtbot.waitUntil(page.asking.isVisible, timeout=PATIENCE_MS)
-    assert page.asking.text().startswith("It takes about 50 s once")
+    assert page.asking.text().startswith("Takes about 50 s once")
     assert page.time.text() != before
     assert wizard.draft.to_campaign().io_baseline is True
     page.baseline.click()
@@ -389,9 +389,7 @@ def test_review_lists_disturbances(
     qtbot: QtBot, make_wizard: MakeWizard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     battery = PreflightFinding("battery", Severity.WARNING, "The machine runs on battery.", "Plug it in.")
-    note = PreflightFinding(
-        "library-on-target", Severity.NOTE, "The library lies on a disk under test (sda)."
-    )
+    note = PreflightFinding("library-on-target", Severity.NOTE, "The library is on a disk under test (sda).")
     asked: list[str | None] = []
 
     def find(_resolved: ResolvedCampaign, library: str | None) -> tuple[PreflightFinding, ...]:
@@ -407,11 +405,11 @@ def test_review_lists_disturbances(
     assert box.notes.text() == "Looking …"
     qtbot.waitUntil(lambda: bool(box.warnings.text()), timeout=PATIENCE_MS)
     assert box.warnings.text() == "⚠ The machine runs on battery. Plug it in."
-    assert box.notes.text() == "The library lies on a disk under test (sda)."
+    assert box.notes.text() == "The library is on a disk under test (sda)."
     assert asked == ["/"]
     monkeypatch.setattr(review_page, "find_disturbances", lambda *_: ())
     box.look(ResolvedCampaign(Campaign("x", (), 1, ()), MACHINE, {}))
-    qtbot.waitUntil(lambda: "Nothing was found" in box.notes.text(), timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: "No disturbance found" in box.notes.text(), timeout=PATIENCE_MS)
     assert box.warnings.isHidden()
 
 
@@ -442,7 +440,9 @@ def test_cold_caches_exclude_warm_up(make_wizard: MakeWizard) -> None:
     page = page_of(wizard, WorkloadPage)
     error = page.fields["workload.warmup"].error
     control(page, "workload.caches").setCurrentIndex(control(page, "workload.caches").findData("cold"))
-    assert error.text() == "A warm-up of 5 s makes cold caches warm again; allowed with them is 0."
+    assert error.text() == (
+        "A warm-up of 5 s would warm the cold caches; with cold caches only 0 is allowed."
+    )
     assert error.isVisible()
     control(page, "workload.warmup").setText("0")
     control(page, "workload.warmup").textEdited.emit("0")
@@ -790,7 +790,7 @@ def test_program_consent_required_and_kept(
     qtbot.waitUntil(page.trust.isVisible, timeout=PATIENCE_MS)
     assert "\\shell touch <b>\\u202e/tmp/x</b>" in page.asked.toPlainText()
     assert not wizard.next.isEnabled()
-    assert "tick that you trust it" in wizard.reason.text()
+    assert "read the list, and tick it if you trust it" in wizard.reason.text()
 
     saved = tmp_path / "saved.toml"
     with qtbot.waitSignal(wizard.files.saved, timeout=PATIENCE_MS):
@@ -915,7 +915,7 @@ def test_disk_recipe_uses_ticked_disks(
     wizard = make_wizard(known_draft())
     chooser = ask(wizard, "mount-options-2011")
     assert not chooser.use.isEnabled()
-    assert "Spare disks wanted: 2, ticked: 0." in chooser.remarks.text()
+    assert "Needs 2 spare disks; 0 ticked." in chooser.remarks.text()
     assert chooser.use.accessibleDescription()
     choose_disks(wizard.draft)
     wizard.pages[Step.WHERE].refresh()
@@ -928,7 +928,7 @@ def test_disk_recipe_uses_ticked_disks(
     assert isinstance(first, DiskTarget)
     assert first.names == chosen[:3]
     assert len(campaign.configurations) == 14
-    assert "“XFS noatime,noquota,nobarrier” is left out." in chooser.remarks.text()
+    assert "“XFS noatime,noquota,nobarrier” is skipped." in chooser.remarks.text()
     ask(wizard, "durability")
     assert "left out" not in chooser.remarks.text()
 
@@ -942,15 +942,17 @@ def test_question_on_prepared_server(
     page = page_of(wizard, WherePage)
     chooser = ask(wizard, "lentfer-2009")
     assert chooser.steps.isHidden()
-    assert "Or tick “An existing server”" in chooser.remarks.text()
+    assert (
+        "Or tick “An existing PostgreSQL server” to measure its existing filesystem" in chooser.remarks.text()
+    )
     page.boxes[Place.SERVER].click()
-    assert "Say below how the server is reached" in chooser.remarks.text()
+    assert "Enter the connection to the server below" in chooser.remarks.text()
     assert not chooser.use.isEnabled()
     control(page, "target.server.connection").setText("host=db user=bench")
     control(page, "target.server.connection").textEdited.emit("host=db user=bench")
     assert chooser.use.isEnabled()
     assert "\n1. Give a disk or partition" in chooser.steps.text()
-    assert "\n10. Two campaigns are ranked only by" in chooser.steps.text()
+    assert "\n10. To rank campaigns" in chooser.steps.text()
     box = page.boxes[Place.SERVER]
     assert chooser.steps.y() > box.mapTo(page, box.rect().topLeft()).y()
     with qtbot.waitSignal(chooser.loaded, timeout=PATIENCE_MS):
@@ -971,5 +973,5 @@ def test_unanswerable_question_explained(
     chooser = ask(wizard, "postgresql-18-io")
     with qtbot.waitSignal(chooser.failed, timeout=PATIENCE_MS):
         chooser.use.click()
-    assert "is for PostgreSQL 18 and later; here is" in wizard.reason.text()
+    assert "needs PostgreSQL 18 or newer; found" in wizard.reason.text()
     assert wizard.draft.to_campaign() == before

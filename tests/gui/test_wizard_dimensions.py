@@ -282,7 +282,7 @@ def test_no_cell_left_refused(open_wizard: OpenWizard) -> None:
     page.dimensions.editors[FILESYSTEM].ticks["xfs"].click()
     for row in (0, 1):
         page.cells.list.item(row).setCheckState(Qt.CheckState.Unchecked)
-    assert "every one of 2 configurations is left out" in wrong_on(wizard)
+    assert "excludes all 2 configurations" in wrong_on(wizard)
     assert not page.general.isVisible(), "it is said beside Next"
     assert page.cells.list.count() == 2
     page.cells.list.item(1).setCheckState(Qt.CheckState.Checked)
@@ -294,8 +294,8 @@ def test_no_cell_left_refused(open_wizard: OpenWizard) -> None:
 @pytest.mark.parametrize(
     ("counts", "words"),
     [
-        ((40, 30), "1,200 configurations are more than the 1,000"),
-        ((101, 100), "10,100 combinations, more than"),
+        ((40, 30), "1,200 configurations are too many; at most 1,000"),
+        ((101, 100), "10,100 combinations; at most"),
     ],
 )
 def test_too_many_cells_refused(open_wizard: OpenWizard, counts: tuple[int, int], words: str) -> None:

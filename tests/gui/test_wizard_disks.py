@@ -305,7 +305,7 @@ def test_hotplug_shown_and_cursor_kept(qtbot: QtBot, open_wizard: OpenWizard, ma
     qtbot.waitUntil(wizard.next.isEnabled)
     machinery.show(SYSTEM, SPARE[0])
     # Next is greyed before, too, while other disks are asked about: the reason tells that this is known.
-    qtbot.waitUntil(lambda: "not there any more" in wizard.reason.text())
+    qtbot.waitUntil(lambda: "is missing" in wizard.reason.text())
     assert not wizard.next.isEnabled()
     keys = [row.key for row in page.table.disks.rows]
     assert words_of(page, DiskColumn.USE)[keys.index(SPARE[1].identity.key())] == "data 2"
@@ -359,7 +359,7 @@ def test_disk_text_is_never_markup(qtbot: QtBot, open_wizard: OpenWizard, machin
 def test_all_disks_used_explained(qtbot: QtBot, open_wizard: OpenWizard, machinery: Machinery) -> None:
     machinery.disks = (SYSTEM,)
     page = page_of(open_wizard(Step.DISKS), DisksPage)
-    qtbot.waitUntil(lambda: "None of these disks may be used" in page.summary.text())
+    qtbot.waitUntil(lambda: "None of these disks can be used" in page.summary.text())
     machinery.show(SYSTEM, SPARE[0])
     qtbot.waitUntil(lambda: page.summary.text() == "No disk is chosen.")
 
@@ -495,7 +495,7 @@ def test_leftover_disk_released_by_root(
     machinery.disks = (left, SYSTEM)
     wizard = open_wizard(Step.DISKS)
     page = page_of(wizard, DisksPage)
-    assert "left by it" in words_of(page, DiskColumn.ANSWER)[0]
+    assert "left behind by it" in words_of(page, DiskColumn.ANSWER)[0]
     assert not page.ask.isVisible()
     page.table.selectRow(1)
     assert not page.release.isVisible(), "nothing of ours is on the other disk"
@@ -611,7 +611,9 @@ def test_leftover_disk_unavailable_before_root_check(open_wizard: OpenWizard, ma
     machinery.disks = (replace(SPARE[0], is_left_over=True, answer=DiskAnswer.LOOKS_SPARE), SYSTEM)
     wizard = open_wizard(Step.DISKS)
     page = page_of(wizard, DisksPage)
-    assert words_of(page, DiskColumn.ANSWER)[0].startswith("✘ not spare\nused by pgFooting, or left by it")
+    assert words_of(page, DiskColumn.ANSWER)[0].startswith(
+        "✘ not spare\nused by pgFooting or left behind by it"
+    )
     page.table.selectRow(0)
     press(wizard, Qt.Key.Key_Space)
     assert wizard.draft.parts.disks.chosen == ()
@@ -890,7 +892,7 @@ def test_hotplug_moves_nothing(qtbot: QtBot, open_wizard: OpenWizard, machinery:
         & Qt.ItemFlag.ItemIsUserCheckable
     )
     press(wizard, Qt.Key.Key_Home, Qt.KeyboardModifier.ControlModifier)
-    assert "was here and is not there any more" in page.why.text()
+    assert "was here and is now missing" in page.why.text()
     page.load()  # as when it is opened again
     assert [row.key for row in page.table.disks.rows] == [SPARE[1].identity.key()]
 

@@ -156,7 +156,10 @@ def test_six_options_visible_with_large_type(open_page: OpenPage, size: tuple[in
     assert not barrier._notes.isVisible()
     barrier.control.setFocus()
     QTest.keyClick(barrier.control, Qt.Key.Key_Space)
-    assert "A power cut loses" in barrier.badge.text()
+    assert (
+        "A power cut can lose acknowledged commits or the whole filesystem, unless "
+        "every disk's write cache survives it (power-loss protection, battery)"
+    ) in barrier.badge.text()
     assert barrier._notes.isVisible(), "what is dangerous is said at the option"
 
 
@@ -194,13 +197,13 @@ def test_changed_options_visible_and_named(
 ) -> None:
     page = open_page()
     barrier, commit = page.editors["barrier"], page.editors["commit"]
-    assert page.chosen.text() == "Every option is as tools and kernel have it."
+    assert page.chosen.text() == "All options have the defaults of tools and kernel."
     assert not barrier.control.font().bold()
     assert isinstance(barrier.control, QCheckBox)
     assert barrier.word.text() == "off: nobarrier"
     barrier.control.click()
     commit.entered.emit("commit", "30")
-    assert page.chosen.text() == "Chosen against the defaults: nobarrier, commit=30"
+    assert page.chosen.text() == "Changed from the defaults: nobarrier, commit=30"
     for editor in (barrier, commit):
         marked = editor.grab().toImage().pixelColor(1, editor.height() // 2)
         assert marked.name() in {page.theme.palette.warning, page.theme.palette.accent}
@@ -211,13 +214,13 @@ def test_changed_options_visible_and_named(
     assert "nobarrier" in page.commands.toPlainText()
     assert "Default: on." in barrier.control.accessibleDescription()
     page.options.only_chosen.click()
-    assert page.options.only_chosen.text() == "Only what is chosen (2)"
+    assert page.options.only_chosen.text() == "Only chosen options (2)"
     assert found(page) == ["barrier", "commit"]
     barrier.control.click()
     assert found(page) == ["barrier", "commit"], "nothing moves away under the mouse"
     page.options.only_chosen.click()
     page.options.clear.click()
-    assert page.chosen.text() == "Every option is as tools and kernel have it."
+    assert page.chosen.text() == "All options have the defaults of tools and kernel."
     assert not barrier.control.font().bold()
 
 
@@ -228,13 +231,13 @@ def test_risks_of_option_listed_once(open_page: OpenPage) -> None:
     text = page.unsafe.text()
     assert text.count("UNSAFE: Copy on write: off (mount -o nodatacow)") == 1
     assert "no checksums" in text
-    assert "half-written pages" in text
+    assert "torn pages" in text
 
 
 def test_preset_values_shown_as_chosen(open_page: OpenPage) -> None:
     page = open_page()
     page.preset.setCurrentIndex(page.preset.findData("2011-nobarrier"))
-    assert page.chosen.text() == "Chosen against the defaults: noatime, nobarrier, data=writeback"
+    assert page.chosen.text() == "Changed from the defaults: noatime, nobarrier, data=writeback"
     assert page.editors["data"].control.accessibleName() == "Journal mode (data)"
     assert not page.options.clear.isEnabled(), "nothing of one's own is there"
 
@@ -362,14 +365,14 @@ def test_data_fitting_memory_noted(open_page: OpenPage) -> None:
     wizard.flow.step = Step.WORKLOAD
     wizard._open_page()
     note = wizard.pages[Step.WORKLOAD].fields["workload.size"].note
-    assert "It fits into memory 40 times: reads show the memory, not the storage." in note.text()
+    assert "The data fits in RAM 40 times over, so reads come from memory, not from storage." in note.text()
     draft.parts.values["workload.size"] = "large"
     wizard.pages[Step.WORKLOAD].load()
-    assert "fits into memory" not in note.text()
+    assert "fits in RAM" not in note.text()
     draft.parts.values["workload.size"] = "small"
     draft.parts.disks.memory_limit = "1 GiB"
     wizard.pages[Step.WORKLOAD].load()
-    assert "fits into memory" not in note.text(), "that is what the limit is for"
+    assert "fits in RAM" not in note.text(), "that is what the limit is for"
 
 
 # --- tables and indexes on disks of their own

@@ -120,7 +120,7 @@ def test_phase_errors_at_field_or_named(
     assert editor.error.isHidden()
     editor.add.click()
     assert editor.fields["times"].error.isHidden()
-    assert editor.error.text().startswith("Phase 1 “phase 1”: How often, in a row: Found “often”")
+    assert editor.error.text().startswith("Phase 1 “phase 1”: Repetitions: Found “often”")
     assert page.general.isHidden() or "often" not in page.general.text()
 
 
@@ -191,7 +191,7 @@ def test_sequential_design_explained_with_margin(page: WorkloadPage) -> None:
     QTest.keyClicks(edit, "3")
     assert parts.values["precision"] == "3"
     QTest.keyClick(of_key(page, "design"), Qt.Key.Key_Up)
-    assert "goes with design" in page.fields["precision"].error.text()
+    assert "can only be used with design =" in page.fields["precision"].error.text()
     assert edit.isVisible()  # so that it can be taken away
     edit.clear()
     edit.textEdited.emit("")

@@ -80,7 +80,7 @@ def test_server_starts_after_name_typed(qtbot: QtBot, make_wizard: MakeWizard, t
     for words in ("Server\ndb:5432", "shop (3 GiB)", "<b>bold</b> [2J", "pgfooting_bench"):
         assert words in texts
     assert not wizard.next.isEnabled()
-    assert "Type the name of the server, db:5432" in wizard.reason.text()
+    assert "Type the server's name, db:5432" in wizard.reason.text()
     field = servers.fields[CONNECTION]
     QTest.keyClicks(field, "db:543")
     assert not wizard.next.isEnabled()
@@ -110,7 +110,15 @@ def test_reference_needs_own_name_typed(
     wizard.draft.parts.values["target.server.ssh"] = "machine"
     go_on(qtbot, wizard, Step.POSTGRESQL, Step.WORKLOAD, Step.MORE)
     more = page_of(wizard, MorePage)
-    for words in ("ranked only by a reference", "at least 3 times", "Without ssh", "pg_monitor"):
+    for words in (
+        (
+            "To rank two campaigns, measure an unchanged reference server in both, under "
+            "the same name, at least"
+        ),
+        "at least 3 times",
+        "It needs ssh",
+        "pg_monitor",
+    ):
         assert words in more.about_reference.text()
     assert more.about_reference.isVisible()
     more.reference.click()
@@ -150,7 +158,7 @@ def test_reference_needs_own_name_typed(
     qtbot.waitUntil(lambda: len(page._loaded.servers.fields) == 2)
     QTest.keyClicks(page._loaded.servers.fields[CONNECTION], ADDRESS.name)
     assert not wizard.next.isEnabled()
-    assert f"Type the name of the server, {others.name}" in wizard.reason.text()
+    assert f"Type the server's name, {others.name}" in wizard.reason.text()
     QTest.keyClicks(page._loaded.servers.fields[OTHER], others.name)
     qtbot.waitUntil(wizard.next.isEnabled)
     assert wizard.draft.agreed_servers() == (ADDRESS.name, others.name)
@@ -184,9 +192,9 @@ def test_no_connection_before_last_page(
     qtbot.waitUntil(lambda: not wizard.asking._running)
     assert asked == []
     assert not wizard.next.isEnabled()
-    assert "nothing was connected to yet" in wizard.reason.text()
+    assert "it has not connected yet" in wizard.reason.text()
     text = page._loaded.contact.text()
-    assert text.splitlines()[1:3] == [CONNECTION, "and asks its machine over ssh: machine"]
+    assert text.splitlines()[1:3] == [CONNECTION, "and queries its machine over ssh: machine"]
     assert "PGPASSWORD" in text
     look_there(qtbot, page)
     assert asked == [ServerQuestion(CONNECTION, "machine")]
@@ -210,7 +218,10 @@ def test_no_connection_before_last_page(
 def test_password_in_connection_reported_unrepeated(make_wizard: MakeWizard) -> None:
     wizard = make_wizard(on_server("host=db password=sesame"))
     assert not wizard.next.isEnabled()
-    assert "olds a secret" in wizard.next.accessibleDescription()
+    assert (
+        "libpq finds passwords in ~/.pgpass, in a service, or in PGPASSWORD"
+        in wizard.next.accessibleDescription()
+    )
     assert "sesame" not in wizard.next.accessibleDescription() + wizard.reason.text()
 
 
@@ -245,7 +256,7 @@ def test_running_server_hides_refused_options(
     wizard.flow.step = Step.POSTGRESQL
     wizard._open_page()
     assert page.as_it_is.isVisible()
-    assert "pgbench of these programs" in explained(page)
+    assert "pgbench from this installation" in explained(page)
     assert not page.fields["postgresql.checksums"].control.isVisible()
     assert not page.fields["postgresql.preset"].control.isVisible()
     control(page, "postgresql.checksums").setChecked(False)  # of a ticked folder: shown, as it is refused
@@ -255,7 +266,9 @@ def test_running_server_hides_refused_options(
     page.report_change()
     assert page.fields["postgresql.preset"].control.isVisible()
     assert not page.as_it_is.isVisible()
-    assert "a server of its own" in explained(page)
+    assert (
+        "pgFooting starts its own server from this installation, on a private socket without TCP"
+    ) in explained(page)
     wizard.flow.step = Step.MORE
     wizard._open_page()
     assert refused <= set(more.dimensions.editors)

@@ -71,7 +71,7 @@ RECIPES = {
 }
 """Recipes that want spare disks, those first that exercise most that others do not."""
 
-REFUSED = {"postgresql-direct-io": (1, "This recipe is for PostgreSQL 16 and later")}
+REFUSED = {"postgresql-direct-io": (1, "This recipe needs PostgreSQL 16 or newer")}
 """Recipes of which nothing can be measured in the guest: its PostgreSQL is Debian 12's, which is 15."""
 
 

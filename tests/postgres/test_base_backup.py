@@ -134,7 +134,7 @@ def test_base_backups_last_as_long_as_phase(campaign_bench: CampaignBench) -> No
         assert (settings["wal_level"].value, settings["wal_level"].origin) == ("replica", "pgfooting")
         assert [event.kind for event in run.events()].count("background") == len(argvs) + 2
         judged = read_disturbances(run)
-        assert "the run itself did this beside it: pg_basebackup" in dict(judged.unknown).values() or (
+        assert "the run itself did this in parallel: pg_basebackup" in dict(judged.unknown).values() or (
             len(judged.measured) == 0
         )
         assert phase_note(slowly) == (

@@ -77,11 +77,11 @@ def test_stop_while_cooling(campaign_bench: CampaignBench) -> None:
 def test_data_in_memory_is_never_cold(campaign_bench: CampaignBench) -> None:
     ended = campaign_bench.run(campaign_text(memory=True, workload=COLD))
     assert ended.returncode != 0
-    assert "data in memory is never cold" in ended.stderr
+    assert "but data in memory is always cached" in ended.stderr
     folder = campaign_text(folder=Path("/dev/shm"), workload=COLD)
     ended = campaign_bench.run(folder)
     assert ended.returncode != 0
-    assert "lies in memory (tmpfs), where data is never cold" in ended.stderr
+    assert "is in memory (tmpfs), where data is always cached" in ended.stderr
     assert not campaign_bench.run_files()
 
 
@@ -118,10 +118,10 @@ def test_shutdown_after_closed_and_open_sessions(workbench: Workbench) -> None:
 
 def test_disorderly_shutdown_is_error(workbench: Workbench) -> None:
     server = workbench.server()
-    with pytest.raises(ServerError, match="was not shut down as it should"):
+    with pytest.raises(ServerError, match="The server did not shut down cleanly"):
         server.shut_down()
     server.start()
-    with pytest.raises(ServerError, match="was not shut down as it should"):
+    with pytest.raises(ServerError, match="The server did not shut down cleanly"):
         server.shut_down(timeout_s=0)
     server.stop()
     assert server.pid is None

@@ -70,7 +70,7 @@ def test_template_made_copied_and_replaced(campaign_bench: CampaignBench) -> Non
     third = campaign_bench.run_files()[-1]
     with RunFile(third) as run:
         (note,) = [event.message for event in run.events() if "damaged" in event.message]
-    assert "removed and made anew" in note
+    assert "It is removed and created again" in note
     assert data_set_of(third).state == "copied"
     assert [path.name for path in templates(campaign_bench)] == [template.name]
     assert "initdb" in commands_of(third)
@@ -84,7 +84,7 @@ def test_no_template_on_storage_under_test(campaign_bench: CampaignBench) -> Non
     for path in campaign_bench.run_files():
         found = data_set_of(path)
         assert found.state == "loaded"
-        assert "lies on the storage under test" in found.reason
+        assert "is on the storage under test" in found.reason
         assert found.tables_bytes is not None
         with RunFile(path) as run:
             assert figures_of(run)["load_rows_s"] is not None

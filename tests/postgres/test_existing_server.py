@@ -105,7 +105,12 @@ def test_existing_server_left_unchanged(elsewhere: Elsewhere, campaign_bench: Ca
     before = elsewhere.databases()
     text = campaign(connection, extra='[postgresql.settings]\nwork_mem = "5MB"')
     ended = campaign_bench.run(text, "--load", elsewhere.name, "--trust", status=0)
-    for words in (f"Server: {elsewhere.name}", "Role: bench", "Round trip: ", "nothing is restarted"):
+    for words in (
+        f"Server: {elsewhere.name}",
+        "Role: bench",
+        "Round trip: ",
+        "It touches nothing else, changes no server settings and restarts nothing",
+    ):
         assert words in ended.stderr
     assert elsewhere.databases() == before
     assert elsewhere.process is not None
@@ -189,15 +194,21 @@ def test_foreign_database_of_our_name_untouched(elsewhere: Elsewhere) -> None:
     elsewhere.ask(f"CREATE DATABASE {OWN_DATABASE}")
     assert "belongs to pgfooting" in refusal(elsewhere, connection).message
     elsewhere.ask(f"ALTER DATABASE {OWN_DATABASE} OWNER TO bench")
-    assert "lacks the comment" in refusal(elsewhere, connection).message
+    assert (
+        "lacks pgFooting's comment, so it is treated as someone else's"
+        in refusal(elsewhere, connection).message
+    )
     elsewhere.ask(f"COMMENT ON DATABASE {OWN_DATABASE} IS '{MARK[:-1]}'")
-    assert "lacks the comment" in refusal(elsewhere, connection).message
+    assert (
+        "lacks pgFooting's comment, so it is treated as someone else's"
+        in refusal(elsewhere, connection).message
+    )
     elsewhere.ask(f"COMMENT ON DATABASE {OWN_DATABASE} IS '{MARK}'")
     others = f"host=127.0.0.1 port={elsewhere.port} dbname={OWN_DATABASE}"
     with psycopg.connect(f"{others} user=pgfooting"):
-        assert "sessions of others" in refusal(elsewhere, connection).message
+        assert "other sessions are connected" in refusal(elsewhere, connection).message
     with psycopg.connect(f"{others} user=bench"):
-        assert "in use: somebody measures there now" in refusal(elsewhere, connection).message
+        assert "is pgFooting's and in use by another measurement" in refusal(elsewhere, connection).message
 
 
 def test_one_campaign_per_server(elsewhere: Elsewhere) -> None:
@@ -263,14 +274,14 @@ def test_a_wrong_password_is_told_without_any(elsewhere: Elsewhere, monkeypatch:
 @pytest.mark.parametrize(
     ("rights", "grant", "words"),
     [
-        ("", "", "may not create a database"),
+        ("", "", "is not allowed to create databases (CREATEDB)"),
         ("SUPERUSER", "", "is a superuser"),
         ("CREATEDB", "GRANT pg_execute_server_program TO bench", "pg_execute_server_program"),
-        ("CREATEDB", "CREATE DATABASE shop OWNER bench", "owns more than pgFooting's database: shop"),
+        ("CREATEDB", "CREATE DATABASE shop OWNER bench", "also owns other databases than pgFooting's: shop"),
         (
             "CREATEDB",
             "ALTER DATABASE postgres OWNER TO bench",
-            "owns more than pgFooting's database: postgres",
+            "also owns other databases than pgFooting's: postgres",
         ),
     ],
 )
@@ -308,7 +319,7 @@ def busy(elsewhere: Elsewhere) -> Iterator[Elsewhere]:
 def test_where_others_work_nobody_measures(busy: Elsewhere) -> None:
     connection = busy.role("bench")
     busy.ask("GRANT pg_monitor TO bench")
-    assert "1 session at work" in refusal(busy, connection).message
+    assert "1 active session" in refusal(busy, connection).message
 
 
 def test_hidden_foreign_transactions_counted(elsewhere: Elsewhere) -> None:
@@ -349,7 +360,7 @@ def test_huge_comment_is_foreign_and_cheap(elsewhere: Elsewhere) -> None:
         f"'COMMENT ON DATABASE {OWN_DATABASE} IS %L', repeat('x', 30000000)); END $$",
     )
     error = refusal(elsewhere, connection)
-    assert "lacks the comment" in error.message
+    assert "lacks pgFooting's comment, so it is treated as someone else's" in error.message
     assert len(error.message) < 300
 
 

@@ -43,7 +43,7 @@ def test_repeated_kills_lose_no_run(campaign_bench: CampaignBench) -> None:
     assert len(campaign_bench.run_files()) == 5  # those that were killed are kept
     assert read_end(folder) is CampaignEnd.FINISHED
     again = campaign_bench.command("run", "--resume", str(folder), status=2)
-    assert "Nothing is missing" in again.stderr
+    assert "is complete" in again.stderr
 
 
 @pytest.mark.longest
@@ -60,7 +60,7 @@ def test_resume_in_moved_folder_with_damage(campaign_bench: CampaignBench) -> No
     first.write_bytes(first.read_bytes()[:9000])
     ended = campaign_bench.command("run", "--resume", str(moved), status=0)
     assert "01-memory-r1.footing" in ended.stdout
-    assert "measured again; the file stays" in ended.stdout
+    assert "The run is repeated" in ended.stdout
     assert counted(moved)[1] == ["01-memory-r1-2.footing"]
     assert not any(campaign_bench.library.iterdir())
 

@@ -78,9 +78,9 @@ def test_silent_server_refuses_no_setting(
     silent = replace(installation, bin_directory=str(open_folder))
     with pytest.raises(SettingError) as caught:
         check_settings(small_settings([("work_mem", "8MB")]), silent, database_account, _ignore)
-    said = f"PostgreSQL {installation.version} did not say in time whether it takes these settings: "
+    said = f"PostgreSQL {installation.version} did not answer in time whether it accepts these settings: "
     assert caught.value.message.startswith(said)
-    assert "keeps this machine busy" in caught.value.hint
+    assert "Something is keeping this machine busy" in caught.value.hint
 
 
 def test_settings_for_developers_and_extensions_are_taken(

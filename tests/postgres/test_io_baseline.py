@@ -169,7 +169,7 @@ def test_memory_has_no_disks(asked: Asked, target: Target) -> None:
 def test_without_fio(asked: Asked) -> None:
     (asked.programs / "fio").unlink()
     found = asked()
-    assert found.problems == ("fio is not installed, so that no reads and writes were measured.",)
+    assert found.problems == ("fio is not installed, so reads and writes were not measured.",)
     assert found.jobs == ()
     assert len(found.sync_methods) == len(FSYNC_METHODS)
     asked.nothing_is_left()
@@ -179,7 +179,7 @@ def test_without_pg_test_fsync(asked: Asked) -> None:
     asked.measurement.installation = replace(asked.measurement.installation, bin_directory="/nonexistent")
     found = asked()
     assert found.problems == (
-        "There is no /nonexistent/pg_test_fsync, so nobody asked how often a write becomes durable.",
+        ("/nonexistent/pg_test_fsync is missing, so durable writes per second were not measured."),
     )
     assert len(found.jobs) == len(FIO_JOBS)
     assert found.sync_methods == ()
@@ -207,7 +207,7 @@ def test_a_fio_that_never_ends_is_ended(asked: Asked, monkeypatch: pytest.Monkey
     monkeypatch.setattr(measurement, "PATIENCE_S", 0.5)
     asked.stand_in(f"trap '' INT TERM; while :; do sleep 1; done # {asked.folder}")
     found = asked()
-    assert [each for each in found.problems if "fio did not end within" in each]
+    assert [each for each in found.problems if "fio did not finish within" in each]
     assert found.jobs == ()
     asked.nothing_is_left()
 
@@ -269,7 +269,7 @@ def test_a_full_disk_is_not_filled_further(asked: Asked, monkeypatch: pytest.Mon
     monkeypatch.setattr(BaselineStorage, "room_bytes", 100 * MIB)
     found = asked()
     assert len(found.problems) == 1
-    assert "Too little room for fio" in found.problems[0]
+    assert "Not enough space for fio" in found.problems[0]
     assert found.jobs == ()
     assert asked.commands() == ["pg_test_fsync"]
 

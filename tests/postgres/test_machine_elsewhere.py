@@ -81,7 +81,7 @@ def test_refused_ssh_still_measured(
     with RunFile(bench.file) as run:
         assert not any(each.metric.startswith(("cpu.", "memory.")) for each in run.series())
         (reason,) = {reason for _, source, reason in run.unavailable() if source == "remote-machine"}
-        assert "no key that ssh has without asking" in reason
+        assert "it accepts none of the keys that ssh can use without a prompt" in reason
         facts = read_environment_facts(run.facts("before"))
         assert "in vain" in facts.reached.words
         assert facts.online_cpus is None

@@ -28,8 +28,8 @@ def test_dry_run_starts_nothing(campaign_bench: CampaignBench) -> None:
     assert "clients 1, safe" in words
     assert "clients 2, fast" not in words
     assert "4 combinations are 3 configurations" in words
-    assert "[[exclude]] leaves 1 of them out" in words
-    assert "3 runs; how long it takes depends on the speed" in words
+    assert "[[exclude]] removes 1 of them" in words
+    assert "3 runs; the time depends on the speed" in words
     assert "Loading writes about" in words
     assert not campaign_bench.library.exists()
     assert list(campaign_bench.target.iterdir()) == []

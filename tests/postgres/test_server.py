@@ -276,7 +276,7 @@ def test_running_server_not_started_again(workbench: Workbench) -> None:
     server = workbench.server()
     server.start()
     pid = server.pid
-    with pytest.raises(ServerError, match="runs already"):
+    with pytest.raises(ServerError, match="is already running"):
         server.start()
     assert server.pid == pid
 

@@ -85,7 +85,7 @@ class ServerOfOthers(NotOurs):
 
     def prepare(self, watch: Callable[[], None]) -> PgbenchPlace:
         watch()
-        return PgbenchPlace(self.folder, notes=("a server of others",))
+        return PgbenchPlace(self.folder, notes=("an existing server",))
 
     def start(self) -> None:
         connect(self.conninfo()).close()
@@ -341,7 +341,7 @@ def test_unknown_figures_are_never_zero(bench: Bench) -> None:
         assert run.metadata.installation.version is NOT_KNOWN
         assert run.metadata.postgresql.preset is NOT_KNOWN
         assert run.metadata.settings is NOT_KNOWN
-        assert ("note", "a server of others") in {(event.kind, event.message) for event in run.events()}
+        assert ("note", "an existing server") in {(event.kind, event.message) for event in run.events()}
         programs = [command.argv for command in run.commands()]
         assert len(programs) == 3, "to load, to warm up, to measure"
         assert all("--host=127.0.0.1" in argv for argv in programs)
@@ -360,7 +360,7 @@ def test_ended_foreign_server_keeps_measurements(bench: Bench) -> None:
     outcome = bench.run(EndingIt())
     assert outcome.state is RunState.FAILED
     assert isinstance(outcome.error, ServerError)
-    assert "does not accept a connection" in outcome.error.message
+    assert "The server refuses the connection" in outcome.error.message
     with RunFile(bench.file) as run:
         assert run.samples("pgbench.tps")[1].size
         kinds = {event.kind for event in run.events()}
@@ -375,7 +375,7 @@ COLD = replace(WORKLOAD, caches=Caches.COLD, warmup_s=0)
     [
         (CachedBytes(1000, 500), STILL_CACHED, "50 % of the data was still cached"),
         (CachedBytes(1000, 500, is_bound=True), STILL_CACHED, "Up to 50 % of the data was still cached"),
-        (None, NOT_READ_BACK, f"cold caches: applied, cannot be read back ({OF_ITS_MACHINE})"),
+        (None, NOT_READ_BACK, f"cold caches: applied, cannot be verified ({OF_ITS_MACHINE})"),
     ],
 )
 def test_warm_or_unknown_run_marked(bench: Bench, found: CachedBytes | None, kind: str, words: str) -> None:
@@ -396,7 +396,7 @@ def test_unstoppable_server_never_cold(bench: Bench) -> None:
     outcome = bench.run(CampaignListener(), COLD)
     assert outcome.state is RunState.FAILED
     assert isinstance(outcome.error, ServerError)
-    assert outcome.error.message == "A server that was not started here is never stopped."
+    assert outcome.error.message == "pgFooting never stops an existing server."
     with RunFile(bench.file) as run:
         assert run.phase(Phase.MEASURE) is None
 
@@ -420,8 +420,8 @@ def test_unreadable_compressibility_reported(bench: Bench) -> None:
     with RunFile(bench.file) as run:
         assert OTHER_COMPRESSIBILITY not in dict(run.marks())
         assert summarise(run)["rows_ratio"] is None
-        sentences = [each.message for each in run.events() if "cannot be read back" in each.message]
+        sentences = [each.message for each in run.events() if "cannot be verified" in each.message]
         assert sentences == [
-            f"How far the loaded tables can be compressed cannot be read back ({OF_ITS_MACHINE})."
+            f"The compressibility of the loaded tables cannot be verified ({OF_ITS_MACHINE})."
         ]
         assert run.metadata.workload.compressibility == 2.0

@@ -215,7 +215,7 @@ def test_other_checksums_not_measured(
     text = text.replace("checksums = false", f"checksums = {chosen}")
     ended = campaign_bench.run(text, "--trust", status=1)
     asked = "on" if chosen == "true" else "off"
-    words = f"data_checksums is {found} instead of {asked} (from: how it was built and made)"
+    words = f"data_checksums is {found} instead of {asked} (from: build and initdb options)"
     assert words in ended.stdout
     (path,) = campaign_bench.run_files()
     with RunFile(path) as run:

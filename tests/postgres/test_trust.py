@@ -76,7 +76,9 @@ def test_script_program_needs_agreement(campaign_bench: CampaignBench, witness: 
 def test_agreed_script_gets_superuser(campaign_bench: CampaignBench, witness: Path) -> None:
     text = with_script(campaign_bench, f"CHECKPOINT;\nCOPY (SELECT 1) TO PROGRAM 'cat > {witness}';\n")
     ended = campaign_bench.run(text, status=REFUSED)
-    assert "wants a superuser's rights" in ended.stderr
+    assert (
+        "pgbench would connect as a superuser, whose SQL can run programs as the server's user"
+    ) in ended.stderr
     assert not witness.exists()
     campaign_bench.run(text, "--trust", status=ExitStatus.DONE)
     assert witness.exists()
@@ -87,7 +89,7 @@ def test_hidden_sql_refused_by_server(campaign_bench: CampaignBench, witness: Pa
     ended = campaign_bench.run(with_script(campaign_bench, hidden), status=ExitStatus.FAILED)
     words = " ".join((ended.stdout + ended.stderr).split())
     assert "pg_execute_server_program" in words
-    assert "pgbench's role is no superuser" in words
+    assert "pgbench's role is not a superuser and owns only its own objects" in words
     assert not witness.exists()
 
 

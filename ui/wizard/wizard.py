@@ -524,7 +524,7 @@ class Wizard(QDialog):
         self.reason.set_role("warning" if wrong or self._trouble else "muted")
         reason = self._trouble or self._shown_reason(obstacle)
         if busy and not reason:
-            sentence = tr("“{name}” is still being measured: start this one when it has ended.")
+            sentence = tr("“{name}” is still running. Start this campaign when it has ended.")
             reason = sentence.format(name=one_line(self._running))
         self.reason.setText(reason)
         show_tip(self.reason, *reason.splitlines())

@@ -68,33 +68,30 @@ from app.storage.layout.disk_target import check_support
 MOST_SERVERS: Final = 8
 
 _ROLE: Final = tr(
-    "There, as its superuser: CREATE ROLE pgfooting LOGIN CREATEDB PASSWORD '...'; and, to see more and to "
-    "write a checkpoint before measuring, GRANT pg_monitor TO pgfooting; (from 15 on also pg_checkpoint)."
+    "There, as superuser: CREATE ROLE pgfooting LOGIN CREATEDB PASSWORD '...'; optional, for statistics and "
+    "checkpoints: GRANT pg_monitor TO pgfooting; (version 15 or newer also pg_checkpoint)."
 )
 _HBA: Final = tr(
-    "In its pg_hba.conf: host all pgfooting ADDRESS/32 scram-sha-256, with the address of this machine, and "
-    "SELECT pg_reload_conf(); listen_addresses has to name an address there that is reached from here, which "
-    "wants a restart where it is changed."
+    "In its pg_hba.conf: host all pgfooting ADDRESS/32 scram-sha-256, with this machine's address, then "
+    "SELECT pg_reload_conf(); listen_addresses must include a reachable address (changing it needs a "
+    "restart)."
 )
-_PASSWORD: Final = tr("Here: the password in ~/.pgpass; it is never part of a connection string.")
+_PASSWORD: Final = tr("Here: put the password in ~/.pgpass, never in the connection string.")
 _SETTINGS: Final = tr(
-    "In its postgresql.conf, as the recipe has it, and the same in every campaign: {settings}. Some settings "
-    "want a restart, which pgFooting never does there."
+    "In its postgresql.conf, the recipe's settings, the same in every campaign: {settings}. Some need a "
+    "restart, which pgFooting never does there."
 )
 _RUN: Final = tr(
     "Measure it; --ssh asks its machine for filesystem and disks, which are unknown otherwise: {command} run "
     '{recipe!q} --server "host=db.example user=pgfooting" --as "what it lies on" --ssh db.example'
 )
 _NEXT: Final = tr(
-    "Between two campaigns: stop the server, unmount, make the next filesystem on the same disk, and repeat "
-    "every step, with the same postgresql.conf. Call each campaign's server by what it lies on (--as, in the "
-    "wizard the name of its configuration)."
+    "Between campaigns: stop the server, unmount, create the next filesystem on the same disk and repeat "
+    "all steps with the same postgresql.conf. Name each campaign's server after its storage (--as)."
 )
 _REFERENCE: Final = tr(
-    "Two campaigns are ranked only by a common reference: a second server on that machine, on a filesystem "
-    "that stays as it is, with a port of its own. Name it in both with one more --server, --as reference and "
-    "--ssh (in the wizard “Add a reference”); it is measured beside the other, "
-    "at least {runs} times in each."
+    "To rank campaigns, measure a second, unchanged server there beside the other, at least {runs} times in "
+    "each: one more --server, --as reference and --ssh (wizard: “Add a reference”)."
 )
 
 
@@ -127,14 +124,12 @@ def named_servers(
         UsageError: too many, a duplicate, or a text that the keys of campaign files reject.
     """
     if len(connections) > MOST_SERVERS:
-        message = tr("Servers given: {count}; at most {most} are measured in one campaign.")
+        message = tr("At most {most} servers can be measured in one campaign; given: {count}.")
         raise UsageError(message.format(count=len(connections), most=MOST_SERVERS))
     if not connections and (names or ssh or room):
-        raise UsageError(tr("--as, --ssh and --room go with --server, in the order of --server."))
+        raise UsageError(tr("--as, --ssh and --room need --server, in the same order."))
     if len(names) > len(connections) or (len(ssh) > 1 and len(ssh) != len(connections)):
-        message = tr(
-            "--as names the servers in the order of --server; --ssh is given once for all or for each."
-        )
+        message = tr("Give --as in the order of --server; give --ssh once for all, or once per server.")
         raise UsageError(message)
     numbered = (tr("server {number}").format(number=at) for at in range(2, MOST_SERVERS + 1))
     usual = [tr("server"), *numbered]
@@ -147,7 +142,7 @@ def named_servers(
     )
     for candidates in ([each.name for each in found], [each.target.connection for each in found]):
         if len(set(candidates)) < len(candidates):
-            raise UsageError(tr("Each server has a name (--as) and a connection (--server) of its own."))
+            raise UsageError(tr("Each server needs its own name (--as) and connection (--server)."))
     return found
 
 
@@ -188,9 +183,9 @@ def server_variant(name: str, head: RecipeHead | None) -> ServerVariant:
         UsageError: it has none.
     """
     if head is None or head.server is None:
-        message = tr("“{name}” has no variant for a server that already runs.")
+        message = tr("“{name}” has no variant for an existing server.")
         hint = tr(
-            "“{command} recipes” tells which have one; a campaign file of your own has [target.server]."
+            "“{command} recipes” shows which ones do; a campaign file of your own can use [target.server]."
         )
         raise UsageError(message.format(name=name), hint=hint.format(command=CALLED))
     return head.server
@@ -224,7 +219,7 @@ def on_servers(campaign: Campaign, head: RecipeHead | None, servers: Sequence[Na
         for server in servers
     )
     settings = settings_words(campaign)
-    sentence = tr("The server is as its owner set it up; the recipe wants: {settings}.")
+    sentence = tr("pgFooting does not change the server's settings; the recipe expects: {settings}.")
     remarks = (sentence.format(settings=settings),) if settings else ()
     return replace(
         campaign,
@@ -310,11 +305,11 @@ def left_out_sentences(left_out: Iterable[LeftOut]) -> tuple[str, ...]:
 
 def _left_out_sentence(names: Sequence[str], reason: str) -> str:
     if len(names) == 1:
-        return tr("“{name}” is left out. {reason}").format(name=names[0], reason=reason)
+        return tr("“{name}” is skipped. {reason}").format(name=names[0], reason=reason)
     shown = ", ".join(quoted(name) for name in names[:_MOST_NAMED])  # commas in names
     if len(names) > _MOST_NAMED:
         shown = tr("{names} and {count} more").format(names=shown, count=len(names) - _MOST_NAMED)
-    sentence = tr("{count} configurations are left out ({names}). {reason}")
+    sentence = tr("{count} configurations are skipped ({names}). {reason}")
     return sentence.format(count=len(names), names=shown, reason=reason)
 
 
@@ -342,7 +337,7 @@ def with_remarks(adapted: Adapted, head: RecipeHead | None, *, quick: bool) -> C
     campaign = adapted.campaign
     remarks = list(campaign.remarks)
     if quick and head is not None and head.quick is not None:
-        remarks.append(tr("Quick variant, which cannot show: {what}").format(what=head.quick.cannot_show))
+        remarks.append(tr("Quick variant; it cannot show: {what}").format(what=head.quick.cannot_show))
     remarks += left_out_sentences(adapted.left_out)
     if head is not None:
         campaign = replace(campaign, question=head.question, figures=head.figures or None)
@@ -375,14 +370,14 @@ def fill_disks(campaign: Campaign, head: RecipeHead, serials: Sequence[str]) -> 
     """
     most = placeholders(campaign)
     if not most and serials:
-        raise UsageError(tr("This campaign has no place for disks: leave --disks out."))
+        raise UsageError(tr("This campaign uses no disks: remove --disks."))
     if not most:
         return Adapted(campaign)
     least = head.disks or most
     if not least <= len(serials) <= most or len(set(serials)) != len(serials):
         wanted = str(least) if least == most else tr("{least} to {most}").format(least=least, most=most)
-        message = tr("Spare disks wanted: {wanted}, each once; given: {count}.")
-        hint = tr("--disks SERIAL,SERIAL,… names them; “pgfooting disks” shows which are spare.")
+        message = tr("Needs {wanted} different spare disks; {count} given.")
+        hint = tr("Name them with --disks SERIAL,SERIAL,…; “pgfooting disks” lists the spare ones.")
         raise UsageError(message.format(wanted=wanted, count=len(set(serials))), hint=hint)
     return keep(campaign, lambda item: _on_disks(item, serials))
 
@@ -395,7 +390,7 @@ def quick_variant(campaign: Campaign, head: RecipeHead | None) -> Campaign:
         CampaignError: it names an unknown configuration, or keeps too many.
     """
     if head is None or head.quick is None:
-        raise UsageError(tr("This campaign has no quick variant: leave --quick out."))
+        raise UsageError(tr("This campaign has no quick variant: remove --quick."))
     quick = head.quick
     known = [item.name for item in campaign.configurations]
     for name in quick.configurations:
@@ -409,7 +404,7 @@ def quick_variant(campaign: Campaign, head: RecipeHead | None) -> Campaign:
         if not quick.configurations or item.name in quick.configurations
     ]
     if len(kept) > MOST_QUICK_CONFIGURATIONS:
-        message = tr("recipe.quick keeps {count} configurations; at most {most} are quick.")
+        message = tr("recipe.quick keeps {count} configurations; at most {most} are allowed.")
         words = message.format(count=len(kept), most=MOST_QUICK_CONFIGURATIONS)
         raise CampaignError(words, field="recipe.quick.configurations")
     may_copy = all(len(item.target.of_relations) == 1 for item in kept if isinstance(item.target, DiskTarget))
@@ -446,7 +441,7 @@ def keep(campaign: Campaign, change: Callable[[Configuration], Configuration | s
             kept.append(changed)
     if not kept:
         reasons = dict.fromkeys(each.reason for each in left_out)
-        message = tr("Nothing of “{name}” can be measured here. {reasons}")
+        message = tr("No configuration of “{name}” can be measured here. {reasons}")
         raise CampaignError(message.format(name=campaign.name, reasons=" ".join(reasons)))
     return Adapted(replace(campaign, configurations=tuple(kept), matrix=None), tuple(left_out))
 
@@ -501,7 +496,7 @@ def _on_disks(item: Configuration, serials: Sequence[str]) -> Configuration | st
     )
     lost = any(not part.disks for _, part in filled.groups) or bool(target.zfs_log) > bool(filled.zfs_log)
     if lost:
-        return tr("It wants more disks than are given.")
+        return tr("It needs more disks than given.")
     problems = target_problems(filled)
     if problems:
         return " ".join(f"{each.message} {each.hint}".strip() for each in problems)
@@ -566,14 +561,15 @@ def adapt_recipe(
     """
     head = file.head
     if head is None:
-        message = tr(
-            "This campaign is no recipe: it has no [recipe], so that it can only be run as it stands."
-        )
-        raise UsageError(message, hint=tr("Leave --quick, --disks and --server out."))
+        message = tr("This campaign has no [recipe] table, so it has no variants.")
+        raise UsageError(message, hint=tr("Remove --quick, --disks and --server."))
     campaign = quick_variant(file.campaign, head) if quick else file.campaign
     if places.servers:
         if places.disks:
-            message = tr("--disks and --server exclude each other: nothing is made on a server's disks.")
+            message = tr(
+                "--disks and --server cannot be used together: pgFooting formats no disks of an existing "
+                "server."
+            )
             raise UsageError(message)
         return fit_to_machine(on_servers(campaign, head, places.servers), head, account, record)
     used = places.disks[: placeholders(campaign)] if places.most_used else places.disks
@@ -623,7 +619,7 @@ def too_old(head: RecipeHead, installation: Installation) -> str:
     """Return why an installation is too old for a recipe; empty if it is not."""
     if installation.major >= head.postgresql:
         return ""
-    message = tr("This recipe is for PostgreSQL {wanted} and later; here is {found}.")
+    message = tr("This recipe needs PostgreSQL {wanted} or newer; found {found}.")
     return message.format(wanted=head.postgresql, found=describe_installation(installation))
 
 

@@ -123,25 +123,25 @@ ANSWERS: Final = ListOf(
 )
 """Figures that may answer a question, by their names in run files."""
 
-_CANNOT_SHOW = tr("What the result of the quick variant says nothing about.")
-_KEPT = tr("The configurations that the quick variant keeps; left out: all, which may be eight.")
-_QUICK_REPEATS = tr("Runs of each configuration in the quick variant; left out: 3.")
-_QUICK_SCALE = tr("Its scale factor; left out: 2.")
-_QUICK_DURATION = tr("Length of its measured phase; left out: 5 s.")
-_QUICK_WARMUP = tr("Length of its warm-up; left out: 1 s.")
-_QUICK_CLIENTS = tr("Its concurrent connections; left out: those of the recipe.")
+_CANNOT_SHOW = tr("What the quick variant cannot show.")
+_KEPT = tr("The configurations of the quick variant; default: all, at most eight.")
+_QUICK_REPEATS = tr("Runs of each configuration in the quick variant; default: 3.")
+_QUICK_SCALE = tr("Its scale factor; default: 2.")
+_QUICK_DURATION = tr("Length of its measured phase; default: 5 s.")
+_QUICK_WARMUP = tr("Length of its warm-up; default: 1 s.")
+_QUICK_CLIENTS = tr("Its concurrent connections; default: those of the recipe.")
 _QUESTION = tr("Which question this campaign answers, in a few words.")
-_FIGURES = tr("The figures that answer this question; left out: transactions per second.")
-_SOURCE = tr("Where the experiment is from.")
-_CHANGED = tr("What is done otherwise today than in the source, and why.")
-_MISSING = tr("What of the source cannot be done.")
-_NEEDS = tr("What a machine must have besides.")
-_DISKS = tr("How many spare disks it takes at least.")
-_POSTGRESQL = tr("The first major version of PostgreSQL that it is for.")
+_FIGURES = tr("The metrics that answer this question; default: transactions per second.")
+_SOURCE = tr("Source of the experiment.")
+_CHANGED = tr("Deviations from the source, and why.")
+_MISSING = tr("Parts of the source that cannot be reproduced.")
+_NEEDS = tr("Other requirements of the machine.")
+_DISKS = tr("Minimum number of spare disks.")
+_POSTGRESQL = tr("Oldest supported major version of PostgreSQL.")
 _QUICK = tr("The same comparison with little data and short runs.")
-_SERVER = tr("The same workload on servers that already run, on filesystems that their owner made there.")
-_PREPARE = tr("What the owner of such a server makes there, step by step.")
-_SERVER_SCALE = tr("The scale factor there, where the size of the recipe is a share of the memory.")
+_SERVER = tr("The same workload on existing servers, on filesystems created by their owners.")
+_PREPARE = tr("What the owner of such a server prepares, step by step.")
+_SERVER_SCALE = tr("The scale factor there, if the recipe's size is a share of memory.")
 
 QUICK_FIELDS: Final = (
     CampaignField("cannot_show", _SENTENCE, _CANNOT_SHOW),
@@ -291,7 +291,7 @@ def find_recipe(name: str, folder: Path = RECIPES) -> Recipe:
         return recipes[name]
     message = tr("There is no recipe “{name}”.").format(name=printable(name))
     near = did_you_mean(name[:80], recipes)
-    hint = tr("“{command} recipes” lists them; a campaign file is named with its ending, .toml.")
+    hint = tr("“{command} recipes” lists them; give a campaign file with its ending, .toml.")
     raise UsageError(f"{message} {near}".rstrip(), hint=hint.format(command=CALLED))
 
 

@@ -190,7 +190,7 @@ def _description(disk: Disk) -> Iterator[str]:
     if disk.rotation_rpm:
         yield tr("{rpm} rpm").format(rpm=disk.rotation_rpm)
     elif disk.rotational is not None and disk.bus not in _UNTRUE:
-        yield tr("rotates") if disk.rotational else tr("does not rotate")
+        yield tr("hard disk") if disk.rotational else tr("does not rotate")
     if disk.identity.serial:
         yield tr("serial {serial}").format(serial=disk.identity.serial)
     if disk.identity.wwn:

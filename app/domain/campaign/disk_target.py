@@ -28,7 +28,7 @@ from app.domain.units import TIB
 _UNSEEN_BYTES: Final = TIB << 20
 """Size of a disk that was not looked up yet: problems of sizes are reported later."""
 
-_LOOKS_SYNCHRONISED: Final = tr("such an array looks like one that was synchronised")
+_LOOKS_SYNCHRONISED: Final = tr("such an array looks like a synchronised one")
 
 _KEYS: Final = {
     "partition_bytes": "partition_size",
@@ -143,8 +143,8 @@ def unseen_choices(target: DiskTarget) -> tuple[tuple[str, str, str], ...]:
 def why_no_effect(option: OptionSpec) -> str:
     """Return why an option of the server stage has no effect on the disks that it was chosen for."""
     if option.of_wal:
-        return tr("it is about the WAL, which has disks of its own.")
-    return tr("it is about the data, which lies on other disks.")
+        return tr("it concerns the WAL, which has its own disks.")
+    return tr("it concerns the data, which is on other disks.")
 
 
 def _misplaced_options(target: DiskTarget) -> Iterator[Problem]:
@@ -155,7 +155,7 @@ def _misplaced_options(target: DiskTarget) -> Iterator[Problem]:
             option = filesystem(group.filesystem).option(name)
             does_nothing = not holds_wal if option.of_wal else group is target.wal
             if option.stage is Stage.SERVER and does_nothing:
-                message = tr("{name} does nothing here: {reason}").format(
+                message = tr("{name} has no effect here: {reason}").format(
                     name=name, reason=why_no_effect(option)
                 )
                 yield Problem(f"{prefix}options.{name}", message)

@@ -160,16 +160,16 @@ def describe_matrix(matrix: Matrix) -> tuple[str, ...]:
         tr("{name} ({values})").format(name=each.name, values=", ".join(value.name for value in each.values))
         for each in matrix.dimensions
     ]
-    sentence = tr("{dimensions}: {product} combinations are {count} configurations.")
+    sentence = tr("{dimensions}: {product} combinations give {count} configurations.")
     sentences = [
         sentence.format(dimensions=" x ".join(parts), product=math.prod(sizes), count=len(matrix.cells)),
     ]
     if matrix.left_out:
-        sentences.append(tr("[[exclude]] leaves {count} of them out.").format(count=matrix.left_out))
+        sentences.append(tr("[[exclude]] removes {count} of them.").format(count=matrix.left_out))
     for place, each in enumerate(matrix.dimensions):
         idle = sum(cell[place] is None for cell in matrix.cells)
         if idle:
-            words = tr("{name} changes nothing in {idle} of {count} configurations, which are there once.")
+            words = tr("{name} has no effect in {idle} of {count} configurations; these are measured once.")
             sentences.append(words.format(name=each.name, idle=idle, count=len(matrix.cells)))
     return tuple(sentences)
 

@@ -37,9 +37,9 @@ def obstacle_of(kind: Maintenance, filesystems: Sequence[str]) -> str:
 
 def _obstacle(name: str, those: Sequence[str], these: Sequence[str]) -> str:
     if not these:
-        words = tr("“{name}” is done by root, on spare disks only: this target has none.")
+        words = tr("“{name}” needs root and spare disks, which this target does not have.")
         return words.format(name=name)
-    words = tr("“{name}” exists on {those} only; this target has {these}.")
+    words = tr("“{name}” exists only on {those}; this target has {these}.")
     return words.format(name=name, those=", ".join(those), these=", ".join(dict.fromkeys(these)))
 
 

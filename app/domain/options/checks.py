@@ -58,7 +58,7 @@ RULES: Final[tuple[ConflictRule[Circumstances], ...]] = (
         Action.REFUSE,
         ("full_page_writes",),
         lambda it: it.is_off("full_page_writes") and not it.writes_whole_pages(),
-        tr("A crash can leave half-written pages here, which only full page writes repair."),
+        tr("A crash can leave torn pages here, which only full page writes repair."),
         "zfs docs; manual 19.5.1",
     ),
     ConflictRule(
@@ -66,7 +66,7 @@ RULES: Final[tuple[ConflictRule[Circumstances], ...]] = (
         Action.WARN,
         (),
         _not_durable,
-        tr("The result is marked NOT DURABLE wherever it is shown and is not ranked among the others."),
+        tr("The result is always marked NOT DURABLE and is not ranked."),
         "storage reference, policy",
     ),
     ConflictRule(
@@ -76,7 +76,7 @@ RULES: Final[tuple[ConflictRule[Circumstances], ...]] = (
         lambda it: (
             it.is_off("fsync") and (_not_durable(it) or it.zfs_log_disks > 0) and bool(it.filesystem.levels)
         ),
-        tr("With fsync=off the server never asks for durability: this option would have nothing to change."),
+        tr("With fsync=off the server never requests durability, so this option has no effect."),
         "manual 19.5.1",
     ),
     ConflictRule(
@@ -84,7 +84,10 @@ RULES: Final[tuple[ConflictRule[Circumstances], ...]] = (
         Action.WARN,
         ("fsync",),
         lambda it: it.is_off("fsync") and bool(it.filesystem.levels),
-        tr("With fsync=off all filesystems look alike: nothing is said about how they make commits durable."),
+        tr(
+            "With fsync=off all filesystems look alike: the result does not show how they make commits "
+            "durable."
+        ),
         "manual 19.5.1",
     ),
     ConflictRule(
@@ -92,7 +95,7 @@ RULES: Final[tuple[ConflictRule[Circumstances], ...]] = (
         Action.IMPLY,
         ("mkfs_discard",),
         lambda it: it.preconditioned and it.value("mkfs_discard") is True,
-        tr("Discarding the device would undo its preconditioning: the mkfs program is told not to."),
+        tr("The mkfs program is set not to discard the device, because that would undo its preconditioning."),
         "mke2fs(8); mkfs.xfs(8); mkfs.btrfs(8); mkfs.f2fs(8)",
         (("mkfs_discard", False),),
     ),
@@ -101,7 +104,7 @@ RULES: Final[tuple[ConflictRule[Circumstances], ...]] = (
         Action.REFUSE,
         ("disks",),
         lambda it: len({disk.logical_block_bytes for disk in it.disks}) > 1,
-        tr("The disks address blocks of different sizes: what is aligned on one is not on the other."),
+        tr("The disks have different block sizes: alignment on one is not alignment on the other."),
         "mdadm(8); zpool-create(8)",
     ),
     ConflictRule(
@@ -113,7 +116,7 @@ RULES: Final[tuple[ConflictRule[Circumstances], ...]] = (
             and max(disk.size_bytes for disk in it.disks)
             > _SIZES_DIFFER * min(disk.size_bytes for disk in it.disks)
         ),
-        tr("The disks differ in size by more than 1 %: all are used as if as small as the smallest."),
+        tr("The disks differ in size by more than 1 %; only the size of the smallest is used on each."),
         "mdadm(8); zpool-create(8)",
     ),
     ConflictRule(
@@ -121,7 +124,7 @@ RULES: Final[tuple[ConflictRule[Circumstances], ...]] = (
         Action.WARN,
         ("disks",),
         lambda it: len({disk.rotational for disk in it.disks}) > 1,
-        tr("Disks that turn and SSDs together run at the speed of those that turn."),
+        tr("Hard disks and SSDs together run at the speed of the hard disks."),
         "mdadm(8)",
     ),
     ConflictRule(
@@ -130,8 +133,8 @@ RULES: Final[tuple[ConflictRule[Circumstances], ...]] = (
         ("full_page_writes", "recordsize"),
         lambda it: it.is_off("full_page_writes") and it.cuts_pages(),
         tr(
-            "Records smaller than a page of PostgreSQL (8 KiB where it was not built otherwise) are written "
-            "one by one: full page writes have to stay on."
+            "Records smaller than a PostgreSQL page (normally 8 KiB) are written one by one, so full page "
+            "writes must stay on."
         ),
         "zfs docs",
     ),
@@ -209,7 +212,7 @@ def idle_options(
     """
     it = Circumstances(spec, options, level=level)
     found = {
-        each.id: tr("{option}: gone since {need}.").format(option=each.label, need=each.removed[0].words)
+        each.id: tr("{option}: removed in {need}.").format(option=each.label, need=each.removed[0].words)
         for each in spec.options
         if each.removed
     }
@@ -249,12 +252,12 @@ def unavailable(option: OptionSpec, versions: Versions, value: OptionValue | Non
             removed += item.removed
     for need in since:
         if need.is_reached(versions) is False:
-            return tr("exists since {need}; here is {found}").format(
+            return tr("needs {need} or newer; found {found}").format(
                 need=need.words, found=_installed(need, versions)
             )
     for need in removed:
         if need.is_reached(versions):
-            return tr("gone since {need}; here is {found}").format(
+            return tr("removed in {need}; found {found}").format(
                 need=need.words, found=_installed(need, versions)
             )
     return ""
@@ -340,7 +343,7 @@ def _spelling(spec: FilesystemSpec, word: str) -> str:
             written = option.written(value)
             if written is not None and written.item == word:
                 said = f'"{value}"' if isinstance(value, str) else shown(value)
-                sentence = tr("“{word}” is what {program} is told. Say {name} = {value}.")
+                sentence = tr("“{word}” is the argument of {program}. Write {name} = {value}.")
                 program = _PROGRAMS.get(option.stage, spec.mkfs)
                 return sentence.format(word=word, program=program, name=option.id, value=said)
     return ""

@@ -46,28 +46,28 @@ _SAFETY_WORDS: Final = {
     Safety.LOSES_COMMITS_WITHOUT_PLP: (
         tr("needs PLP"),
         tr(
-            "A power cut loses acknowledged commits or the whole filesystem, unless every disk's write cache "
-            "survives it (power-loss protection, battery)."
+            "A power cut can lose acknowledged commits or the whole filesystem, unless every disk's write "
+            "cache survives it (power-loss protection, battery)."
         ),
     ),
     Safety.LOSES_COMMITS: (
         tr("loses commits"),
-        tr("A power cut or crash of the machine loses acknowledged commits, whatever the disks are."),
+        tr("A power cut or crash of the machine loses acknowledged commits, on any disk."),
     ),
     Safety.STALE_DATA: (
         tr("stale data"),
         tr(
-            "After a crash files can show what lay on the disk before: PostgreSQL repairs its own from the "
-            "WAL, but old data can be read by others."
+            "After a crash files can contain old disk content. PostgreSQL repairs its own from the WAL, but "
+            "others may read old data."
         ),
     ),
     Safety.NO_CHECKSUMS: (
         tr("no checksums"),
-        tr("Data has no checksums: what a disk returns wrong is not noticed and not repaired."),
+        tr("Data has no checksums: wrong data from a disk is not detected and not repaired."),
     ),
     Safety.TORN_PAGES: (
         tr("torn pages"),
-        tr("A crash can leave half-written pages: full_page_writes has to stay on."),
+        tr("A crash can leave torn pages: full_page_writes must stay on."),
     ),
     Safety.LESS_REDUNDANCY: (
         tr("less redundancy"),
@@ -79,7 +79,7 @@ _SAFETY_WORDS: Final = {
     ),
     Safety.DISTORTS: (
         tr("distorts"),
-        tr("Changes what a benchmark shows without a change for everyday use: compare with care."),
+        tr("Changes the benchmark but not everyday use: compare with care."),
     ),
 }
 

@@ -10,31 +10,36 @@ from app.domain.options.raid import PARITY_DISKS, ArrayLayout, Assembler, Level
 from app.domain.text import tr
 
 _HOLE: Final = tr(
-    "Small writes read before they write, and a crash in mid-write can leave parity that does not fit "
-    "(write hole)."
+    "Small writes must read first, and a crash during a write can leave inconsistent parity (write hole)."
 )
 _RAIDZ: Final = tr(
-    "No write hole. Parity and padding are added to each record, so the usable size is approximate; "
-    "random I/O runs at about the speed of one disk."
+    "No write hole. Each record gets parity and padding, so usable size is approximate; random I/O is about "
+    "as fast as one disk."
 )
-_UNSTABLE: Final = tr("btrfs calls its own raid5 and raid6 unstable: “should not be used in production”.")
-_FIRST_SYNC: Final = tr("Measured only after the first synchronisation, unless that is avoided and recorded.")
+_UNSTABLE: Final = tr(
+    "The btrfs developers call raid5 and raid6 unstable: “should not be used in production”."
+)
+_FIRST_SYNC: Final = tr(
+    "Measured only after the initial synchronisation, unless you skip it, which is recorded."
+)
 
 _WORDS: Final = {
-    (Level.SINGLE, Assembler.RAW): tr("One partition of ours, nothing between."),
-    (Level.SINGLE, Assembler.BTRFS): tr("Data once; metadata twice on the same disk, as mkfs.btrfs does."),
-    (Level.SINGLE, Assembler.ZFS): tr("A pool of one disk; metadata is kept twice."),
-    (Level.STRIPE, Assembler.MD): tr("All disks at once; one that fails takes everything."),
+    (Level.SINGLE, Assembler.RAW): tr("One partition, directly on the disk."),
+    (Level.SINGLE, Assembler.BTRFS): tr(
+        "One copy of data; two copies of metadata on the same disk, as mkfs.btrfs does."
+    ),
+    (Level.SINGLE, Assembler.ZFS): tr("A pool of one disk, with two copies of metadata."),
+    (Level.STRIPE, Assembler.MD): tr("Striped over all disks; if one fails, everything is lost."),
     (Level.STRIPE, Assembler.BTRFS): tr(
-        "Data and metadata without a second copy; one disk that fails takes everything."
+        "Data and metadata have no second copy; if one disk fails, everything is lost."
     ),
-    (Level.STRIPE, Assembler.ZFS): tr("Records are spread over all disks; one that fails takes the pool."),
-    (Level.MIRROR, Assembler.MD): tr("Every disk holds everything. ") + _FIRST_SYNC,
+    (Level.STRIPE, Assembler.ZFS): tr("Records are spread over all disks; if one fails, the pool is lost."),
+    (Level.MIRROR, Assembler.MD): tr("Every disk holds a full copy. ") + _FIRST_SYNC,
     (Level.MIRROR, Assembler.BTRFS): tr(
-        "Two copies on any two disks, however many there are: with more than two disks it holds more and "
-        "survives less than a mirror of md or ZFS. Three or four copies are an option."
+        "Two copies on any two disks. With more disks it holds more but survives less than an md or ZFS "
+        "mirror; three or four copies are an option."
     ),
-    (Level.MIRROR, Assembler.ZFS): tr("Every disk holds everything, with checksums."),
+    (Level.MIRROR, Assembler.ZFS): tr("Every disk holds a full copy, with checksums."),
     (Level.RAID10, Assembler.MD): tr(
         "Two copies of each chunk on neighbouring disks; an odd number of disks works too. "
     )

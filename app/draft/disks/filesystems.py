@@ -54,10 +54,10 @@ class OptionGroup(StrEnum):
 
 
 _PART_WORDS: Final = {
-    OptionGroup.MATTERS: tr("What matters for PostgreSQL"),
-    OptionGroup.FORMAT: tr("When it is made"),
-    OptionGroup.MOUNT: tr("When it is mounted"),
-    OptionGroup.SERVER: tr("Settings of PostgreSQL that go with it"),
+    OptionGroup.MATTERS: tr("Important for PostgreSQL"),
+    OptionGroup.FORMAT: tr("When created"),
+    OptionGroup.MOUNT: tr("When mounted"),
+    OptionGroup.SERVER: tr("Related PostgreSQL settings"),
 }
 _PARTS: Final = {
     Stage.MKFS: OptionGroup.FORMAT,
@@ -255,7 +255,7 @@ def default_words(option: OptionSpec, of_preset: OptionValue | None) -> str:
     if of_preset is not None:
         return tr("{value} (preset)").format(value=shown_value(option, of_preset))
     if option.default is None:
-        return tr("as the tools decide")
+        return tr("decided by the tools")
     return tr("{value} (default)").format(value=shown_value(option, option.default))
 
 
@@ -399,7 +399,7 @@ def filesystem_cards(group: GroupDraft, made: MadeDraft, facts: StorageFacts) ->
             continue
         reasons: tuple[Reason, ...] = ()
         if level not in spec.levels:
-            message = tr("Has no level “{level}”, which is chosen.").format(level=level.label)
+            message = tr("Does not support the chosen level “{level}”.").format(level=level.label)
             reasons = (Reason(message),)
         elif facts.support is not None:
             reasons = level_availability(spec, level, facts.support).reasons

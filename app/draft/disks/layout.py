@@ -123,7 +123,7 @@ def _choice(level: Level, group: GroupDraft, made: MadeDraft, facts: StorageFact
         reason = unmakeable(spec_of(made), level, len(group.disks), facts.support)
         if reason and not found.problem(len(group.disks)):
             others = makers_words(level, len(group.disks), facts.support)
-            sentence = tr("⚠ Not with {label} on this machine: {reason}")
+            sentence = tr("⚠ {label} does not work on this machine: {reason}")
             words = f"{sentence.format(label=spec_of(made).label, reason=reason)} {others} {words}".strip()
     obstacle = found.problem(len(group.disks))
     sizes = sizes_of(group.disks, facts)
@@ -160,7 +160,7 @@ def survives_words(found: ArrayLayout, disks: int, copies: int | None = None) ->
     """Return how many disks may fail, in a few words."""
     count = survives(found, disks, copies)
     if count == 0:
-        return tr("survives the loss of no disk")
+        return tr("does not survive the loss of a disk")
     if count == 1:
         return tr("survives the loss of any 1 disk")
     return tr("survives the loss of any {count} disks").format(count=count)

@@ -58,7 +58,7 @@ def _of_disks(parts: DraftParts, facts: StorageFacts) -> Iterator[Problem]:
     if parts.disks not in parts.used_disks():
         return
     if facts.listing is None:
-        yield Problem("", tr("The disks of this machine are being looked at …"), pending=True)
+        yield Problem("", tr("Checking the disks of this machine …"), pending=True)
         return
     for row in disk_rows(parts.disks, facts):
         if row.role is not None and row.obstacle:
@@ -71,7 +71,7 @@ def _of_disks(parts: DraftParts, facts: StorageFacts) -> Iterator[Problem]:
 
 def _row_problem(row: DiskRow) -> str:
     if row.disk is None:
-        message = tr("{use}: the disk {key} is not there any more. Plug it in again, or take it away.")
+        message = tr("{use}: the disk {key} is missing. Plug it in again, or deselect it.")
         return message.format(use=row.use, key=row.key)
     return tr("{use}: {name} ({serial}) cannot be used: {reason}.").format(
         use=row.use, name=model_of(row.disk), serial=serial_of(row.disk), reason=row.obstacle.rstrip(".")
@@ -80,7 +80,7 @@ def _row_problem(row: DiskRow) -> str:
 
 def _of_filesystems(parts: DraftParts, facts: StorageFacts) -> Iterator[Problem]:
     if facts.support is None:
-        message = tr("Looking at which filesystems this machine can make …")
+        message = tr("Checking which filesystems this machine can create …")
         yield Problem("", message, pending=True)
         return
     disks, server = parts.disks, server_settings_of(parts)
@@ -102,7 +102,9 @@ def _contradictions(
     target = read_target(disks, made).target
     option = None if target is None else contradiction(target, server)
     if option is not None:
-        sentence = tr("Your server setting {name} is {found}: say the same in both places, or only in one.")
+        sentence = tr(
+            "Your server setting {name} is {found}: use the same value in both places, or set it in one only."
+        )
         yield option.key, sentence.format(name=option.name, found=option.instead)
 
 

@@ -159,16 +159,16 @@ class DiskRow:
     def reason(self) -> str:
         """Why it is not spare, in one line."""
         if self.disk is None:
-            return tr("This disk is not there any more.")
+            return tr("This disk is missing.")
         if self.obstacle:
             return self.obstacle
         if self.disk.answer is SpareAnswer.LOOKS_SPARE:
-            return tr("nothing speaks against it; root looks once more before anything is written")
+            return tr("no objection; the root helper checks again before anything is written")
         if self.disk.looked is not None and self.disk.looked.read_s:
-            return tr("every byte was read: all are zeros")
+            return tr("every byte was read and is zero")
         if self.disk.looked is not None and self.disk.looked.released_s:
-            return tr("as pgFooting left it")
-        return tr("zeros wherever it was looked at")
+            return tr("unchanged since pgFooting released it")
+        return tr("all samples are zero")
 
 
 def disk_rows(disks: DisksDraft, facts: StorageFacts) -> tuple[DiskRow, ...]:
@@ -200,13 +200,13 @@ def obstacle(disk: Disk, *, twin: bool = False) -> str:
     if kept is not None:
         return f"{kept.message} {kept.evidence}".strip()
     if disk.is_left_over and disk.answer is not SpareAnswer.SPARE:
-        return tr("used by pgFooting, or left by it: “Release disk …” shows what is on it")
+        return tr("used by pgFooting or left behind by it: “Release disk …” shows its content")
     if disk.answer is SpareAnswer.NOT_SPARE:
         first = next(iter(disk.held_by), "")
         messages = list(dict.fromkeys(refusal.message.rstrip(".") for refusal in disk.refusals))
         return "; ".join((*((first,) if first else ()), *messages)) or tr("not spare")
     if not disk.identity.key():
-        return tr("it has neither serial number nor WWN, so that it could be mistaken for another")
+        return tr("it has no serial number and no WWN, so it could be mistaken for another disk")
     if twin:
         return tr("another disk here has the same serial number and no WWN")
     return ""
@@ -239,15 +239,15 @@ def rotation(disk: Disk) -> str:
     if disk.rotation_rpm:
         return tr("{rpm} rpm").format(rpm=number_text(disk.rotation_rpm, ","))
     rotates = turns(disk)
-    return tr("not known") if rotates is None else tr("rotates") if rotates else tr("SSD")
+    return tr("not known") if rotates is None else tr("hard disk") if rotates else tr("SSD")
 
 
 def reasons(row: DiskRow) -> str:
     """Return all reasons for or against using a disk: finding, source, remedy."""
     if row.disk is None and row.role is None:
-        return tr("The disk {key} was here and is not there any more.").format(key=plain_line(row.key))
+        return tr("The disk {key} was here and is now missing.").format(key=plain_line(row.key))
     if row.disk is None:
-        return tr("A disk with the serial number or WWN {key} was chosen and is not there any more.").format(
+        return tr("The chosen disk with the serial number or WWN {key} is missing.").format(
             key=plain_line(row.key)
         )
     reasons_found = list(_reasons(row.disk.refusals))
@@ -256,7 +256,7 @@ def reasons(row: DiskRow) -> str:
         if row.disk.answer is SpareAnswer.SPARE and row.disk.looked is not None:
             reasons_found[-1] = looked_words(row.disk.looked)
     if row.disk.questions:
-        reasons_found.append(tr("“Ask root” lets root look now, at what others may not see."))
+        reasons_found.append(tr("Click “Ask root” to check what only root can read."))
     return "\n".join((_full_name(row.disk), *reasons_found))
 
 

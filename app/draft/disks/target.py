@@ -59,7 +59,7 @@ def read_target(disks: DisksDraft, made: MadeDraft | None = None, *, wal_apart: 
     """
     found = ReadTarget()
     if not disks.data.disks:
-        found.problems.append(Problem(f"{PREFIX}data", tr("Choose the disks that will hold the data.")))
+        found.problems.append(Problem(f"{PREFIX}data", tr("Choose the disks for the data.")))
         return found
     data = _group(disks.data, made or disks.data.made, PREFIX, found.problems)
     further = {
@@ -70,7 +70,7 @@ def read_target(disks: DisksDraft, made: MadeDraft | None = None, *, wal_apart: 
     limit = _read(FIELDS[f"{PREFIX}memory_limit"], disks.memory_limit, "memory_limit", found.problems)
     on_zfs = spec_of(made or disks.data.made).several is Assembler.ZFS
     if disks.zfs_log and not on_zfs and made is None:
-        sentence = tr("Only a ZFS pool has log devices: choose ZFS, or take the log devices away.")
+        sentence = tr("Only a ZFS pool can have log devices: choose ZFS, or remove the log devices.")
         found.problems.append(Problem(f"{PREFIX}filesystem", sentence))
     if found.problems:
         return found

@@ -96,11 +96,11 @@ def look_for_helper() -> Problem | None:
     if found.there:
         return None
     if found.reason:
-        message = tr("Disks are formatted by a root helper, which is called over the system bus. {reason}")
+        message = tr("A root helper, reached over the system bus, formats the disks. {reason}")
         return Problem(_DISKS, message.format(reason=found.reason))
     return Problem(
         _DISKS,
-        tr("Disks are formatted by a root helper, which is not installed."),
+        tr("A root helper formats the disks, and it is not installed."),
         tr("Install it from the folder of pgFooting: sudo packaging/helper install"),
     )
 

@@ -144,8 +144,8 @@ _HEADINGS: Final = {
     "times": (tr("Times"), CellKind.NUMBER),
     "clients": (tr("Clients"), CellKind.NUMBER),
     "rate": (tr("Rate (TPS)"), CellKind.WORDS),
-    "maintenance": (tr("Before it"), CellKind.WORDS),
-    "background": (tr("Beside it"), CellKind.WORDS),
+    "maintenance": (tr("Before"), CellKind.WORDS),
+    "background": (tr("In parallel"), CellKind.WORDS),
 }
 _IN_COLUMNS: Final = {*_HEADINGS, "script", "duration", "transactions", "counts"}
 
@@ -159,12 +159,12 @@ PHASE_COLUMNS: Final[tuple[Column[PlannedPhase], ...]] = (
         CellKind.WORDS,
     ),
     _text_column("clients"),
-    Column("length", tr("Lasts"), _length, CellKind.LABEL),
+    Column("length", tr("Length"), _length, CellKind.LABEL),
     _text_column("rate"),
     _text_column("maintenance"),
     _text_column("background"),
     Column("counts", tr("Compared"), _counts, CellKind.LABEL),
-    Column("else", tr("Else"), _else, CellKind.WORDS),
+    Column("else", tr("Other"), _else, CellKind.WORDS),
 )
 """Columns of the table of phases: effective values, and all other keys."""
 

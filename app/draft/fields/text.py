@@ -172,7 +172,7 @@ def _settings_table(text: str) -> Mapping[str, str]:
     for line in lines:
         before = first.setdefault(line.name.lower(), line.number)
         if before != line.number:
-            sentence = tr("Line {number}: {name} is given in line {before} already.")
+            sentence = tr("Line {number}: {name} is already set in line {before}.")
             faults.append(Problem("", sentence.format(number=line.number, name=line.name, before=before)))
     if faults:
         raise InvalidValueError(*faults)

@@ -66,26 +66,32 @@ OFFERED: Final = (
     SettingOffer(
         "synchronous_commit",
         ("on", "off"),
-        tr("Whether a commit waits for its WAL to be flushed."),
+        tr("Whether a commit waits for its WAL flush."),
         by_session=True,
     ),
     SettingOffer(
         "full_page_writes",
         ("on", "off"),
-        tr("Whole pages in the WAL after a checkpoint; off only where the filesystem never tears a page."),
+        tr("Full pages in WAL after a checkpoint; turn off only if the filesystem never tears a page."),
     ),
-    SettingOffer("wal_compression", ("off", "pglz", "lz4", "zstd"), tr("Compresses those whole pages.")),
-    SettingOffer("wal_init_zero", ("on", "off"), tr("Fills new WAL files with zeros; off on copy on write.")),
-    SettingOffer("wal_recycle", ("on", "off"), tr("Reuses WAL files by renaming; off on copy on write.")),
-    SettingOffer("shared_buffers", ("128MB", "1GB", "4GB"), tr("The server's own cache."), takes_text=True),
-    SettingOffer("max_wal_size", ("1GB", "4GB", "16GB"), tr("WAL between checkpoints."), takes_text=True),
+    SettingOffer("wal_compression", ("off", "pglz", "lz4", "zstd"), tr("Compresses full pages in WAL.")),
     SettingOffer(
-        "io_method", ("sync", "worker", "io_uring"), tr("How pages are read; from PostgreSQL 18 on.")
+        "wal_init_zero", ("on", "off"), tr("Fills new WAL files with zeros; turn off for copy on write.")
+    ),
+    SettingOffer(
+        "wal_recycle", ("on", "off"), tr("Reuses WAL files by renaming; turn off for copy on write.")
+    ),
+    SettingOffer("shared_buffers", ("128MB", "1GB", "4GB"), tr("The server's own cache."), takes_text=True),
+    SettingOffer(
+        "max_wal_size", ("1GB", "4GB", "16GB"), tr("Amount of WAL between checkpoints."), takes_text=True
+    ),
+    SettingOffer(
+        "io_method", ("sync", "worker", "io_uring"), tr("How pages are read; PostgreSQL 18 or newer.")
     ),
     SettingOffer(
         "effective_io_concurrency",
         ("1", "16", "128"),
-        tr("Reads in advance of scans."),
+        tr("Prefetching for scans."),
         takes_text=True,
         by_session=True,
     ),
@@ -250,7 +256,7 @@ class _Making:
             RowGroup.STORAGE,
             FILESYSTEM,
             tr("Filesystem"),
-            tr("Several at once: each is made anew on the same disks."),
+            tr("Several: each is created in turn on the same disks."),
             [
                 ValueOffer(
                     value_of(FILESYSTEM, spec.id),
@@ -280,11 +286,11 @@ class _Making:
                 RowGroup.STORAGE, f"{_DISKS}level", tr("RAID level"), about, levels, note=" ".join(notes)
             )
         key = f"{_DISKS}scheduler"
-        about = tr("Of these disks while they are used; what it was before is put back.")
+        about = tr("For these disks during the runs; restored afterwards.")
         offers = [ValueOffer(value_of(key, each.value), each.value) for each in Scheduler]
         yield self._row(RowGroup.STORAGE, key, tr("I/O scheduler"), about, offers)
         key = f"{_DISKS}read_ahead"
-        about = tr("Of these disks while they are used; what it was before is put back. Not on ZFS.")
+        about = tr("For these disks during the runs; restored afterwards. Not on ZFS.")
         offers = [_plain(key, each) for each in (0, "128 KiB", "512 KiB", "4 MiB")]
         if any(spec.id != "zfs" for spec in specs):
             yield self._row(RowGroup.STORAGE, key, tr("Read-ahead"), about, offers, text=True)
@@ -295,7 +301,7 @@ class _Making:
             RowGroup.STORAGE,
             f"{_DISKS}preset",
             tr("Preset"),
-            tr("A named set of options; a filesystem that does not have it keeps its defaults."),
+            tr("A named set of options; filesystems without it keep their defaults."),
             [
                 ValueOffer(value_of(f"{_DISKS}preset", name), each.label, each.source)
                 for name, each in presets.items()
@@ -329,7 +335,7 @@ class _Making:
             notes.append(tr("Only {labels}.").format(labels=", ".join(spec.label for spec in having)))
         if first is None and option.default is not None:
             usual = shown_value(option, option.default)
-            notes.append(tr("Where nothing is ticked: {value}.").format(value=usual))
+            notes.append(tr("If nothing is ticked: {value}.").format(value=usual))
         tokens = " ".join(word for each in options for word in real_words(each))
         row = self._row(
             RowGroup.OPTIONS,
@@ -381,7 +387,7 @@ class _Making:
         key = "postgresql.installation"
         usable = {each.major: each for each in reversed(found) if each.usable}
         if len(usable) > 1:
-            about = tr("Server and pgbench of each version; the size of its pages is told beside it.")
+            about = tr("Server and pgbench of each version, shown with its page size.")
             offers = [
                 replace(
                     _plain(key, str(major)),
@@ -397,11 +403,11 @@ class _Making:
             ValueOffer(value_of(key, name), each.label, each.description) for name, each in PRESETS.items()
         ]
         yield self._row(
-            RowGroup.SERVER, key, tr("Settings from"), tr("Where the server settings come from."), offers
+            RowGroup.SERVER, key, tr("Settings from"), tr("The preset of server settings."), offers
         )
         key = "postgresql.checksums"
         offers = [replace(_plain(key, on), label=tr("on") if on else tr("off")) for on in (True, False)]
-        about = tr("Whether data pages carry checksums, which also logs hint bits in the WAL.")
+        about = tr("Whether data pages have checksums; this also logs hint bits in WAL.")
         yield self._row(RowGroup.SERVER, key, tr("Checksums of pages"), about, offers)
 
     def setting(self, each: SettingOffer) -> DimensionRow:
@@ -416,18 +422,18 @@ class _Making:
         cpus = self.environment.machine.cpus if self.environment else 1
         clients = sorted({1, 2, 4, 8, 16, 32, 64, cpus, 2 * cpus})
         for key, label, about, values, text in (
-            (CLIENTS, tr("Clients"), tr("Sessions of pgbench at the same time."), clients, True),
+            (CLIENTS, tr("Clients"), tr("Concurrent pgbench sessions."), clients, True),
             (
                 "workload.scale",
                 tr("Scale factor"),
-                tr("Size of the data: about 15 MB for each. Each is loaded anew."),
+                tr("Data size: about 15 MB per unit. Each size is loaded separately."),
                 (10, 100, 1000, 10_000),
                 True,
             ),
             (
                 "workload.script",
                 tr("Script"),
-                tr("What a transaction is."),
+                tr("The transaction to measure."),
                 tuple(each.value for each in BuiltinScript),
                 False,
             ),
@@ -441,7 +447,7 @@ class _Making:
             (
                 "workload.rate",
                 tr("Rate"),
-                tr("Transactions per second at a fixed rate: what latency is like below the maximum."),
+                tr("A fixed rate in transactions per second: shows latency below full load."),
                 (100, 500, 1000, 5000),
                 True,
             ),
@@ -461,7 +467,7 @@ class _Making:
             )
             return self.setting(offer)
         offers = [ValueOffer(each, each.name or tr("(unnamed)")) for each in found.values]
-        about = tr("From the campaign file. What is unticked is gone.")
+        about = tr("From the campaign file. Unticked values are removed.")
         return self._row(RowGroup.OTHER, key, found.name, about, offers)
 
     def _row(  # noqa: PLR0913 - a row has as many parts

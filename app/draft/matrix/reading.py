@@ -65,7 +65,7 @@ def read_draft_matrix(
     empty = tuple(
         Problem(
             f"{FIELD}[{number}]",
-            tr("“{name}” has no value: tick or type at least one, or take it away.").format(name=each.name),
+            tr("“{name}” has no value: tick or type at least one, or remove it.").format(name=each.name),
         )
         for number, each in enumerate(parts.dimensions, start=1)
         if not each.values

@@ -226,7 +226,7 @@ def total_sentences(
         return (_count(campaign), *cost_sentences(resolved))
     if refused:
         return (_count(campaign),)
-    return (_count(campaign), tr("How long that takes and what it writes is being worked out …"))
+    return (_count(campaign), tr("Estimating time and amount written …"))
 
 
 def _count(campaign: Campaign) -> str:

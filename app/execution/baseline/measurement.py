@@ -215,7 +215,7 @@ class BaselineMeasurement:
         )
         room = self.storage.room_bytes // SHARE_OF_FREE // MIB * MIB
         if room < LEAST_FILE_BYTES:
-            sentence = tr("Too little room for fio: a part of {size} is less than the {least} that it needs.")
+            sentence = tr("Not enough space for fio: its share is {size}, and it needs {least}.")
             self._problems.append(
                 sentence.format(size=format_size(room), least=format_size(LEAST_FILE_BYTES))
             )
@@ -235,7 +235,7 @@ class BaselineMeasurement:
     def _ask_fio(self, found: IoBaseline, room: int) -> IoBaseline:
         program = shutil.which(fio.PROGRAM, path=SEARCH_PATH)
         if program is None:
-            sentence = tr("fio is not installed, so that no reads and writes were measured.")
+            sentence = tr("fio is not installed, so reads and writes were not measured.")
             self._problems.append(sentence)
             return found
         first, *others = FIO_JOBS
@@ -276,8 +276,8 @@ class BaselineMeasurement:
         measured = self._run_fio(program, task)
         if measured is not None and measured.size_bytes < wanted // MIB * MIB:
             sentence = tr(
-                "In {seconds} s, and with the room there is, a file of {size} was written, less than twice "
-                "the memory ({memory}): reads may have been answered from the cache."
+                "In {seconds} s and the available space, fio wrote a file of {size}, less than twice the "
+                "memory ({memory}), so reads may come from the cache."
             )
             size, memory = format_size(measured.size_bytes), format_size(self.memory_bytes)
             remark = sentence.format(seconds=CACHED_WRITE_SECONDS, size=size, memory=memory)
@@ -306,7 +306,7 @@ class BaselineMeasurement:
         program = self.installation.program(pg_test_fsync.PROGRAM)
         self.step(tr("pg_test_fsync"), len(FIO_JOBS) / (len(FIO_JOBS) + 1))
         if not os.access(program, os.X_OK):
-            sentence = tr("There is no {program}, so nobody asked how often a write becomes durable.")
+            sentence = tr("{program} is missing, so durable writes per second were not measured.")
             self._problems.append(sentence.format(program=program))
             return (), DeviceRates()
         synced = self.storage.wal_folder
@@ -326,7 +326,7 @@ class BaselineMeasurement:
         if len(methods) < len(FSYNC_METHODS):
             sentence = tr("pg_test_fsync measured {count} of {all} methods: {reason}")
             reason = _last_line(ended.stderr) or (
-                tr("it did not end in time") if ended.is_late else tr("it said nothing of the others")
+                tr("it did not finish in time") if ended.is_late else tr("it reported nothing for the others")
             )
             words = sentence.format(count=len(methods), all=len(FSYNC_METHODS), reason=reason)
             self._problems.append(words)
@@ -422,7 +422,7 @@ def _answer(ended: _Ended, task: FioTask) -> FioAnswer:
         FioError: there is none.
     """
     if ended.is_late:
-        sentence = tr("fio did not end within {seconds:.0f} s and was ended.")
+        sentence = tr("fio did not finish within {seconds:.0f} s; pgFooting ended it.")
         raise FioError(sentence.format(seconds=task.seconds + PATIENCE_S))
     return fio.parse_fio(ended.stdout, task)
 
@@ -443,7 +443,7 @@ def _virtual_machine() -> str:
 def _answers_from_cache(jobs: tuple[JobResult, ...]) -> list[str]:
     """Return a sentence for each read job that a cache answered, by the disks' own counters."""
     labels = {job.id.value: job.label for job in FIO_JOBS}
-    sentence = tr("{job}: the disks were asked for {share:.0f} % of the bytes only; a cache gave the rest.")
+    sentence = tr("{job}: only {share:.0f} % of the bytes came from the disks, the rest from a cache.")
     return [
         sentence.format(job=labels.get(each.job, each.job), share=100 * each.from_devices)
         for each in jobs

@@ -58,7 +58,7 @@ def refuse_erasure(_erasure: ErasePrompt) -> None:
     Raises:
         RefusedError: always.
     """
-    raise RefusedError(tr("Nobody confirmed that the disks may be erased; nothing was touched."))
+    raise RefusedError(tr("Erasing the disks was not confirmed; nothing was touched."))
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,9 @@ def open_disks(
     if not plans:
         return None
     if len(plans) > MOST_PLANS:
-        message = tr("{count} different ways to use spare disks are more than the {most} of one campaign.")
+        message = tr(
+            "{count} different uses of spare disks are too many for one campaign; at most {most} are allowed."
+        )
         raise CampaignError(message.format(count=len(plans), most=MOST_PLANS), field="configuration")
     with ExitStack() as opening:
         client = HelperClient.open()
@@ -113,7 +115,7 @@ def open_disks(
         texts = dict(zip(plans, description.texts, strict=True))
         named = {", ".join(names): texts[plan] for plan, names in plans.items()}
         consent.confirm(ErasePrompt(_disks_of(plans), named, client.version.test_devices))
-        listener.reported("asking", tr("An administrator is asked whether the disks may be erased."))
+        listener.reported("asking", tr("Waiting for an administrator to authorise erasing the disks."))
         with consent.agent():
             session = client.execute(description, account.uid)
         disks = DiskSession(client, session, texts, client.version.test_devices)
@@ -187,16 +189,16 @@ def ending_of(disks: Sequence[DiskIdentity], remains: UnmakeOutcome, here: Seque
         (silent if disk.is_left_over else free).append(name)
     kept = list(remains.sentences)
     if silent and not kept:
-        kept.append(tr("{disks}: what was made on it is still there.").format(disks=", ".join(silent)))
+        kept.append(tr("{disks}: the storage created on it is still there.").format(disks=", ".join(silent)))
     return DiskEnding(_free_words(free), tuple(kept))
 
 
 def _free_words(names: Sequence[str]) -> str:
     if not names:
         return ""
-    sentence = tr("The disk {disks} is free again: released, not zeroed.")
+    sentence = tr("The disk {disks} was released, not zeroed.")
     if len(names) > 1:
-        sentence = tr("These disks are free again: released, not zeroed: {disks}.")
+        sentence = tr("These disks were released, not zeroed: {disks}.")
     return sentence.format(disks=", ".join(names))
 
 

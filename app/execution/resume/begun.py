@@ -224,7 +224,9 @@ def new_folder(library: Path, campaign: Campaign) -> Path:
         message = tr("The library {path} cannot be written: {reason}. Nothing was started.")
         hint = tr("Choose another folder with --library.")
         raise UsageError(message.format(path=library, reason=err.strerror), hint=hint) from err
-    raise UsageError(tr("The library {path} is full of campaigns of this second.").format(path=library))
+    raise UsageError(
+        tr("The library {path} already has too many campaigns of this second.").format(path=library)
+    )
 
 
 def unfinished_folder(library: Path, campaign: Campaign) -> Path:
@@ -248,13 +250,13 @@ def unfinished_folder(library: Path, campaign: Campaign) -> Path:
     if others:
         raise _other_scripts(others)
     message = tr("There is no unfinished campaign in {library} that this file describes.")
-    hint = tr("Leave --resume out to start it anew. A changed file is another campaign.")
+    hint = tr("Start it again without --resume. A changed file is a different campaign.")
     raise UsageError(message.format(library=library), hint=hint)
 
 
 def _other_scripts(paths: Sequence[str]) -> UsageError:
-    message = tr("The campaign was begun with other scripts than those of now: {paths}.")
-    hint = tr("Leave --resume out to start it anew. A changed script is another campaign.")
+    message = tr("Scripts of the campaign have changed since it started: {paths}.")
+    hint = tr("Start it again without --resume. A changed script is a different campaign.")
     return UsageError(message.format(paths=", ".join(paths)), hint=hint)
 
 
@@ -272,17 +274,17 @@ def check_folder(folder: Path, text: str, campaign: Campaign) -> None:
         BusyError: it runs.
     """
     if is_live(folder):
-        raise BusyError(tr("The campaign in {folder} runs; nothing was started.").format(folder=folder))
+        raise BusyError(tr("The campaign in {folder} is running; nothing was started.").format(folder=folder))
     changed = changed_scripts(text, campaign)
     if changed:
         raise _other_scripts(changed)
     if not os.access(folder, os.W_OK | os.X_OK, effective_ids=True):
-        message = tr("The folder {folder} may not be written: its campaign cannot go on in it.")
-        hint = tr("Copy the folder to where you may write, and go on there.")
+        message = tr("The folder {folder} is not writable, so its campaign cannot continue there.")
+        hint = tr("Copy the folder to a writable place and continue there.")
         raise RefusedError(message.format(folder=folder), hint=hint)
     if is_complete(folder, campaign):
-        message = tr("Nothing is missing of the campaign in {folder}: all its runs are done.")
-        hint = tr("Without --resume, {file} measures it again, in a new folder.")
+        message = tr("The campaign in {folder} is complete: all its runs are done.")
+        hint = tr("To measure it again in a new folder, run {file} without --resume.")
         file = folder / CAMPAIGN_NAME
         raise UsageError(message.format(folder=folder), hint=hint.format(file=file))
 
@@ -381,8 +383,8 @@ class TimeBudget:
             return ""
         self.is_spent = True
         sentence = tr(
-            "The time budget of {budget} ends the campaign here: {what} would take about {needed}, and "
-            "{left} are left. With --resume it goes on, with the same budget again."
+            "Stopped by the time budget of {budget}: {what} needs about {needed}, and {left} are left. "
+            "--resume continues with the same budget again."
         )
         what = tr("the next round of {count} runs").format(count=len(runs)) if whole else tr("the next run")
         return sentence.format(
@@ -436,7 +438,7 @@ class UnfinishedCampaign:
     def sentence(self) -> str:
         """Return a sentence about its missing runs."""
         if self.done >= self.total:
-            message = tr("“{name}”: all runs are done, and disturbed ones are still to be measured again.")
+            message = tr("“{name}”: all runs are done; disturbed ones still have to be repeated.")
             return message.format(name=self.name)
         verb = tr("was interrupted") if self.end is None else tr("is not finished")
         message = trn(

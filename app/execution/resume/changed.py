@@ -37,7 +37,7 @@ from app.runfile.reader import RunFile
 _IDENTITY: Final = ("serial", "wwn", "model", "size_bytes")
 """Properties of a disk that survive a restart of the machine."""
 
-_ANEW: Final = tr("Leave --resume out to begin it anew here, or go on where it was begun.")
+_ANEW: Final = tr("Start it again here without --resume, or continue on the original machine.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +117,8 @@ def check_changes(
         if started is not None and started > now_epoch_s:
             changes.append(
                 tr(
-                    "The clock was set back: a run of this campaign began later than now. The order of the "
-                    "runs goes by their numbers; their dates are wrong."
+                    "The clock was set back: a run of this campaign has a later start time than now. Runs "
+                    "are ordered by number; their dates are wrong."
                 )
             )
     return tuple(dict.fromkeys(changes))
@@ -140,8 +140,8 @@ def server_changes(before: Before, look: ServerLook, facts: EnvironmentFacts | N
         return ()
     if was.system_identifier and look.system_identifier not in {"", was.system_identifier}:
         message = tr(
-            "{name}: this is another server than when the campaign began: system identifier {was} then, "
-            "{now} now. Nothing was done there."
+            "{name}: this is a different server than when the campaign started: system identifier {was} "
+            "then, {now} now. Nothing was done there."
         )
         identifiers = message.format(name=before.name, was=was.system_identifier, now=look.system_identifier)
         raise RefusedError(identifiers, hint=_ANEW)
@@ -159,14 +159,14 @@ def _check_machine_there(name: str, was: EnvironmentFacts, now: EnvironmentFacts
     """Refuse a server with moved data; only facts known both times are compared."""
     if was.machine_id and now.machine_id and was.machine_id != now.machine_id:
         message = tr(
-            "{name}: the server is on another machine than when the campaign began: {was} then, {now} now. "
-            "Nothing was done there."
+            "{name}: the server is on a different machine than when the campaign started: {was} then, {now} "
+            "now. Nothing was done there."
         )
         words = tuple(machine_label(each) or tr("not known") for each in (was, now))
     elif was.filesystem and now.filesystem and was.filesystem != now.filesystem:
         message = tr(
-            "{name}: the server's data lies on another filesystem than when the campaign began: {was} then, "
-            "{now} now. Nothing was done there."
+            "{name}: the server's data is on a different filesystem than when the campaign started: {was} "
+            "then, {now} now. Nothing was done there."
         )
         words = was.filesystem, now.filesystem
     else:
@@ -177,10 +177,10 @@ def _check_machine_there(name: str, was: EnvironmentFacts, now: EnvironmentFacts
 def _machine_changes(was: EnvironmentFacts, now: EnvironmentFacts) -> Iterator[str]:
     label_was, label_now = machine_label(was), machine_label(now)
     if label_was and label_now and label_was != label_now:
-        sentence = tr("The machine was changed since the campaign began: {was} then, {now} now.")
+        sentence = tr("The machine has changed since the campaign started: {was} then, {now} now.")
         yield sentence.format(was=label_was, now=label_now)
     if was.kernel and now.kernel and was.kernel != now.kernel:
-        sentence = tr("The kernel is another one than when the campaign began: {was} then, {now} now.")
+        sentence = tr("The kernel has changed since the campaign started: {was} then, {now} now.")
         yield sentence.format(was=was.kernel, now=now.kernel)
 
 
@@ -191,8 +191,8 @@ def _check_machine(was: EnvironmentFacts, now: EnvironmentFacts) -> None:
     other = other or (not both_known and was.processor != "" != now.processor != was.processor)
     if other:
         message = tr(
-            "The campaign was begun on another machine ({was}; this one: {now}): runs of two machines are "
-            "no comparison. Nothing was started."
+            "The campaign started on another machine ({was}; this one: {now}), and runs of two machines "
+            "cannot be compared. Nothing was started."
         )
         words = (machine_label(each) or tr("not known") for each in (was, now))
         raise RefusedError(message.format(was=next(words), now=next(words)), hint=_ANEW)
@@ -210,7 +210,7 @@ def _check_disks(before: Before, now: ResolvedConfiguration) -> None:
             continue
         names = tuple(tr("none") if disk is None else _disk_words(disk) for disk in (one, other))
         message = tr(
-            "{name}: the disk in place “{place}” is another one than when the campaign began: {was} then, "
+            "{name}: the disk in place “{place}” is not the one the campaign started with: {was} then, "
             "{now} now. Nothing was started, no disk was touched."
         )
         words = message.format(name=before.name, place=place, was=names[0], now=names[1])
@@ -244,10 +244,10 @@ def _check_mount(before: Before, now: ResolvedConfiguration) -> None:
     if was is None or here is None or was == here:
         return
     message = tr(
-        "{name}: {path} lies on another filesystem than when the campaign began: {was} then, {now} now. "
+        "{name}: {path} is on a different filesystem than when the campaign started: {was} then, {now} now. "
         "Nothing was started."
     )
-    hint = tr("Mount what was there before, or leave --resume out to begin the campaign anew.")
+    hint = tr("Mount the previous filesystem, or start the campaign again without --resume.")
     words = (tr("{kind} at {mount_point}").format(kind=each[0], mount_point=each[1]) for each in (was, here))
     raise RefusedError(
         message.format(name=before.name, path=now.target.path, was=next(words), now=next(words)), hint=hint
@@ -270,12 +270,12 @@ def _server_changes(before: Before, now: ResolvedConfiguration) -> Iterator[str]
 
 
 def _version_words(name: str, was: str, now: str) -> str:
-    sentence = tr("{name}: PostgreSQL {was} measured before, PostgreSQL {now} goes on.")
+    sentence = tr("{name}: earlier runs used PostgreSQL {was}; the remaining ones use {now}.")
     return sentence.format(name=name, was=was, now=now)
 
 
 def _program_changes(before: Before) -> Iterator[str]:
     was = known(before.metadata.program_version, "")
     if was and was != VERSION:
-        sentence = tr("pgFooting {was} measured before, {now} goes on.")
+        sentence = tr("Earlier runs used pgFooting {was}; the remaining ones use {now}.")
         yield sentence.format(was=was, now=VERSION)

@@ -57,7 +57,7 @@ def account_reason(account: Account) -> str:
     if account.is_current:
         return tr("Server and pgbench run as {name}, who started this.").format(name=account.name)
     return tr(
-        "Started as root; PostgreSQL refuses to run as root, so server and pgbench run as {name}."
+        "Started as root, but PostgreSQL refuses to run as root; server and pgbench run as {name}."
     ).format(name=account.name)
 
 
@@ -170,10 +170,10 @@ def create_templates_folder(account: Account) -> str:
         found = os.fstat(folder)
         if found.st_uid != account.uid or stat.S_IMODE(found.st_mode) & 0o022:
             raise RefusedError(
-                tr("{path} is not the folder of {account} alone; nothing was written.").format(
+                tr("{path} does not belong to {account} alone; nothing was written.").format(
                     path=path, account=account.name
                 ),
-                hint=tr("Name another folder in {variable}.").format(variable=TEMPLATES_VARIABLE),
+                hint=tr("Set {variable} to another folder.").format(variable=TEMPLATES_VARIABLE),
             )
     return path
 
@@ -193,8 +193,8 @@ def _create_where_only_root_may(path: str) -> None:
             is_open = stat.S_IMODE(found.st_mode) & 0o022 and not found.st_mode & stat.S_ISVTX
             if found.st_uid != 0 or is_open:
                 raise RefusedError(
-                    tr("{path} is not root's alone; nothing was written.").format(path=folder),
-                    hint=tr("Name another folder in {variable}.").format(variable=TEMPLATES_VARIABLE),
+                    tr("{path} does not belong to root alone; nothing was written.").format(path=folder),
+                    hint=tr("Set {variable} to another folder.").format(variable=TEMPLATES_VARIABLE),
                 )
             inner = where.relative_to(folder).parts[0]
             with suppress(FileExistsError):
@@ -231,10 +231,10 @@ def _check_owner(path: Path, found: os.stat_result) -> None:
     # SECURITY: records decide what is deleted; anyone who can write them decides that.
     if found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o022:
         raise RefusedError(
-            tr(
-                "{path} could be changed by others ({mode}, owner {uid}); nothing was read or written."
-            ).format(path=path, mode=stat.filemode(found.st_mode), uid=found.st_uid),
-            hint=tr("Make it yours alone: chown, chmod 0700."),
+            tr("Other users could change {path} ({mode}, owner {uid}); nothing was read or written.").format(
+                path=path, mode=stat.filemode(found.st_mode), uid=found.st_uid
+            ),
+            hint=tr("Restrict it to your user: chown, chmod 0700."),
         )
 
 

@@ -70,6 +70,6 @@ def write_private(folder: PrivateFolder, name: str, text: str, record: Recorder)
 def replaced(path: str) -> TargetLostError:
     """Return the error for a folder or file that was replaced."""
     return TargetLostError(
-        tr("{path} was replaced by something else while the run used it.").format(path=path),
-        hint=tr("What is there now was not touched."),
+        tr("{path} was replaced while the run used it.").format(path=path),
+        hint=tr("The new content was not touched."),
     )

@@ -106,7 +106,7 @@ def check_alive(site: RunFolders, reserve_bytes: int) -> None:
     log_bytes = _check_folder(site.private.path, site.private.identity, site)
     if log_bytes < _LOG_RESERVE_BYTES:
         raise TargetLostError(
-            tr("{path}, which holds the logs, is nearly full: {free} are left.").format(
+            tr("{path}, which contains the logs, is nearly full: {free} are left.").format(
                 path=site.private.path, free=format_size(log_bytes)
             )
         )
@@ -122,7 +122,7 @@ def _check_folder(path: str, identity: FileIdentity, site: RunFolders) -> int:
             if volume.f_flag & os.ST_RDONLY:
                 raise TargetLostError(
                     tr("The filesystem of {path} has become read-only.").format(path=path),
-                    hint=tr("The kernel does so after errors of the device: see its log (dmesg)."),
+                    hint=tr("The kernel does this after device errors: see its log (dmesg)."),
                 )
             free_bytes = volume.f_bavail * volume.f_frsize
             if path == site.root:
@@ -173,7 +173,7 @@ def empty_page_cache(of: RunFolders, record: Recorder, watch: Callable[[], None]
     argv = ("sync", "--file-system", *folders)
     outcome = run_command(argv, account=of.private.account, timeout_s=SYNC_TIMEOUT_S, record=record)
     if not outcome.succeeded:
-        sentence = tr("What is dirty could not be written: {reason}")
+        sentence = tr("Dirty data could not be written: {reason}")
         raise ServerError(sentence.format(reason=outcome.describe()))
     try:
         for folder in folders:
@@ -181,7 +181,7 @@ def empty_page_cache(of: RunFolders, record: Recorder, watch: Callable[[], None]
                 os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
                 watch()
     except OSError as err:
-        sentence = tr("The files in {path} could not be reached: {reason}")
+        sentence = tr("The files in {path} are not accessible: {reason}")
         raise ServerError(sentence.format(path=of.data_directory, reason=err.strerror)) from err
 
 

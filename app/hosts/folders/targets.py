@@ -139,8 +139,8 @@ def _default(account: Account) -> str:
                 path=default_folder(account), reason=err.strerror
             ),
             hint=of_an_account(
-                tr("Name a folder in the campaign (target.path), or set XDG_CACHE_HOME."),
-                root=tr("Name a folder in the campaign (target.path)."),
+                tr("Set target.path in the campaign, or set XDG_CACHE_HOME."),
+                root=tr("Set target.path in the campaign."),
             ),
         ) from err
     except RefusedError as err:
@@ -150,7 +150,7 @@ def _default(account: Account) -> str:
 def _spelled_out(given: str) -> str:
     """Return the absolute path for the user's text."""
     if any(unicodedata.category(letter) == "Cc" for letter in given):
-        raise TargetError(tr("The folder {path} holds control characters.").format(path=repr(given)))
+        raise TargetError(tr("The folder name {path} contains control characters.").format(path=repr(given)))
     path = os.path.expanduser(given)  # noqa: PTH111 - Path would raise where there is no such user
     if path.startswith("~"):
         raise TargetError(
@@ -160,8 +160,8 @@ def _spelled_out(given: str) -> str:
         )
     if not path.startswith("/"):
         raise TargetError(
-            tr("The folder “{path}” is relative; nothing says to what.").format(path=given),
-            hint=tr("Write it in full, such as {path}.").format(path=str(Path.cwd() / given)),
+            tr("The folder “{path}” is a relative path.").format(path=given),
+            hint=tr("Use the absolute path, such as {path}.").format(path=str(Path.cwd() / given)),
         )
     return path
 
@@ -180,7 +180,7 @@ def _explain(path: str, obstacle: Obstacle, account: Account) -> TargetError:
             tr("The folder {path} does not exist: there is no {component}. Nothing was created.").format(
                 path=path, component=component
             ),
-            hint=tr("Create it, or leave the path out for the default folder."),
+            hint=tr("Create it, or omit the path to use the default folder."),
         )
     if obstacle.number == errno.ENOTDIR:
         return TargetError(
@@ -190,13 +190,13 @@ def _explain(path: str, obstacle: Obstacle, account: Account) -> TargetError:
         )
     if obstacle.number == errno.EACCES:
         return TargetError(
-            tr("{account} cannot reach {path}: {component} does not let it through ({permissions}).").format(
+            tr("{account} cannot reach {path}: {component} denies access ({permissions}).").format(
                 account=account.name,
                 path=path,
                 component=component,
                 permissions=_permissions(obstacle.mode, obstacle.uid),
             ),
-            hint=tr("Name a folder that {account} reaches, or leave the path out for {default}.").format(
+            hint=tr("Choose a folder that {account} can reach, or omit the path to use {default}.").format(
                 account=account.name, default=default_folder(account)
             ),
         )
@@ -210,48 +210,48 @@ def _explain(path: str, obstacle: Obstacle, account: Account) -> TargetError:
 def _check_place(path: str, facts: FolderFacts) -> None:
     if facts.cluster is not None:
         raise TargetError(
-            tr("{cluster} is a data directory of PostgreSQL; nothing is put there.").format(
+            tr("{cluster} is a PostgreSQL data directory; pgFooting puts nothing there.").format(
                 cluster=facts.cluster
             ),
-            hint=tr("Name a folder outside of it, on the same filesystem."),
+            hint=tr("Choose a folder outside it, on the same filesystem."),
         )
     if any(OWN_NAME.fullmatch(part) for part in PurePosixPath(path).parts):
         raise TargetError(
-            tr("{path} lies in a folder that pgFooting made for one campaign and deletes after it.").format(
-                path=path
-            ),
-            hint=tr("Name the folder that it lies in."),
+            tr(
+                "{path} is in a folder that pgFooting created for one campaign and deletes afterwards."
+            ).format(path=path),
+            hint=tr("Choose the folder that contains it."),
         )
 
 
 def _check_writable(path: str, facts: FolderFacts, account: Account) -> None:
     if facts.read_only:
         raise TargetError(
-            tr("{path} lies on a filesystem that is mounted read-only.").format(path=path),
-            hint=tr("Mount it read-write, or name another folder."),
+            tr("{path} is on a filesystem mounted read-only.").format(path=path),
+            hint=tr("Mount it read-write, or choose another folder."),
         )
     if not facts.writable:
         raise TargetError(
-            tr("{account} may not create anything in {path} ({permissions}).").format(
+            tr("{account} is not allowed to create files in {path} ({permissions}).").format(
                 account=account.name, path=path, permissions=_permissions(facts.mode, facts.uid)
             ),
-            hint=tr("Create a folder that belongs to {account} and name that.").format(account=account.name),
+            hint=tr("Create a folder owned by {account} and use that.").format(account=account.name),
         )
 
 
 def _check_space(path: str, facts: FolderFacts, need_bytes: int) -> None:
     if facts.free_bytes < need_bytes:
         raise TargetError(
-            tr("{path} is too full: {free} are free, {need} are needed.").format(
+            tr("{path} is too full: {free} free, {need} needed.").format(
                 path=path, free=format_size(facts.free_bytes), need=format_size(need_bytes)
             ),
-            hint=tr("Free some space, name another folder, or choose a smaller data size."),
+            hint=tr("Free some space, or choose another folder or a smaller data size."),
         )
     if facts.free_inodes is not None and facts.free_inodes < _FEWEST_INODES:
         raise TargetError(
-            tr(
-                "{path} is too full: its filesystem has room for {free} more files, {need} are needed."
-            ).format(path=path, free=facts.free_inodes, need=_FEWEST_INODES)
+            tr("{path} is too full: its filesystem has space for {free} more files, {need} needed.").format(
+                path=path, free=facts.free_inodes, need=_FEWEST_INODES
+            )
         )
 
 
@@ -267,7 +267,7 @@ def _kind(mode: int) -> str:
     if stat.S_ISREG(mode):
         return tr("a file")
     if stat.S_ISLNK(mode):
-        return tr("a symbolic link that leads nowhere")
+        return tr("a dangling symbolic link")
     return tr("neither file nor folder")
 
 
@@ -281,14 +281,14 @@ def _check_memory(target: MemoryTarget, account: Account, need_bytes: int, memor
     if not lies_in_memory(facts.identity.device):
         raise TargetError(
             tr(
-                "{path} is no tmpfs on this machine, so a data directory there would not be in memory."
+                "{path} is not a tmpfs on this machine, so a data directory there would not be in memory."
             ).format(path=MEMORY_FOLDER),
-            hint=tr("Mount a tmpfs there, or name a folder on a tmpfs as the target."),
+            hint=tr("Mount a tmpfs there, or use a folder on a tmpfs as the target."),
         )
     _check_writable(MEMORY_FOLDER, facts, account)
     if facts.free_bytes < need_bytes:
         raise TargetError(
-            tr("The tmpfs at {path} is too small: {free} of {total} are free, {need} are needed.").format(
+            tr("The tmpfs at {path} is too small: {free} of {total} free, {need} needed.").format(
                 path=MEMORY_FOLDER,
                 free=format_size(facts.free_bytes),
                 total=format_size(facts.total_bytes),
@@ -316,17 +316,17 @@ def _check_size(limit_bytes: int | None, need_bytes: int, memory: Memory) -> Non
         )
     if limit_bytes is not None and limit_bytes < need_bytes:
         raise TargetError(
-            tr("The memory target may use {limit}, but {need} are needed.").format(
+            tr("The memory target is limited to {limit}, but needs {need}.").format(
                 limit=format_size(limit_bytes), need=format_size(need_bytes)
             ),
             hint=tr("Choose a larger target.size, or a smaller data size."),
         )
     if need_bytes > memory.available_bytes:
         raise TargetError(
-            tr("{need} of memory are needed, but {whose} has only {available} available now.").format(
+            tr("{need} of memory is needed, but {whose} has only {available} available.").format(
                 need=format_size(need_bytes), whose=whose, available=format_size(memory.available_bytes)
             ),
-            hint=tr("End what uses memory, or choose a smaller data size."),
+            hint=tr("End programs that use memory, or choose a smaller data size."),
         )
 
 

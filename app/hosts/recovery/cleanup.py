@@ -84,7 +84,7 @@ def sweep(
                 elif content is not None:
                     events += _sweep_campaign(parse_record(path, content), on_abandoned, record)
         except (UnreadableRecordError, FootingError, OSError) as err:
-            text = tr("The record {path} was left alone: {reason}.").format(path=path, reason=err)
+            text = tr("The record {path} was not touched: {reason}.").format(path=path, reason=err)
             events.append(SweepEvent(CleanupAction.UNREADABLE, str(path), text))
     return tuple(events)
 
@@ -133,7 +133,7 @@ def _finish(leaving: ResourceRecord, on_abandoned: Callable[[ResourceRecord], No
             path=folder, reason=err
         )
         return SweepEvent(CleanupAction.KEPT, folder, text)
-    text = tr("The campaign in {path} had been cut off and was finished.").format(path=folder)
+    text = tr("The campaign in {path} had been interrupted and was finished.").format(path=folder)
     return SweepEvent(CleanupAction.FINISHED, folder, text)
 
 
@@ -150,10 +150,10 @@ def _end_servers(entry: ResourceEntry, leaving: ResourceRecord, record: Recorder
     ended, left = as_account(end_servers, leaving.owner(entry), record)(entry.path, entry.identity)
     events = []
     if ended:
-        text = tr("A server that still ran in {path} was ended.").format(path=entry.path)
+        text = tr("A server still running in {path} was stopped.").format(path=entry.path)
         events.append(SweepEvent(CleanupAction.ENDED, entry.path, text))
     if left:
-        text = tr("{path} was kept: process {pid} works in it and cannot be ended.").format(
+        text = tr("{path} was kept: process {pid} uses it and cannot be ended.").format(
             path=entry.path, pid=left[0]
         )
         events.append(SweepEvent(CleanupAction.KEPT, entry.path, text))
@@ -206,7 +206,7 @@ def _reason(found: Removal) -> str | None:
     """Return why something still exists; None if it is gone."""
     match found:
         case Removal.FOREIGN:
-            return tr("something else has its name now")
+            return tr("its name is now used by something else")
         case Removal.ABSENT:
             return tr("its filesystem is not mounted")
         case Removal.REMOVED | Removal.GONE:

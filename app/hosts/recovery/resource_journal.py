@@ -434,7 +434,7 @@ def locked_record(path: Path, lock: int = fcntl.LOCK_EX) -> Iterator[bytes | Non
         found = os.fstat(descriptor)
         # SECURITY: see check_private; the same for each record.
         if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o022:
-            raise UnreadableRecordError(tr("it is not a file that only this user can write"))
+            raise UnreadableRecordError(tr("it is not a file writable by this user only"))
         if found.st_size > _LARGEST_BYTES:
             raise UnreadableRecordError(tr("it is too large"))
         try:
@@ -495,10 +495,10 @@ def _sync_folder(path: Path) -> None:
 def _unwritable(err: OSError) -> FootingError:
     return FootingError(
         tr(
-            "The record of what a campaign leaves cannot be written ({path}: {reason}); nothing was created."
+            "The cleanup record of the campaign cannot be written ({path}: {reason}); nothing was created."
         ).format(path=err.filename or tr("state folder"), reason=err.strerror),
         hint=of_an_account(
-            tr("Free some space there, or set XDG_STATE_HOME to a folder that you may write."),
+            tr("Free some space there, or set XDG_STATE_HOME to a writable folder."),
             root=tr("Free some space there."),
         ),
     )

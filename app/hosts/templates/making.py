@@ -280,7 +280,7 @@ def copy_template(
 
 
 def _changed(made: TreeDigest, found: TreeDigest) -> DamagedTemplateError:
-    sentence = tr("its content is not what it was ({files} files, {bytes} bytes; {all} and {size} when made)")
+    sentence = tr("its content has changed ({files} files, {bytes} bytes; {all} and {size} when created)")
     return DamagedTemplateError(
         sentence.format(files=found.files, bytes=found.size_bytes, all=made.files, size=made.size_bytes)
     )

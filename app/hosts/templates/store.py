@@ -255,13 +255,13 @@ class TemplateStore:
         """
         path = Path(folder)
         if str(path.parent) != self.folder or not _NAME.fullmatch(path.name):
-            raise RefusedError(tr("{path} is no template.").format(path=folder))
+            raise RefusedError(tr("{path} is not a template.").format(path=folder))
         with strictly(folder) as inner:
             identity = identity_of(inner)
         removed = as_account(remove, self.account, self.record, DELETE_TIMEOUT_S)
         if removed(folder, identity, same_boot=True, volatile=False) is Removal.FOREIGN:
             raise RefusedError(
-                tr("{path} is no template of {account}.").format(path=folder, account=self.account.name)
+                tr("{path} is not a template of {account}.").format(path=folder, account=self.account.name)
             )
 
     @contextmanager
@@ -302,8 +302,8 @@ def why_not_beside(folder: str, target: CheckedTarget, resolver: Resolver | None
         if not _share_storage(folder, target.path, resolver or Resolver()):
             return ""
     except (OSError, LookupError, ProbeUnavailable) as err:
-        return tr("It cannot be told on which disks templates and target lie: {reason}.").format(reason=err)
-    same = tr("{folder}, where templates are kept, lies on the storage under test ({path}).")
+        return tr("The disks of templates and target cannot be determined: {reason}.").format(reason=err)
+    same = tr("The template folder {folder} is on the storage under test ({path}).")
     return same.format(folder=folder, path=target.path)
 
 
@@ -333,5 +333,5 @@ def why_no_room(folder: str, data_bytes: int) -> str:
     need_bytes = data_bytes + WORKING_BYTES
     if free_bytes >= need_bytes:
         return ""
-    sentence = tr("{folder}, where templates are kept, has {free} free; making one needs {need}.")
+    sentence = tr("The template folder {folder} has {free} free; a template needs {need}.")
     return sentence.format(folder=folder, free=format_size(free_bytes), need=format_size(need_bytes))

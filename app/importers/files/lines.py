@@ -53,7 +53,7 @@ def read_lines(stream: Readable, shown_path: str) -> Iterator[Lines]:
         rest = text[end:]
         if len(rest) > LONGEST_LINE:
             number += text.count(b"\n", 0, end)
-            message = tr("{file}, line {line}: longer than {size} characters; this is no text.")
+            message = tr("{file}, line {line} is longer than {size} characters: not a text file.")
             raise ForeignDataError(message.format(file=shown_path, line=number, size=LONGEST_LINE))
         if end:
             lines = Lines(number, _unix(text[:end]))
@@ -84,7 +84,7 @@ def check_text_size(size: int, shown_path: str) -> None:
         ForeignDataError: larger than 64 MiB.
     """
     if size > MOST_TEXT_BYTES:
-        message = tr("{file} is larger than {size} MiB: too large for such a text.")
+        message = tr("{file} is larger than {size} MiB, the limit for such a text.")
         raise ForeignDataError(message.format(file=shown_path, size=MOST_TEXT_BYTES // 1024**2))
 
 
@@ -120,5 +120,5 @@ class BadLines:
             tr("{file}, line {line}: {what}: “{text}”").format(file=file, line=number, what=what, text=shown)
         )
         if len(self.messages) > MOST_BAD_LINES:
-            message = tr("{file}: more than {count} lines are not understood, the first is {first}.")
+            message = tr("{file}: more than {count} lines were not understood; the first is {first}.")
             raise ForeignDataError(message.format(file=file, count=MOST_BAD_LINES, first=self.messages[0]))

@@ -202,8 +202,8 @@ class _Limited:
         data = self._stream.read(min(size, READ_BYTES))
         self._count += len(data)
         if self._count > MOST_BYTES or self._count > FREE_BYTES + MOST_RATIO * self._stored.count:
-            message = tr("{path} unpacks to more than {ratio} times its size: it was not read.")
-            hint = tr("If it is no mistake, unpack it yourself and import the folder.")
+            message = tr("{path} unpacks to more than {ratio} times its size; it was not read.")
+            hint = tr("If that is intended, unpack it yourself and import the folder.")
             raise ForeignDataError(message.format(path=self._path, ratio=MOST_RATIO), hint=hint)
         return data
 
@@ -213,7 +213,7 @@ def _errors_with_path(path: Path) -> Iterator[None]:
     try:
         yield
     except EOFError as error:
-        raise ForeignDataError(tr("{path} is cut off.").format(path=path)) from error
+        raise ForeignDataError(tr("{path} is truncated.").format(path=path)) from error
     except (tarfile.TarError, zlib.error, OSError, ValueError, RecursionError) as error:
         message = tr("{path} is damaged: {reason}.")
         raise ForeignDataError(message.format(path=path, reason=error)) from error
@@ -296,7 +296,9 @@ class _Checked(tarfile.TarInfo):
             raise tarfile.ReadError(tr("a header of {size} bytes").format(size=self.size))
         depth = getattr(archive, "depth_of_headers", 0)
         if depth > _MOST_HEADERS:
-            raise tarfile.ReadError(tr("more than {count} headers of one member").format(count=_MOST_HEADERS))
+            raise tarfile.ReadError(
+                tr("more than {count} headers for one member").format(count=_MOST_HEADERS)
+            )
         archive.depth_of_headers = depth + 1  # type: ignore[attr-defined]  # its own headers nest, it does not
         made: tarfile.TarInfo = super()._proc_member(archive)  # type: ignore[misc]  # the module's own hook
         archive.depth_of_headers = depth  # type: ignore[attr-defined]
@@ -307,10 +309,10 @@ def _tar_members(path: Path, stream: _Prefixed) -> Iterator[tuple[str, MemberStr
     with tarfile.open(fileobj=stream, mode="r|", tarinfo=_Checked) as archive:  # type: ignore[call-overload]  # only read() is used
         for number, info in enumerate(archive, 1):
             if number > MOST_MEMBERS:
-                message = tr("{path} holds more than {count} members: it was not read.")
+                message = tr("{path} contains more than {count} members; it was not read.")
                 raise ForeignDataError(message.format(path=path, count=MOST_MEMBERS))
             if reason := _refusal(info):
-                message = tr("{path} holds a member that {reason} ({name}): nothing of it was read.")
+                message = tr("{path} contains a member that {reason} ({name}); it was not read.")
                 raise ForeignDataError(message.format(path=path, reason=reason, name=info.name[:200]))
             file = archive.extractfile(info) if info.isreg() else None
             if file is not None:
@@ -321,15 +323,15 @@ def _refusal(info: tarfile.TarInfo) -> str:
     """Return why a member is not trustworthy, empty if it is."""
     name = PurePosixPath(info.name)
     if name.is_absolute() or ".." in name.parts:
-        return tr("climbs out of the archive")
+        return tr("points outside the archive")
     if len(info.name) > _LONGEST_NAME or not info.name.isprintable():
-        return tr("has a name that is no name of a file")
+        return tr("has an invalid file name")
     if info.issym() or info.islnk():
         return tr("is a link")
     if info.issparse():
         return tr("is a sparse file")
     if not (info.isreg() or info.isdir()):
-        return tr("is a device or something else that is no file")
+        return tr("is a device or another special file")
     return ""
 
 

@@ -194,7 +194,7 @@ class _KeptLines:
 
     def text(self) -> str:
         """Return all kept lines, with the number of skipped ones between them."""
-        gap = [tr("[{count} lines left out]").format(count=self._left_out)] if self._left_out else []
+        gap = [tr("[{count} lines omitted]").format(count=self._left_out)] if self._left_out else []
         return "\n".join((*self._first, *gap, *self._last, ""))
 
     def left_out_digest(self) -> str:
@@ -247,9 +247,9 @@ class PgbenchOutput:
     def why_incomplete(self) -> str:
         """Why its figures are not those of the requested run; empty if they are."""
         if is_aborted(self.stderr):
-            return tr("pgbench says that a client or the run was aborted: its figures are incomplete")
+            return tr("pgbench reports an aborted client or run: its figures are incomplete")
         if self.summary is not None and self.summary.not_done:
-            message = tr("{count} of {planned} transactions that were asked for were not done")
+            message = tr("{count} of {planned} requested transactions were not done")
             return message.format(count=self.summary.not_done, planned=self.summary.transactions_planned)
         return ""
 
@@ -272,7 +272,7 @@ def _sane(summary: PgbenchSummary) -> PgbenchSummary:
     """
     numbers = [getattr(summary, each.name) for each in fields(summary)]
     if any(isinstance(each, int | float) and abs(each) > MOST for each in numbers):
-        raise PgbenchError(tr("The summary of pgbench holds figures that no machine reaches."))
+        raise PgbenchError(tr("The summary of pgbench contains impossible figures."))
     return summary
 
 
@@ -305,7 +305,7 @@ def split_output(stream: Readable, file: str, bad: BadLines) -> tuple[PgbenchOut
                     splitters[source] = _Splitter(file, bad)
                 reports += splitters[source].feed(number, printed.rstrip())
         if reports > MOST_REPORTS:
-            message = tr("{file} holds more than {count} reports: more than a month has seconds.")
+            message = tr("{file} contains more than {count} reports, more than a month has seconds.")
             raise ForeignDataError(message.format(file=file, count=MOST_REPORTS))
     for splitter in splitters.values():
         splitter.finish()
@@ -359,7 +359,7 @@ class _Splitter:
     def finish(self) -> None:
         """End the run."""
         if len(self.found) >= MOST_RUNS:
-            message = tr("{file} holds the output of more than {count} runs.")
+            message = tr("{file} contains the output of more than {count} runs.")
             raise ForeignDataError(message.format(file=self._file, count=MOST_RUNS))
         self._current.stdout = self._out.text()
         self._current.stderr = self._errors.text()

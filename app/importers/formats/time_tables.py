@@ -153,7 +153,7 @@ class _Reader:
         if key not in KEYS:
             raise self._wrong(number, tr("unknown key “{key}”").format(key=key), did_you_mean(key, KEYS))
         if KEYS[key] == "whole number" and not re.fullmatch(r"\d{1,15}", value, re.ASCII):
-            raise self._wrong(number, tr("{key} is no whole number: “{text}”").format(key=key, text=value))
+            raise self._wrong(number, tr("{key} is not a whole number: “{text}”").format(key=key, text=value))
         if KEYS[key] in {"number", "seconds since 1970"}:
             self._number(number, key, value)
         self._given[key] = value
@@ -163,12 +163,12 @@ class _Reader:
         self._names = [name.strip().strip('"') for name in line.split(self._separator)]
         for name in self._names[1:]:
             if name not in COLUMNS:
-                hint = did_you_mean(name, COLUMNS) or tr("Known are: {names}.").format(
+                hint = did_you_mean(name, COLUMNS) or tr("Known names: {names}.").format(
                     names=", ".join(COLUMNS)
                 )
                 raise self._wrong(number, tr("unknown column “{name}”").format(name=name), hint)
         if len(set(self._names)) < len(self._names):
-            raise self._wrong(number, tr("a column stands twice"))
+            raise self._wrong(number, tr("a column occurs twice"))
         self._values = [array("d") for _ in self._names[1:]]
 
     def _feed_row(self, number: int, line: str) -> None:
@@ -180,10 +180,10 @@ class _Reader:
         last_s = self._times[-1] if self._times else 0.0
         if t_s <= last_s:
             raise self._wrong(
-                number, tr("t_s does not rise: {new} after {old}").format(new=cells[0], old=last_s)
+                number, tr("t_s does not increase: {new} after {old}").format(new=cells[0], old=last_s)
             )
         if t_s - last_s >= _LONGEST_STEP_S:
-            hint = tr("t_s are seconds since the start, not milliseconds and not since 1970.")
+            hint = tr("t_s must be seconds since the start, not milliseconds or Unix time.")
             raise self._wrong(
                 number, tr("t_s jumps from {old} to {new}").format(old=last_s, new=cells[0]), hint
             )
@@ -197,9 +197,9 @@ class _Reader:
         try:
             value = float(text)
         except ValueError as error:
-            hint = tr("Numbers have a decimal point.") if "," in text else ""
+            hint = tr("Write numbers with a decimal point.") if "," in text else ""
             raise self._wrong(
-                number, tr("{name} is no number: “{text}”").format(name=name, text=text[:40]), hint
+                number, tr("{name} is not a number: “{text}”").format(name=name, text=text[:40]), hint
             ) from error
         if not 0 <= value <= _MOST:
             raise self._wrong(number, tr("{name} cannot be {text}").format(name=name, text=text[:40]))

@@ -94,7 +94,7 @@ def read_transactions(
     """
     for lines in read_lines(stream, shown_path):
         if lines.is_cut:
-            bad.add(shown_path, lines.first, lines.text, tr("cut off at the end of the file"))
+            bad.add(shown_path, lines.first, lines.text, tr("truncated at the end of the file"))
             continue
         yield _batch(lines, shown_path, format_, bad)
 

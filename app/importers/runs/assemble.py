@@ -405,12 +405,12 @@ def _connecting(summary: PgbenchSummary) -> str:
     with_it = summary.tps_with_connecting
     connecting = much_connecting(summary.tps, with_it)
     if connecting is Connecting.INCLUDED:
-        return tr("its TPS include the time for connecting, which those of other runs leave out")
+        return tr("its TPS include connection time, unlike those of other runs")
     if connecting is None:
         return ""
     message = tr(
-        "its TPS leave out the time for connecting, with it they are {tps:g}: since version 14 pgbench prints"
-        " only that where each transaction connects"
+        "its TPS exclude connection time ({tps:g} with it); since version 14 pgbench prints only the latter "
+        "if each transaction connects"
     )
     return message.format(tps=with_it)
 
@@ -420,23 +420,21 @@ def _missing(candidate: RunFiles, environment: Environment, timeline: Timeline) 
     if candidate.summary is None:
         reason = candidate.output.problem if candidate.output and candidate.output.problem else ""
         if candidate.row is not None:
-            reason = reason or tr("there is none; TPS are those of its row in the table of results")
-        missing.append(
-            (tr("summary of pgbench"), reason or tr("there is none; TPS are computed from the seconds"))
-        )
+            reason = reason or tr("none; TPS are from its row in the results table")
+        missing.append((tr("summary of pgbench"), reason or tr("none; TPS are computed from the seconds")))
     if candidate.summary is None and candidate.alike is not None:
-        reason = tr("taken from other runs of the same table of results")
+        reason = tr("taken from other runs in the same results table")
         missing.append((tr("workload"), reason))
     if not environment.storage.filesystem:
-        missing.append((tr("filesystem"), tr("no file and no name of a folder tells it")))
+        missing.append((tr("filesystem"), tr("no file and no folder name states it")))
     if environment.settings is None:
-        reason = environment.no_settings or tr("no file tells them")
+        reason = environment.no_settings or tr("no file contains them")
         missing.append((tr("settings of the server"), reason))
     if not environment.version and not _server_version(candidate.summary):
-        missing.append((tr("version of the server"), tr("no file tells it")))
+        missing.append((tr("version of the server"), tr("no file states it")))
     if not environment.machine:
         missing.append((tr("machine"), tr("no file describes it")))
-    missing.append((tr("CPU, devices, memory, pressure"), tr("nothing of it was recorded")))
+    missing.append((tr("CPU, devices, memory, pressure"), tr("not recorded")))
     return missing
 
 

@@ -110,12 +110,12 @@ def look_at(path: Path, progress: Callable[[str], None]) -> ScanResult:
     """
     absolute = Path(os.path.abspath(path))  # noqa: PTH100 - a link in the path stays as it was named
     if not os.path.lexists(absolute):
-        raise UsageError(tr("There is no {path}.").format(path=path))
+        raise UsageError(tr("{path} does not exist.").format(path=path))
     is_folder = os.path.isdir(absolute)  # noqa: PTH112 - Path.is_dir raises where a folder may not be entered
     tree = ScanResult(absolute if is_folder else absolute.parent)
     for number, (file, folder) in enumerate(_files(absolute, tree.left, is_folder=is_folder)):
         if number >= MOST_FILES:
-            message = tr("Below {path} are more than {count} files: name the folders of the runs.")
+            message = tr("There are more than {count} files below {path}: name the folders of the runs.")
             raise UsageError(message.format(path=path, count=MOST_FILES))
         progress(str(file))
         _add(tree, file, folder)
@@ -137,7 +137,7 @@ def _files(path: Path, left: list[SkippedFile], *, is_folder: bool) -> Iterator[
     ):
         folders.sort()
         if folders and len(Path(folder).parts) - len(path.parts) >= DEEPEST:
-            reason = tr("more than {count} folders deep: import it by itself").format(count=DEEPEST)
+            reason = tr("more than {count} folders deep: import it separately").format(count=DEEPEST)
             left.append(SkippedFile(folder, reason, is_problem=True))
             folders.clear()
         for name in sorted(names):
@@ -148,7 +148,7 @@ def _add(tree: ScanResult, file: Path, folder: int | None) -> None:
     try:
         mode = os.stat(file if folder is None else file.name, dir_fd=folder, follow_symlinks=False).st_mode
         if not stat.S_ISREG(mode):
-            reason = tr("a link") if stat.S_ISLNK(mode) else tr("no regular file")
+            reason = tr("a link") if stat.S_ISLNK(mode) else tr("not a regular file")
             tree.left.append(SkippedFile(str(file), reason))
             return
         member = file_member(file, folder)
@@ -322,7 +322,7 @@ def pair_up(
         else:
             pairs.append(OutputWithLogs(None, log))
             if free:
-                reason = tr("which of the {count} outputs beside it belongs to it is unknown: imported alone")
+                reason = tr("several outputs ({count}) could belong to it: imported alone")
                 left.append(SkippedFile(log.members[0].shown_path, reason.format(count=len(free))))
     return [*pairs, *(OutputWithLogs(output, None) for output in free)]
 

@@ -103,7 +103,7 @@ def read_environment(tree: ScanResult, folder: Path, place: FolderNameFacts, not
         if storage is not None:
             _merge(found, storage, tr("file {name}").format(name=each.member.name))
     names = StorageInfo(place.filesystem, level=place.level, assembler=place.assembler)
-    _merge(found, names, tr("name of a folder or row"))
+    _merge(found, names, tr("name of the folder or row"))
     _drop_arrays_of_others(found)
     for _, text in _texts(tree, folder, FileType.SETTINGS, notes):
         if (settings := parse_settings(text)).values:
@@ -142,7 +142,9 @@ def _read_configuration(found: Environment, tree: ScanResult, folder: Path, note
     added = [text for name, text in texts if name == _ADDED]
     if max(len(files), len(added)) > 1:
         names = ", ".join(sorted({name for name, _ in texts}))
-        found.no_settings = tr("of several files nobody knows which was used: {names}").format(names=names)
+        found.no_settings = tr("several candidate files; which one was used is unknown: {names}").format(
+            names=names
+        )
     elif texts:
         found.settings = parse_configuration(*files, *added)
 

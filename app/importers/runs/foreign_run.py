@@ -129,8 +129,8 @@ class SecondStore:
         self.last_us = max(self.last_us, int(epoch_us.max()))
         numbers: Integers = (epoch_us - self.origin_us) // _SECOND_US
         if int(numbers.max()) > LONGEST_S or int(numbers.min()) < -_STEP_S:
-            message = tr("The log spans more than {days} days, or its times run backwards.")
-            hint = tr("Is it of several runs? Import each of them alone.")
+            message = tr("The log spans more than {days} days, or its times go backwards.")
+            hint = tr("If it is from several runs, import each separately.")
             raise ForeignDataError(message.format(days=LONGEST_S // 86_400), hint=hint)
         # After a clock was set back slightly: an end before the first start belongs to second 0.
         return np.maximum(numbers, 0)

@@ -107,9 +107,7 @@ class CandidateFinder:
         stems = [_stem(pair, pairs) for pair in pairs]
         repeats = numbered(stems)
         if len(pairs) > 1 and statistics:
-            reason = tr("to which of the {count} runs beside it it belongs cannot be told").format(
-                count=len(pairs)
-            )
+            reason = tr("it could belong to any of {count} runs next to it").format(count=len(pairs))
             self._left += [SkippedFile(member.shown_path, reason) for member in statistics]
             statistics = ()
         for pair, stem in zip(pairs, stems, strict=True):
@@ -316,7 +314,7 @@ def table_run(member: ForeignFile, tree: ScanResult) -> ForeignRun:
 def _read(member: ForeignFile) -> TimeTable:
     for _, stream in opened([member]):
         return read_time_table(stream, member.shown_path)
-    raise ForeignDataError(tr("{file} is not there any more.").format(file=member.shown_path))
+    raise ForeignDataError(tr("{file} no longer exists.").format(file=member.shown_path))
 
 
 def _series(metric: str, table: TimeTable, values: Array) -> ForeignSeries:
@@ -371,7 +369,7 @@ def _facts(table: TimeTable) -> dict[str, Json]:
 
 def _missing(table: TimeTable) -> list[tuple[str, str]]:
     missing = [
-        (tr(what), tr("the table does not tell it"))
+        (tr(what), tr("the table does not state it"))
         for key, what in (
             ("filesystem", "filesystem"),
             ("postgresql", "version of the server"),

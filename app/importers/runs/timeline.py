@@ -192,7 +192,7 @@ def _intervals(stream: Readable, shown_path: str, bad: BadLines) -> Iterator[Agg
     for lines in read_lines(stream, shown_path):
         for number, line in enumerate(lines.text.decode("ascii", "replace").splitlines(), lines.first):
             if lines.is_cut:
-                bad.add(shown_path, number, line, tr("cut off at the end of the file"))
+                bad.add(shown_path, number, line, tr("truncated at the end of the file"))
                 continue
             try:
                 interval = parse_aggregate_line(line)
@@ -287,7 +287,9 @@ def read_timeline(sources: TimelineInputs, bad: BadLines) -> Timeline:
         timeline.missing.append((latencies, tr("there is no transaction log")))
         _take_progress(timeline, sources)
     elif log.is_aggregated:
-        timeline.missing.append((latencies, tr("the log is aggregated: it has means, no single latencies")))
+        timeline.missing.append(
+            (latencies, tr("the log is aggregated: it has averages but no single latencies"))
+        )
         _take_progress(timeline, sources)
         _guarded(timeline, log, lambda: _take_aggregates(timeline, sources, log, bad))
     else:
@@ -341,7 +343,7 @@ def _take_progress(timeline: Timeline, sources: TimelineInputs) -> None:
 def _take_aggregates(timeline: Timeline, sources: TimelineInputs, log: ThreadLogs, bad: BadLines) -> None:
     found: AggregatedLog | None = read_aggregates(log.members, bad)
     if found is None:
-        raise ForeignDataError(tr("no interval of the aggregated log is whole"))
+        raise ForeignDataError(tr("the aggregated log has no complete interval"))
     if timeline.has_tps:
         return
     timeline.origin_s = float(found.begin_s)
@@ -349,7 +351,7 @@ def _take_aggregates(timeline: Timeline, sources: TimelineInputs, log: ThreadLog
     timeline.series += found.series(end_s)
     timeline.duration_s = end_s
     timeline.notes.append(
-        tr("{file}: the first interval is shorter than the others and was left out").format(
+        tr("{file}: the first interval is shorter than the others and was skipped").format(
             file=log.members[0].shown_path
         )
     )
@@ -358,7 +360,7 @@ def _take_aggregates(timeline: Timeline, sources: TimelineInputs, log: ThreadLog
 def _take_transactions(timeline: Timeline, sources: TimelineInputs, log: ThreadLogs, bad: BadLines) -> None:
     survey = survey_log(log.members)
     if survey is None:
-        raise ForeignDataError(tr("no line of the transaction log is whole"))
+        raise ForeignDataError(tr("the transaction log has no complete line"))
     has_lag = _has_lag(sources)
     format_ = log_format(survey, has_lag=has_lag)
     store = SecondStore(survey.begin_us)
@@ -366,7 +368,7 @@ def _take_transactions(timeline: Timeline, sources: TimelineInputs, log: ThreadL
         for batch in read_transactions(stream, member.shown_path, format_, bad):
             store.add(batch, lag_is_known=has_lag is not None or survey.fields != 1)
     if not store.lines:
-        raise ForeignDataError(tr("no line of the transaction log is whole"))
+        raise ForeignDataError(tr("the transaction log has no complete line"))
     sampling, is_whole = _sampling(timeline, sources.summary, survey, store.lines)
     last_s = (store.last_us - store.origin_us) / 1e6
     timeline.origin_s = store.origin_us / 1e6
@@ -411,7 +413,7 @@ def _sampling(
     is_whole = counted >= _WHOLE * total and (has_all_threads or is_joined)
     sampling = find_sampling(lines, total if is_whole else counted)
     if not is_whole:
-        message = tr("the log tells of {known} of {total} transactions, in {files} files")
+        message = tr("the log contains {known} of {total} transactions, in {files} files")
         reason = message.format(known=counted, total=total, files=survey.threads)
         timeline.marks.append(("partial-latencies", reason))
         timeline.missing.append((tr("TPS by the second"), reason))
@@ -435,7 +437,7 @@ def _take_statistics(timeline: Timeline, sources: TimelineInputs, bad: BadLines)
         span_s = max(each.end_s for each in read) - begin_s
         timeline.duration_s = _printed_s(sources.summary) or sources.seconds or span_s
     if timeline.origin_s is None:
-        reason = tr("when the run began is not known, so that they cannot be laid beside it")
+        reason = tr("the start time of the run is unknown, so they cannot be aligned with it")
         timeline.missing.append((tr("statistics of the server"), reason))
         return
     for statistics in read:
@@ -444,7 +446,9 @@ def _take_statistics(timeline: Timeline, sources: TimelineInputs, bad: BadLines)
     if commits is not None and not timeline.has_tps:
         source = tr("pg_stat_database: commits, at most 1 s late")
         timeline.series.append(ForeignSeries(TPS, commits.t_s, commits.values, source))
-        reason = tr("TPS by the second are commits in pg_stat_database: there is no log and no progress")
+        reason = tr(
+            "per-second TPS are commits from pg_stat_database: there is no log and no progress output"
+        )
         timeline.marks.append(("tps-from-statistics", reason))
 
 
@@ -454,7 +458,7 @@ def _statistics(timeline: Timeline, member: ForeignFile, bad: BadLines) -> Serve
             texts = read_statistics(stream, member.shown_path, bad)
             if texts is not None:
                 return texts
-            timeline.notes.append(tr("{file}: less than two rows").format(file=member.shown_path))
+            timeline.notes.append(tr("{file}: fewer than two rows").format(file=member.shown_path))
     except ForeignDataError as error:
         timeline.notes.append(error.message)
     return None
@@ -474,7 +478,7 @@ def missing_between_reports(ends_s: Array) -> list[Gap]:
     interval_s = usual_length_s(np.diff(ends_s, prepend=0.0))
     if interval_s == 1:
         return []
-    reason = tr("its TPS are means of {interval} s: jitter and shorter stalls are not in them")
+    reason = tr("its TPS are averages over {interval} s, which hide jitter and shorter stalls")
     return [(tr("single seconds"), reason.format(interval=interval_s))]
 
 
@@ -486,7 +490,7 @@ def _settle(timeline: Timeline, sources: TimelineInputs) -> None:
         duration_s = sources.summary.duration_s if sources.summary else None
         timeline.duration_s = _printed_s(sources.summary) or sources.seconds or float(duration_s or 0)
     if timeline.duration_s > LONGEST_S:
-        message = tr("The run would last more than {days} days: its figures do not fit together.")
+        message = tr("The run would last more than {days} days: its figures are inconsistent.")
         raise ForeignDataError(message.format(days=LONGEST_S // 86_400))
     by_second = next((each for each in timeline.series if each.metric == TPS), None)
     if by_second is not None and len(by_second.t_s):
@@ -495,4 +499,4 @@ def _settle(timeline: Timeline, sources: TimelineInputs) -> None:
         if not any(source == tr("TPS by the second") for source, _ in timeline.missing):
             reason = tr("there is no progress, no usable log and no statistics")
             timeline.missing.append((tr("TPS by the second"), reason))
-        timeline.marks.append(("mean-only", tr("nothing is known by the second")))
+        timeline.marks.append(("mean-only", tr("there is no per-second data")))

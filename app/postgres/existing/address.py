@@ -73,19 +73,19 @@ def connection_problem(text: str) -> str:
         return _not_understood(text)
     if SECRETS & given.keys():
         return tr(
-            "holds a secret, which has no place in a campaign file: take it out. libpq finds a password in "
-            "~/.pgpass, in a service, or in PGPASSWORD."
+            "contains a secret: remove it from the campaign file. libpq finds passwords in ~/.pgpass, in a "
+            "service, or in PGPASSWORD."
         )
     unknown = sorted(given.keys() - ALLOWED)
     if unknown:
-        sentence = tr("says “{words}”, which is not taken here; allowed are {allowed}.")
+        sentence = tr("contains “{words}”, which is not allowed here; allowed are {allowed}.")
         return sentence.format(words=", ".join(unknown), allowed=", ".join(sorted(ALLOWED)))
     return _misplaced(given)
 
 
 def _not_understood(text: str) -> str:
     """Return the sentence for an invalid connection string, with a suggestion for an unknown parameter."""
-    sentence = tr('is no connection string that libpq understands; one is "host=db.example user=bench".')
+    sentence = tr('is not a valid libpq connection string, such as "host=db.example user=bench".')
     words = [word for word in re.findall(r"(\w+)\s*=", text) if word not in ALLOWED]
     return f"{sentence} {did_you_mean(words[0], sorted(ALLOWED)) if words else ''}".rstrip()
 
@@ -94,14 +94,14 @@ def _misplaced(given: Mapping[str, object]) -> str:
     """Return why it names several servers, or another one than the password is for; empty if valid."""
     if "service" in given and {"host", "hostaddr"} & given.keys():
         return tr(
-            "names a service and a host: a password of your service is for the host that the service names. "
-            "Say one of them."
+            "names a service and a host, but a service's password is for the service's host. Remove one of "
+            "them."
         )
     if any("," in str(given.get(word, "")) for word in ("host", "hostaddr", "port")):
-        return tr("names several servers; one is measured.")
+        return tr("names several servers; only one is allowed.")
     port = str(given.get("port", "1"))
     if not (port.isascii() and port.isdigit() and 0 < int(port[:6]) < 1 << 16):
-        return tr("has a port that is no number from 1 to 65535.")
+        return tr("has an invalid port; allowed is a number from 1 to 65535.")
     return ""
 
 
@@ -140,12 +140,10 @@ def _check_service(given: Mapping[str, object]) -> None:
     others = sorted(given.keys() & said.keys() - {"service", "dbname"})
     words = [word for word in others if said[word] != str(given[word])]
     if words:
-        message = tr(
-            "Your service {service} says {words} itself, and the campaign says otherwise. Nothing was sent."
-        )
+        message = tr("Your service {service} sets {words}, which contradicts the campaign. Nothing was sent.")
         raise RefusedError(
             message.format(service=given["service"], words=", ".join(words)),
-            hint=tr("Take these words out of the connection, or change the service."),
+            hint=tr("Remove these words from the connection, or change the service."),
         )
 
 
@@ -284,7 +282,7 @@ def _hint(reason: str) -> str:
     if "password" in reason:
         return tr("libpq looks for the password in ~/.pgpass (mode 0600), in a service, or in PGPASSWORD.")
     if "translate host name" in reason or "resolve" in reason:
-        return tr("The host of the connection has no address here: look at its spelling.")
+        return tr("The host name has no address here: check its spelling.")
     if "certificate" in reason or "SSL" in reason or "root.crt" in reason:
-        return tr("sslmode and sslrootcert of the connection say how TLS is checked, as in psql.")
+        return tr("sslmode and sslrootcert in the connection control how TLS is verified, as in psql.")
     return ""

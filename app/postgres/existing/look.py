@@ -256,13 +256,13 @@ def look_at_server(
     """
     number = connection.info.server_version
     if number // 10000 < OLDEST_MAJOR:
-        message = tr("The server is PostgreSQL {version}; from {oldest} on servers are measured.")
+        message = tr("The server is PostgreSQL {version}; {oldest} or newer is needed.")
         old = version_words(number) if number >= 100000 else f"{number // 10000}.{number // 100 % 100}"
         raise TargetError(message.format(version=old, oldest=OLDEST_MAJOR))
     try:
         return _look(connection, address, own_database, look_s, sleep)
     except ANSWER_ERRORS as error:
-        message = tr("The server does not tell what it is: {reason}")
+        message = tr("The server does not identify itself: {reason}")
         raise TargetError(message.format(reason=error_line(error))) from error
 
 
@@ -398,17 +398,15 @@ def check_server(look: ServerLook, needs: ServerNeeds) -> None:
 
 def _reasons(look: ServerLook, needs: ServerNeeds) -> Iterator[tuple[str, str]]:
     if needs.pgbench_major < look.major:
-        message = tr("The server is PostgreSQL {version}; pgbench of {major} is older than it.")
-        hint = tr(
-            "Install the programs of PostgreSQL {major} here (the server is not needed), or newer ones."
-        )
+        message = tr("The server is PostgreSQL {version}; pgbench {major} is too old for it.")
+        hint = tr("Install the programs of PostgreSQL {major} or newer here (not the server).")
         yield message.format(version=look.version, major=needs.pgbench_major), hint.format(major=look.major)
     if look.in_recovery:
         yield (
-            tr("{name} is a standby, or still recovers: nothing can be written there.").format(
+            tr("{name} is a standby or still in recovery, so nothing can be written there.").format(
                 name=needs.name
             ),
-            tr("Name the primary."),
+            tr("Use the primary instead."),
         )
     yield from _of_role(look)
     yield from _of_room(look, needs)
@@ -418,28 +416,34 @@ def _reasons(look: ServerLook, needs: ServerNeeds) -> Iterator[tuple[str, str]]:
 def _of_role(look: ServerLook) -> Iterator[tuple[str, str]]:
     role = look.role
     grant = tr(
-        "Make a role for pgFooting alone: CREATE ROLE pgfooting LOGIN CREATEDB; and, to see more and to "
-        "write a checkpoint, GRANT pg_monitor, pg_checkpoint TO pgfooting; (pg_checkpoint is of 15)."
+        "Create a role for pgFooting: CREATE ROLE pgfooting LOGIN CREATEDB; optional, for statistics and "
+        "checkpoints: GRANT pg_monitor, pg_checkpoint TO pgfooting; (pg_checkpoint needs version 15 or "
+        "newer)."
     )
     if role.is_superuser:
         yield (
-            tr("The role {role} is a superuser: it may do more than make a database.").format(role=role.name),
+            tr("The role {role} is a superuser, which is more than pgFooting accepts.").format(
+                role=role.name
+            ),
             grant,
         )
     if not role.may_create:
-        yield tr("The role {role} may not create a database (CREATEDB).").format(role=role.name), grant
+        yield (
+            tr("The role {role} is not allowed to create databases (CREATEDB).").format(role=role.name),
+            grant,
+        )
     if role.dangerous:
-        message = tr("The role {role} is a member of {roles}, with which SQL leaves the database.")
+        message = tr("The role {role} is a member of {roles}, which lets SQL reach outside the database.")
         yield message.format(role=role.name, roles=", ".join(role.dangerous)), grant
     if role.owned:
-        message = tr("The role {role} owns more than pgFooting's database: {names}.")
+        message = tr("The role {role} also owns other databases than pgFooting's: {names}.")
         yield message.format(role=role.name, names=_names_joined(role.owned)), grant
 
 
 def _of_room(look: ServerLook, needs: ServerNeeds) -> Iterator[tuple[str, str]]:
     if needs.room_bytes is not None and needs.need_bytes > needs.room_bytes:
-        message = tr("The database needs about {need} there; the campaign allows it {room}.")
-        hint = tr("Choose a smaller data set, or more room (target.server.room).")
+        message = tr("The database needs about {need} there; the campaign allows {room}.")
+        hint = tr("Choose a smaller data set, or raise target.server.room.")
         sentence = message.format(need=format_size(needs.need_bytes), room=format_size(needs.room_bytes))
         yield sentence, hint
     left = look.max_connections - look.reserved_connections - look.others.sessions
@@ -456,16 +460,16 @@ def _of_others(look: ServerLook, needs: ServerNeeds) -> Iterator[tuple[str, str]
     others = look.others
     if others.tps > MOST_TPS_OF_OTHERS or others.active:
         message = trn(
-            "Others work on {name}: {tps:.0f} transactions a second in the last {seconds:.0f} s, {active} "
-            "session at work. A measurement would hinder them, and they it.",
-            "Others work on {name}: {tps:.0f} transactions a second in the last {seconds:.0f} s, {active} "
-            "sessions at work. A measurement would hinder them, and they it.",
+            "{name} is in use by others: {tps:.0f} transactions a second in the last {seconds:.0f} s, "
+            "{active} active session. A measurement and their work would disturb each other.",
+            "{name} is in use by others: {tps:.0f} transactions a second in the last {seconds:.0f} s, "
+            "{active} active sessions. A measurement and their work would disturb each other.",
             others.active,
         )
         sentence = message.format(
             name=needs.name, tps=others.tps, seconds=others.seconds, active=others.active
         )
-        yield sentence, tr("Measure when nobody works there, or on a twin of it.")
+        yield sentence, tr("Measure when the server is idle, or on a copy of it.")
 
 
 def _names_joined(names: tuple[str, ...]) -> str:
@@ -492,7 +496,7 @@ def look_rows(look: ServerLook, address: ServerAddress) -> tuple[tuple[str, str]
         (tr("Version"), look.version_text),
         (tr("Cluster"), _cluster(look)),
         *([(tr("Managed service"), look.managed_service)] if look.managed_service else []),
-        (tr("TLS"), tr("none, it is a socket of this machine") if address.is_socket else tls),
+        (tr("TLS"), tr("none: a local socket") if address.is_socket else tls),
         (tr("Role"), address.user),
         (tr("Databases"), _databases(look)),
         (
@@ -511,7 +515,7 @@ def look_rows(look: ServerLook, address: ServerAddress) -> tuple[tuple[str, str]
 
 
 def _cluster(look: ServerLook) -> str:
-    unknown = tr("(not told)")
+    unknown = tr("(not reported)")
     words = tr("{name}, system identifier {identifier}, address {address}")
     return words.format(
         name=look.cluster_name or tr("without a name"),
@@ -521,7 +525,7 @@ def _cluster(look: ServerLook) -> str:
 
 
 def _databases(look: ServerLook) -> str:
-    unknown = tr("size not told")  # not inside a text: catalogues are made from what stands by itself
+    unknown = tr("size not reported")  # not inside a text: catalogues are made from what stands by itself
     names = [
         f"{each.name} ({unknown if each.size_bytes is None else format_size(each.size_bytes)})"
         for each in look.databases[:_WORDS_SHOWN]
@@ -539,35 +543,38 @@ def not_known(look: ServerLook, *, is_asked: bool = False) -> tuple[str, ...]:
     """
     sentences = [
         tr(
-            "The server was not started here: its caches and what others do on its machine are not known. "
-            "CPU, memory, pressure and disks are of its own machine, over ssh."
+            "Existing server: its caches and other processes on its machine are unknown. CPU, memory, "
+            "pressure and disks are those of its own machine, over ssh."
         )
         if is_asked
         else tr(
-            "The server was not started here: its disks, filesystem, caches, memory and CPUs are not known. "
-            "CPU, memory and pressure are of the machine that pgbench ran on."
+            "Existing server: its disks, filesystem, caches, memory and CPUs are unknown. CPU, memory and "
+            "pressure are those of the machine that ran pgbench."
         ),
     ]
     if look.managed_service:
         words = tr(
-            "{name} runs it: its volume may have burst credit, and a short run be faster than what one gets "
-            "once that is used up. No SQL tells: look there."
+            "Managed by {name}: its volume may have burst credit, so a short run can look faster than "
+            "sustained use. SQL cannot show it; check with the provider."
         )
         sentences.append(words.format(name=look.managed_service))
     elif not is_asked:
         sentences.append(
             tr(
-                "Whether its volume has burst credit, or is a virtual disk of a cloud, no SQL tells: look "
-                "there."
+                "SQL cannot show whether its volume has burst credit or is a cloud's virtual disk; check "
+                "with the provider."
             )
         )
     if not look.role.has_monitor:
         sentences.append(
-            tr("Without pg_monitor nothing is seen of what sessions of others do, and of some settings.")
+            tr("Without pg_monitor, pgFooting cannot see the activity of other sessions or some settings.")
         )
     if not look.role.may_checkpoint:
         sentences.append(
-            tr("No checkpoint was written before measuring: the role may not (pg_checkpoint, from 15 on).")
+            tr(
+                "No checkpoint before measuring: the role lacks the right (pg_checkpoint, version 15 or "
+                "newer)."
+            )
         )
     return tuple(sentences)
 
@@ -575,7 +582,7 @@ def not_known(look: ServerLook, *, is_asked: bool = False) -> tuple[str, ...]:
 def made_sentence(name: str) -> str:
     """Return the sentence that describes our changes on the server."""
     words = tr(
-        "On {name} one database is made, {database}, loaded, measured and dropped, run by run; nothing else "
-        "is touched, no setting of the server is changed, and nothing is restarted."
+        "pgFooting creates one database on {name}, {database}, and loads, measures and drops it for each "
+        "run. It touches nothing else, changes no server settings and restarts nothing."
     )
     return words.format(name=name, database=OWN_DATABASE)

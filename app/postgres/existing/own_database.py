@@ -83,13 +83,13 @@ def find_own(connection: Connection) -> FoundDatabase | None:
         return None
     is_owner, comment, owner, others = row
     if not is_owner:
-        message = tr("The database {name} belongs to {owner} and not to this role: it is not pgFooting's.")
+        message = tr("The database {name} belongs to {owner}, not to this role, so it is not pgFooting's.")
         return FoundDatabase(is_own=False, reason=message.format(name=OWN_DATABASE, owner=shown(owner)))
     if comment != MARK:
-        message = tr("The database {name} lacks the comment that pgFooting gives its own: it is somebody's.")
+        message = tr("The database {name} lacks pgFooting's comment, so it is treated as someone else's.")
         return FoundDatabase(is_own=False, reason=message.format(name=OWN_DATABASE))
     if others:
-        message = tr("{count} sessions of others are connected to the database {name}.")
+        message = tr("{count} other sessions are connected to the database {name}.")
         return FoundDatabase(is_own=False, reason=message.format(count=shown(others), name=OWN_DATABASE))
     return FoundDatabase(is_own=True)
 
@@ -114,15 +114,13 @@ def drop_own(connection: Connection, address: ServerAddress, *, ends_sessions: b
         if not found.is_own:
             raise RefusedError(
                 tr("{reason} It was not touched.").format(reason=found.reason),
-                hint=tr("Whoever it belongs to may rename or drop it; pgFooting uses no other name."),
+                hint=tr("Its owner can rename or drop it; pgFooting uses no other name."),
             )
         if ends_sessions:
             _end_sessions(connection)
         elif _open_sessions(connection):
-            message = tr("The database {name} is pgFooting's and in use: somebody measures there now.")
-            hint = tr(
-                "Wait for the end of that; sessions that a machine left which is gone end by themselves."
-            )
+            message = tr("The database {name} is pgFooting's and in use by another measurement.")
+            hint = tr("Wait until it ends; sessions of a vanished machine end by themselves.")
             raise RefusedError(message.format(name=OWN_DATABASE), hint=hint)
         _make_room(address)
         connection.execute(sql.SQL("DROP DATABASE {}").format(sql.Identifier(OWN_DATABASE)))
@@ -190,7 +188,7 @@ class ServerLock:
             raise self._silent(error) from error
         if not is_alone:
             self._connection.close()  # and with it the lock: `hold` starts again
-            message = tr("Another campaign of pgFooting measures {name} now. Nothing was done there.")
+            message = tr("Another pgFooting campaign is measuring {name}. Nothing was done there.")
             raise RefusedError(message.format(name=self._address.name))
 
     def _answer(self, statement: str) -> object:
@@ -233,7 +231,7 @@ def make_own(connection: Connection) -> None:
         connection.execute(sql.SQL("CREATE DATABASE {}").format(name))
         connection.execute(sql.SQL("COMMENT ON DATABASE {} IS {}").format(name, sql.Literal(MARK)))
     except ANSWER_ERRORS as error:
-        message = tr("The database {name} could not be made: {reason}")
+        message = tr("The database {name} could not be created: {reason}")
         raise ServerError(message.format(name=OWN_DATABASE, reason=error_line(error))) from error
 
 
@@ -254,8 +252,8 @@ def give_settings(
         try:
             connection.execute(statement)
         except ANSWER_ERRORS as error:
-            message = tr("The server does not take {name} = {value} for one database: {reason}")
-            hint = tr("pgFooting changes no settings of the server itself and never restarts it.")
+            message = tr("The server does not accept {name} = {value} for one database: {reason}")
+            hint = tr("pgFooting never changes settings of the server itself and never restarts it.")
             raise SettingError(
                 message.format(name=setting, value=value, reason=error_line(error)), hint=hint
             ) from error
@@ -279,5 +277,5 @@ def _read_back(address: ServerAddress, settings: tuple[tuple[str, str], ...]) ->
                     message = tr("{name} is {found} instead of {value}. Nothing was measured.")
                     raise SettingError(message.format(name=setting, found=found, value=value))
     except ANSWER_ERRORS as error:
-        message = tr("The server does not tell its settings: {reason}")
+        message = tr("The server does not report its settings: {reason}")
         raise ServerError(message.format(reason=error_line(error))) from error

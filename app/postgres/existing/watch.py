@@ -80,7 +80,7 @@ class ServerWatch:
             if row is not None and row[1]:
                 self._fail(tr("The server has become a standby."))
             if row is not None and str(row[0]) != self._started:
-                self._fail(tr("The server was restarted while the run lasted."))
+                self._fail(tr("The server was restarted during the run."))
             if self._room_bytes is not None and looks % _SIZE_EVERY == 0:
                 self._look_at_size(connection, self._room_bytes)
             looks += 1
@@ -90,7 +90,7 @@ class ServerWatch:
     def _look_at_size(self, connection: Connection, room_bytes: int) -> None:
         row = connection.execute(_SIZE.encode(), (OWN_DATABASE,)).fetchone()
         if row is not None and int(row[0]) > room_bytes:
-            message = tr("The database {name} takes {size}, more than the {room} that the campaign allows.")
+            message = tr("The database {name} has grown to {size}; the campaign allows {room}.")
             self.over_room = message.format(
                 name=OWN_DATABASE, size=format_size(int(row[0])), room=format_size(room_bytes)
             )
@@ -113,6 +113,6 @@ class ServerWatch:
                 self._stopping.wait(0.1)
                 continue
             if row is not None and str(row[0]) != self._started:
-                return tr("The server was restarted while the run lasted."), False
+                return tr("The server was restarted during the run."), False
             return message, True
         return message, True

@@ -99,7 +99,7 @@ def newer_than_tested(version: str, major: int) -> str:
     """Return a sentence if a version is newer than the tested ones; else an empty string."""
     if major <= NEWEST_TESTED_MAJOR:
         return ""
-    sentence = tr("PostgreSQL {version} is newer than what pgFooting was tested with ({oldest} to {newest}).")
+    sentence = tr("PostgreSQL {version} is newer than the tested versions ({oldest} to {newest}).")
     return sentence.format(version=version, oldest=OLDEST_MAJOR, newest=NEWEST_TESTED_MAJOR)
 
 
@@ -219,14 +219,14 @@ def install_hint(family: Family) -> str:
     }[family]
     if family is Family.DEBIAN:
         return tr(
-            "Install it with: sudo {command}\n"
-            "Debian also creates and starts a cluster then (port 5432), which pgFooting does not use."
+            "Install it with: sudo {command}\nDebian then also starts a cluster (port 5432), which "
+            "pgFooting does not use."
         ).format(command=command)
     if command:
         return tr("Install it with: sudo {command}").format(command=command)
     return tr(
-        "Install the packages of your distribution that hold the programs postgres, initdb and pgbench "
-        "(often postgresql-server and postgresql-contrib), or name the folder of your own build."
+        "Install your distribution's packages with postgres, initdb and pgbench (often postgresql-server "
+        "and postgresql-contrib), or give the folder of your own build."
     )
 
 
@@ -307,7 +307,7 @@ class InstallationProbe:
         folder = self.candidate.folder
         if not folder.is_dir():
             return tr("{folder} is not a folder.").format(folder=folder)
-        return tr("Neither {folder} nor {folder}/bin holds the program postgres.").format(folder=folder)
+        return tr("Neither {folder} nor {folder}/bin contains the program postgres.").format(folder=folder)
 
     def _distrust(self) -> str:
         """Return why programs of this folder must not be run, or an empty string."""
@@ -320,10 +320,10 @@ class InstallationProbe:
             except OSError:
                 continue  # a missing program is a reason of its own
             if found.st_mode & stat.S_IWOTH:
-                return tr("Everybody can change {path}, so nothing of it is run.").format(path=path)
+                return tr("Any user can change {path}, so pgFooting runs nothing from it.").format(path=path)
             if found.st_uid not in owners and not self.candidate.named:
                 return tr(
-                    "{path} belongs neither to root nor to {account}: name the folder to use it."
+                    "{path} belongs neither to root nor to {account}: give its folder explicitly to use it."
                 ).format(path=path, account=self.account.name)
         return ""
 
@@ -350,7 +350,7 @@ class InstallationProbe:
         if self.reasons:
             return
         if not version:
-            self.reasons.append(tr("Its version cannot be read from “{text}”.").format(text=text[:100]))
+            self.reasons.append(tr("Its version is not recognisable in “{text}”.").format(text=text[:100]))
         elif major < OLDEST_MAJOR:
             self.reasons.append(
                 tr("Version {version} is not supported; {oldest} and newer are.").format(
@@ -425,7 +425,7 @@ def _candidates(extra_folders: Iterable[str], root: Path, search_path: str) -> l
     for extra in extra_folders:
         prefix = Path(extra)
         folder = prefix / "bin" if holds_server(prefix / "bin") else prefix
-        found.append(InstallationCandidate(folder, tr("named folder"), named=True))
+        found.append(InstallationCandidate(folder, tr("given folder"), named=True))
     for place in PLACES:
         found += [InstallationCandidate(folder, place.origin) for folder in sorted(root.glob(place.pattern))]
     found += [

@@ -121,12 +121,12 @@ def resolve_scale(workload: Workload, ram_bytes: int, page_bytes: int = USUAL_PA
         scale, field = scale_for(wanted), "workload.size"
         if scale < uncontended_scale(workload):
             scale = uncontended_scale(workload)
-            reason += " " + tr("(raised: one unit of scale for each client)")
+            reason += " " + tr("(raised to the number of clients)")
     else:
         raise CampaignError(
             tr("Neither workload.scale nor workload.size is given."),
             field="workload.scale",
-            hint=tr("State a scale such as 100, or a size: small, medium, large or bytes."),
+            hint=tr("Give a scale such as 100, or a size: small, medium, large or bytes."),
         )
     if not 1 <= scale <= MAX_SCALE:
         raise CampaignError(

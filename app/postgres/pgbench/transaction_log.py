@@ -147,7 +147,7 @@ def parse_transactions(
             tr("The transaction log {file} of pgbench is damaged at byte {offset}: {line}.").format(
                 file=file, offset=offset + place, line=repr(line)
             ),
-            hint=tr("Its lines have {count} fields. Was there no room left for the log?").format(
+            hint=tr("Its lines have {count} fields. The log's filesystem may have been full.").format(
                 count=log_format.fields
             ),
         ) from err
@@ -350,7 +350,7 @@ def parse_aggregate_line(line: str) -> AggregateInterval:
 
 def _not_a_line(line: str) -> PgbenchError:
     return PgbenchError(
-        tr("This is no line of an aggregated pgbench log: “{line}”.").format(line=line.strip()[:120]),
+        tr("This is not a line of an aggregated pgbench log: “{line}”.").format(line=line.strip()[:120]),
         hint=tr("Such a line has 6, 10, 11, 15 or 16 numbers."),
     )
 

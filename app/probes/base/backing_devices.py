@@ -272,8 +272,8 @@ class Resolver:
         if upper is None or depth >= _DEEPEST or not Path(upper).is_dir():
             raise ProbeUnavailable(
                 tr(
-                    "the folder lies on an overlay filesystem, as in a container, "
-                    "whose disks cannot be seen from here"
+                    "the folder is on an overlay filesystem, as in a container, whose disks cannot be seen "
+                    "from here"
                 )
             )
         return self._resolve(upper, depth + 1)
@@ -393,14 +393,14 @@ def _kind(folder: Path) -> str:
 
 def _no_device(mount: Mount) -> str:
     if mount.in_memory:
-        sentence = tr("the folder lies in memory ({filesystem}), so no block device is involved")
+        sentence = tr("the folder is in memory ({filesystem}), so no block device is involved")
     elif mount.on_network:
         sentence = tr(
-            "the folder lies on {filesystem}, whose disks belong to another machine "
-            "and cannot be seen from here"
+            "the folder is on {filesystem}, whose disks belong to another machine and cannot be seen from "
+            "here"
         )
     else:
-        sentence = tr("{filesystem} does not tell which block devices it uses")
+        sentence = tr("{filesystem} does not report which block devices it uses")
     return sentence.format(filesystem=mount.filesystem)
 
 

@@ -330,7 +330,7 @@ def _words(err: OSError) -> str:
     if err.errno in {errno.ENOENT, errno.ENODEV, errno.ENXIO, errno.ENOTDIR}:
         return tr("does not exist on this machine")
     if err.errno in {errno.EACCES, errno.EPERM}:
-        return tr("may not be read without root") if os.geteuid() else tr("may not be read here")
+        return tr("cannot be read without root") if os.geteuid() else tr("cannot be read here")
     return err.strerror or str(err)
 
 

@@ -59,7 +59,7 @@ class SshDestination:
 
     def __post_init__(self) -> None:
         if not is_destination(self.host):
-            raise ValueError(tr("“{host}” is no name of a host.").format(host=strip_controls(self.host)))
+            raise ValueError(tr("“{host}” is not a valid host name.").format(host=strip_controls(self.host)))
 
     def argv(self) -> tuple[str, ...]:
         """Return ssh's arguments for a remote shell that reads its program from standard input."""
@@ -83,15 +83,15 @@ class RemoteMachine:
 
 _CAUSES: Final = {
     "REMOTE HOST IDENTIFICATION HAS CHANGED": tr(
-        "The host key of {host} has changed: it is another machine, it was installed anew, or somebody "
-        "is in between. Find out which; ssh tells the line of known_hosts when you connect yourself."
+        "The host key of {host} has changed: another machine, a new installation, or someone in between. "
+        "Find out which; a manual ssh names the known_hosts line."
     ),
     "Host key verification failed": tr(
-        "The host key of {host} is not known, and ssh would have to ask. Connect once yourself: ssh {host!q}"
+        "The host key of {host} is not known. Connect once yourself: ssh {host!q}"
     ),
     "Permission denied": tr(
-        "{host} refused: no key that ssh has without asking is accepted there. A key with a passphrase "
-        "has to be in ssh-agent; passwords are never asked for."
+        "{host} refused: it accepts none of the keys that ssh can use without a prompt. Add a key with a "
+        "passphrase to ssh-agent; pgFooting never asks for passwords."
     ),
 }
 """Sentences for messages of ssh that do not say what to do.

@@ -452,7 +452,7 @@ def device_facts(device: BackingDevice, sys: Path) -> Facts:
     return facts
 
 
-_NEEDS_ROOT: Final = tr("needs root, which is not used for a folder target")
+_NEEDS_ROOT: Final = tr("needs root, which pgFooting does not use for a folder target")
 
 
 def _udev_facts(number: str) -> Facts:

@@ -148,7 +148,7 @@ def _in_arc(arc: Path) -> int:
     try:
         return int(parse_kstat(arc.read_bytes())[_ARC_BYTES])
     except (OSError, KeyError, ValueError) as err:
-        reason = tr("ZFS does not tell how much its cache holds ({error})")
+        reason = tr("ZFS does not report the contents of its cache ({error})")
         raise ProbeUnavailable(reason.format(error=err)) from err
 
 

@@ -337,10 +337,10 @@ def check_load(context: PreflightContext) -> Found:
         yield _finding(
             "foreign-load",
             tr("Other programs use {cores:.2f} of {cpus} CPUs: {names}."),
-            tr("Wait until they are done, or end those that nobody needs. Measure on a quiet machine."),
+            tr("Wait until they have finished, or end those you do not need: measure on an idle machine."),
             cores=load.foreign_cores,
             cpus=load.cpus,
-            names=names or tr("programs that have ended, or run outside of this container"),
+            names=names or tr("programs that have ended or run outside this container"),
         )
     for resource, message in (
         ("io", tr("Programs waited for I/O {share:.0%} of the time before the start.")),
@@ -348,11 +348,11 @@ def check_load(context: PreflightContext) -> Found:
     ):
         share = load.pressure.get(f"{resource}_some", 0)
         if share >= PRESSURE_SHARE:
-            hint = tr("Something else keeps the machine busy; wait until it is done.")
+            hint = tr("Something else is using the machine: wait until it has finished.")
             yield _finding(f"{resource}-pressure", message, hint, share=share)
     if load.steal_share >= STEAL_SHARE:
         message = tr("The hypervisor took {share:.1%} of the CPU time for other machines.")
-        hint = tr("Results of a shared virtual machine vary; repeat more often.")
+        hint = tr("Results of a shared virtual machine vary: use more repeats.")
         yield _finding("steal", message, hint, share=load.steal_share)
 
 
@@ -365,7 +365,7 @@ def check_processors(context: PreflightContext) -> Found:
         yield _finding("governor", message, hint, governor=governor)
     if context.limits.cpus is not None:
         message = tr("A control group limits this process to {cpus:.2f} CPUs.")
-        hint = tr("Then stalls show up that have nothing to do with the disks; lift the limit.")
+        hint = tr("It causes stalls that have nothing to do with the disks: lift the limit.")
         yield _finding("cpu-quota", message, hint, cpus=context.limits.cpus)
     allowed, online = context.processor.get("allowed"), context.processor.get("online")
     if isinstance(allowed, int) and isinstance(online, int) and allowed < online:
@@ -376,12 +376,12 @@ def check_processors(context: PreflightContext) -> Found:
 def check_power(context: PreflightContext) -> Found:
     """Yield a machine on battery, and one that may go to sleep during a run."""
     if context.battery:
-        message = tr("The machine runs on battery, where CPU and disks are slowed down.")
+        message = tr("The machine runs on battery, which slows down CPU and disks.")
         yield _finding("battery", message, tr("Plug it in."), supplies=context.power.get("supplies"))
     states = context.power.get("sleep_states")
     if context.sleep_reason and isinstance(states, str) and SLEEP_STATES & set(states.split()):
         message = tr("The machine may fall asleep during the run: {reason}.")
-        hint = tr("A suspend is noticed and marks the run; keep the lid open and the session active.")
+        hint = tr("pgFooting marks runs that were suspended: keep the lid open and the session active.")
         reason = context.sleep_reason.rstrip(".")
         yield _finding("sleep-possible", message, hint, reason=reason, sleep_states=states)
 
@@ -395,12 +395,12 @@ def check_memory(context: PreflightContext) -> Found:
         for name in ("MemTotal", "MemAvailable", "SwapTotal", "SwapFree")
     )
     if swap - free >= SWAP_IN_USE_BYTES:
-        message = tr("{size} of swap are in use; what was swapped out may come back in the middle of a run.")
-        hint = tr("As root, where memory suffices: swapoff -a && swapon -a")
+        message = tr("{size} of swap is in use and may be read back during a run.")
+        hint = tr("If memory suffices, as root: swapoff -a && swapon -a")
         yield _finding("swap-in-use", message, hint, bytes=swap - free)
     needed = context.needed_bytes
     if total and available < max(LOW_MEMORY_SHARE * total, needed):
-        message = tr("Only {available} of {total} memory are available.")
+        message = tr("Only {available} of {total} memory is available.")
         hint = tr("End other programs.")
         yield _finding(
             "low-memory", message, hint, available_bytes=available, total_bytes=total, needed_bytes=needed
@@ -409,12 +409,12 @@ def check_memory(context: PreflightContext) -> Found:
         message = tr("A control group limits memory, page cache included, to {size}.")
         yield _finding(MEMORY_LIMIT, message, bytes=context.limits.memory_bytes)
     if total >= HUGE_PAGES_FROM_BYTES and info.get("HugePages_Total") == 0:
-        message = tr("No huge pages are reserved, so large shared buffers are mapped in pages of 4 KiB.")
+        message = tr("No huge pages are reserved, so large shared buffers use pages of 4 KiB.")
         hint = tr("vm.nr_hugepages; PostgreSQL uses them with huge_pages = try")
         yield _finding("no-huge-pages", message, hint, Severity.NOTE, memory_bytes=total)
     transparent = context.memory.get("transparent_huge_pages")
     if isinstance(transparent, Mapping) and transparent.get("enabled") == "always":
-        message = tr("Transparent huge pages are always on; making them may stall programs for moments.")
+        message = tr("Transparent huge pages are always on; creating them can stall programs briefly.")
         yield _finding("transparent-huge-pages", message, "", Severity.NOTE, settings=transparent)
 
 
@@ -427,7 +427,7 @@ def check_clock(context: PreflightContext) -> Found:
     now_s = time.time()
     if now_s < WRITTEN_EPOCH_S:  # a clock without a battery, or one that was set wrong
         date = time.strftime("%Y-%m-%d", time.gmtime(now_s))
-        message = tr("The date of this machine is {date}, which is wrong. Runs will carry it.")
+        message = tr("The date of this machine is wrong: {date}. Runs would be stored with it.")
         yield _finding("wrong-date", message, tr("Set the clock first: timedatectl set-ntp true"), date=date)
 
 
@@ -440,17 +440,17 @@ def check_filesystem(context: PreflightContext) -> Found:
         (
             mount.on_network,
             "network-filesystem",
-            tr("The data directory lies on {filesystem}, so the network or the host is measured too."),
+            tr("The data directory is on {filesystem}, so the network or the host is measured too."),
         ),
         (
             mount.in_memory and not context.memory_target,
             "folder-in-memory",
-            tr("The data directory lies in memory ({filesystem}), so no disk is measured."),
+            tr("The data directory is in memory ({filesystem}), so no disk is measured."),
         ),
         (
             mount.filesystem == "overlay",
             "overlay-filesystem",
-            tr("The data directory lies on a container's {filesystem}; its copying is measured too."),
+            tr("The data directory is on a container's {filesystem}, whose copying is measured too."),
         ),
     ):
         if applies:
@@ -465,13 +465,13 @@ def check_devices(context: PreflightContext) -> Found:
         return
     loops = [device.name for device in context.backing.devices if device.kind == "loop"]
     if loops:
-        message = tr("The data directory lies on a file in another filesystem ({names}), not on a disk.")
-        hint = tr("Such results say nothing about disks: the host's cache works too.")
+        message = tr("The data directory is in a file on another filesystem ({names}), not on a disk.")
+        hint = tr("Such results say nothing about disks, because the host's cache is involved.")
         yield _finding("loop-device", message, hint, names=loops)
     shared = sorted(context.library_devices & {device.name for device in context.backing.leaves})
     if shared:
-        message = tr("The library lies on a disk under test ({names}).")
-        hint = tr("The run file is kept in memory until the run is done; a power cut loses that run.")
+        message = tr("The library is on a disk under test ({names}).")
+        hint = tr("The run file stays in memory until the run ends; a power cut loses that run.")
         yield _finding("library-on-target", message, hint, Severity.NOTE, names=shared)
 
 

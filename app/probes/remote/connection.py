@@ -227,14 +227,14 @@ class RemoteConnection:
             raise
         if hello.fields[0] != FORMAT:
             self.close()
-            sentence = tr("{host} answers in another format ({found}; {known} is known here).")
+            sentence = tr("{host} answers in format {found}; this pgFooting knows {known}.")
             found = hello.fields[0][:20]
             raise ProbeUnavailable(sentence.format(host=self._destination.host, found=found, known=FORMAT))
         self.system = hello.fields[1][:40]
 
     def _refuse_interrupted(self) -> None:
         if self._interrupted.is_set():
-            raise ProbeUnavailable(tr("It was called off."))
+            raise ProbeUnavailable(tr("Cancelled."))
 
     def ask(
         self, request: str, until: LineKind, argument: str, timeout_s: float = ANSWER_TIMEOUT_S
@@ -302,7 +302,7 @@ class RemoteConnection:
                     if is_last(line):
                         return found
                 if arrived_bytes > _MOST_BYTES or len(found) > _MOST_LINES:
-                    sentence = tr("{host} sends more than an answer can be; it is not read any further.")
+                    sentence = tr("{host} sends more than any valid answer; pgFooting stopped reading.")
                     raise ProbeUnavailable(sentence.format(host=self._destination.host))
                 ready = selector.select(max(0.0, deadline_s - time.monotonic()))
                 if not ready or time.monotonic() > deadline_s:
@@ -332,9 +332,12 @@ class RemoteConnection:
         if self._process is not None and self._process.poll() is not None:
             return self._explain_end()
         if not self.system:
-            sentence = tr("{host} connects, but no shell answers there; its login shell may print or wait.")
+            sentence = tr(
+                "{host} accepts the connection, but no shell answers; its login shell may print text or "
+                "wait for input."
+            )
             return sentence.format(host=self._destination.host)
-        return tr("{host} does not answer any more.").format(host=self._destination.host)
+        return tr("{host} has stopped answering.").format(host=self._destination.host)
 
     def _explain_end(self) -> str:
         """Explain why ssh has ended, with its last output."""

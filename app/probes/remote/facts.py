@@ -258,7 +258,7 @@ def _storage(remote_facts: RemoteFacts) -> Facts:
         mount["on_network"] = filesystem in NETWORK_FILESYSTEMS
         facts["mount"] = mount
     else:
-        facts["mount"] = unreadable(tr("the machine does not tell what is mounted there"))
+        facts["mount"] = unreadable(tr("the machine does not report its mounts"))
     dataset = remote_facts.properties.get("dataset")
     if dataset:
         version, limit = remote_facts.named.get("zfs.version"), remote_facts.named.get("zfs.zfs_arc_max")
@@ -281,7 +281,7 @@ def _storage(remote_facts: RemoteFacts) -> Facts:
     elif remote_facts.system in TRIED_SYSTEMS:
         facts["devices"] = unreadable(tr("no block device is shown for this filesystem"))
     else:
-        facts["devices"] = unreadable(tr("this system's devices are not described"))
+        facts["devices"] = unreadable(tr("pgFooting has no device details for this system"))
     return facts
 
 

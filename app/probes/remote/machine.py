@@ -286,11 +286,11 @@ class RemoteMachineProbe(Probe):
         self.close()
         machine = context.server.elsewhere
         if machine is None:
-            raise ProbeUnavailable(tr("the server's machine is not asked"))
+            raise ProbeUnavailable(tr("pgFooting does not observe the server's machine"))
         watch = RemoteWatch(machine, self._connect)
         with self._lock:  # before it is opened: that may take long, and has to be interrupted
             if self._stopping:
-                raise ProbeUnavailable(tr("It was called off."))
+                raise ProbeUnavailable(tr("Cancelled."))
             self._watch = watch
         watch.open()
         self.omissions = _omissions(watch)
@@ -319,7 +319,7 @@ def _omissions(watch: RemoteWatch) -> tuple[MissingMetric, ...]:
     """Return the metrics that this machine does not provide."""
     facts = watch.facts
     if facts.system not in TRIED_SYSTEMS:
-        reason = tr("only on Linux it is read; this is {system}").format(system=facts.system)
+        reason = tr("only available on Linux; this is {system}").format(system=facts.system)
         names = ("cpu.*", "memory.*", "pressure.*", "device.*", "storage.*")
         return tuple(MissingMetric(name, reason) for name in names)
     missing = []

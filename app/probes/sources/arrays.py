@@ -56,7 +56,7 @@ class ArraysProbe(FileProbe):
             if present:
                 self._arrays[name] = {file: self._keep_open(folder / file) for file in present}
         if not self._arrays:
-            raise ProbeUnavailable(tr("no md array with redundancy lies below the data directory"))
+            raise ProbeUnavailable(tr("no redundant md array is below the data directory"))
 
     @override
     def read(self) -> list[Sample]:

@@ -193,10 +193,10 @@ class _Device:
             reason = tr("{device} passes flushes on to its members and does not count them")
             reasons.append(MissingMetric("device.flushes", reason.format(device=self.name), self.name))
         elif self._fields < _WITH_FLUSHES:
-            reason = tr("this kernel does not count flushes; Linux 5.5 and newer do")
+            reason = tr("this kernel does not count flushes; Linux 5.5 or newer does")
             reasons.append(MissingMetric("device.flushes", reason, self.name))
         if self._fields < _WITH_DISCARDS:
-            reason = tr("this kernel does not count discards; Linux 4.18 and newer do")
+            reason = tr("this kernel does not count discards; Linux 4.18 or newer does")
             reasons.append(MissingMetric("device.discards", reason, self.name))
         return tuple(reasons)
 

@@ -63,19 +63,19 @@ class BtrfsProbe(FileProbe):
         self._commits, self._errors = None, {}
         backing = self._resolve(context.server.data_folder)
         if backing.mount.filesystem != "btrfs":
-            raise ProbeUnavailable(tr("the data directory does not lie on btrfs"))
+            raise ProbeUnavailable(tr("the data directory is not on btrfs"))
         folder = self._filesystem(backing)
         omissions: list[MissingMetric] = []
         try:
             self._commits = self._keep_open(folder / "commit_stats")
         except FileNotFoundError:
-            reason = tr("this kernel does not count commits of btrfs; Linux 6.0 and newer do")
+            reason = tr("this kernel does not count btrfs commits; Linux 6.0 or newer does")
             omissions += [MissingMetric(metric, reason) for metric in ("btrfs.commits", "btrfs.commit_time")]
         for path in sorted(folder.glob("devinfo/*/error_stats")):
             file = self._keep_open(path)
             self._errors[path.parent.name] = (file, sum(parse_numbers(file.read()).values()))
         if not self._errors:
-            reason = tr("this kernel does not show errors of btrfs devices; Linux 5.14 and newer do")
+            reason = tr("this kernel does not report errors of btrfs devices; Linux 5.14 or newer does")
             omissions.append(MissingMetric("btrfs.device_errors", reason))
         self.omissions = tuple(omissions)
         self._counters = Counters(self._clock)

@@ -85,7 +85,7 @@ class KernelThreadsProbe(Probe):
             name = ""
         if name != "kthreadd":
             raise ProbeUnavailable(
-                tr("kernel threads cannot be seen here: this is a container, or /proc hides them (hidepid)")
+                tr("kernel threads are not visible here: this is a container, or /proc hides them (hidepid)")
             )
         file = RawFile(f"{self._proc}/{KTHREADD_PID}/schedstat")
         used_ns = int(file.read().split()[0])

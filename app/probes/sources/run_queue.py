@@ -61,7 +61,7 @@ class RunQueueProbe(Probe):
             RawFile(f"{self._proc}/self/schedstat").close()
         except OSError as err:
             raise ProbeUnavailable(
-                tr("this kernel does not tell how long programs wait for a CPU (/proc/PID/schedstat)")
+                tr("this kernel does not report how long programs wait for a CPU (/proc/PID/schedstat)")
             ) from err
         self._context = context
         if context.server.postmaster_pid is None and context.server.reason:

@@ -88,7 +88,7 @@ class ZfsProbe(FileProbe):
         except LookupError as err:
             raise ProbeUnavailable(tr("the mount of {path} cannot be found").format(path=err)) from err
         if mount.filesystem != "zfs":
-            raise ProbeUnavailable(tr("the data directory does not lie on ZFS"))
+            raise ProbeUnavailable(tr("the data directory is not on ZFS"))
         self._files["arcstats"] = self._keep_open(self._folder / "arcstats")
         omissions: list[MissingMetric] = []
         dataset = self._dataset_file(mount.source)

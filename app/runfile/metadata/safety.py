@@ -75,8 +75,8 @@ _OF_PAGES: Final = {
     PageWrites.TORN: (
         UNSAFE,
         tr(
-            "a crash of the machine can leave half-written pages beyond repair: this filesystem does not"
-            " write a page at once"
+            "a crash of the machine can leave torn pages beyond repair: this filesystem does not write a "
+            "page at once"
         ),
     ),
     PageWrites.UNVERIFIED: (

@@ -118,7 +118,7 @@ def test_unknown_job_keeps_its_name() -> None:
 def test_sync_rate_judgement() -> None:
     first, second = sync_sentences(KNOWN)
     assert "fdatasync 9,800, open_datasync 9,000" in first
-    assert "either protected or not flushing: find out which" in second
+    assert "either it is protected or it does not flush" in second
     assert sync_sentences(replace(KNOWN, sync_methods=())) == ()
 
 

@@ -105,7 +105,7 @@ def test_option_only_where_filesystem_has_it() -> None:
     ]
     assert campaign.matrix is not None
     text = " ".join(describe_matrix(campaign.matrix))
-    assert "recordsize changes nothing in 2 of 4 configurations" in text
+    assert "recordsize has no effect in 2 of 4 configurations" in text
     assert "6 combinations are 4 configurations" in text
 
 
@@ -348,7 +348,7 @@ def test_exclude_by_name_key_and_values() -> None:
     ]
     assert campaign.matrix is not None
     assert campaign.matrix.left_out == 6
-    assert "leaves 6 of them out" in " ".join(describe_matrix(campaign.matrix))
+    assert "removes 6 of them" in " ".join(describe_matrix(campaign.matrix))
 
 
 # --- written and read again
@@ -490,7 +490,7 @@ def test_configuration_limit_applies_after_exclusion() -> None:
         f'[[dimension]]\nkey = "workload.{key}"\nvalues = {list(range(1, most))}\n'
         for key, most in (("clients", 41), ("scale", 31))
     )
-    assert f"1,200 configurations are more than the {MOST_CONFIGURATIONS:,}" in refusal(text).message
+    assert f"1,200 configurations are too many; at most {MOST_CONFIGURATIONS:,}" in refusal(text).message
     fewer = parse(text + f"[[exclude]]\nclients = {list(range(1, 11))}\n")
     assert len(fewer.configurations) == 900
 

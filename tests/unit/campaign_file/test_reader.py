@@ -143,7 +143,7 @@ def test_cold_caches_default_to_no_warm_up() -> None:
         text.replace("[target", "workload.warmup = 5\n        [target"),
         text + "workload.warmup = 5",
     ):
-        with pytest.raises(CampaignError, match="a warm-up of 5 s makes cold caches warm again"):
+        with pytest.raises(CampaignError, match="a warm-up of 5 s would warm the cold caches"):
             parse(both)
 
 
@@ -294,8 +294,8 @@ def test_invalid_toml_line_and_column(text: str, place: str, reason: str) -> Non
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("x = " + "[" * 100_000, "nests brackets deeper"),
-        ("x = " + "{a=" * 100_000, "nests brackets deeper"),
+        ("x = " + "[" * 100_000, "nests brackets too deeply for a campaign file"),
+        ("x = " + "{a=" * 100_000, "nests brackets too deeply for a campaign file"),
         ("a." * 400_000 + "a = 1", "line 1"),
         (("a." * 1000 + "a = 1\n") * 400, "line 1"),
         ("x = " + "9" * 100_000, "thousands of digits"),

@@ -137,13 +137,13 @@ def test_wrong_disks_for_recipe(recipe: Recipe) -> None:
     campaign = of(recipe).campaign
     wrong = (0, recipe.head.disks - 1, placeholders(campaign) + 1)
     for given in (*map(serials, wrong), ["DISK1"] * max(2, recipe.head.disks)):
-        with pytest.raises(UsageError, match="each once; given"):
+        with pytest.raises(UsageError, match="different spare disks"):
             fill_disks(campaign, recipe.head, given)
 
 
 def test_disks_without_place() -> None:
     recipe = find_recipe("durability")
-    with pytest.raises(UsageError, match="leave --disks out"):
+    with pytest.raises(UsageError, match="This campaign uses no disks"):
         fill_disks(of(recipe).campaign, recipe.head, ["DISK1"])
 
 
@@ -173,13 +173,13 @@ def test_named_disks_stay_wal_left_out() -> None:
     assert isinstance(one.target, DiskTarget)
     assert one.target.names == ("MINE", "A")
     assert [(each.name, each.reason) for each in adapted.left_out] == [
-        ("two", "It wants more disks than are given.")
+        ("two", "It needs more disks than given.")
     ]
 
 
 def test_empty_campaign_lists_reasons_once() -> None:
     campaign = of(find_recipe("durability")).campaign
-    with pytest.raises(CampaignError, match=r"Nothing of “Durability” can be measured here\. No\.$"):
+    with pytest.raises(CampaignError, match=r"No configuration of “Durability” can be measured here\. No\.$"):
         keep(campaign, lambda _item: "No.")
 
 
@@ -286,7 +286,7 @@ def left_out(name: str, support: Support) -> dict[str, str]:
 def test_removed_kernel_option_left_out() -> None:
     found = left_out("mount-options-2011", machine())
     assert list(found) == ["XFS noatime,noquota,nobarrier"]
-    assert "no nobarrier since Linux 4.19" in found["XFS noatime,noquota,nobarrier"]
+    assert "nobarrier” was removed in Linux 4.19" in found["XFS noatime,noquota,nobarrier"]
     assert left_out("mount-options-2011", machine((4, 18))) == {}
 
 
@@ -300,7 +300,7 @@ def test_missing_kernel_filesystem_left_out() -> None:
 
 def test_recipe_with_older_server() -> None:
     head = find_recipe("postgresql-18-io").head
-    assert "is for PostgreSQL 18 and later; here is" in too_old(head, Installation("/b", "15.18", 15))
+    assert "needs PostgreSQL 18 or newer; found" in too_old(head, Installation("/b", "15.18", 15))
     assert too_old(head, Installation("/b", "18.1", 18)) == ""
     assert too_old(head, Installation("/b", "19.0", 19)) == ""
 
@@ -309,8 +309,8 @@ def test_left_out_grouped_by_reason() -> None:
     names = ("stripe", "mirror", "raid10", "raid5", "raid6", "raidz3")
     sentences = left_out_sentences([*(LeftOut(name, "No md.") for name in names), LeftOut("XFS", "Lost it.")])
     assert sentences == (
-        "6 configurations are left out (“stripe”, “mirror”, “raid10”, “raid5” and 2 more). No md.",
-        "“XFS” is left out. Lost it.",
+        ("6 configurations are skipped (“stripe”, “mirror”, “raid10”, “raid5” and 2 more). No md."),
+        "“XFS” is skipped. Lost it.",
     )
 
 
@@ -322,8 +322,8 @@ def test_quick_limits_and_omissions_are_remarks() -> None:
     adapted = Adapted(quick_variant(file.campaign, file.head), (LeftOut("XFS", reason),))
     campaign = with_remarks(adapted, file.head, quick=True)
     cannot, left_out = campaign.remarks
-    assert cannot == f"Quick variant, which cannot show: {file.head.quick.cannot_show}"
-    assert left_out.startswith("“XFS” is left out. No such option, here. xxx")
+    assert cannot == f"Quick variant; it cannot show: {file.head.quick.cannot_show}"
+    assert left_out.startswith("“XFS” is skipped. No such option, here. xxx")
     assert (len(left_out), left_out[-1]) == (400, "…")
     assert parse_campaign(format_campaign(campaign), base_directory="/", source_name="again") == campaign
     assert with_remarks(adapted, file.head, quick=False).remarks == (left_out,)

@@ -105,7 +105,7 @@ def test_example_states_defaults() -> None:
 
 
 def test_example_names_every_disk_filesystem() -> None:
-    (line,) = re.findall(r"^# The filesystem that is made on them\.\n# (.*)$", EXAMPLE, re.MULTILINE)
+    (line,) = re.findall(r"^# The filesystem to create on them\.\n# (.*)$", EXAMPLE, re.MULTILINE)
     assert re.findall(r'"(\w+)"', line) == [spec.id for spec in FILESYSTEMS if spec.levels]
 
 

@@ -79,7 +79,7 @@ def test_recipe_settings_shown_for_owner() -> None:
     recipe = find_recipe("lentfer-2009")
     found = on_servers(campaign_of(recipe), recipe.head, named_servers([HERE]))
     (remark,) = found.remarks
-    assert "as its owner set it up" in remark
+    assert "pgFooting does not change the server's settings" in remark
     assert "shared_buffers = 512MB" in remark
     assert [each.name for each in found.configurations] == ["server"]
 
@@ -94,7 +94,7 @@ def test_steps_filesystem_role_reference(recipe: Recipe) -> None:
         "pg_hba.conf",
         "~/.pgpass",
         f"run {recipe.name} --server",
-        "Between two campaigns",
+        "Between campaigns",
         "--as reference",
         "were not tried on a real",
     ):
@@ -114,7 +114,7 @@ def test_steps_2009_2008_make_filesystems() -> None:
 
 def test_recipe_without_server_support_refused() -> None:
     recipe = find_recipe("durability")
-    with pytest.raises(UsageError, match="has no variant for a server") as caught:
+    with pytest.raises(UsageError, match="has no variant for an existing server") as caught:
         on_servers(campaign_of(recipe), recipe.head, named_servers([HERE]))
     assert "[target.server]" in caught.value.hint
     assert server_steps("durability", campaign_of(recipe), RecipeHead(question="Why?")) == ()
@@ -128,11 +128,11 @@ def test_recipe_without_server_support_refused() -> None:
         ([HERE, THERE], ["server 2"], [], "", "a name \\(--as\\)"),
         ([HERE], ["a", "b"], [], "", "in the order of --server"),
         ([], ["a"], [], "", "in the order of --server"),
-        ([HERE], [], ["x", "y"], "", "once for all or for each"),
+        ([HERE], [], ["x", "y"], "", "give --ssh once for all, or once per server"),
         ([HERE], [], ["-oProxyCommand=x"], "", "^--ssh: "),
         ([HERE], ["a\nb"], [], "", "^--as: "),
         ([HERE], [], [], "much", "^--room: "),
-        (["host=db password=sesame"], [], [], "", "^--server: holds a secret"),
+        (["host=db password=sesame"], [], [], "", "^--server: contains a secret"),
         ([f"host=db{at}" for at in range(MOST_SERVERS + 1)], [], [], "", "at most 8"),
     ],
 )
@@ -146,5 +146,5 @@ def test_mistyped_server_names_option(
 
 def test_ssh_and_room_need_server() -> None:
     for ssh, room in ((["db"], ""), ([], "1GiB")):
-        with pytest.raises(UsageError, match="go with --server"):
+        with pytest.raises(UsageError, match="--as, --ssh and --room need --server, in the same order"):
             named_servers([], [], ssh, room)

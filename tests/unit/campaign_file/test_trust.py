@@ -71,7 +71,7 @@ def test_script_outside_folder(
     found = find_concerns(file.campaign)
     assert [concern.text for concern in found] == ([str(secret / "pgpass")] if is_outside else [])
     if is_outside:
-        assert "outside of the campaign's folder" in found[0].what
+        assert "is outside the campaign's folder" in found[0].what
         with pytest.raises(RefusedError) as caught:
             check_trust(file, refuse_concerns, is_trusted=lambda _: False)
         assert "S3CRET" not in f"{found}{caught.value}"
@@ -153,7 +153,7 @@ def test_no_recipe_that_ships_asks() -> None:
     for path in RECIPES.glob("*.toml"):
         campaign = read_campaign_file(path).campaign
         asked = {name for concern in find_concerns(campaign) for name in concern.configurations}
-        assert asked <= {"on a server that already runs"}, "which is an example, of a host that is none"
+        assert asked <= {"on an existing server"}, "which is an example, of a host that is none"
 
 
 def test_digest_covers_file_and_scripts(tmp_path: Path) -> None:

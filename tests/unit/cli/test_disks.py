@@ -169,7 +169,7 @@ def test_a_test_device_is_marked() -> None:
 
 def test_disk_with_leftovers_names_release_command() -> None:
     left = dataclasses.replace(REFUSED, is_left_over=True)
-    command = "What was left is released by: pgfooting disks --release Z1D0ABCD"
+    command = "To release what was left: pgfooting disks --release Z1D0ABCD"
     assert command in shown(Listing((left,), (), as_root=True))
     kept = dataclasses.replace(left, refusals=(DiskRefusal("D18", "Kept.", "session 7", "Release it."),))
     assert command not in shown(Listing((kept,), (), as_root=True)), "its remedy names the command"
@@ -214,7 +214,7 @@ def test_doctor_names_kept_disks(monkeypatch: pytest.MonkeyPatch, serial: str) -
     monkeypatch.setattr(found, "ask_root", lambda _disks: {})
     (kept,) = [each for each in checks.examine_machine(read_support()) if each.topic == "kept"]
     assert kept.message.startswith("/dev/sdc: ")
-    words = shlex.split(kept.message.rpartition("released by: ")[2])
+    words = shlex.split(kept.message.rpartition("To release what was left: ")[2])
     assert words[-3:-1] == ["disks", "--release"]
     assert find_named(words[-1], (left,))
 

@@ -185,9 +185,9 @@ def test_options_fit_terminal_and_are_complete(spec: object, terminal: io.String
 def test_missing_in_kernel_shows_both_versions(terminal: io.StringIO) -> None:
     show_options("xfs", WHOLE, as_json=False)
     text = " ".join(terminal.getvalue().split())
-    assert "Not here: gone since Linux 4.19; here is 6.1.0" in text
+    assert "Not here: removed in Linux 4.19; found 6.1.0" in text
     show_options("btrfs", WHOLE, as_json=False)
-    assert "zstd:-1 … zstd:-15 not here: exists since Linux 6.15; here is 6.1.0" in " ".join(
+    assert "zstd:-1 … zstd:-15 not here: needs Linux 6.15 or newer; found 6.1.0" in " ".join(
         terminal.getvalue().split()
     )
 

@@ -53,8 +53,8 @@ def test_checks_and_limits_before_prompt(capsys: pytest.CaptureFixture[str]) -> 
     question(Person("IAL1", "IAL2"))(known)
     first, second = (line for line in capsys.readouterr().err.splitlines() if line.startswith("    "))
     assert "root looks at both ends (16 MiB each) and about 1,280 places of 64 KiB" in first
-    assert "Data of others of 2 GiB or more in one piece is found for certain" in first
-    assert "smaller or sparser can escape" in first
+    assert "Contiguous existing data of 2 GiB or more is always found" in first
+    assert "Smaller or sparser data may go undetected" in first
     assert "Every byte was read on 2027-01-1" in second
 
 
@@ -106,6 +106,6 @@ def test_unnamed_disk_cannot_be_confirmed() -> None:
 
 
 def test_who_cannot_ask_agrees_to_nothing() -> None:
-    with pytest.raises(RefusedError, match="Nobody confirmed"):
+    with pytest.raises(RefusedError, match="was not confirmed"):
         DiskConsent().confirm(ERASURE)
     assert DiskConsent().confirm is refuse_erasure

@@ -29,8 +29,8 @@ def test_imported_missing_and_skipped(tmp_path: Path, capsys: pytest.CaptureFixt
     printed = capsys.readouterr()
     assert "Imported into" in printed.out
     assert "100.0  pgbench --log" in printed.out
-    assert "filesystem: no file and no name of a folder tells it" in printed.out
-    assert "notes: is nothing that pgbench or a known benchmark writes" in printed.out
+    assert "filesystem: no file and no folder name states it" in printed.out
+    assert "notes: was not written by pgbench or a known benchmark" in printed.out
     assert printed.err == ""  # no terminal, no progress
 
 
@@ -52,7 +52,7 @@ def test_json_is_one_object(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert len(output["imported"]) == 30
     assert {each["reason"] for each in output["left"]} == {
         "is empty",
-        "is nothing that pgbench or a known benchmark writes",
+        "was not written by pgbench or a known benchmark",
     }
 
 

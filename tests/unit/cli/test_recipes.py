@@ -41,7 +41,7 @@ def test_server_preparation_steps(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["recipes", "lentfer-2009"]) == ExitStatus.DONE
     output = " ".join(capsys.readouterr().out.split())
     assert "On a server that already runs (--server), step by step 1. Give a disk" in output
-    assert "10. Two campaigns are ranked only by a common reference" in output
+    assert "10. To rank campaigns, measure a second, unchanged server" in output
     assert main(["recipes", "durability"]) == ExitStatus.DONE
     assert "--server" not in capsys.readouterr().out
 
@@ -91,7 +91,7 @@ def test_plain_file_rejects_disks_and_quick(tmp_path: Path, disks: str, *, quick
 def test_disk_recipe_without_disks(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "vondra-2022", "--quick"]) == ExitStatus.USAGE
     errors = capsys.readouterr().err
-    assert "Spare disks wanted: 4 to 6, each once; given: 0." in errors
+    assert "Needs 4 to 6 different spare disks; 0 given." in errors
     assert "--disks SERIAL,SERIAL" in errors
 
 
@@ -103,7 +103,7 @@ def test_disks_and_a_server_exclude_each_other(capsys: pytest.CaptureFixture[str
 
 def test_server_target_unsupported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "checksums", "--server", "host=db user=x"]) == ExitStatus.USAGE
-    assert "has no variant for a server that already runs" in capsys.readouterr().err
+    assert "has no variant for an existing server" in capsys.readouterr().err
     path = tmp_path / "mine.toml"
     path.write_text(CAMPAIGN)
     assert main(["run", str(path), "--server", "host=db user=x"]) == ExitStatus.USAGE
@@ -123,7 +123,7 @@ def test_server_recipe_preview(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_folder_recipe_rejects_disks(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "durability", "--disks", "A"]) == ExitStatus.USAGE
-    assert "leave --disks out" in capsys.readouterr().err
+    assert "This campaign uses no disks" in capsys.readouterr().err
 
 
 def test_quick_variant_of_copy(tmp_path: Path) -> None:

@@ -147,4 +147,4 @@ def test_report_order_and_marks(tmp_path: Path) -> None:
 
 def test_wizard_rule_promises_no_ranking() -> None:
     (rule,) = (each for each in RULES if each.id == "C24")
-    assert "marked NOT DURABLE wherever it is shown and is not ranked among the others" in rule.message
+    assert "The result is always marked NOT DURABLE and is not ranked" in rule.message

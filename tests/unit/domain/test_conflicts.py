@@ -162,7 +162,7 @@ def test_option_newer_than_kernel() -> None:
     old = {KERNEL: (6, 1, 192)}
     findings = found("C31", "f2fs", {"age_extent_cache": True}, versions=old)
     assert [item.message for item in findings] == [
-        "Cache of update frequency: exists since Linux 6.2; here is 6.1.192."
+        "Cache of update frequency: needs Linux 6.2 or newer; found 6.1.192."
     ]
     assert found("C31", "f2fs", {"age_extent_cache": True}, versions={KERNEL: (6, 2)}) == []
     assert found("C31", "f2fs", {"age_extent_cache": True}) == []  # nobody knows the version yet
@@ -171,7 +171,7 @@ def test_option_newer_than_kernel() -> None:
 def test_value_newer_than_option() -> None:
     old, new = {KERNEL: (6, 14)}, {KERNEL: (6, 15)}
     findings = found("C31", "btrfs", {"compress": "zstd:-3"}, versions=old)
-    assert findings[0].message == "Compression: zstd:-3: exists since Linux 6.15; here is 6.14."
+    assert findings[0].message == "Compression: zstd:-3: needs Linux 6.15 or newer; found 6.14."
     assert found("C31", "btrfs", {"compress": "zstd:-3"}, versions=new) == []
     assert found("C31", "btrfs", {"compress": "zstd:3"}, versions=old) == []
 

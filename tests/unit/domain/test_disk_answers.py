@@ -13,9 +13,9 @@ SAMPLED = InspectionReport(16 * MIB, 1280, 64 * KIB, 2 * GIB - 5 * MIB)
 
 def test_sampled_report_and_undetected() -> None:
     sentence = looked_words(SAMPLED)
-    assert "Both ends (16 MiB each) and 1,280 places of 64 KiB were looked at; all are zeros." in sentence
-    assert "Data of others of 2 GiB or more in one piece is found for certain" in sentence
-    assert "smaller or sparser can escape" in sentence
+    assert ("Both ends (16 MiB each) and 1,280 samples of 64 KiB were checked; all are zero.") in sentence
+    assert "Contiguous existing data of 2 GiB or more is always found" in sentence
+    assert "Smaller or sparser data may go undetected" in sentence
     assert "blank" not in sentence
 
 
@@ -44,7 +44,7 @@ def test_a_released_disk_is_not_called_zeros() -> None:
     counted = looked_words(InspectionReport(16 * MIB, 0, 64 * KIB, 2 * GIB, released_s=1.8e9))
     assert "the kernel has counted no write since" in counted
     compared = looked_words(InspectionReport(16 * MIB, 1000, 64 * KIB, 2 * GIB, released_s=1.8e9))
-    assert "1,000 secret places of 64 KiB are as pgFooting left them" in compared
-    assert "can escape" in compared
+    assert "1,000 random samples of 64 KiB are unchanged since pgFooting released the disk" in compared
+    assert "may go undetected" in compared
     for sentence in (counted, compared):
-        assert "Old data of measurements lies on it." in sentence
+        assert "It still holds old benchmark data." in sentence

@@ -65,8 +65,7 @@ def test_what_nobody_knows_is_not_judged() -> None:
 def test_every_flush_verdict_has_words() -> None:
     assert set(FLUSH_WORDS) == set(FlushVerdict)
     assert (
-        "either protected or not flushing: find out which"
-        in FLUSH_WORDS[FlushVerdict.PROTECTED_OR_NOT_FLUSHING]
+        "either it is protected or it does not flush" in FLUSH_WORDS[FlushVerdict.PROTECTED_OR_NOT_FLUSHING]
     )
 
 

@@ -51,8 +51,8 @@ def test_root_does_only_what_its_filesystem_has() -> None:
         ("scrub", ["btrfs"], "btrfs-scrub"),
         ("scrub", ["xfs", "zfs"], "zpool-scrub"),
         ("snapshot", ["zfs"], "snapshot"),
-        ("scrub", ["ext4"], "“scrub” exists on btrfs, zfs only; this target has ext4."),
-        ("snapshot", [], "“snapshot” is done by root, on spare disks only: this target has none."),
+        ("scrub", ["ext4"], "“scrub” exists only on btrfs, zfs; this target has ext4."),
+        ("snapshot", [], "“snapshot” needs root and spare disks, which this target does not have."),
     ],
 )
 def test_background_work_by_filesystem(name: str, filesystems: list[str], found: str) -> None:

@@ -93,12 +93,12 @@ def test_unknown_option_suggests_nearest() -> None:
 @pytest.mark.parametrize(
     ("name", "word", "advice"),
     [
-        ("ext4", "nobarrier", "“nobarrier” is what mount is told. Say barrier = false."),
-        ("ext4", "^has_journal", "“^has_journal” is what mkfs.ext4 is told. Say journal = false."),
+        ("ext4", "nobarrier", "“nobarrier” is the argument of mount. Write barrier = false."),
+        ("ext4", "^has_journal", "“^has_journal” is the argument of mkfs.ext4. Write journal = false."),
         ("btrfs", "nodatacow", "Say datacow = false."),
         ("ext4", "noatime", 'Say atime = "noatime".'),
         ("ext4", "data=writeback", 'Say data = "writeback".'),
-        ("zfs", "atime=off", '“atime=off” is what zfs is told. Say atime = "noatime".'),
+        ("zfs", "atime=off", '“atime=off” is the argument of zfs. Write atime = "noatime".'),
         ("f2fs", "nobarrier", "Say barrier = false."),
     ],
 )
@@ -113,7 +113,7 @@ def test_mount_word_suggests_option(name: str, word: str, advice: str) -> None:
     [
         ("zfs", "barrier", "sync=disabled"),
         ("ext3", "delalloc", "the kernel refuses it"),
-        ("tmpfs", "barrier", "nothing to flush"),
+        ("tmpfs", "barrier", "There is no disk to flush"),
         ("f2fs", "compress", "written once"),
     ],
 )
@@ -227,7 +227,7 @@ def test_what_is_not_installed_decides_nothing() -> None:
     barrier = filesystem("xfs").option("barrier")
     assert unavailable(barrier, {}) == ""
     assert unavailable(barrier, {KERNEL: (4, 18, 20)}) == ""
-    assert unavailable(barrier, {KERNEL: (6, 18, 44)}) == "gone since Linux 4.19; here is 6.18.44"
+    assert unavailable(barrier, {KERNEL: (6, 18, 44)}) == "removed in Linux 4.19; found 6.18.44"
 
 
 @pytest.mark.parametrize(("spec", "option"), OPTIONS, ids=[f"{s.id}-{o.id}" for s, o in OPTIONS])

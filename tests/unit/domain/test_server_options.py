@@ -167,7 +167,7 @@ def test_wal_options_follow_wal_disks() -> None:
 def test_own_option_without_effect_refused(target: DiskTarget, key: str) -> None:
     (problem,) = target_problems(target)
     assert problem.path == key
-    assert "does nothing here" in problem.message
+    assert "has no effect here" in problem.message
     alone = target.data if key.startswith("options") else target.wal
     assert alone is not None
     assert target_problems(DiskTarget(alone)) == ()

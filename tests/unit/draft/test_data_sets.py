@@ -81,25 +81,25 @@ def data_set_text(campaign: ResolvedCampaign, found: TemplatesFound | None = Non
 def test_loading_time_and_copy_alternative() -> None:
     words = data_set_text(resolved(DataSet.LOADED))
     assert words == (
-        "Loading takes about 11 min in all, before 10 runs. "
-        "Made once and copied (page “Workload”) it would be about 4 min."
+        "Loading takes about 11 min in total, before 10 runs. With the data loaded "
+        "once and copied (page “Workload”) it would be about 4 min."
     )
     assert data_set_text(resolved(DataSet.LOADED, data_bytes=GIB // 4)) == (
-        "Loading takes about 30 s in all, before 10 runs."
+        "Loading takes about 30 s in total, before 10 runs."
     )
 
 
 def test_copying_cost_against_loading() -> None:
     campaign = resolved(DataSet.COPIED)
     assert data_set_text(campaign) == (
-        "Copying takes about 3 min in all, before 10 runs; loading would take about 11 min. "
-        "The template is made once, in about 70 s, and kept: about 6 GiB. "
+        "Copying takes about 3 min in total, before 10 runs; loading would take about "
+        "11 min. The template is created once, in about 70 s, and kept: about 6 GiB. "
         "Later campaigns use it too; `pgfooting templates` shows and removes it."
     )
     two = data_set_text(
         resolved(DataSet.COPIED, scales=(400, 800)), TemplatesFound("/srv/t", "", frozenset())
     )
-    assert "2 templates are made once, in about 2 min, and kept in /srv/t: about 12 GiB." in two
+    assert ("2 templates are created once, in about 2 min, and kept in /srv/t: about 12 GiB.") in two
 
 
 def test_total_estimate_includes_copies_and_templates() -> None:
@@ -128,7 +128,7 @@ def test_no_template_estimates_loading() -> None:
 
 
 def test_early_end_figures_are_for_all_rounds() -> None:
-    once = "That is for all 5 rounds: what is left out, or a campaign that ends earlier, has less."
+    once = "That is for all 5 rounds; dropped configurations or an early end reduce it."
     for data_set in DataSet:
         whole = resolved(data_set)
         early = replace(whole, campaign=replace(whole.campaign, design=Design.SEQUENTIAL))
@@ -143,19 +143,21 @@ def test_copy_written_once_loading_twice() -> None:
     )
     assert written_sentences(resolved(DataSet.COPIED))[0] == "Copying the data writes about 60 GiB to disk."
     in_memory = resolved(DataSet.COPIED, target=MemoryTarget())
-    assert written_sentences(in_memory)[0].startswith("Nothing is written to a disk")
+    assert written_sentences(in_memory)[0].startswith(
+        "Only the run files are written to disk, at most 10 MB an hour"
+    )
 
 
 def test_existing_templates_reused_obstacle_loads() -> None:
     campaign = resolved(DataSet.COPIED)
     order = order_of(campaign.configurations["c0"])
     there = data_set_text(campaign, TemplatesFound("/srv/t", "", frozenset({order})))
-    assert there.endswith("What is copied is there already in /srv/t.")
-    assert "made once" not in there
+    assert there.endswith("The template already exists in /srv/t.")
+    assert "created once" not in there
     refused = data_set_text(campaign, TemplatesFound("/srv/t", "No room.", frozenset()))
     assert refused == (
-        "The data will be loaded for every run all the same, which takes about 11 min in all and writes "
-        "twice as much as copying: No room."
+        "The data will still be loaded for every run, which takes about 11 min in "
+        "total and writes twice as much as copying: No room."
     )
 
 
@@ -175,7 +177,7 @@ def test_folder_on_storage_under_test(tmp_path: Path, programs: str, monkeypatch
     found = look_for_templates(beside, current_account())
     assert found is not None
     assert found.folder == os.path.realpath(folder)
-    assert "lies on the storage under test" in found.obstacle
+    assert "is on the storage under test" in found.obstacle
     assert not folder.exists()  # looking makes nothing
     assert look_for_templates(resolved(DataSet.LOADED), current_account()) is None
 
@@ -188,7 +190,7 @@ def test_looking_tells_that_there_is_no_room(
     large = resolved(DataSet.COPIED, programs=programs, data_bytes=900 * TIB)
     found = look_for_templates(large, current_account())
     assert found is not None
-    assert "making one needs" in found.obstacle
+    assert "a template needs" in found.obstacle
     fits = look_for_templates(resolved(DataSet.COPIED, programs=programs, data_bytes=1), current_account())
     assert fits == replace(found, obstacle="")
 
@@ -203,7 +205,9 @@ def test_commands_say_load_or_copy(data_set: DataSet) -> None:
     loading = [line.comment for line in lines if "--initialize" in line.text or "initdb" in line.text]
     assert len(loading) == 2
     is_copied = data_set is DataSet.COPIED
-    assert [each.startswith("Where no template is there, once") for each in loading] == [is_copied] * 2
+    assert [each.startswith("If there is no template yet, once, in its folder") for each in loading] == [
+        is_copied
+    ] * 2
     assert ("Copy the data set" in comments) == is_copied
     if is_copied:
         copying = comments.index("Copy the data set")

@@ -151,8 +151,8 @@ def test_spare_looking_disk_not_buried() -> None:
     )
     (row,) = disk_rows(DisksDraft(), StorageFacts(listing(replace(OPEN, questions=questions))))
     assert reasons(row).splitlines()[1:] == [
-        "Nothing speaks against it; root looks once more before anything is written.",
-        "“Ask root” lets root look now, at what others may not see.",
+        "No objection; the root helper checks again before anything is written.",
+        "Click “Ask root” to check what only root can read.",
     ]
 
 
@@ -196,7 +196,7 @@ def test_pulled_disk_stays_and_blocks() -> None:
     (problem,) = problem_texts(draft, Step.DISKS)
     assert problem[0] == "target.disks.data"
     assert SPARE[1].identity.key() in problem[1]
-    assert "not there any more" in problem[1]
+    assert "missing" in problem[1]
     first = disk_rows(draft.parts.disks, draft.storage)[0]
     assert (first.disk, first.use, first.answer) == (None, "data 2", "gone")
     draft.see_disks(listing())
@@ -228,9 +228,9 @@ SAMPLED = InspectionReport(16 << 20, 4000, 65536, 2 << 30)
 @pytest.mark.parametrize(
     ("looked", "reason", "words", "can_be_read"),
     [
-        (SAMPLED, "zeros wherever it was looked at", "what is smaller or sparser can escape", True),
-        (READ, "every byte was read: all are zeros", "Every byte was read on", False),
-        (LEFT, "as pgFooting left it", "the kernel has counted no write since", False),
+        (SAMPLED, "all samples are zero", "Smaller or sparser data may go undetected", True),
+        (READ, "every byte was read and is zero", "Every byte was read on", False),
+        (LEFT, "unchanged since pgFooting released it", "the kernel has counted no write since", False),
     ],
     ids=["sampled", "read", "left"],
 )
@@ -249,7 +249,7 @@ def test_spare_disk_names_checks(
 def test_review_names_checks_per_disk() -> None:
     draft = draft_on(2)
     sentence = looking_words(draft.parts, draft.storage)
-    assert "Before anything is written root looks at both ends" in sentence
+    assert "Before writing, the root helper checks both ends" in sentence
     assert "\n" not in sentence, "the disks are alike"
     known = replace(SPARE[1], looked=READ)
     draft.see_disks(listing(SPARE[0], known))
@@ -265,7 +265,7 @@ def test_mismatched_disks_refused_or_warned() -> None:
     assert "differ in size" in group_warnings(draft.parts.disks, draft.storage, Role.DATA)[0]
     assert problem_texts(draft, Step.DISKS) == []
     draft.see_disks(listing(SPARE[0], coarse))
-    assert "blocks of different sizes" in problem_texts(draft, Step.DISKS)[0][1]
+    assert "The disks have different block sizes" in problem_texts(draft, Step.DISKS)[0][1]
 
 
 # --- levels
@@ -458,7 +458,7 @@ def typed_in(lines: str) -> dict[str, str]:
         ("ext4", "nobarrier = true", "options.nobarrier", "Say barrier = false"),
         ("ext4", "bariers = true", "options.bariers", "Did you mean “barrier”?"),
         ("ext4", "journal = false\ndata = writeback", "options.data", "Without a journal"),
-        ("xfs", "barrier = false", "options.barrier", "no nobarrier since Linux 4.19"),
+        ("xfs", "barrier = false", "options.barrier", "nobarrier” was removed in Linux 4.19"),
         ("zfs", "recordsize = 3 KiB", "options.recordsize", "power of two"),
     ],
 )
@@ -497,7 +497,7 @@ def test_server_settings_checked_against_options() -> None:
     draft = draft_on(4)
     draft.parts.values["postgresql.settings"] = "full_page_writes = off"
     ((_, sentence),) = problem_texts(draft, Step.FILESYSTEM)
-    assert "half-written pages" in sentence
+    assert "torn pages" in sentence
     text = (
         '[target.disks]\ndata = ["S1"]\nfilesystem = "ext4"\n[postgresql.settings]\nfull_page_writes = "off"'
     )
@@ -514,7 +514,14 @@ def test_small_records_need_full_page_writes() -> None:
     choose_filesystem(made, "zfs")
     choose_preset(made, "recommended")
     made.typed.update(recordsize="4 KiB")
-    assert any("smaller than a page" in message for _, message in problem_texts(draft, Step.FILESYSTEM))
+    assert any(
+        (
+            "Records smaller than a PostgreSQL page (normally 8 KiB) are written one by "
+            "one, so full page writes must stay on"
+        )
+        in message
+        for _, message in problem_texts(draft, Step.FILESYSTEM)
+    )
     draft.parts.values["postgresql.settings"] = "full_page_writes = on"
     assert problem_texts(draft, Step.FILESYSTEM) == []
 
@@ -752,4 +759,4 @@ def test_missing_tablespace_disk_on_disk_page() -> None:
     assign(draft.parts.disks, "wwn-that-is-gone", Role.TABLES)
     ((where, message),) = problem_texts(draft, Step.DISKS)
     assert where == "target.disks.tables.data"
-    assert "tables 1: the disk wwn-that-is-gone is not there any more" in message
+    assert "tables 1: the disk wwn-that-is-gone is missing" in message

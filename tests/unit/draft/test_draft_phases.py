@@ -116,7 +116,7 @@ def test_number_reads_as_rate() -> None:
     ("texts", "path", "says"),
     [
         ({"name": ""}, "workload.phase[2].name", "a name of its own"),
-        ({"name": "reads"}, "workload.phase[2].name", "more than one phase"),
+        ({"name": "reads"}, "workload.phase[2].name", "phase names must differ"),
         ({"name": "b", "times": "0"}, "workload.phase[2].times", "Found 0"),
         ({"name": "b", "times": "often"}, "workload.phase[2].times", "whole number"),
         ({"name": "b", "clients": "-1"}, "workload.phase[2].clients", "Found -1"),
@@ -139,7 +139,7 @@ def test_phase_errors_at_field(texts: dict[str, str], path: str, says: str) -> N
 
 def test_no_compared_phase() -> None:
     assert problems_of(PhaseDraft({"name": "a", "counts": "false"})) == [
-        (PHASES, "None of the phases counts: nothing would be compared.")
+        (PHASES, "No phase is compared: set counts = true for at least one.")
     ]
 
 
@@ -147,7 +147,7 @@ def test_root_action_without_disks_at_field() -> None:
     found = problems_of(PhaseDraft({"name": "a", "maintenance": "checkpoint, fstrim"}))
     assert {path for path, _ in found} == {"workload.phase[1].maintenance[2]"}
     assert {message.partition(":")[0] for _, message in found} == {"“folder”", "“memory”"}
-    assert all("spare disks only" in message for _, message in found)
+    assert all("needs root and spare disks" in message for _, message in found)
 
 
 def test_cold_caches_with_phases_at_caches() -> None:
@@ -161,9 +161,13 @@ def test_cold_caches_with_phases_at_caches() -> None:
 @pytest.mark.parametrize(
     ("values", "path", "says"),
     [
-        ({"design": "fixed", "precision": "2"}, "precision", "goes with design = “sequential” only"),
+        ({"design": "fixed", "precision": "2"}, "precision", "can only be used with design = “sequential”"),
         ({"design": "sequential", "repeats": "3"}, "repeats", "4 or more"),
-        ({"design": "sequential", "workload.rate": "100"}, "design", "nothing can win here"),
+        (
+            {"design": "sequential", "workload.rate": "100"},
+            "design",
+            ("which needs two configurations with the same workload and memory limit, and without a rate"),
+        ),
         ({"design": "sequential", "precision": "0"}, "precision", "Found 0"),
     ],
 )

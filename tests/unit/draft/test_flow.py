@@ -81,7 +81,7 @@ def test_default_flow_has_five_steps() -> None:
 def test_pending_answer_blocks_step() -> None:
     flow = flow_here()
     assert not flow.advance()
-    assert flow.reason() == "Looking at the places …"
+    assert flow.reason() == "Checking the targets …"
     agree(flow.draft, Step.WHERE)
     assert flow.advance()
 
@@ -220,7 +220,7 @@ def test_later_page_breaks_earlier_one() -> None:
     assert flow.step is Step.WORKLOAD
     flow.draft.parts.values["workload.clients"] = "50"
     assert not flow.advance()
-    assert flow.reason() == ("Page 2: Found 20; allowed is at least the number of clients, which is 50.")
+    assert flow.reason() == ("Page 2: Found 20; at least the number of clients is needed, which is 50.")
     assert flow.may_jump(Step.POSTGRESQL)
     assert not flow.may_jump(Step.MORE)
 

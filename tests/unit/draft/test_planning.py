@@ -35,7 +35,7 @@ def campaign(configurations: int, repeats: int = 5, *, memory: bool = False) -> 
 
 
 def shown(sentence: str) -> float:
-    found = re.search(r"a difference of ([\d.]+)\u00a0%", sentence)
+    found = re.search("(?:a difference of|power\\)) ([\\d.]+)\u00a0%", sentence)
     assert found is not None
     return float(found[1])
 
@@ -68,7 +68,7 @@ def matrix(footings: int, scales: int, scripts: int) -> Campaign:
 def test_family_is_that_of_a_condition(footings: int, scales: int, scripts: int, comparisons: int) -> None:
     sentences = effect_sentences(matrix(footings, scales, scripts), None, FOLDER)[0]
     if not comparisons:
-        assert sentences.startswith("Each configuration has a condition of its own")
+        assert sentences.startswith("Each configuration has different conditions")
         return
     assert shown(sentences) == pytest.approx(100 * (Plan(comparisons, 0.021).detectable(5) or 0), abs=0.06)
 
@@ -87,31 +87,31 @@ def test_no_verdict_is_said_before() -> None:
 
 def test_spread_from_library_target() -> None:
     first = effect_sentences(campaign(2), None, FOLDER)[0]
-    assert "where runs spread by 2.1\u00a0%, as 19 runs of 4 configurations in this library did" in first
+    assert "if runs vary by 2.1\u00a0%, as seen on such a target in 19 runs of 4 configurations" in first
     assert shown(first) == pytest.approx(100 * (Plan(1, 0.021).detectable(5) or 0), abs=0.06)
 
 
 def test_larger_spread_wins_unknown_assumed() -> None:
     both = FOLDER | {"memory": KnownSpread(0.005, 2, 12)}
-    assert "spread by 2.1\u00a0%" in effect_sentences(campaign(2, memory=True), None, both)[0]
+    assert "vary by 2.1\u00a0%" in effect_sentences(campaign(2, memory=True), None, both)[0]
     first = effect_sentences(campaign(2, memory=True), None, FOLDER)[0]
-    assert "too few repeats on such a target to know its spread; below, 4\u00a0% is assumed." in first
+    assert "The figures below assume 4\u00a0%." in first
 
 
 def test_it_answers_both_ways_with_the_time() -> None:
     _, differences, times = effect_sentences(campaign(2, 5), 3000.0, FOLDER)  # ten minutes a repeat
     plan = Plan(1, 0.021)
     for difference in (0.02, 0.05, 0.10):
-        assert f"{difference * 100:.0f}\u00a0% takes {plan.repeats(difference)} repeats (" in differences
-    assert f"in 1 h 6 repeats show {100 * (plan.detectable(6) or 0):.2g}\u00a0%" in times
-    assert "in 8 h 48 repeats show" in times
-    assert "in 48 h 288 repeats show" in times
+        assert f"{difference * 100:.0f}\u00a0% needs {plan.repeats(difference)} repeats (" in differences
+    assert f"6 repeats in 1 h detect {100 * (plan.detectable(6) or 0):.2g}\u00a0%" in times
+    assert "48 repeats in 8 h detect" in times
+    assert "288 repeats in 48 h detect" in times
 
 
 def test_sequential_says_repeats_are_the_limit() -> None:
     sequential = replace(campaign(3, 10), design=Design.SEQUENTIAL)
     assert effect_sentences(sequential)[:-1] == effect_sentences(campaign(3, 10))
-    assert "what stays in to the last round" in effect_sentences(sequential)[-1]
+    assert "That holds for configurations that stay to the last round" in effect_sentences(sequential)[-1]
 
 
 def test_suggested_repeats_show_the_difference() -> None:
@@ -134,7 +134,7 @@ def test_impossible_or_costly_repeats() -> None:
 
 def test_few_runs_and_single_configuration() -> None:
     assert effect_sentences(campaign(1)) == (
-        "One configuration: there is nothing to compare it with, only its numbers.",
+        "One configuration: nothing to compare it with, only its own results.",
     )
     assert effect_sentences(campaign(2, 2))[0].startswith("2 runs each are too few for a verdict")
     assert effect_sentences(campaign(2, 1))[0].startswith("1 run each is too few for a verdict")

@@ -19,10 +19,10 @@ def design_text(keys: str, about_s: float | None) -> str:
 @pytest.mark.parametrize(
     ("keys", "about_s", "words"),
     [
-        ("", 6000.0, "40 runs, about 1.7 h in all."),
-        ("", None, "40 runs; how long it takes depends"),
-        ('design = "sequential"', 6000.0, "12 to 40 runs, about 30 min to 1.7 h: what is unlikely"),
-        ('design = "sequential"', None, "12 to 40 runs: what is unlikely"),
+        ("", 6000.0, "40 runs, about 1.7 h in total."),
+        ("", None, "40 runs; the time depends"),
+        ('design = "sequential"', 6000.0, "12 to 40 runs, about 30 min to 1.7 h: configurations unlikely"),
+        ('design = "sequential"', None, "12 to 40 runs: configurations unlikely"),
     ],
 )
 def test_sequential_minimum_and_maximum_time(keys: str, about_s: float | None, words: str) -> None:

@@ -88,11 +88,11 @@ def test_helper_commands_shown_ours_labelled() -> None:
     assert (found.action, found.text) == (LineAction.ROOT, "mdadm --create\n# waits")
     assert "own words" in found.comment
     (ours,) = storage_commands(plan, {}, SPARE)
-    assert "the helper has not told its own" in ours.comment
+    assert "As root, in pgFooting's words (none from the helper yet)" in ours.comment
     assert "mkfs.xfs" in ours.text
     assert "00000000" not in ours.text
     (gone,) = storage_commands(plan, {}, SPARE[:2])
-    assert gone.text == "(a disk is gone)"
+    assert gone.text == "(a disk is missing)"
 
 
 def test_root_actions_before_and_after_run() -> None:
@@ -101,7 +101,7 @@ def test_root_actions_before_and_after_run() -> None:
     actions = [command.action for command in row.commands]
     assert actions[0] is LineAction.ROOT
     assert actions[-1] is LineAction.REMOVE
-    assert "the disks are free again" in row.commands[-1].comment
+    assert "remove the storage and release the disks, without zeroing them" in row.commands[-1].comment
     initdb = next(command.text for command in row.commands if "initdb" in command.text)
     assert "--waldir /run/pgfooting/SESSION/wal/pg_wal" in initdb
     assert [what for what, _, _ in row.unsafe] == ["barrier"]
@@ -113,7 +113,9 @@ def test_one_run_is_told_in_the_singular() -> None:
     assert make_review(resolved(target, repeats=1), None, SPARE).time.startswith("1 run, ")
     endless = Workload(duration_s=None, transactions=1000)
     texts = make_review(resolved(target, endless, repeats=1), None, SPARE).time
-    assert texts == "1 run; how long it takes depends on the speed, because a number ends it."
+    assert texts == (
+        "1 run; the time depends on the speed, because each run ends after a number of transactions."
+    )
 
 
 @pytest.mark.parametrize(
@@ -131,16 +133,16 @@ def test_disk_share_in_words(share: float, words: str) -> None:
 def test_wear_counts_copies_and_resync() -> None:
     fixed = Workload(duration_s=None, transactions=1_000_000, clients=4)
     sentences = " ".join(make_review(resolved(DiskTarget(DATA), fixed), None, SPARE).written)
-    assert "The first synchronisation of arrays writes about 48 GiB to each of their disks." in sentences
+    assert "Initial array synchronisation writes about 48 GiB to each of their disks." in sentences
     # 4 million transactions of 16 kB three times, twice on four disks: half of 192 GB on each
-    assert "each data disk is written about 138 GiB, 7.4\u00a0% of its size" in sentences
+    assert "about 138 GiB, are written to each data disk, 7.4\u00a0% of its size" in sentences
     apart = DiskTarget(
         replace(DATA, filesystem="zfs", options=()),
         replace(WAL, disks=KEYS[4:6], level=Level.MIRROR, options=()),
     )
     of_wal = " ".join(make_review(resolved(apart, fixed), None, SPARE).written)
     assert "writes about 6 GiB to each of their disks" in of_wal  # 2 GiB three times, of the WAL's alone
-    assert "each data disk is written about 89.9 GiB" in of_wal
+    assert "about 89.9 GiB" in of_wal
     clean = replace(DATA, initial_sync=InitialSync.ASSUME_CLEAN)
     without = " ".join(make_review(resolved(DiskTarget(clean)), None, SPARE).written)
     assert "synchronisation" not in without
@@ -159,7 +161,7 @@ def test_loading_bytes_when_speed_decides() -> None:
         text = " ".join(make_review(resolved(target, workload), None, SPARE).written)
         assert "Loading writes about 960 MiB" in text
         assert "about 0 B" not in text
-        assert "about 960 MiB" in text.partition("each data disk is written")[2]
+        assert "about 960 MiB" in text.partition("to each data disk")[2]
 
 
 def test_tablespace_disks_counted_with_writes() -> None:
@@ -173,10 +175,13 @@ def test_tablespace_disks_counted_with_writes() -> None:
         for target in (DiskTarget(single), apart)
     )
     assert on_three[0] == on_one[0]
-    assert "each disk is counted with all of it" in on_three[1]
+    assert (
+        "The split between tables and indexes is not known beforehand, so if they have "
+        "separate disks, each disk is counted with the full amount"
+    ) in on_three[1]
     assert not any("indexes" in sentence for sentence in on_one)
     found = replace(resolved(apart), wear={SPARE[2].identity.device_number: DriveWear(10**12, 5)})
-    assert "2 of the drives tell nothing" in " ".join(
+    assert "2 of the drives do not report it" in " ".join(
         wear_sentences(found, {"on disks": WrittenVolume(10**12)})
     )
 
@@ -192,7 +197,7 @@ def wear_text(*wear: DriveWear) -> str:
 def test_life_share_is_an_estimate() -> None:
     found = wear_text(DriveWear(12 * 10**12, 4))
     assert "That is 0.3\u00a0% of the life of" in found
-    assert "an estimate: the drive counts 10.9 TiB written so far (measured)" in found
+    assert "(estimated). The drive reports 10.9 TiB written so far" in found
     assert "took 4\u00a0% of its life, which makes 273 TiB in all" in found
     assert "data sheet" not in found
 
@@ -204,8 +209,8 @@ def test_little_used_drive_gives_bound() -> None:
 
 
 def test_silent_drives_use_data_sheet() -> None:
-    assert "stands in the data sheet of a drive (TBW)" in wear_text()
-    assert "1 of the drives tell nothing of it" in wear_text(DriveWear(10**12, 5), DriveWear(0, 0))
+    assert "The drive's data sheet gives its rated life (TBW)" in wear_text()
+    assert "1 of the drives do not report it" in wear_text(DriveWear(10**12, 5), DriveWear(0, 0))
 
 
 @pytest.mark.parametrize(
@@ -253,14 +258,15 @@ def test_order_or_drawn_at_start() -> None:
     one = first.configurations[0]
     both = replace(first, configurations=(one, replace(one, name="other")), repeats=2)
     assert turns(both) == (
-        "Every round holds each configuration once, in random order: it is drawn at the start and recorded."
+        "Each round contains every configuration once, in a random order that is drawn "
+        "at the start and recorded."
     )
     assert turns(replace(both, order=RunOrder.ALTERNATING)) == (
         f"In turn: {one.name}, other, other, {one.name}"
     )
     drawn = replace(both, order_seed=3)
     names = ", ".join(run.configuration.name for run in interleaved_order(drawn))
-    assert turns(drawn) == f"In turn, as drawn with 3: {names}"
+    assert turns(drawn) == f"Order drawn with seed 3: {names}"
     assert turns(replace(drawn, repeats=20)).endswith(" …")
     assert turns(first) == ""
 
@@ -270,7 +276,7 @@ def test_storage_baseline_duration() -> None:
     asked = resolved(target)
     assert baseline_seconds(asked) == PLANNED_SECONDS + 5
     review = make_review(asked, None, SPARE)
-    assert review.baseline == "It takes about 30 s once, and writes some GiB to each storage."
+    assert review.baseline == "Takes about 30 s once and writes a few GiB to each storage."
     silent = replace(asked, campaign=replace(asked.campaign, io_baseline=False))
     assert make_review(silent, None, SPARE).baseline == ""
     assert baseline_seconds(silent) == 0
@@ -305,7 +311,7 @@ def test_rerun_limit() -> None:
     asked = replace(asked, campaign=replace(asked.campaign, repeat_disturbed=4))
     texts = make_review(asked, None, SPARE).time
     assert texts.startswith("1 run, ")
-    assert texts.endswith(" At most 4 more, of those that others disturb.")
+    assert texts.endswith(" Up to 4 disturbed runs are repeated.")
 
 
 @pytest.mark.parametrize(("page_kb", "measured_kb"), [(4, 14.4), (8, 18.9), (16, 25.9), (32, 35.1)])

@@ -111,7 +111,7 @@ def breaks() -> MaintenanceEnd:
     ("answer", "words"),
     [
         (lambda: MaintenanceEnd("failed", "its time was up", 5.0), "failed: its time was up"),
-        (lambda: MaintenanceEnd("ended", "", 5.0), "failed: somebody else ended it"),
+        (lambda: MaintenanceEnd("ended", "", 5.0), "failed: another process ended it"),
         (refuses, "it is not ours"),
         (breaks, "ValueError"),
     ],

@@ -21,12 +21,12 @@ IDENTITIES = (FIRST.identity, SECOND.identity)
 def test_free_disks_released_not_zeroed() -> None:
     both = ending_of(IDENTITIES, UnmakeOutcome(None, ()), SPARE)
     assert both.kept == ()
-    assert both.free.startswith("These disks are free again: released, not zeroed: ")
+    assert both.free.startswith("These disks were released, not zeroed")
     for disk in (FIRST, SECOND):
         assert f"{disk.path} ({disk.identity.serial})" in both.free
     one = ending_of(IDENTITIES[:1], UnmakeOutcome(None, ()), SPARE)
     name = f"{FIRST.path} ({FIRST.identity.serial})"
-    assert one.free == f"The disk {name} is free again: released, not zeroed."
+    assert one.free == f"The disk {name} was released, not zeroed."
 
 
 @pytest.mark.parametrize("serial", [FIRST.identity.serial, ""])
@@ -56,7 +56,9 @@ def test_kept_mount_point_keeps_its_disk() -> None:
 def test_seen_signature_means_not_free() -> None:
     ending = ending_of(IDENTITIES, UnmakeOutcome(None, ()), (replace(FIRST, is_left_over=True), SECOND))
     assert FIRST.path not in ending.free
-    assert ending.kept == (f"{FIRST.path} ({FIRST.identity.serial}): what was made on it is still there.",)
+    assert ending.kept == (
+        f"{FIRST.path} ({FIRST.identity.serial}): the storage created on it is still there.",
+    )
 
 
 def test_pulled_disk_not_reported_free() -> None:

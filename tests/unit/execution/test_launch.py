@@ -70,7 +70,7 @@ def test_refusal_reason_with_any_consent(tmp_path: Path) -> None:
 
 def test_questions_before_first_run_reach_window(tmp_path: Path) -> None:
     progress = tmp_path / "progress.jsonl"
-    sentence = "An administrator is asked whether the disks may be erased."
+    sentence = "Waiting for an administrator to authorise erasing the disks."
     events = [
         {"event": "told", "kind": "waiting", "message": "x"},
         {"event": "told", "kind": "asking", "message": sentence},

@@ -62,7 +62,7 @@ def test_disturbed_run_repeated_after_round(tmp_path: Path, monkeypatch: pytest.
     result = bench.run(monkeypatch)
     assert bench.order == [(1, 1), (2, 1), (1, 2), (3, 1), (4, 1), (4, 2)]
     assert result.is_complete
-    assert bench.messages[0] == "a, repeat 1, was disturbed and is measured again. they did much"
+    assert bench.messages[0] == "a, repeat 1, was disturbed and will be repeated. they did much"
 
 
 def test_both_attempts_kept_with_successor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -105,8 +105,8 @@ def test_memory_limit_has_room_for_presets(database_account: Account, preset: st
 @pytest.mark.parametrize(
     ("filesystem", "words"),
     [
-        ("tmpfs", r"a: /srv lies in memory \(tmpfs\), where data is never cold"),
-        ("zfs", "a: /srv lies on ZFS, which has a cache of its own that only root can shrink"),
+        ("tmpfs", r"a: /srv is in memory \(tmpfs\), where data is always cached"),
+        ("zfs", "a: /srv is on ZFS, whose own cache only root can shrink"),
     ],
 )
 def test_cold_caches_refused_where_not_evictable(

@@ -78,7 +78,7 @@ def test_losers_out_after_third_round(tmp_path: Path, monkeypatch: pytest.Monkey
     assert result.is_complete
     assert is_complete(tmp_path, bench.campaign)
     assert [texts.split(":")[0] for texts in bench.messages] == ["a", "c"]
-    assert "left out after round 3" in bench.messages[0]
+    assert "dropped after round 3" in bench.messages[0]
     assert "is unlikely to be the fastest" in bench.messages[0]
 
 
@@ -93,7 +93,7 @@ def test_last_run_states_exclusion_reason(tmp_path: Path, monkeypatch: pytest.Mo
                 if kind == LEFT_OUT:
                     marked[each.planned.configuration.name, each.planned.repeat] = reason
     assert marked.keys() == {("a", 2), ("c", 2)}
-    assert all("left out after round 3" in reason for reason in marked.values())
+    assert all("dropped after round 3" in reason for reason in marked.values())
 
 
 def test_ends_with_one_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,7 +103,7 @@ def test_ends_with_one_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert rounds_of(result) == {"a": 3, "b": 3, "c": 3}
     assert result.is_complete
     assert to_measure(campaign, result.results) == []
-    assert bench.messages[-1] == "After round 3 no further runs are needed of: b."
+    assert bench.messages[-1] == "No further runs needed after round 3: b."
 
 
 def test_precision_ends_campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -248,7 +248,7 @@ def test_comparison_states_and_corrects_exclusion(tmp_path: Path, monkeypatch: p
     comparison = compare_runs(facts)
     notes = " ".join(comparison_notes(comparison))
     assert "Sequential design" in notes
-    assert "a (left out after round 3" in notes
+    assert "a (dropped after round 3" in notes
     assert "Left after 10 rounds, without a winner: b, d." in notes
     by_name = {row.name: row for row in comparison.rows}
     assert by_name["b"].comparison is not None

@@ -165,7 +165,7 @@ def test_link_in_place_of_recorded_folder(
     root.symlink_to(decoy)
     events = sweep(state_folder=state_folder)
     assert deeds(events) == [(CleanupAction.KEPT, str(data)), (CleanupAction.KEPT, str(root))]
-    assert "something else has its name" in events[0].text
+    assert "its name is now used by something else" in events[0].text
     assert str(resources.state.record) in events[0].text
     assert (decoy / "data" / "precious").exists()
     assert (bench / "moved" / "data" / "base" / "1259").exists()

@@ -94,7 +94,7 @@ def test_a_memory_target_lies_in_memory(host: LocalHost) -> None:
 
 
 def test_disks_are_never_mistaken_for_a_folder(host: LocalHost, resources: ResourceJournal) -> None:
-    with pytest.raises(TargetError, match="nothing of them was touched"):
+    with pytest.raises(TargetError, match="no disk was touched"):
         host.prepare(DiskTarget(GroupChoice(("S1",), Level.SINGLE, "ext4")), MIB)
     assert list(resources.state.entries) == []
 
@@ -215,7 +215,7 @@ def test_nearly_full_private_folder_ends_run(
     host: LocalHost, ready: RunFolders, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(run_folders, "_LOG_RESERVE_BYTES", 10**18)
-    with pytest.raises(TargetLostError, match="holds the logs"):
+    with pytest.raises(TargetLostError, match="which contains the logs, is nearly full"):
         host.check_alive(ready, 0)
 
 

@@ -35,7 +35,7 @@ def test_second_campaign_names_the_first(state_folder: Path, shared: Path) -> No
     with acquire(state_folder, shared), pytest.raises(BusyError) as caught:
         acquire(state_folder, shared, "/runs/2")
     assert "“nightly” in /runs/1 is running" in caught.value.message
-    assert "wait for its end" in caught.value.hint
+    assert "wait for the other one or stop it" in caught.value.hint
 
 
 def test_after_the_first_the_second_may_begin(state_folder: Path, shared: Path) -> None:
@@ -206,7 +206,9 @@ def test_unusable_shared_lock_narrows_the_scope(state_folder: Path, shared: Path
         case _:
             os.mkfifo(shared)
     with acquire(state_folder, shared) as lock:
-        assert "other users are not excluded" in lock.scope_note
+        assert (
+            "pgFooting cannot keep campaigns of other users from running at the same time" in lock.scope_note
+        )
         with pytest.raises(BusyError):
             acquire(state_folder, shared)
     assert decoy.read_bytes() == b"theirs"

@@ -59,7 +59,7 @@ def faulty(folder: Path) -> None:
     ("change", "words"),
     [
         (shrink, "its size changed from 1 MiB to 512 KiB (524,288 bytes)."),
-        (replaced, "the disk was away, or another one is in its place."),
+        (replaced, "the disk was disconnected, or another one is in its place."),
         (offline, "the kernel has given the disk up (state “offline”)."),
         (gone, "the disk is gone."),
         (faulty, "the array md127 has given the disk up as faulty."),

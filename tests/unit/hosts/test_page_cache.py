@@ -94,7 +94,7 @@ def test_cancelled_drop_leaves_no_file_open(tmp_path: Path, records: Records) ->
 
 
 def test_missing_folder_is_an_error(tmp_path: Path, forgotten: list[str], records: Records) -> None:
-    with pytest.raises(ServerError, match="What is dirty could not be written"):
+    with pytest.raises(ServerError, match="Dirty data could not be written"):
         empty_page_cache(folders_of(tmp_path / "gone"), records, lambda: None)
     assert forgotten == []
 
@@ -107,5 +107,5 @@ def test_file_without_fadvise_is_an_error(
 
     (tmp_path / "one").write_text("x")
     monkeypatch.setattr(os, "posix_fadvise", refuse)
-    with pytest.raises(ServerError, match="could not be reached: Input/output error"):
+    with pytest.raises(ServerError, match="are not accessible: Input/output error"):
         empty_page_cache(folders_of(tmp_path), records, lambda: None)

@@ -203,7 +203,7 @@ def test_a_record_with_something_left_stays(
 
 def test_state_folder_writable_by_others_is_refused(state_folder: Path) -> None:
     state_folder.chmod(0o770)
-    with pytest.raises(RefusedError, match="could be changed by others"):
+    with pytest.raises(RefusedError, match="Other users could change"):
         ResourceJournal.create("/runs", "x", current_account(), state_folder=state_folder)
     assert list(state_folder.iterdir()) == []
 

@@ -156,7 +156,7 @@ def test_unknown_attributes_are_not_read_back(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(own_server, "attributes_of", refuse)
     (found,) = check_file_attributes(btrfs(datacow=False), FILES)
-    assert found.startswith("The attributes of the files on btrfs cannot be read back (Inappropriate ioctl")
+    assert found.startswith("File attributes on btrfs cannot be verified (Inappropriate ioctl")
 
 
 def test_links_and_non_files_have_no_attributes(tmp_path: Path) -> None:

@@ -84,7 +84,7 @@ def test_file_on_the_way(bench: Path, account: Account) -> None:
 def test_circular_link(bench: Path, account: Account) -> None:
     (bench / "loop").symlink_to("loop")
     message = refused(FolderTarget(str(bench / "loop")), account).message
-    assert "symbolic link that leads nowhere" in message
+    assert "a dangling symbolic link" in message
 
 
 @pytest.mark.parametrize("below", ["", "base"])
@@ -93,14 +93,17 @@ def test_data_directory_of_users_is_refused(bench: Path, account: Account, below
     (bench / "base").chmod(0o755)
     (bench / "PG_VERSION").write_text("15\n", encoding="ascii")
     message = refused(FolderTarget(str(bench / below)), account).message
-    assert f"{bench} is a data directory of PostgreSQL" in message
+    assert f"{bench} is a PostgreSQL data directory" in message
 
 
 def test_folder_to_be_deleted(bench: Path, account: Account) -> None:
     inside = bench / "pgfooting-0123456789abcdef"
     inside.mkdir()
     os.chown(inside, account.uid, account.gid)
-    assert "deletes after it" in refused(FolderTarget(str(inside)), account).message
+    assert (
+        "is in a folder that pgFooting created for one campaign and deletes afterwards"
+        in refused(FolderTarget(str(inside)), account).message
+    )
 
 
 def test_too_little_space_with_both_sizes(bench: Path, account: Account) -> None:
@@ -114,7 +117,7 @@ def test_too_little_space_with_both_sizes(bench: Path, account: Account) -> None
 def test_folder_without_write_permission(bench: Path, account: Account) -> None:
     bench.chmod(0o500)
     try:
-        assert "may not create anything" in refused(FolderTarget(str(bench)), account).message
+        assert "is not allowed to create files in" in refused(FolderTarget(str(bench)), account).message
     finally:
         bench.chmod(0o700)
 
@@ -124,9 +127,7 @@ def test_folder_without_search_permission(bench: Path, account: Account) -> None
     (bench / "inner").mkdir()
     bench.chmod(0o600)
     try:
-        assert (
-            f"{bench} does not let it through" in refused(FolderTarget(str(bench / "inner")), account).message
-        )
+        assert f"{bench} denies access" in refused(FolderTarget(str(bench / "inner")), account).message
     finally:
         bench.chmod(0o700)
 
@@ -137,7 +138,7 @@ def test_component_unreachable_for_server_account(bench: Path) -> None:
     (bench / "inner").mkdir()
     os.chown(bench, 0, 0)
     error = refused(FolderTarget(str(bench / "inner")), nobody)
-    assert f"nobody cannot reach {bench / 'inner'}: {bench} does not let it through" in error.message
+    assert f"nobody cannot reach {bench / 'inner'}: {bench} denies access" in error.message
     assert "(drwx------, owner root)" in error.message
     assert accounts.ROOT_FOLDER in error.hint
 
@@ -148,7 +149,7 @@ def test_writable_by_root_only(bench: Path) -> None:
     os.chown(bench, 0, 0)
     bench.chmod(0o755)
     error = refused(FolderTarget(str(bench)), nobody)
-    assert f"nobody may not create anything in {bench} (drwxr-xr-x, owner root)" in error.message
+    assert f"nobody is not allowed to create files in {bench} (drwxr-xr-x, owner root)" in error.message
     assert "belongs to nobody" in error.hint
 
 
@@ -227,7 +228,7 @@ def test_default_folder_of_root_changeable_by_others(root_folder: Path) -> None:
     root_folder.mkdir()
     root_folder.chmod(0o777)
     error = refused(FolderTarget(), named_account("nobody"))
-    assert "could be changed by others" in error.message
+    assert "Other users could change" in error.message
 
 
 @needs_root
@@ -284,7 +285,7 @@ def test_memory_below_data_size(account: Account) -> None:
 @pytest.mark.usefixtures("machine")
 def test_memory_not_available_now(account: Account) -> None:
     message = refused(MemoryTarget(), account, 9 * GIB).message
-    assert "9 GiB of memory are needed, but this machine has only 8 GiB available" in message
+    assert "9 GiB of memory is needed, but this machine has only 8 GiB available" in message
 
 
 def test_memory_withheld_by_control_group(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -299,7 +300,9 @@ def test_memory_on_something_else_than_tmpfs(
 ) -> None:
     monkeypatch.setattr(targets, "MEMORY_FOLDER", str(bench))
     monkeypatch.setattr(targets, "lies_in_memory", lambda _device: False)
-    assert "is no tmpfs" in refused(MemoryTarget(), account).message
+    assert ("is not a tmpfs on this machine, so a data directory there would not be in memory") in refused(
+        MemoryTarget(), account
+    ).message
 
 
 @pytest.mark.usefixtures("machine")

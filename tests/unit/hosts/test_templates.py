@@ -239,7 +239,7 @@ def test_damaged_template_leaves_nothing(tmp_path: Path, target: Path) -> None:
     assert copied(template, target) >= 0
     empty_copy(str(target))
     _flip(Path(template.data_directory, "base", "1"))
-    with pytest.raises(DamagedTemplateError, match="its content is not what it was"):
+    with pytest.raises(DamagedTemplateError, match="its content has changed"):
         copied(template, target)
     assert list(target.iterdir()) == []
     Path(template.data_directory, "base", "2").symlink_to("/etc/passwd")
@@ -384,7 +384,7 @@ def test_template_folder_on_tested_storage(tmp_path: Path) -> None:
     beside = tmp_path / "beside"
     beside.mkdir()
     found = why_not_beside(str(tmp_path), CheckedTarget(str(beside), "", 1))
-    assert "lies on the storage under test" in found
+    assert "is on the storage under test" in found
     assert why_not_beside("/dev/shm", CheckedTarget("/dev/shm", "", 1))
     assert why_not_beside(str(tmp_path), CheckedTarget("/dev/shm", "", 1)) == ""
     gone = why_not_beside(str(tmp_path / "none"), CheckedTarget(str(beside), "", 1))
@@ -395,7 +395,7 @@ def test_room_for_data_and_its_creation(tmp_path: Path) -> None:
     volume = os.statvfs(tmp_path)
     free = volume.f_bavail * volume.f_frsize
     assert why_no_room(str(tmp_path), 0) == "" or free < WORKING_BYTES
-    assert "making one needs" in why_no_room(str(tmp_path), 2 * free)
+    assert "a template needs" in why_no_room(str(tmp_path), 2 * free)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="another user's folder needs root")
@@ -428,7 +428,7 @@ def test_folder_private_refused_if_others_write(tmp_path: Path, monkeypatch: pyt
     assert path == own_folders.templates_folder(current_account()) == str(tmp_path / "a" / "b")
     assert stat.S_IMODE(Path(path).stat().st_mode) == 0o700
     Path(path).chmod(0o770)
-    with pytest.raises(RefusedError, match="is not the folder of"):
+    with pytest.raises(RefusedError, match="does not belong to"):
         own_folders.create_templates_folder(current_account())
     monkeypatch.setenv(own_folders.TEMPLATES_VARIABLE, "relative")
     assert "relative" not in own_folders.templates_folder(current_account())

@@ -79,7 +79,7 @@ def test_wal_alone_on_zfs(tmp_path: Path) -> None:
 
 def test_key_without_zfs_changes_nothing(tmp_path: Path) -> None:
     check_arc_max(ON_XFS, (), tmp_path / "none")
-    assert "changes nothing here: no configuration lies on ZFS" in arc_max_sentence(ON_XFS, ())
+    assert "no configuration is on ZFS" in arc_max_sentence(ON_XFS, ())
     check_arc_max(IN_FOLDER, [str(tmp_path)], tmp_path / "none")
     assert "as the campaign needs it" in arc_max_sentence(ON_ZFS, ())
     assert arc_max_sentence(replace(ON_XFS, zfs_arc_max_bytes=None), ()) == ""

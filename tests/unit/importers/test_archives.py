@@ -51,7 +51,7 @@ def test_packed_single_file_is_one_member(tmp_path: Path, ending: str, pack: obj
 @pytest.mark.parametrize("name", ["../climbs", "/etc/passwd", "logs/../../up", "a\nb", "x" * 1100])
 def test_path_traversal_refuses_archive(tmp_path: Path, name: str) -> None:
     path = tar_of(tmp_path / "bad.tgz", {"good": LINE, name: LINE})
-    with pytest.raises(ForeignDataError, match=r"bad\.tgz holds a member"):
+    with pytest.raises(ForeignDataError, match=r"bad\.tgz contains a member"):
         list_members(path)
 
 
@@ -61,7 +61,7 @@ def test_path_traversal_refuses_archive(tmp_path: Path, name: str) -> None:
 def test_links_and_devices_refuse_the_whole_archive(tmp_path: Path, kind: bytes) -> None:
     info = tarfile.TarInfo("pgbench_log.1")
     info.type, info.linkname = kind, "/etc/passwd"
-    with pytest.raises(ForeignDataError, match="nothing of it was read"):
+    with pytest.raises(ForeignDataError, match="it was not read"):
         list_members(tar_with(tmp_path / "bad.tgz", info))
 
 

@@ -182,7 +182,7 @@ def test_f11(tmp_path: Path) -> None:
             assert isinstance(run.metadata.installation.version, NotKnown) is each.name.startswith("v13")
     assert "leave out" in found["v13"]
     assert "182.5" in found["v13"]
-    assert "include the time" in found["v15"]
+    assert "its TPS include connection time, unlike those of other runs" in found["v15"]
 
 
 def test_f16(tmp_path: Path) -> None:

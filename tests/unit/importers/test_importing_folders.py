@@ -124,7 +124,7 @@ def test_row_without_folder_is_a_mean(vondra: ImportReport) -> None:
 def test_non_results_listed_with_reason(vondra: ImportReport) -> None:
     left = {Path(each.path).name: each.reason for each in vondra.left}
     assert left["fs.mount.log"] == "is empty"
-    assert left["initdb.log"] == "is nothing that pgbench or a known benchmark writes"
+    assert left["initdb.log"] == "was not written by pgbench or a known benchmark"
     assert "pgbench.log" not in left
 
 
@@ -134,7 +134,7 @@ def test_inner_folder_imported_alone(tmp_path: Path) -> None:
     )
     imported = only(report)
     assert imported.tps == 7649.905238
-    assert ("filesystem", "no file and no name of a folder tells it") in imported.missing
+    assert ("filesystem", "no file and no folder name states it") in imported.missing
 
 
 @pytest.mark.slow

@@ -149,7 +149,7 @@ def test_times_in_another_unit_are_no_log(tmp_path: Path) -> None:
     path.write_text("0 1 900 0 1700000000250 0\n" * 50)  # milliseconds since 1970
     report = bring_in(tmp_path / "library", path)
     assert not report.imported
-    assert report.left[0].reason == "is nothing that pgbench or a known benchmark writes"
+    assert report.left[0].reason == "was not written by pgbench or a known benchmark"
 
 
 def test_garbage_links_and_run_files_skipped(tmp_path: Path) -> None:
@@ -165,9 +165,9 @@ def test_garbage_links_and_run_files_skipped(tmp_path: Path) -> None:
     assert reasons == {
         "noise": "is neither text nor an archive",
         "link": "a link",
-        "pipe": "no regular file",
-        "data.zip": "an archive of a kind that is not read (or inside another): unpack it",
-        "run.footing": "is a run file: open it, or copy it into the library",
+        "pipe": "not a regular file",
+        "data.zip": "an unsupported or nested archive: unpack it",
+        "run.footing": "is a run file already: open it, or copy it into the library",
     }
     assert not report.imported
 

@@ -87,7 +87,7 @@ def test_deep_folders(tmp_path: Path) -> None:
     os.close(descriptor)
     (tmp_path / "log.1").write_bytes(LINE)
     report = bring_in(tmp_path / "library", tmp_path)
-    assert [each.reason for each in report.problems] == ["more than 100 folders deep: import it by itself"]
+    assert [each.reason for each in report.problems] == ["more than 100 folders deep: import it separately"]
     assert len(report.imported) == 1
     subprocess.run(["rm", "-r", str(tmp_path / "d")], check=True)  # deeper than Python's own removal reaches
 

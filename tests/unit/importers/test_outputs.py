@@ -164,7 +164,7 @@ def test_text_between_is_left_out_and_counted() -> None:
     noise = "".join(f"NOTICE: {number:060}\n" for number in range(20_000))
     (output,) = read(f"first\n{noise}{summary_text(100, 10.0, seconds=10)}")
     assert output.stdout.startswith("first\n")
-    assert "lines left out]" in output.stdout
+    assert "lines omitted]" in output.stdout
     assert len(output.stdout) < 300_000
     (other,) = read(f"first\n{noise.replace('0' * 50, '1' * 50)}{summary_text(100, 10.0, seconds=10)}")
     assert output.left_out != other.left_out

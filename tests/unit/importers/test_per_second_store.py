@@ -75,7 +75,7 @@ def test_log_too_long_or_before_start() -> None:
     store = SecondStore(ORIGIN_US)
     with pytest.raises(ForeignDataError, match="31 days"):
         store.add(batch([(LONGEST_S + 2) * 1_000_000], [1]))
-    with pytest.raises(ForeignDataError, match="run backwards"):
+    with pytest.raises(ForeignDataError, match="go backwards"):
         store.add(batch([-61_000_000], [1]))
 
 

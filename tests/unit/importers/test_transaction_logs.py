@@ -88,7 +88,7 @@ def test_line_number_after_first_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_unterminated_last_line_truncated() -> None:
     bad = BadLines()
     assert read(GOOD * 2 + b"0 3 900 0 17000", bad) == 2
-    assert bad.messages == ["log.1, line 3: cut off at the end of the file: “0 3 900 0 17000”"]
+    assert bad.messages == ["log.1, line 3: truncated at the end of the file: “0 3 900 0 17000”"]
 
 
 def test_mixed_crlf_and_lf() -> None:

@@ -76,16 +76,19 @@ def test_accepted_without_secret(text: str) -> None:
     [
         ("", "must be a libpq connection string"),
         ("host=db\nuser=x", "must be a libpq connection string"),
-        ("host=db sesame", "no connection string that libpq understands"),
+        ("host=db sesame", 'is not a valid libpq connection string, such as "host=db.example user=bench'),
         ("hots=sesame", "Did you mean “host”?"),
         ("host=db prot=sesame", "Did you mean “port”?"),
-        ("host=db port=sesame", "has a port that is no number from 1 to 65535"),
-        ("host=db port=0", "has a port that is no number from 1 to 65535"),
-        ("host=db port=65536", "has a port that is no number from 1 to 65535"),
-        ("host=db port=1234567", "has a port that is no number from 1 to 65535"),
-        ("host=db password=sesame", "holds a secret"),
-        ("postgresql://bench:sesame@db/", "holds a secret"),
-        ("host=db sslpassword=sesame", "holds a secret"),
+        ("host=db port=sesame", "allowed is a number from 1 to 65535"),
+        ("host=db port=0", "allowed is a number from 1 to 65535"),
+        ("host=db port=65536", "allowed is a number from 1 to 65535"),
+        ("host=db port=1234567", "allowed is a number from 1 to 65535"),
+        ("host=db password=sesame", "libpq finds passwords in ~/.pgpass, in a service, or in PGPASSWORD"),
+        (
+            "postgresql://bench:sesame@db/",
+            "libpq finds passwords in ~/.pgpass, in a service, or in PGPASSWORD",
+        ),
+        ("host=db sslpassword=sesame", "libpq finds passwords in ~/.pgpass, in a service, or in PGPASSWORD"),
         ("host=db options='-c sesame=1'", "says “options”"),
         ("host=sesame,two", "names several servers"),
         ("service=bench host=sesame", "names a service and a host"),
@@ -214,20 +217,24 @@ def test_suitable_server_accepted() -> None:
 @pytest.mark.parametrize(
     ("look", "needs", "words"),
     [
-        (replace(LOOK, major=17, version="17.1"), NEEDS, "pgbench of 15 is older than it"),
+        (replace(LOOK, major=17, version="17.1"), NEEDS, "pgbench 15 is too old for it"),
         (replace(LOOK, in_recovery=True), NEEDS, "is a standby"),
         (replace(LOOK, role=replace(ROLE, is_superuser=True)), NEEDS, "is a superuser"),
-        (replace(LOOK, role=replace(ROLE, may_create=False)), NEEDS, "may not create a database"),
+        (
+            replace(LOOK, role=replace(ROLE, may_create=False)),
+            NEEDS,
+            "is not allowed to create databases (CREATEDB)",
+        ),
         (replace(LOOK, role=replace(ROLE, dangerous=("pg_read_server_files",))), NEEDS, "is a member of"),
         (
             replace(LOOK, role=replace(ROLE, owned=tuple(f"shop{n}" for n in range(7)))),
             NEEDS,
-            "owns more than pgFooting's database: shop0, shop1, shop2, shop3, shop4 and 2 more",
+            "also owns other databases than pgFooting's: shop0, shop1, shop2, shop3, shop4 and 2 more",
         ),
-        (LOOK, replace(NEEDS, room_bytes=GIB // 2), "needs about 1 GiB there; the campaign allows it 512"),
+        (LOOK, replace(NEEDS, room_bytes=GIB // 2), "needs about 1 GiB there; the campaign allows 512"),
         (LOOK, replace(NEEDS, clients=91), "need 96 connections; the server has 95 left"),
         (replace(LOOK, others=replace(LOOK.others, tps=10.1)), NEEDS, "10 transactions a second"),
-        (replace(LOOK, others=replace(LOOK.others, active=1)), NEEDS, "1 session at work"),
+        (replace(LOOK, others=replace(LOOK.others, active=1)), NEEDS, "1 active session"),
     ],
 )
 def test_every_refusal_has_message_and_hint(look: ServerLook, needs: ServerNeeds, words: str) -> None:
@@ -241,7 +248,7 @@ def test_every_refusal_has_message_and_hint(look: ServerLook, needs: ServerNeeds
 def test_person_sees_known_and_unknown() -> None:
     values = dict(look_rows(LOOK, ADDRESS))
     assert values["Server"] == "db:5432"
-    assert values["Databases"] == "shop (3 GiB), secret (size not told) and 1 more"
+    assert values["Databases"] == "shop (3 GiB), secret (size not reported) and 1 more"
     assert values["Others"] == "2 sessions, 0.5 transactions a second in the last 10 s"
     assert values["Round trip"] == "5.00 ms (4.80 to 6.20)"
     assert "pgfooting_bench" in made_sentence("db:5432")

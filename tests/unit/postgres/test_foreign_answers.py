@@ -79,7 +79,7 @@ DEEP = b"{" * 100_000 + b"}" * 100_000
 )
 @pytest.mark.slow
 def test_no_answer_is_a_mistake_of_ours(what: str, columns: tuple[Column, ...]) -> None:
-    with pytest.raises(TargetError, match="The server does not tell what it is") as caught:
+    with pytest.raises(TargetError, match="The server does not identify itself") as caught:
         look(**{what: columns})
     assert len(caught.value.message) < 2 * FEW
 

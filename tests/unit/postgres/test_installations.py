@@ -123,7 +123,7 @@ def test_same_installation_listed_once(account: Account, root: Path) -> None:
     path = f"{links}:{root}/elsewhere:{real}:relative:"
     [found] = _find(account, root, str(root / "elsewhere"), path=path)
     assert found.bin_directory == str(real)
-    assert found.origin == "named folder"
+    assert found.origin == "given folder"
 
 
 @pytest.mark.parametrize("part", ["", "/bin", "/", "/bin/"])
@@ -155,7 +155,7 @@ def test_untested_newer_version_noted(account: Account, root: Path, version: str
     _tree(root / "usr/lib/postgresql/19/bin", version)
     [found] = _find(account, root)
     assert found.usable, found.unusable
-    assert found.notes == (f"PostgreSQL {version} is newer than what pgFooting was tested with (13 to 18).",)
+    assert found.notes == (f"PostgreSQL {version} is newer than the tested versions (13 to 18).",)
     assert choose_installation(str(found.major), [found]) is found
 
 
@@ -230,7 +230,7 @@ def test_world_writable_folder_not_run(account: Account, root: Path) -> None:
     root.chmod(0o777)
     folder.chmod(0o777)
     [found] = _find(account, root, str(folder))
-    assert "Everybody can change" in found.unusable[0]
+    assert "Any user can change" in found.unusable[0]
     assert not (root / "ran").exists()
 
 
@@ -254,7 +254,7 @@ def test_nothing_is_run_as_root(root: Path) -> None:
 
 def test_named_folder_without_server(account: Account, root: Path) -> None:
     [nothing, missing] = _find(account, root, str(root), str(root / "missing"))
-    assert "holds the program postgres" in nothing.unusable[0]
+    assert "/bin contains the program postgres" in nothing.unusable[0]
     assert "is not a folder" in missing.unusable[0]
 
 
@@ -318,7 +318,7 @@ def test_absent_choice_refused_with_alternatives(choice: str) -> None:
     ("family", "words"),
     [
         (Family.DEBIAN, "apt-get install postgresql"),
-        (Family.DEBIAN, "creates and starts a cluster"),
+        (Family.DEBIAN, "\nDebian then also starts a cluster (port 5432), which pgFooting does not use"),
         (Family.FEDORA, "dnf install postgresql-server postgresql-contrib"),
         (Family.SUSE, "zypper install"),
         (Family.ARCH, "pacman -S postgresql"),

@@ -81,7 +81,7 @@ def test_a_line_of_15_has_fifteen_fields() -> None:
     ],
 )
 def test_what_is_no_line_is_refused(line: str) -> None:
-    with pytest.raises(PgbenchError, match="no line of an aggregated"):
+    with pytest.raises(PgbenchError, match="This is not a line of an aggregated pgbench log"):
         parse_aggregate_line(line)
 
 

@@ -139,7 +139,7 @@ def test_setting_names_unique_and_complete() -> None:
 
 @pytest.mark.parametrize("name", [*sorted(OWNED), "Listen_Addresses"])
 def test_refuses_what_pgfooting_decides(name: str) -> None:
-    with pytest.raises(CampaignError, match="pgFooting decides it") as caught:
+    with pytest.raises(CampaignError, match="pgFooting controls it") as caught:
         _values("machine", (name, "x"))
     assert caught.value.field == f"postgresql.settings.{name}"
 

@@ -65,7 +65,7 @@ def test_zfs_without_arc_statistics(tmp_path: Path, text: str | None) -> None:
     path = tmp_path / "arcstats"
     if text is not None:
         path.write_text(text)
-    with pytest.raises(ProbeUnavailable, match="how much its cache holds"):
+    with pytest.raises(ProbeUnavailable, match="ZFS does not report the contents of its cache"):
         cached_bytes(str(tmp_path), [], zfs, path)
 
 

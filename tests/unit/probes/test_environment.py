@@ -114,7 +114,7 @@ def test_the_choice_in_brackets_is_what_counts(text: str, choice: str) -> None:
 def test_what_only_root_may_read_says_so(tmp_path: Path) -> None:
     path = write(tmp_path / "secret", "1")
     path.chmod(0)
-    assert file_fact(path) == {"unreadable": "may not be read without root"}
+    assert file_fact(path) == {"unreadable": "cannot be read without root"}
 
 
 def test_what_is_not_understood_is_a_reason() -> None:

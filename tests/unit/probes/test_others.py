@@ -133,7 +133,7 @@ def test_malformed_counter_ends_only_its_probe(tmp_path: Path) -> None:
     slot = ProbeSlot(ThrottlingProbe(str(tmp_path)), CONTEXT)
     slot.open()
     assert slot.read() == []
-    assert slot.reason == "the kernel's counters of heat are no numbers here"
+    assert slot.reason == "the kernel's throttling counters are not numbers here"
 
 
 # --- frequency

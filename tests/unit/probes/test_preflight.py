@@ -54,7 +54,7 @@ CASES: list[tuple[str, dict[str, object], str]] = [
     (
         "foreign-load",
         {"load": replace(QUIET, foreign_cores=1.5, busiest=())},
-        "programs that have ended, or run outside of this container",
+        "programs that have ended or run outside this container",
     ),
     ("io-pressure", {"load": replace(QUIET, pressure={"io_some": 0.3})}, "30%"),
     ("memory-pressure", {"load": replace(QUIET, pressure={"memory_some": 0.3})}, "memory"),

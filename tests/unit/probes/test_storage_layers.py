@@ -149,9 +149,9 @@ def test_zfs_gaps_have_reasons(tmp_path: Path) -> None:
 
 
 def test_other_filesystems_without_zfs_and_btrfs() -> None:
-    with pytest.raises(ProbeUnavailable, match="not lie on ZFS"):
+    with pytest.raises(ProbeUnavailable, match="the data directory is not on ZFS"):
         ZfsProbe().open(CONTEXT)
-    with pytest.raises(ProbeUnavailable, match="not lie on btrfs"):
+    with pytest.raises(ProbeUnavailable, match="the data directory is not on btrfs"):
         BtrfsProbe(lying_on(("sda", "disk"))).open(CONTEXT)
 
 

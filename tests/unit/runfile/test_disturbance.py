@@ -122,12 +122,12 @@ def test_undisturbed_run() -> None:
         (
             {("cpu.throttled", ""): 8.0},
             DisturbanceKind.THROTTLED,
-            "slowed down for its heat 8.0 % of the time",
+            "throttled because of heat 8.0 % of the time",
         ),
         (
             {("others.write_bytes", ""): 3.0e7},
             DisturbanceKind.OTHERS_IO,
-            "others read and wrote 28.6 MiB/s on the disks under test",
+            "other processes read and wrote 28.6 MiB/s on the disks under test",
         ),
         (
             {("others.maintenance", ""): 1.0, ("others.maintaining", "fstrim"): 1.0},
@@ -170,7 +170,7 @@ def test_changed_governor() -> None:
         assert len(judged.found) == count
         assert (DisturbanceKind.GOVERNOR in dict(judged.unknown)) is (after == "")
         if count:
-            assert judged.reason == "the governor of the CPUs' frequency was changed"
+            assert judged.reason == "the CPU frequency governor was changed"
 
 
 def test_other_io_by_rate_and_share() -> None:
@@ -213,7 +213,10 @@ def test_array_check_below_threshold() -> None:
 
 def test_own_memory_pressure_not_judged() -> None:
     pressed = {**QUIET, ("pressure.memory_some", ""): 40.0}
-    for needs_memory, why in ((True, "needed more memory"), (None, "does not tell how much memory")):
+    for needs_memory, why in (
+        (True, "needed more memory"),
+        (None, "the file does not record how much memory the run needed"),
+    ):
         judged = judge_disturbances(activity(pressed, needs_memory=needs_memory))
         assert judged.found == ()
         values = dict(judged.unknown)
@@ -237,7 +240,7 @@ def test_unknown_cpu_count() -> None:
     for cpus in (None, 0, -3):
         judged = judge_disturbances(activity({**QUIET, ("cpu.user", ""): 2.0}, cpus=cpus))
         assert not judged.found
-        assert "how many CPUs" in judged.not_known
+        assert "the file does not record the number of CPUs" in judged.not_known
 
 
 def test_two_second_run_too_short() -> None:
@@ -277,7 +280,7 @@ def test_any_numbers_judged_without_error(
 def test_the_thresholds_are_told_in_one_clause() -> None:
     sentence = describe_thresholds()
     assert sentence.startswith("other programs used 5 % or more of the CPUs; the hypervisor took 1 % or more")
-    assert "others read and wrote 1 MiB/s or more on the disks under test" in sentence
+    assert "other processes read and wrote 1 MiB/s or more on the disks under test" in sentence
     assert sentence.count("; ") == len(THRESHOLDS) - 1
 
 
@@ -409,7 +412,7 @@ def test_not_known_sentence(tmp_path: Path) -> None:
     run = written(tmp_path / "u.footing", others=(0.0,) * 20, tps=(9.0,) * 20, cpus=None)
     facts = read_run_facts(run)
     assert facts.marks == ()
-    text = "Whether the run was disturbed is not known: the file does not tell how many CPUs there were."
+    text = "Whether the run was disturbed is not known: the file does not record the number of CPUs."
     assert describe_disturbances(facts.disturbances) == text
     assert text in compare_runs([facts]).runs[0].sentences
 

@@ -35,62 +35,60 @@ class Help:
 
 HELP_TEXTS: Final = {
     "own": tr(
-        "Your own files for pgbench, one or several; each transaction draws one by weight. They find "
-        "pgbench's four tables, loaded at the size chosen below."
+        "Your own pgbench scripts; each transaction picks one at random by weight. They find pgbench's four "
+        "tables, loaded at the size chosen below."
     ),
     "dimension": tr(
-        "A dimension: every value that is ticked is measured, in every combination with the ticks of the "
-        "others. The first one is what the others are compared with."
+        "A dimension: each ticked value is measured in every combination with the other dimensions. The "
+        "first value is the baseline."
     ),
     "dimension.search": tr(
-        "Finds a row by what it is called here, or by its name in mount, mkfs, zfs or postgresql.conf, "
-        "such as nobarrier or recordsize."
+        "Finds a row by its name here or in mount, mkfs, zfs or postgresql.conf, such as nobarrier or "
+        "recordsize."
     ),
     "dimension.sweep": tr(
-        "1 client, 2, 4 and so on, up to twice the CPUs of this machine: shows where more clients bring "
-        "no more transactions."
+        "1, 2, 4 and more clients, up to twice the CPUs of this machine. Shows from how many clients on TPS "
+        "no longer grows."
     ),
     "dimension.setting": tr(
-        "Any setting of postgresql.conf: choose or type its name, then its values, such as 4MB, 64MB."
+        "Any postgresql.conf setting: choose or type its name, then its values, such as 4MB, 64MB."
     ),
     "dimension.cells": tr(
-        "Every combination of what is ticked. One that is unticked is left out; the campaign file names "
-        "it in an [[exclude]]."
+        "Every combination of the ticked values. Untick one to exclude it; the campaign file lists it under "
+        "[[exclude]]."
     ),
     "recipe.question": tr(
-        "Comparisons that ship with pgFooting, by the question they answer: those that others published "
-        "and those of today. One fills every page; what this machine cannot measure is left out."
+        "Ready-made comparisons by the question they answer, both published and new. A recipe fills every "
+        "page; anything this machine cannot measure is skipped."
     ),
     "recipe.quick": tr(
-        "The same comparison with little data and seconds of measuring: that it runs, and little else."
+        "The same comparison with little data, measured for seconds. It shows that the setup works, and "
+        "little else."
     ),
-    "recipe.use": tr("Fills every page from the recipe; what the pages hold now is replaced."),
+    "recipe.use": tr("Fills every page from the recipe and replaces your current choices."),
     "folder": tr(
-        "A folder of the filesystem that is there: what you measure is that filesystem with its options "
-        "on its disks. pgFooting makes a folder of its own in it and removes it after each run."
+        "Measures the existing filesystem with its current options and disks. pgFooting creates its own "
+        "folder there and removes it after each run."
     ),
     "memory": tr(
-        "The data directory in memory (tmpfs): commits cost no flush. The difference to the folder is "
-        "what the storage costs; the data is gone after the run."
+        "Keeps the data directory in memory (tmpfs), so commits need no flush. The difference from a folder "
+        "is the cost of the storage; the data is gone after the run."
     ),
     "spare": tr(
-        "A root helper makes arrays and filesystems on disks on which it finds no data of others, and "
-        "hands them to you. It asks for authorisation once, looks at places all over each disk before "
-        "it writes anything, and removes at the end what it made."
+        "The root helper creates arrays and filesystems, only on disks without existing data, and removes "
+        "them afterwards. It asks for authorisation once and checks samples across each disk before writing."
     ),
     "server": tr(
-        "For a server on another machine or another system, a cloud volume, a container, a test twin of "
-        "production. Make a role for it that may make databases and nothing else. pgbench runs here, so "
-        "that the network is measured with it; its round trip is told. What SQL does not tell of that "
-        "machine (disks, filesystem, caches) is said to be not known."
+        "For a server elsewhere: another machine, a cloud, a container. pgbench runs here, so network "
+        "latency is included; disks and filesystem there may be unknown."
     ),
     "contact": tr(
-        "Connects, asks what the server is, and watches for ten seconds what others do there; nothing is "
-        "made or changed. Before this nothing was sent to it."
+        "Connects, identifies the server and watches other sessions for ten seconds; nothing is created or "
+        "changed. Until you click, pgFooting sends nothing to it."
     ),
     "load": tr(
-        "Host and port of the server, as shown above. Nothing is made there before this, and a server on "
-        "which others work is refused."
+        "Type the server's host and port as shown above; until then nothing is created there. A server in "
+        "use by others is refused."
     ),
     "disks": tr(
         "Every disk of this machine, as it is now. Click or press Space to use a disk for data. "
@@ -98,116 +96,97 @@ HELP_TEXTS: Final = {
         "and no option changes that."
     ),
     "use": tr(
-        "PostgreSQL flushes its WAL at each commit: disks of its own keep that apart from the "
-        "data. A log "
+        "PostgreSQL flushes WAL at each commit; separate disks keep that I/O away from the data. A log "
         "device does the same for the intent log of a ZFS pool."
     ),
     "members": tr(
-        "The order in which disks become members. Neighbours mirror each other in a RAID 10 of "
-        "md or ZFS: "
-        "put disks of different controllers side by side."
+        "Disks become members in this order. Neighbours mirror each other in RAID 10 (md, ZFS): put disks "
+        "of different controllers next to each other."
     ),
     "inspect": tr(
-        "Some questions only root can answer, such as what lies in the middle of a disk. The "
-        "helper looks, "
-        "read-only, and says spare or why not; it asks again at the moment of use in any case."
+        "Lets the root helper look for data across the disk, read-only, and report whether it is spare or "
+        "why not. It checks again just before use."
     ),
     "read": tr(
-        "Root reads every byte of the disk under the cursor, at the lowest priority: some minutes on an "
-        "SSD, hours on a disk that turns. Only that finds what is too small or too sparse for the places "
-        "that are looked at otherwise. What it finds holds until somebody writes to the disk. It can be "
-        "stopped at any time, and nothing is written."
+        "Reads every byte of the selected disk without writing: minutes on an SSD, hours on a hard disk. "
+        "Finds data that sampling can miss; valid until someone writes to the disk."
     ),
     "release": tr(
-        "pgFooting has something on this disk: a campaign works on it now, or ended without giving it "
-        "back, as after a crash or a power cut. Root gives back what it can still unmount itself. "
-        "Otherwise you see what is on the disk, and nothing is wiped before you have typed the end of "
-        "its serial number and an administrator's password."
+        "Releases a disk that a campaign left behind, for example after a crash. If the helper cannot "
+        "unmount it itself, you see the content and confirm before anything is wiped."
     ),
     "layout": tr(
-        "From the bottom: disks with the one partition that each gets, the array on them, the filesystem "
-        "on that. Two strokes join disks that hold the same."
+        "From bottom to top: disks with their one partition, the array, the filesystem. A double line joins "
+        "disks with the same content."
     ),
     "options.search": tr(
-        "By the word on the page, or by the one that mount, mkfs, zpool and zfs know: nobarrier, "
-        "nodatacow, recordsize, ashift. What another filesystem has is said. Ctrl+F comes here, Enter "
-        "goes to what was found."
+        "Finds an option by its label or its name in mount, mkfs, zpool and zfs, such as nobarrier or "
+        "ashift. Ctrl+F comes here, Enter jumps to the match."
     ),
     "preset": tr(
-        "A named set of options with its source. Everything that it does not name stays as tools "
-        "and kernel "
-        "have it; your own options count over it."
+        "A named set of options with its source. Anything it does not name keeps its default; your own "
+        "options override it."
     ),
     "compare": tr(
         "Adds a copy that uses the same disks but differs in this one setting, so that any "
         "difference has a single cause. Runs are interleaved."
     ),
     "reference": tr(
-        "Adds a server that stays as it is. What else changed between two campaigns, a kernel, a machine "
-        "that others use, is told by it and taken out of their difference."
+        "Adds a server that stays unchanged as a reference. Whatever else changes between two campaigns, "
+        "such as a kernel, shows up in it and is removed from the comparison."
     ),
     "making": tr(
-        "The commands that will make this, from the same builders that execute them. The review "
-        "shows all of "
-        "them, in the helper's own words."
+        "The commands that will create this layout. The review page lists all of them in the root helper's "
+        "own words."
     ),
     "erase": tr(
-        "Look at the label of the disk, or at “pgfooting disks”, and type the end of its serial number. "
-        "Nothing is erased before this, and before the authorisation."
+        "Find the serial number on the disk's label or with “pgfooting disks” and type its end. Nothing is "
+        "erased before that and before authorisation."
     ),
     "trust": tr(
-        "Server settings that are not known to be harmless, \\shell in scripts, scripts that want a "
-        "superuser, and a PostgreSQL that others than root put there. Other SQL runs without the rights "
-        "to start programs. Your tick is for exactly this text: a change asks again."
+        "This campaign contains settings, scripts or programs that could harm this machine. Tick only if "
+        "you trust exactly this text; after any change you are asked again."
     ),
     "postgresql.existing": tr(
-        "pgbench of these programs loads the server that already runs. It has to be of its major version "
-        "or a later one; the server itself stays as it is."
+        "The pgbench from this installation drives the existing server and must be of the same or a newer "
+        "major version. The server itself is not changed."
     ),
     "table": tr(
-        "Everything that goes into the configuration of the server, with its reason. What pgFooting "
-        "itself needs cannot be changed: the private socket, and the log that becomes events of the run."
+        "All settings of the server, each with its reason. Those that pgFooting needs (private socket, "
+        "logging) cannot be changed."
     ),
     "list": tr(
-        "Every line is measured as often as the repeats say, in turn. Change one thing at a time: only "
-        "then the difference has one reason."
+        "Each configuration is measured as often as the repeats say, in turn. Change one thing at a time, "
+        "so that a difference has a single cause."
     ),
-    "configuration.name": tr(
-        "The name of its line in every chart and table. Names must differ, because they tell runs apart."
-    ),
+    "configuration.name": tr("Shown in every chart and table; each configuration needs its own name."),
     "configuration.place": tr(
-        "The folder or memory of the first page, or a place of its own: a folder on another filesystem "
-        "is how two filesystems are compared."
+        "The folder or memory from the first page, or another place. To compare two filesystems, choose a "
+        "folder on the other one."
     ),
     "configuration.settings": tr(
-        "Settings of this configuration alone, over those of all. One a line, as in postgresql.conf."
+        "Settings for this configuration only; they override the common ones. One per line, as in "
+        "postgresql.conf."
     ),
-    "changes": tr(
-        "Other values in which this configuration differs from the pages before, such as the clients."
-    ),
+    "changes": tr("Other values that differ here from the previous pages, such as the number of clients."),
     "commands": tr(
         "The commands of the first run of this configuration, in order. Later runs use a different "
         "random seed and different folder names."
     ),
     "io_baseline": tr(
-        "Before the first run on each storage, on files that are removed again: reads and writes of "
-        "8 KiB and 1 MiB with fio, and how often a second a write becomes durable with pg_test_fsync. "
-        "Every run then says how much of that PostgreSQL used. On for spare disks."
+        "Before the first run on each storage, fio measures reads and writes and pg_test_fsync measures "
+        "durable writes per second. Each run then shows how much of that PostgreSQL used."
     ),
     "wait": tr(
-        "Two campaigns at once bend each other's figures. Without waiting, the runs are marked as "
+        "Two campaigns at once distort each other's results. If you do not wait, the runs are marked as "
         "measured beside another campaign."
     ),
     "review": tr(
-        "The time estimate assumes that loading runs at about 100 MB/s. Closing the window later "
-        "does not end the campaign, and Stop keeps what was measured."
+        "The time estimate assumes that loading runs at about 100 MB/s. Closing the window does not end the "
+        "campaign; Stop keeps the measured data."
     ),
-    "recipe": tr(
-        "A recipe is a campaign that ships with pgFooting. It fills all pages; you may change everything."
-    ),
-    "save": tr(
-        "Writes the campaign as a file that “pgfooting run FILE” executes, on this or another machine."
-    ),
+    "recipe": tr("A recipe is a ready-made campaign. It fills all pages, and you can change everything."),
+    "save": tr("Saves the campaign as a file that you can run with “pgfooting run FILE” on any machine."),
 }
 """Explanations of what is no key of campaign files."""
 

@@ -73,7 +73,7 @@ class MadeEditor(QWidget):
             self.level.addItem(level.label, level)
         self.options = OptionsForm(theme, brief=True)
         self.unsafe = Text(theme, role="warning")
-        self.wal = QCheckBox(tr("WAL on the disks that were chosen for &it"))
+        self.wal = QCheckBox(tr("Put WAL on &its own disks"))
         describe_button(self.wal, "use")
         combos = (
             Field(theme, tr("File&system:"), self.filesystem, "configuration.place"),
@@ -119,7 +119,7 @@ class MadeEditor(QWidget):
         server = server_settings_of(self._draft.parts)
         page = options_page(made, circumstances(disks, self._draft.storage, server, made=made))
         self.options.show_options(spec_of(made), page)
-        words = tr("Chosen against the defaults: {options}").format(options=changed_words(page))
+        words = tr("Changed from the defaults: {options}").format(options=changed_words(page))
         risks = dict.fromkeys(risk for _, _, risk in page.unsafe)
         sentence = tr("⚠ UNSAFE: {risk}")
         sentences = [sentence.format(risk=risk) for risk in risks]

@@ -64,7 +64,7 @@ class ConfirmDisks(QWidget):
             field = self.fields[each.key]
             set_text(field, each.typed)
             wrong = len(each.typed.strip()) >= 4 and not each.matches
-            sign = tr("✔ confirmed") if each.matches else tr("✘ not its end") if wrong else ""
+            sign = tr("✔ confirmed") if each.matches else tr("✘ does not match") if wrong else ""
             self._signs[each.key].setText(sign)
             self._signs[each.key].set_role("good" if each.matches else "warning")
             field.setAccessibleDescription(sign)
@@ -157,7 +157,7 @@ class ConfirmServers(QWidget):
             self.texts += cells
         text = Text(self._theme, "\n".join(each.sentences), role="muted")
         typed = line_edit(each.name)
-        label = tr("Type its name, {name}, to &agree:").format(name=each.name.replace("&", "&&"))
+        label = tr("Type its name, {name}, to &confirm:").format(name=each.name.replace("&", "&&"))
         field = Field(self._theme, label, typed, LOAD_FIELD)
         typed.textEdited.connect(partial(self.typed.emit, each.connection))
         sign = Text(self._theme, role="good")
@@ -183,7 +183,7 @@ class LoadedServers(Section):
         describe_button(look, "contact")
         row = QWidget()
         fill(QHBoxLayout(row), look, 1, margins=0)
-        super().__init__(theme, tr("Servers that will be loaded"), [contact, row, servers])
+        super().__init__(theme, tr("Servers that will be put under load"), [contact, row, servers])
         self.servers, self.contact, self.look = servers, contact, look
 
     def show_servers(self, waiting: Mapping[str, str], found: tuple[ServerConfirmation, ...]) -> None:

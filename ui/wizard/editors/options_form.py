@@ -170,7 +170,7 @@ class OptionEditor(QWidget):
             named.setFont(font)
         self.word.show_line(row.word)
         usual = tr("Default: {value}.").format(value=row.usual)
-        texts = tr("Said as: {words}").format(words=row.spelled) if row.spelled else ""
+        texts = tr("Written as: {words}").format(words=row.spelled) if row.spelled else ""
         words = (
             row.option.label,
             row.word,
@@ -190,9 +190,9 @@ class OptionEditor(QWidget):
         several = tr("Compared: {values}.").format(values=self._compared) if self._compared else ""
         notes = [several, chosen[:1].upper() + chosen[1:] + "." if chosen else "", *row.warnings]
         if row.obstacle:
-            notes.append(tr("Not here: {reason}.").format(reason=row.obstacle))
+            notes.append(tr("Not available: {reason}.").format(reason=row.obstacle))
         if row.implied:
-            notes.append(tr("Follows from what else is chosen: {value}.").format(value=row.implied))
+            notes.append(tr("Set by your other choices: {value}.").format(value=row.implied))
         text = "\n".join(note for note in notes if note)
         badges = "  ".join(f"⚠ {badge}" for badge in row.badges)
         if badges:
@@ -291,12 +291,12 @@ class OptionsForm(QWidget):
         )
         self.only_chosen = QCheckBox()
         describe_button(self.only_chosen, "options.search")
-        self.only_chosen.setAccessibleName(tr("Only what is chosen"))
+        self.only_chosen.setAccessibleName(tr("Only chosen options"))
         self.nothing = Text(theme, role="muted")
         self.find_elsewhere: Callable[[str], bool] = _find_nothing
         self._inside = QVBoxLayout()
         self._inside.setSpacing(MEDIUM)
-        self.clear = push_button(tr("&Take back own options"), "preset")
+        self.clear = push_button(tr("&Reset own options"), "preset")
         self.bar = self._make_bar()
         fill(QVBoxLayout(self), self.nothing, self._inside, spacing=SMALL, margins=0)
         self.search.textChanged.connect(self._filter)
@@ -348,7 +348,7 @@ class OptionsForm(QWidget):
             self.editors[row.option.id].show_row(row, (compared or {}).get(row.option.id, ""))
         changed = sum(row.is_changed for row in page.rows)
         self.clear.setEnabled(any(row.is_own for row in page.rows))
-        self.only_chosen.setText(tr("Only what is chosen ({count})").format(count=changed))
+        self.only_chosen.setText(tr("Only chosen options ({count})").format(count=changed))
         # Rows stay visible while edited, even if back at the default: nothing moves away.
         self.only_chosen.setEnabled(bool(changed) or self.only_chosen.isChecked())
 

@@ -70,9 +70,9 @@ class CellsList(QWidget):
         super().__init__()
         self._loading = False
         self.heading = Heading(theme, "")
-        hint = Text(theme, tr("What is unticked here is left out and not measured."), role="muted")
+        hint = Text(theme, tr("Unticked combinations are not measured."), role="muted")
         self.list = QListWidget()
-        self.list.setAccessibleName(tr("Cells of the matrix"))
+        self.list.setAccessibleName(tr("Combinations"))
         self.list.setProperty(HELP, "dimension.cells")
         self.list.setUniformItemSizes(True)
         self.list.setTextElideMode(Qt.TextElideMode.ElideMiddle)
@@ -249,7 +249,7 @@ def _not_here(row: DimensionRow) -> list[str]:
         if each.obstacle and each.label not in each.obstacle:  # a level's need of disks is no news
             reasons.setdefault(each.obstacle, []).append(each.label)
     return [
-        tr("Not here: {values}. {reason}").format(values=", ".join(labels), reason=reason)
+        tr("Not available: {values}. {reason}").format(values=", ".join(labels), reason=reason)
         for reason, labels in reasons.items()
     ]
 
@@ -414,7 +414,7 @@ class MorePage(Page):
     """Check boxes for values and cells; below them the list, and the chosen configuration's differences."""
 
     step = Step.MORE
-    title = tr("What else should be compared?")
+    title = tr("What else do you want to compare?")
 
     def __init__(self, draft: CampaignDraft, theme: Theme) -> None:
         super().__init__(draft, theme)
@@ -455,7 +455,7 @@ class MorePage(Page):
         buttons = fill(QVBoxLayout(), self.copy, self.reference, self.remove, 1, spacing=SMALL)
         top_layout.addWidget(self.list, 1)
         top_layout.addLayout(buttons)
-        sentence = tr("Its place comes from the first page. Copy it to change more than its name.")
+        sentence = tr("Its place is set on the first page. To change more than the name, copy it.")
         self.origin = Text(theme, sentence, role="muted")
         for widget in (ticking, self.dimensions, self.cells, Rule(theme), one_by_one, intro, top):
             self.layout_.addWidget(widget)

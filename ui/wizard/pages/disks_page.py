@@ -222,7 +222,7 @@ class LayoutDrawing(QWidget):
 
 
 _USES: Final = (
-    (None, tr("nothing: it stays as it is")),
+    (None, tr("not used")),
     (Role.DATA, tr("data")),
     (Role.WAL, tr("WAL, on disks of its own")),
     (Role.TABLES, tr("tables, on disks of their own (a tablespace)")),
@@ -230,7 +230,8 @@ _USES: Final = (
     (Role.ZFS_LOG, tr("log device of a ZFS pool")),
 )
 _NONE_SPARE: Final = tr(
-    "None of these disks may be used. Each row says why, and what would help; data of others is never wiped."
+    "None of these disks can be used; each row shows why and what would help. pgFooting never wipes "
+    "existing data."
 )
 _ASK: Final = tr("As&k root")
 _ASKING: Final = tr("Asking root …")
@@ -273,7 +274,7 @@ class DisksPage(Page):
     """
 
     step = Step.DISKS
-    title = tr("Which disks, and how are they combined?")
+    title = tr("Which disks, and which RAID level?")
 
     root_wanted = Signal()
     release_wanted = Signal(str)
@@ -551,8 +552,8 @@ def _note(choice: LevelChoice) -> str:
 
 def _words_for_nothing(*, known: bool) -> str:
     if not known:
-        return tr("Looking at the disks of this machine …")
+        return tr("Checking the disks of this machine …")
     return tr(
-        "This machine shows no disk that pgFooting could format. Plug one in: it appears here within a "
-        "second. Or go back and measure a folder."
+        "pgFooting found no disk that it could format. Plug one in (it appears within a second), or go back "
+        "and measure a folder."
     )

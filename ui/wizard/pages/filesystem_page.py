@@ -277,7 +277,7 @@ class FilesystemPage(Page):
         return self.options.editors
 
     def _make_commands(self) -> QPlainTextEdit:
-        box = text_box(self.theme, tr("The commands appear when disks are chosen."), _COMMAND_LINES)
+        box = text_box(self.theme, tr("Choose disks to see the commands."), _COMMAND_LINES)
         box.setReadOnly(True)
         box.setLineWrapMode(QPlainTextEdit.LineWrapMode.WidgetWidth)
         return box
@@ -454,7 +454,7 @@ class FilesystemPage(Page):
 
     def _show_findings(self, page: OptionsPage) -> None:
         rows = {row.option.id: row for row in page.rows}
-        sentence = tr("⚠ UNSAFE: {what}: {risk} The runs are marked so everywhere.")
+        sentence = tr("⚠ UNSAFE: {what}. {risk} These runs are always labelled UNSAFE.")
         risks: dict[tuple[str, str], list[str]] = {}
         for what, value, risk in page.unsafe:
             risks.setdefault((what, value), []).append(risk)
@@ -468,8 +468,8 @@ class FilesystemPage(Page):
         self.findings.setText("\n".join(sentences))
         self.findings.setVisible(bool(sentences))
         changed = changed_words(page)
-        words = tr("Chosen against the defaults: {options}").format(options=changed)
-        self.chosen.setText(words if changed else tr("Every option is as tools and kernel have it."))
+        words = tr("Changed from the defaults: {options}").format(options=changed)
+        self.chosen.setText(words if changed else tr("All options have the defaults of tools and kernel."))
 
     # --- user actions
 

@@ -68,13 +68,13 @@ class PostgresPage(Page):
         self.installation = combo_box()
         self.folder = line_edit("/usr/local/pgsql/bin")
         self.folder.setAccessibleName(tr("Folder of the programs"))
-        label = tr("What the server &gets, and why:")
+        label = tr("All &server settings and their reasons:")
         self.table = TextTable(plain(label), "table")
         self.table.setFixedHeight(self.table.fontMetrics().lineSpacing() * _LINES * 3 // 2)
         self.unsafe = Text(theme, role="warning")
         words = tr(
-            "The server is as it is: version, settings and checksums are its own. What is set here counts "
-            "for sessions of pgFooting's database there; what needs a restart or a superuser is refused."
+            "pgFooting does not change the server's version, settings or checksums. Settings here apply to "
+            "sessions of its own database; those that need a restart or a superuser are refused."
         )
         self.as_it_is = Text(theme, words, role="muted")
         self._unusable = Text(theme, role="muted")
@@ -83,7 +83,7 @@ class PostgresPage(Page):
         self.bind(Form(theme, (_PRESET, SETTINGS, _CHECKSUMS)))
         self._folder_field = Field(theme, tr("&Folder of the programs:"), self.folder, _INSTALLATION)
         self._table_field = Field(theme, label, self.table, "table")
-        about = tr("Damage is noticed when a page is read. On by default since PostgreSQL 18.")
+        about = tr("Detects damaged pages on reading. Default since PostgreSQL 18.")
         self.fields[_CHECKSUMS].set_note(about)
         choices = Columns((self.fields[_INSTALLATION], self.fields[_PRESET]), 36)
         for widget in (
@@ -170,7 +170,7 @@ class PostgresPage(Page):
             self.table.show_rows(SETTING_COLUMNS, settings)
         self._table_field.setVisible(known is not None and not is_theirs)
         risks = known.unsafe if known else ()
-        sentence = tr("⚠ UNSAFE: {name} = {value}: {risk}. The runs are marked so everywhere.")
+        sentence = tr("⚠ UNSAFE: {name} = {value}: {risk}. These runs are always labelled UNSAFE.")
         self.unsafe.setText(
             "\n".join(sentence.format(name=name, value=value, risk=risk) for name, value, risk in risks)
         )

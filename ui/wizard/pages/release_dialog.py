@@ -134,7 +134,7 @@ class ReleaseDialog(QDialog):
 
         def watch() -> None:
             if self._is_closed:
-                raise CancelledError(tr("The question for the password was called off."))
+                raise CancelledError(tr("The password prompt was cancelled."))
 
         self.error.hide()
         self._op = BackgroundOp(

@@ -93,7 +93,7 @@ class Disturbances(QWidget):
     def _show(self, found: tuple[str, tuple[PreflightFinding, ...]]) -> None:
         self._op = None
         other, findings = found
-        nothing = "" if other or findings else tr("Nothing was found that would disturb it.")
+        nothing = "" if other or findings else tr("No disturbance found.")
         self._show_texts(
             sentences(findings, Severity.WARNING), sentences(findings, Severity.NOTE) or nothing, other
         )
@@ -105,7 +105,7 @@ class Disturbances(QWidget):
     def _show_texts(self, warnings: str, notes: str, other: str = "") -> None:
         may_choose = may_measure_beside()
         if other and not may_choose:
-            other = tr("{sentence} This one begins when it has ended.").format(sentence=other)
+            other = tr("{sentence} Yours starts when it has ended.").format(sentence=other)
         for text, label in ((other, self.other), (warnings, self.warnings), (notes, self.notes)):
             label.setText(text)
             label.setVisible(bool(text))
@@ -120,7 +120,7 @@ class ReviewPage(Page):
     """Everything before the start; read-only."""
 
     step = Step.REVIEW
-    title = tr("Is this what should be measured?")
+    title = tr("Is this what you want to measure?")
 
     def __init__(self, draft: CampaignDraft, theme: Theme) -> None:
         super().__init__(draft, theme)
@@ -142,7 +142,7 @@ class ReviewPage(Page):
         self.commands.setReadOnly(True)
         self.commands.setLineWrapMode(QPlainTextEdit.LineWrapMode.WidgetWidth)
         which = Field(theme, tr("Commands &of:"), self.configuration, "commands")
-        listed = Field(theme, tr("In this order, for its &first run:"), self.commands, "commands")
+        listed = Field(theme, tr("For its &first run, in this order:"), self.commands, "commands")
         self.confirm = ConfirmDisks(theme)
         self.erased = Text(theme, role="warning")
         sentence = tr(
@@ -158,13 +158,13 @@ class ReviewPage(Page):
         self.trust = QCheckBox(tr("I have read this and &trust it"))
         describe_button(self.trust, TRUST_FIELD)
         sentence = tr(
-            "Settings or scripts of this campaign may run programs on this machine: right for your own ones, "
-            "dangerous for a stranger's."
+            "Settings or scripts of this campaign can run programs on this machine. Trust them only if you "
+            "know where they come from."
         )
         warning = Text(theme, sentence, role="warning")
         listed_too = Field(theme, tr("What it &may do:"), self.asked, TRUST_FIELD)
         self._trusting = Section(
-            theme, tr("This campaign does more than measure"), [warning, listed_too, self.trust]
+            theme, tr("This campaign can run programs"), [warning, listed_too, self.trust]
         )
         self._erasing = Section(
             theme, tr("Disks that will be erased"), [self.erased, self.confirm, self.looked, self.stored]
@@ -174,10 +174,10 @@ class ReviewPage(Page):
             Section(theme, "", [self.table, self.unsafe]),
             Section(theme, tr("Time"), [self.time, self.baseline, self.asking]),
             Section(theme, tr("Data set"), [self.data_set]),
-            Section(theme, tr("What would disturb the measurement"), [self.disturbances]),
-            Section(theme, tr("What these runs can show"), [self.effect]),
-            Section(theme, tr("What is written"), [self.written]),
-            Section(theme, tr("What is made, and removed after each run"), [self.removed]),
+            Section(theme, tr("Possible disturbances"), [self.disturbances]),
+            Section(theme, tr("What these runs can detect"), [self.effect]),
+            Section(theme, tr("Amount written"), [self.written]),
+            Section(theme, tr("Created and removed for each run"), [self.removed]),
             Section(theme, tr("Exact commands"), [which, listed]),
         )
         for section in (
@@ -304,7 +304,9 @@ class ReviewPage(Page):
             self.confirm.show_disks(found)
             self.looked.setText(looking_words(self.draft.parts, self.draft.storage))
             is_test = any(each.is_test_device for each in found)
-            self.stored.setText(tr("⚠ TEST DEVICES: their figures measure a file. The runs are marked so."))
+            self.stored.setText(
+                tr("⚠ TEST DEVICES: the results are those of a file, not of a disk. The runs are marked.")
+            )
             self.stored.setVisible(is_test)
 
     def _show_servers(self) -> None:
@@ -345,8 +347,8 @@ class ReviewPage(Page):
         nothing = tr("Nothing else is changed or removed.")
         if self.draft.parts.on_disks():
             sentence = tr(
-                "The disks named above are free again at the end: released (pgFooting's partitions and "
-                "signatures are wiped, root has recorded that), not zeroed. {nothing}"
+                "Afterwards the disks are released: pgFooting's partitions and signatures are wiped, and "
+                "the root helper records that. The rest is not zeroed. {nothing}"
             )
             nothing = sentence.format(nothing=nothing)
         self.removed.setText("\n".join((*folders, nothing)))

@@ -96,7 +96,7 @@ class RecipeChooser(QWidget):
         self.remarks.setVisible(bool(text))
         steps = choice.steps if choice is not None else ()
         numbered = [tr("{number}. {step}").format(number=at, step=step) for at, step in enumerate(steps, 1)]
-        self.steps.setText("\n".join([tr("What its owner prepares there for this recipe:"), *numbered]))
+        self.steps.setText("\n".join([tr("For this recipe the server's owner has to prepare:"), *numbered]))
         self.steps.setVisible(bool(steps))
         self.use.setAccessibleDescription(choice.obstacle if choice is not None else "")
 
@@ -128,21 +128,21 @@ _PATH: Final = "target.folder.path"
 _PLACES: Final = {
     Place.FOLDER: (
         tr("A &folder on this machine"),
-        tr("On the filesystem and disks as they are. Nothing is formatted, and no root is needed."),
+        tr("Uses the existing filesystem and disks. Nothing is formatted, no root needed."),
         "folder",
     ),
     Place.MEMORY: (
         tr("&Memory"),
-        tr("What no storage could exceed: shows how much the folder costs."),
+        tr("The upper bound for any storage. Shows how much the storage costs you."),
         "memory",
     ),
     Place.DISKS: (
-        tr("&Spare disks: arrays and filesystems made anew"),
-        tr("They are erased, formatted for each run and free again afterwards. Asks for authorisation."),
+        tr("&Spare disks, formatted by pgFooting"),
+        tr("Erased, formatted for each run and released afterwards. Needs authorisation."),
         "spare",
     ),
     Place.SERVER: (
-        tr("An &existing server: PostgreSQL that already runs, wherever"),
+        tr("An &existing PostgreSQL server, local or remote"),
         tr(
             "pgFooting creates, loads, measures and drops one database; nothing else is touched. You "
             "review what it finds on the server and type its name to confirm."
@@ -157,7 +157,7 @@ class WherePage(Page):
     """Check boxes for the folder, memory, spare disks and a server that already runs, with their fields."""
 
     step = Step.WHERE
-    title = tr("Where should PostgreSQL's data live?")
+    title = tr("Where do you want PostgreSQL's data?")
 
     def __init__(self, draft: CampaignDraft, theme: Theme) -> None:
         super().__init__(draft, theme)
@@ -171,7 +171,7 @@ class WherePage(Page):
             self._choices[place] = Choice(theme, box, meaning, key, self._fields_of(place))
             box.toggled.connect(partial(self._tick, place))
         self.recipes = RecipeChooser(draft, theme)
-        hint = Text(theme, tr("What is ticked is compared."), role="muted")
+        hint = Text(theme, tr("Tick two or more to compare them."), role="muted")
         for widget in (self.recipes, hint, *self._choices.values(), self.recipes.steps):
             self.layout_.addWidget(widget)
         self.layout_.addStretch(1)
@@ -207,10 +207,10 @@ class WherePage(Page):
     def _state(self, place: Place, *, ticked: bool) -> str:
         """Return the known facts about a place: its path and free space."""
         if place is Place.SERVER:
-            return tr("It is looked at on the last page.") if ticked else ""
+            return tr("Checked on the last page.") if ticked else ""
         environment = self.draft.environment
         if environment is None:
-            return tr("Looking at this machine …")
+            return tr("Checking this machine …")
         if place is Place.DISKS:
             return environment.disks.sentence if environment.disks and not ticked else ""
         state = environment.folder if place is Place.FOLDER else environment.memory

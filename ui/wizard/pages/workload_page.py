@@ -160,9 +160,9 @@ class PhasesEditor(QWidget):
         """Show everything again, with one phase chosen."""
         some = bool(self._phases)
         self.words.setText(
-            tr("Each run measures these, one after the other; what one leaves out is as said above.")
+            tr("Each run measures these phases in order; anything a phase does not set is taken from above.")
             if some
-            else tr("Each run measures one phase, as said above.")
+            else tr("Each run measures one phase with the values above.")
         )
         self._show_table()
         for widget in (self.table, self.form, self.up, self.down, self.remove):
@@ -402,8 +402,8 @@ _SIZE: Final = "workload.size"
 _LENGTH: Final = "workload.duration"
 
 _MEANINGS: Final = {
-    BuiltinScript.TPCB_LIKE.value: tr("Updates and an insert in each transaction: commits all the time."),
-    BuiltinScript.SIMPLE_UPDATE.value: tr("The same without the two small, contended tables."),
+    BuiltinScript.TPCB_LIKE.value: tr("Three updates and an insert per transaction: commit-heavy."),
+    BuiltinScript.SIMPLE_UPDATE.value: tr("Like TPC-B, without the two small, contended tables."),
     BuiltinScript.SELECT_ONLY.value: tr("Reads one row by its key; writes nothing."),
     OWN_SCRIPTS: tr("Files for pgbench, one or several with weights."),
 }
@@ -487,7 +487,7 @@ class WorkloadPage(Page):
                 self.theme, tr("Data, clients and time"), [Columns([self.fields[key] for key in _MAIN], 36)]
             ),
             Section(self.theme, tr("Phases"), [self.phases]),
-            Section(self.theme, tr("Seldom changed"), [self.seldom]),
+            Section(self.theme, tr("Advanced"), [self.seldom]),
         )
         for section in sections:
             self.layout_.addWidget(section)
@@ -582,8 +582,8 @@ def _scale_note(scale: ScaleChoice | None, memory_bytes: int) -> str:
     )
     sentences = [f"{note}."]
     if 0 < _FITS_TIMES * scale.data_bytes <= memory_bytes:
-        fits = tr("It fits into memory {times} times: reads show the memory, not the storage.")
+        fits = tr("The data fits in RAM {times} times over, so reads come from memory, not from storage.")
         sentences.append(fits.format(times=number_text(memory_bytes // scale.data_bytes, ",")))
     if scale.is_contended:
-        sentences.append(tr("Fewer rows to update than clients: they wait for each other."))
+        sentences.append(tr("Scale factor lower than number of clients: expect row-lock contention."))
     return " ".join(sentences)

@@ -71,7 +71,7 @@ class ForeignIoProbe(Probe):
     """Bytes read and written by others on the counted disks, both lower bounds."""
 
     id = "foreign-io"
-    label = tr("I/O of others")
+    label = tr("I/O of other processes")
 
     def __init__(
         self,
@@ -105,8 +105,8 @@ class ForeignIoProbe(Probe):
         if not self._disks and not self._files:
             raise ProbeUnavailable(
                 tr(
-                    "who reads and writes beside the server cannot be told: it has the whole disk, and the"
-                    " kernel keeps no I/O of control groups here"
+                    "I/O of other processes cannot be separated: the server has the whole disk, and this "
+                    "kernel does not account I/O of control groups"
                 )
             )
 

@@ -172,7 +172,7 @@ class PoolScanProbe(Probe):
         pools = {self._resolve(folder).pool for folder in context.server.folders}
         self._pools = sorted(filter(None, pools))
         if not self._pools:
-            raise ProbeUnavailable(tr("no ZFS pool lies below the data directory"))
+            raise ProbeUnavailable(tr("no ZFS pool is below the data directory"))
         self._next_s = self._clock()
 
     @override

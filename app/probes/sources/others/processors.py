@@ -49,7 +49,7 @@ class FrequencyProbe(FileProbe):
                 self._files.append((metric, [self._keep_open(path) for path in paths]))
         if not self._files:
             raise ProbeUnavailable(
-                tr("the kernel does not tell the CPUs' frequency: no cpufreq, as in most virtual machines")
+                tr("the kernel does not report CPU frequencies: no cpufreq, as in most virtual machines")
             )
         self._next_s = self._clock()
 
@@ -132,7 +132,7 @@ class ThrottlingProbe(FileProbe):
                     seen.add(key)
         if not self._watched:
             raise ProbeUnavailable(
-                tr("the kernel does not count here how often the processor was too hot (Intel's only)")
+                tr("the kernel does not count thermal throttling on this processor (Intel only)")
             )
 
     def _watch(self, folder: Path, kind: str) -> bool:
@@ -152,7 +152,7 @@ class ThrottlingProbe(FileProbe):
         try:
             shares = [share for each in self._watched if (share := each.share()) is not None]
         except ValueError as err:
-            raise ProbeUnavailable(tr("the kernel's counters of heat are no numbers here")) from err
+            raise ProbeUnavailable(tr("the kernel's throttling counters are not numbers here")) from err
         return [Sample("cpu.throttled", round(max(shares), 1))] if shares else []
 
 
