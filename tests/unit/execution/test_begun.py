@@ -130,7 +130,7 @@ def as_somebody_else() -> Iterator[None]:
 def test_unwritable_folder_refused_before_questions(open_folder: Path) -> None:
     folder_of(open_folder)
     open_folder.chmod(0o555)
-    with as_somebody_else(), pytest.raises(RefusedError, match="may not be written"):
+    with as_somebody_else(), pytest.raises(RefusedError, match="not writable"):
         check(open_folder)
     open_folder.chmod(0o755)
 
@@ -141,7 +141,7 @@ def test_changed_script_named(tmp_path: Path) -> None:
     folder_of(tmp_path, parse_campaign(text, base_directory=tmp_path, source_name="x"))
     check(tmp_path, parse_campaign(text, base_directory=tmp_path, source_name="x"))
     (tmp_path / "own.sql").write_text("SELECT 2;\n")
-    with pytest.raises(UsageError, match=r"other scripts .*own\.sql"):
+    with pytest.raises(UsageError, match=r"have changed .*own\.sql"):
         check(tmp_path, parse_campaign(text, base_directory=tmp_path, source_name="x"))
 
 

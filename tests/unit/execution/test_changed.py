@@ -103,7 +103,7 @@ def test_other_server_and_program_versions() -> None:
     before = Before("a", metadata_with(program_version="0.0.1"), machine())
     server, program = changes(before, here(version="18.0"))
     assert "earlier runs used PostgreSQL 17.1; the remaining ones use 18.0" in server
-    assert f"pgFooting 0.0.1 measured before, {VERSION} goes on" in program
+    assert f"pgFooting 0.0.1; the remaining ones use {VERSION}" in program
 
 
 def test_clock_set_back_reported() -> None:
@@ -236,7 +236,7 @@ def test_server_machine_compared_with_itself() -> None:
     (sentence,) = server_changes(before, there(), same)
     assert "14.1 then, 14.2 now" in sentence
     for other, words in (
-        (elsewhere(machine_id="cc"), "on another machine"),
+        (elsewhere(machine_id="cc"), "on a different machine"),
         (
             elsewhere(filesystem="ufs"),
             "a different filesystem than when the campaign started: zfs then, ufs now",

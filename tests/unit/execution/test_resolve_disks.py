@@ -107,7 +107,7 @@ def test_disks_too_small_for_data_and_wal() -> None:
     checked = resolved(target).target
     part = configuration(target)
     assert _with_room(checked, part, _TargetChecks(current_account()), 100 * GIB) is checked
-    with pytest.raises(TargetError, match="100 GiB; the run needs 101 GiB"):
+    with pytest.raises(TargetError, match="100 GiB free; the run needs 101 GiB"):
         _with_room(checked, part, _TargetChecks(current_account()), 101 * GIB)
 
 

@@ -63,14 +63,14 @@ def test_fitting_rounds_begin_others_do_not() -> None:
     assert take([100] * 6) == ([1, 2, 3, 4, 5, 6], "")
     begun, reason = take([130] * 6)
     assert begun == [1, 2, 3, 4], "a fifth would fit, a third round does not"
-    assert "the next round of 2 runs would take about 04:20, and 01:20 are left" in reason
+    assert "the next round of 2 runs needs about 04:20, and 01:20 are left" in reason
     assert "time budget of 10:00" in reason
 
 
 def test_first_round_begins_run_by_run() -> None:
     begun, reason = take([560, 1, 1, 1, 1, 1])
     assert begun == [1], "b takes 60 s as planned, beside what a took besides"
-    assert "the next run would take about 09:20, and 00:40 are left" in reason
+    assert "the next run needs about 09:20, and 00:40 are left" in reason
 
 
 def test_run_estimated_from_its_configuration() -> None:
@@ -84,7 +84,7 @@ def test_budget_ends_within_slower_round() -> None:
     assert "left" in reason
     begun, reason = take([150, 150, 200, 1, 1, 1])
     assert begun == [1, 2, 3]
-    assert "the next run would take" in reason
+    assert "the next run needs" in reason
 
 
 def test_first_run_needs_planned_time() -> None:

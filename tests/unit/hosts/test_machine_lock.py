@@ -79,7 +79,7 @@ def hold(shared: Path, name: str, user: int | None = None) -> subprocess.Popen[b
 @pytest.mark.parametrize("name", ["sleep", "flock", "pgfooting"])
 def test_what_is_no_campaign_stops_nobody(state_folder: Path, shared: Path, name: str) -> None:
     with ended(hold(shared, name)) as holder, as_user(), acquire(state_folder, shared) as lock:
-        assert f"process {holder.pid} ({name})" in lock.held_by
+        assert f"{holder.pid} ({name})" in lock.held_by
         assert "may be disturbed" in lock.held_by
 
 
@@ -89,7 +89,7 @@ def test_root_can_always_measure(state_folder: Path, shared: Path) -> None:
             patch("app.hosts.machine_lock.may_measure_beside", return_value=True),
             acquire(state_folder, shared) as lock,
         ):
-            assert f"process {holder.pid}" in lock.held_by
+            assert f"{holder.pid}" in lock.held_by
         with as_user(), pytest.raises(BusyError):
             acquire(state_folder, shared)
 

@@ -55,7 +55,7 @@ def test_a_tilde_is_this_users_home(bench: Path, account: Account, monkeypatch: 
 
 def test_relative_folder_suggests_absolute_one(account: Account) -> None:
     error = refused(FolderTarget("bench/disk1"), account)
-    assert "“bench/disk1” is relative" in error.message
+    assert "“bench/disk1” is a relative path" in error.message
     assert str(Path.cwd() / "bench/disk1") in error.hint
 
 
@@ -109,7 +109,7 @@ def test_folder_to_be_deleted(bench: Path, account: Account) -> None:
 def test_too_little_space_with_both_sizes(bench: Path, account: Account) -> None:
     error = refused(FolderTarget(str(bench)), account, 10**18)
     assert "is too full" in error.message
-    assert "TiB are needed" in error.message
+    assert "TiB needed" in error.message
     assert "smaller data size" in error.hint
 
 
@@ -150,7 +150,7 @@ def test_writable_by_root_only(bench: Path) -> None:
     bench.chmod(0o755)
     error = refused(FolderTarget(str(bench)), nobody)
     assert f"nobody is not allowed to create files in {bench} (drwxr-xr-x, owner root)" in error.message
-    assert "belongs to nobody" in error.hint
+    assert "owned by nobody" in error.hint
 
 
 def test_permissions_of_unnamed_owner(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -181,8 +181,8 @@ except TargetError as err:
     ("options", "text"),
     [
         ("ro", "mounted read-only"),
-        ("size=64k", "64 KiB are free, 1 MiB are needed"),
-        ("nr_inodes=100", "room for 99 more files"),
+        ("size=64k", "64 KiB free, 1 MiB needed"),
+        ("nr_inodes=100", "99 more files"),
     ],
 )
 def test_filesystem_that_cannot_hold_it(tmp_path: Path, options: str, text: str) -> None:
@@ -279,7 +279,7 @@ def test_memory_beyond_machine(account: Account) -> None:
 @pytest.mark.usefixtures("machine")
 def test_memory_below_data_size(account: Account) -> None:
     message = refused(MemoryTarget(2 * GIB), account, 3 * GIB).message
-    assert "may use 2 GiB, but 3 GiB are needed" in message
+    assert "limited to 2 GiB, but needs 3 GiB" in message
 
 
 @pytest.mark.usefixtures("machine")

@@ -283,14 +283,14 @@ def test_what_is_being_made_counts_as_nothing(store: TemplateStore) -> None:
     Path(template.folder).rename(f"{store.folder}/pgfooting-{'0' * 16}")
     assert store.find(KEY) is None
     assert (store.all(), store.unknown()) == ((), ())
-    with pytest.raises(RefusedError, match="is no template"):
+    with pytest.raises(RefusedError, match="is not a template"):
         store.remove(f"{store.folder}/pgfooting-{'0' * 16}")
 
 
 @pytest.mark.parametrize("outside", ["/etc", "/", "..", "data-0123456789abcdef"])
 def test_nothing_else_is_removed(store: TemplateStore, outside: str, tmp_path: Path) -> None:
     (tmp_path / "data-0123456789abcdef").mkdir()
-    with pytest.raises(RefusedError, match="is no template"):
+    with pytest.raises(RefusedError, match="is not a template"):
         store.remove(outside if outside.startswith("/") else str(tmp_path / outside))
     assert (tmp_path / "data-0123456789abcdef").is_dir()
 
@@ -388,7 +388,7 @@ def test_template_folder_on_tested_storage(tmp_path: Path) -> None:
     assert why_not_beside("/dev/shm", CheckedTarget("/dev/shm", "", 1))
     assert why_not_beside(str(tmp_path), CheckedTarget("/dev/shm", "", 1)) == ""
     gone = why_not_beside(str(tmp_path / "none"), CheckedTarget(str(beside), "", 1))
-    assert "cannot be told" in gone
+    assert "cannot be determined" in gone
 
 
 def test_room_for_data_and_its_creation(tmp_path: Path) -> None:

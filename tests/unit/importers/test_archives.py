@@ -106,7 +106,7 @@ def test_truncated_archive_refused_at_any_point(tmp_path: Path) -> None:
     for size in (20, len(whole) // 2, len(whole) - 4):
         path = tmp_path / "cut.tgz"
         path.write_bytes(whole[:size])
-        with pytest.raises(ForeignDataError, match=r"cut\.tgz is (cut off|damaged)"):
+        with pytest.raises(ForeignDataError, match=r"cut\.tgz is (truncated|damaged)"):
             list_members(path)
 
 

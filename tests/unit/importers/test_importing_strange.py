@@ -196,7 +196,7 @@ def test_unsafe_settings_mark_imported_run(tmp_path: Path) -> None:
 
 
 def test_missing_path_and_unwritable_library(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="There is no"):
+    with pytest.raises(UsageError, match="does not exist"):
         bring_in(tmp_path / "library", tmp_path / "nowhere")
     (tmp_path / "file").write_text("x")
     with pytest.raises(UsageError, match="library cannot be written"):

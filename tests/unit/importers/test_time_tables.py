@@ -61,7 +61,7 @@ def test_tabs_semicolons_quotes_and_crlf() -> None:
     ("text", "expected"),
     [
         ("# scal: 5\nt_s,tps\n1,1\n", "line 1: unknown key “scal”"),
-        ("# scale: many\nt_s,tps\n1,1\n", "line 1: scale is no whole number"),
+        ("# scale: many\nt_s,tps\n1,1\n", "line 1: scale is not a whole number"),
         ("t_s,tpm\n1,1\n", "line 1: unknown column “tpm”"),
         ("t_s,tps,tps\n1,1,1\n", "line 1: a column occurs twice"),
         (HEAD + "1,5\n2\n", "line 4: 1 cells instead of 2"),

@@ -89,7 +89,7 @@ def test_accepted_without_secret(text: str) -> None:
             "libpq finds passwords in ~/.pgpass, in a service, or in PGPASSWORD",
         ),
         ("host=db sslpassword=sesame", "libpq finds passwords in ~/.pgpass, in a service, or in PGPASSWORD"),
-        ("host=db options='-c sesame=1'", "says “options”"),
+        ("host=db options='-c sesame=1'", "“options”"),
         ("host=sesame,two", "names several servers"),
         ("service=bench host=sesame", "names a service and a host"),
         ("service=bench hostaddr=10.0.0.1", "names a service and a host"),
@@ -163,7 +163,7 @@ def test_no_service_asks_for_role_and_database(word: str) -> None:
 @pytest.mark.parametrize("said", ["port=16002", "sslmode=disable", "sslmode=prefer"])
 def test_what_the_service_says_stays(said: str) -> None:
     for ask in (named_server, open_address):
-        with pytest.raises(RefusedError, match=f"says {said.partition('=')[0]} itself"):
+        with pytest.raises(RefusedError, match=f"sets {said.partition('=')[0]}"):
             ask(f"service=prod {said}")
 
 

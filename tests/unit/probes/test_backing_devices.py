@@ -269,12 +269,12 @@ def test_loop_file_on_itself(machine: Machine) -> None:
 @pytest.mark.parametrize(
     ("found", "words"),
     [
-        (mount("0:27", "tmpfs", "tmpfs"), "lies in memory"),
+        (mount("0:27", "tmpfs", "tmpfs"), "is in memory"),
         (mount("0:30", "nfs4", "server:/export"), "another machine"),
         (mount("0:30", "9p", "host"), "another machine"),
         (mount("0:31", "overlay", "overlay", "lowerdir=/l", "upperdir=/nowhere/upper"), "as in a container"),
         (mount("0:31", "overlay", "overlay"), "as in a container"),
-        (mount("0:32", "fuse.mergerfs", "a:b"), "does not tell"),
+        (mount("0:32", "fuse.mergerfs", "a:b"), "does not report"),
     ],
 )
 def test_folders_without_a_block_device_say_why(machine: Machine, found: Mount, words: str) -> None:

@@ -234,7 +234,7 @@ def test_xfs_info_or_reason(tmp_path: Path) -> None:
     resolver = Resolver(str(tmp_path), str(tmp_path), no_program, find_mount=lambda _path: mount)
     facts = storage_facts(str(tmp_path), resolver)
     assert facts["filesystem"] == {"unreadable": "xfs_info is not installed"}
-    assert "does not tell" in str(facts["devices"])
+    assert "does not report" in str(facts["devices"])
 
 
 def test_wal_devices_are_facts(tmp_path: Path) -> None:

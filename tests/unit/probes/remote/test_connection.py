@@ -209,7 +209,7 @@ def refusal(launch: Launch, monkeypatch: pytest.MonkeyPatch, timeout_s: float = 
         ("yes >&2; :", "sends more than any valid answer"),
         ("printf '\\033[2J\\033]0;x\\007 no shell\\n' >&2; exit 1", "no shell"),
         ("exit 7", "exit status 7"),
-        ('read -r t; printf "pgfooting %s H\\t99\\tLinux\\n" "${t#token=}"; sleep 60', "another format (99;"),
+        ('read -r t; printf "pgfooting %s H\\t99\\tLinux\\n" "${t#token=}"; sleep 60', "format 99"),
         (
             "echo 'Permission denied (publickey).' >&2; exit 255",
             "it accepts none of the keys that ssh can use without a prompt",
@@ -271,7 +271,7 @@ def test_endless_answer_given_up(text: str, words: str) -> None:
 def test_no_answer_within_the_time_is_told() -> None:
     asked = RemoteConnection(HERE, hostile(AS_OURS + "exec sleep 600"))
     asked.open()
-    with pytest.raises(ProbeUnavailable, match="does not answer any more"):
+    with pytest.raises(ProbeUnavailable, match="stopped answering"):
         asked.ask("facts", LineKind.END, "/", 0.2)
     asked.close()
 
@@ -405,7 +405,7 @@ def test_cancel_while_opening() -> None:
         return process
 
     asked = RemoteConnection(HERE, launch_and_call_off)
-    with pytest.raises(ProbeUnavailable, match="called off"):
+    with pytest.raises(ProbeUnavailable, match="Cancelled"):
         asked.open()
 
 
