@@ -142,7 +142,7 @@ def test_quick_recipe_comparison_and_pdf(
         each.check()
         each.close()
     assert all((each.workload.duration_s or 0) <= MOST_QUICK_SECONDS for each in campaign.configurations)
-    assert str(found["said"]).count(" left out") == (1 if here.left_out else 0)
+    assert str(found["said"]).count(" skipped") == (1 if here.left_out else 0)
     assert here.said in str(found["said"])
     library = ("--library", str(tmp_path))
     table = pgfooting("compare", str(folder), *library)

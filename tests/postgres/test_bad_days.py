@@ -152,7 +152,7 @@ def test_without_postgresql_it_says_what_to_install(campaign_bench: CampaignBenc
     no_traceback(ended.stderr)
     examined = run_shell(campaign_bench, script, "doctor", own_mounts=True)
     assert examined.returncode == 1
-    assert "No PostgreSQL that can be used." in examined.stdout
+    assert "No usable PostgreSQL found." in examined.stdout
 
 
 # --- the user's script, pgbench and the server fail

@@ -368,7 +368,7 @@ def test_setting_needing_restart(elsewhere: Elsewhere, campaign_bench: CampaignB
     connection = elsewhere.role("bench")
     text = campaign(connection, extra='[postgresql.settings]\nshared_buffers = "32MB"')
     ended = campaign_bench.run(text, "--load", elsewhere.name, "--trust", status=1)
-    assert "does not take shared_buffers = 32MB for one database" in ended.stdout
+    assert "does not accept shared_buffers = 32MB for one database" in ended.stdout
     assert not elsewhere.has_ours()
 
 
