@@ -113,7 +113,7 @@ def test_managed_service_before_load_and_marked() -> None:
     assert ("Managed service", "Amazon RDS or Aurora") in look_rows(look, ADDRESS)
     assert "Managed service" not in dict(look_rows(LOOK, ADDRESS))
     (result,) = (each for each in not_known(look) if "burst credit" in each)
-    assert result.startswith("Amazon RDS or Aurora runs it")
+    assert result.startswith("Managed by Amazon RDS or Aurora")
     ((kind, reason),) = marks_of_server(OpenServer(ADDRESS, look))
     assert kind == BURST_CREDIT
     assert reason == burst_sentence("the volume of Amazon RDS or Aurora")

@@ -12,7 +12,7 @@ def test_fio_version(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checks, "ask_program", lambda argv: f"{argv[0]}-3.33\n")
     check = checks.baseline_check()
     assert (check.topic, check.works) == ("fio", True)
-    assert check.message.startswith("fio-3.33 measures")
+    assert check.message.startswith("fio-3.33 benchmarks")
 
 
 def test_missing_fio_install_hint(monkeypatch: pytest.MonkeyPatch) -> None:

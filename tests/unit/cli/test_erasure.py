@@ -52,7 +52,7 @@ def test_checks_and_limits_before_prompt(capsys: pytest.CaptureFixture[str]) -> 
     known = replace(ERASURE, disks=(DISKS[0], replace(DISKS[1], looked=read)))
     question(Person("IAL1", "IAL2"))(known)
     first, second = (line for line in capsys.readouterr().err.splitlines() if line.startswith("    "))
-    assert "root looks at both ends (16 MiB each) and about 1,280 places of 64 KiB" in first
+    assert "both ends (16 MiB each) and about 1,280 samples of 64 KiB" in first
     assert "Contiguous existing data of 2 GiB or more is always found" in first
     assert "Smaller or sparser data may go undetected" in first
     assert "Every byte was read on 2027-01-1" in second

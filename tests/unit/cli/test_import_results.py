@@ -81,7 +81,7 @@ def test_nothing_to_import_fails_with_a_sentence(tmp_path: Path, capsys: pytest.
 
 def test_wrong_path_is_usage_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["import", str(tmp_path / "nowhere"), "--output", str(tmp_path)]) == 2
-    assert "There is no" in capsys.readouterr().err
+    assert "does not exist" in capsys.readouterr().err
 
 
 def test_control_characters_in_names_escaped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

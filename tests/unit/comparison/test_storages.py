@@ -74,7 +74,7 @@ def test_compare_prints_storages_and_json(tmp_path: Path, capsys: pytest.Capture
     assert main(["compare", *paths]) == 0
     output = " ".join(capsys.readouterr().out.split())
     assert "Raw storage benchmarks" in output
-    assert "either protected or not flushing" in output
+    assert FLUSH_WORDS[FlushVerdict.PROTECTED_OR_NOT_FLUSHING] in output
     assert main(["compare", *paths, "--json"]) == 0
     storages = json.loads(capsys.readouterr().out)["storages"]
     assert [each["name"] for each in storages] == ["ext4", "xfs"]

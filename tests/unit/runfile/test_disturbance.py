@@ -246,7 +246,7 @@ def test_unknown_cpu_count() -> None:
 def test_two_second_run_too_short() -> None:
     judged = judge_disturbances(activity({**QUIET, ("cpu.user", ""): 2.0}, seconds=2))
     assert not judged.found
-    assert "fewer than 3 seconds" in judged.not_known
+    assert "fewer than 3 measured seconds" in judged.not_known
     assert len(judged.unknown) == len(THRESHOLDS)
 
 
