@@ -38,7 +38,7 @@ from app.domain.options.option_spec import OptionSpec, Safety
 from app.domain.options.raid import LAYOUTS, Assembler
 from app.domain.options.raid_choice import words_of
 from app.domain.options.real_names import real_name
-from app.domain.text import tr
+from app.domain.text import ENGLISH, LANGUAGE, tr
 from app.manual.markdown import markdown_table, marked_markdown, plain_markdown
 from app.runfile.figures import FIGURES
 from app.runfile.writer import SCHEMAS, schema_script
@@ -327,8 +327,10 @@ def chapter_text(chapter: Chapter, commands: Callable[[], str]) -> str:
         commands: returns the commands of the program, as Markdown.
     """
     filled = {**FILLED, COMMANDS: commands}
-    lines = chapter.path.read_text(encoding="utf-8").split("\n")
-    return "\n".join(filled[line]() if line in filled else line for line in lines)
+    title, *lines = chapter.path.read_text(encoding="utf-8").split("\n")
+    if LANGUAGE != ENGLISH:
+        title += "\n\n" + tr("This chapter is in English; only its tables are in your language.")
+    return "\n".join([title, *(filled[line]() if line in filled else line for line in lines)])
 
 
 def chapter_title(chapter: Chapter) -> str:

@@ -34,6 +34,7 @@ from app.hosts.folders.own_folders import create_state_folder, default_folder, t
 from app.hosts.machine_lock import SHARED_LOCK
 from app.library.entries import standard_library
 from app.library.trusted_campaigns import trusted_folder
+from app.manual import chapters
 from app.manual.chapters import CHAPTERS, COMMANDS, FILLED, MANUAL, TABLES, chapter_title, find_chapter
 from app.manual.markdown import anchor_of
 from app.preferences import preferences_path
@@ -95,6 +96,16 @@ def test_files_are_valid_chapters() -> None:
         inline = {child.type for each in rest for child in each.children}
         assert inline <= {"text", "code_inline", "softbreak", *MARKS}, chapter.id
         assert all("`" not in "".join(each.text) for each in rest if each.tag != "code"), chapter.id
+
+
+def test_other_languages_say_english(monkeypatch: pytest.MonkeyPatch) -> None:
+    chapter = CHAPTERS[0]
+    note = "only its tables are in your language"
+    assert note not in filled_text(chapter)
+    monkeypatch.setattr(chapters, "LANGUAGE", "de")
+    title, between, remark, *_ = chapters.chapter_text(chapter, str).split("\n")
+    assert (title, between) == (f"# {chapters.chapter_title(chapter)}", "")
+    assert note in remark
 
 
 def test_tables_used_and_filled() -> None:
