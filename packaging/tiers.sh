@@ -12,6 +12,7 @@ STARTED=0
 REFUSALS="" MACHINE_REFUSALS="" GUEST_BUILD="" COMMAND_PREFIX=() PYTEST_CACHE=""
 PROCESSES="" # of a tier; empty for one for each CPU, four at most
 declare -A BESIDE=() # pid of what runs beside, by its name
+LAST=()              # pid of what runs last in each lane, by its number
 declare -A REST=()   # the command that runs what was not asked for, by its name
 : "${ROOT=}" "${MACHINE=}" "${ONLY=}" "${ALL=}" "${QUICK=}"
 
@@ -111,28 +112,65 @@ less_of() {
   [[ -z $QUICK ]] || printf ' and not slow'
 }
 
+# Sets CHOICE to pytest's options for TIER; without what takes long there are few examples of each property as well.
+choose() {
+  CHOICE=(-m "$(expression_of "$1")$(less_of "$1")")
+  [[ ! ${CHOICE[1]} =~ "not long"( |$) ]] || CHOICE+=(--hypothesis-profile=few)
+}
+
 # Runs a tier: TIER [PATHS...].
 run_tier() {
   heading "$1"
-  run_pytest "$1" -m "$(expression_of "$1")$(less_of "$1")" "${@:2}"
+  choose "$1"
+  run_pytest "$1" "${CHOICE[@]}" "${@:2}"
 }
 
-# Begins a tier beside what follows, in processes that share its modules out: TIER [COMMAND...], where COMMAND runs
-# what stands behind it.
+# Prints what has tests of TIER: its folder, and the modules of other folders that name its marker.
+paths_of() {
+  printf '%s\n' "tests/$1"
+  [[ $1 == unit ]] || grep --recursive --files-with-matches --include='test_*.py' "pytest\.mark\.$1\b" \
+    tests/{unit,gui,bus,postgres} | grep --invert-match "^tests/$1/" || true
+}
+
+# Begins COMMAND beside what follows, as soon as what began last in lane NUMBER has ended: NUMBER NAME COMMAND...
+# There are as many lanes as CPUs, so that nothing waits for the slowest module of a tier.
+begin_in_lane() {
+  begin_beside "$2" after "${LAST[$1]:-}" "${@:3}"
+  LAST[$1]=${BESIDE[$2]}
+}
+
+# Runs COMMAND when process PID, if there is one, has ended: PID COMMAND...
+after() {
+  [[ -z $1 ]] || tail --pid="$1" --sleep-interval=0.2 --follow /dev/null
+  "${@:2}"
+}
+
+processes_of_tiers() {
+  local processes=${PROCESSES:-$(nproc)}
+  printf '%s' $((processes <= 4 ? processes : 4))
+}
+
+# Begins a tier in every lane, in processes that share its modules out: TIER [COMMAND...], where COMMAND runs what
+# stands behind it.
 begin_tier() {
-  local number paths=() processes=${PROCESSES:-$(nproc)}
-  ((processes <= 4)) || processes=4
-  [[ $1 != unit ]] || paths=(tests/unit)
-  mkdir --mode=1777 -- "$SCRATCH/claims-$1"
-  for ((number = 1; number <= processes; number++)); do
-    begin_beside "$1$number" "${@:2}" run_part "$1" "$number" "$SCRATCH/claims-$1" "${paths[@]}"
-  done
+  local number processes
+  processes=$(processes_of_tiers)
+  for ((number = 1; number <= processes; number++)); do begin_process "$number" "$@"; done
+}
+
+# Begins one of the processes of a tier in lane NUMBER: NUMBER TIER [COMMAND...].
+begin_process() {
+  local paths claims=$SCRATCH/claims-$2
+  mapfile -t paths < <(paths_of "$2")
+  [[ -d $claims ]] || mkdir --mode=1777 -- "$claims"
+  begin_in_lane "$1" "$2$1" "${@:3}" run_part "$2" "$1" "$claims" "${paths[@]}"
 }
 
 # One of the processes of a tier: TIER NUMBER CLAIMS [PATHS...].
 run_part() {
   heading "$1$2"
-  run_pytest "$1$2" -m "$(expression_of "$1")$(less_of "$1")" --claims="$3" "${@:4}"
+  choose "$1"
+  run_pytest "$1$2" "${CHOICE[@]}" --claims="$3" "${@:4}"
 }
 
 # Begins the unit tests as an ordinary user, whom most people are: root runs them as ORDINARY_USER, in a copy of checkout and
@@ -148,9 +186,30 @@ begin_unit() {
   cp --archive --reflink=auto -- "$CHECKOUT" "$user/checkout"
   # Not its caches, which the tiers beside this one write.
   cp --archive --reflink=auto -- "$ENVIRONMENT"/{bin,lib,pyvenv.cfg} "$user/environment"
+  copy_bytecode "$user"
   chown --recursive -- "$ORDINARY_USER:" "$user"
   begin_tier unit as_user
-  begin_beside unit-root run_skipped "${BESIDE[@]}"
+}
+
+# Copies what is compiled of the program and its libraries below USER, so that it is compiled once. Not of the tests: byte
+# code that pytest made names the file that it was made of, which ORDINARY_USER may not be able to show.
+copy_bytecode() {
+  local from to bytecode=$1/environment/bytecode
+  python -m compileall -q -j 0 "$CHECKOUT"/{app,ui} || true # the tests say what is wrong
+  for from in /usr "$ENVIRONMENT/lib" "$CHECKOUT"/{app,ui}; do
+    to=${from/#"$CHECKOUT"/$1/checkout}
+    to=$bytecode${to/#"$ENVIRONMENT"/$1/environment}
+    [[ -d $ENVIRONMENT/bytecode$from ]] || continue
+    mkdir --parents -- "$(dirname -- "$to")"
+    cp --archive --reflink=auto -- "$ENVIRONMENT/bytecode$from" "$to"
+  done
+}
+
+# As root: begins, in the first lane, the unit tests that were skipped, when all others of them have ended.
+begin_skipped() {
+  local name pids=()
+  for name in "${!BESIDE[@]}"; do [[ $name != unit* ]] || pids+=("${BESIDE[$name]}"); done
+  begin_in_lane 1 unit-root run_skipped "${pids[@]}"
 }
 
 # Runs its arguments, which begin with `run_part TIER NUMBER`, as ORDINARY_USER. In a process of its own, whose variables it
@@ -176,7 +235,8 @@ run_skipped() {
   for pid in "$@"; do tail --pid="$pid" --follow /dev/null; done
   rm --recursive --force -- "$SCRATCH/user"
   heading unit-root
-  run_pytest unit-root -m "$(expression_of unit)$(less_of unit)" --skipped-in="$SCRATCH/skipped" tests/unit
+  choose unit
+  run_pytest unit-root "${CHOICE[@]}" --skipped-in="$SCRATCH/skipped" tests/unit
 }
 
 # Points the XDG folders into FOLDER, where they are made.
@@ -195,13 +255,20 @@ run_apart() {
   "$@"
 }
 
-# Begins the tests of PostgreSQL beside what follows. They wait more than they compute, but only one campaign of a machine
-# measures at a time: only root, in namespaces, can run them in several processes.
+# Whether several processes may run tests of PostgreSQL: only one campaign of a machine measures at a time, so that each
+# needs namespaces, which only root can make.
+can_measure_apart() {
+  "$CHECKOUT/tests/system/apart" --possible
+}
+
+# Begins the tests of PostgreSQL, or has every lane share in them.
 begin_servers() {
-  if "$CHECKOUT/tests/system/apart" --possible; then
+  local paths
+  if can_measure_apart; then
     begin_tier postgres run_apart
   else
-    begin_beside postgres run_tier postgres
+    mapfile -t paths < <(paths_of postgres)
+    begin_in_lane 1 postgres run_tier postgres "${paths[@]}"
   fi
 }
 
@@ -224,6 +291,7 @@ begin_beside() {
 # Waits for all that begin_beside has begun. What died before it had counted is one failure.
 end_beside() {
   local name passed failed skipped lines
+  LAST=()
   for name in $(printf '%s\n' "${!BESIDE[@]}" | sort); do
     wait "${BESIDE[$name]}" || true
     unset "BESIDE[$name]"
@@ -281,16 +349,22 @@ wait_for_guest() {
   export PGFOOTING_GUEST_FOLDER
 }
 
-# Runs every tier that is asked for. Not more of them at once than there are CPUs: tests that wait for an answer fail on a
-# machine that is short of CPU, and all would take as long.
+# Runs every tier that is asked for. Not more of them at once than there are CPUs, which is what the lanes are for: tests
+# that wait for an answer fail on a machine that is short of CPU, and all would take as long.
 run_tiers() {
-  local covering=""
+  local covering="" paths
+  # Tests of servers wait more than they compute: a lane of their own takes little from the others.
+  if [[ -z $ROOT$MACHINE$ONLY ]] && wants postgres && can_measure_apart; then begin_process 0 postgres run_apart; fi
+  if wants lint; then begin_in_lane 1 lint run_lint; fi
   if wants unit; then begin_unit; fi
-  if wants lint; then begin_beside lint run_lint; fi
-  end_beside
   if wants gui; then begin_tier gui; fi
-  if wants bus; then begin_beside bus run_tier bus; fi
-  end_beside
+  if [[ -d $SCRATCH/skipped ]]; then begin_skipped; fi
+  if wants bus; then
+    mapfile -t paths < <(paths_of bus)
+    begin_in_lane "$(processes_of_tiers)" bus run_tier bus "${paths[@]}"
+  fi
+  # What touches devices, or the guest, runs beside servers alone.
+  [[ -z $ROOT$MACHINE ]] || end_beside
   if wants disks; then
     run_device_tier disks --root "$ROOT"
     ! plays_covering_matrix || covering=asked
@@ -422,7 +496,7 @@ run_lint() {
 
 # What one wants to know before every commit: lint, beside the unit tests that are not marked slow.
 run_quick() {
-  begin_beside lint run_lint
+  begin_in_lane 1 lint run_lint
   begin_tier unit
   end_beside
   leave_for "slow tests and every other tier"

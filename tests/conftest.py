@@ -16,6 +16,7 @@ pytest_plugins: list[str] = [f"tests.{path.stem}" for path in sorted(Path(__file
 pytest.register_assert_rewrite(*pytest_plugins, "tests.machine.disk_keys")
 
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("few", settings.get_profile("any machine"), max_examples=20)  # packaging/tiers.sh
 settings.load_profile("any machine")
 
 # A test of a window needs no display: Qt would abort the whole session where it finds none.

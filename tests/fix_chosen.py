@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -22,7 +22,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     for marker in (
-        "slow: a second of a processor or more for all of its cases; packaging/test --quick leaves it out",
+        "slow: takes a second or more; packaging/test runs the first and the last of its cases, --quick none",
         "long: only packaging/test --all, --machine and --only=TIER run it",
         "longest: takes a server long; only packaging/test --machine and --only=postgres run it",
     ):
@@ -30,31 +30,51 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 TIER_OF_FIXTURE = {
-    "system_namespace": "disks",
     "start_guest": "machine",
+    "system_namespace": "disks",
     "installation": "postgres",
     "bus": "bus",
     "qapp": "gui",
 }
-"""What all fixtures rest on that need a real server, bus, display or device, and the mark of its tier."""
+"""What all fixtures rest on that need a real server, bus, display or device, and the mark of its tier.
+
+Of a test with several marks the first one counts, as in packaging/tiers.sh.
+"""
 
 
 @pytest.hookimpl(wrapper=True)  # before -m chooses, and after it
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
-    """A test is in the tier of its folder and of what it uses, whether or not its module says so."""
-    folders = {Path(__file__).parent / tier: tier for tier in TIER_OF_FIXTURE.values()}
+    """A test is in the tier of its folder and of what it uses, whether or not its module says so.
+
+    In another folder of tests its module names the mark: there packaging/tiers.sh looks for it.
+    """
+    tests = Path(__file__).parent
+    folders = {tests / tier: tier for tier in TIER_OF_FIXTURE.values()}
     for item in items:
         for folder in folders.keys() & set(item.path.parents):
             item.add_marker(folders[folder])
+        named = {mark.name for mark in item.iter_markers()}
         for fixture in getattr(item, "fixturenames", ()):
             if fixture in TIER_OF_FIXTURE:
                 item.add_marker(TIER_OF_FIXTURE[fixture])
+        tier = next((tier for tier in folders.values() if item.get_closest_marker(tier)), None)
+        if tier and tier not in named and tests in item.path.parents:
+            text = f"{item.nodeid}: the tier of this test is {tier}; mark it so"
+            raise pytest.UsageError(text)
+    _mark_long(item for item in items if item.get_closest_marker("slow"))
     yield
     if folder := config.getoption("--skipped-in"):
         chosen = _skipped_in(folder)
         left = [item for item in items if item.nodeid not in chosen]
         config.hook.pytest_deselected(items=left)
         items[:] = [item for item in items if item.nodeid in chosen]
+
+
+def _mark_long(slow: Iterable[pytest.Item]) -> None:
+    """Of the cases of a slow test mark those between the first and the last one."""
+    for _, cases in itertools.groupby(slow, key=lambda item: item.nodeid.partition("[")[0]):
+        for item in list(cases)[1:-1]:
+            item.add_marker("long")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

@@ -97,6 +97,7 @@ def test_button_repeats_at_seventy_percent_of_slowest(
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "rate_tps", "words"),
     [

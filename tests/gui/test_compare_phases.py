@@ -80,6 +80,7 @@ def test_no_figure_without_phases(tmp_path: Path) -> None:
     assert make_phases(Content(plain.runs, plain.comparison)) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", [Scheme.LIGHT, Scheme.DARK])
 @pytest.mark.parametrize(("configurations", "phases", "width"), [(2, 2, 600), (12, 8, 1280), (1, 20, 1920)])
 def test_many_phases_keep_row_height(

@@ -278,15 +278,11 @@ def test_long_names_and_bad_files_painted(panel: LibraryPanel, model: LibraryMod
 
 
 def test_chosen_row_shows_line_colour(panel: LibraryPanel, model: LibraryModel, light: Theme) -> None:
-    def paints(colour: str) -> bool:
+    def paints(colour: int) -> bool:
         image = QPixmap(panel.list.viewport().grab()).toImage()
-        return any(
-            image.pixelColor(x, y).name() == colour
-            for x in range(image.width())
-            for y in range(image.height())
-        )
+        return any(image.pixel(x, y) == colour for x in range(image.width()) for y in range(image.height()))
 
-    colour = light.series_colour(0).name()
+    colour = light.series_colour(0).rgb()
     assert not paints(colour)
     model.choose(model.newest_campaign()[:1])
     assert paints(colour)

@@ -235,7 +235,7 @@ def test_disks_chosen_and_ordered_by_keyboard(open_wizard: OpenWizard) -> None:
 
 
 @pytest.mark.parametrize(
-    ("bus", "rotational", "icon"),
+    ("attached", "rotational", "icon"),
     [
         ("nvme", False, "microchip"),
         ("sata", False, "microchip"),
@@ -248,12 +248,12 @@ def test_disks_chosen_and_ordered_by_keyboard(open_wizard: OpenWizard) -> None:
 )
 def test_disk_kind_icon(
     qtbot: QtBot,
-    bus: str,
+    attached: str,
     rotational: bool | None,  # noqa: FBT001
     icon: str,
 ) -> None:
     theme = Theme(Scheme.LIGHT)
-    disk = replace(SPARE[0], bus=bus, rotational=rotational, rotation_rpm=None)
+    disk = replace(SPARE[0], bus=attached, rotational=rotational, rotation_rpm=None)
     assert kind_icon(disk) == icon
     model = DiskModel(theme)
     model.show_rows((DiskRow("a", disk), DiskRow("gone", None)))

@@ -61,7 +61,7 @@ def test_combinable_keys_make_a_campaign(tmp_path: Path) -> None:
         assert campaign.repeats == int(row["repeats"])
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_disk_key_pairs_covered_or_impossible() -> None:
     values = disk_keys.declared(SERIALS)
     rows, impossible = disk_keys.disk_rows()
@@ -87,7 +87,7 @@ def test_disk_key_pairs_covered_or_impossible() -> None:
         (("filesystem", "btrfs"), ("memory_limit", "512 MiB")),
     ],
 )
-@pytest.mark.slow
+@pytest.mark.long
 def test_possible_pairs_have_a_row(first: tuple[str, str], second: tuple[str, str]) -> None:
     rows, _ = disk_keys.disk_rows()
     assert any(row[first[0]] == first[1] and row[second[0]] == second[1] for row in rows)

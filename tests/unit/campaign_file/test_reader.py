@@ -30,6 +30,7 @@ from app.domain.campaign.order import RunOrder
 from app.domain.errors import CampaignError, ExitStatus
 from app.domain.options.raid import Level
 from app.domain.storage_plan.plan import Bitmap, InitialSync, Scheduler
+from tests.cases import each_case
 from tests.unit.campaign_file import test_matrix
 
 REFUSED = Path(__file__).resolve().parents[2] / "data" / "campaigns" / "refused.tsv"
@@ -400,10 +401,7 @@ def refused() -> Iterator[tuple[str, str, str]]:
     yield from LONG
 
 
-@pytest.mark.parametrize(
-    ("text", "field", "words"), list(refused()), ids=[f"{at}-{n}" for n, (_, at, _) in enumerate(refused())]
-)
-@pytest.mark.slow
+@each_case("text field words", list(refused()))
 def test_refusal_names_field_found_and_allowed(text: str, field: str, words: str) -> None:
     error = refusal(text)
     assert error.field == field

@@ -151,7 +151,10 @@ def test_unknown_log_level(environment: dict[str, str]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("arguments", [("list", "--json"), ("list",), ("--help",)])
+@pytest.mark.parametrize(
+    "arguments",
+    [("list", "--json"), *(pytest.param(each, marks=pytest.mark.long) for each in (("list",), ("--help",)))],
+)
 def test_closed_pipe_ends_silently(
     environment: dict[str, str], tmp_path: Path, arguments: tuple[str, ...]
 ) -> None:
@@ -170,7 +173,10 @@ def test_full_output_exits_1(environment: dict[str, str]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize(
+    "closed",
+    ["<&- >&- 2>&-", *(pytest.param(each, marks=pytest.mark.long) for each in ("<&-", ">&-", "2>&-"))],
+)
 def test_closed_streams_are_no_error(environment: dict[str, str], closed: str) -> None:
     ended = start(environment, "list", script=f'exec "$@" {closed}')
     assert ended.returncode == 0

@@ -14,6 +14,7 @@ from app.arguments.completion import command_summaries
 from app.arguments.declared import build_parser
 from app.cli.main import main
 from app.report.options import Section
+from tests.cases import each_case
 from tests.made_runs import finished_run, write_run
 
 COMMANDS = [each.name for each in command_summaries(build_parser())]
@@ -49,8 +50,7 @@ def sentence(expected: str, folder: Path) -> str:
     return text.replace(f"use one of {', '.join(Section)}.", "use one of {sections}.")
 
 
-@pytest.mark.parametrize(("typed", "status", "expected"), list(rows()))
-@pytest.mark.slow
+@each_case("typed status expected", list(rows()))
 def test_mistake_sentence_and_status(
     typed: str,
     status: int,

@@ -14,10 +14,9 @@ SPREAD = math.sqrt(0.05 * 0.95 / COUNT)
 """Standard error of a share of 5 % in so many campaigns; the seeds are fixed, so that no run differs."""
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("paired", [True, False], ids=["pairs", "independent"])
 @pytest.mark.parametrize("between", [0.01, 0.17])
-@pytest.mark.long
 def test_interval_coverage_and_false_verdicts(
     between: float,
     paired: bool,  # noqa: FBT001 - a parameter of the test

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypedDict
 
-import pytest
 from typing_extensions import Unpack
 
 from app.domain.filesystems import FILESYSTEMS, filesystem
@@ -18,6 +17,7 @@ from app.domain.options.kinds import OptionValue
 from app.domain.options.raid import Level
 from app.domain.options.refusals import Action, ConflictFinding, ConflictRule, option_problems
 from app.domain.versions import KERNEL, Component, Versions
+from tests.cases import each_case
 
 
 class Facts(TypedDict, total=False):
@@ -91,9 +91,7 @@ def pairs() -> Iterator[tuple[str, str, Side, Side]]:
 PAIRS = list(pairs())
 
 
-@pytest.mark.parametrize(
-    ("rule", "name", "wrong", "right"), PAIRS, ids=[f"{n}-{p[0]}-{p[1]}" for n, p in enumerate(PAIRS)]
-)
+@each_case("rule name wrong right", PAIRS)
 def test_rule_applies_on_wrong_side_only(
     rule: str,
     name: str,
@@ -105,7 +103,7 @@ def test_rule_applies_on_wrong_side_only(
     assert found(rule, name, right[0], **right[1]) == []
 
 
-@pytest.mark.parametrize(("rule", "name", "wrong", "right"), PAIRS)
+@each_case("rule name wrong right", PAIRS)
 def test_root_refuses_the_same(rule: str, name: str, wrong: Side, right: Side) -> None:
     """Root has fewer rules: those that it lacks need facts of machine or server, which no plan has."""
     for options, facts in (wrong, right):
@@ -122,7 +120,7 @@ def test_reference_rules_all_covered() -> None:
     assert {f"C{number:02}" for number in range(1, 41)} == numbered
 
 
-@pytest.mark.parametrize(("rule", "spec"), ALL, ids=[rule.id for rule, _ in ALL])
+@each_case("rule spec", ALL)
 def test_rule_message_source_and_fields(
     rule: ConflictRule[Circumstances], spec: FilesystemSpec | None
 ) -> None:

@@ -13,12 +13,13 @@ from app.domain.options.kinds import Choice, Integer, OptionValue, ShownBy, Togg
 from app.domain.options.option import Stage
 from app.domain.options.option_spec import OptionSpec, Safety
 from app.domain.options.raid import Assembler, Level, layout
+from tests.cases import each_case
 
-FILESYSTEM = pytest.mark.parametrize("spec", FILESYSTEMS, ids=lambda spec: spec.id)
+FILESYSTEM = each_case("spec", FILESYSTEMS)
 OPTIONS = [(spec, option) for spec in FILESYSTEMS for option in spec.options]
-OPTION = pytest.mark.parametrize(("spec", "option"), OPTIONS, ids=[f"{s.id}-{o.id}" for s, o in OPTIONS])
+OPTION = each_case("spec option", OPTIONS)
 PRESETS = [(spec, preset) for spec in FILESYSTEMS for preset in spec.presets]
-PRESET = pytest.mark.parametrize(("spec", "preset"), PRESETS, ids=[f"{s.id}-{p.id}" for s, p in PRESETS])
+PRESET = each_case("spec preset", PRESETS)
 
 _SAID_ELSEWHERE = {"mirror_copies", "metadata_profile"}
 """btrfs: the profiles are always said, by `profiles`."""
@@ -102,7 +103,6 @@ def test_lacking_options_exist_elsewhere(spec: FilesystemSpec) -> None:
 
 
 @OPTION
-@pytest.mark.slow
 def test_option_texts_and_legal_default(spec: FilesystemSpec, option: OptionSpec) -> None:
     assert option.label
     assert option.source
@@ -117,7 +117,6 @@ def test_option_texts_and_legal_default(spec: FilesystemSpec, option: OptionSpec
 
 
 @OPTION
-@pytest.mark.slow
 def test_risks_for_legal_values_not_default(spec: FilesystemSpec, option: OptionSpec) -> None:
     for value, classes in option.risks:
         assert option.kind.accepts(value)
@@ -130,7 +129,6 @@ def test_risks_for_legal_values_not_default(spec: FilesystemSpec, option: Option
 
 
 @OPTION
-@pytest.mark.slow
 def test_flag_only_for_mkfs_options(spec: FilesystemSpec, option: OptionSpec) -> None:
     if option.id in _SAID_ELSEWHERE:
         assert option.flag == ""
@@ -140,7 +138,6 @@ def test_flag_only_for_mkfs_options(spec: FilesystemSpec, option: OptionSpec) ->
 
 
 @OPTION
-@pytest.mark.slow
 def test_written_values_distinct_plain_words(spec: FilesystemSpec, option: OptionSpec) -> None:
     written = [option.written(value) for value in some_values(option)]
     if option.id in _SAID_ELSEWHERE:
@@ -156,7 +153,6 @@ def test_written_values_distinct_plain_words(spec: FilesystemSpec, option: Optio
 
 
 @OPTION
-@pytest.mark.slow
 def test_shown_values_distinguishable(spec: FilesystemSpec, option: OptionSpec) -> None:
     if option.shown is None:
         return
@@ -188,7 +184,6 @@ def _expected_listed(spec: FilesystemSpec, option: OptionSpec) -> bool:
 
 
 @OPTION
-@pytest.mark.slow
 def test_option_read_back_once_or_unseen(spec: FilesystemSpec, option: OptionSpec) -> None:
     read_by = [
         option.shown is not None,
@@ -200,7 +195,6 @@ def test_option_read_back_once_or_unseen(spec: FilesystemSpec, option: OptionSpe
 
 
 @OPTION
-@pytest.mark.slow
 def test_what_must_never_be_offered_is_not(spec: FilesystemSpec, option: OptionSpec) -> None:
     for value in some_values(option):
         written = option.written(value)
@@ -209,7 +203,6 @@ def test_what_must_never_be_offered_is_not(spec: FilesystemSpec, option: OptionS
 
 
 @OPTION
-@pytest.mark.slow
 def test_untestable_new_option_says_so(spec: FilesystemSpec, option: OptionSpec) -> None:
     newest = {"Linux": (6, 18), "OpenZFS": (2, 1, 11)}
     for need in option.since:

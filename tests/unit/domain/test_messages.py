@@ -43,6 +43,7 @@ from app.domain.messages.message import (
 from app.domain.step_progress import Operation, StepProgress, progress_from_wire, progress_to_wire
 from app.domain.text import NUMBER_FORMATS
 from app.domain.units import GIB, format_size
+from tests.cases import each_case
 
 APP = Path(__file__).parents[3] / "app"
 
@@ -68,8 +69,7 @@ def crossed(text: str) -> str:
     return message_from_wire(variant_of(glib, MESSAGE, message_to_wire(text)).unpack())
 
 
-@pytest.mark.parametrize("code", SENTENCES)
-@pytest.mark.slow
+@each_case("code", SENTENCES)
 def test_sentence_round_trip_bus_and_journal(code: str) -> None:
     said = sample(code)
     for read in (crossed(said), message_from_json(json.loads(json.dumps(message_to_json(said))))):
@@ -78,8 +78,7 @@ def test_sentence_round_trip_bus_and_journal(code: str) -> None:
         assert (read.code, dict(read.values)) == (said.code, dict(said.values))
 
 
-@pytest.mark.parametrize("code", SENTENCES)
-@pytest.mark.slow
+@each_case("code", SENTENCES)
 def test_sentence_fields_have_plain_names(code: str) -> None:
     assert all(name.isidentifier() and spec in {"", ".0f"} for name, spec in fields_of(code).items())
 

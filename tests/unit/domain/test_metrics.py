@@ -3,13 +3,14 @@ from __future__ import annotations
 import pytest
 
 from app.domain.metrics import METRICS, Metric
+from tests.cases import each_case
 
 
 def test_metric_ids_are_keys() -> None:
     assert all(metric.id == key for key, metric in METRICS.items())
 
 
-@pytest.mark.parametrize("metric", METRICS.values(), ids=lambda metric: metric.id)
+@each_case("metric", METRICS.values())
 def test_metric_label_unit_and_source(metric: Metric) -> None:
     topic, _, name = metric.id.partition(".")
     assert topic

@@ -19,6 +19,7 @@ from app.domain.options.raid import Level
 from app.domain.options.refusals import Action, echo, legal_options, option_problems
 from app.domain.units import KIB
 from app.domain.versions import KERNEL
+from tests.cases import each_case
 
 untimed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 OPTIONS = [(spec, option) for spec in FILESYSTEMS for option in spec.options]
@@ -230,8 +231,7 @@ def test_what_is_not_installed_decides_nothing() -> None:
     assert unavailable(barrier, {KERNEL: (6, 18, 44)}) == "removed in Linux 4.19; found 6.18.44"
 
 
-@pytest.mark.parametrize(("spec", "option"), OPTIONS, ids=[f"{s.id}-{o.id}" for s, o in OPTIONS])
-@pytest.mark.slow
+@each_case("spec option", OPTIONS)
 def test_hostile_text_refused_briefly(spec: FilesystemSpec, option: OptionSpec) -> None:
     for text in HOSTILE:
         (problem,) = validate_options(spec, {option.id: text})

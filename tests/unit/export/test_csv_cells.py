@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from app.export.runs import escape_formula, export_runs, write_rows
+from tests.cases import each_case
 from tests.made_runs import finished_run
 
 FORMULAS = (
@@ -79,7 +80,7 @@ def test_no_cell_is_a_formula(text: str, delimiter: str) -> None:
     assert escape_formula(text) != text
 
 
-@pytest.mark.parametrize("text", PLAIN)
+@each_case("text", PLAIN)
 def test_numbers_and_plain_text_unchanged(text: str) -> None:
     assert escape_formula(text) == text
 

@@ -88,7 +88,7 @@ class Asked:
 
 
 @pytest.fixture
-def bus() -> Bus:
+def made_bus() -> Bus:
     return Bus()
 
 
@@ -98,9 +98,9 @@ def left() -> list[str]:
 
 
 @pytest.fixture
-def callers(bus: Bus, left: list[str], monkeypatch: pytest.MonkeyPatch) -> Callers:
+def callers(made_bus: Bus, left: list[str], monkeypatch: pytest.MonkeyPatch) -> Callers:
     monkeypatch.setattr(callers_module, "_has_account", {ANNA, BERT}.__contains__)
-    return Callers(cast("Any", bus), left.append)
+    return Callers(cast("Any", made_bus), left.append)
 
 
 def refused(action: Callable[[], object]) -> str:
@@ -112,66 +112,68 @@ def refused(action: Callable[[], object]) -> str:
 # --- who calls
 
 
-def test_connection_identified_once_calls_wait(bus: Bus, callers: Callers) -> None:
+def test_connection_identified_once_calls_wait(made_bus: Bus, callers: Callers) -> None:
     first, second, third = Asked(), Asked(), Asked()
     met: list[Caller] = []
     for each in (first, second):
         callers.meet(each.call, each.answer, met.append)
     assert (callers.is_busy, callers.has(":1.1"), callers.user_of(":1.1")) == (True, False, None)
-    assert list(bus.asked) == [":1.1"]
-    bus.asked.pop(":1.1")({"UnixUserID": ANNA, "ProcessID": 77})
+    assert list(made_bus.asked) == [":1.1"]
+    made_bus.asked.pop(":1.1")({"UnixUserID": ANNA, "ProcessID": 77})
     assert met == []
-    bus.turn()
+    made_bus.turn()
     assert met == [Caller(":1.1", ANNA, 77)] * 2
     assert (callers.is_busy, callers.has(":1.1"), callers.user_of(":1.1")) == (False, True, ANNA)
     callers.meet(third.call, third.answer, third.answer_with("known"))
-    assert (bus.asked, third.answers) == ({}, ["value known"])
+    assert (made_bus.asked, third.answers) == ({}, ["value known"])
 
 
-def test_root_is_not_looked_up(bus: Bus, callers: Callers) -> None:
+def test_root_is_not_looked_up(made_bus: Bus, callers: Callers) -> None:
     asked = Asked()
     callers.meet(asked.call, asked.answer, asked.answer_with("you are root"))
-    bus.asked[":1.1"]({"UnixUserID": 0})
+    made_bus.asked[":1.1"]({"UnixUserID": 0})
     assert asked.answers == ["value you are root"]
     assert callers.user_of(":1.1") == 0
 
 
 @pytest.mark.parametrize("credentials", [{"UnixUserID": 4711}, {"ProcessID": 77}, {}])
-def test_no_account_or_nobody_is_refused(bus: Bus, callers: Callers, credentials: Mapping[str, int]) -> None:
+def test_no_account_or_nobody_is_refused(
+    made_bus: Bus, callers: Callers, credentials: Mapping[str, int]
+) -> None:
     asked = Asked()
     callers.meet(asked.call, asked.answer, asked.answer_with("never"))
-    bus.asked[":1.1"](credentials)
+    made_bus.asked[":1.1"](credentials)
     if "UnixUserID" in credentials:
-        bus.turn()
+        made_bus.turn()
     assert asked.answers == ["NotAuthorized no-account"]
     assert (callers.has(":1.1"), callers.is_busy) == (False, False)
 
 
-def test_calls_awaiting_identification_are_limited(bus: Bus, callers: Callers) -> None:
+def test_calls_awaiting_identification_are_limited(made_bus: Bus, callers: Callers) -> None:
     waiting = [Asked() for _ in range(MOST_WAITING)]
     for each in waiting:
         callers.meet(each.call, each.answer, each.answer_with("answered"))
     late, other = Asked(), Asked(":1.2")
     assert refused(lambda: callers.meet(late.call, late.answer, late.answer_with("never"))) == "TooMany"
     callers.meet(other.call, other.answer, other.answer_with("answered"))
-    bus.asked[":1.1"]({"UnixUserID": ANNA})
-    bus.turn()
+    made_bus.asked[":1.1"]({"UnixUserID": ANNA})
+    made_bus.turn()
     assert {answer for each in waiting for answer in each.answers} == {"value answered"}
     assert (len(waiting), late.answers, other.answers) == (MOST_WAITING, [], [])
 
 
-def test_departed_caller_is_forgotten(bus: Bus, callers: Callers, left: list[str]) -> None:
+def test_departed_caller_is_forgotten(made_bus: Bus, callers: Callers, left: list[str]) -> None:
     asked = Asked()
     callers.meet(asked.call, asked.answer, asked.answer_with("never"))
-    bus.asked[":1.1"]({"UnixUserID": ANNA})
-    bus.watched[":1.1"]()
+    made_bus.asked[":1.1"]({"UnixUserID": ANNA})
+    made_bus.watched[":1.1"]()
     assert (asked.answers, left) == (["Unknown Unknown"], [":1.1"])
-    bus.turn()
+    made_bus.turn()
     assert not callers.has(":1.1")
     other = Asked(":1.2")
     callers.meet(other.call, other.answer, other.answer_with("met"))
-    bus.asked[":1.2"]({"UnixUserID": 0})
-    bus.watched[":1.2"]()
+    made_bus.asked[":1.2"]({"UnixUserID": 0})
+    made_bus.watched[":1.2"]()
     assert (callers.user_of(":1.2"), left) == (None, [":1.1", ":1.2"])
 
 
@@ -198,10 +200,10 @@ class Task:
             raise self._error
         return self._asked.answer_with("done")
 
-    def end(self, bus: Bus) -> None:
+    def end(self, made_bus: Bus) -> None:
         assert self.begun.wait(LIMIT_S)
         self.go_on.set()
-        bus.turn()
+        made_bus.turn()
 
 
 def add(worker: Worker, user: int, number: int, error: Exception | None = None) -> tuple[Asked, Task]:
@@ -211,49 +213,49 @@ def add(worker: Worker, user: int, number: int, error: Exception | None = None) 
     return asked, task
 
 
-def test_one_call_per_user_at_a_time(bus: Bus) -> None:
-    worker = Worker(cast("Any", bus), "tried")
+def test_one_call_per_user_at_a_time(made_bus: Bus) -> None:
+    worker = Worker(cast("Any", made_bus), "tried")
     first, one = add(worker, ANNA, 1)
     second, two = add(worker, ANNA, 2)
     other, three = add(worker, BERT, 1)
-    three.end(bus)
+    three.end(made_bus)
     assert (other.answers, two.begun.is_set()) == (["value done"], False)
-    one.end(bus)
+    one.end(made_bus)
     assert (first.answers, second.answers) == (["value done"], [])
     assert worker.is_busy
-    two.end(bus)
+    two.end(made_bus)
     assert (second.answers, worker.is_busy) == (["value done"], False)
 
 
-def test_calls_limited_by_connection_and_user(bus: Bus) -> None:
-    worker = Worker(cast("Any", bus), "tried")
+def test_calls_limited_by_connection_and_user(made_bus: Bus) -> None:
+    worker = Worker(cast("Any", made_bus), "tried")
     tasks = [add(worker, ANNA, number)[1] for number in range(MOST_OF_ONE_USER)]
     assert refused(lambda: add(worker, ANNA, 0)) == "TooMany"
     assert refused(lambda: add(worker, ANNA, 99)) == "TooMany"
     _, own = add(worker, BERT, 1)
     assert refused(lambda: add(worker, BERT, 1)) == "TooMany"
     for task in (own, *tasks):
-        task.end(bus)
+        task.end(made_bus)
     _, again = add(worker, ANNA, 0)
-    again.end(bus)
+    again.end(made_bus)
 
 
-def test_total_calls_limited_root_has_its_own(bus: Bus) -> None:
-    worker = Worker(cast("Any", bus), "tried")
+def test_total_calls_limited_root_has_its_own(made_bus: Bus) -> None:
+    worker = Worker(cast("Any", made_bus), "tried")
     tasks = [add(worker, 2000 + number, 1)[1] for number in range(MOST)]
     assert refused(lambda: add(worker, ANNA, 1)) == "TooMany"
     asked, own = add(worker, 0, 1)
-    own.end(bus)
+    own.end(made_bus)
     assert asked.answers == ["value done"]
     for task in tasks:
         task.begun.wait(LIMIT_S)
         task.go_on.set()
     for _ in tasks:
-        bus.turn()
+        made_bus.turn()
 
 
-def test_departed_caller_begins_nothing_keeps_place(bus: Bus) -> None:
-    worker = Worker(cast("Any", bus), "tried")
+def test_departed_caller_begins_nothing_keeps_place(made_bus: Bus) -> None:
+    worker = Worker(cast("Any", made_bus), "tried")
     first, one = add(worker, ANNA, 1)
     second, two = add(worker, ANNA, 2)
     for number in (1, 2):
@@ -261,12 +263,12 @@ def test_departed_caller_begins_nothing_keeps_place(bus: Bus) -> None:
     third, three = add(worker, ANNA, 3)
     fourth, four = add(worker, ANNA, 4)
     assert refused(lambda: add(worker, ANNA, 5)) == "TooMany"
-    one.end(bus)
-    bus.turn()
+    one.end(made_bus)
+    made_bus.turn()
     assert (first.answers, second.answers, two.begun.is_set()) == (["Unknown Unknown"],) * 2 + (False,)
     assert (third.answers, four.begun.is_set()) == ([], False)
-    three.end(bus)
-    four.end(bus)
+    three.end(made_bus)
+    four.end(made_bus)
     assert (third.answers, fourth.answers) == (["value done"], ["value done"])
 
 
@@ -275,10 +277,10 @@ def test_departed_caller_begins_nothing_keeps_place(bus: Bus) -> None:
     ("error", "answer"),
     [(MethodError("DiskRefused", "8:16"), "DiskRefused 8:16"), (OSError(), "Failed Failed")],
 )
-def test_what_goes_wrong_is_answered(bus: Bus, error: Exception, answer: str) -> None:
-    worker = Worker(cast("Any", bus), "tried")
+def test_what_goes_wrong_is_answered(made_bus: Bus, error: Exception, answer: str) -> None:
+    worker = Worker(cast("Any", made_bus), "tried")
     asked, task = add(worker, ANNA, 1, error)
-    task.end(bus)
+    task.end(made_bus)
     assert asked.answers == [answer]
     assert not worker.is_busy
 
@@ -296,32 +298,32 @@ def test_only_a_clear_yes_is_one() -> None:
     assert parse_answer(False, False, {"polkit.dismissed": "true"}) is Authorization.DISMISSED  # noqa: FBT003
 
 
-def ask(bus: Bus, *, interactive: bool) -> list[Authorization]:
+def ask(made_bus: Bus, *, interactive: bool) -> list[Authorization]:
     said: list[Authorization] = []
-    AuthorizationRequest(bus, said.append).ask(
+    AuthorizationRequest(made_bus, said.append).ask(
         ":1.1", "erase", {"disks": "A"}, interactive=interactive, timeout_s=2
     )
     return said
 
 
-def test_asking_only_where_a_person_can_help(bus: Bus) -> None:
-    said = ask(bus, interactive=True)
+def test_asking_only_where_a_person_can_help(made_bus: Bus) -> None:
+    said = ask(made_bus, interactive=True)
     subject = ("system-bus-name", {"name": ":1.1"})
-    assert bus.calls[-1][:3] == ("CheckAuthorization", (subject, "erase", {"disks": "A"}, 0, ""), 2000)
-    bus.answer(challenge=True)
+    assert made_bus.calls[-1][:3] == ("CheckAuthorization", (subject, "erase", {"disks": "A"}, 0, ""), 2000)
+    made_bus.answer(challenge=True)
     assert said == []
-    method, content, *_ = bus.calls[-1]
-    assert (len(bus.calls), method, content[:4]) == (
+    method, content, *_ = made_bus.calls[-1]
+    assert (len(made_bus.calls), method, content[:4]) == (
         2,
         "CheckAuthorization",
         (subject, "erase", {"disks": "A"}, 1),
     )
     assert len(content[4]) == 32, "by which the dialog can be closed"
-    bus.answer(authorized=True)
+    made_bus.answer(authorized=True)
     assert said == [Authorization.AUTHORIZED]
-    forbidden = ask(bus, interactive=False)
-    bus.answer(challenge=True)
-    assert (forbidden, len(bus.calls)) == ([Authorization.CHALLENGE], 3)
+    forbidden = ask(made_bus, interactive=False)
+    made_bus.answer(challenge=True)
+    assert (forbidden, len(made_bus.calls)) == ([Authorization.CHALLENGE], 3)
 
 
 @pytest.mark.parametrize(
@@ -335,12 +337,12 @@ def test_asking_only_where_a_person_can_help(bus: Bus) -> None:
     ],
 )
 def test_rule_no_differs_from_wrong_password(
-    bus: Bus, first: dict[str, bool], second: dict[str, bool] | None, verdict: Authorization
+    made_bus: Bus, first: dict[str, bool], second: dict[str, bool] | None, verdict: Authorization
 ) -> None:
-    said = ask(bus, interactive=True)
-    bus.answer(**first)
+    said = ask(made_bus, interactive=True)
+    made_bus.answer(**first)
     if second is not None:
-        bus.answer(**second)
+        made_bus.answer(**second)
     assert said == [verdict]
 
 
@@ -353,39 +355,39 @@ def test_rule_no_differs_from_wrong_password(
         ("org.freedesktop.DBus.Error.ServiceUnknown", Authorization.UNAVAILABLE),
     ],
 )
-def test_an_error_is_never_a_yes(bus: Bus, name: str, verdict: Authorization) -> None:
+def test_an_error_is_never_a_yes(made_bus: Bus, name: str, verdict: Authorization) -> None:
     gio, _ = load_gio()
-    said = ask(bus, interactive=True)
-    bus.fail(gio.DBusError.new_for_dbus_error(name, "x"))
+    said = ask(made_bus, interactive=True)
+    made_bus.fail(gio.DBusError.new_for_dbus_error(name, "x"))
     assert said == [verdict]
-    assert len(bus.calls) == 1
+    assert len(made_bus.calls) == 1
 
 
-def test_a_dialog_that_nobody_answers_is_closed(bus: Bus) -> None:
+def test_a_dialog_that_nobody_answers_is_closed(made_bus: Bus) -> None:
     gio, glib = load_gio()
-    said = ask(bus, interactive=True)
-    bus.answer(challenge=True)
-    cookie = bus.calls[-1][1][4]
-    late = bus.calls[-1][3]
-    bus.fail(glib.Error.new_literal(gio.io_error_quark(), "late", gio.IOErrorEnum.TIMED_OUT))
+    said = ask(made_bus, interactive=True)
+    made_bus.answer(challenge=True)
+    cookie = made_bus.calls[-1][1][4]
+    late = made_bus.calls[-1][3]
+    made_bus.fail(glib.Error.new_literal(gio.io_error_quark(), "late", gio.IOErrorEnum.TIMED_OUT))
     assert said == [Authorization.TIMED_OUT]
-    assert bus.calls[-1][:2] == ("CancelCheckAuthorization", (cookie,))
+    assert made_bus.calls[-1][:2] == ("CancelCheckAuthorization", (cookie,))
     assert late is not None
-    late(bus, ((True, False, {}),))
+    late(made_bus, ((True, False, {}),))
     assert said == [Authorization.TIMED_OUT], "what comes after that is nobody's"
 
 
-def test_cancelled_question_asks_no_more(bus: Bus) -> None:
+def test_cancelled_question_asks_no_more(made_bus: Bus) -> None:
     said: list[Authorization] = []
-    question = AuthorizationRequest(bus, said.append)
+    question = AuthorizationRequest(made_bus, said.append)
     question.ask(":1.1", "erase", {}, interactive=True)
-    first = bus.calls[-1][3]
+    first = made_bus.calls[-1][3]
     question.cancel()
-    assert (said, bus.calls[-1][0]) == ([Authorization.CANCELLED], "CancelCheckAuthorization")
+    assert (said, made_bus.calls[-1][0]) == ([Authorization.CANCELLED], "CancelCheckAuthorization")
     assert first is not None
-    first(bus, ((False, True, {}),))
+    first(made_bus, ((False, True, {}),))
     question.cancel()
-    assert (said, len(bus.calls)) == ([Authorization.CANCELLED], 2)
+    assert (said, len(made_bus.calls)) == ([Authorization.CANCELLED], 2)
 
 
 PLACES = {
@@ -401,8 +403,8 @@ def put(questions: OpenQuestions, user: int, number: int, action: str = "erase")
     return said
 
 
-def test_open_questions_limited_by_kind_and_user(bus: Bus) -> None:
-    questions = OpenQuestions(cast("Any", bus), PLACES)
+def test_open_questions_limited_by_kind_and_user(made_bus: Bus) -> None:
+    questions = OpenQuestions(cast("Any", made_bus), PLACES)
     assert not questions.are_open
     first = put(questions, ANNA, 1)
     put(questions, ANNA, 2)
@@ -411,36 +413,36 @@ def test_open_questions_limited_by_kind_and_user(bus: Bus) -> None:
     assert refused(lambda: put(questions, 1002, 1)) == "Busy"
     put(questions, ANNA, 3, "inspect")
     put(questions, 0, 1)
-    assert len(bus.calls) == 5
-    done = bus.calls[0][3]
+    assert len(made_bus.calls) == 5
+    done = made_bus.calls[0][3]
     assert done is not None
-    done(bus, ((True, False, {}),))
+    done(made_bus, ((True, False, {}),))
     assert first == [Authorization.AUTHORIZED]
     put(questions, 1002, 1)
     assert questions.are_open
 
 
-def test_dialogs_of_departed_caller_closed_once(bus: Bus) -> None:
-    questions = OpenQuestions(cast("Any", bus), PLACES)
+def test_dialogs_of_departed_caller_closed_once(made_bus: Bus) -> None:
+    questions = OpenQuestions(cast("Any", made_bus), PLACES)
     mine, others = put(questions, ANNA, 1), put(questions, BERT, 1)
-    late = bus.calls[0][3]
+    late = made_bus.calls[0][3]
     questions.forget(f":{ANNA}.1")
-    assert bus.calls[-1][0] == "CancelCheckAuthorization"
+    assert made_bus.calls[-1][0] == "CancelCheckAuthorization"
     assert mine == []
-    bus.turn()
+    made_bus.turn()
     assert (mine, others) == ([Authorization.CANCELLED], [])
     assert late is not None
-    late(bus, ((True, False, {}),))
+    late(made_bus, ((True, False, {}),))
     assert mine == [Authorization.CANCELLED]
-    assert bus.actions.empty()
+    assert made_bus.actions.empty()
     assert questions.are_open
 
 
-def test_cancelled_with_reason_other_actions_open(bus: Bus) -> None:
-    questions = OpenQuestions(cast("Any", bus), PLACES)
+def test_cancelled_with_reason_other_actions_open(made_bus: Bus) -> None:
+    questions = OpenQuestions(cast("Any", made_bus), PLACES)
     erase, inspect = put(questions, ANNA, 1), put(questions, BERT, 1, "inspect")
     why = MethodError("Busy", "somebody was faster")
     questions.call_off("erase", why)
-    bus.turn()
+    made_bus.turn()
     assert (erase, inspect) == ([why], [])
-    assert bus.actions.empty()
+    assert made_bus.actions.empty()

@@ -83,7 +83,10 @@ def runs(scripts: Scripts, settings: str) -> list[str]:
     pretend = (
         "run_tier() { count $1 1 0 0; }\nbegin_tier() { run_tier $1; }\nbegin_unit() { run_tier unit; }\n"
     )
-    pretend += "begin_beside() { run_tier $1; }\nend_beside() { :; }\nplays_covering_matrix() { false; }\n"
+    pretend += (
+        "begin_servers() { run_tier postgres; }\nbegin_in_lane() { run_tier $2; }\nend_beside() { :; }\n"
+    )
+    pretend += "plays_covering_matrix() { false; }\n"
     return summary(scripts, f"{settings}\n{pretend}heading all\nrun_tiers")
 
 
@@ -125,13 +128,13 @@ def test_servers_run_beside_all_but_devices(scripts: Scripts, root: str) -> None
     pretend = """leave_for() { :; }; plays_covering_matrix() { true; }
 run_tier() { echo "$1$BY"; }; run_matrix() { run_tier matrix; }; run_layouts() { run_tier layouts; }
 run_device_tier() { [[ -z $3 ]] || run_tier $1; }
-begin_beside() { BY+=" $1"; }; begin_servers() { BY+=" servers"; }; begin_tier() { BY+=" $1"; }
+begin_in_lane() { BY+=" $2"; }; begin_servers() { BY+=" servers"; }; begin_tier() { BY+=" $1"; }
+begin_unit() { begin_tier unit; }
 end_beside() { echo "end$BY"; BY=""; }
 """
-    called = scripts.call(f"ROOT={root} MACHINE=short BY=\n{pretend}run_tiers")
+    called = scripts.call(f"ROOT={root} MACHINE=short BY= SCRATCH=/none\n{pretend}run_tiers")
     assert called.stdout.splitlines() == [
-        "end unit lint",
-        "end gui bus",
+        "end lint unit gui bus",
         "disks" if root else "layouts servers",
         "matrix servers",
         "machine servers",

@@ -138,17 +138,27 @@ def test_root_runs_unit_tests_as_user(scripts: Scripts) -> None:
         environment / "lib" / "module.py",
         environment / "caches" / "mypy",
         environment / "pyvenv.cfg",
+        environment / "bytecode" / "usr" / "lib.pyc",
+        environment / f"bytecode{scripts.checkout}" / "app" / "a.pyc",
+        environment / f"bytecode{scripts.checkout}" / "tests" / "b.pyc",
     ):
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(exist_ok=True, parents=True)
         path.touch()
     code = """is_root() { true; }
 chown() { [[ $* == "--recursive -- nobody: $FAKE/scratch/user"* ]]; }
-setpriv() { echo "$1" >>"$FAKE/pytest.calls" && shift 3 && "$@"; }
-mkdir "$FAKE/scratch" && SCRATCH=$FAKE/scratch PROCESSES=1 && cd "$CHECKOUT" && begin_unit && end_beside"""
+setpriv() {
+  (cd "$FAKE/scratch/user/environment/bytecode" && find . -type f) >"$FAKE/compiled"
+  echo "$1" >>"$FAKE/pytest.calls" && shift 3 && "$@"
+}
+mkdir "$FAKE/scratch" && SCRATCH=$FAKE/scratch PROCESSES=1 && cd "$CHECKOUT" && begin_unit && begin_skipped
+end_beside"""
     lines = summary(scripts, code)
     scratch = scripts.fake / "scratch"
     assert not (scratch / "user").exists()
-    user, there, first, here, second = (scripts.fake / "pytest.calls").read_text().splitlines()
+    _, compiling, user, there, first, here, second = (scripts.fake / "pytest.calls").read_text().splitlines()
+    assert compiling.endswith(f"compileall -q -j 0 {scripts.checkout}/app {scripts.checkout}/ui")
+    compiled = set((scripts.fake / "compiled").read_text().split())
+    assert compiled == {"./usr/lib.pyc", f".{scratch}/user/checkout/app/a.pyc"}
     assert (user, there, here) == (
         "--reuid=nobody",
         f"in {scratch}/user/checkout",
@@ -165,8 +175,14 @@ def pytest_in(folder: Path, *options: str, plugin: str = "tests.fix_chosen") -> 
     """What a pytest of the tests in FOLDER says of each."""
     start = f"import sys, pytest; sys.path.insert(0, {str(PROJECT)!r}); sys.exit(pytest.main())"
     command = [sys.executable, "-c", start, "-v", "-p", "no:cacheprovider", "-p", plugin]
-    command += ["-c", str(PROJECT / "pyproject.toml"), f"--rootdir={folder}", str(folder), *options]
+    command += ["--import-mode=importlib", "-o", "junit_family=xunit1", f"--rootdir={folder}"]
+    command += [str(folder), *options]
     environment = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
+    if plugin == "tests.fix_chosen":  # with nothing else it starts in a third of the time
+        command += ["-c", os.devnull]
+        environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    else:
+        command += ["-c", str(PROJECT / "pyproject.toml")]
     done = subprocess.run(
         command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True, check=False
     )
@@ -193,6 +209,19 @@ def test_only_what_reports_skipped_is_chosen(tmp_path: Path) -> None:
     assert pytest_in(tests, f"--skipped-in={tmp_path}") == first[:1]
 
 
+def test_first_and_last_case_of_slow_tests(tmp_path: Path) -> None:
+    (tmp_path / "test_one.py").write_text(
+        "import pytest\n\n@pytest.mark.slow\n@pytest.mark.parametrize('b', '12')\n"
+        "@pytest.mark.parametrize('a', 'abc')\ndef test_x(a, b): pass\n\n"
+        "@pytest.mark.slow\ndef test_y(): pass\n\n"
+        "@pytest.mark.parametrize('a', 'abc')\ndef test_z(a): pass\n"
+    )
+    found = pytest_in(tmp_path, "-m", "not long")
+    kept = ("x[a-1]", "x[c-2]", "y", "z[a]", "z[b]", "z[c]")
+    assert found == [f"test_one.py::test_{name} PASSED" for name in kept]
+    assert len(pytest_in(tmp_path)) == 10
+
+
 def test_processes_share_modules_by_claims(tmp_path: Path) -> None:
     tests = tmp_path / "tests"
     for name in ("a/test_1", "a/test_2", "b/test_3"):
@@ -206,6 +235,30 @@ def test_processes_share_modules_by_claims(tmp_path: Path) -> None:
     assert pytest_in(tests, option) == own
     assert pytest_in(tests, option) == []
     assert pytest_in(tests, option, "-x") == []
+
+
+def test_lanes_take_turns(scripts: Scripts) -> None:
+    """Nothing waits for the slowest process of a tier, and no more run at once than there are lanes."""
+    code = """step() { sleep "$2"; echo "$1" >>"$FAKE/ended"; count "$1" 1 0 0; }
+begin_in_lane 1 lint step lint 0.4
+begin_in_lane 2 unit2 step unit2 0.1
+begin_in_lane 1 unit1 step unit1 0
+begin_in_lane 2 gui2 step gui2 0
+end_beside
+begin_in_lane 1 later step later 0
+end_beside"""
+    lines = summary(scripts, code)
+    assert (scripts.fake / "ended").read_text().split() == ["unit2", "gui2", "lint", "unit1", "later"]
+    assert lines[-1] == "5 passed, 0 failed"
+
+
+def test_tier_is_looked_for_where_its_mark_is(scripts: Scripts) -> None:
+    for name in ("unit/a", "gui/b", "bus/c", "postgres/d"):
+        path = scripts.checkout / "tests" / name / "test_it.py"
+        path.parent.mkdir(parents=True)
+        path.write_text("@pytest.mark.postgres\n" if name != "bus/c" else "@pytest.mark.postgresql\n")
+    found = scripts.call('cd "$CHECKOUT" && paths_of postgres && paths_of unit').stdout.split()
+    assert found == ["tests/postgres", "tests/unit/a/test_it.py", "tests/gui/b/test_it.py", "tests/unit"]
 
 
 @pytest.mark.parametrize(
@@ -238,8 +291,9 @@ def test_servers_share_only_in_namespaces(scripts: Scripts, possible: str, expec
     ],
 )
 def test_long_tests_of_a_tier(scripts: Scripts, settings: str, less: str) -> None:
-    found = scripts.call(f"{settings}\nless_of postgres").stdout
-    assert found == "".join(f" and not {name}" for name in less.split())
+    found = scripts.call(f'{settings}\nchoose postgres\nprintf "%s|" "${{CHOICE[@]}}"').stdout.split("|")
+    assert found[1].endswith("and postgres" + "".join(f" and not {name}" for name in less.split()))
+    assert ("--hypothesis-profile=few" in found) == ("long" in less.split())
 
 
 @pytest.mark.parametrize("code", ["run_tier unit", "ROOT= MACHINE=\nrun_selection -k nonsense"])

@@ -17,6 +17,7 @@ from app.postgres.pgbench.transaction_log import (
     TransactionBatch,
     parse_transactions,
 )
+from tests.cases import each_case
 from tests.transactions import concatenate
 from tests.unit.postgres.recordings import Recording, recordings
 
@@ -62,14 +63,14 @@ def _rows(batch: TransactionBatch) -> list[tuple[object, ...]]:
     return rows
 
 
-@pytest.mark.parametrize("run", LOGGED, ids=str)
+@each_case("run", LOGGED)
 def test_recorded_logs_match_plain_reader(run: Recording) -> None:
     log_format = _format(run)
     for log in run.logs:
         assert Counter(_rows(parse_transactions(log, log_format))) == Counter(_read_slowly(log, log_format))
 
 
-@pytest.mark.parametrize("run", WHOLE, ids=str)
+@each_case("run", WHOLE)
 def test_threads_add_up_to_summary(run: Recording) -> None:
     batch = concatenate(parse_transactions(log, _format(run)) for log in run.logs)
     summary = parse_summary(run.output, run.errors)
@@ -82,7 +83,7 @@ def test_threads_add_up_to_summary(run: Recording) -> None:
         assert batch.latency_us.mean() / 1000 == pytest.approx(summary.latency_ms, abs=0.001)
 
 
-@pytest.mark.parametrize("run", recordings("failures_detailed"), ids=str)
+@each_case("run", recordings("failures_detailed"))
 def test_failures_are_told_apart_in_detail(run: Recording) -> None:
     batch = concatenate(parse_transactions(log, _format(run)) for log in run.logs)
     summary = parse_summary(run.output, run.errors)

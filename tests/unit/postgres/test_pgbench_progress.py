@@ -9,17 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.postgres.pgbench.summary import ProgressLine, parse_progress
+from tests.cases import each_case
 from tests.unit.postgres.recordings import MAJORS, Recording, recording, recordings
 
 
-@pytest.mark.parametrize("run", recordings(), ids=str)
-@pytest.mark.slow
+@each_case("run", recordings())
 def test_recorded_lines_read_and_nothing_else(run: Recording) -> None:
     for line in run.errors.splitlines():
         assert (parse_progress(line) is not None) == line.startswith("progress: ")
 
 
-@pytest.mark.parametrize("run", recordings("plain", "rate", "rate_limit", "retries", "everything"), ids=str)
+@each_case("run", recordings("plain", "rate", "rate_limit", "retries", "everything"))
 def test_optional_parts_follow_arguments(run: Recording) -> None:
     parsed = [parse_progress(line) for line in run.errors.splitlines()]
     lines = [line for line in parsed if line is not None]

@@ -14,6 +14,7 @@ from app.postgres.pgbench.summary import (
     error_messages,
     parse_summary,
 )
+from tests.cases import each_case
 from tests.unit.postgres.recordings import MAJORS, Recording, recording, recordings
 
 WITHOUT_SUMMARY = {"syntax_error", "unknown_option", "no_database", "exit_on_abort"}
@@ -27,14 +28,12 @@ def _summary(run: Recording) -> PgbenchSummary:
     return parse_summary(run.output, run.errors)
 
 
-@pytest.mark.parametrize("run", FINISHED, ids=str)
-@pytest.mark.slow
+@each_case("run", FINISHED)
 def test_recorded_summaries_have_no_unknown_lines(run: Recording) -> None:
     assert _summary(run).other_lines == ()
 
 
-@pytest.mark.parametrize("run", FINISHED, ids=str)
-@pytest.mark.slow
+@each_case("run", FINISHED)
 def test_summary_matches_arguments(run: Recording) -> None:
     summary = _summary(run)
     assert summary.clients == int(run.arguments[run.arguments.index("-c") + 1])
@@ -51,9 +50,7 @@ def test_summary_matches_arguments(run: Recording) -> None:
         assert (summary.skipped is not None) == ("-L" in run.arguments and "-R" in run.arguments)
 
 
-@pytest.mark.parametrize(
-    "run", recordings("one_client_aborted", "all_clients_aborted", "backend_killed"), ids=str
-)
+@each_case("run", recordings("one_client_aborted", "all_clients_aborted", "backend_killed"))
 def test_an_aborted_run_says_so_and_why(run: Recording) -> None:
     summary = _summary(run)
     assert run.exit_code == 2
@@ -67,8 +64,7 @@ def test_empty_run_has_zero_tps(major: int) -> None:
     assert (summary.transactions, summary.tps) == (0, 0.0)
 
 
-@pytest.mark.parametrize("run", [run for run in FINISHED if run.exit_code == 0], ids=str)
-@pytest.mark.slow
+@each_case("run", [run for run in FINISHED if run.exit_code == 0])
 def test_successful_run_is_not_aborted(run: Recording) -> None:
     summary = _summary(run)
     assert not summary.aborted
@@ -77,7 +73,7 @@ def test_successful_run_is_not_aborted(run: Recording) -> None:
     assert summary.transactions > 0
 
 
-@pytest.mark.parametrize("run", BROKEN, ids=str)
+@each_case("run", BROKEN)
 def test_missing_summary_quotes_pgbench(run: Recording) -> None:
     with pytest.raises(PgbenchError) as caught:
         _summary(run)

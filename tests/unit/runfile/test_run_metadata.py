@@ -53,6 +53,7 @@ from app.runfile.metadata.run_metadata import (
 from app.runfile.metadata.typed_json import NOT_KNOWN, NotKnown, read_values, values_of
 from app.runfile.reader import RunFile
 from app.runfile.writer import SCHEMA
+from tests.cases import each_case
 from tests.known_runs import FACTS, PLAN, WHOLE, Change, all_changes, write_known
 
 ENVIRONMENT = read_environment_facts(FACTS)
@@ -102,8 +103,7 @@ def test_empty_and_invalid_values_not_known() -> None:
     assert read_metadata({"scale": True, "started_epoch_s": float("nan"), "tags": "abc"}) == RunMetadata()
 
 
-@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.name)
-@pytest.mark.slow
+@each_case("change", CHANGES)
 def test_changed_field_differs(change: Change) -> None:
     runs = [tuple(properties_of(each, ENVIRONMENT)) for each in (change.before, change.run)]
     found = compare_properties(runs)
@@ -112,10 +112,7 @@ def test_changed_field_differs(change: Change) -> None:
     assert all("not known" not in variant.value for each in found.differences for variant in each.variants)
 
 
-@pytest.mark.parametrize(
-    "change", [each for each in CHANGES if not NOT_SEARCHED.match(each.name)], ids=lambda change: change.name
-)
-@pytest.mark.slow
+@each_case("change", [each for each in CHANGES if not NOT_SEARCHED.match(each.name)])
 def test_changed_field_searchable(change: Change) -> None:
     before = {*option_words(change.before, ENVIRONMENT), *workload_words(change.before)}
     after = {*option_words(change.run, ENVIRONMENT), *workload_words(change.run)}

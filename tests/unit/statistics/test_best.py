@@ -20,11 +20,10 @@ def samples_of(values: list[tuple[float, ...]]) -> Samples:
     return Samples(values[0], values[1], paired=True)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("configurations", "repeats", "paired"), [(3, 3, True), (4, 5, True), (6, 5, True), (3, 4, False)]
 )
-@pytest.mark.long
 def test_equals_in_set_95_percent(
     configurations: int,
     repeats: int,
@@ -38,9 +37,8 @@ def test_equals_in_set_95_percent(
     assert (missing / COUNT <= FEW).all()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("best", [0, 2])
 @pytest.mark.long
+@pytest.mark.parametrize("best", [0, 2])
 def test_best_in_set_unequal_variance_drift(best: int) -> None:
     ratios, spreads = [1.0, 1.0, 1.0, 0.99], [0.01, 0.08, 0.01, 0.02]
     ratios[best] = 1.005

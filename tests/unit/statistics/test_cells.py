@@ -77,9 +77,8 @@ def test_levels_adjusted_by_holm() -> None:
     assert compare_levels([]) == ()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("cells", [3, 12])
 @pytest.mark.long
+@pytest.mark.parametrize("cells", [3, 12])
 def test_false_verdicts_with_interaction(cells: int) -> None:
     for interaction in (0.0, 0.2):
         found = [

@@ -38,7 +38,7 @@ def test_known_effect_despite_drift(depth: float, drift: float) -> None:
     assert found.low <= found.change <= found.high
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_noise_seldom_certain() -> None:
     found = [checkpoint_effect(run_of(0.0, cycles=6, seed=seed), range(0, 1801, 300)) for seed in range(400)]
     assert (

@@ -63,9 +63,8 @@ def test_zero_variance_is_exact() -> None:
     assert ChoiceAmong(0.0, 3).p_value(0.0, 0.0, 5) == 1
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("ahead", [0.0, 1.0, 4.0])
 @pytest.mark.long
+@pytest.mark.parametrize("ahead", [0.0, 1.0, 4.0])
 def test_largest_of_six_coverage(ahead: float) -> None:
     random = np.random.default_rng(5)
     held = naive = 0

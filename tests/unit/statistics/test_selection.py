@@ -86,7 +86,7 @@ def test_half_time_with_five_percent_lead(configurations: int, spread: str) -> N
 
 @pytest.mark.parametrize("configurations", [6, 12, 33])
 @pytest.mark.parametrize("spread", ["alike", "unequal", "one noisy"])
-@pytest.mark.slow
+@pytest.mark.long
 def test_error_rates_of_selection(configurations: int, spread: str) -> None:
     truth, logs = simulated("5 %", configurations, 0.04, spread=spread, campaigns=500)
     best = np.take_along_axis(select(logs).left, truth.argmax(axis=1)[:, None], axis=1)
@@ -107,7 +107,7 @@ def test_published_truths_take_third() -> None:
 
 
 @pytest.mark.parametrize("effects", [{}, {"drift": -0.105}, {"carry_over": -0.03}])
-@pytest.mark.slow
+@pytest.mark.long
 def test_equals_reach_cap(effects: dict[str, float]) -> None:
     for configurations in (2, 6, 33):
         _, logs = simulated("equal", configurations, 0.025, effects=effects)

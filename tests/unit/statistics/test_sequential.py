@@ -62,7 +62,7 @@ def test_runs_without_transactions_do_not_count() -> None:
     assert math.isfinite(found.difference)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_ratio_within_interval() -> None:
     random = np.random.default_rng(9)
     for _ in range(30):
@@ -75,7 +75,7 @@ def test_ratio_within_interval() -> None:
             assert found.interval.low <= found.ratio <= found.interval.high
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(("kind", "cv"), [("5 %", 0.025), ("spread", 0.04), ("equal", 0.025)])
 def test_interval_coverage_of_leader(kind: str, cv: float) -> None:
     """Student's intervals of those that are equal hold it in 86: see what `alone` counts."""

@@ -212,7 +212,7 @@ def test_negative_autocorrelation_counts_as_one() -> None:
     assert autocorrelation_time([]) == 1
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_within_run_error_coverage() -> None:
     covered = 0
     for seed in range(400):

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.statistics.student_t import student_t_quantile, student_t_tail
+from tests.cases import each_case
 
 TABLE = Path(__file__).parents[2] / "data" / "statistics" / "student_t.csv"
 
@@ -25,8 +26,7 @@ def test_scipy_table_complete() -> None:
     assert len(SCIPY) == 221
 
 
-@pytest.mark.parametrize(("df", "p", "t"), SCIPY)
-@pytest.mark.slow
+@each_case("df p t", SCIPY)
 def test_quantiles_equal_those_of_scipy(df: float, p: float, t: float) -> None:
     assert student_t_quantile(p, df) == pytest.approx(t, rel=1e-8, abs=1e-12)
 

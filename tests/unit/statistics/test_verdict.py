@@ -267,9 +267,8 @@ def test_any_means_without_nan(a: list[float], b: list[float]) -> None:
         assert 0 <= comparison.p_value <= 1
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("paired", [True, False])
 @pytest.mark.long
+@pytest.mark.parametrize("paired", [True, False])
 def test_false_verdict_rate(paired: bool) -> None:  # noqa: FBT001
     random = np.random.default_rng(1)
     runs = np.exp(random.normal(0, 0.04, (3000, 2, 5)))
@@ -278,7 +277,7 @@ def test_false_verdict_rate(paired: bool) -> None:  # noqa: FBT001
     assert 0.035 < wrong < 0.065  # Welch is a little conservative; standard error 0.004
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_equivalence_error_rate_at_bound() -> None:
     random = np.random.default_rng(2)
     noise = random.normal(0, 0.01, (3000, 2, 6))
@@ -457,10 +456,9 @@ def test_reference_only_for_unpaired_apart() -> None:
             Samples((1.0, 2.0, 3.0), (1.0, 2.0, 3.0), paired, together, reference)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("runs", [3, 5])
 @pytest.mark.parametrize("of_reference", [3, 5])
-@pytest.mark.long
 def test_reference_coverage_after_machine_change(runs: int, of_reference: int) -> None:
     """Without it nearly all identical configurations would be told apart; the bench has more settings."""
     count = 600

@@ -18,6 +18,7 @@ from app.storage.inspect.sampling import EDGE_BYTES
 from app.storage.inspect.signatures import MAGICS, Magic, recognise
 from app.storage.inspect.snapshot import Content, Geometry
 from app.storage.spare.content import content_of
+from tests.cases import each_case
 
 SIZE = 640 * MIB
 
@@ -161,8 +162,7 @@ def test_own_partition_is_a_table(image: Path) -> None:
     assert [signature.name for signature in read(image).signatures] == ["gpt"]
 
 
-@pytest.mark.parametrize("magic", MAGICS, ids=lambda magic: f"{magic.name}@{magic.offset}")
-@pytest.mark.slow
+@each_case("magic", MAGICS)
 def test_every_magic_is_recognised_where_it_stands(magic: Magic) -> None:
     head, tail = bytearray(3 * MIB), bytearray(MIB)
     data, place = (head, magic.offset) if magic.offset >= 0 else (tail, MIB + magic.offset)

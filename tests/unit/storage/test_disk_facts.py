@@ -203,7 +203,7 @@ def test_model_with_vendor(places: SourceFolders, files: dict[str, str], model: 
 
 
 @pytest.mark.parametrize(
-    ("name", "device", "bus"),
+    ("name", "device", "attached"),
     [
         ("loop3", "pci0000:00/0000:00:1f.2/ata3", "loop"),
         ("nvme0n1", "virtual/nvme-subsystem/nvme-subsys0", "nvme"),
@@ -213,7 +213,7 @@ def test_model_with_vendor(places: SourceFolders, files: dict[str, str], model: 
         ("sdy", "", ""),
     ],
 )
-def test_bus_from_name(places: SourceFolders, name: str, device: str, bus: str) -> None:
+def test_bus_from_name(places: SourceFolders, name: str, device: str, attached: str) -> None:
     folder = places.sys / "block" / name
     folder.mkdir()
     if device:
@@ -221,4 +221,4 @@ def test_bus_from_name(places: SourceFolders, name: str, device: str, bus: str) 
         place.mkdir(parents=True)
         (place / "subsystem").symlink_to("/sys/bus/virtio")
         (folder / "device").symlink_to(place)
-    assert bus_of(places, name) == bus
+    assert bus_of(places, name) == attached

@@ -370,7 +370,7 @@ def test_udev_properties_may_hold_any_sign() -> None:
 
 
 @pytest.mark.parametrize(
-    ("device", "bus"),
+    ("device", "attached"),
     [
         ("pci0000:00/0000:00:1f.2/ata3/host2/target2:0:0/2:0:0:0", "sata"),
         ("pci0000:00/0000:00:14.0/usb1/1-2/host4/4:0:0:0", "usb"),
@@ -378,11 +378,11 @@ def test_udev_properties_may_hold_any_sign() -> None:
         ("platform/host5/session1/target5:0:0/5:0:0:1", "iscsi"),
     ],
 )
-def test_bus_from_sysfs_path(tmp_path: Path, device: str, bus: str) -> None:
+def test_bus_from_sysfs_path(tmp_path: Path, device: str, attached: str) -> None:
     (tmp_path / "sys/devices" / device).mkdir(parents=True)
     (tmp_path / "sys/block/sdx").mkdir(parents=True)
     (tmp_path / "sys/block/sdx/device").symlink_to(tmp_path / "sys/devices" / device)
-    assert bus_of(SourceFolders(sys=tmp_path / "sys"), "sdx") == bus
+    assert bus_of(SourceFolders(sys=tmp_path / "sys"), "sdx") == attached
 
 
 def test_escapes_of_mountinfo_are_undone() -> None:

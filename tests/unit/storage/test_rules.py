@@ -40,6 +40,7 @@ from app.storage.inspect.snapshot import (
 )
 from app.storage.spare.rule import SpareRule, View, judge, reading_of
 from app.storage.spare.rules import RULES, SpareDecision, decide, is_in_use
+from tests.cases import each_case
 from tests.unit.storage.blank_disk import (
     DISK,
     IDENTITY,
@@ -76,7 +77,7 @@ def test_blank_unused_disk_is_spare() -> None:
     assert (decision.answer, decision.refusals, decision.questions) == (SpareAnswer.SPARE, (), ())
 
 
-@pytest.mark.parametrize("pair", PAIRS, ids=names)
+@each_case("pair", PAIRS)
 def test_a_source_that_cannot_be_read_refuses(pair: tuple[SpareRule, str]) -> None:
     rule, source = pair
     refusals, _ = verdict_with(rule, source, unreadable("Input/output error"))
@@ -84,7 +85,7 @@ def test_a_source_that_cannot_be_read_refuses(pair: tuple[SpareRule, str]) -> No
     assert rule.id in rules_of(decide(with_reading(source, unreadable("x")), "sdb", POLICY))
 
 
-@pytest.mark.parametrize("pair", PAIRS, ids=names)
+@each_case("pair", PAIRS)
 def test_partial_source_refuses(pair: tuple[SpareRule, str]) -> None:
     rule, source = pair
     whole = reading_of(View(MACHINE, DISK, POLICY), source)
@@ -92,7 +93,7 @@ def test_partial_source_refuses(pair: tuple[SpareRule, str]) -> None:
     assert refusals == {f"{source}: denied"}
 
 
-@pytest.mark.parametrize("pair", PAIRS, ids=names)
+@each_case("pair", PAIRS)
 def test_root_only_source_leaves_a_question(pair: tuple[SpareRule, str]) -> None:
     rule, source = pair
     refusals, questions = verdict_with(rule, source, needs_root("Permission denied"))
@@ -100,7 +101,7 @@ def test_root_only_source_leaves_a_question(pair: tuple[SpareRule, str]) -> None
     assert decide(with_reading(source, needs_root("x")), "sdb", POLICY).answer is SpareAnswer.LOOKS_SPARE
 
 
-@pytest.mark.parametrize("pair", PAIRS, ids=names)
+@each_case("pair", PAIRS)
 def test_absent_source_refuses_unless_allowed(pair: tuple[SpareRule, str]) -> None:
     rule, source = pair
     refusals, questions = verdict_with(rule, source, absent("not here"))
@@ -108,7 +109,7 @@ def test_absent_source_refuses_unless_allowed(pair: tuple[SpareRule, str]) -> No
     assert refusals == (set() if source in rule.may_be_absent else {f"{source}: not here"})
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
+@each_case("rule", RULES)
 def test_rule_reads_only_its_sources(rule: SpareRule) -> None:
     """Otherwise a gap in that source would go unnoticed."""
     machine, disk = MACHINE, DISK
@@ -210,9 +211,7 @@ BAD: list[tuple[str, str, object]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("rule", "source", "value"), BAD, ids=[f"{rule}-{source}-{n}" for n, (rule, source, _) in enumerate(BAD)]
-)
+@each_case("rule source value", BAD)
 def test_each_reason_refused_by_its_rule(rule: str, source: str, value: object) -> None:
     decision = decided(source, value)
     assert rules_of(decision) == {rule}
