@@ -5,6 +5,7 @@ No test fails because the machine is busy: what Hypothesis generates may take as
 
 from __future__ import annotations
 
+import gc
 import os
 from pathlib import Path
 
@@ -27,3 +28,9 @@ os.environ["PYTHONPATH"] = os.pathsep.join(
 )
 # Debian gives an ordinary user no folder of wipefs, sfdisk or mkfs, which tests start by name.
 os.environ["PATH"] = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
+
+
+def pytest_collection_finish() -> None:
+    """Look no more for rubbish among the tests themselves, which live until the end."""
+    gc.collect()
+    gc.freeze()

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -19,7 +21,7 @@ from app.domain.text import (
     languages,
     read_messages,
 )
-from tests.house import modules, tree_of
+from tests.house import modules, said_in, source_of
 
 CATALOGUES = [name for name in languages() if name != ENGLISH]
 TOP = Path(__file__).resolve().parents[2]
@@ -30,6 +32,7 @@ _TAG = re.compile(r"</?[a-z]+[^>]*>")
 _CODE = re.compile(r"`[^`]*`")
 
 
+@cache
 def messages(language: str) -> list[TranslatedMessage]:
     """Return those that have a translation that is used."""
     text = catalogue_path(language).read_text(encoding="utf-8")
@@ -61,10 +64,8 @@ def inside_of_texts(source: str) -> list[int]:
 
 def said_by_program() -> Iterator[str]:
     """Yield every text that the program or the head of a recipe translates."""
-    for source in map(tree_of, modules().values()):
-        for call in ast.walk(source):
-            if isinstance(call, ast.Call) and getattr(call.func, "id", "") in SAYING:
-                yield from (str(each.value) for each in call.args[:1] if isinstance(each, ast.Constant))
+    for call in itertools.chain.from_iterable(map(said_in, modules().values())):
+        yield from (str(each.value) for each in call.args[:1] if isinstance(each, ast.Constant))
     for recipe in list_recipes():
         yield from (recipe.summary, recipe.head.question)
         if recipe.head.quick:
@@ -83,8 +84,7 @@ def test_german_complete_each_once() -> None:
 @pytest.mark.slow
 def test_no_translation_nested_where_xgettext_misses() -> None:
     assert inside_of_texts("a = tr('x')\nb = f'{a} {tr(\"y\")}'") == [2]
-    modules = [path for part in ("app", "ui") for path in sorted((TOP / part).rglob("*.py"))]
-    sources = {str(path): path.read_text(encoding="utf-8") for path in modules}
+    sources = {name: source_of(path) for name, path in modules().items()}
     maybe = {path: source for path, source in sources.items() if re.search(r"\{[^{}]*\btr[nc]?\(", source)}
     found = {path: inside_of_texts(source) for path, source in maybe.items()}
     assert {path: lines for path, lines in found.items() if lines} == {}

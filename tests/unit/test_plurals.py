@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
 import pytest
+
+from tests.house import modules, said_in
 
 TOP: Final = Path(__file__).resolve().parents[2]
 PLURAL_ONLY: Final = TOP / "tests" / "data" / "plural_only.txt"
@@ -27,22 +29,27 @@ COUNT: Final = re.compile(
 )
 
 
-def messages(source: str) -> Iterator[str]:
-    """Yield the texts of a module that have one form for every count."""
-    for call in ast.walk(ast.parse(source)):
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "tr":
-            text = call.args[-1] if call.args else None
-            if isinstance(text, ast.Constant) and isinstance(text.value, str):
-                yield text.value
+def messages(calls: Iterable[ast.Call]) -> Iterator[str]:
+    """Yield the texts of calls that have one form for every count."""
+    for call in calls:
+        text = call.args[-1] if call.args and getattr(call.func, "id", "") == "tr" else None
+        if isinstance(text, ast.Constant) and isinstance(text.value, str):
+            yield text.value
+
+
+def call_of(source: str) -> ast.Call:
+    (statement,) = ast.parse(source).body
+    assert isinstance(statement, ast.Expr)
+    assert isinstance(statement.value, ast.Call)
+    return statement.value
 
 
 @pytest.mark.slow
 def test_counts_have_a_singular() -> None:
-    assert COUNT.search(next(messages('tr("with {clients:.0f} clients it takes {seconds} s")')))
-    assert not list(messages('trn("{count} run", "{count} runs", 1)'))
+    assert COUNT.search(next(messages([call_of('tr("with {clients:.0f} clients it takes {seconds} s")')])))
+    assert not list(messages([call_of('trn("{count} run", "{count} runs", 1)')]))
     known = set(PLURAL_ONLY.read_text(encoding="utf-8").splitlines())
-    modules = [path for part in ("app", "ui") for path in sorted((TOP / part).rglob("*.py"))]
-    texts = {text for path in modules for text in messages(path.read_text(encoding="utf-8"))}
+    texts = {text for path in modules().values() for text in messages(said_in(path))}
     found = {repr(text) for text in texts if COUNT.search(text)}
     assert sorted(found - known) == []
     assert sorted(known - found) == [], "no message any more"

@@ -5,8 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections.abc import Iterator
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import pytest
@@ -22,6 +21,7 @@ from app.domain.text import (
     name_commands,
     wheel_installer,
 )
+from tests.house import modules, source_of, tree_of
 
 TOP = Path(__file__).resolve().parents[3]
 TRANSLATED = {"tr", "trn"}
@@ -29,13 +29,14 @@ NAMES = re.compile(f"{SPOKEN.pattern}|packaging/(?:helper|run)")
 LIST = "`pgfooting list` shows them, and sudo packaging/helper install, or `packaging/run`."
 
 
-def spoken() -> Iterator[tuple[str, str, bool]]:
-    """Yield where a sentence names a command, the sentence, and whether it goes through `tr`."""
-    for path in sorted([*TOP.glob("app/**/*.py"), *TOP.glob("ui/**/*.py")]):
-        source = path.read_text(encoding="utf-8")
-        if not NAMES.search(source):
+@cache
+def spoken() -> tuple[tuple[str, str, bool], ...]:
+    """Return where a sentence names a command, the sentence, and whether it goes through `tr`."""
+    said = []
+    for path in modules().values():
+        if not NAMES.search(source_of(path)):
             continue
-        tree = ast.parse(source)
+        tree = tree_of(path)
         skipped = {
             id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)
         }  # documentation of code
@@ -48,7 +49,8 @@ def spoken() -> Iterator[tuple[str, str, bool]]:
         for node in ast.walk(tree):
             found = node.value if isinstance(node, ast.Constant) and id(node) not in skipped else None
             if isinstance(node, ast.Constant) and isinstance(found, str) and NAMES.search(found):
-                yield f"{path.relative_to(TOP)}:{node.lineno}", found, id(node) in through
+                said.append((f"{path.relative_to(TOP)}:{node.lineno}", found, id(node) in through))
+    return tuple(said)
 
 
 @pytest.mark.slow

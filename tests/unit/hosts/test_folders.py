@@ -308,7 +308,8 @@ def test_f24_hints_that_name_variables() -> None:
     named = {
         (path.name, node.value)
         for path in (TOP / "app").rglob("*.py")
-        for call in ast.walk(ast.parse(path.read_text()))
+        if "XDG_" in source_of(path)
+        for call in ast.walk(tree_of(path))
         if isinstance(call, ast.keyword) and call.arg == "hint"
         for node in ast.walk(call.value)
         if isinstance(node, ast.Constant) and "XDG_" in str(node.value)

@@ -18,7 +18,7 @@ def test_the_marks_of_fixtures_are_tiers() -> None:
     assert set(TIER_OF_FIXTURE.values()) == set(TIERS) - {"unit"}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_tier_from_fixture(tmp_path: Path) -> None:
     """Also where another fixture lies between; nothing is run."""
     direct = [f"def test_{name}({name}): pass" for name in TIER_OF_FIXTURE]
@@ -52,7 +52,7 @@ sys.exit(pytest.main(["-q", "--collect-only", "-p", "no:cacheprovider", "-p", "n
     assert found == expected
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_tier_from_folder() -> None:
     recipe = PROJECT / "tests" / "postgres" / "test_recipe.py"
     assert "mark.postgres" not in recipe.read_text()
