@@ -480,7 +480,7 @@ def _check_exist(
         (tr("preset"), _presets(values), presets),
     ):
         for name in sorted(given - known):
-            sentence = tr("{what} “{name}” does not exist for {filesystems}.")
+            sentence = tr("{what} “{name}” cannot be used with {filesystems}.")
             message = sentence.format(what=what, name=name, filesystems=labels)
             reason = why.get(name) or did_you_mean(name[:80], sorted(known))
             problems.add(place, f"{message} {reason}".rstrip())

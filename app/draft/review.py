@@ -145,7 +145,7 @@ def _endurance_sentences(
         worn = known[worst]
         sentence = tr(
             "That is {share} of the life of {disk} (estimated). The drive reports {written} written so far "
-            "and {used} of its life used, so about {endurance} in total."
+            "and {used} of its life used, which makes {endurance} in total."
         )
         used = (
             tr("less than {share}").format(share="1\u00a0%")

@@ -343,7 +343,7 @@ def _spelling(spec: FilesystemSpec, word: str) -> str:
             written = option.written(value)
             if written is not None and written.item == word:
                 said = f'"{value}"' if isinstance(value, str) else shown(value)
-                sentence = tr("“{word}” is the argument of {program}. Write {name} = {value}.")
+                sentence = tr("“{word}” is an argument of {program}. Write {name} = {value}.")
                 program = _PROGRAMS.get(option.stage, spec.mkfs)
                 return sentence.format(word=word, program=program, name=option.id, value=said)
     return ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from pathlib import Path
 
 import pytest
@@ -104,9 +105,10 @@ def test_option_only_where_filesystem_has_it() -> None:
         *((), (), (("recordsize", 8192),), (("recordsize", 131072),)),
     ]
     assert campaign.matrix is not None
-    text = " ".join(describe_matrix(campaign.matrix))
-    assert "recordsize has no effect in 2 of 4 configurations" in text
-    assert "6 combinations are 4 configurations" in text
+    first, second = describe_matrix(campaign.matrix)
+    assert re.findall(r"\d+", first)[-2:] == ["6", "4"], first
+    assert second.startswith("recordsize ")
+    assert "2 of 4 configurations" in second
 
 
 def options_dimension(name: str, *values: str) -> str:
@@ -481,7 +483,7 @@ def test_million_cells_refused_before_building(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("app.campaign_file.matrix.itertools", None)  # nothing goes through them
     error = refusal(text)
     assert error.field == "dimension"
-    assert "100 x 100 x 100 values are 1,000,000 combinations" in error.message
+    assert re.search("100 x 100 x 100 .* 1,000,000 ", error.message)
     assert f"{MOST_COMBINATIONS:,}" in error.message
 
 
@@ -504,4 +506,8 @@ def test_so_many_runs_are_refused() -> None:
             for key, most in (("clients", 41), ("scale", 26))
         )
     )
-    assert "11,000" in refusal(text).message or "11000 runs are more" in refusal(text).message
+    error = refusal(text)
+    assert (error.field, re.findall(r"\d+", error.message.partition("\n")[0])) == (
+        "repeats",
+        ["11000", "10000"],
+    )

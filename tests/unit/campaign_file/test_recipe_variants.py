@@ -214,7 +214,7 @@ def test_quick_variant_unknown_configurations() -> None:
 def test_quick_variant_too_many_configurations() -> None:
     campaign = of(find_recipe("mount-options-2011")).campaign
     head = RecipeHead(question="Why?", quick=QuickVariant(cannot_show="much"))
-    with pytest.raises(CampaignError, match="keeps 15 configurations; at most 8 are quick"):
+    with pytest.raises(CampaignError, match=r"recipe\.quick .*15 .*at most 8 "):
         quick_variant(campaign, head)
 
 

@@ -123,17 +123,23 @@ def test_recipe_without_server_support_refused() -> None:
 @pytest.mark.parametrize(
     ("connections", "names", "ssh", "room", "words"),
     [
-        ([HERE, HERE], [], [], "", "a connection \\(--server\\) of its own"),
-        ([HERE, THERE], ["a", "a"], [], "", "a name \\(--as\\)"),
-        ([HERE, THERE], ["server 2"], [], "", "a name \\(--as\\)"),
-        ([HERE], ["a", "b"], [], "", "in the order of --server"),
-        ([], ["a"], [], "", "in the order of --server"),
-        ([HERE], [], ["x", "y"], "", "give --ssh once for all, or once per server"),
+        ([HERE, HERE], [], [], "", "\\(--as\\).*\\(--server\\)"),
+        ([HERE, THERE], ["a", "a"], [], "", "\\(--as\\).*\\(--server\\)"),
+        ([HERE, THERE], ["server 2"], [], "", "\\(--as\\).*\\(--server\\)"),
+        ([HERE], ["a", "b"], [], "", "--as .*--server; .*--ssh"),
+        ([], ["a"], [], "", "--as, --ssh .* --room .*--server"),
+        ([HERE], [], ["x", "y"], "", "--as .*--server; .*--ssh"),
         ([HERE], [], ["-oProxyCommand=x"], "", "^--ssh: "),
         ([HERE], ["a\nb"], [], "", "^--as: "),
         ([HERE], [], [], "much", "^--room: "),
         (["host=db password=sesame"], [], [], "", "^--server: contains a secret"),
-        ([f"host=db{at}" for at in range(MOST_SERVERS + 1)], [], [], "", "at most 8"),
+        (
+            [f"host=db{at}" for at in range(MOST_SERVERS + 1)],
+            [],
+            [],
+            "",
+            f"{MOST_SERVERS} .*{MOST_SERVERS + 1}",
+        ),
     ],
 )
 def test_mistyped_server_names_option(
@@ -146,5 +152,5 @@ def test_mistyped_server_names_option(
 
 def test_ssh_and_room_need_server() -> None:
     for ssh, room in ((["db"], ""), ([], "1GiB")):
-        with pytest.raises(UsageError, match="--as, --ssh and --room need --server, in the same order"):
+        with pytest.raises(UsageError, match="--as, --ssh .* --room .*--server"):
             named_servers([], [], ssh, room)

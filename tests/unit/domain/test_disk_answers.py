@@ -29,20 +29,18 @@ def test_sampled_report_and_undetected() -> None:
     ],
 )
 def test_certain_size_never_understated(size_bytes: int, expected: str) -> None:
-    assert f"of others of {expected} or more" in looked_words(
-        InspectionReport(16 * MIB, 1, 64 * KIB, size_bytes)
-    )
+    assert f" of {expected} or more" in looked_words(InspectionReport(16 * MIB, 1, 64 * KIB, size_bytes))
 
 
 def test_full_read_with_time() -> None:
     sentence = looked_words(InspectionReport(16 * MIB, 1280, 64 * KIB, 2 * GIB, read_s=1.8e9))
     assert sentence.startswith("Every byte was read on 2027-01-1")
-    assert "escape" not in sentence
+    assert "undetected" not in sentence
 
 
 def test_a_released_disk_is_not_called_zeros() -> None:
     counted = looked_words(InspectionReport(16 * MIB, 0, 64 * KIB, 2 * GIB, released_s=1.8e9))
-    assert "the kernel has counted no write since" in counted
+    assert "the kernel has counted no write" in counted
     compared = looked_words(InspectionReport(16 * MIB, 1000, 64 * KIB, 2 * GIB, released_s=1.8e9))
     assert "1,000 random samples of 64 KiB are unchanged since pgFooting released the disk" in compared
     assert "may go undetected" in compared

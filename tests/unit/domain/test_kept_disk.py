@@ -46,7 +46,7 @@ def test_everything_is_said() -> None:
         "session 7",
         "label CUSTOMERS",
         "20 MiB of 1 GiB used",
-        "unchanged since pgFooting released it",
+        "as pgFooting left it",
     ):
         assert words in text
     assert ("/srv" in text, "2027-01-1" in text, "are lost" in text) == (True, True, True)

@@ -126,7 +126,11 @@ def test_number_reads_as_rate() -> None:
         ({"name": "b", "background": "x"}, "workload.phase[2].background", "one of"),
         ({"name": "b", "max_rate": "1 MiB"}, "workload.phase[2].max_rate", "pg_basebackup"),
         ({"name": "b", "protocol": "x"}, "workload.phase[2].protocol", "one of"),
-        ({"name": "b", "duration": "5s", "transactions": "4"}, "workload.phase[2]", "exclude each other"),
+        (
+            {"name": "b", "duration": "5s", "transactions": "4"},
+            "workload.phase[2]",
+            "“duration” and “transactions”",
+        ),
         ({"name": "b", "threads": "5"}, "workload.phase[2].threads", "the number of clients"),
     ],
 )
@@ -162,7 +166,7 @@ def test_cold_caches_with_phases_at_caches() -> None:
     ("values", "path", "says"),
     [
         ({"design": "fixed", "precision": "2"}, "precision", "can only be used with design = “sequential”"),
-        ({"design": "sequential", "repeats": "3"}, "repeats", "4 or more"),
+        ({"design": "sequential", "repeats": "3"}, "repeats", "at least 4"),
         (
             {"design": "sequential", "workload.rate": "100"},
             "design",

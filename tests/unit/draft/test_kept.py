@@ -173,7 +173,7 @@ def test_configuration_of_format_1(place: str, own: dict[str, object], texts: di
 )
 def test_invalid_draft_reported_and_removed(text: str) -> None:
     keep_draft(text)
-    with pytest.raises(DamagedDraftError, match="left out"):
+    with pytest.raises(DamagedDraftError):
         read_kept_draft()
     assert read_kept_draft() is None
 

@@ -44,8 +44,8 @@ def test_more_configurations_less_power() -> None:
     differences = [shown(effect_sentences(campaign(count), None, FOLDER)[0]) for count in (2, 4, 8, 12)]
     assert differences == sorted(differences)
     assert differences[-1] > 1.7 * differences[0]
-    assert "allowing for 11 comparisons" in effect_sentences(campaign(12))[0]
-    assert "allowing" not in effect_sentences(campaign(2))[0]
+    assert "11 comparisons" in effect_sentences(campaign(12))[0]
+    assert "comparisons" not in effect_sentences(campaign(2))[0]
 
 
 def matrix(footings: int, scales: int, scripts: int) -> Campaign:
@@ -127,7 +127,7 @@ def test_suggested_repeats_show_the_difference() -> None:
 def test_impossible_or_costly_repeats() -> None:
     wild = {"folder": KnownSpread(0.9, 4, 19)}
     sentences = effect_sentences(campaign(2, 3), 3 * 86_400.0, wild)
-    assert "2\u00a0% takes more than 1,000 repeats" in sentences[1]
+    assert re.search("2\u00a0% [^%]*more than 1,000 repeats[^%]* 5\u00a0%", sentences[1])
     assert len(sentences) == 2  # a day a repeat: not even a weekend holds three
     assert len(effect_sentences(campaign(2, 3), None, wild)) == 2
 
