@@ -507,7 +507,5 @@ def test_so_many_runs_are_refused() -> None:
         )
     )
     error = refusal(text)
-    assert (error.field, re.findall(r"\d+", error.message.partition("\n")[0])) == (
-        "repeats",
-        ["11000", "10000"],
-    )
+    assert error.field == "repeats"
+    assert re.findall(r"\d+", error.message) == ["11000", "10000"]

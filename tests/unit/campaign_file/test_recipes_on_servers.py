@@ -133,13 +133,7 @@ def test_recipe_without_server_support_refused() -> None:
         ([HERE], ["a\nb"], [], "", "^--as: "),
         ([HERE], [], [], "much", "^--room: "),
         (["host=db password=sesame"], [], [], "", "^--server: contains a secret"),
-        (
-            [f"host=db{at}" for at in range(MOST_SERVERS + 1)],
-            [],
-            [],
-            "",
-            f"{MOST_SERVERS} .*{MOST_SERVERS + 1}",
-        ),
+        ([f"host=db{at}" for at in range(MOST_SERVERS + 1)], [], [], "", " 8 .* 9"),
     ],
 )
 def test_mistyped_server_names_option(

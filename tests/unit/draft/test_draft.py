@@ -114,13 +114,7 @@ def test_first_look_defaults() -> None:
         ("postgresql.installation", "12", Step.POSTGRESQL, "postgresql.installation", "from 13 on"),
         ("postgresql.preset", "machin", Step.POSTGRESQL, "postgresql.preset", "Did you mean “machine”?"),
         ("postgresql.settings", "work_mem", Step.POSTGRESQL, "postgresql.settings", "Line 1 is not"),
-        (
-            "postgresql.settings",
-            "a = 1\n\nA = 2",
-            Step.POSTGRESQL,
-            "postgresql.settings",
-            "Line 3: A … line 1",
-        ),
+        ("postgresql.settings", "a = 1\n\nA = 2", Step.POSTGRESQL, "postgresql.settings", "3: A … line 1"),
         ("postgresql.settings", "a-b = 1", Step.POSTGRESQL, "postgresql.settings", "a-b: … name"),
         (
             "postgresql.settings",
