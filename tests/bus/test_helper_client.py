@@ -219,7 +219,7 @@ def test_helper_death_reported_and_not_restarted(helping: Helping, opened: Calla
     with pytest.raises(HelperLostError):
         disks.make(PLANS[0], Heard())
     assert isinstance(disks.release().error, HelperLostError)
-    assert "lost" in disks.obstacle(PLANS[0])
+    assert "helper stopped" in disks.obstacle(PLANS[0])
 
 
 def test_vanished_helper_lost_not_missing(helping: Helping, opened: Callable[[], DiskSession]) -> None:

@@ -701,7 +701,7 @@ def test_option_conflict_blocks_next(open_wizard: OpenWizard) -> None:
     assert "Without a journal" in page.editors["data"].error.text()
     assert not wizard.next.isEnabled()
     assert wizard.reason.text() == "Correct this first: Journal mode (data)"
-    assert page.unsafe.text().count("UNSAFE") == 2
+    assert page.unsafe.text().count("⚠ UNSAFE") == 2
     journal.click()
     assert wizard.next.isEnabled()
     assert not page.editors["data"].error.isVisible()

@@ -212,7 +212,7 @@ def test_changed_options_visible_and_named(
         assert marked.name() in {page.theme.palette.warning, page.theme.palette.accent}
     assert barrier.control.font().bold()
     tip = barrier.control.toolTip()
-    assert "Said as: mount -o nobarrier" in tip
+    assert "Written as: mount -o nobarrier" in tip
     assert "Default: on." in tip
     assert "nobarrier" in page.commands.toPlainText()
     assert "Default: on." in barrier.control.accessibleDescription()
