@@ -261,11 +261,16 @@ can_measure_apart() {
   "$CHECKOUT/tests/system/apart" --possible
 }
 
-# Begins the tests of PostgreSQL, or has every lane share in them.
+# Runs COMMAND if process PID has not ended yet: PID COMMAND...
+while_runs() {
+  ! kill -0 "$1" 2>/dev/null || "${@:2}"
+}
+
+# Begins the tests of PostgreSQL; where a lane of their own has begun them, every other lane shares in what it has left.
 begin_servers() {
-  local paths
+  local paths first=${BESIDE[postgres0]:-}
   if can_measure_apart; then
-    begin_tier postgres run_apart
+    begin_tier postgres ${first:+while_runs "$first"} run_apart
   else
     mapfile -t paths < <(paths_of postgres)
     begin_in_lane 1 postgres run_tier postgres "${paths[@]}"

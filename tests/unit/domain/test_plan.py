@@ -24,6 +24,7 @@ from app.domain.storage_plan.plan import (
 )
 from app.domain.storage_plan.reader import PlanError, parse_plan, plan_problems
 from app.domain.units import GIB, KIB, MIB
+from tests.cases import each_case
 from tests.unit.storage.plans import disk, disks, plan_of
 
 PAIR = Group(disks(2), Level.MIRROR, "ext4")
@@ -34,9 +35,7 @@ def fields(plan: StoragePlan) -> set[str]:
     return {problem.path for problem in plan_problems(plan)}
 
 
-@pytest.mark.parametrize(
-    ("spec", "level"), [(spec, level) for spec in FILESYSTEMS for level in spec.levels], ids=str
-)
+@each_case("spec level", [(spec, level) for spec in FILESYSTEMS for level in spec.levels])
 def test_levels_need_minimum_disks(spec: object, level: Level) -> None:
     plan = plan_of(spec, level, {})  # type: ignore[arg-type]
     assert plan_problems(plan) == ()

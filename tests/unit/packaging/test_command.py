@@ -109,6 +109,7 @@ def test_commands_in_hints_are_quoted() -> None:
     assert bare == []
 
 
+@pytest.mark.slow
 def test_install_and_uninstall_command(scripts: Scripts, run: Path) -> None:
     for _ in range(2):
         assert scripts.run([str(run), "--install-command"]).returncode == 0

@@ -252,6 +252,11 @@ end_beside"""
     assert lines[-1] == "5 passed, 0 failed"
 
 
+def test_nothing_is_shared_with_a_lane_that_has_ended(scripts: Scripts) -> None:
+    code = "true &\nwait $!\nwhile_runs $! echo ended\nwhile_runs $$ echo runs"
+    assert scripts.call(code).stdout == "runs\n"
+
+
 def test_tier_is_looked_for_where_its_mark_is(scripts: Scripts) -> None:
     for name in ("unit/a", "gui/b", "bus/c", "postgres/d"):
         path = scripts.checkout / "tests" / name / "test_it.py"
