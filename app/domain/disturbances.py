@@ -180,7 +180,7 @@ def _maintenance(activity: MeasuredActivity) -> float:
 
 @dataclass(frozen=True, slots=True)
 class DisturbanceThreshold:
-    """The amount from which a run counts as disturbed.
+    """The amount from which a run counts as disturbed; the reason for it is a comment in the table.
 
     Attributes:
         kind: of disturbance.
@@ -189,7 +189,6 @@ class DisturbanceThreshold:
         least: the amount from which it counts.
         unit: of the amount.
         sentence: a clause with a placeholder for the amount, unless it happens just once.
-        source: reason for the limit.
         like_background: looks the same as base backups, snapshots or a scrub of the run itself.
     """
 
@@ -199,7 +198,6 @@ class DisturbanceThreshold:
     least: float
     unit: AmountUnit
     sentence: str
-    source: str
     like_background: bool = False
 
 
@@ -210,11 +208,9 @@ _ALL: Final = (
         _others_cpu,
         5.0,
         AmountUnit.PERCENT,
+        # /proc/stat counts ticks of 10 ms, so a quiet run of 10 s on two CPUs shows up to 3 %; other CPU use
+        # can slow a busy server as much
         tr("other programs used {amount} of the CPUs"),
-        tr(
-            "/proc/stat counts ticks of 10 ms, so a quiet run of 10 s on two CPUs shows up to 3 %; other "
-            "CPU use can slow a busy server as much"
-        ),
         like_background=True,
     ),
     DisturbanceThreshold(
@@ -223,8 +219,8 @@ _ALL: Final = (
         lambda activity: activity.share_of_cpus(activity.mean("cpu.steal")),
         1.0,
         AmountUnit.PERCENT,
+        # steal in /proc/stat; the smallest loss that five repeats with 1 % variation can detect
         tr("the hypervisor took {amount} of the CPU time for other machines"),
-        tr("steal in /proc/stat; the smallest loss that five repeats with 1 % variation can detect"),
     ),
     DisturbanceThreshold(
         DisturbanceKind.MEMORY_PRESSURE,
@@ -232,11 +228,9 @@ _ALL: Final = (
         _memory_pressure,
         5.0,
         AmountUnit.PERCENT,
+        # pressure stall information (Documentation/accounting/psi.rst); not judged if the run itself needs
+        # more memory than available
         tr("programs waited for memory {amount} of the time"),
-        tr(
-            "pressure stall information (Documentation/accounting/psi.rst); not judged if the run itself "
-            "needs more memory than available"
-        ),
     ),
     DisturbanceThreshold(
         DisturbanceKind.ARRAY_SYNC,
@@ -244,8 +238,8 @@ _ALL: Final = (
         lambda activity: activity.share_of_time("array.sync_remaining"),
         1.0,
         AmountUnit.PERCENT,
+        # sync_action in /sys/block/mdX/md; one second in a hundred already affects the longest latencies
         tr("an array was checked or rebuilt {amount} of the time"),
-        tr("sync_action in /sys/block/mdX/md; one second in a hundred already affects the longest latencies"),
     ),
     DisturbanceThreshold(
         DisturbanceKind.SWAP_IN,
@@ -253,8 +247,8 @@ _ALL: Final = (
         _unless_needed("memory.swap_in"),
         400 * 1024.0,
         AmountUnit.BYTES_PER_S,
+        # pswpin in /proc/vmstat; 100 pages a second at 0.1 ms each mean 1 % of the time spent waiting
         tr("memory was read back from swap at {amount}"),
-        tr("pswpin in /proc/vmstat; 100 pages a second at 0.1 ms each mean 1 % of the time spent waiting"),
     ),
     DisturbanceThreshold(
         DisturbanceKind.THROTTLED,
@@ -262,8 +256,8 @@ _ALL: Final = (
         lambda activity: activity.mean("cpu.throttled"),
         1.0,
         AmountUnit.PERCENT,
+        # thermal_throttle in /sys/devices/system/cpu; one second in a hundred, as for arrays
         tr("a processor was throttled because of heat {amount} of the time"),
-        tr("thermal_throttle in /sys/devices/system/cpu; one second in a hundred, as for arrays"),
     ),
     DisturbanceThreshold(
         DisturbanceKind.FREQUENCY_LIMIT,
@@ -271,8 +265,8 @@ _ALL: Final = (
         _frequency_limit,
         2.0,
         AmountUnit.PERCENT,
+        # scaling_max_freq; a constant limit is no disturbance, a changing one changes speed by as much
         tr("the CPU frequency limit was on average {amount} below its highest value"),
-        tr("scaling_max_freq; a constant limit is no disturbance, a changing one changes speed by as much"),
     ),
     DisturbanceThreshold(
         DisturbanceKind.GOVERNOR,
@@ -280,8 +274,8 @@ _ALL: Final = (
         _governor,
         1.0,
         AmountUnit.TIMES,
+        # scaling_governor before and after the run: two settings act like two machines
         tr("the CPU frequency governor was changed"),
-        tr("scaling_governor before and after the run: two settings act like two machines"),
     ),
     DisturbanceThreshold(
         DisturbanceKind.OTHERS_IO,
@@ -289,11 +283,9 @@ _ALL: Final = (
         _others_io,
         1024.0 * 1024.0,
         AmountUnit.BYTES_PER_S,
+        # other partitions and control groups, and at least 5 % of all I/O on these disks, because a desktop
+        # writes 1 MiB/s anyway
         tr("other processes read and wrote {amount} on the disks under test"),
-        tr(
-            "other partitions and control groups, and at least 5 % of all I/O on these disks, because a "
-            "desktop writes 1 MiB/s anyway"
-        ),
         like_background=True,
     ),
     DisturbanceThreshold(
@@ -302,8 +294,8 @@ _ALL: Final = (
         _maintenance,
         1.0,
         AmountUnit.PERCENT,
+        # fstrim, scrubs and similar, by name; one second in a hundred, as for arrays
         tr("a program trimmed, checked or moved a filesystem {amount} of the time"),
-        tr("fstrim, scrubs and similar, by name; one second in a hundred, as for arrays"),
         like_background=True,
     ),
 )

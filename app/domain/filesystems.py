@@ -81,35 +81,35 @@ EXT4: Final = described(
         ),
         FilesystemPreset(
             "2011-writeback",
-            tr("2011: writeback, noatime"),
+            "2011: writeback, noatime",
             SOURCE_2011,
             (_WRITEBACK, NOATIME),
         ),
         FilesystemPreset(
             "2011-commit",
-            tr("2011: writeback, noatime, commit=999"),
+            "2011: writeback, noatime, commit=999",
             SOURCE_2011,
             (_WRITEBACK, NOATIME, PresetValue("commit", 999, tr("as published"), SOURCE_2011)),
         ),
         FilesystemPreset(
             "2011-nobarrier",
-            tr("2011: writeback, noatime, barrier=0"),
+            "2011: writeback, noatime, barrier=0",
             SOURCE_2011,
             (
                 _WRITEBACK,
                 NOATIME,
-                PresetValue("barrier", False, tr("as published; only with PLP"), SOURCE_2011),
+                PresetValue("barrier", False, tr("as published; only for disks with PLP"), SOURCE_2011),
             ),
         ),
         FilesystemPreset(
             "2016-nobarrier-discard",
-            tr("FOSDEM 2016: nobarrier, discard"),
+            "FOSDEM 2016: nobarrier, discard",
             SOURCE_2016,
             (NO_BARRIER, ONLINE_DISCARD),
         ),
         FilesystemPreset(
             "2022",
-            tr("EDB 2022: relatime, aligned"),
+            "EDB 2022: relatime",
             SOURCE_2022,
             (PresetValue("atime", "relatime", tr("as published"), SOURCE_2022),),
         ),
@@ -177,26 +177,24 @@ XFS: Final = described(
         ),
         FilesystemPreset(
             "2011",
-            tr("2011: noatime, noquota"),
+            "2011: noatime, noquota",
             SOURCE_2011,
             (NOATIME, PresetValue("quota", "noquota", tr("as published"), SOURCE_2011)),
         ),
         FilesystemPreset(
             "2011-nobarrier",
-            tr("2011: noatime, noquota, nobarrier"),
+            "2011: noatime, noquota, nobarrier",
             SOURCE_2011,
             (
                 NOATIME,
                 PresetValue("quota", "noquota", tr("as published"), SOURCE_2011),
-                PresetValue("barrier", False, tr("as published; Linux before 4.19 only"), SOURCE_2011),
+                PresetValue("barrier", False, tr("as published; only for disks with PLP"), SOURCE_2011),
             ),
         ),
-        FilesystemPreset(
-            "2016-discard", tr("FOSDEM 2016: discard (nobarrier is gone)"), SOURCE_2016, (ONLINE_DISCARD,)
-        ),
+        FilesystemPreset("2016-discard", "FOSDEM 2016: discard", SOURCE_2016, (ONLINE_DISCARD,)),
         FilesystemPreset(
             "2022",
-            tr("EDB 2022: relatime, aligned"),
+            "EDB 2022: relatime",
             SOURCE_2022,
             (PresetValue("atime", "relatime", tr("as published"), SOURCE_2022),),
         ),
@@ -209,6 +207,11 @@ XFS: Final = described(
 _NODATACOW: Final = PresetValue("datacow", False, tr("as published"), "2011; Vondra 2016")
 
 _SSD: Final = PresetValue("ssd", "ssd", tr("as published"), "Vondra 2016; Vondra 2022")
+
+_NEW_WAL_FILES: Final = tuple(
+    PresetValue(name, False, tr("copy on write does not overwrite old blocks"), "manual 19.5.1; Vondra 2022")
+    for name in ("wal_init_zero", "wal_recycle")
+)
 
 
 _METADATA_DISKS: Final = {"raid0": 2, "raid1": 2, "raid10": 2, "raid1c3": 3, "raid1c4": 4}
@@ -307,37 +310,29 @@ BTRFS: Final = described(
                     "btrfs(5); 2011",
                 ),
                 PresetValue("autodefrag", False, tr("not for large databases"), "btrfs(5)"),
-                PresetValue(
-                    "wal_init_zero",
-                    False,
-                    tr("copy on write does not reuse zeroed blocks"),
-                    "manual 19.5.1",
-                ),
-                PresetValue(
-                    "wal_recycle", False, tr("a new file costs no more than an old one"), "manual 19.5.1"
-                ),
+                *_NEW_WAL_FILES,
             ),
         ),
-        FilesystemPreset("2011-nodatacow", tr("2011: nodatacow"), SOURCE_2011, (_NODATACOW,)),
+        FilesystemPreset("2011-nodatacow", "2011: nodatacow", SOURCE_2011, (_NODATACOW,)),
         FilesystemPreset(
             "2011-nodatacow-noatime",
-            tr("2011: nodatacow, noatime"),
+            "2011: nodatacow, noatime",
             SOURCE_2011,
             (_NODATACOW, NOATIME),
         ),
-        FilesystemPreset("2016-ssd", tr("FOSDEM 2016: ssd"), SOURCE_2016, (_SSD,)),
+        FilesystemPreset("2016-ssd", "FOSDEM 2016: ssd", SOURCE_2016, (_SSD,)),
         FilesystemPreset(
-            "2016-ssd-nobarrier", tr("FOSDEM 2016: ssd, nobarrier"), SOURCE_2016, (_SSD, NO_BARRIER)
+            "2016-ssd-nobarrier", "FOSDEM 2016: ssd, nobarrier", SOURCE_2016, (_SSD, NO_BARRIER)
         ),
         FilesystemPreset(
             "2016-all",
-            tr("FOSDEM 2016: ssd, nobarrier, discard, nodatacow"),
+            "FOSDEM 2016: ssd, nobarrier, discard, nodatacow",
             SOURCE_2016,
             (_SSD, NO_BARRIER, PresetValue("discard", "sync", tr("as published"), SOURCE_2016), _NODATACOW),
         ),
         FilesystemPreset(
             "2022",
-            tr("EDB 2022: ssd, relatime"),
+            "EDB 2022: ssd, relatime",
             SOURCE_2022,
             (_SSD, PresetValue("atime", "relatime", tr("as published"), SOURCE_2022)),
         ),
@@ -349,29 +344,19 @@ BTRFS: Final = described(
 
 _COPY_ON_WRITE: Final = (
     PresetValue("full_page_writes", False, tr("ZFS never writes half a record"), "zfs docs; Vondra 2022"),
-    PresetValue(
-        "wal_init_zero",
-        False,
-        tr("copy on write does not reuse zeroed blocks"),
-        "manual 19.5.1; Vondra 2022",
-    ),
-    PresetValue(
-        "wal_recycle", False, tr("a new file costs no more than an old one"), "manual 19.5.1; Vondra 2022"
-    ),
+    *_NEW_WAL_FILES,
 )
 
 _POOL_2022: Final = (
     PresetValue("ashift", 12, tr("as published"), SOURCE_2022),
-    PresetValue("recordsize", 8 * KIB, tr("as published: PostgreSQL's page"), SOURCE_2022),
+    PresetValue("recordsize", 8 * KIB, tr("as published"), SOURCE_2022),
     PresetValue("compression", "lz4", tr("as published"), SOURCE_2022),
-    PresetValue(
-        "atime", "noatime", tr("as published (atime=off; relatime=on has no effect then)"), SOURCE_2022
-    ),
+    PresetValue("atime", "noatime", tr("as published"), SOURCE_2022),
     PresetValue("logbias", "latency", tr("as published"), SOURCE_2022),
     PresetValue("redundant_metadata", "most", tr("as published"), SOURCE_2022),
 )
 
-_RECORD_2016: Final = PresetValue("recordsize", 8 * KIB, tr("as published: PostgreSQL's page"), SOURCE_2016)
+_RECORD_2016: Final = PresetValue("recordsize", 8 * KIB, tr("as published"), SOURCE_2016)
 
 ZFS: Final = described(
     zfs.ZFS,
@@ -408,7 +393,7 @@ ZFS: Final = described(
         ),
         FilesystemPreset(
             "2008-8k",
-            tr("2008: 8 KiB records, no compression"),
+            "2008: recordsize=8k, compression=off",
             "“PostgreSQL on UFS versus ZFS”, 2008",
             (
                 PresetValue(
@@ -417,17 +402,17 @@ ZFS: Final = described(
                 PresetValue("compression", "off", tr("as published"), "“PostgreSQL on UFS versus ZFS”, 2008"),
             ),
         ),
-        FilesystemPreset("2016-recordsize", tr("FOSDEM 2016: recordsize=8k"), SOURCE_2016, (_RECORD_2016,)),
+        FilesystemPreset("2016-recordsize", "FOSDEM 2016: recordsize=8k", SOURCE_2016, (_RECORD_2016,)),
         FilesystemPreset(
             "2016-recordsize-logbias",
-            tr("FOSDEM 2016: recordsize=8k, logbias=throughput"),
+            "FOSDEM 2016: recordsize=8k, logbias=throughput",
             SOURCE_2016,
             (_RECORD_2016, PresetValue("logbias", "throughput", tr("as published"), SOURCE_2016)),
         ),
-        FilesystemPreset("2022", tr("EDB 2022, server untuned"), SOURCE_2022, _POOL_2022),
+        FilesystemPreset("2022", "EDB 2022: recordsize=8k, lz4", SOURCE_2022, _POOL_2022),
         FilesystemPreset(
             "2022-tuned",
-            tr("EDB 2022, tuned: no full page writes"),
+            "EDB 2022: recordsize=8k, lz4, full_page_writes=off",
             SOURCE_2022,
             (*_POOL_2022, *_COPY_ON_WRITE),
         ),
@@ -503,7 +488,7 @@ F2FS: Final = described(
         ),
         FilesystemPreset(
             "2016-nobarrier-discard",
-            tr("FOSDEM 2016: nobarrier, discard"),
+            "FOSDEM 2016: nobarrier, discard",
             SOURCE_2016,
             (NO_BARRIER, ONLINE_DISCARD),
         ),
@@ -550,7 +535,7 @@ EXT3: Final = described(
                 ),
             ),
         ),
-        FilesystemPreset("2016", tr("FOSDEM 2016: defaults"), SOURCE_2016),
+        FilesystemPreset("2016", "FOSDEM 2016: defaults", SOURCE_2016),
     ),
     lacks=tuple(
         UnsupportedOption(option, _NOT_EXT3, _SOURCE)
@@ -585,8 +570,8 @@ REISERFS: Final = described(
                 PresetValue("barrier", True, tr("stated: commits survive a power cut"), "manual 28.1"),
             ),
         ),
-        FilesystemPreset("2016", tr("FOSDEM 2016: defaults"), SOURCE_2016),
-        FilesystemPreset("2016-nobarrier", tr("FOSDEM 2016: nobarrier"), SOURCE_2016, (NO_BARRIER,)),
+        FilesystemPreset("2016", "FOSDEM 2016: defaults", SOURCE_2016),
+        FilesystemPreset("2016-nobarrier", "FOSDEM 2016: nobarrier", SOURCE_2016, (NO_BARRIER,)),
     ),
     lacks=(
         UnsupportedOption(

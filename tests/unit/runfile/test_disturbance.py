@@ -86,7 +86,6 @@ def test_thresholds_complete_for_every_kind() -> None:
     assert list(THRESHOLDS) == list(DisturbanceKind)
     for threshold in THRESHOLDS.values():
         assert threshold.least > 0
-        assert threshold.source
         assert ("{amount}" in threshold.sentence) is (threshold.unit is not AmountUnit.TIMES)
     assert set(DISTURBING_METRICS) <= set(METRICS)
 
