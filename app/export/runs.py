@@ -89,50 +89,43 @@ JSON_FORMAT: Final = "pgfooting-runs"
 JSON_VERSION: Final = 1
 """Increased when a key is removed or changes its meaning, not for a new key."""
 
-JSON_KEYS: Final = {
-    "format": tr("always {format}").format(format=JSON_FORMAT),
-    "version": tr("of this format; new keys may come without a new version"),
-    "program": tr("what wrote it"),
-    "runs[]": tr("one object a run"),
-    "runs[].id": tr("hexadecimal identity of the run"),
-    "runs[].name": tr("of the run: configuration and repeat"),
-    "runs[].campaign": tr("name of its campaign"),
-    "runs[].configuration": tr("name of its configuration"),
-    "runs[].repeat": tr("number of the repeat, from 0"),
-    "runs[].state": tr("done, stopped, failed, incomplete or running"),
-    "runs[].started_epoch_s": tr("wall clock at t_ms = 0, seconds since 1970"),
-    "runs[].path": tr("of the run file"),
-    "runs[].dimensions": tr("configuration, filesystem, raid, scale and every other field of a search"),
-    "runs[].target": tr("where the data lay: kind, path, RAID level, presets, and the plan of what was made"),
-    "runs[].workload": tr("scripts, clients, threads, lengths, limits"),
-    "runs[].installation": tr("of PostgreSQL: version, folder, build"),
-    "runs[].postgresql": tr("preset and checksums"),
-    "runs[].settings": tr("server settings with why and from where"),
-    "runs[].io_baseline": tr(
-        "what fio and pg_test_fsync measured before the first run on this storage; null where nobody asked"
-    ),
-    "runs[].scale": tr("pgbench scale factor"),
-    "runs[].summary": tr("figures of the measured phase by name; null where they do not exist"),
-    "runs[].marks": tr("kind and reason of every label, such as unsafe"),
-    "runs[].disturbances": tr(
-        "what others did while it was measured: found with kind, amount and unit; not_known with why"
-    ),
-    "runs[].bottleneck": tr(
-        "what limited it: cause, sentence and evidence; not-known where the file does not tell"
-    ),
-    "runs[].cannot_show": tr("what its figures cannot show: kind and words"),
-    "runs[].phases": tr("phase, started_ms, ended_ms; phase:2 is number 2 of workload_phases"),
-    "runs[].workload_phases": tr(
-        "phases that began of a workload with several: number, name, label, what pgbench did, "
-        "what was done before it (maintenance) and beside it (background), summary"
-    ),
-    "runs[].events": tr("t_ms, kind, message, data"),
-    "runs[].commands": tr("argv, account, started_ms, duration_ms, exit_code of every program"),
-    "runs[].devices": tr("of which series storage.* and the costs of a transaction are; empty where unknown"),
-    "runs[].facts": tr("of the environment, before and after the run"),
-    "runs[].unavailable": tr("t_ms, source and reason of what could not be measured"),
-    "runs[].series": tr("metric, instance, unit, label, source, t_ms and values; t_ms ends the interval"),
-}
+JSON_KEYS: Final = frozenset(
+    {
+        "format",
+        "version",
+        "program",
+        "runs[]",
+        "runs[].id",
+        "runs[].name",
+        "runs[].campaign",
+        "runs[].configuration",
+        "runs[].repeat",
+        "runs[].state",
+        "runs[].started_epoch_s",
+        "runs[].path",
+        "runs[].dimensions",
+        "runs[].target",
+        "runs[].workload",
+        "runs[].installation",
+        "runs[].postgresql",
+        "runs[].settings",
+        "runs[].io_baseline",
+        "runs[].scale",
+        "runs[].summary",
+        "runs[].marks",
+        "runs[].disturbances",
+        "runs[].bottleneck",
+        "runs[].cannot_show",
+        "runs[].phases",
+        "runs[].workload_phases",
+        "runs[].events",
+        "runs[].commands",
+        "runs[].devices",
+        "runs[].facts",
+        "runs[].unavailable",
+        "runs[].series",
+    }
+)
 """Every promised key of the JSON document; a run may have more. Times t_ms are of the run's clock."""
 
 

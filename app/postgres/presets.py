@@ -141,31 +141,31 @@ MACHINE: Final = ServerPreset(
         SettingRule(
             "shared_buffers",
             _shared_buffers,
-            tr("25 % of RAM, 128 MB to 16 GB; the rest is left to the filesystem's cache"),
+            tr("25 % of RAM, 128 MB to 16 GB"),
             "manual 19.4.1: 25 % of RAM is a reasonable start, over 40 % rarely helps",
         ),
         SettingRule(
             "effective_cache_size",
             lambda sizing: format_megabytes(sizing.ram_bytes * 3 / 4),
-            tr("75 % of RAM: the cache that the planner assumes; allocates nothing"),
+            tr("75 % of RAM; allocates nothing"),
             "manual 19.7.2; pgtune",
         ),
         SettingRule(
             "maintenance_work_mem",
             lambda sizing: _clamped(sizing.ram_bytes / 16, 64 * MIB, 2 * GIB),
-            tr("1/16 of RAM, 64 MB to 2 GB: index builds of the load and vacuum"),
+            tr("1/16 of RAM, 64 MB to 2 GB"),
             "manual 19.4.1; pgtune",
         ),
         SettingRule(
             "work_mem",
             _work_mem,
-            tr("a quarter of the RAM left by shared_buffers, shared by all connections, 4 to 64 MB"),
+            tr("a quarter of the RAM left by shared_buffers, for all connections, 4 to 64 MB"),
             "manual 19.4.1 (several sorts or hashes for each connection); pgtune",
         ),
         SettingRule(
             "wal_buffers",
             _fixed("16MB"),
-            tr("one WAL segment: the automatic value for shared_buffers of 512 MB or more"),
+            tr("one WAL segment, as the server chooses from 512 MB of shared_buffers on"),
             "manual 19.5.1",
         ),
         SettingRule(
@@ -180,32 +180,32 @@ MACHINE: Final = ServerPreset(
         SettingRule(
             "min_wal_size",
             lambda sizing: format_megabytes(min(4 * GIB, _machine_wal(sizing) // 4)),
-            tr("a quarter of max_wal_size, at most 4 GB: WAL segments are recycled instead of created"),
+            tr("a quarter of max_wal_size, at most 4 GB: WAL files are recycled"),
             "manual 19.5.2",
         ),
         SettingRule(
             "checkpoint_timeout",
             _fixed("5min"),
-            tr(
-                "the default, set explicitly: runs of 15 minutes or more contain at least three checkpoint "
-                "cycles"
-            ),
+            tr("the default"),
             "manual 19.5.2; measured",
         ),
         SettingRule(
             "checkpoint_completion_target",
             _fixed("0.9"),
-            tr("the default since 14, set explicitly so that 13 spreads its writes in the same way"),
+            tr("the default since 14, for 13 too"),
             "manual 19.5.2; release notes 14",
         ),
         SettingRule(
             "huge_pages",
             _fixed("try"),
-            tr("huge pages if the kernel has reserved enough of them"),
+            tr("the default"),
             "manual 19.4.1, 18.4.5",
         ),
     ),
 )
+
+_PUBLISHED: Final = tr("as published")
+_ON_ZFS: Final = tr("copy on write: pages never tear, and reusing WAL files gains nothing")
 
 _VONDRA_RULES: Final = (
     SettingRule(
@@ -214,7 +214,7 @@ _VONDRA_RULES: Final = (
         tr("1/8 of RAM: 1 GB of 8 GB on Vondra's i5, 8 GB of 64 GB on his xeon, the largest tried"),
         "Vondra",
     ),
-    SettingRule("checkpoint_timeout", _fixed("15min"), tr("as on both machines"), "Vondra"),
+    SettingRule("checkpoint_timeout", _fixed("15min"), _PUBLISHED, "Vondra"),
     SettingRule(
         "max_wal_size",
         lambda sizing: format_megabytes(
@@ -226,17 +226,17 @@ _VONDRA_RULES: Final = (
     SettingRule(
         "min_wal_size",
         lambda sizing: format_megabytes(min(8 * GIB, sizing.wal_bytes(64 * GIB) // 2)),
-        tr("8 GB on the i5; here at most half of the WAL that fits"),
+        tr("8 GB on the i5; at most half of the WAL that fits"),
         "Vondra, settings.log",
     ),
-    SettingRule("work_mem", _fixed("128MB"), tr("as on the i5"), "Vondra, settings.log"),
-    SettingRule("random_page_cost", _fixed("1.5"), tr("as on the i5: SSDs"), "Vondra, settings.log"),
-    SettingRule("effective_io_concurrency", _fixed("64"), tr("as on the i5"), "Vondra, settings.log"),
-    SettingRule("max_parallel_workers_per_gather", _fixed("0"), tr("as on the i5"), "Vondra, settings.log"),
-    SettingRule("max_parallel_maintenance_workers", _fixed("0"), tr("as on the i5"), "Vondra, settings.log"),
-    SettingRule("autovacuum_vacuum_cost_limit", _fixed("500"), tr("as on the i5"), "Vondra, settings.log"),
-    SettingRule("autovacuum_vacuum_scale_factor", _fixed("0.05"), tr("as on the i5"), "Vondra, settings.log"),
-    SettingRule("log_autovacuum_min_duration", _fixed("100ms"), tr("as on the i5"), "Vondra, settings.log"),
+    SettingRule("work_mem", _fixed("128MB"), _PUBLISHED, "Vondra, settings.log"),
+    SettingRule("random_page_cost", _fixed("1.5"), _PUBLISHED, "Vondra, settings.log"),
+    SettingRule("effective_io_concurrency", _fixed("64"), _PUBLISHED, "Vondra, settings.log"),
+    SettingRule("max_parallel_workers_per_gather", _fixed("0"), _PUBLISHED, "Vondra, settings.log"),
+    SettingRule("max_parallel_maintenance_workers", _fixed("0"), _PUBLISHED, "Vondra, settings.log"),
+    SettingRule("autovacuum_vacuum_cost_limit", _fixed("500"), _PUBLISHED, "Vondra, settings.log"),
+    SettingRule("autovacuum_vacuum_scale_factor", _fixed("0.05"), _PUBLISHED, "Vondra, settings.log"),
+    SettingRule("log_autovacuum_min_duration", _fixed("100ms"), _PUBLISHED, "Vondra, settings.log"),
 )
 
 SEEDS: Final = ServerPreset(
@@ -263,13 +263,11 @@ SEEDS_ZFS: Final = ServerPreset(
         SettingRule(
             "full_page_writes",
             _fixed("off"),
-            tr("ZFS replaces whole records and never tears a page"),
+            _ON_ZFS,
             "Vondra",
         ),
-        SettingRule(
-            "wal_init_zero", _fixed("off"), tr("copy on write does not reuse zeroed blocks"), "Vondra"
-        ),
-        SettingRule("wal_recycle", _fixed("off"), tr("a new file costs no more than an old one"), "Vondra"),
+        SettingRule("wal_init_zero", _fixed("off"), _ON_ZFS, "Vondra"),
+        SettingRule("wal_recycle", _fixed("off"), _ON_ZFS, "Vondra"),
     ),
 )
 

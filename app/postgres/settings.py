@@ -103,28 +103,33 @@ class Setting:
     origin: str = ""
 
 
-_REPORTED: Final = (("log_autovacuum_min_duration", "0", tr("autovacuum becomes an event of the run")),)
+_PRIVATE: Final = tr("pgFooting's server is private")
+_LOG: Final = tr("pgFooting reads the server's log")
+_BACKUP: Final = tr("needed for a base backup during a phase")
+_DIRECTIVE: Final = tr("is a directive and not a setting")
+
+_REPORTED: Final = (("log_autovacuum_min_duration", "0", _LOG),)
 """Set by pgFooting, but presets and users may override it."""
 
 _FOR_BACKUPS: Final = (
-    ("wal_level", "replica", tr("needed for a base backup during a phase")),
-    ("max_wal_senders", "2", tr("pg_basebackup reads over one, and another while it is being ended")),
+    ("wal_level", "replica", _BACKUP),
+    ("max_wal_senders", "2", _BACKUP),
 )
 """Only if base backups are made during a measurement; users may override it."""
 
 _OWN: Final = (
-    ("listen_addresses", "", tr("no TCP: no one else can connect")),
-    ("port", "5432", tr("only the name of the private socket")),
-    ("unix_socket_permissions", "0700", tr("only this user can connect")),
-    ("unix_socket_group", "", tr("only this user can connect")),
-    ("cluster_name", "pgfooting", tr("shown in process titles")),
-    ("logging_collector", "off", tr("the log goes to a private file that the runner reads")),
-    ("log_destination", "stderr", tr("the log goes to a private file that the runner reads")),
-    ("log_line_prefix", "%n [%p] ", tr("time and process of each log line, read by the runner")),
-    ("log_error_verbosity", "default", tr("the log is read by the runner")),
-    ("log_min_messages", "warning", tr("the log is read by the runner")),
-    ("log_checkpoints", "on", tr("checkpoints become events of the run")),
-    ("lc_messages", "C", tr("the log is read by the runner")),
+    ("listen_addresses", "", _PRIVATE),
+    ("port", "5432", _PRIVATE),
+    ("unix_socket_permissions", "0700", _PRIVATE),
+    ("unix_socket_group", "", _PRIVATE),
+    ("cluster_name", "pgfooting", _PRIVATE),
+    ("logging_collector", "off", _LOG),
+    ("log_destination", "stderr", _LOG),
+    ("log_line_prefix", "%n [%p] ", _LOG),
+    ("log_error_verbosity", "default", _LOG),
+    ("log_min_messages", "warning", _LOG),
+    ("log_checkpoints", "on", _LOG),
+    ("lc_messages", "C", _LOG),
     (
         "restart_after_crash",
         "off",
@@ -133,15 +138,15 @@ _OWN: Final = (
 )
 
 _ELSEWHERE: Final = {
-    "data_directory": tr("follows from the target"),
-    "config_file": tr("is written into the data directory"),
-    "hba_file": tr("is written into the data directory"),
-    "ident_file": tr("is written into the data directory"),
-    "external_pid_file": tr("is not needed"),
-    "unix_socket_directories": tr("is a private folder"),
-    "include": tr("is a directive and not a setting"),
-    "include_dir": tr("is a directive and not a setting"),
-    "include_if_exists": tr("is a directive and not a setting"),
+    "data_directory": _PRIVATE,
+    "config_file": _PRIVATE,
+    "hba_file": _PRIVATE,
+    "ident_file": _PRIVATE,
+    "external_pid_file": _PRIVATE,
+    "unix_socket_directories": _PRIVATE,
+    "include": _DIRECTIVE,
+    "include_dir": _DIRECTIVE,
+    "include_if_exists": _DIRECTIVE,
 }
 OWNED: Final = {name: why for name, _, why in _OWN} | _ELSEWHERE
 """Names that a campaign may not set, with the reason."""
@@ -290,8 +295,8 @@ _UNSAFE: Final = (
         "full_page_writes",
         True,
         tr(
-            "a crash of the machine can leave torn pages beyond repair, unless the filesystem never tears "
-            "pages (ZFS)"
+            "a crash of the machine can leave torn pages beyond repair, unless the filesystem never "
+            "tears pages (ZFS)"
         ),
     ),
     (

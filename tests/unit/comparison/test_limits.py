@@ -144,7 +144,7 @@ def test_json_bottleneck_and_cannot_show(run: Path) -> None:
     with RunFile(run) as opened:
         metadata = describe_run(opened)
     assert {"bottleneck", "cannot_show", "devices"} <= metadata.keys()
-    assert {"runs[].bottleneck", "runs[].cannot_show", "runs[].devices"} <= JSON_KEYS.keys()
+    assert {"runs[].bottleneck", "runs[].cannot_show", "runs[].devices"} <= JSON_KEYS
     found = comparison_as_json(compare_runs([read_run_facts(run)]))
     assert '"cause": "wal"' in json.dumps(found["configurations"])
     assert str(found["cannot_show"]).startswith(UNSHOWN)
