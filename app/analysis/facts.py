@@ -325,9 +325,9 @@ def read_run_facts(path: Path, *, whole: bool = True) -> RunFacts:
             plan=or_none(value.target.plan),
             commands=_executed(run) if whole else (),
             environment=tuple(
-                _flat({key: each for key, each in facts.items() if whole and key != SERVER_DEFAULTS})
+                _flat({key: it for key, it in facts.items() if whole and key != SERVER_DEFAULTS})
             ),
-            unavailable=tuple((tr(source), tr(reason)) for _, source, reason in run.unavailable() if whole),
+            unavailable=tuple((tr(of), tr(why)) for _, of, why in (run.unavailable() if whole else ())),
             shape=shape,
             bottleneck=read_bottleneck(run),
             unshown=find_limitations(value, environment, facts, shape),

@@ -119,9 +119,10 @@ class RunStability:
         seconds = self.seconds
         if len(seconds) < FEWEST_FOR_A_CUT_S:
             return Truncation(0, None)
-        median = float(np.nanmedian(seconds))
-        under_way = np.maximum.accumulate(np.nan_to_num(seconds) >= median)
-        return mser5(np.where(under_way & self._stalled, np.nan, seconds))
+        if self._stalled.any():
+            under_way = np.maximum.accumulate(np.nan_to_num(seconds) >= np.nanmedian(seconds))
+            seconds = np.where(under_way & self._stalled, np.nan, seconds)
+        return mser5(seconds)
 
     @cached_property
     def steady(self) -> SteadyState:
@@ -220,7 +221,7 @@ def read_shape(run: RunFile) -> RunStability | None:
         raise CorruptRunFileError(tr("The run file is damaged: it has TPS below 0 or not numbers."))
     last_ms = float(t_ms[-1]) if measured.ended_ms is None else float(measured.ended_ms)
     duration_s = (last_ms - measured.started_ms) / 1000
-    checkpoints = checkpoint_spans(run.events(), measured, duration_s)
+    checkpoints = checkpoint_spans(run, measured, duration_s)
     ends_s = (t_ms - measured.started_ms) / 1000
     return RunStability(
         ends_s,

@@ -100,7 +100,7 @@ def _distinguishing_names(runs: Sequence[RunFacts], conditions: Sequence[Conditi
     alike: dict[tuple[str, str, Condition], list[int]] = {}
     for place, run in enumerate(runs):
         alike.setdefault((run.campaign_key, names[place], conditions[place]), []).append(place)
-    for places in alike.values():
+    for places in (each for each in alike.values() if len(each) > 1):
         chosen = {place: _chosen(runs[place]) for place in places}
         shown = {item.key for table in chosen.values() for item in table.values() if item.is_shown}
         for key in sorted(shown - {_ALL_SETTINGS}):

@@ -159,9 +159,9 @@ class BoundedConnection:
             rows_left -= len(batch)
             if rows_left < 0:
                 raise TooMuchError(tr("it has more rows than bytes"))
-            if not batch:
-                return
             yield batch
+            if len(batch) < _BATCH_ROWS:
+                return
 
     def close(self) -> None:
         """Close the file."""

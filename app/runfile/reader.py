@@ -133,6 +133,18 @@ def _fact(text: str) -> Json:
     return json_value(text)
 
 
+def _facts_of(texts: tuple[tuple[str, str], ...]) -> dict[str, Json]:
+    return {
+        name_value(name): _fact(text) if len(text) <= TEXT_CHARS else json_value(text) for name, text in texts
+    }
+
+
+@lru_cache(16)
+def _environment(texts: tuple[tuple[str, str], ...]) -> EnvironmentFacts:
+    """Return the facts from before a run; cached, because repeats have all of them in common."""
+    return read_environment_facts(_facts_of(texts))
+
+
 def json_object(text: object) -> dict[str, Json]:
     """Return a JSON object.
 
@@ -211,7 +223,7 @@ _NAMES: Final = ("id", "name", "campaign", "campaign_folder", "configuration")
 _NUMBERS: Final = frozenset({int, float})
 
 # The view `samples` of the file is for users; with trusted_schema off SQLite 3.40 refuses the JSON functions
-# inside it. None of these statements sorts, which would waste memory.
+# inside it. None of these statements sorts, which would waste memory. A finished file has no live samples.
 _SAMPLES: Final = """
     WITH chosen(id) AS (SELECT id FROM series WHERE metric = ? AND instance = ?)
     SELECT t_ms, value FROM sample WHERE series = (SELECT id FROM chosen) AND t_ms > ?
@@ -400,13 +412,15 @@ class RunFile:
             self._file.rows(statement, values, longest=MOST_TEXT_BYTES, most_text=most_text)
         )
 
-    def _numbers(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        """Return rows of numbers."""
-        found: list[tuple[Any, ...]] = []
+    def _numbers(self, statement: str, *values: object, span: tuple[int, ...] = ()) -> list[Any]:
+        """Return the numbers of all rows, one row after the other; of samples within a span."""
+        found: list[Any] = []
+        statement = statement.partition("UNION")[0] if self._is_finished else statement
+        values = (*values, *span * (1 if self._is_finished else 2))
         for batch in self._file.rows(statement, values, longest=MOST_NUMBER_BYTES):
-            if not set(map(type, chain.from_iterable(batch))) <= _NUMBERS:
-                raise TypeError(tr("a value is no number"))
-            found += batch
+            found += chain.from_iterable(batch)
+        if not set(map(type, found)) <= _NUMBERS:
+            raise TypeError(tr("a value is no number"))
         return found
 
     @property
@@ -417,7 +431,7 @@ class RunFile:
     @property
     def environment(self) -> EnvironmentFacts:
         """Facts from before the run."""
-        return self._once("environment", lambda: read_environment_facts(self.facts("before")))
+        return self._once("environment", lambda: self._of_facts("before", _environment))
 
     @property
     def values(self) -> Mapping[str, Json]:
@@ -438,8 +452,7 @@ class RunFile:
     def state(self) -> RunState:
         """The state as stored; `running` may mean that the runner died."""
         with self._errors_reported():
-            rows = list(self._rows("SELECT value FROM run WHERE key = 'state'"))
-            return RunState(text_value(json_value(rows[0][0] if rows else None)))
+            return RunState(text_value(self.values.get("state")))
 
     def phases(self) -> tuple[PhaseTimes, ...]:
         """The phases so far, in order."""
@@ -486,8 +499,8 @@ class RunFile:
             after_ms: only samples later than this, to follow a growing file.
         """
         with self._errors_reported():
-            rows = self._numbers(_SAMPLES, (metric, instance, after_ms, after_ms))
-            table = np.fromiter(chain.from_iterable(rows), np.float64).reshape(-1, 2)
+            numbers = self._numbers(_SAMPLES, metric, instance, span=(after_ms,))
+            table = np.fromiter(numbers, np.float64, len(numbers)).reshape(-1, 2)
         t_ms = table[:, 0]
         if (t_ms[1:] < t_ms[:-1]).any():  # late samples of a growing file
             table = table[np.argsort(t_ms, kind="stable")]
@@ -534,15 +547,11 @@ class RunFile:
         wanted = None if metrics is None else json.dumps(list(metrics))
         found: dict[int, tuple[float, float, int]] = {}
         with self._errors_reported():
-            for series, total, maximum, count in self._numbers(
-                _TOTALS, (wanted, wanted, *(start_ms, end_ms) * 2)
-            ):
-                known = found.get(series)
-                if known is None:
-                    found[series] = (float(total), float(maximum), int(count))
-                else:
-                    found[series] = (known[0] + total, max(known[1], float(maximum)), known[2] + count)
-            names = self.series_numbers()
+            numbers = iter(self._numbers(_TOTALS, wanted, wanted, span=(start_ms, end_ms)))
+            for series, total, maximum, count in zip(*[numbers] * 4, strict=True):
+                known = found.get(series, (0.0, -math.inf, 0))
+                found[series] = (known[0] + total, max(known[1], float(maximum)), known[2] + count)
+            names = self._once("series", self.series_numbers) if found else {}
             return {names[series]: result for series, result in found.items()}
 
     def latency_seconds(self, *, after_ms: int = -1) -> Iterator[LatencySecond]:
@@ -565,16 +574,16 @@ class RunFile:
     def partial_latency_seconds(self) -> tuple[int, ...]:
         """The starts, in ms, of the seconds with possibly missing lines of the transaction log."""
         with self._errors_reported():
-            rows = self._numbers("SELECT t_ms FROM histogram WHERE partial ORDER BY t_ms")
-            return tuple(int(row[0]) for row in rows)
+            return tuple(map(int, self._numbers("SELECT t_ms FROM histogram WHERE partial ORDER BY t_ms")))
 
-    def events(self, *, after_id: int = 0) -> tuple[RunEvent, ...]:
-        """Events in the order they were recorded."""
-        found = self._once(f"events {after_id}", lambda: self.numbered_events(after_id=after_id))
+    def events(self, *kinds: str) -> tuple[RunEvent, ...]:
+        """Events in the order they were recorded; of these kinds only, if any."""
+        found = self._once(f"events {kinds}", lambda: self.numbered_events(*kinds))
         return tuple(event for _, event in found)
 
-    def numbered_events(self, *, after_id: int = 0) -> tuple[tuple[int, RunEvent], ...]:
+    def numbered_events(self, *kinds: str, after_id: int = 0) -> tuple[tuple[int, RunEvent], ...]:
         """Events with their numbers, ascending, to follow a growing file."""
+        chosen = f"AND kind IN ({', '.join('?' * len(kinds))})" if kinds else ""
         with self._errors_reported():
             return tuple(
                 (
@@ -582,7 +591,8 @@ class RunFile:
                     RunEvent(whole_value(t_ms), name_value(kind), text_value(message), json_object(data)),
                 )
                 for number, t_ms, kind, message, data in self._rows(
-                    "SELECT id, t_ms, kind, message, data FROM event WHERE id > ? ORDER BY id", (after_id,)
+                    f"SELECT id, t_ms, kind, message, data FROM event WHERE id > ? {chosen} ORDER BY id",
+                    (after_id, *kinds),
                 )
             )
 
@@ -607,17 +617,13 @@ class RunFile:
 
     def facts(self, moment: str) -> Mapping[str, Json]:
         """Facts of the environment at a moment, 'before' or 'after'."""
-        return self._once(f"facts {moment}", lambda: self._facts(moment))
+        return self._once(f"facts {moment}", lambda: self._of_facts(moment, _facts_of))
 
-    def _facts(self, moment: str) -> Mapping[str, Json]:
+    def _of_facts(self, moment: str, of: Callable[[tuple[tuple[str, str], ...]], Value]) -> Value:
+        statement = "SELECT name, value FROM fact WHERE moment = ?"
         with self._errors_reported():
-            rows = self._rows(
-                "SELECT name, value FROM fact WHERE moment = ?", (moment,), most_text=_MOST_VALUES_BYTES
-            )
-            return {
-                name_value(name): _fact(value) if len(value) <= TEXT_CHARS else json_value(value)
-                for name, value in rows
-            }
+            rows = self._rows(statement, (moment,), most_text=_MOST_VALUES_BYTES)
+            return of(self._once(f"texts {moment}", lambda: tuple(rows)))
 
     def output(self, name: str) -> str | None:
         """Output of a program, None if nothing is stored."""
@@ -667,10 +673,8 @@ class RunFile:
     def ticks(self) -> NDArray[np.float64]:
         """Rows of (number, t_ms, lateness_us, missed)."""
         with self._errors_reported():
-            rows = self._numbers(
-                "SELECT number, t_ms, lateness_us, missed FROM tick WHERE number >= 0 ORDER BY number"
-            )
-            return np.array(rows, dtype=np.float64).reshape(-1, 4)
+            statement = "SELECT number, t_ms, lateness_us, missed FROM tick WHERE number >= 0 ORDER BY number"
+            return np.array(self._numbers(statement), dtype=np.float64).reshape(-1, 4)
 
     def check(self) -> None:
         """Read every page (SQLite's quick_check).

@@ -7,7 +7,7 @@ seconds. Costs per transaction are the mean rate of a series divided by the mean
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -24,7 +24,7 @@ from app.runfile.histogram_decoding import merge_encoded
 from app.runfile.metadata.offered_load import offered_load
 from app.runfile.metadata.run_metadata import IMPORTED, RunMetadata
 from app.runfile.metadata.typed_json import NotKnown, known, or_none
-from app.runfile.reader import PhaseTimes, RunEvent, RunFile
+from app.runfile.reader import PhaseTimes, RunFile
 from app.statistics.series import (
     SteadyState,
     checkpoint_effect,
@@ -43,15 +43,13 @@ COMPLETE = "checkpoint-complete"
 Span = tuple[float, float]
 
 
-def checkpoint_spans(
-    events: Iterable[RunEvent], measured: PhaseTimes, duration_s: float
-) -> tuple[Span, ...] | None:
+def checkpoint_spans(run: RunFile, measured: PhaseTimes, duration_s: float) -> tuple[Span, ...] | None:
     """Return (start_s, end_s) of the checkpoints that started in the measured phase, relative to its start.
 
     One without an end lasts to the end of the phase.
 
     Args:
-        events: of the whole run, in order.
+        run: the file.
         measured: the phase.
         duration_s: its length.
 
@@ -62,7 +60,7 @@ def checkpoint_spans(
     found: list[Span] = []
     started: float | None = None
     is_reported = False
-    for event in events:
+    for event in run.events(STARTED, COMPLETE):
         t_s = (event.t_ms - measured.started_ms) / 1000
         if event.kind == STARTED:
             started, is_reported = t_s, True
@@ -284,7 +282,7 @@ def _checkpoint_starts(
     run: RunFile, measured: PhaseTimes, start_ms: float, end_ms: float
 ) -> tuple[float, ...] | None:
     """Return the starts of checkpoints, relative to the first counted second; None if not recorded."""
-    spans = checkpoint_spans(run.events(), measured, (end_ms - measured.started_ms) / 1000)
+    spans = checkpoint_spans(run, measured, (end_ms - measured.started_ms) / 1000)
     if spans is None:
         return None
     cut_s = (start_ms - measured.started_ms) / 1000

@@ -55,11 +55,12 @@ def stalled_seconds(tps: Sequence[float] | Array) -> NDArray[np.bool_]:
     """
     series = np.asarray(tps, dtype=np.float64)
     present = series[~np.isnan(series)]
-    if not len(present):
+    most = float(present.max()) if len(present) else 0.0
+    if not len(present) or (most > 0 and len(series) > 2 and not (series[1:-1] < NEAR_SHARE * most).any()):
         return np.zeros(len(series), dtype=bool)
     top = float(np.percentile(present, _PERCENT))
     stalled: NDArray[np.bool_] = (series == 0) | (series < RUN_SHARE * top)  # comparing NaN is false
-    suspects = np.flatnonzero(~stalled & (series < NEAR_SHARE * float(present.max())))
+    suspects = np.flatnonzero(~stalled & (series < NEAR_SHARE * most))
     nothing = np.full(NEAR_SECONDS, np.nan)
     padded = np.concatenate((nothing, series, nothing))
     places = np.arange(NEAR_SECONDS)
