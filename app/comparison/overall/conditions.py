@@ -93,10 +93,15 @@ _TARGET: Final = {
 }
 _OF_MACHINE: Final = {
     PropertyRole.FACTOR: (tr("limit of the ZFS cache (zfs_arc_max)"), tr("kernel"), tr("distribution")),
-    PropertyRole.REPEAT: (tr("facts read over"),),
+    # Whether systemd-detect-virt answers in time may differ between runs of one busy machine.
+    PropertyRole.REPEAT: (tr("facts read over"), tr("virtual machine")),
     PropertyRole.MACHINE: (
-        *(tr("name"), tr("storage"), tr("processor"), tr("CPUs"), tr("governor"), tr("memory")),
-        tr("virtual machine"),
+        tr("name"),
+        tr("storage"),
+        tr("processor"),
+        tr("CPUs"),
+        tr("governor"),
+        tr("memory"),
     ),
 }
 
@@ -270,7 +275,7 @@ def name_conditions(runs: Sequence[RunFacts], asked: PropertyRole | None = None)
                 described = more
     if len(runs) < 2:
         return ("",) * len(runs)
-    names = [", ".join(filter(None, each)) or tr("none of these") for each in described]
+    names = [", ".join(filter(None, each)) or tr("the other runs") for each in described]
     return tuple(
         name if names.count(name) == 1 else f"{name} [{1 + names[:place].count(name)}]".strip()
         for place, name in enumerate(names)

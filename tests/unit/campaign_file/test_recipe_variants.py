@@ -137,7 +137,7 @@ def test_wrong_disks_for_recipe(recipe: Recipe) -> None:
     campaign = of(recipe).campaign
     wrong = (0, recipe.head.disks - 1, placeholders(campaign) + 1)
     for given in (*map(serials, wrong), ["DISK1"] * max(2, recipe.head.disks)):
-        with pytest.raises(UsageError, match="different spare disks"):
+        with pytest.raises(UsageError, match="all different; given"):
             fill_disks(campaign, recipe.head, given)
 
 

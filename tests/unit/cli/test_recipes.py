@@ -91,7 +91,7 @@ def test_plain_file_rejects_disks_and_quick(tmp_path: Path, disks: str, *, quick
 def test_disk_recipe_without_disks(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "vondra-2022", "--quick"]) == ExitStatus.USAGE
     errors = capsys.readouterr().err
-    assert "Needs 4 to 6 different spare disks; 0 given." in errors
+    assert "needed: 4 to 6, all different; given: 0" in errors
     assert "--disks SERIAL,SERIAL" in errors
 
 

@@ -122,7 +122,16 @@ def test_every_property_is_asked_for() -> None:
 def test_condition_at_rate_has_plain_name(key: str, value: str, name: str) -> None:
     closed = made_run({"scale": "10"}, 900.0)
     at_rate = replace(closed, properties=(*closed.properties, Property(WORKLOAD, key, value)))
-    assert name_conditions([closed, at_rate]) == ("none of these", name)
+    assert name_conditions([closed, at_rate]) == ("the other runs", name)
+
+
+def test_unanswered_detect_virt_is_no_condition() -> None:
+    answered = made_run({"scale": "10"}, 900.0)
+    answered = replace(
+        answered, properties=(*answered.properties, Property(MACHINE, "virtual machine", "qemu"))
+    )
+    late = made_run({"scale": "10"}, 900.0)
+    assert condition_of(answered) == condition_of(late)
 
 
 def test_unknown_property_has_no_role() -> None:
