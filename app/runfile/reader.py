@@ -223,7 +223,7 @@ _NAMES: Final = ("id", "name", "campaign", "campaign_folder", "configuration")
 _NUMBERS: Final = frozenset({int, float})
 
 # The view `samples` of the file is for users; with trusted_schema off SQLite 3.40 refuses the JSON functions
-# inside it. None of these statements sorts, which would waste memory. A finished file has no live samples.
+# inside it. None of these statements sorts, which would waste memory.
 _SAMPLES: Final = """
     WITH chosen(id) AS (SELECT id FROM series WHERE metric = ? AND instance = ?)
     SELECT t_ms, value FROM sample WHERE series = (SELECT id FROM chosen) AND t_ms > ?
@@ -412,11 +412,16 @@ class RunFile:
             self._file.rows(statement, values, longest=MOST_TEXT_BYTES, most_text=most_text)
         )
 
+    def _has_live_samples(self) -> bool:
+        statement = "SELECT 1 FROM tick WHERE live IS NOT NULL LIMIT 1"
+        return not self._is_finished or any(True for _ in self._rows(statement))
+
     def _numbers(self, statement: str, *values: object, span: tuple[int, ...] = ()) -> list[Any]:
         """Return the numbers of all rows, one row after the other; of samples within a span."""
         found: list[Any] = []
-        statement = statement.partition("UNION")[0] if self._is_finished else statement
-        values = (*values, *span * (1 if self._is_finished else 2))
+        has_live = not span or self._once("live samples", self._has_live_samples)
+        statement = statement if has_live else statement.partition("UNION")[0]
+        values = (*values, *span * (2 if has_live else 1))
         for batch in self._file.rows(statement, values, longest=MOST_NUMBER_BYTES):
             found += chain.from_iterable(batch)
         if not set(map(type, found)) <= _NUMBERS:
