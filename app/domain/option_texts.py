@@ -428,7 +428,7 @@ BTRFS: Final = {
     ),
     "discard": OptionText(
         tr("Discard while running"),
-        tr("Copy on write frees blocks constantly; when the SSD is told affects its latency."),
+        tr("Copy on write frees blocks constantly; when they are discarded affects the SSD's latency."),
         "btrfs(5) (async where the disk can since Linux 6.2); Vondra 2016; tested",
         values=(
             ChoiceValue("async", tr("collected and sent in the background")),

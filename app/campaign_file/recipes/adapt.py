@@ -90,7 +90,7 @@ _NEXT: Final = tr(
     "all steps with the same postgresql.conf. Name each campaign's server after its storage (--as)."
 )
 _REFERENCE: Final = tr(
-    "To rank campaigns, measure a second, unchanged server there beside the other, at least {runs} times in "
+    "To rank campaigns, measure a second, unchanged server there next to the other, at least {runs} times in "
     "each: one more --server, --as reference and --ssh (wizard: “Add a reference”)."
 )
 
