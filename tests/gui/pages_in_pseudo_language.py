@@ -71,6 +71,7 @@ GIVEN = (
     *("Could not connect", "No such file or directory", "checkpoint starting", "checkpoint complete"),
     *("(0.4%)", "1.4:1"),
     *("single, stripe, mirror", "stripe, mirror", "mdadm", "reiserfsprogs"),
+    *(preset.label for spec in FILESYSTEMS for preset in spec.presets),
     # whichever of them this machine lacks
     *sorted({each.package for each in PROGRAMS} - {"mount"}),
 )
