@@ -27,7 +27,7 @@ def test_dry_run_starts_nothing(campaign_bench: CampaignBench) -> None:
     words = " ".join(found.stdout.split())
     assert "clients 1, safe" in words
     assert "clients 2, fast" not in words
-    assert "4 combinations are 3 configurations" in words
+    assert "4 combinations give 3 configurations" in words
     assert "[[exclude]] removes 1 of them" in words
     assert "3 runs; the time depends on the speed" in words
     assert "Loading writes about" in words
