@@ -216,12 +216,12 @@ def test_one_campaign_per_server(elsewhere: Elsewhere) -> None:
     elsewhere.ask("CREATE DATABASE shop")
     with ExitStack() as stack:
         open_there(stack, connection, elsewhere.account, CampaignListener())
-        assert "Another campaign" in refusal(elsewhere, connection).message
-        assert "Another campaign" in refusal(elsewhere, f"{connection} dbname=template1").message
-        assert "Another campaign" in refusal(elsewhere, f"{connection} dbname=shop").message
+        assert "Another pgFooting campaign" in refusal(elsewhere, connection).message
+        assert "Another pgFooting campaign" in refusal(elsewhere, f"{connection} dbname=template1").message
+        assert "Another pgFooting campaign" in refusal(elsewhere, f"{connection} dbname=shop").message
     with ExitStack() as stack:
         open_there(stack, f"{connection} dbname=shop", elsewhere.account, CampaignListener())
-        assert "Another campaign" in refusal(elsewhere, connection).message
+        assert "Another pgFooting campaign" in refusal(elsewhere, connection).message
     somebody = f"host=127.0.0.1 port={elsewhere.port} user=pgfooting dbname=shop"
     with psycopg.connect(somebody, autocommit=True) as other, ExitStack() as stack:
         other.execute(
@@ -246,14 +246,14 @@ def test_lost_lock_retaken_unless_foreign(elsewhere: Elsewhere, tmp_path: Path) 
         server = ExistingServer(host, ours.address, ours.look, report=lambda _sentence: None, lock=ours.lock)
         end_its_sessions()
         server.prepare(lambda: None)
-        assert "Another campaign" in refusal(elsewhere, connection).message
+        assert "Another pgFooting campaign" in refusal(elsewhere, connection).message
         end_its_sessions()
         with ExitStack() as others:
             open_there(others, connection, elsewhere.account, CampaignListener())
             with ours.address.connect() as made:
                 make_own(made)
             for _ in range(2):  # the next run neither: what was refused is not held
-                with pytest.raises(RefusedError, match="Another campaign"):
+                with pytest.raises(RefusedError, match="Another pgFooting campaign"):
                     server.prepare(lambda: None)
                 assert elsewhere.has_ours()
         server.prepare(lambda: None)
