@@ -252,7 +252,7 @@ end_beside"""
     assert lines[-1] == "5 passed, 0 failed"
 
 
-def test_nothing_is_shared_with_a_lane_that_has_ended(scripts: Scripts) -> None:
+def test_ended_lane_shares_nothing(scripts: Scripts) -> None:
     code = "true &\nwait $!\nwhile_runs $! echo ended\nwhile_runs $$ echo runs"
     assert scripts.call(code).stdout == "runs\n"
 
