@@ -139,9 +139,14 @@ def _facts_of(texts: tuple[tuple[str, str], ...]) -> dict[str, Json]:
     }
 
 
-@lru_cache(16)
 def _environment(texts: tuple[tuple[str, str], ...]) -> EnvironmentFacts:
-    """Return the facts from before a run; cached, because repeats have all of them in common."""
+    """Return the facts from before a run; small ones cached, as repeats have them in common."""
+    is_small = sum(len(text) for _, text in texts) <= _MOST_CACHED_CHARS
+    return _cached_environment(texts) if is_small else read_environment_facts(_facts_of(texts))
+
+
+@lru_cache(16)
+def _cached_environment(texts: tuple[tuple[str, str], ...]) -> EnvironmentFacts:
     return read_environment_facts(_facts_of(texts))
 
 
@@ -218,6 +223,7 @@ def number_value(value: object) -> float:
 _SQLITE_HEADER = b"SQLite format 3\0"
 _MOST_VALUES_BYTES: Final = 16 << 20
 """Limit of all keys of table `run`, or all facts of a moment: they are in memory as objects."""
+_MOST_CACHED_CHARS: Final = 1 << 20
 
 _NAMES: Final = ("id", "name", "campaign", "campaign_folder", "configuration")
 _NUMBERS: Final = frozenset({int, float})
