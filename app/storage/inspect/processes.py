@@ -54,7 +54,8 @@ def read_mounts(places: SourceFolders) -> Reading[tuple[DeviceUse, ...]]:
             except (FileNotFoundError, ProcessLookupError):
                 continue  # it ended
             except PermissionError as err:
-                denied = f"{err.filename}: {err.strerror}"
+                if folder.exists():  # links of a process that ends meanwhile are denied (proc_ns_readlink)
+                    denied = f"{err.filename}: {err.strerror}"
     except OSError as err:
         return unreadable(error_text(err), tuple(found.values()))
     uses = tuple(found.values())
@@ -94,7 +95,8 @@ def read_openers(places: SourceFolders) -> Reading[tuple[DeviceUse, ...]]:
             except (FileNotFoundError, ProcessLookupError):
                 continue  # it ended
             except PermissionError as err:
-                denied = f"{err.filename}: {err.strerror}"
+                if folder.exists():  # links of a process that ends meanwhile are denied (proc_ns_readlink)
+                    denied = f"{err.filename}: {err.strerror}"
     except OSError as err:
         return unreadable(error_text(err), tuple(found))
     return places.denied(denied, tuple(found)) if denied else read(tuple(found))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import mmap
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -83,6 +84,23 @@ def test_denied_is_named_seen_is_kept(places: SourceFolders, monkeypatch: pytest
         assert reading.state is SourceKnowledge.UNREADABLE
         assert reading.reason == f"{places.proc}/8/{file}: Permission denied"
     assert [use.user for use in processes.read_mounts(places).known(())] == ["/"]
+
+
+def test_process_that_ends_is_no_denied_one(places: SourceFolders, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = add_process(places.proc, "8", OTHER)
+    (folder / "fd/3").symlink_to("/dev/sdb")
+    real = os.readlink
+
+    def end(path: str | Path) -> str:
+        if str(path).startswith(f"{folder}/"):
+            shutil.rmtree(folder)
+            raise PermissionError(13, "Permission denied", str(path))
+        return real(path)
+
+    monkeypatch.setattr(os, "readlink", end)
+    assert processes.read_openers(places).state is SourceKnowledge.READ
+    add_process(places.proc, "8", OTHER)
+    assert processes.read_mounts(places).state is SourceKnowledge.READ
 
 
 def test_mounts_that_no_process_shows_are_unknown(places: SourceFolders) -> None:
