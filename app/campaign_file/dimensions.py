@@ -75,7 +75,9 @@ class Dimension:
 
 def read_dimensions(reader: CampaignReader, entries: object) -> tuple[Dimension, ...] | None:
     """Return the dimensions of a file; None if one has a problem, which is reported."""
-    allowed = tr("1 to {most} tables, each beginning with [[dimension]]").format(most=MOST_DIMENSIONS)
+    allowed = tr("1 to {most} tables, each beginning with {heading}").format(
+        most=MOST_DIMENSIONS, heading="[[dimension]]"
+    )
     if not isinstance(entries, list) or not 1 <= len(entries) <= MOST_DIMENSIONS:
         reader.problems.add(KeyPath("dimension"), refusal(entries, allowed))
         return None
@@ -89,7 +91,9 @@ def read_dimensions(reader: CampaignReader, entries: object) -> tuple[Dimension,
 
 def _read_dimension(reader: CampaignReader, entry: object, place: KeyPath) -> Dimension | None:
     if not isinstance(entry, dict):
-        reader.problems.add(place, refusal(entry, tr("a table that begins with [[dimension]]")))
+        reader.problems.add(
+            place, refusal(entry, tr("a table that begins with {heading}").format(heading="[[dimension]]"))
+        )
         return None
     unknown = [key for key in entry if key not in _KEYS]
     for key in unknown:
@@ -215,19 +219,21 @@ def plain_dimension(each: MatrixDimension) -> dict[str, Any]:
 
 def _read_tables(reader: CampaignReader, entries: object, name: str, place: KeyPath) -> Dimension | None:
     if not isinstance(entries, list) or not 1 <= len(entries) <= MOST_VALUES:
-        allowed = tr("1 to {most} tables, each beginning with [[dimension.value]]").format(most=MOST_VALUES)
+        allowed = tr("1 to {most} tables, each beginning with {heading}").format(
+            most=MOST_VALUES, heading="[[dimension.value]]"
+        )
         reader.problems.add(place / "value", refusal(entries, allowed))
         return None
     values, partials, places = [], [], []
     for number, entry in enumerate(entries, start=1):
         at = place.within(f".value[{number}]")
         if not isinstance(entry, dict):
-            allowed = tr("a table that begins with [[dimension.value]]")
+            allowed = tr("a table that begins with {heading}").format(heading="[[dimension.value]]")
             reader.problems.add(at, refusal(entry, allowed))
             return None
         table = reader.read_keys(entry, _NAME, at, elsewhere=(TARGET, *SECTIONS))
         if ("name",) not in table:
-            reader.problems.add(at / "name", tr("is missing: each value needs a name of its own."))
+            reader.problems.add(at / "name", tr("is missing: give it a name of its own."))
         partial = reader.read_partial(entry, at)
         if is_refused(partial) or ("name",) not in table or is_refused(table):
             return None
@@ -248,7 +254,7 @@ def _is_consistent(reader: CampaignReader, found: Sequence[Dimension]) -> bool:
     for number, each in enumerate(found, start=1):
         name = each.declared.name
         if names.setdefault(name, number) != number:
-            sentence = tr("“{name}” is also the name of dimension {other}; rename one of them.")
+            sentence = tr("“{name}” is also the name of number {other}; names must differ.")
             reader.problems.add(
                 KeyPath(f"dimension[{number}].name"), sentence.format(name=name, other=names[name])
             )
@@ -274,7 +280,7 @@ def _check_values(reader: CampaignReader, each: Dimension) -> None:
             sentence = tr("equals value number {other}; give each value once.")
             reader.problems.add(place, sentence.format(other=same))
         elif names.setdefault(value.name, number) != number:
-            sentence = tr("“{name}” is also the name of value {other}; value names must differ.")
+            sentence = tr("“{name}” is also the name of number {other}; names must differ.")
             message = sentence.format(name=printable(value.name), other=names[value.name])
             reader.problems.add(place, message)
 
@@ -297,7 +303,8 @@ def read_exclusions(
     """Return the content of ``[[exclude]]``; None if it has a problem, which is reported."""
     if not isinstance(entries, list):
         reader.problems.add(
-            KeyPath("exclude"), refusal(entries, tr("tables, each beginning with [[exclude]]"))
+            KeyPath("exclude"),
+            refusal(entries, tr("a table that begins with {heading}").format(heading="[[exclude]]")),
         )
         return None
     before = reader.problems.count

@@ -155,22 +155,42 @@ def _in_bytes(name: str, value: OptionValue) -> OptionValue:
         return value
 
 
+_DEFAULT: Final = tr("{value} (default)")
 _DATA = tr("The disks, by full serial number or WWN (pgfooting disks shows them), in the order of members.")
-_LEVEL = tr("RAID level.")
+_LEVEL = tr(
+    "How the disks are combined: striped for speed or mirrored for redundancy. Usable size is before "
+    "filesystem overhead."
+)
 _FILESYSTEM = tr("The filesystem to create on them.")
 _PRESET = tr("A named set of options of that filesystem.")
 _OPTIONS = tr("Options that override the preset.")
-_PARTITION = tr("Size of the single partition on each disk; default: what the data set needs.")
+_PARTITION = tr(
+    "Size of the partition on each disk. Default: 16 GiB or four times the data per data disk, whichever is "
+    "larger, so runs can be interleaved quickly."
+)
 _CHUNK = tr("Chunk size of a striped md array.")
-_BITMAP = tr("Write-intent bitmap of a redundant md array.")
+_BITMAP = tr(
+    "Write-intent bitmap of a redundant md array: internal resynchronises faster after a crash, none writes "
+    "less."
+)
 _SYNC = tr("Initial synchronisation of a redundant md array.")
-_SCHEDULER = tr("I/O scheduler of these disks during the runs; restored afterwards.")
-_READ_AHEAD = tr("Read-ahead of these disks and of arrays on them during the runs; restored afterwards.")
-_WAL = tr("Separate disks for the WAL, with the same keys as above.")
-_TABLES = tr("Separate disks for the tables (a tablespace), with the same keys as above.")
-_INDEXES = tr("Separate disks for the indexes (a tablespace), with the same keys as above.")
+_SCHEDULER = tr(
+    "The order in which the kernel sends requests to the disks. Verified, and restored after the run unless "
+    "someone else changed it."
+)
+_READ_AHEAD = tr(
+    "How much the kernel reads ahead in sequential reads, on the disks and on md or btrfs above them; "
+    "restored after the run. ZFS has its own."
+)
+_SEPARATE: Final = tr("Separate disks for the {what}, with the same keys as above.")
+_WAL = _SEPARATE.format(what="WAL")
+_TABLES = _SEPARATE.format(what=tr("tables"))
+_INDEXES = _SEPARATE.format(what=tr("indexes"))
 _ZFS_LOG = tr("Log devices of a ZFS pool; several are mirrored.")
-_LIMIT = tr("Memory limit for PostgreSQL and pgbench together, to make a small data set larger than memory.")
+_LIMIT = tr(
+    "Limit for PostgreSQL and pgbench together: makes a small data set larger than memory. These runs are "
+    "always labelled “memory-limited”."
+)
 
 _NAMES: Final = tuple(each.id for each in FILESYSTEMS if each.levels)
 
@@ -181,10 +201,6 @@ GROUP_FIELDS: Final = (
         EnumKind(tuple(Level), Level),
         _LEVEL,
         read_back=ReadBackBy.ROOT,
-        help=tr(
-            "How the disks are combined: striped for speed or mirrored for redundancy. Usable size is "
-            "before filesystem overhead."
-        ),
         source="md(4); mkfs.btrfs(8); zpoolconcepts(7)",
     ),
     CampaignField("filesystem", EnumKind(_NAMES), _FILESYSTEM, read_back=ReadBackBy.ROOT),
@@ -198,10 +214,6 @@ GROUP_FIELDS: Final = (
         read_back=ReadBackBy.ROOT,
         label=tr("&Partition on each disk:"),
         placeholder="64 GiB",
-        help=tr(
-            "Default: 16 GiB or four times the data per data disk, whichever is larger, so runs can be "
-            "interleaved quickly. Formatting whole large disks takes long."
-        ),
     ),
     CampaignField(
         "chunk_size",
@@ -211,7 +223,7 @@ GROUP_FIELDS: Final = (
         read_back=ReadBackBy.ROOT,
         fact=tr("chunk size"),
         label=tr("C&hunk of the array (--chunk):"),
-        placeholder=tr("512 KiB (default)"),
+        placeholder=_DEFAULT.format(value="512 KiB"),
     ),
     CampaignField(
         "bitmap",
@@ -220,9 +232,8 @@ GROUP_FIELDS: Final = (
         read_back=ReadBackBy.ROOT,
         label=tr("Write-&intent bitmap (--bitmap):"),
         choices={
-            "": tr("internal (default)"),
-            Bitmap.INTERNAL: tr("internal: faster resynchronisation after a crash"),
-            Bitmap.NONE: tr("none: cheaper writes"),
+            "": _DEFAULT.format(value="internal"),
+            **{each: each.value for each in Bitmap},
         },
     ),
     CampaignField(
@@ -233,7 +244,7 @@ GROUP_FIELDS: Final = (
         fact=tr("first synchronisation"),
         label=tr("First &synchronisation (--assume-clean):"),
         choices={
-            "": tr("wait for it (default)"),
+            "": _DEFAULT.format(value=tr("wait for it")),
             InitialSync.WAIT: tr("wait for it: the kernel first writes every block"),
             InitialSync.ASSUME_CLEAN: tr("skip it: safe for mirrors only"),
         },
@@ -245,17 +256,10 @@ GROUP_FIELDS: Final = (
         read_back=ReadBackBy.ROOT,
         fact=tr("I/O scheduler"),
         label=tr("I/O sched&uler (queue/scheduler):"),
-        help=tr(
-            "The order in which the kernel sends requests to the disks. Verified when set, restored after "
-            "the run; if someone else changes it, pgFooting leaves that alone and says so."
-        ),
         source="Linux, Documentation/block/switching-sched.rst",
         choices={
             "": tr("unchanged"),
-            Scheduler.NONE: tr("none: requests are sent as they arrive"),
-            Scheduler.MQ_DEADLINE: tr("mq-deadline: sorted, with a limit on waiting"),
-            Scheduler.KYBER: tr("kyber: limits requests in flight to keep latency low"),
-            Scheduler.BFQ: tr("bfq: fair shares for all processes"),
+            **{each: each.value for each in Scheduler},
         },
     ),
     CampaignField(
@@ -266,10 +270,6 @@ GROUP_FIELDS: Final = (
         read_back=ReadBackBy.ROOT,
         fact=tr("read-ahead"),
         label=tr("Read-&ahead (read_ahead_kb):"),
-        help=tr(
-            "How much the kernel reads ahead in sequential reads. Set on the disks and on md or btrfs above "
-            "them, restored after the run; ZFS has its own read-ahead."
-        ),
         source="Linux, Documentation/ABI/stable/sysfs-block",
         placeholder=tr("unchanged"),
     ),
@@ -339,10 +339,6 @@ DISK_FIELDS: Final = (
         read_back=ReadBackBy.TARGET,
         label=tr("&Memory of PostgreSQL and pgbench:"),
         placeholder=tr("no limit"),
-        help=tr(
-            "Makes a small data set larger than memory, so that reads come from the disks. These runs are "
-            "always labelled “memory-limited”."
-        ),
         fact=tr("memory limit"),
         condition="machine",
     ),

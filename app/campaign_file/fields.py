@@ -89,21 +89,44 @@ class TargetTable:
     values: Callable[[Any], Mapping[str, Any]] = attributes
 
 
+_MANUAL: Final = tr("PostgreSQL manual, {part}")
 _NAME = tr("Your name for this campaign or configuration.")
 _SEEDS = tr("Random seeds, one per repeat, the same for every configuration.")
 _ORDER_SEED = tr("The seed of a random order.")
 _BASELINE = tr("Benchmark each storage with fio and pg_test_fsync before the first run on it.")
 _ARC_MAX = tr("The ZFS cache limit (zfs_arc_max) that this campaign requires: checked, never set.")
 _REMARKS = tr("Notes on the result, stored in each run and shown when runs are compared.")
-_PATH = tr("An existing folder; default: pgFooting's own folder.")
-_MEMORY = tr("Memory limit; default: what the data set needs.")
-_CONNECTION = tr("Connection to the server: a libpq connection string or URI, without a password.")
-_ROOM = tr("Size limit for pgFooting's database there; default: no limit known.")
-_SSH = tr("The ssh name of the server's machine, to observe it; default: not observed.")
-_CHECKSUMS = tr("Data checksums on or off.")
-_SETTINGS = tr("Server settings that override the preset, as in postgresql.conf.")
+_PATH = tr(
+    "An existing folder; to measure another disk, choose one there. Default: pgFooting's own folder, on the "
+    "disk of your home."
+)
+_MEMORY = tr(
+    "Limit for data and WAL together; a run that would exceed it is ended. Default: what the data set needs."
+)
+_CONNECTION = tr(
+    "As for psql: host=… port=… user=…, service=… or postgresql://…, with sslmode and sslrootcert for TLS. "
+    "Never a password: libpq finds that in ~/.pgpass, the service or PGPASSWORD."
+)
+_ROOM = tr(
+    "Size limit for pgFooting's database there, because SQL cannot report free disk space: larger data sets "
+    "are refused, and a run that grows past it is stopped."
+)
+_SSH = tr(
+    "The ssh name of the server's machine, reached without a prompt. A small read-only program there reports "
+    "its CPU, memory and disks."
+)
+_CHECKSUMS = tr(
+    "Verifies each page when it is read, at the cost of some CPU and WAL. Choose what your production uses."
+)
+_SETTINGS = tr(
+    "Server settings that override the preset, as in postgresql.conf. PostgreSQL itself checks them before "
+    "the start."
+)
 _SCALE = tr("Instead of a size: pgbench's scale factor, about 15 MiB each.")
-_RATE = tr("Target rate in transactions per second; default: as fast as possible.")
+_RATE = tr(
+    "Transactions arrive at this rate even if the server falls behind; latency counts from arrival, and "
+    "speed is not compared if it keeps up. Default: as fast as possible."
+)
 
 CAMPAIGN_FIELDS: Final = (
     CampaignField(
@@ -111,15 +134,13 @@ CAMPAIGN_FIELDS: Final = (
         Name(),
         _NAME,
         label=tr("Name of the &campaign:"),
-        help=tr("Shown in the library. Default: what the campaign compares."),
     ),
     CampaignField(
         "repeats",
         IntKind(1, 1000),
-        tr("Runs of each configuration, interleaved; a verdict needs three."),
-        help=tr(
-            "A verdict needs three runs of each configuration; more runs detect smaller differences. "
-            "Default: 3, or 5 with three or more configurations, because several comparisons need more."
+        tr(
+            "Runs of each configuration, interleaved. A verdict needs three; default: 3, or 5 with three or "
+            "more configurations."
         ),
         source="Kalibera & Jones, 2013",
         label=tr("Re&peats of each configuration:"),
@@ -128,12 +149,8 @@ CAMPAIGN_FIELDS: Final = (
         "design",
         EnumKind(tuple(Design), Design),
         tr(
-            "Whether every configuration gets the same number of runs, or only those that may still win "
-            "continue."
-        ),
-        help=tr(
-            "Fixed: same number of runs for each, for published results. Sequential: from round three on, "
-            "unlikely winners are dropped; needs two configurations with the same workload and no rate."
+            "Fixed: the same number of runs for each, for published results. Sequential: unlikely winners "
+            "are dropped from round three on; needs two configurations with the same workload and no rate."
         ),
         source="Kim & Nelson, 2001",
         label=tr("Design:"),
@@ -146,12 +163,8 @@ CAMPAIGN_FIELDS: Final = (
         "precision",
         FloatKind(0.1, 50),
         tr(
-            "Sequential design only: the difference in percent below which configurations count as equally "
-            "fast."
-        ),
-        help=tr(
             "Sequential design only: the campaign ends when all remaining configurations are within this "
-            "percentage of each other. Default: it continues until one is left or the rounds are used up."
+            "percentage of each other; default: when one is left."
         ),
         label=tr("Equally fast within (%):"),
         placeholder=tr("no limit: until one is left"),
@@ -160,10 +173,9 @@ CAMPAIGN_FIELDS: Final = (
     CampaignField(
         "order",
         EnumKind(tuple(RunOrder), RunOrder),
-        tr("The order of the runs, in complete rounds with each configuration once."),
-        help=tr(
-            "Random order keeps periodic jobs from always hitting the same configurations. AB BA cancels a "
-            "slow drift, but each configuration always has the same neighbours."
+        tr(
+            "Complete rounds with each configuration once: in random order, which periodic jobs cannot "
+            "follow, or AB BA, which cancels a slow drift but keeps the same neighbours."
         ),
         source="Williams, 1949",
         label=tr("Order o&f the runs:"),
@@ -177,10 +189,9 @@ CAMPAIGN_FIELDS: Final = (
     CampaignField(
         "repeat_disturbed",
         IntKind(0, 1000),
-        tr("Maximum number of disturbed runs to repeat."),
-        help=tr(
-            "Disturbance is detected from other activity (CPU, steal, swap, heat, trims), never from speed. "
-            "Disturbed runs stay in the library; up to this many are repeated after their round."
+        tr(
+            "Up to this many runs disturbed by other activity (never judged by speed) are repeated after "
+            "their round; the disturbed ones stay in the library."
         ),
         label=tr("Disturbed runs a&gain, at most:"),
         placeholder=tr("none"),
@@ -188,12 +199,11 @@ CAMPAIGN_FIELDS: Final = (
     CampaignField(
         "time_budget",
         WholeSeconds(60, 30 * 86_400),
-        tr("Time limit: no run starts that is not expected to end within this time."),
-        attribute="time_budget_s",
-        help=tr(
+        tr(
             "No run starts that is not expected to end within this time; after a complete round, only whole "
-            "rounds start. You can resume later with the same budget again."
+            "rounds start. You can resume later."
         ),
+        attribute="time_budget_s",
         label=tr("Time b&udget:"),
         placeholder=tr("no limit"),
     ),
@@ -217,10 +227,6 @@ TARGETS: Final = (
                 Folder(),
                 _PATH,
                 label=tr("F&older:"),
-                help=tr(
-                    "To measure another disk, choose a folder on it. Default: pgFooting's own folder, on "
-                    "the disk of your home."
-                ),
             ),
         ),
     ),
@@ -235,9 +241,6 @@ TARGETS: Final = (
                 attribute="size_bytes",
                 label=tr("&At most:"),
                 placeholder=tr("what the data needs"),
-                help=tr(
-                    "Limit for data and WAL together. A run that would exceed it is ended with a message."
-                ),
                 fact=tr("most memory"),
             ),
         ),
@@ -253,11 +256,6 @@ TARGETS: Final = (
                 _CONNECTION,
                 label=tr("&Connection:"),
                 placeholder="host=db.example user=bench",
-                help=tr(
-                    "As for psql: host=… port=… user=…, service=…, or postgresql://…, with sslmode and "
-                    "sslrootcert for TLS. Never a password: libpq finds that in ~/.pgpass, in the service, "
-                    "or in PGPASSWORD."
-                ),
             ),
             CampaignField(
                 "room",
@@ -266,10 +264,6 @@ TARGETS: Final = (
                 attribute="room_bytes",
                 label=tr("&Room for it:"),
                 placeholder=tr("unknown"),
-                help=tr(
-                    "SQL cannot report free disk space. Enter a limit: larger data sets are refused, and a "
-                    "run is stopped if its database grows past it."
-                ),
             ),
             CampaignField(
                 "ssh",
@@ -277,10 +271,6 @@ TARGETS: Final = (
                 _SSH,
                 label=tr("Its machine, b&y ssh:"),
                 placeholder=tr("not observed"),
-                help=tr(
-                    "A name that your ssh reaches without a prompt: host, alias or user@host. A small "
-                    "read-only program there reports CPU, memory and disks of the server's machine."
-                ),
             ),
         ),
         _connection_missing,
@@ -291,26 +281,24 @@ POSTGRESQL_FIELDS: Final = (
     CampaignField(
         "installation",
         InstallationName(),
-        tr("The newest installed, a major version, or the folder of the programs."),
+        tr(
+            "The newest installed, a major version, or the folder of the programs. pgFooting starts its own "
+            "server from it, without TCP, and touches no other."
+        ),
         read_back=ReadBackBy.SERVER,
         label=tr("&PostgreSQL:"),
-        help=tr(
-            "pgFooting starts its own server from this installation, on a private socket without TCP. It "
-            "does not touch servers that already run."
-        ),
     ),
     CampaignField(
         "preset",
         EnumKind(tuple(PRESETS)),
-        tr("The preset of server settings; your own settings override it."),
+        tr(
+            "Settings with reasons, the same for all configurations, sized for the smallest "
+            "target. Your own settings override it."
+        ),
         read_back=ReadBackBy.SERVER,
         label=tr("S&ettings from:"),
         choices={each.id: each.label for each in PRESETS.values()},
-        help=tr(
-            "A list of settings with reasons. All configurations get the same values, sized for the "
-            "smallest target, so that only your changes differ."
-        ),
-        source=tr("PostgreSQL manual, chapter 19"),
+        source=_MANUAL.format(part="chapter 19"),
     ),
     CampaignField(
         "checksums",
@@ -319,11 +307,7 @@ POSTGRESQL_FIELDS: Final = (
         read_back=ReadBackBy.SERVER,
         label=tr("Data chec&ksums"),
         shown_as=tr("Checksums"),
-        help=tr(
-            "Verifies each page when it is read, at the cost of some CPU and, through hint bits, some WAL. "
-            "Choose what your production uses."
-        ),
-        source=tr("PostgreSQL manual, initdb"),
+        source=_MANUAL.format(part="initdb"),
     ),
     CampaignField(
         "settings",
@@ -332,11 +316,7 @@ POSTGRESQL_FIELDS: Final = (
         read_back=ReadBackBy.SERVER,
         label=tr("Yo&ur own settings (override the preset):"),
         placeholder="work_mem = 64MB\nwal_compression = on",
-        help=tr(
-            "One setting per line, as in postgresql.conf. PostgreSQL itself checks names and values before "
-            "the start."
-        ),
-        source=tr("PostgreSQL manual, 19.1"),
+        source=_MANUAL.format(part="19.1"),
     ),
 )
 
@@ -350,26 +330,22 @@ _ONE_PHASE_FIELDS: Final = (
     CampaignField(
         "script",
         Scripts(),
-        tr("A built-in script of pgbench, your own file, or a list of both with weights."),
+        tr(
+            "A built-in script of pgbench, your own file, or a list of both with weights. TPC-B-like shows "
+            "the cost of flushes, select-only measures reads alone."
+        ),
         attribute="scripts",
         label=tr("Script"),
-        help=tr(
-            "TPC-B-like updates three tables and inserts into a fourth, so it shows the cost of flushes. "
-            "Select-only measures reads alone."
-        ),
-        source=tr("PostgreSQL manual, pgbench"),
+        source=_MANUAL.format(part="pgbench"),
     ),
     CampaignField(
         "size",
         SizeKind(16 * MIB, 100 * TIB, DataSize),
         tr(
-            "Size of the data: small (about 200 MB), medium (half the RAM), large (twice the RAM), or a size."
+            "Small (about 200 MB) fits into every cache and shows commits, medium is half the RAM, large "
+            "(twice the RAM) must be read from disk; or a size."
         ),
         instead_of="scale",
-        help=tr(
-            "Small data fits into every cache and shows commits; data twice the size of memory must be read "
-            "from disk. Medium is in between."
-        ),
         source="T. Vondra, FOSDEM PgDay 2016",
         label=tr("&Data:"),
         shown_as=tr("Data size"),
@@ -390,19 +366,18 @@ _ONE_PHASE_FIELDS: Final = (
     CampaignField(
         "compressibility",
         FloatKind(LEAST_RATIO, MOST_RATIO),
-        tr("Compressibility of the rows: 2 means 2:1; default: pgbench's rows, mostly blanks."),
-        help=tr(
-            "Matters for compressing filesystems, because pgbench's own rows compress about 30:1. Here rows "
-            "mix random bytes and zeros in this ratio (zstd -3, 128 KiB)."
+        tr(
+            "2 means rows that compress 2:1 (zstd -3, 128 KiB), for compressing filesystems. Default: "
+            "pgbench's own rows, mostly blanks, which compress about 30:1."
         ),
-        source=tr("measured; btrfs, ZFS: zstd -3"),
+        source="btrfs, ZFS: zstd -3",
         label=tr("Rows &can be compressed:"),
         words=ratio_words,
         choices={
             "": tr("pgbench's own, mostly blanks"),
-            "4": tr("4:1"),
-            "2": tr("2:1"),
-            "1.4": tr("1.4:1, random values"),
+            "4": "4:1",
+            "2": "2:1",
+            "1.4": tr("1.4:1, random values: only headers and keys shrink"),
         },
         is_later=True,
         fact=tr("rows can be compressed"),
@@ -411,10 +386,9 @@ _ONE_PHASE_FIELDS: Final = (
     CampaignField(
         "data_set",
         EnumKind(tuple(DataSet), DataSet),
-        tr("Whether the data is loaded before each run, or loaded once and copied for each run."),
-        help=tr(
-            "Loaded: before every run, so load times are compared too. Copied: loaded once elsewhere and "
-            "copied before every run, much faster. Do not mix them: filesystem states differ."
+        tr(
+            "Loaded before every run, so load times are compared too, or loaded once and copied, which is "
+            "much faster. Do not mix them: filesystem states differ."
         ),
         label=tr("Data se&t:"),
         choices={
@@ -428,9 +402,8 @@ _ONE_PHASE_FIELDS: Final = (
     CampaignField(
         "clients",
         IntKind(1, 10_000),
-        tr("Concurrent connections."),
-        help=tr(
-            "Concurrent connections. More clients hide flush latency, because commits share flushes, until "
+        tr(
+            "Concurrent connections. More of them hide flush latency, because commits share flushes, until "
             "CPU or disks are saturated."
         ),
         label=tr("C&lients:"),
@@ -439,10 +412,7 @@ _ONE_PHASE_FIELDS: Final = (
     CampaignField(
         "threads",
         IntKind(1, 10_000),
-        tr("pgbench worker threads, at most one per client; default: half the CPUs."),
-        help=tr(
-            "pgbench's own threads. Default: half of the CPUs, enough load without taking the server's CPUs."
-        ),
+        tr("pgbench's own threads, at most one per client. Default: half of the CPUs."),
         label=tr("T&hreads of pgbench:"),
         placeholder=tr("half of the CPUs"),
         condition="clients",
@@ -450,13 +420,12 @@ _ONE_PHASE_FIELDS: Final = (
     CampaignField(
         "duration",
         WholeSeconds(1, 7 * 86_400),
-        tr("Length of the measured phase."),
+        tr(
+            "Length of the measured phase. 30 seconds give a first look; for a verdict about disks use 15 "
+            "minutes or more, so that checkpoints are included."
+        ),
         attribute="duration_s",
         instead_of="transactions",
-        help=tr(
-            "30 seconds give a first look. For a verdict about disks use 15 minutes or more, so that "
-            "checkpoints are included."
-        ),
         source=tr("measured: three checkpoint cycles"),
         label=tr("M&easure for:"),
         placeholder="30s",
@@ -476,12 +445,11 @@ _ONE_PHASE_FIELDS: Final = (
     CampaignField(
         "warmup",
         WholeSeconds(0, 86_400),
-        tr("Length of the warm-up before the measured phase; not counted."),
-        attribute="warmup_s",
-        help=tr(
-            "Not counted: fills caches and writes the full pages of the first checkpoint. Not available "
-            "with cold caches, which it would fill."
+        tr(
+            "Runs before the measured phase, not counted: fills caches and writes the full pages of the "
+            "first checkpoint. Not available with cold caches."
         ),
+        attribute="warmup_s",
         label=tr("&Warm-up:"),
         placeholder="10s",
         fact=tr("warm-up"),
@@ -490,10 +458,9 @@ _ONE_PHASE_FIELDS: Final = (
     CampaignField(
         "caches",
         EnumKind(tuple(Caches), Caches),
-        tr("Whether caches start warm, as left by loading and warm-up, or without any of the data."),
-        help=tr(
-            "Warm: as loading and warm-up leave them. Cold: pgFooting restarts the server and drops its "
-            "data from the OS cache before each run; caches of disks, controllers or hosts remain."
+        tr(
+            "Warm: as loading and warm-up leave them. Cold: the server restarts and its data leaves the OS "
+            "cache before each run; caches of disks, controllers or hosts remain."
         ),
         source="posix_fadvise(2), proc(5) drop_caches",
         label=tr("Cache&s at the start:"),
@@ -509,12 +476,11 @@ _ONE_PHASE_FIELDS: Final = (
     CampaignField(
         "protocol",
         EnumKind(tuple(Protocol), Protocol),
-        tr("Query protocol."),
-        help=tr(
+        tr(
             "Prepared statements are planned once, as with most drivers and poolers. Simple sends text each "
             "time, so parsing is measured too."
         ),
-        source=tr("PostgreSQL manual, pgbench"),
+        source=_MANUAL.format(part="pgbench"),
         label=tr("Quer&y protocol:"),
         choices={each: each.value for each in Protocol},
         fact=tr("protocol"),
@@ -525,11 +491,7 @@ _ONE_PHASE_FIELDS: Final = (
         _RATES,
         _RATE,
         attribute="rate_tps",
-        help=tr(
-            "Transactions arrive at this rate even if the server falls behind; latency counts from arrival. "
-            "Speed is not compared if it keeps up. Default: as fast as possible, without queueing time."
-        ),
-        source=tr("PostgreSQL manual, pgbench --rate"),
+        source=_MANUAL.format(part="pgbench --rate"),
         label=tr("R&ate (TPS):"),
         shown_as=tr("Rate"),
         placeholder=tr("left out"),
@@ -540,15 +502,11 @@ _ONE_PHASE_FIELDS: Final = (
         "latency_limit",
         Milliseconds(0.001, 3_600_000),
         tr(
-            "With a rate: transactions that would start later than this are skipped; without: late ones are "
-            "counted."
-        ),
-        attribute="latency_limit_ms",
-        help=tr(
             "With a rate, transactions that would start later than this are skipped and count as slower in "
             "percentiles. Without a rate, late ones are only counted."
         ),
-        source=tr("PostgreSQL manual, pgbench --latency-limit"),
+        attribute="latency_limit_ms",
+        source=_MANUAL.format(part="pgbench --latency-limit"),
         label=tr("Latency li&mit:"),
         placeholder=tr("left out"),
         fact=tr("latency limit, ms"),
@@ -564,7 +522,7 @@ _OF_PHASES: Final[dict[str, dict[str, Any]]] = {
             "A built-in pgbench script. Script files and mixes per phase can only be set in the campaign "
             "file; pgFooting keeps them unchanged here."
         ),
-        "source": tr("PostgreSQL manual, pgbench"),
+        "source": _MANUAL.format(part="pgbench"),
     },
     "transactions": {"label": tr("Or transactions of each client:")},
 }
@@ -576,11 +534,11 @@ PHASE_FIELDS: Final = (
     CampaignField(
         "counts",
         BoolKind(),
-        tr("Whether its figures are compared."),
-        label=tr("Its figures are compared"),
-        help=tr(
-            "Untick it for a phase that only warms up: it is measured, kept and shown, but not compared."
+        tr(
+            "Whether its figures are compared; a phase that only warms up is measured, kept and shown, but "
+            "not compared."
         ),
+        label=tr("Its figures are compared"),
     ),
     *(
         replace(field, **(_AS_ABOVE | _OF_PHASES.get(field.name, {})))
@@ -590,32 +548,29 @@ PHASE_FIELDS: Final = (
     CampaignField(
         "rate",
         RateKind(_RATES),
-        _RATE,
-        label=tr("Rate (TPS), or a share of an earlier phase:"),
-        placeholder=tr("as above, or 70 % of reads"),
-        help=tr(
+        tr(
             "Target rate: a number, or a share of what an earlier phase of the same run reached, such as 70 "
             "% of reads, with the name of that phase."
         ),
+        label=tr("Rate (TPS), or a share of an earlier phase:"),
+        placeholder=tr("as above, or 70 % of reads"),
     ),
     CampaignField(
         "maintenance",
         WorkNames(_BETWEEN_PHASES),
-        tr("Work done before it, once for all its repetitions."),
+        tr("Done once before the phase and all its repetitions, in this order."),
         label=tr("Before the phase:"),
-        help=tr("Done once before the phase, in the order ticked."),
     ),
     CampaignField(
         "background",
         EnumKind(_BESIDE_PHASES),
-        tr("Work done in parallel for as long as it lasts."),
-        label=tr("Beside the phase:"),
-        placeholder=tr("nothing"),
-        help=tr(
+        tr(
             "Runs in parallel with the phase: base backups (read and discarded), a scrub, or periodic "
             "snapshots (removed afterwards). Scrub and snapshots need spare disks with btrfs or ZFS."
         ),
-        source=tr("PostgreSQL manual, pg_basebackup"),
+        label=tr("Beside the phase:"),
+        placeholder=tr("nothing"),
+        source=_MANUAL.format(part="pg_basebackup"),
     ),
     CampaignField(
         "every",
@@ -628,15 +583,14 @@ PHASE_FIELDS: Final = (
     CampaignField(
         "max_rate",
         SizeKind(32 * KIB, GIB),
-        tr("With pg_basebackup: its maximum read rate in bytes per second; default: unlimited."),
-        attribute="max_rate_bytes",
-        label=tr("Base backup read limit per second:"),
-        placeholder=tr("unlimited, or 50 MiB"),
-        help=tr(
+        tr(
             "Limits base backups to 32 KiB to 1 GiB per second (--max-rate). Default: as fast as disk and "
             "server allow."
         ),
-        source=tr("PostgreSQL manual, pg_basebackup"),
+        attribute="max_rate_bytes",
+        label=tr("Base backup read limit per second:"),
+        placeholder=tr("unlimited, or 50 MiB"),
+        source=_MANUAL.format(part="pg_basebackup"),
     ),
 )
 """Keys of one phase; missing ones are as in the workload."""
@@ -648,13 +602,12 @@ WORKLOAD_FIELDS: Final = (
     CampaignField(
         "phase",
         PHASES,
-        tr("Phases measured one after the other in each run; default: one phase."),
+        tr(
+            "Phases measured one after the other on the same data in each run, such as select, TPC-B-like, "
+            "select again; each is compared separately. Default: one phase."
+        ),
         attribute="phases",
         condition="phases",
-        help=tr(
-            "A run can measure several phases on the same data, such as select, TPC-B-like, select again. "
-            "All configurations have the same phases, and each phase is compared separately."
-        ),
         source="Lentfer, 2009",
     ),
 )

@@ -431,11 +431,11 @@ def _all_count(problems: Problems, combinations: _Combinations, cells: Sequence[
         for value, (partial, place) in enumerate(zip(dimension.partials, dimension.places, strict=True)):
             used = [there for cell, there in zip(cells, situations, strict=True) if cell[number] == value]
             if kinds_of(partial) and not kinds & kinds_of(partial):
-                sentence = tr("has no effect: no configuration has its data on such a target.")
+                sentence = tr("has no effect: no configuration has such a target.")
                 problems.add(place, sentence)
                 continue
             if _is_of_arrays(partial) and not used:
-                sentence = tr("has no effect: no configuration has disks that support it.")
+                sentence = tr("has no effect: no configuration has such a target.")
                 problems.add(place, sentence)
                 continue
             where = used or [situation_of([*combinations.chosen(cell), partial]) for cell in cells]

@@ -109,8 +109,8 @@ class Phases(ValueKind):
     @property
     @override
     def allowed(self) -> str:
-        sentence = tr("1 to {most} tables, each beginning with [[workload.phase]]")
-        return sentence.format(most=MOST_PHASES)
+        sentence = tr("1 to {most} tables, each beginning with {heading}")
+        return sentence.format(most=MOST_PHASES, heading="[[workload.phase]]")
 
     @override
     def read(self, value: object, folder: Path) -> tuple[WorkloadPhase, ...]:
@@ -149,7 +149,7 @@ class _OnePhase(ValueKind):
         unknown = tr("is not a known key of a phase; allowed are {known}.")
         given, faults = read_fields(value, self.fields, folder, unknown)
         if "name" not in given:
-            faults.append(Problem(".name", tr("is missing: each phase needs a name of its own.")))
+            faults.append(Problem(".name", tr("is missing: give it a name of its own.")))
         faults += _beside_faults(given)
         if faults:
             raise InvalidValueError(*faults)
@@ -190,7 +190,7 @@ def _faults(phases: Iterable[WorkloadPhase]) -> Iterator[Problem]:
     for number, phase in enumerate(phases, start=1):
         place = f"[{number}]"
         if phase.name in before:
-            sentence = tr("“{name}” is the name of several phases; phase names must differ.")
+            sentence = tr("“{name}” is given several times; names must differ.")
             yield Problem(f"{place}.name", sentence.format(name=phase.name))
         if isinstance(phase.rate, RateShare):
             yield from _share_faults(phase.rate, before, place)

@@ -294,7 +294,7 @@ class CampaignReader:
         if RECIPE in document:
             read_head(document[RECIPE], self.problems)
         if ("name",) not in top:
-            self.problems.add(KeyPath("name"), tr("is missing: give the campaign a name."))
+            self.problems.add(KeyPath("name"), tr("is missing: give it a name of its own."))
         name = top["name",].value if ("name",) in top else ""
         matrix = None
         if "dimension" in document or "exclude" in document:
@@ -358,8 +358,8 @@ class CampaignReader:
             return None
         entries = document["configuration"]
         if not isinstance(entries, list) or not 1 <= len(entries) <= MOST_CONFIGURATIONS:
-            allowed = tr("1 to {most} tables, each beginning with [[configuration]]")
-            found = refusal(entries, allowed.format(most=MOST_CONFIGURATIONS))
+            allowed = tr("1 to {most} tables, each beginning with {heading}")
+            found = refusal(entries, allowed.format(most=MOST_CONFIGURATIONS, heading="[[configuration]]"))
             self.problems.add(KeyPath("configuration"), found)
             return ()
         read: list[tuple[str, Stated]] = []
@@ -368,9 +368,7 @@ class CampaignReader:
         for number, entry in enumerate(entries, start=1):
             name, place, own = self._read_configuration(entry, KeyPath(f"configuration[{number}]"))
             if name and name in names:
-                sentence = tr(
-                    "“{name}” is the name of several configurations; configuration names must differ."
-                )
+                sentence = tr("“{name}” is given several times; names must differ.")
                 self.problems.add(KeyPath(f"configuration[{number}].name"), sentence.format(name=name))
             names.add(name)
             has_target = any(key[0] == TARGET for key in own)  # a target is replaced as a whole
@@ -380,11 +378,14 @@ class CampaignReader:
 
     def _read_configuration(self, entry: object, place: KeyPath) -> tuple[str, KeyPath, Partial]:
         if not isinstance(entry, dict):
-            self.problems.add(place, refusal(entry, tr("a table that begins with [[configuration]]")))
+            self.problems.add(
+                place,
+                refusal(entry, tr("a table that begins with {heading}").format(heading="[[configuration]]")),
+            )
             return "", place, {}
         table = self.read_keys(entry, _NAME_FIELDS, place, elsewhere=_SHARED_KEYS)
         if ("name",) not in table:
-            self.problems.add(place / "name", tr("is missing: each configuration needs a name of its own."))
+            self.problems.add(place / "name", tr("is missing: give it a name of its own."))
         name = (table["name",].value or "") if ("name",) in table else ""
         place = KeyPath(place.path, configuration=name)
         return name, place, self.read_partial(entry, place)

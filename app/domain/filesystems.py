@@ -598,7 +598,7 @@ TMPFS: Final = described(
         FilesystemPreset("recommended", tr("Recommended for PostgreSQL"), "tmpfs.rst; mount(8)", (NOATIME,)),
     ),
     lacks=(
-        UnsupportedOption("barrier", tr("There is no disk to flush."), "tmpfs.rst"),
+        UnsupportedOption("barrier", tr("It uses no disk."), "tmpfs.rst"),
         UnsupportedOption("discard", tr("It uses no disk."), "tmpfs.rst"),
     ),
 )

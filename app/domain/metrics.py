@@ -77,7 +77,7 @@ _PID: Final = "/proc/PID/stat"
 _BLOCK: Final = "/sys/block/DEVICE/stat"
 _CHOSEN: Final = tr("sum of /sys/block/DEVICE/stat over the chosen disks or those under the folder")
 _MEMINFO: Final = "/proc/meminfo"
-_IO_VIEW: Final = tr("pg_stat_io without WAL (PostgreSQL 16 and newer)")
+_IO_VIEW: Final = "pg_stat_io (16+), object <> 'wal'"
 
 _PGBENCH: Final = (
     Metric("pgbench.tps", tr("Transactions"), "1/s", _PROGRESS, Direction.HIGHER),
@@ -111,9 +111,16 @@ _PGBENCH: Final = (
         _PROGRESS,
         Direction.LOWER,
     ),
-    Metric("latency.p50", tr("Latency, 50th percentile"), "ms", _LOG, Direction.LOWER),
-    Metric("latency.p95", tr("Latency, 95th percentile"), "ms", _LOG, Direction.LOWER),
-    Metric("latency.p99", tr("Latency, 99th percentile"), "ms", _LOG, Direction.LOWER),
+    *(
+        Metric(
+            f"latency.p{percent}",
+            tr("Latency, {percent}th percentile").format(percent=percent),
+            "ms",
+            _LOG,
+            Direction.LOWER,
+        )
+        for percent in (50, 95, 99)
+    ),
 )
 
 _CPU: Final = (
@@ -227,19 +234,19 @@ _FILESYSTEMS: Final = (
     Metric("zfs.arc_misses", tr("Misses in the ARC"), "1/s", _ARC, Direction.LOWER),
     Metric(
         "zfs.arc_demand_data_misses",
-        tr("Demand data misses of the ARC"),
+        tr("Misses in the ARC") + " (demand data)",
         "1/s",
         _ARC,
         Direction.LOWER,
     ),
-    Metric("zfs.reads", tr("Reads of the dataset"), "1/s", _DATASET),
-    Metric("zfs.writes", tr("Writes of the dataset"), "1/s", _DATASET),
-    Metric("zfs.read_bytes", tr("Read from the dataset"), "B/s", _DATASET),
-    Metric("zfs.write_bytes", tr("Written to the dataset"), "B/s", _DATASET),
+    Metric("zfs.reads", tr("Reads") + " (ZFS)", "1/s", _DATASET),
+    Metric("zfs.writes", tr("Writes") + " (ZFS)", "1/s", _DATASET),
+    Metric("zfs.read_bytes", tr("Read") + " (ZFS)", "B/s", _DATASET),
+    Metric("zfs.write_bytes", tr("Written") + " (ZFS)", "B/s", _DATASET),
     Metric("zfs.log_commits", tr("Commits of the intent log"), "1/s", _ZIL),
     Metric("zfs.log_bytes", tr("Written to the intent log"), "B/s", _ZIL),
     Metric("zfs.log_device_bytes", tr("Written to log devices"), "B/s", _ZIL),
-    Metric("btrfs.commits", tr("Commits of btrfs"), "1/s", _BTRFS),
+    Metric("btrfs.commits", tr("Commits") + " (btrfs)", "1/s", _BTRFS),
     Metric(
         "btrfs.commit_time",
         tr("Mean time of a btrfs commit"),
@@ -283,7 +290,7 @@ _OTHERS: Final = (
     ),
     Metric(
         "others.maintaining",
-        tr("A program that trims, checks or moves filesystems"),
+        tr("Programs that trim, check or move filesystems"),
         "processes",
         "/proc/PID/cmdline",
         Direction.LOWER,
@@ -301,42 +308,20 @@ _MEMORY: Final = (
     Metric("memory.swap_in", tr("Read back from swap"), "B/s", "/proc/vmstat", Direction.LOWER),
 )
 
-_PRESSURE: Final = (
+_SOME: Final = tr("Some tasks waited for {resource}")
+_ALL: Final = tr("All tasks waited for {resource}")
+
+_PRESSURE: Final = tuple(
     Metric(
-        "pressure.cpu_some",
-        tr("Some tasks waited for CPU"),
-        "%",
-        "/proc/pressure/cpu",
-        Direction.LOWER,
-    ),
-    Metric(
-        "pressure.io_some",
-        tr("Some tasks waited for I/O"),
-        "%",
-        "/proc/pressure/io",
-        Direction.LOWER,
-    ),
-    Metric(
-        "pressure.io_full",
-        tr("All tasks waited for I/O"),
-        "%",
-        "/proc/pressure/io",
-        Direction.LOWER,
-    ),
-    Metric(
-        "pressure.memory_some",
-        tr("Some tasks waited for memory"),
-        "%",
-        "/proc/pressure/memory",
-        Direction.LOWER,
-    ),
-    Metric(
-        "pressure.memory_full",
-        tr("All tasks waited for memory"),
-        "%",
-        "/proc/pressure/memory",
-        Direction.LOWER,
-    ),
+        f"pressure.{name}", label.format(resource=resource), "%", f"/proc/pressure/{file}", Direction.LOWER
+    )
+    for name, label, resource, file in (
+        ("cpu_some", _SOME, "CPU", "cpu"),
+        ("io_some", _SOME, "I/O", "io"),
+        ("io_full", _ALL, "I/O", "io"),
+        ("memory_some", _SOME, tr("memory"), "memory"),
+        ("memory_full", _ALL, tr("memory"), "memory"),
+    )
 )
 
 _WAL: Final = (
@@ -344,9 +329,12 @@ _WAL: Final = (
     Metric("wal.records", tr("WAL records"), "1/s", "pg_stat_wal"),
     Metric("wal.full_page_images", tr("Full-page images"), "1/s", "pg_stat_wal"),
     Metric("wal.buffers_full", tr("WAL buffers full"), "1/s", "pg_stat_wal", Direction.LOWER),
-    Metric("wal.writes", tr("WAL writes"), "1/s", tr("pg_stat_wal; pg_stat_io from 18 on")),
-    Metric("wal.syncs", tr("WAL syncs"), "1/s", tr("pg_stat_wal; pg_stat_io from 18 on")),
+    Metric("wal.writes", tr("WAL writes"), "1/s", "pg_stat_wal (18+: pg_stat_io)"),
+    Metric("wal.syncs", tr("WAL syncs"), "1/s", "pg_stat_wal (18+: pg_stat_io)"),
 )
+
+_CHECKPOINTER: Final = "pg_stat_bgwriter (17+: pg_stat_checkpointer)"
+_BACKENDS: Final = "pg_stat_bgwriter (17+: pg_stat_io, client backend)"
 
 _SERVER: Final = (
     Metric(
@@ -375,21 +363,21 @@ _SERVER: Final = (
         "server.checkpoints_timed",
         tr("Timed checkpoints"),
         "checkpoints",
-        tr("pg_stat_bgwriter; pg_stat_checkpointer from 17 on"),
+        _CHECKPOINTER,
         absent_is_zero=True,
     ),
     Metric(
         "server.checkpoints_requested",
         tr("Requested checkpoints"),
         "checkpoints",
-        tr("pg_stat_bgwriter; pg_stat_checkpointer from 17 on"),
+        _CHECKPOINTER,
         absent_is_zero=True,
     ),
     Metric(
         "server.buffers_checkpoint",
         tr("Buffers written by checkpoints"),
         "1/s",
-        tr("pg_stat_bgwriter; pg_stat_checkpointer from 17 on"),
+        _CHECKPOINTER,
     ),
     Metric(
         "server.buffers_clean",
@@ -401,14 +389,14 @@ _SERVER: Final = (
         "server.buffers_backend",
         tr("Buffers written by backends"),
         "1/s",
-        tr("pg_stat_bgwriter; pg_stat_io (client backends) from 17 on"),
+        _BACKENDS,
         Direction.LOWER,
     ),
     Metric(
         "server.backend_syncs",
         tr("Syncs by backends"),
         "1/s",
-        tr("pg_stat_bgwriter; pg_stat_io (client backends) from 17 on"),
+        _BACKENDS,
         Direction.LOWER,
         absent_is_zero=True,
     ),
@@ -420,7 +408,7 @@ _SERVER: Final = (
     Metric("server.io_write_bytes", tr("Data files written"), "B/s", _IO_VIEW),
 )
 
-_ACTIVITY: Final = tr("pg_stat_activity at one moment of each second")
+_ACTIVITY: Final = "pg_stat_activity, 1/s"
 
 _SESSIONS: Final = (
     Metric("sessions.clients", tr("pgbench sessions"), "sessions", _ACTIVITY),

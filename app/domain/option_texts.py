@@ -49,9 +49,9 @@ ALWAYS: Final = {
     "cachefile=none": (tr("the pool is not imported automatically at boot"), "zpoolprops(7)"),
     "failmode=continue": (tr("a failed disk ends the run instead of hanging it"), "zpoolprops(7)"),
     "mountpoint=legacy": (tr("pgFooting mounts it, like every other filesystem"), "zfsprops(7)"),
-    "canmount=noauto": (tr("it is not mounted automatically"), "zfsprops(7)"),
-    "setuid=off": (tr("programs on it cannot gain privileges"), "zfsprops(7)"),
-    "devices=off": (tr("device nodes on it are ignored"), "zfsprops(7)"),
+    "canmount=noauto": (tr("pgFooting mounts it, like every other filesystem"), "zfsprops(7)"),
+    "setuid=off": (tr("programs on the filesystem cannot gain privileges"), "zfsprops(7)"),
+    "devices=off": (tr("device nodes on the filesystem are ignored"), "zfsprops(7)"),
 }
 """Why each fixed argument (`FormatSpec.always`) is passed, and the source of that, by its item."""
 
@@ -63,7 +63,7 @@ COMMON: Final = {
         values=(
             ChoiceValue("relatime", tr("at most one update of a file's access time a day")),
             ChoiceValue("noatime", tr("reading never writes")),
-            ChoiceValue("strictatime", tr("every read makes the file's inode dirty")),
+            ChoiceValue("strictatime", tr("every read writes metadata")),
         ),
         word="noatime",
     ),
@@ -134,19 +134,16 @@ EXT4: Final = {
     **COMMON,
     "block_size": OptionText(
         tr("Block size"),
-        tr("Unit of allocation; blocks larger than the machine's memory page cannot be mounted."),
+        tr("Unit of allocation, at most the machine's memory page (XFS: larger ones since Linux 6.12)."),
         "mke2fs(8); tested",
     ),
     "stride": OptionText(
-        tr("RAID stride"),
-        tr(
-            "Chunk size of a RAID controller in blocks, to spread metadata over its disks; set "
-            "automatically on md."
-        ),
+        tr("Stripe unit"),
+        tr("Chunk size of a RAID controller; set automatically on md."),
         "mke2fs(8); Vondra 2022; tested",
     ),
     "stripe_width": OptionText(
-        tr("RAID stripe width"),
+        tr("Stripe width"),
         tr("Full stripe of a RAID controller in blocks; allocations start there, which avoids parity reads."),
         "mke2fs(8); Vondra 2022; tested",
     ),
@@ -164,7 +161,7 @@ EXT4: Final = {
     ),
     "journal_bytes": OptionText(
         tr("Journal size"),
-        tr("A larger journal is emptied less often when much metadata changes."),
+        tr("A larger one is emptied less often when much metadata changes."),
         "mke2fs(8)",
         unseen=tr("it is stored as a number of blocks, which the mkfs program rounds"),
     ),
@@ -198,7 +195,7 @@ EXT4: Final = {
         risks=(("writeback", (Safety.STALE_DATA,)),),
     ),
     "commit": OptionText(
-        tr("Journal commit interval"),
+        tr("Commit interval"),
         tr("How long metadata may stay in memory; PostgreSQL's commits use fsync and do not wait for it."),
         "ext4.rst; 2011 (commit=999); tested",
     ),
@@ -299,23 +296,20 @@ XFS: Final = {
     ),
     "quota": OptionText(
         tr("Quotas"),
-        tr("Counts disk space per user, which PostgreSQL does not need."),
-        "xfs.rst; 2011 (noquota); tested",
-        values=(
-            ChoiceValue("noquota", tr("nothing is counted")),
-            ChoiceValue(
-                "uquota", tr("space is counted for each user: a little metadata for each allocation")
-            ),
+        tr(
+            "Counts disk space per user, which PostgreSQL does not need: a little metadata for each "
+            "allocation."
         ),
+        "xfs.rst; 2011 (noquota); tested",
     ),
     "block_size": OptionText(
         tr("Block size"),
-        tr("Unit of allocation; blocks larger than the machine's memory page need a newer kernel."),
+        tr("Unit of allocation, at most the machine's memory page (XFS: larger ones since Linux 6.12)."),
         "mkfs.xfs(8); tested",
     ),
     "su": OptionText(
         tr("Stripe unit"),
-        tr("Chunk size of a RAID controller, to spread allocations over its disks; set automatically on md."),
+        tr("Chunk size of a RAID controller; set automatically on md."),
         "mkfs.xfs(8); Vondra 2022; tested",
     ),
     "sw": OptionText(
@@ -345,7 +339,7 @@ XFS: Final = {
     ),
     "log_bytes": OptionText(
         tr("Size of the metadata log"),
-        tr("A larger log is emptied less often when much metadata changes."),
+        tr("A larger one is emptied less often when much metadata changes."),
         "mkfs.xfs(8)",
         unseen=tr("it is stored as a number of blocks, which the mkfs program rounds"),
     ),
@@ -357,28 +351,16 @@ XFS: Final = {
     ),
 }
 
+_STRONGER: Final = tr("a higher level saves more and takes more CPU")
+_FAST: Final = tr("faster than level 1, saves less")
+_SLOW: Final = tr("slower than zstd")
+
 _BTRFS_COMPRESSIONS: Final = (
-    ChoiceValue("off", tr("nothing is compressed")),
+    ChoiceValue("off"),
     ChoiceValue("lzo", tr("fast, little saved")),
-    *(
-        ChoiceValue(
-            f"zstd:{level}",
-            tr("zstd, level {level}: a higher one saves more, takes more CPU").format(level=level),
-        )
-        for level in range(1, 16)
-    ),
-    *(
-        ChoiceValue(
-            f"zstd:-{level}",
-            tr("zstd, level -{level}: faster than level 1, saves less").format(level=level),
-            since=_FAST_ZSTD,
-        )
-        for level in range(1, 16)
-    ),
-    *(
-        ChoiceValue(f"zlib:{level}", tr("zlib, level {level}: slower than zstd").format(level=level))
-        for level in range(1, 10)
-    ),
+    *(ChoiceValue(f"zstd:{level}", _STRONGER) for level in range(1, 16)),
+    *(ChoiceValue(f"zstd:-{level}", _FAST, since=_FAST_ZSTD) for level in range(1, 16)),
+    *(ChoiceValue(f"zlib:{level}", _SLOW) for level in range(1, 10)),
 )
 
 BTRFS: Final = {
@@ -416,25 +398,19 @@ BTRFS: Final = {
     "ssd": OptionText(
         tr("Allocation for SSDs"),
         tr(
-            "How free space is searched; set automatically for the disk type. Little effect since Linux 4.14."
+            "How free space is searched, chosen by disk type: ssd takes larger areas, ssd_spread only "
+            "wholly free ones. Little effect since Linux 4.14."
         ),
         "btrfs(5); Vondra 2016; Vondra 2022; tested",
-        values=(
-            ChoiceValue("ssd", tr("looks for larger free areas")),
-            ChoiceValue("nossd", tr("as for hard disks")),
-            ChoiceValue("ssd_spread", tr("only wholly free areas")),
-        ),
         word="ssd, nossd",
     ),
     "discard": OptionText(
         tr("Discard while running"),
-        tr("Copy on write frees blocks constantly; when they are discarded affects the SSD's latency."),
-        "btrfs(5) (async where the disk can since Linux 6.2); Vondra 2016; tested",
-        values=(
-            ChoiceValue("async", tr("collected and sent in the background")),
-            ChoiceValue("sync", tr("at each commit of the filesystem, which waits for it")),
-            ChoiceValue("off", tr("never: for repeatable runs")),
+        tr(
+            "Freed blocks are sent to the SSD in the background (async), at each filesystem commit, which "
+            "waits for it (sync), or never (off)."
         ),
+        "btrfs(5) (async where the disk can since Linux 6.2); Vondra 2016; tested",
         since=(Requirement(KERNEL, (5, 6)),),
     ),
     "commit": OptionText(
@@ -470,41 +446,44 @@ BTRFS: Final = {
     ),
     "mirror_copies": OptionText(
         tr("Copies of a mirror"),
-        tr("Number of disks that get each block: more copies mean more writes and less space."),
+        tr(
+            "Disks that get each block: more writes and less space, but three copies survive two failed "
+            "disks, and four survive three."
+        ),
         "mkfs.btrfs(8), PROFILES; tested",
         values=(
-            ChoiceValue("2", tr("two copies, whatever the number of disks")),
-            ChoiceValue("3", tr("three copies: survives two disks"), since=_KERNEL_5_5),
-            ChoiceValue("4", tr("four copies: survives three disks"), since=_KERNEL_5_5),
+            ChoiceValue("2"),
+            ChoiceValue("3", since=_KERNEL_5_5),
+            ChoiceValue("4", since=_KERNEL_5_5),
         ),
         word="-d raid1c3, raid1c4",
     ),
     "metadata_profile": OptionText(
         tr("Profile of metadata"),
-        tr("How many copies of metadata are written; every PostgreSQL commit changes metadata."),
+        tr(
+            "Copies of metadata, which every commit changes: one (single, raid0), two (raid1, raid10, dup "
+            "on the same disk), three (raid1c3) or four (raid1c4)."
+        ),
         "mkfs.btrfs(8), PROFILES; tested",
         values=(
-            ChoiceValue("single", tr("one copy")),
-            ChoiceValue("dup", tr("two copies on the same disk")),
-            ChoiceValue("raid0", tr("one copy, spread")),
-            ChoiceValue("raid1", tr("two copies on two disks")),
-            ChoiceValue("raid1c3", tr("three copies on three disks"), since=_KERNEL_5_5),
-            ChoiceValue("raid1c4", tr("four copies on four disks"), since=_KERNEL_5_5),
-            ChoiceValue("raid10", tr("two copies, spread")),
+            ChoiceValue("single"),
+            ChoiceValue("dup"),
+            ChoiceValue("raid0"),
+            ChoiceValue("raid1"),
+            ChoiceValue("raid1c3", since=_KERNEL_5_5),
+            ChoiceValue("raid1c4", since=_KERNEL_5_5),
+            ChoiceValue("raid10"),
         ),
         risks=(("single", (Safety.LESS_REDUNDANCY,)), ("raid0", (Safety.LESS_REDUNDANCY,))),
         word="-m",
     ),
     "checksum": OptionText(
         tr("Kind of checksum"),
-        tr("Costs CPU for each block read and written."),
-        "mkfs.btrfs(8); tested",
-        values=(
-            ChoiceValue("crc32c", tr("computed by the CPU's own instruction")),
-            ChoiceValue("xxhash", tr("fast without that instruction")),
-            ChoiceValue("sha256", tr("cryptographic, slow without CPU support")),
-            ChoiceValue("blake2", tr("cryptographic, faster than sha256 in software")),
+        tr(
+            "Costs CPU for each block: least with crc32c (a CPU instruction) and xxhash, more with the "
+            "cryptographic sha256 and blake2."
         ),
+        "mkfs.btrfs(8); tested",
         since=(*_KERNEL_5_5, Requirement(BTRFS_PROGS, (5, 5))),
         word="--csum",
     ),
@@ -526,25 +505,13 @@ BTRFS: Final = {
 }
 
 _ZFS_COMPRESSIONS: Final = (
-    ChoiceValue("off", tr("nothing is compressed")),
+    ChoiceValue("off"),
     ChoiceValue("lz4", tr("fast: nearly always worth it")),
     ChoiceValue("zle", tr("runs of zeroes only")),
     ChoiceValue("lzjb", tr("the old one, worse than lz4")),
-    *(
-        ChoiceValue(
-            f"zstd-{level}",
-            tr("zstd, level {level}: a higher one saves more, takes more CPU").format(level=level),
-        )
-        for level in range(1, 20)
-    ),
-    *(
-        ChoiceValue(f"zstd-fast-{level}", tr("zstd, faster than level 1, saves less"))
-        for level in (*range(1, 11), *range(20, 101, 10), 500, 1000)
-    ),
-    *(
-        ChoiceValue(f"gzip-{level}", tr("gzip, level {level}: slower than zstd").format(level=level))
-        for level in range(1, 10)
-    ),
+    *(ChoiceValue(f"zstd-{level}", _STRONGER) for level in range(1, 20)),
+    *(ChoiceValue(f"zstd-fast-{level}", _FAST) for level in (*range(1, 11), *range(20, 101, 10), 500, 1000)),
+    *(ChoiceValue(f"gzip-{level}", _SLOW) for level in range(1, 10)),
 )
 
 ZFS: Final = {
@@ -598,85 +565,76 @@ ZFS: Final = {
     ),
     "logbias": OptionText(
         tr("Log bias"),
-        tr("How an fsync of PostgreSQL is made durable."),
-        "zfsprops(7); zfs docs; Vondra 2016; Vondra 2022; tested",
-        values=(
-            ChoiceValue("latency", tr("fsync is served from the log, on log devices if there are any")),
-            ChoiceValue(
-                "throughput",
-                tr("data goes to its final place immediately, bypassing log devices, and fragments"),
-            ),
+        tr(
+            "fsync is served from the log, on log devices if any (latency), or data goes to its final "
+            "place, which bypasses log devices and fragments (throughput)."
         ),
+        "zfsprops(7); zfs docs; Vondra 2016; Vondra 2022; tested",
     ),
     "sync": OptionText(
         tr("Synchronous writes"),
-        tr("Whether a commit of PostgreSQL is on the disk when it returns."),
-        "zfsprops(7) (“very dangerous … ignoring synchronous demands of databases”); zfs(4); tested",
-        values=(
-            ChoiceValue("standard", tr("fsync waits for the disk")),
-            ChoiceValue("always", tr("every write waits for the disk")),
-            ChoiceValue("disabled", tr("fsync waits for nothing: up to 5 s of commits are lost in a crash")),
+        tr(
+            "fsync waits for the disk (standard), or every write does (always). With disabled nothing "
+            "waits, and a crash loses up to 5 s of commits."
         ),
+        "zfsprops(7) (“very dangerous … ignoring synchronous demands of databases”); zfs(4); tested",
         risks=(("disabled", (Safety.LOSES_COMMITS,)),),
     ),
     "redundant_metadata": OptionText(
         tr("Extra copies of metadata"),
-        tr("How many extra metadata blocks each small random write of PostgreSQL adds."),
+        tr(
+            "Fewer extra copies mean fewer writes. One bad block loses one record with all, about 1000 "
+            "records with most, and perhaps the dataset with none."
+        ),
         "zfsprops(7); zfs docs; Vondra 2022; tested (some and none are older than 2.2)",
         values=(
-            ChoiceValue("all", tr("one bad block loses one record")),
-            ChoiceValue("most", tr("fewer writes; one bad block can lose about 1000 records of a table")),
-            ChoiceValue("some", tr("only the most important metadata"), since=_ZFS_2_1_11),
-            ChoiceValue("none", tr("one bad block can lose the dataset"), since=_ZFS_2_1_11),
+            ChoiceValue("all"),
+            ChoiceValue("most"),
+            ChoiceValue("some", since=_ZFS_2_1_11),
+            ChoiceValue("none", since=_ZFS_2_1_11),
         ),
         risks=tuple((value, (Safety.LESS_REDUNDANCY,)) for value in ("most", "some", "none")),
     ),
     "primarycache": OptionText(
         tr("What the ARC keeps"),
-        tr("PostgreSQL relies on the system's cache behind shared_buffers; on ZFS that is the ARC."),
-        "zfsprops(7); zfs docs; tested",
-        values=(
-            ChoiceValue("all", tr("data and metadata")),
-            ChoiceValue("metadata", tr("metadata only: every read beyond shared_buffers goes to the disk")),
-            ChoiceValue("none", tr("nothing: very slow")),
+        tr(
+            "PostgreSQL relies on the ARC behind shared_buffers. With metadata, every read beyond "
+            "shared_buffers goes to the disk; none is very slow."
         ),
+        "zfsprops(7); zfs docs; tested",
     ),
     "prefetch": OptionText(
         tr("Read ahead"),
         tr("Whether sequential scans are prefetched; random reads do not need it."),
         "zfsprops(7)",
-        values=(
-            ChoiceValue("all", tr("data and metadata")),
-            ChoiceValue("metadata", tr("metadata only")),
-            ChoiceValue("none", tr("nothing")),
-        ),
         since=_ZFS_2_3,
         untested=True,
     ),
     "direct": OptionText(
         tr("Direct I/O"),
-        tr("Only matters with debug_io_direct: PostgreSQL writes one page, which must be a whole record."),
-        "zfsprops(7); release tags",
-        values=(
-            ChoiceValue("standard", tr("if a program requests it and whole records are written")),
-            ChoiceValue("always", tr("bypasses the ARC if possible; pages smaller than a record do not")),
-            ChoiceValue("disabled", tr("never: through the ARC, as before 2.3")),
+        tr(
+            "Only matters with debug_io_direct and records of one page. standard bypasses the ARC if a "
+            "program requests it, always whenever possible, disabled never."
         ),
+        "zfsprops(7); release tags",
         since=_ZFS_2_3,
         untested=True,
     ),
     "checksum": OptionText(
         tr("Kind of checksum"),
-        tr("Costs CPU for each record read and written."),
+        tr(
+            "Costs CPU for each record: fletcher4 (on) is cheap. The others are cryptographic: edonr and "
+            "blake3 are fast, sha512 is faster than sha256."
+        ),
         "zfsprops(7); tested",
         values=(
-            ChoiceValue("on", tr("fletcher4")),
-            ChoiceValue("fletcher4", tr("cheap")),
-            ChoiceValue("sha256", tr("cryptographic")),
-            ChoiceValue("sha512", tr("cryptographic, faster on 64-bit CPUs")),
-            ChoiceValue("skein", tr("cryptographic")),
-            ChoiceValue("edonr", tr("cryptographic, fast")),
-            ChoiceValue("blake3", tr("cryptographic, fast"), since=_ZFS_2_2, untested=True),
+            ChoiceValue("on"),
+            ChoiceValue("fletcher4"),
+            ChoiceValue("sha256"),
+            ChoiceValue("sha512"),
+            ChoiceValue("skein"),
+            ChoiceValue("edonr"),
+            ChoiceValue("blake3", since=_ZFS_2_2, untested=True),
         ),
     ),
     "copies": OptionText(
@@ -686,12 +644,8 @@ ZFS: Final = {
     ),
     "xattr": OptionText(
         tr("Extended attributes"),
-        tr("Where file attributes are stored; PostgreSQL sets none."),
+        tr("Where file attributes are stored. PostgreSQL sets none; if SELinux does, sa saves one I/O."),
         "zfsprops(7); release tags (dir until 2.2, sa since 2.3); tested",
-        values=(
-            ChoiceValue("dir", tr("in hidden directories")),
-            ChoiceValue("sa", tr("beside the inode: one I/O less where there are any (SELinux)")),
-        ),
     ),
 }
 
@@ -706,35 +660,27 @@ F2FS: Final = {
     "fsync_mode": OptionText(
         tr("Strictness of fsync"),
         tr(
-            "How much is on disk when a PostgreSQL commit returns; use strict to compare with other "
-            "filesystems."
+            "What is on disk when a commit returns. strict is like ext4, XFS and btrfs (use it to compare), "
+            "posix less; nobarrier does not flush the disk's write cache."
         ),
         "f2fs.rst; tested",
-        values=(
-            ChoiceValue("posix", tr("what POSIX requires: less than other filesystems do")),
-            ChoiceValue("strict", tr("like ext4, XFS and btrfs: the fair comparison")),
-            ChoiceValue("nobarrier", tr("like posix, but the disk's write cache is not flushed")),
-        ),
         risks=(("nobarrier", (Safety.LOSES_COMMITS_WITHOUT_PLP,)),),
     ),
     "mode": OptionText(
         tr("Writing mode"),
-        tr("Whether PostgreSQL's random writes reach the disk as random writes."),
-        "f2fs.rst; tested",
-        values=(
-            ChoiceValue("adaptive", tr("may overwrite in place if free segments are rare")),
-            ChoiceValue("lfs", tr("always appends: no random writes, more cleaning")),
+        tr(
+            "Whether random writes reach the disk as such: adaptive may overwrite in place, lfs always "
+            "appends and cleans more."
         ),
+        "f2fs.rst; tested",
     ),
     "background_gc": OptionText(
         tr("Cleaning in the background"),
-        tr("When segments with free blocks are cleaned; this competes with PostgreSQL for the disk."),
-        "f2fs.rst; tested",
-        values=(
-            ChoiceValue("on", tr("while the disk is idle")),
-            ChoiceValue("off", tr("only when space runs out: postponed beyond the end of the benchmark")),
-            ChoiceValue("sync", tr("while idle, and synchronously")),
+        tr(
+            "When segments are cleaned, which competes with PostgreSQL: on while the disk is idle, sync "
+            "also synchronously, off only when space runs out."
         ),
+        "f2fs.rst; tested",
         risks=(("off", (Safety.DISTORTS,)),),
     ),
     "gc_merge": OptionText(
@@ -762,32 +708,24 @@ F2FS: Final = {
     ),
     "alloc_mode": OptionText(
         tr("Allocation"),
-        tr("Where rewritten blocks go. Below about 16 GiB f2fs always uses reuse, whatever you set."),
-        "f2fs.rst; tested (6.1 turns default into reuse on a small device without a word)",
-        values=(
-            ChoiceValue("default", tr("mostly new segments")),
-            ChoiceValue("reuse", tr("used segments first")),
+        tr(
+            "Where rewritten blocks go: mostly to new segments (default) or first to used ones (reuse). "
+            "Below about 16 GiB f2fs always uses reuse."
         ),
+        "f2fs.rst; tested (6.1 turns default into reuse on a small device without a word)",
     ),
     "active_logs": OptionText(
         tr("Active logs"),
-        tr("Number of write streams, sorted by how soon the data will be replaced."),
-        "f2fs.rst; tested",
-        values=(
-            ChoiceValue("2", tr("data and metadata")),
-            ChoiceValue("4", tr("hot and cold of each")),
-            ChoiceValue("6", tr("hot, warm and cold of each")),
+        tr(
+            "Write streams, by how soon data is replaced: 2 separate data from metadata, 4 also hot from "
+            "cold, 6 also warm."
         ),
+        "f2fs.rst; tested",
     ),
     "discard_unit": OptionText(
         tr("Unit of discards"),
-        tr("Larger units inform the SSD of free blocks less often, and later."),
+        tr("Larger units (a segment is 2 MiB) inform the SSD of free blocks less often, and later."),
         "f2fs.rst; tested",
-        values=(
-            ChoiceValue("block", tr("each block")),
-            ChoiceValue("segment", tr("whole segments of 2 MiB only")),
-            ChoiceValue("section", tr("whole sections only")),
-        ),
         since=(Requirement(KERNEL, (5, 15)),),
     ),
     "age_extent_cache": OptionText(
@@ -799,12 +737,8 @@ F2FS: Final = {
     ),
     "errors": OptionText(
         tr("After an I/O error"),
-        tr("What happens when the disk fails: a run should end, not continue."),
+        tr("What happens when the disk fails: remount-ro ends the run, continue does not."),
         "f2fs.rst",
-        values=(
-            ChoiceValue("remount-ro", tr("read-only: the run ends")),
-            ChoiceValue("continue", tr("continues anyway")),
-        ),
         risks=(("continue", (Safety.DISTORTS,)),),
         since=(Requirement(KERNEL, (6, 5)),),
         untested=True,
@@ -829,22 +763,13 @@ REISERFS: Final = {
     "data": replace(
         EXT4["data"],
         source="fs/reiserfs/super.c",
-        values=(
-            ChoiceValue("ordered", tr("data is written before the metadata that names it")),
-            ChoiceValue("writeback", tr("no order: after a crash files can contain old disk content")),
-            ChoiceValue("journal", tr("all data is written twice")),
-        ),
+        values=(*EXT4["data"].values[:2], ChoiceValue("journal", tr("all data is written twice"))),
     ),
     "commit": replace(EXT4["commit"], source="fs/reiserfs/super.c"),
     "tails": OptionText(
         tr("Ends of files"),
         tr("Saves space but costs time for files that end within a block; tables never do."),
         "fs/reiserfs/super.c",
-        values=(
-            ChoiceValue("small", tr("small files are stored in the tree")),
-            ChoiceValue("on", tr("the tails of small and medium files are stored in the tree")),
-            ChoiceValue("off", tr("every file has its own blocks")),
-        ),
     ),
 }
 
@@ -857,14 +782,11 @@ TMPFS: Final = {
     ),
     "huge": OptionText(
         tr("Huge pages"),
-        tr("Uses fewer, larger memory pages: less CPU, more memory."),
-        "tmpfs.rst; tested",
-        values=(
-            ChoiceValue("never", tr("4 KiB pages")),
-            ChoiceValue("always", tr("huge pages if available")),
-            ChoiceValue("within_size", tr("huge pages inside the file's size")),
-            ChoiceValue("advise", tr("only if a program requests them")),
+        tr(
+            "Fewer, larger memory pages: less CPU, more memory. within_size uses them inside a file only, "
+            "advise on request."
         ),
+        "tmpfs.rst; tested",
     ),
     "noswap": OptionText(
         tr("Never swapped out"),

@@ -71,7 +71,7 @@ def found(page: FilesystemPage) -> list[str]:
         pytest.param("ext4", "noatime", "atime", marks=pytest.mark.long),
         pytest.param("ext4", "writeback", "data", marks=pytest.mark.long),
         pytest.param("ext4", "has_journal", "journal", marks=pytest.mark.long),
-        ("ext4", "Journal commit interval", "commit"),
+        ("ext4", "Commit interval", "commit"),
         pytest.param("xfs", "logbsize", "logbsize", marks=pytest.mark.long),
         pytest.param("btrfs", "nodatacow", "datacow", marks=pytest.mark.long),
         ("btrfs", "chattr +C", "nocow_attribute"),

@@ -179,7 +179,7 @@ NUMBERS: Final = (
     ),
     NumberSpec(
         "p99",
-        tr("Latency, 99th percentile"),
+        tr("Latency, {percent}th percentile").format(percent=99),
         tr("p99, ms"),
         "ms",
         lambda numbers: format_number(numbers.p99_ms),

@@ -167,7 +167,7 @@ def _show_option(option: OptionSpec, support: Support, console: Console) -> None
     )
     _paragraph(console, option.effect)
     if len(option.values) <= _SHORT_CHOICE:
-        for item in option.values:
+        for item in (each for each in option.values if each.effect or each.untested):
             untested = tr(" (untested)") if item.untested else ""
             print_sentence(console, f"{item.id}: {item.effect}{untested}", indent=8)
     for value, classes in option.risks:

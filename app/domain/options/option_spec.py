@@ -99,14 +99,14 @@ class ChoiceValue:
 
     Attributes:
         id: the value.
-        effect: on PostgreSQL.
+        effect: on PostgreSQL; empty if the value or the option says it.
         since: requirements of this value in addition to the option's own.
         removed: versions that no longer have it.
         untested: newer than every kernel or tool in the tests.
     """
 
     id: str
-    effect: str
+    effect: str = ""
     since: tuple[Requirement, ...] = ()
     removed: tuple[Requirement, ...] = ()
     untested: bool = False
@@ -120,7 +120,7 @@ class OptionText:
         label: for users.
         effect: on PostgreSQL, one sentence.
         source: of the facts.
-        values: each value of a `Choice`, in its order.
+        values: each value of a `Choice`, in its order; may be missing if there is nothing to say of any.
         unseen: why it cannot be verified, one clause; empty if it can: by `FormatOption.shown`, by the
             filesystem's expected tokens (`FormatSpec.expected`), or as a setting of the server.
         on_files: how new files on the filesystem show a value, in letters of `lsattr`; None if they do not.
@@ -183,4 +183,6 @@ class OptionSpec(FormatOption, OptionText):
 
 def explained(option: FormatOption, text: OptionText) -> OptionSpec:
     """Return an option with its text."""
-    return OptionSpec(**{each.name: getattr(option, each.name) for each in fields(option)}, **vars(text))
+    values = text.values or tuple(map(ChoiceValue, getattr(option.kind, "ids", ())))
+    of_format = {each.name: getattr(option, each.name) for each in fields(option)}
+    return OptionSpec(**of_format, **{**vars(text), "values": values})

@@ -45,7 +45,7 @@ class SettingOffer:
     Attributes:
         name: in postgresql.conf.
         values: the offered ones.
-        about: its effect, a sentence.
+        about: its effect, a sentence; empty if the name says it.
         takes_text: whether other values can be typed.
         by_session: whether the owner of a database can set it for its sessions: on a server that already
             runs, other settings are never changed.
@@ -53,7 +53,7 @@ class SettingOffer:
 
     name: str
     values: tuple[str, ...]
-    about: str
+    about: str = ""
     takes_text: bool = False
     by_session: bool = False
 
@@ -74,24 +74,21 @@ OFFERED: Final = (
         ("on", "off"),
         tr("Full pages in WAL after a checkpoint; turn off only if the filesystem never tears a page."),
     ),
-    SettingOffer("wal_compression", ("off", "pglz", "lz4", "zstd"), tr("Compresses full pages in WAL.")),
+    SettingOffer("wal_compression", ("off", "pglz", "lz4", "zstd")),
     SettingOffer(
         "wal_init_zero", ("on", "off"), tr("Fills new WAL files with zeros; turn off for copy on write.")
     ),
     SettingOffer(
         "wal_recycle", ("on", "off"), tr("Reuses WAL files by renaming; turn off for copy on write.")
     ),
-    SettingOffer("shared_buffers", ("128MB", "1GB", "4GB"), tr("The server's own cache."), takes_text=True),
-    SettingOffer(
-        "max_wal_size", ("1GB", "4GB", "16GB"), tr("Amount of WAL between checkpoints."), takes_text=True
-    ),
+    SettingOffer("shared_buffers", ("128MB", "1GB", "4GB"), takes_text=True),
+    SettingOffer("max_wal_size", ("1GB", "4GB", "16GB"), takes_text=True),
     SettingOffer(
         "io_method", ("sync", "worker", "io_uring"), tr("How pages are read; PostgreSQL 18 or newer.")
     ),
     SettingOffer(
         "effective_io_concurrency",
         ("1", "16", "128"),
-        tr("Prefetching for scans."),
         takes_text=True,
         by_session=True,
     ),
@@ -290,7 +287,7 @@ class _Making:
         offers = [ValueOffer(value_of(key, each.value), each.value) for each in Scheduler]
         yield self._row(RowGroup.STORAGE, key, tr("I/O scheduler"), about, offers)
         key = f"{_DISKS}read_ahead"
-        about = tr("For these disks during the runs; restored afterwards. Not on ZFS.")
+        about = tr("For these disks during the runs; restored afterwards.")
         offers = [_plain(key, each) for each in (0, "128 KiB", "512 KiB", "4 MiB")]
         if any(spec.id != "zfs" for spec in specs):
             yield self._row(RowGroup.STORAGE, key, tr("Read-ahead"), about, offers, text=True)
@@ -402,9 +399,7 @@ class _Making:
         offers = [
             ValueOffer(value_of(key, name), each.label, each.description) for name, each in PRESETS.items()
         ]
-        yield self._row(
-            RowGroup.SERVER, key, tr("Settings from"), tr("The preset of server settings."), offers
-        )
+        yield self._row(RowGroup.SERVER, key, tr("Settings from"), "", offers)
         key = "postgresql.checksums"
         offers = [replace(_plain(key, on), label=tr("on") if on else tr("off")) for on in (True, False)]
         about = tr("Whether data pages have checksums; this also logs hint bits in WAL.")
@@ -422,7 +417,7 @@ class _Making:
         cpus = self.environment.machine.cpus if self.environment else 1
         clients = sorted({1, 2, 4, 8, 16, 32, 64, cpus, 2 * cpus})
         for key, label, about, values, text in (
-            (CLIENTS, tr("Clients"), tr("Concurrent pgbench sessions."), clients, True),
+            (CLIENTS, tr("Clients"), "", clients, True),
             (
                 "workload.scale",
                 tr("Scale factor"),
@@ -433,14 +428,14 @@ class _Making:
             (
                 "workload.script",
                 tr("Script"),
-                tr("The transaction to measure."),
+                "",
                 tuple(each.value for each in BuiltinScript),
                 False,
             ),
             (
                 "workload.protocol",
                 tr("Query protocol"),
-                tr("How pgbench sends its queries."),
+                "",
                 tuple(each.value for each in Protocol),
                 False,
             ),
@@ -462,9 +457,7 @@ class _Making:
         if found is None:
             return None
         if key.startswith(_SETTINGS):
-            offer = SettingOffer(
-                key.removeprefix(_SETTINGS), (), tr("A setting of postgresql.conf."), takes_text=True
-            )
+            offer = SettingOffer(key.removeprefix(_SETTINGS), (), "", takes_text=True)
             return self.setting(offer)
         offers = [ValueOffer(each, each.name or tr("(unnamed)")) for each in found.values]
         about = tr("From the campaign file. Unticked values are removed.")

@@ -68,8 +68,9 @@ def test_example_keys_have_descriptions(table: tuple[str, ...], field: CampaignF
     dotted = ".".join((*table, field.name)).lstrip(".")
     assert dotted in given_keys(tomllib.loads(EXAMPLE))
     key = rf"(?:{field.name} = |\[(?:configuration\.)?{re.escape(dotted)}\])"
-    # the sentence is the first line of the comment directly above the key
-    assert re.search(rf"^# {re.escape(field.sentence)}\n(?:#.*\n)*{key}", EXAMPLE, re.MULTILINE)
+    # the comment directly above the key begins with the sentence
+    sentence = "(?: |\n# )".join(map(re.escape, field.sentence.split()))
+    assert re.search(rf"^# {sentence}\n(?:#.*\n)*{key}", EXAMPLE, re.MULTILINE)
 
 
 @pytest.mark.parametrize("key", DIMENSION_KEYS)

@@ -117,7 +117,7 @@ def test_mount_word_suggests_option(name: str, word: str, advice: str) -> None:
     [
         ("zfs", "barrier", "sync=disabled"),
         ("ext3", "delalloc", "the kernel refuses it"),
-        ("tmpfs", "barrier", "There is no disk to flush"),
+        ("tmpfs", "barrier", "It uses no disk"),
         ("f2fs", "compress", "written once"),
     ],
 )

@@ -116,7 +116,7 @@ def test_number_reads_as_rate() -> None:
     ("texts", "path", "says"),
     [
         ({"name": ""}, "workload.phase[2].name", "a name of its own"),
-        ({"name": "reads"}, "workload.phase[2].name", "phase names must differ"),
+        ({"name": "reads"}, "workload.phase[2].name", "names must differ"),
         ({"name": "b", "times": "0"}, "workload.phase[2].times", "Found 0"),
         ({"name": "b", "times": "often"}, "workload.phase[2].times", "whole number"),
         ({"name": "b", "clients": "-1"}, "workload.phase[2].clients", "Found -1"),

@@ -289,7 +289,7 @@ _ALL: Final = (
     ),
     ChartSpec(
         "sweep-p99",
-        tr("Latency, 99th percentile"),
+        tr("Latency, {percent}th percentile").format(percent=99),
         "ms",
         (CurveSpec("p99", "p99", _one("sweep.latency_p99_ms"), smooth=False),),
         along=XQuantity.SWEPT,

@@ -33,6 +33,15 @@ class Help:
     source: str = ""
 
 
+_SEARCH: Final = tr(
+    "Finds a row by its label or its name in mount, mkfs, zfs or postgresql.conf, such as nobarrier or "
+    "recordsize."
+)
+_RECIPES: Final = tr(
+    "Ready-made comparisons by the question they answer. A recipe replaces your choices on every page, and "
+    "you can change everything; anything this machine cannot measure is skipped."
+)
+
 HELP_TEXTS: Final = {
     "own": tr(
         "Your own pgbench scripts; each transaction picks one at random by weight. They find pgbench's four "
@@ -42,10 +51,7 @@ HELP_TEXTS: Final = {
         "A dimension: each ticked value is measured in every combination with the other dimensions. The "
         "first value is the baseline."
     ),
-    "dimension.search": tr(
-        "Finds a row by its name here or in mount, mkfs, zfs or postgresql.conf, such as nobarrier or "
-        "recordsize."
-    ),
+    "dimension.search": _SEARCH,
     "dimension.sweep": tr(
         "1, 2, 4 and more clients, up to twice the CPUs of this machine. Shows from how many clients on TPS "
         "no longer grows."
@@ -57,15 +63,12 @@ HELP_TEXTS: Final = {
         "Every combination of the ticked values. Untick one to exclude it; the campaign file lists it under "
         "[[exclude]]."
     ),
-    "recipe.question": tr(
-        "Ready-made comparisons by the question they answer, both published and new. A recipe fills every "
-        "page; anything this machine cannot measure is skipped."
-    ),
+    "recipe.question": _RECIPES,
     "recipe.quick": tr(
         "The same comparison with little data, measured for seconds. It shows that the setup works, and "
         "little else."
     ),
-    "recipe.use": tr("Fills every page from the recipe and replaces your current choices."),
+    "recipe.use": _RECIPES,
     "folder": tr(
         "Measures the existing filesystem with its current options and disks. pgFooting creates its own "
         "folder there and removes it after each run."
@@ -91,9 +94,8 @@ HELP_TEXTS: Final = {
         "use by others is refused."
     ),
     "disks": tr(
-        "Every disk of this machine, as it is now. Click or press Space to use a disk for data. "
-        "Disks that cannot be used show the reason. pgFooting never wipes data it did not write, "
-        "and no option changes that."
+        "Click or press Space to use a disk for data; disks that cannot be used show the reason. pgFooting "
+        "never wipes data it did not write."
     ),
     "use": tr(
         "PostgreSQL flushes WAL at each commit; separate disks keep that I/O away from the data. A log "
@@ -119,10 +121,7 @@ HELP_TEXTS: Final = {
         "From bottom to top: disks with their one partition, the array, the filesystem. A double line joins "
         "disks with the same content."
     ),
-    "options.search": tr(
-        "Finds an option by its label or its name in mount, mkfs, zpool and zfs, such as nobarrier or "
-        "ashift. Ctrl+F comes here, Enter jumps to the match."
-    ),
+    "options.search": _SEARCH,
     "preset": tr(
         "A named set of options with its source. Anything it does not name keeps its default; your own "
         "options override it."
@@ -185,15 +184,15 @@ HELP_TEXTS: Final = {
         "The time estimate assumes that loading runs at about 100 MB/s. Closing the window does not end the "
         "campaign; Stop keeps the measured data."
     ),
-    "recipe": tr("A recipe is a ready-made campaign. It fills all pages, and you can change everything."),
+    "recipe": _RECIPES,
     "save": tr("Saves the campaign as a file that you can run with “pgfooting run FILE” on any machine."),
 }
 """Explanations of what is no key of campaign files."""
 
 _SOURCES: Final = {
-    "own": tr("PostgreSQL manual, pgbench: Custom Scripts"),
+    "own": tr("PostgreSQL manual, {part}").format(part="pgbench"),
     "memory": "tmpfs(5)",
-    "use": tr("PostgreSQL manual, WAL internals; zpoolconcepts(7)"),
+    "use": tr("PostgreSQL manual, {part}").format(part="28.6") + "; zpoolconcepts(7)",
     "members": "md(4)",
     "io_baseline": "fio(1), pg_test_fsync(1)",
 }
