@@ -21,8 +21,8 @@ from app.domain.campaign.configuration import DataSet
 from app.domain.disk import DiskIdentity
 from app.domain.filesystems import find_filesystem
 from app.domain.options.kinds import OptionValue
-from app.domain.options.raid import Assembler, Level
-from app.domain.storage_plan.plan import Bitmap, Group, InitialSync, StoragePlan
+from app.domain.options.raid import STRIPED, Assembler, Level
+from app.domain.storage_plan.plan import DEFAULT_CHUNK_BYTES, Bitmap, Group, InitialSync, StoragePlan
 from app.domain.text import number_text, tr
 from app.domain.units import format_duration, format_size
 from app.postgres.pgbench.summary import Connecting, much_connecting
@@ -30,7 +30,6 @@ from app.runfile.metadata.environment import DATA_CHECKSUMS, MOST_CHARACTERS, En
 from app.runfile.metadata.offered_load import LoadKind, offered_load
 from app.runfile.metadata.run_metadata import RunMetadata, ScriptMetadata, ServerMetadata, TargetMetadata
 from app.runfile.metadata.typed_json import NotKnown, known, or_none
-from app.storage.layout.partitions import STRIPED, chunk_bytes
 
 if TYPE_CHECKING:
     from app.domain.options.filesystem_spec import FilesystemSpec
@@ -330,7 +329,7 @@ def _part_words(group: Group, spec: FilesystemSpec | None, name: str) -> str | N
     is_md = spec is not None and group.level in spec.levels and spec.assembler(group.level) is Assembler.MD
     if value is None and is_md and group.level is not Level.SINGLE:
         if name == "chunk_bytes" and group.level in STRIPED:
-            value = chunk_bytes(group)
+            value = DEFAULT_CHUNK_BYTES
         elif group.level is not Level.STRIPE:
             value = {"bitmap": Bitmap.INTERNAL, "initial_sync": InitialSync.WAIT}.get(name)
     return None if value is None else value_words(value, name)

@@ -29,8 +29,7 @@ from app.campaign_file.problems import KeyPath
 from app.domain.campaign.configuration import Configuration, DiskTarget, Target
 from app.domain.campaign.matrix import Change
 from app.domain.options.filesystem_spec import FilesystemSpec
-from app.domain.options.raid import Assembler, Level
-from app.storage.layout.partitions import STRIPED
+from app.domain.options.raid import STRIPED, Assembler, Level
 
 TARGET: Final = "target"
 DISKS: Final = (TARGET, DiskTarget.kind)

@@ -50,6 +50,9 @@ _LABELS: Final = {
     Level.RAIDZ3: tr("Triple parity (raidz3)"),
 }
 
+STRIPED: Final = frozenset({Level.STRIPE, Level.RAID10, Level.RAID5, Level.RAID6})
+"""Levels of md with a chunk."""
+
 PARITY_DISKS: Final = {Level.RAID5: 1, Level.RAID6: 2, Level.RAIDZ3: 3}
 """Disks' worth of parity in a stripe."""
 

@@ -13,7 +13,7 @@ from app.domain.errors import CampaignError
 from app.domain.formats import FORMATS, format_of
 from app.domain.options.format_spec import FormatSpec
 from app.domain.options.kinds import OptionValue
-from app.domain.options.raid import Assembler, Level, layout
+from app.domain.options.raid import STRIPED, Assembler, Level, layout
 from app.domain.options.refusals import option_problems
 from app.domain.problem import Problem
 from app.domain.storage_plan.plan import (
@@ -43,7 +43,6 @@ from app.domain.units import MIB, format_size
 MOST_DISKS: Final = 64
 MOST_OPTIONS: Final = 200
 """Per filesystem: none has so many, and each unknown one is compared with all known ones."""
-_STRIPED: Final = frozenset({Level.STRIPE, Level.RAID10, Level.RAID5, Level.RAID6})
 _SOUND_WHEN_ASSUMED_CLEAN: Final = frozenset({Level.MIRROR, Level.RAID10})
 
 
@@ -150,7 +149,7 @@ def _array_problems(name: str, group: Group, assembler: Assembler) -> Iterator[P
     on_md = assembler is Assembler.MD
     chunk = group.chunk_bytes
     if chunk is not None:
-        if not on_md or group.level not in _STRIPED:
+        if not on_md or group.level not in STRIPED:
             yield Problem(
                 f"{name}.chunk_bytes", tr("Only md arrays with stripes have a chunk."), tr("nothing")
             )

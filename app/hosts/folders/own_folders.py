@@ -7,6 +7,8 @@ below /var/lib/pgfooting, where the server's account reaches the former and only
 from __future__ import annotations
 
 import os
+import re
+import secrets
 import stat
 from contextlib import suppress
 from pathlib import Path
@@ -15,6 +17,7 @@ from typing import Final
 from app.domain.errors import InstallationError, RefusedError
 from app.domain.text import tr
 from app.hosts.folders.descriptors import READ, opened, strictly
+from app.probes.base.backing_devices import parse_mountinfo
 from app.process.starter import Account, Recorder, current_account, named_account, run_command
 
 # Choose the account of server and pgbench: this user, or for root a system user.
@@ -98,6 +101,22 @@ def _create(record: Recorder) -> Account:
             ),
         )
     return account
+
+
+OWN_NAME: Final = re.compile(r"pgfooting-[0-9a-f]{16}")
+"""Names of pgFooting's folders, and the only ones that it deletes."""
+
+
+def own_name() -> str:
+    """Return an unpredictable name for a folder of ours."""
+    return f"pgfooting-{secrets.token_hex(8)}"
+
+
+def lies_in_memory(device: int) -> bool:
+    """Return whether the filesystem with this st_dev vanishes when the machine restarts."""
+    number = f"{os.major(device)}:{os.minor(device)}"
+    table = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape")
+    return any(mount.in_memory for mount in parse_mountinfo(table) if mount.device == number)
 
 
 BENCH: Final = "bench"

@@ -5,8 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import pwd
-import re
-import secrets
 import stat
 import unicodedata
 from collections.abc import Callable
@@ -21,31 +19,25 @@ from app.domain.text import tr
 from app.domain.units import MIB, format_size
 from app.hosts.folders import folder_access
 from app.hosts.folders.folder_access import FolderFacts, Obstacle
-from app.hosts.folders.own_folders import create_default_folder, default_folder, of_an_account
-from app.probes.base.backing_devices import parse_mountinfo
+from app.hosts.folders.own_folders import (
+    OWN_NAME,
+    create_default_folder,
+    default_folder,
+    lies_in_memory,
+    of_an_account,
+)
 from app.process.memory import Memory, read_memory
 from app.process.starter import Account, as_account, unrecorded
 from app.storage.inspect.snapshot import Policy
 from app.storage.layout.disk_target import storage_plan, usable_bytes
 from app.storage.spare.disks import list_disks
 
-
-def lies_in_memory(device: int) -> bool:
-    """Return whether the filesystem with this st_dev vanishes when the machine restarts."""
-    number = f"{os.major(device)}:{os.minor(device)}"
-    table = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape")
-    return any(mount.in_memory for mount in parse_mountinfo(table) if mount.device == number)
-
-
 Examine = Callable[[str, Account], FolderFacts | Obstacle]
 """Examines a folder as an account; by default `examine_as`."""
 
-__all__ = ["MEMORY_FOLDER", "OWN_NAME", "CheckedTarget", "check_target", "default_folder", "examine_as"]
+__all__ = ["MEMORY_FOLDER", "CheckedTarget", "check_target", "default_folder", "examine_as"]
 
 MEMORY_FOLDER: Final = "/dev/shm"  # noqa: S108 - what is made there has a random name and mode 0700
-OWN_NAME: Final = re.compile(r"pgfooting-[0-9a-f]{16}")
-"""Names of pgFooting's folders, and the only ones that it deletes."""
-
 UNKNOWN_FREE_BYTES: Final = 2**62
 """Free bytes of a server that was not started here, if no limit is given."""
 _EVERY_DISK: Final = Policy(accept_loop_devices=True)
@@ -338,11 +330,6 @@ _LEAST_LOG_BYTES: Final = 32 * MIB
 
 SOCKET_PLACES: Final = ("/tmp", "/var/tmp", MEMORY_FOLDER)  # noqa: S108 - random names, mode 0700
 """Possible parents of a socket folder, the best first; short: a socket's path has 107 bytes (unix(7))."""
-
-
-def own_name() -> str:
-    """Return an unpredictable name for a folder of ours."""
-    return f"pgfooting-{secrets.token_hex(8)}"
 
 
 def private_places() -> tuple[str, ...]:

@@ -30,8 +30,14 @@ from app.domain.errors import FootingError
 from app.domain.text import tr
 from app.domain.units import MIB
 from app.hosts.folders.descriptors import FileIdentity, make_folder
-from app.hosts.folders.own_folders import check_private, create_state_folder, of_an_account
-from app.hosts.folders.targets import OWN_NAME, lies_in_memory, own_name
+from app.hosts.folders.own_folders import (
+    OWN_NAME,
+    check_private,
+    create_state_folder,
+    lies_in_memory,
+    of_an_account,
+    own_name,
+)
 from app.process.starter import Account, Recorder, as_account, current_account
 
 FORMAT: Final = 1

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 from typing import Any, Final
 
 from app.domain.errors import PgbenchError
@@ -66,13 +67,12 @@ _COMMON_LINES: Final = (
 )
 
 
+@cache
 def _compiled(*lines: str) -> tuple[re.Pattern[str], ...]:
     """Return patterns in which a number has no more digits than any that pgbench can print."""
     return tuple(re.compile(line.replace(r"\d+", r"\d{1,20}"), re.ASCII) for line in lines)
 
 
-_RUN_PATTERNS: Final = _compiled(*_RUN_LINES, *_COMMON_LINES)
-_SCRIPT_PATTERNS: Final = _compiled(*_SCRIPT_LINES, *_COMMON_LINES)
 _TEXTS: Final = frozenset({"version", "server_version", "transaction_type", "partition_method", "protocol"})
 _FLOATS: Final = re.compile(r"tps|.*_ms|tps_.*")
 _SCRIPT_TITLE: Final = re.compile(r"SQL script (\d+): (.+)")
@@ -301,7 +301,8 @@ class _Reader:
         return self._in_statements
 
     def _feed_value(self, line: str) -> bool:
-        for pattern in _RUN_PATTERNS if self._current is self.run else _SCRIPT_PATTERNS:
+        lines = _RUN_LINES if self._current is self.run else _SCRIPT_LINES
+        for pattern in _compiled(*lines, *_COMMON_LINES):
             match = pattern.match(line)
             if match and (not (rest := line[match.end() :]) or (self._allow_remarks and rest[0].isspace())):
                 self._current |= {
@@ -337,11 +338,11 @@ def _incomplete(missing: list[str], messages: tuple[str, ...]) -> PgbenchError:
 
 
 _NUMBER: Final = r"-?(?:\d+(?:\.\d+)?|nan|inf)"
-_PROGRESS: Final = _compiled(
+_PROGRESS: Final = (
     rf"progress: (?P<time>\d+\.\d+) s, (?P<tps>{_NUMBER}) tps, lat (?P<latency>{_NUMBER}) ms"
     rf" stddev (?P<stddev>{_NUMBER})(?:, (?P<failed>\d+) failed)?(?:, lag (?P<lag>{_NUMBER}) ms)?"
     r"(?:, (?P<skipped>\d+) skipped)?(?:, (?P<retried>\d+) retried, (?P<retries>\d+) retries)?"
-)[0]
+)
 _EPOCH_DECIMALS: Final = 3
 
 
@@ -386,7 +387,7 @@ def parse_progress(line: str, *, allow_remarks: bool = False) -> ProgressLine | 
         allow_remarks: accept text after the line, separated by a blank, which a person may have added.
     """
     line = line.rstrip("\r\n")
-    match = _PROGRESS.match(line)
+    match = _compiled(_PROGRESS)[0].match(line)
     if match is None or not ((rest := line[match.end() :]) == "" or (allow_remarks and rest[0].isspace())):
         return None
     time = match["time"]

@@ -19,7 +19,7 @@ from app.domain.formats import format_of
 from app.domain.options.format_spec import FormatSpec
 from app.domain.options.kinds import ExpectedToken, ReadbackToken, ShownBy
 from app.domain.options.option import Stage
-from app.domain.options.raid import Assembler, Level, layout
+from app.domain.options.raid import STRIPED, Assembler, Level, layout
 from app.domain.storage_plan.plan import Bitmap, Group, InitialSync, Role, StoragePlan
 from app.domain.units import KIB
 from app.storage.layout.commands_filesystem import filesystem_steps, mount_steps, partition_steps, wipe_member
@@ -35,7 +35,7 @@ from app.storage.layout.conditions import (
     PoolNotMounted,
 )
 from app.storage.layout.names import HOST, Names, PlannedDevice
-from app.storage.layout.partitions import STRIPED, PlanMember, chunk_bytes, members_of
+from app.storage.layout.partitions import PlanMember, chunk_bytes, members_of
 from app.storage.layout.queue_record import QueueSetting
 from app.storage.layout.steps import (
     LONG_S,

@@ -13,7 +13,7 @@ from typing import Final
 
 from app.domain.formats import format_of
 from app.domain.options.format_spec import STRIPE_OPTIONS, StripeGeometry
-from app.domain.options.raid import Assembler, Level, layout
+from app.domain.options.raid import Assembler, layout
 from app.domain.storage_plan.plan import (
     DEFAULT_CHUNK_BYTES,
     PARTITION_TYPE,
@@ -146,10 +146,6 @@ def _signature(plan: StoragePlan, role: Role, node: str, names: Names) -> Signat
             return SignatureIs(node, "linux_raid_member", names.array_uuid(role))
         case _:
             return SignatureIs(node, spec.id, names.filesystem(role))
-
-
-STRIPED: Final = frozenset({Level.STRIPE, Level.RAID10, Level.RAID5, Level.RAID6})
-"""Levels of md with a chunk."""
 
 
 def chunk_bytes(group: Group) -> int:
