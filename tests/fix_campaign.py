@@ -18,7 +18,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from app.hosts.folders.own_folders import OWN_NAME, create_state_folder
+from app.hosts.folders.descriptors import OWN_NAME
+from app.hosts.folders.own_folders import create_state_folder
 from app.process.starter import Account
 from app.runfile.reader import RunFile
 

@@ -7,7 +7,7 @@ report show them, `app.comparison.differences` compares them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -17,7 +17,7 @@ from app.analysis.cannot_show import Limitation, find_limitations
 from app.analysis.data_set import compression_in_effect
 from app.analysis.io_baseline import UsedShare, read_used_shares
 from app.analysis.labels import at_least, format_tps
-from app.analysis.properties import Property, properties_of, value_words
+from app.analysis.properties import SETTING, SETTINGS, Property, properties_of, unchosen_settings, value_words
 from app.analysis.stability import RunStability, read_shape
 from app.domain.columns import CellKind, Column
 from app.domain.disturbances import Disturbances
@@ -195,7 +195,8 @@ class RunFacts:
         marks: (kind, reason) labels.
         properties: choices, and features of the machine.
         disturbances: by other processes during the measurement.
-        others: options left at their default, and unknown values: for `app.comparison.differences`.
+        others: options left at their default, and unknown values, see `every_property`.
+        unchosen: other settings of the server, by name, see `every_property`.
         summary: figures, see app/runfile/summary.py.
         commands: every executed program, and root's own actions, in order; see `command_line`.
         environment: dotted name and value of every fact from before the run.
@@ -235,6 +236,7 @@ class RunFacts:
     tags: tuple[str, ...] = ()
     note: str = ""
     others: tuple[Property, ...] = field(default=(), repr=False)
+    unchosen: Mapping[str, str] = field(default_factory=dict, repr=False)
     place: int = 0
     number: int | None = None
     order: str = ""
@@ -257,6 +259,17 @@ class RunFacts:
     load: OfferedLoad = field(default_factory=OfferedLoad)
     phases: tuple[PhaseFigures, ...] = field(default=(), repr=False)
     plan: StoragePlan | None = field(default=None, repr=False, compare=False)
+
+    def every_property(self, settings: Collection[str]) -> Iterator[Property]:
+        """Yield all properties, shown or not, to compare them.
+
+        Args:
+            settings: only these of `unchosen`: the ones that another run shows.
+        """
+        yield from self.properties
+        yield from self.others
+        for name in filter(settings.__contains__, self.unchosen if settings else ()):
+            yield Property(SETTING, name, self.unchosen[name], is_shown=False, part=SETTINGS)
 
     def figures_after(self, cut_s: float) -> dict[str, float | None]:
         """Return the figures without the first seconds of the measured phase; `summary` if nothing is cut.
@@ -319,14 +332,13 @@ def read_run_facts(path: Path, *, whole: bool = True) -> RunFacts:
             used=read_used_shares(run),
             properties=tuple(item for item in found if item.is_shown),
             others=tuple(item for item in found if not item.is_shown),
+            unchosen=unchosen_settings(value, environment),
             summary=figures_of(run),
             phases=read_phase_figures(run),
             load=offered_load(value),
             plan=or_none(value.target.plan),
             commands=_executed(run) if whole else (),
-            environment=tuple(
-                _flat({key: it for key, it in facts.items() if whole and key != SERVER_DEFAULTS})
-            ),
+            environment=tuple(_flat({k: it for k, it in facts.items() if whole and k != SERVER_DEFAULTS})),
             unavailable=tuple((tr(of), tr(why)) for _, of, why in (run.unavailable() if whole else ())),
             shape=shape,
             bottleneck=read_bottleneck(run),
@@ -340,6 +352,11 @@ kept_run_facts: Final = FileCache(
     read_run_facts, most=400, is_final=lambda run: run.state != RunState.RUNNING.value
 )
 """The same, cached with the computed figures for pages that ask repeatedly."""
+
+
+def shown_settings(runs: Iterable[RunFacts]) -> frozenset[str]:
+    """Return the names of the settings that any of these runs shows."""
+    return frozenset(item.name for run in runs for item in run.properties if item.topic == SETTING)
 
 
 def property_of(run: RunFacts, topic: str, name: str) -> str:

@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
-from functools import lru_cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from app.analysis.data_set import data_set_words
@@ -181,7 +181,7 @@ def _number_words(value: float, name: str) -> str:
 
 
 def properties_of(run: RunMetadata, environment: EnvironmentFacts | None) -> Iterator[Property]:
-    """Yield every property of a run, each once.
+    """Yield every property of a run, each once, without the `unchosen_settings`.
 
     Args:
         run: the choices; unknown ones are yielded as unknown.
@@ -484,25 +484,24 @@ def _postgresql_elsewhere(run: RunMetadata, environment: EnvironmentFacts | None
 
 
 def _settings(run: RunMetadata, in_effect: Mapping[str, str]) -> Iterator[Property]:
-    """Yield the chosen settings, as the server reports them, and its other values hidden."""
+    """Yield the chosen settings, as the server reports them."""
     if isinstance(run.settings, NotKnown):
         yield Property(SETTING, SETTINGS, "", is_shown=False, is_known=False)
         return
-    written = {each.name for each in run.settings if each.name}
     for each in run.settings:
         if each.origin != "pgfooting" and each.name:
             words = in_effect.get(each.name.lower()) or each.value or tr("(empty)")
             follows = each.origin == "preset"
             yield Property(SETTING, each.name, words[:MOST_CHARACTERS], part=SETTINGS, follows=follows)
-    for name, value in in_effect.items():
-        if name not in written:
-            yield _in_effect(name, value[:MOST_CHARACTERS])
 
 
-@lru_cache(4096)
-def _in_effect(name: str, value: str) -> Property:
-    """Return a setting that was not chosen; cached, because hundreds are the same in all runs."""
-    return Property(SETTING, name, value, is_shown=False, part=SETTINGS)
+def unchosen_settings(run: RunMetadata, environment: EnvironmentFacts) -> dict[str, str]:
+    """Return the other settings that the server reports, by name: hundreds, the same in almost all runs."""
+    if isinstance(run.settings, NotKnown) or isinstance(run.target.server, ServerMetadata):
+        return {}
+    written = {each.name for each in run.settings}
+    in_effect = environment.settings_in_effect.items()
+    return {name: value[:MOST_CHARACTERS] for name, value in in_effect if name not in written}
 
 
 def _arc_words(most_bytes: int | None) -> str:

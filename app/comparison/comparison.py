@@ -9,11 +9,11 @@ its own baseline, family of tests and cut.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from app.analysis.facts import RunFacts
+from app.analysis.facts import RunFacts, shown_settings
 from app.analysis.labels import of_part, one_line, state_words
 from app.analysis.properties import LABELS, POSTGRESQL, SETTING, SETTINGS, TARGET, Property
 from app.analysis.stability import RunStability
@@ -101,7 +101,8 @@ def _distinguishing_names(runs: Sequence[RunFacts], conditions: Sequence[Conditi
     for place, run in enumerate(runs):
         alike.setdefault((run.campaign_key, names[place], conditions[place]), []).append(place)
     for places in (each for each in alike.values() if len(each) > 1):
-        chosen = {place: _chosen(runs[place]) for place in places}
+        settings = shown_settings(runs[place] for place in places)
+        chosen = {place: _chosen(runs[place], settings) for place in places}
         shown = {item.key for table in chosen.values() for item in table.values() if item.is_shown}
         for key in sorted(shown - {_ALL_SETTINGS}):
             found = {place: _value(table, key) for place, table in chosen.items()}
@@ -118,9 +119,9 @@ _Key = tuple[str, str]
 _ALL_SETTINGS: Final = (SETTING, SETTINGS)
 
 
-def _chosen(run: RunFacts) -> dict[_Key, Property]:
+def _chosen(run: RunFacts, settings: Collection[str]) -> dict[_Key, Property]:
     """Return the properties that distinguish configurations."""
-    items = (*run.properties, *run.others)
+    items = run.every_property(settings)
     return {item.key: item for item in items if item.topic == SETTING or item.key in _DISTINGUISHING}
 
 

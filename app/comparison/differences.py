@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from app.analysis.facts import RunFacts
+from app.analysis.facts import RunFacts, shown_settings
 from app.analysis.labels import one_line, some
 from app.analysis.properties import MACHINE, PGBENCH, PGBENCH_MACHINE, POSTGRESQL, SETTING, Property
 from app.domain.text import tr, trn
@@ -139,7 +139,8 @@ def _value(table: dict[tuple[str, str], Property], key: tuple[str, str], other: 
 
 def what_differs(runs: Sequence[RunFacts]) -> Comparability:
     """Return the differences between runs."""
-    found = compare_properties([(*run.properties, *run.others) for run in runs])
+    settings = shown_settings(runs)
+    found = compare_properties([run.every_property(settings) for run in runs])
     return replace(found, configurations=len({run.configuration for run in runs}))
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from app.analysis.facts import RunFacts
+from app.analysis.facts import RunFacts, shown_settings
 from app.analysis.labels import of_part, one_line
 from app.analysis.properties import Property
 from app.comparison.comparison import RunComparison
@@ -86,7 +86,8 @@ def number_of(value: str) -> float | None:
 
 def find_dimensions(comparison: RunComparison) -> tuple[Dimension, ...]:
     """Return the properties in which groups differ, the usual ones first, the name of the group last."""
-    tables = [_common([run.facts for run in group.runs]) for group in comparison.groups]
+    settings = shown_settings(run.facts for run in comparison.runs)
+    tables = [_common([run.facts for run in group.runs], settings) for group in comparison.groups]
     shown = dict.fromkeys(key for table in tables for key, item in table.items() if item.is_shown)
     keys = dict.fromkeys((*(key for key in _FIRST if key in shown), *shown))
     found = []
@@ -108,9 +109,9 @@ def _are_numbers(values: Sequence[str]) -> bool:
     return sum(number_of(value) is not None for value in set(values)) > 1
 
 
-def _common(runs: Sequence[RunFacts]) -> dict[tuple[str, str], Property]:
+def _common(runs: Sequence[RunFacts], settings: Collection[str]) -> dict[tuple[str, str], Property]:
     """Return the properties that are known and the same for all runs of a group."""
-    tables = [{item.key: item for item in (*run.properties, *run.others) if item.is_known} for run in runs]
+    tables = [{item.key: item for item in run.every_property(settings) if item.is_known} for run in runs]
     first, *others = tables
     if not others:
         return first

@@ -66,7 +66,7 @@ from app.postgres.pgbench.transaction_log import FULL_LOG_TPS, sampling_rate
 from app.postgres.settings import quote_value
 
 RANDOM_NAMES: Final = ("pgfooting-XXXXXXXX", "pgfooting-YYYYYYYY", "pgfooting-ZZZZZZZZ")
-"""Placeholders for names that `app.hosts.folders.own_folders.own_name` will create."""
+"""Placeholders for names that `app.hosts.folders.descriptors.own_name` will create."""
 
 
 class LineAction(StrEnum):

@@ -34,7 +34,7 @@ from app.execution.run_description import describe_run, marks_before
 from app.execution.servers import Servers, marks_of_server, server_of, with_server
 from app.hosts.disk_session import DiskSession
 from app.hosts.existing_server import ExistingServer
-from app.hosts.folders.own_folders import own_name
+from app.hosts.folders.descriptors import own_name
 from app.hosts.folders.targets import MEMORY_FOLDER, UNKNOWN_FREE_BYTES
 from app.hosts.helper import HelperHost
 from app.hosts.local import LocalHost

@@ -14,7 +14,6 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from functools import cache
 from typing import Final
 
 from app.campaign_file.partial import TABLES
@@ -124,23 +123,18 @@ FIELDS: Final = {
     )
 }
 
-
-@cache
-def _other_names() -> dict[str, str]:
-    """Return the names of fields by the names of properties in tables and charts."""
-    return {
-        "filesystem": "fs",
-        "postgresql": "pg",
-        **{
-            each.fact.casefold(): each.name
-            for fields in TABLES.values()
-            for each in fields
-            if each.fact and each.name not in FIELDS
-        },
-        **{f"{spec.label} {each.label}".casefold(): each.id for spec in FILESYSTEMS for each in spec.options},
-    }
-
-
+_OTHER_NAMES: Final = {
+    "filesystem": "fs",
+    "postgresql": "pg",
+    **{
+        each.fact.casefold(): each.name
+        for fields in TABLES.values()
+        for each in fields
+        if each.fact and each.name not in FIELDS
+    },
+    **{f"{spec.label} {each.label}".casefold(): each.id for spec in FILESYSTEMS for each in spec.options},
+}
+"""Names of fields by the names of properties in tables and charts."""
 _FIELD: Final = re.compile(r"[a-z_][a-z0-9_.]*")
 
 
@@ -208,7 +202,7 @@ def _term(word: str) -> Term | None:
     excluded = word.startswith("-") and len(word) > 1
     word = word[1:] if excluded else word
     typed, colon, text = word.partition(":")
-    name = _other_names().get(typed.casefold(), typed.casefold())
+    name = _OTHER_NAMES.get(typed.casefold(), typed.casefold())
     if colon and _FIELD.fullmatch(name):
         return Term(name, text.strip().casefold(), excluded) if text.strip() else None
     return Term("", word.strip().casefold(), excluded) if word.strip() else None

@@ -102,7 +102,7 @@ class GrowingRun:
     def _read_ticks(self, run: RunFile) -> None:
         ticks = run.live_ticks(after=self._last_tick)
         if any(series not in self._names for tick in ticks for series, _, _ in tick.samples):
-            self._names = run.series_numbers()
+            self._names = {number: key for key, number in run.series_numbers().items()}
         for tick in ticks:
             if tick.number < 0 and tick.number in self._late_ticks:
                 continue

@@ -89,18 +89,20 @@ class BoundedConnection:
         connection: SQLite's own; a statement that bypasses `rows` has the bounds of the one before.
     """
 
-    def __init__(self, path: Path, flags: str) -> None:
+    def __init__(self, path: Path, flags: str, *, grows: bool = True) -> None:
         """Open a file.
 
         Args:
             path: of a regular file.
             flags: of SQLite's URI, such as mode=ro.
+            grows: its size may change while it is open.
 
         Raises:
             sqlite3.Error: it is not a database, or cannot be opened.
         """
         self._name = os.path.realpath(path)
-        self._text_left = self._steps_left = 0
+        self._grows = grows
+        self._size_bytes = self._text_left = self._steps_left = 0
         self._deadline_s = 0.0
         self._stopped = ""
         self.connection = sqlite3.connect(
@@ -169,10 +171,12 @@ class BoundedConnection:
 
     def _renew(self, longest: int) -> int:
         """Set the bounds of the next statement; return the size of the file."""
-        size_bytes = _SPARE_BYTES
-        for name in (self._name, self._name + "-wal"):
-            with suppress(OSError):
-                size_bytes += os.stat(name).st_size  # noqa: PTH116 - at every statement, also in a live page
+        if self._grows or not self._size_bytes:
+            self._size_bytes = _SPARE_BYTES
+            for name in (self._name, self._name + "-wal"):
+                with suppress(OSError):
+                    self._size_bytes += os.stat(name).st_size  # noqa: PTH116 - often, also in a live page
+        size_bytes = self._size_bytes
         self._text_left, self._steps_left = size_bytes, STEPS + STEPS_PER_BYTE * size_bytes
         self._deadline_s, self._stopped = time.monotonic() + DEADLINE_S, ""
         self.connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, min(longest, size_bytes))

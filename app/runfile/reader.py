@@ -12,6 +12,7 @@ import math
 import os
 import re
 import sqlite3
+from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -226,33 +227,29 @@ _MOST_VALUES_BYTES: Final = 16 << 20
 _MOST_CACHED_CHARS: Final = 1 << 20
 
 _NAMES: Final = ("id", "name", "campaign", "campaign_folder", "configuration")
-_NUMBERS: Final = frozenset({int, float})
 
 # The view `samples` of the file is for users; with trusted_schema off SQLite 3.40 refuses the JSON functions
 # inside it. None of these statements sorts, which would waste memory.
 _SAMPLES: Final = """
-    WITH chosen(id) AS (SELECT id FROM series WHERE metric = ? AND instance = ?)
-    SELECT t_ms, value FROM sample WHERE series = (SELECT id FROM chosen) AND t_ms > ?
+    SELECT t_ms, value FROM sample WHERE series = ?1 AND t_ms > ?2
     UNION ALL
     SELECT json_extract(entry.value, '$[1]'), json_extract(entry.value, '$[2]')
     FROM tick, json_each(tick.live) AS entry
     WHERE tick.live IS NOT NULL
-      AND json_extract(entry.value, '$[0]') = (SELECT id FROM chosen)
-      AND json_extract(entry.value, '$[1]') > ?
+      AND json_extract(entry.value, '$[0]') = ?1
+      AND json_extract(entry.value, '$[1]') > ?2
 """
 _TOTALS: Final = """
-    WITH wanted(id) AS (
-        SELECT id FROM series WHERE ? IS NULL OR metric IN (SELECT value FROM json_each(?))
-    )
+    WITH wanted(id) AS (SELECT value FROM json_each(?1))
     SELECT series, total(value), max(value), count(*) FROM sample
-    WHERE series IN wanted AND t_ms > ? AND t_ms <= ? GROUP BY series
+    WHERE series IN wanted AND t_ms > ?2 AND t_ms <= ?3 GROUP BY series
     UNION ALL
     SELECT json_extract(entry.value, '$[0]'), json_extract(entry.value, '$[2]'),
            json_extract(entry.value, '$[2]'), 1
     FROM tick, json_each(tick.live) AS entry
     WHERE tick.live IS NOT NULL
       AND json_extract(entry.value, '$[0]') IN wanted
-      AND json_extract(entry.value, '$[1]') > ? AND json_extract(entry.value, '$[1]') <= ?
+      AND json_extract(entry.value, '$[1]') > ?2 AND json_extract(entry.value, '$[1]') <= ?3
 """
 
 
@@ -365,7 +362,7 @@ class RunFile:
         beside = os.access(os.path.dirname(os.path.realpath(path)), os.W_OK)  # noqa: PTH120
         flags = "mode=ro" if beside or not in_wal_mode else "mode=ro&immutable=1"
         with self._errors_reported():
-            self._file = BoundedConnection(path, flags)
+            self._file = BoundedConnection(path, flags, grows=in_wal_mode)
         self._is_finished = False
         self._kept: dict[str, Any] = {}
         try:
@@ -422,17 +419,14 @@ class RunFile:
         statement = "SELECT 1 FROM tick WHERE live IS NOT NULL LIMIT 1"
         return not self._is_finished or any(True for _ in self._rows(statement))
 
-    def _numbers(self, statement: str, *values: object, span: tuple[int, ...] = ()) -> list[Any]:
-        """Return the numbers of all rows, one row after the other; of samples within a span."""
-        found: list[Any] = []
-        has_live = not span or self._once("live samples", self._has_live_samples)
-        statement = statement if has_live else statement.partition("UNION")[0]
-        values = (*values, *span * (2 if has_live else 1))
+    def _numbers(self, statement: str, *values: object) -> NDArray[np.float64]:
+        """Return the numbers of all rows, one row after the other."""
+        if "UNION" in statement and not self._once("live samples", self._has_live_samples):
+            statement = statement.partition("UNION")[0]
+        found = array("d")
         for batch in self._file.rows(statement, values, longest=MOST_NUMBER_BYTES):
-            found += chain.from_iterable(batch)
-        if not set(map(type, found)) <= _NUMBERS:
-            raise TypeError(tr("a value is no number"))
-        return found
+            found.extend(chain.from_iterable(batch))  # a text is a TypeError
+        return np.array(found)
 
     @property
     def metadata(self) -> RunMetadata:
@@ -510,8 +504,8 @@ class RunFile:
             after_ms: only samples later than this, to follow a growing file.
         """
         with self._errors_reported():
-            numbers = self._numbers(_SAMPLES, metric, instance, span=(after_ms,))
-            table = np.fromiter(numbers, np.float64, len(numbers)).reshape(-1, 2)
+            number = self._once("series", self.series_numbers).get((metric, instance))
+            table = self._numbers(_SAMPLES, number, after_ms).reshape(-1, 2)
         t_ms = table[:, 0]
         if (t_ms[1:] < t_ms[:-1]).any():  # late samples of a growing file
             table = table[np.argsort(t_ms, kind="stable")]
@@ -537,11 +531,11 @@ class RunFile:
             ]
         return tuple(sorted(found, key=lambda tick: (tick.number < 0, tick.number)))
 
-    def series_numbers(self) -> dict[int, tuple[str, str]]:
-        """Return (metric, instance) by the number of the series."""
+    def series_numbers(self) -> dict[tuple[str, str], int]:
+        """Return the number of each series by (metric, instance)."""
         with self._errors_reported():
             return {
-                whole_value(number): (name_value(metric), name_value(instance))
+                (name_value(metric), name_value(instance)): whole_value(number)
                 for number, metric, instance in self._rows("SELECT id, metric, instance FROM series")
             }
 
@@ -555,15 +549,17 @@ class RunFile:
             end_ms: end.
             metrics: of these only; None for all.
         """
-        wanted = None if metrics is None else json.dumps(list(metrics))
-        found: dict[int, tuple[float, float, int]] = {}
+        found: dict[tuple[str, str], tuple[float, float, int]] = {}
         with self._errors_reported():
-            numbers = iter(self._numbers(_TOTALS, wanted, wanted, span=(start_ms, end_ms)))
-            for series, total, maximum, count in zip(*[numbers] * 4, strict=True):
-                known = found.get(series, (0.0, -math.inf, 0))
-                found[series] = (known[0] + total, max(known[1], float(maximum)), known[2] + count)
-            names = self._once("series", self.series_numbers) if found else {}
-            return {names[series]: result for series, result in found.items()}
+            names = self._once("series", self.series_numbers)
+            wanted = {n: key for key, n in names.items() if metrics is None or key[0] in metrics}
+            ids = json.dumps([*wanted])
+            numbers = self._numbers(_TOTALS, ids, start_ms, end_ms) if wanted else np.empty(0)
+            for series, total, maximum, count in numbers.reshape(-1, 4).tolist():
+                key = wanted[int(series)]
+                known = found.get(key, (0.0, -math.inf, 0))
+                found[key] = (known[0] + total, max(known[1], maximum), known[2] + int(count))
+        return found
 
     def latency_seconds(self, *, after_ms: int = -1) -> Iterator[LatencySecond]:
         """The per-second latency histograms later than `after_ms`, ascending."""
@@ -585,7 +581,8 @@ class RunFile:
     def partial_latency_seconds(self) -> tuple[int, ...]:
         """The starts, in ms, of the seconds with possibly missing lines of the transaction log."""
         with self._errors_reported():
-            return tuple(map(int, self._numbers("SELECT t_ms FROM histogram WHERE partial ORDER BY t_ms")))
+            statement = "SELECT t_ms FROM histogram WHERE partial ORDER BY t_ms"
+            return tuple(map(int, self._numbers(statement)))
 
     def events(self, *kinds: str) -> tuple[RunEvent, ...]:
         """Events in the order they were recorded; of these kinds only, if any."""
@@ -685,7 +682,7 @@ class RunFile:
         """Rows of (number, t_ms, lateness_us, missed)."""
         with self._errors_reported():
             statement = "SELECT number, t_ms, lateness_us, missed FROM tick WHERE number >= 0 ORDER BY number"
-            return np.array(self._numbers(statement), dtype=np.float64).reshape(-1, 4)
+            return self._numbers(statement).reshape(-1, 4)
 
     def check(self) -> None:
         """Read every page (SQLite's quick_check).

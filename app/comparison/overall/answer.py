@@ -180,7 +180,8 @@ def find_answer(comparison: RunComparison, matrix: Matrix | None = None) -> Answ
         about[_TPS] = (*over_all, fastest)
     changes = under_conditions(comparison.parts, describe_changes) if question else ()
     for name in figures:
-        about.setdefault(name, under_conditions(comparison.parts, partial(_of_figure, name=name)))
+        if name not in about:
+            about[name] = under_conditions(comparison.parts, partial(_of_figure, name=name))
     few = [row for row in comparison.rows if row.judged.chance is not None]
     verdicts = [
         under(row.condition, row.judged.sentence)

@@ -163,7 +163,7 @@ def _held(run: RunFacts, roles: Collection[PropertyRole], chosen: Chosen) -> dic
     names = {name for _, name in chosen}
     return {
         item.key: item
-        for item in (*run.properties, *run.others)
+        for item in run.every_property(names)
         if (item.topic != SETTING or item.name in names or not item.is_known) and _role(item) in roles
     }
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import errno
 import os
+import re
+import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -18,6 +20,14 @@ from typing import Final
 
 WALK: Final = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW
 READ: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+
+OWN_NAME: Final = re.compile(r"pgfooting-[0-9a-f]{16}")
+"""Names of pgFooting's folders, and the only ones that it deletes."""
+
+
+def own_name() -> str:
+    """Return an unpredictable name for a folder of ours."""
+    return f"pgfooting-{secrets.token_hex(8)}"
 
 
 @dataclass(frozen=True, slots=True)

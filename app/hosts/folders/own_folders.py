@@ -7,8 +7,6 @@ below /var/lib/pgfooting, where the server's account reaches the former and only
 from __future__ import annotations
 
 import os
-import re
-import secrets
 import stat
 from contextlib import suppress
 from pathlib import Path
@@ -101,15 +99,6 @@ def _create(record: Recorder) -> Account:
             ),
         )
     return account
-
-
-OWN_NAME: Final = re.compile(r"pgfooting-[0-9a-f]{16}")
-"""Names of pgFooting's folders, and the only ones that it deletes."""
-
-
-def own_name() -> str:
-    """Return an unpredictable name for a folder of ours."""
-    return f"pgfooting-{secrets.token_hex(8)}"
 
 
 def lies_in_memory(device: int) -> bool:

@@ -18,14 +18,9 @@ from app.domain.storage_plan.plan import StoragePlan
 from app.domain.text import tr
 from app.domain.units import MIB, format_size
 from app.hosts.folders import folder_access
+from app.hosts.folders.descriptors import OWN_NAME
 from app.hosts.folders.folder_access import FolderFacts, Obstacle
-from app.hosts.folders.own_folders import (
-    OWN_NAME,
-    create_default_folder,
-    default_folder,
-    lies_in_memory,
-    of_an_account,
-)
+from app.hosts.folders.own_folders import create_default_folder, default_folder, lies_in_memory, of_an_account
 from app.process.memory import Memory, read_memory
 from app.process.starter import Account, as_account, unrecorded
 from app.storage.inspect.snapshot import Policy
@@ -35,7 +30,7 @@ from app.storage.spare.disks import list_disks
 Examine = Callable[[str, Account], FolderFacts | Obstacle]
 """Examines a folder as an account; by default `examine_as`."""
 
-__all__ = ["MEMORY_FOLDER", "CheckedTarget", "check_target", "default_folder", "examine_as"]
+__all__ = ["MEMORY_FOLDER", "CheckedTarget", "check_target", "default_folder", "examine_as", "lies_in_memory"]
 
 MEMORY_FOLDER: Final = "/dev/shm"  # noqa: S108 - what is made there has a random name and mode 0700
 UNKNOWN_FREE_BYTES: Final = 2**62

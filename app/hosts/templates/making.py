@@ -18,8 +18,7 @@ from typing import Final
 
 from app.domain.errors import FootingError, PgbenchError, ServerError, TargetError
 from app.domain.text import tr
-from app.hosts.folders.descriptors import FileIdentity, write_file
-from app.hosts.folders.own_folders import own_name
+from app.hosts.folders.descriptors import FileIdentity, own_name, write_file
 from app.hosts.folders.targets import SOCKET_PLACES
 from app.hosts.recovery.cleanup import clear
 from app.hosts.recovery.resource_journal import ResourceJournal, ResourceKind

@@ -13,8 +13,7 @@ from app.domain.errors import ExitStatus, TargetError
 from app.domain.units import GIB, MIB
 from app.hosts.folders import own_folders as accounts
 from app.hosts.folders import targets
-from app.hosts.folders.own_folders import lies_in_memory
-from app.hosts.folders.targets import check_target, default_folder
+from app.hosts.folders.targets import check_target, default_folder, lies_in_memory
 from app.process.memory import Memory
 from app.process.starter import Account, current_account, named_account
 from tests.unit.hosts.mounts import in_own_mounts, needs_mounts

@@ -41,7 +41,7 @@ def run(folder: Path, number: int, clients: int = 4, origin: str = "preset", wor
 
 def test_paths_of_servers_are_no_footing(tmp_path: Path) -> None:
     runs = [run(tmp_path, number) for number in range(3)]
-    assert len({item.value for each in runs for item in each.others if item.name == "data_directory"}) == 3
+    assert len({each.unchosen["data_directory"] for each in runs}) == 3
     assert len(set(map(footing_of, runs))) == 1
 
 
@@ -61,11 +61,9 @@ def test_chosen_setting_is_footing(tmp_path: Path, origin: str, footings: int) -
 def test_chosen_default_is_unchosen(tmp_path: Path) -> None:
     """The server tells its default where nobody chose the setting."""
     chosen = run(tmp_path, 0, 4, "user", "4MB")
-    hidden = [replace(item, is_shown=False) for item in chosen.properties if item.topic == SETTING]
     rest = tuple(item for item in chosen.properties if item.topic != SETTING)
-    unchosen = replace(chosen, properties=rest, others=(*chosen.others, *hidden))
-    larger = tuple(replace(item, value="8MB") for item in hidden)
-    other = replace(chosen, properties=rest, others=(*chosen.others, *larger))
+    unchosen = replace(chosen, properties=rest, unchosen={**chosen.unchosen, "work_mem": "4MB"})
+    other = replace(unchosen, unchosen={**chosen.unchosen, "work_mem": "8MB"})
     runs = [chosen, unchosen, other]
     found = [footing_of(each, chosen_settings(runs)) for each in runs]
     assert found[0] == found[1] != found[2]
